@@ -1,0 +1,11 @@
+/** @type {import('jest').Config} */
+export default {
+  roots: ['<rootDir>/src', '<rootDir>/scripts', '<rootDir>/bench'],
+  testMatch: ['**/*.test.ts'],
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '\\.ts$': '<rootDir>/scripts/jest/strip-types.cjs' },
+  modulePathIgnorePatterns: ['<rootDir>/dist'],
+  maxWorkers: 2,
+  testTimeout: 15_000,
+};

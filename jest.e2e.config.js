@@ -1,0 +1,11 @@
+/** @type {import('jest').Config} */
+export default {
+  roots: ['<rootDir>/e2e'],
+  testMatch: ['**/*.e2e.ts'],
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '\\.ts$': '<rootDir>/scripts/jest/strip-types.cjs' },
+  modulePathIgnorePatterns: ['<rootDir>/dist'],
+  maxWorkers: 1,
+  testTimeout: 180_000,
+};

@@ -1,0 +1,105 @@
+/**
+ * One base class for every error that crosses a module boundary. Callers switch on `code`, never on the message.
+ * The codes of all parts stand in one table; docs/reference/errors.md has a row for each (held equal by a test).
+ */
+
+/** What a caller may do about an error: never again, again later, or only after somebody changes an input. */
+export type Retry = 'no' | 'later' | 'after-change';
+
+/** Every code, with what it means and whether trying again can help. A retired code is never reused. */
+export const errorCodes = {
+  ERR_CONFIG_INVALID: {
+    retry: 'after-change',
+    meaning: 'A setting, flag or environment variable is wrong; the message names it.',
+  },
+  ERR_INPUT_INVALID: {
+    retry: 'after-change',
+    meaning: 'An input from outside (file, body, message) breaks its format; the message names the field.',
+  },
+  ERR_LISTEN: {
+    retry: 'after-change',
+    meaning: 'A port could not be bound; the message is `<listener> listen <address>:<port>: <reason>`.',
+  },
+  ERR_TLS_MATERIAL: {
+    retry: 'after-change',
+    meaning: 'A certificate, key or CA bundle could not be read or does not fit together.',
+  },
+  ERR_TIMEOUT: { retry: 'later', meaning: 'A call did not finish before its deadline.' },
+  ERR_TOO_LARGE: { retry: 'no', meaning: 'A body or answer exceeded its size cap.' },
+  ERR_ABORTED: { retry: 'no', meaning: 'The work was cancelled, usually by shutdown.' },
+  ERR_API_REQUEST: { retry: 'later', meaning: 'The API server answered with an error that has no code of its own.' },
+  ERR_API_NOT_FOUND: { retry: 'after-change', meaning: 'The object does not exist (404).' },
+  ERR_API_CONFLICT: { retry: 'later', meaning: 'The object changed since it was read (409).' },
+  ERR_API_FORBIDDEN: { retry: 'after-change', meaning: 'RBAC forbids the request (403).' },
+  ERR_API_INVALID: { retry: 'after-change', meaning: 'The API server refused the object (422 or 400).' },
+  ERR_APPLY_CONFLICT: {
+    retry: 'after-change',
+    meaning: 'Another field manager owns a field we apply; the message names it.',
+  },
+  ERR_WATCH_EXPIRED: { retry: 'later', meaning: 'The resource version is too old (410): list again.' },
+  ERR_WATCH_BROKEN: {
+    retry: 'later',
+    meaning: 'A watch stream was cut, silent too long, or carried a frame that is not JSON.',
+  },
+  ERR_TERMINAL: { retry: 'after-change', meaning: 'A reconcile failed in a way that only a new generation can mend.' },
+  ERR_REQUEUE: { retry: 'later', meaning: 'A reconcile asked to run again after a delay.' },
+  ERR_CAPTURE_INVALID: {
+    retry: 'after-change',
+    meaning: 'A capture setting cannot be expressed safely in the instrument configuration.',
+  },
+  ERR_CAPTURE_PUSH: { retry: 'later', meaning: 'An agent did not take a capture config.' },
+  ERR_STORE_CORRUPT: { retry: 'no', meaning: 'A store file failed its checksum or format check.' },
+  ERR_STORE_LOCKED: { retry: 'later', meaning: 'Another process holds the store directory.' },
+  ERR_STORE_WRITE: { retry: 'later', meaning: 'The store could not write (disk full, I/O error).' },
+  ERR_QUERY_PARSE: {
+    retry: 'after-change',
+    meaning: 'The PromQL text does not parse or type-check; the message carries line:column.',
+  },
+  ERR_QUERY_EXECUTION: {
+    retry: 'after-change',
+    meaning: 'The query failed while it was evaluated (422 in the HTTP API).',
+  },
+  ERR_QUERY_LIMIT: { retry: 'after-change', meaning: 'The query exceeded a sample, series or memory limit.' },
+  ERR_QUERY_TIMEOUT: { retry: 'later', meaning: 'The query ran out of time.' },
+  ERR_AGENT_UNREACHABLE: {
+    retry: 'later',
+    meaning: 'An agent could not be reached or answered with a broken frame; the query is degraded.',
+  },
+  ERR_MINTER_DENIED: { retry: 'after-change', meaning: 'The minter refused a request by policy.' },
+  ERR_MINTER_UPSTREAM: { retry: 'later', meaning: 'The key service or the hosting platform failed.' },
+} as const satisfies Record<string, { retry: Retry; meaning: string }>;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+/** Codes that once existed: old logs stay readable because none is ever given a second meaning. */
+export const retiredErrorCodes: readonly string[] = [];
+
+/** The base of every error this project throws on purpose. `cause` keeps what went wrong underneath. */
+export class OperatorError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'OperatorError';
+    this.code = code;
+  }
+}
+
+/** True for an error of ours, and of that code where one is given. */
+export function isOperatorError(error: unknown, code?: ErrorCode): error is OperatorError {
+  return error instanceof OperatorError && (code === undefined || error.code === code);
+}
+
+/** One line that tells an error and its causes, for logs and conditions. Never includes a stack. */
+export function errorText(error: unknown): string {
+  const parts: string[] = [];
+  for (
+    let e: unknown = error;
+    e !== undefined && e !== null && parts.length < 5;
+    e = e instanceof Error ? e.cause : undefined
+  ) {
+    const text = e instanceof Error ? e.message || e.name : String(e);
+    if (!parts.some((p) => p.includes(text))) parts.push(text);
+  }
+  return parts.join(': ');
+}

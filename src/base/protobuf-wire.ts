@@ -1,0 +1,237 @@
+import { OperatorError } from './errors.ts';
+
+/**
+ * The protobuf wire format (proto3), read and written by hand where a schema library would cost too much:
+ * OTLP ingest and remote read. Source: the protobuf encoding guide. Groups are refused.
+ */
+export class WireReader {
+  readonly bytes: Uint8Array;
+  pos: number;
+  readonly end: number;
+  readonly #view: DataView;
+
+  constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
+    this.bytes = bytes;
+    this.pos = start;
+    this.end = end;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  get done(): boolean {
+    return this.pos >= this.end;
+  }
+
+  /** Field key: `(number << 3) | wireType`. */
+  key(): number {
+    const key = this.uint();
+    if (key >>> 3 === 0) throw malformed('field number 0');
+    return key;
+  }
+
+  /** A varint as a double; exact up to 2^53, and rounded above. */
+  uint(): number {
+    let result = 0;
+    let scale = 1;
+    for (let i = 0; i < 10; i++) {
+      if (this.pos >= this.end) throw malformed('truncated varint');
+      const b = this.bytes[this.pos++]!;
+      result += (b & 127) * scale;
+      if (b < 128) return result;
+      scale *= 128;
+    }
+    throw malformed('varint of more than 10 bytes');
+  }
+
+  /** An int64/int32 varint (two's complement) as a double. */
+  int(): number {
+    const value = BigInt.asIntN(64, this.uint64());
+    return Number(value);
+  }
+
+  /** A varint with all its 64 bits. */
+  uint64(): bigint {
+    let result = 0n;
+    let shift = 0n;
+    for (let i = 0; i < 10; i++) {
+      if (this.pos >= this.end) throw malformed('truncated varint');
+      const b = this.bytes[this.pos++]!;
+      result |= BigInt(b & 127) << shift;
+      if (b < 128) return BigInt.asUintN(64, result);
+      shift += 7n;
+    }
+    throw malformed('varint of more than 10 bytes');
+  }
+
+  bool(): boolean {
+    return this.uint() !== 0;
+  }
+
+  fixed32(): number {
+    this.#need(4);
+    const value = this.#view.getUint32(this.pos, true);
+    this.pos += 4;
+    return value;
+  }
+
+  fixed64(): bigint {
+    this.#need(8);
+    const value = this.#view.getBigUint64(this.pos, true);
+    this.pos += 8;
+    return value;
+  }
+
+  double(): number {
+    this.#need(8);
+    const value = this.#view.getFloat64(this.pos, true);
+    this.pos += 8;
+    return value;
+  }
+
+  /** A length-delimited field's bytes, without a copy. */
+  view(): Uint8Array {
+    const length = this.uint();
+    this.#need(length);
+    const value = this.bytes.subarray(this.pos, this.pos + length);
+    this.pos += length;
+    return value;
+  }
+
+  /** UTF-8 text; malformed UTF-8 is refused, as proto3 demands. */
+  string(): string {
+    const bytes = this.view();
+    try {
+      return utf8.decode(bytes);
+    } catch (cause) {
+      throw malformed('string is not UTF-8', cause);
+    }
+  }
+
+  /** A reader over an embedded message. */
+  message(): WireReader {
+    const length = this.uint();
+    this.#need(length);
+    const reader = new WireReader(this.bytes, this.pos, this.pos + length);
+    this.pos += length;
+    return reader;
+  }
+
+  /** Steps over a field nobody reads. */
+  skip(wireType: number): void {
+    if (wireType === 0) this.uint();
+    else if (wireType === 1) this.#advance(8);
+    else if (wireType === 2) this.#advance(this.uint());
+    else if (wireType === 5) this.#advance(4);
+    else throw malformed(`wire type ${wireType}`);
+  }
+
+  #advance(n: number): void {
+    this.#need(n);
+    this.pos += n;
+  }
+
+  #need(n: number): void {
+    if (n > this.end - this.pos) throw malformed('field reaches past the end of its message');
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+
+function malformed(reason: string, cause?: unknown): OperatorError {
+  return new OperatorError('ERR_INPUT_INVALID', `protobuf: ${reason}`, { cause });
+}
+
+/** Appends protobuf fields to a buffer that grows by doubling. `finish()` returns a view of what was written. */
+export class WireWriter {
+  #bytes: Uint8Array;
+  #view: DataView;
+  #length = 0;
+
+  constructor(initialCapacity = 256) {
+    this.#bytes = new Uint8Array(initialCapacity);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  finish(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  key(field: number, wireType: number): this {
+    return this.rawVarint(field * 8 + wireType);
+  }
+
+  /** An unsigned integer field below 2^53. */
+  uint(field: number, value: number): this {
+    return this.key(field, 0).rawVarint(value);
+  }
+
+  /** An int64 field; negative numbers take ten bytes, as the format has it. */
+  int(field: number, value: number): this {
+    this.key(field, 0);
+    if (value >= 0) return this.rawVarint(value);
+    let rest = BigInt.asUintN(64, BigInt(value));
+    while (rest > 127n) {
+      this.#push(Number(rest & 127n) | 128);
+      rest >>= 7n;
+    }
+    this.#push(Number(rest));
+    return this;
+  }
+
+  double(field: number, value: number): this {
+    this.key(field, 1);
+    this.#reserve(8);
+    this.#view.setFloat64(this.#length, value, true);
+    this.#length += 8;
+    return this;
+  }
+
+  string(field: number, value: string): this {
+    return this.bytes(field, encoder.encode(value));
+  }
+
+  bytes(field: number, value: Uint8Array): this {
+    return this.key(field, 2).rawVarint(value.length).raw(value);
+  }
+
+  /** An embedded message, written by `fill` into a writer of its own. */
+  message(field: number, fill: (writer: WireWriter) => void): this {
+    const inner = new WireWriter(64);
+    fill(inner);
+    return this.bytes(field, inner.finish());
+  }
+
+  rawVarint(value: number): this {
+    let rest = value;
+    while (rest > 127) {
+      this.#push((rest % 128) | 128);
+      rest = Math.floor(rest / 128);
+    }
+    this.#push(rest);
+    return this;
+  }
+
+  raw(value: Uint8Array): this {
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#length);
+    this.#length += value.length;
+    return this;
+  }
+
+  #push(byte: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#length++] = byte;
+  }
+
+  #reserve(n: number): void {
+    if (this.#length + n <= this.#bytes.length) return;
+    const grown = new Uint8Array(Math.max(this.#bytes.length * 2, this.#length + n));
+    grown.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = grown;
+    this.#view = new DataView(grown.buffer);
+  }
+}
