@@ -1,0 +1,159 @@
+import 'reflect-metadata';
+import * as x509 from '@peculiar/x509';
+import type { webcrypto } from 'node:crypto';
+import { OperatorError } from '../base/errors.ts';
+
+/**
+ * The self-managed certificate authority: one CA, short-lived leaves for agents, query and controller.
+ * Keys are ECDSA P-256, certificates X.509 v3 (RFC 5280). Randomness is WebCrypto's; time is a parameter.
+ */
+export interface KeyPairPem {
+  /** PEM certificate. For a CA bundle in an overlap there may be several, newest first. */
+  cert: string;
+  /** PEM private key, PKCS#8. */
+  key: string;
+}
+
+export interface LeafNames {
+  commonName: string;
+  dnsNames: readonly string[];
+  ipAddresses?: readonly string[];
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+const dayMs = 86_400_000;
+/** Certificates start a little in the past, so that a node whose clock lags accepts them at once. */
+const backdateMs = 5 * 60_000;
+const serverAuth = '1.3.6.1.5.5.7.3.1';
+const clientAuth = '1.3.6.1.5.5.7.3.2';
+
+/** A new self-signed CA. Units: `now` in ms since the epoch, `days` of validity. */
+export async function createCa(options: { commonName: string; now: number; days?: number }): Promise<KeyPairPem> {
+  const keys = await generateKeys();
+  const cert = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: serialNumber(),
+    name: [{ CN: [options.commonName] }],
+    notBefore: new Date(options.now - backdateMs),
+    notAfter: new Date(options.now + (options.days ?? 3650) * dayMs),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { cert: `${cert.toString('pem')}\n`, key: await exportKey(keys.privateKey) };
+}
+
+/**
+ * A leaf signed by `ca`, good for server and client authentication.
+ * Errors: ERR_TLS_MATERIAL when the CA's PEM cannot be read.
+ */
+export async function issueLeaf(
+  ca: KeyPairPem,
+  names: LeafNames,
+  options: { now: number; days?: number },
+): Promise<KeyPairPem> {
+  const issuer = parseCertificate(ca.cert, 'ca.crt');
+  const signingKey = await importKey(ca.key);
+  const keys = await generateKeys();
+  const alternatives = [
+    ...names.dnsNames.map((value) => ({ type: 'dns' as const, value })),
+    ...(names.ipAddresses ?? []).map((value) => ({ type: 'ip' as const, value })),
+  ];
+  const cert = await x509.X509CertificateGenerator.create({
+    serialNumber: serialNumber(),
+    subject: [{ CN: [names.commonName] }],
+    issuer: issuer.subjectName,
+    notBefore: new Date(options.now - backdateMs),
+    notAfter: new Date(options.now + (options.days ?? 90) * dayMs),
+    signingAlgorithm: algorithm,
+    publicKey: keys.publicKey,
+    signingKey,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([serverAuth, clientAuth]),
+      new x509.SubjectAlternativeNameExtension(alternatives),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { cert: `${cert.toString('pem')}\n`, key: await exportKey(keys.privateKey) };
+}
+
+/**
+ * Why a leaf must be issued anew, or null when it still serves: unreadable, wrong subject or names,
+ * signed by another CA, or past two thirds of its life.
+ */
+export async function leafRenewalReason(
+  leaf: KeyPairPem | undefined,
+  ca: KeyPairPem,
+  names: LeafNames,
+  now: number,
+): Promise<string | null> {
+  if (!leaf) return 'absent';
+  let cert: x509.X509Certificate;
+  let issuer: x509.X509Certificate;
+  try {
+    cert = parseCertificate(leaf.cert, 'tls.crt');
+    issuer = parseCertificate(ca.cert, 'ca.crt');
+  } catch {
+    return 'unreadable';
+  }
+  const wanted = [...names.dnsNames, ...(names.ipAddresses ?? [])].toSorted().join();
+  const extension = cert.getExtension(x509.SubjectAlternativeNameExtension);
+  const present = (extension?.names.toJSON() ?? [])
+    .map((n) => n.value)
+    .toSorted()
+    .join();
+  if (wanted !== present || cert.subjectName.getField('CN')[0] !== names.commonName) return 'names changed';
+  if (!(await cert.verify({ publicKey: issuer.publicKey, signatureOnly: true }))) return 'signed by another CA';
+  return now >= renewalTime(leaf) ? 'due for renewal' : null;
+}
+
+/** When a certificate should be replaced: two thirds into its life. Units: ms since the epoch. */
+export function renewalTime(leaf: Pick<KeyPairPem, 'cert'>): number {
+  const cert = parseCertificate(leaf.cert, 'certificate');
+  const from = cert.notBefore.getTime();
+  return from + ((cert.notAfter.getTime() - from) * 2) / 3;
+}
+
+/** End of validity in ms since the epoch. */
+export function expiryTime(leaf: Pick<KeyPairPem, 'cert'>): number {
+  return parseCertificate(leaf.cert, 'certificate').notAfter.getTime();
+}
+
+function parseCertificate(pem: string, what: string): x509.X509Certificate {
+  try {
+    return new x509.X509Certificate(pem);
+  } catch (cause) {
+    throw new OperatorError('ERR_TLS_MATERIAL', `${what} is not a PEM certificate`, { cause });
+  }
+}
+
+async function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']) as Promise<webcrypto.CryptoKeyPair>;
+}
+
+async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
+  const der = await crypto.subtle.exportKey('pkcs8', key);
+  return `${x509.PemConverter.encode(der, 'PRIVATE KEY')}\n`;
+}
+
+async function importKey(pem: string): Promise<webcrypto.CryptoKey> {
+  try {
+    const [der] = x509.PemConverter.decode(pem);
+    return await crypto.subtle.importKey('pkcs8', der!, algorithm, false, ['sign']);
+  } catch (cause) {
+    throw new OperatorError('ERR_TLS_MATERIAL', 'ca.key is not a PEM PKCS#8 P-256 key', { cause });
+  }
+}
+
+/** 16 random bytes with the top bit clear: positive, never zero, as RFC 5280 §4.1.2.2 demands. */
+function serialNumber(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[0] = (bytes[0]! & 0x7f) | 0x40;
+  return Buffer.from(bytes).toString('hex');
+}

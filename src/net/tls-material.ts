@@ -1,0 +1,98 @@
+import { createSecureContext } from 'node:tls';
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { errorText, OperatorError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+
+/** PEM texts of one identity: its chain, its key, and the CAs it trusts (two during a CA overlap). */
+export interface TlsMaterial {
+  cert: string;
+  key: string;
+  ca: string;
+}
+
+/** Where servers and clients get the current identity from. `generation` grows with each change. */
+export interface TlsSource {
+  readonly current: TlsMaterial;
+  readonly generation: number;
+  /** Calls back after each change; the returned function unsubscribes. */
+  onChange(fn: (material: TlsMaterial) => void): () => void;
+}
+
+/** A source that never changes, for tests and tools. */
+export function fixedTls(material: TlsMaterial): TlsSource {
+  return { current: material, generation: 1, onChange: () => () => {} };
+}
+
+/**
+ * Reads `tls.crt`, `tls.key` and `ca.crt` of a mounted Secret and follows its rotation.
+ * The three files are taken together or not at all: a set that does not fit is logged and the last good one stays.
+ * It polls, because a Secret mount swaps a symbolic link and file watches miss that on some file systems.
+ * Errors: ERR_TLS_MATERIAL when the first read fails.
+ */
+export async function watchTlsDirectory(
+  dir: string,
+  deps: { clock: Clock; logger: Logger; signal: AbortSignal; pollMs?: number },
+): Promise<TlsSource> {
+  let current = await readTlsDirectory(dir);
+  let generation = 1;
+  const listeners = new Set<(material: TlsMaterial) => void>();
+  const poll = async (): Promise<void> => {
+    try {
+      const next = await readTlsDirectory(dir);
+      if (next.cert === current.cert && next.key === current.key && next.ca === current.ca) return;
+      current = next;
+      generation++;
+      deps.logger.info('certificate reloaded', { dir, notAfter: new X509Certificate(next.cert).validTo });
+      for (const fn of listeners) fn(next);
+    } catch (error) {
+      deps.logger.warn('certificate not reloaded, the last good one stays', { dir, error: errorText(error) });
+    }
+  };
+  const schedule = (): void => {
+    const cancel = deps.clock.setTimeout(() => {
+      deps.signal.removeEventListener('abort', cancel);
+      void poll().finally(() => {
+        if (!deps.signal.aborted) schedule();
+      });
+    }, deps.pollMs ?? 5_000);
+    deps.signal.addEventListener('abort', cancel, { once: true });
+  };
+  if (!deps.signal.aborted) schedule();
+  return {
+    get current() {
+      return current;
+    },
+    get generation() {
+      return generation;
+    },
+    onChange(fn) {
+      listeners.add(fn);
+      return () => listeners.delete(fn);
+    },
+  };
+}
+
+/** One read of the directory, checked: the key belongs to the certificate and everything parses. */
+export async function readTlsDirectory(dir: string): Promise<TlsMaterial> {
+  const read = async (name: string): Promise<string> => {
+    try {
+      return await readFile(join(dir, name), 'utf8');
+    } catch (cause) {
+      throw new OperatorError('ERR_TLS_MATERIAL', `cannot read ${join(dir, name)}: ${errorText(cause)}`, { cause });
+    }
+  };
+  const [cert, key, ca] = await Promise.all([read('tls.crt'), read('tls.key'), read('ca.crt')]);
+  try {
+    createSecureContext({ cert, key, ca });
+  } catch (cause) {
+    throw new OperatorError(
+      'ERR_TLS_MATERIAL',
+      `tls.crt, tls.key and ca.crt in ${dir} do not fit together: ${errorText(cause)}`,
+      { cause },
+    );
+  }
+  return { cert, key, ca };
+}

@@ -1,0 +1,87 @@
+import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../base/clock.ts';
+import { sha256Hex } from '../base/canonical-json.ts';
+import { isLoopback } from './https-server.ts';
+
+/** Who a bearer token belongs to, as TokenReview tells it. */
+export interface UserInfo {
+  username: string;
+  uid?: string;
+  groups?: string[];
+  extra?: Record<string, string[]>;
+}
+
+/** The two reviews of the Kubernetes API that decide about a bearer token. */
+export interface ReviewClient {
+  /** TokenReview: the user, or undefined where the token is not authenticated. */
+  reviewToken(token: string, signal: AbortSignal): Promise<UserInfo | undefined>;
+  /** SubjectAccessReview on a non-resource URL. */
+  mayAccessPath(user: UserInfo, verb: string, path: string, signal: AbortSignal): Promise<boolean>;
+}
+
+export type Decision =
+  { allowed: true; user?: UserInfo } | { allowed: false; status: 401 | 403 | 503; message: string };
+
+export interface TokenAuthOptions {
+  reviews: ReviewClient;
+  clock: Clock;
+  /** Requests from this machine's own loopback address pass without a token. */
+  loopbackExempt: boolean;
+  /** How long a decision is reused. Units: ms. Default 10 s, so that a revoked right ends soon. */
+  cacheMs?: number;
+}
+
+const maxCached = 2_000;
+const reviewDeadlineMs = 5_000;
+const maxTokenLength = 16 * 1024;
+
+/**
+ * Decides about one HTTP request: loopback exemption, then bearer token → TokenReview → SubjectAccessReview.
+ * Decisions are cached by (hash of the token, verb, path) for seconds; a failed review is not cached.
+ * The token itself is never kept or logged.
+ */
+export class TokenAuth {
+  readonly #options: TokenAuthOptions;
+  readonly #cache = new Map<string, { until: number; decision: Decision }>();
+
+  constructor(options: TokenAuthOptions) {
+    this.#options = options;
+  }
+
+  async decide(req: IncomingMessage, verb: string, path: string): Promise<Decision> {
+    if (this.#options.loopbackExempt && isLoopback(req.socket.remoteAddress)) return { allowed: true };
+    const token = bearerToken(req.headers.authorization);
+    if (token === undefined) return { allowed: false, status: 401, message: 'a bearer token is required' };
+    const key = `${sha256Hex(token)} ${verb} ${path}`;
+    const now = this.#options.clock.monotonic();
+    const cached = this.#cache.get(key);
+    if (cached && cached.until > now) return cached.decision;
+    const decision = await this.#review(token, verb, path);
+    if (decision.allowed || decision.status !== 503) this.#remember(key, decision, now);
+    return decision;
+  }
+
+  async #review(token: string, verb: string, path: string): Promise<Decision> {
+    const signal = AbortSignal.timeout(reviewDeadlineMs);
+    try {
+      const user = await this.#options.reviews.reviewToken(token, signal);
+      if (!user) return { allowed: false, status: 401, message: 'the bearer token is not valid' };
+      if (await this.#options.reviews.mayAccessPath(user, verb, path, signal)) return { allowed: true, user };
+      return { allowed: false, status: 403, message: `${user.username} may not ${verb} ${path}` };
+    } catch {
+      return { allowed: false, status: 503, message: 'the token could not be reviewed by the API server; try again' };
+    }
+  }
+
+  #remember(key: string, decision: Decision, now: number): void {
+    this.#cache.delete(key);
+    if (this.#cache.size >= maxCached) this.#cache.delete(this.#cache.keys().next().value!);
+    this.#cache.set(key, { decision, until: now + (this.#options.cacheMs ?? 10_000) });
+  }
+}
+
+/** The token of an `Authorization: Bearer …` header (RFC 6750 §2.1), or undefined. */
+export function bearerToken(header: string | undefined): string | undefined {
+  if (!header || header.length > maxTokenLength) return undefined;
+  return /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header)?.[1];
+}
