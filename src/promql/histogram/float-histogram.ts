@@ -1,0 +1,29 @@
+/**
+ * A native histogram with float counts. Buckets are sparse: index → count, indexes rising, zero counts left out.
+ */
+
+/** What is known about a counter reset between this histogram and the one before it. */
+export type CounterResetHint = 'unknown' | 'reset' | 'not_reset' | 'gauge';
+
+/** Sparse buckets: `counts[i]` observations in the bucket with index `indexes[i]`; indexes strictly rising. */
+export interface Buckets {
+  readonly indexes: readonly number[];
+  readonly counts: readonly number[];
+}
+
+/**
+ * Shape: `schema` −4…8 is exponential, −53 has custom bounds (`customValues`, upper bounds without +Inf; bucket i lies
+ * between customValues[i−1] and customValues[i]; no zero bucket and no negative buckets).
+ * Source: the native histogram specification of Prometheus.
+ */
+export interface FloatHistogram {
+  readonly schema: number;
+  readonly zeroThreshold: number;
+  readonly zeroCount: number;
+  readonly count: number;
+  readonly sum: number;
+  readonly positive: Buckets;
+  readonly negative: Buckets;
+  readonly customValues: readonly number[];
+  readonly counterReset: CounterResetHint;
+}

@@ -1,0 +1,156 @@
+/**
+ * The public vocabulary of the engine: what it reads (series of one source), what it is told (options) and what it
+ * answers (values and annotations). Nothing here knows of HTTP, files, nodes or a store.
+ */
+import type { FloatHistogram } from './histogram/float-histogram.ts';
+
+/** One label as `[name, value]`. */
+export type Label = readonly [name: string, value: string];
+
+/** The labels of one series: sorted by UTF-8 byte order of the name, names unique, no empty values. */
+export type Labels = readonly Label[];
+
+/** How a matcher compares; the regular expressions are RE2 and fully anchored, dot matches newline. */
+export type MatcherType = '=' | '!=' | '=~' | '!~';
+
+/** One condition of a selector. A missing label equals "". */
+export interface Matcher {
+  readonly type: MatcherType;
+  readonly name: string;
+  readonly value: string;
+}
+
+/**
+ * Raw samples of one series, as a source hands them over.
+ * Shape: `timestamps` in strictly rising order (integer milliseconds) and `values` of equal length.
+ * A stale marker is a value with the bit pattern 0x7ff0000000000002: copy it as bits (typed-array `set`, `subarray`,
+ * `slice`), never through a JS number, because engines canonicalise NaN.
+ * `histograms[i]`, where given and not null, makes sample i a native histogram (`values[i]` is then ignored).
+ * `startTimestamps[i]`, where given, is when the counter of sample i began (0 = unknown).
+ */
+export interface Series {
+  readonly labels: Labels;
+  readonly timestamps: Float64Array;
+  readonly values: Float64Array;
+  readonly histograms?: readonly (FloatHistogram | null)[];
+  readonly startTimestamps?: Float64Array;
+}
+
+/**
+ * Advice to the source. Only `mint` and `maxt` of the request decide correctness; a source may ignore all of this.
+ * Units: milliseconds. `func` is the innermost function or aggregator around the selector, `range` its window (0 for
+ * an instant selector); `grouping` and `by` are set only when an aggregation is the selector's direct parent.
+ */
+export interface SelectHints {
+  readonly start: number;
+  readonly end: number;
+  readonly step: number;
+  readonly range: number;
+  readonly func: string;
+  readonly grouping: readonly string[];
+  readonly by: boolean;
+}
+
+/** One selector's demand for raw samples: every sample with mint ≤ t ≤ maxt of every matching series. */
+export interface SelectRequest {
+  readonly matchers: readonly Matcher[];
+  readonly mint: number;
+  readonly maxt: number;
+  readonly hints: SelectHints;
+  /** Aborts when the query is cancelled or out of time. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a source found. Samples outside [mint, maxt] are allowed and ignored; warnings go into the answer. */
+export interface SelectResult {
+  readonly series: readonly Series[];
+  readonly warnings?: readonly string[];
+}
+
+/** The only thing the engine reads through. A rejected promise fails the query with type `internal`. */
+export interface SeriesSource {
+  select(request: SelectRequest): Promise<SelectResult>;
+}
+
+/** Switches of experimental parts, each as in Prometheus. Default: all off. */
+export interface LanguageOptions {
+  /** Functions and aggregators marked experimental in the function table. */
+  readonly experimentalFunctions?: boolean;
+  /** `fill`, `fill_left`, `fill_right` on binary operators. */
+  readonly fillModifiers?: boolean;
+  /** `anchored` and `smoothed` on selectors. */
+  readonly extendedRangeSelectors?: boolean;
+}
+
+/** Settings of an engine. Units: milliseconds and samples. */
+export interface EngineOptions extends LanguageOptions {
+  /** How far an instant selector looks back; left-open. Default 300_000. */
+  readonly lookbackDeltaMs?: number;
+  /** Most samples one query may hold at a time; above it the query fails. Default 50_000_000. */
+  readonly maxSamples?: number;
+  /** Wall time of one query; 0 means no limit of the engine's own. Default 120_000. Needs `monotonic`. */
+  readonly timeoutMs?: number;
+  /** Monotonic milliseconds. Without it only the caller's signal limits time. */
+  readonly monotonic?: () => number;
+  /** Step of a subquery that names none. Default: 60_000 for every range. */
+  readonly defaultSubqueryStepMs?: (rangeMs: number) => number;
+  /** Remove `__name__` only from the final answer instead of at each function. Default false. */
+  readonly delayedNameRemoval?: boolean;
+  /** Use start timestamps of samples in rate and its relatives. Default false. */
+  readonly startTimestamps?: boolean;
+  /** Treat `__type__` and `__unit__` as part of a series' identity. Default false. */
+  readonly typeAndUnitLabels?: boolean;
+  /** Gives other work of the process a turn; called between slices of long evaluations. Default: setImmediate. */
+  readonly yieldTurn?: () => Promise<void>;
+}
+
+/** Settings of one query. */
+export interface QueryOptions {
+  readonly source: SeriesSource;
+  /** Cancels the query: type `canceled`, or `timeout` when the reason is a TimeoutError. */
+  readonly signal?: AbortSignal;
+  /** Overrides the engine's lookback. */
+  readonly lookbackDeltaMs?: number;
+  /** Overrides the engine's time limit. */
+  readonly timeoutMs?: number;
+}
+
+/** One element of an instant answer. Exactly one of `value` (floats) and `histogram` counts. */
+export interface VectorElement {
+  readonly labels: Labels;
+  readonly timestamp: number;
+  readonly value: number;
+  readonly histogram?: FloatHistogram;
+}
+
+/**
+ * One series of a range answer: floats and histograms apart, each in time order.
+ * Shape: `timestamps` and `values` of equal length.
+ */
+export interface MatrixSeries {
+  readonly labels: Labels;
+  readonly timestamps: Float64Array;
+  readonly values: Float64Array;
+  readonly histograms: readonly { readonly timestamp: number; readonly histogram: FloatHistogram }[];
+}
+
+/** An answer's value. Timestamps are milliseconds. */
+export type QueryValue =
+  | { readonly type: 'vector'; readonly elements: readonly VectorElement[] }
+  | { readonly type: 'matrix'; readonly series: readonly MatrixSeries[] }
+  | { readonly type: 'scalar'; readonly timestamp: number; readonly value: number }
+  | { readonly type: 'string'; readonly timestamp: number; readonly value: string };
+
+/** What one query cost. */
+export interface QueryStats {
+  readonly samplesRead: number;
+  readonly peakSamples: number;
+}
+
+/** A whole answer. Annotations carry their position in the query (`… (line:col)`), without repetitions. */
+export interface QueryResult {
+  readonly value: QueryValue;
+  readonly warnings: readonly string[];
+  readonly infos: readonly string[];
+  readonly stats: QueryStats;
+}
