@@ -1,0 +1,169 @@
+import { createServer } from 'node:net';
+import type { Server } from 'node:https';
+import { mkdtemp, rename, rm, symlink, writeFile, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger } from '../base/logger.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { createCa, issueLeaf, type KeyPairPem } from './ca.ts';
+import { createTlsServer, peerName } from './https-server.ts';
+import { closeServer, listen } from './listen.ts';
+import { TlsClient, type TlsRequest } from './tls-client.ts';
+import { fixedTls, readTlsDirectory, watchTlsDirectory, type TlsMaterial } from './tls-material.ts';
+
+const now = Date.now();
+let ca: KeyPairPem;
+let agent: TlsMaterial;
+let controller: TlsMaterial;
+const open: Server[] = [];
+
+const identity = async (commonName: string, authority = ca): Promise<TlsMaterial> => {
+  const leaf = await issueLeaf(
+    authority,
+    { commonName, dnsNames: [commonName, `${commonName}.svc-system.svc`] },
+    { now },
+  );
+  return { cert: leaf.cert, key: leaf.key, ca: authority.cert };
+};
+
+beforeAll(async () => {
+  ca = await createCa({ commonName: 'svc-ca', now });
+  [agent, controller] = await Promise.all([identity('svc-agent'), identity('svc-controller')]);
+});
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => closeServer(server, 0)));
+});
+
+async function serve(handler: Parameters<typeof createTlsServer>[1], clientNames?: string[]): Promise<number> {
+  const server = createTlsServer(fixedTls(agent), handler, clientNames ? { clientNames } : {});
+  open.push(server);
+  return listen('test', server, { host: '127.0.0.1', port: 0 });
+}
+
+const call = (port: number, more: Partial<TlsRequest> = {}): TlsRequest => ({
+  host: '127.0.0.1',
+  port,
+  servername: 'svc-agent.svc-system.svc',
+  method: 'GET',
+  path: '/x',
+  deadlineMs: 5_000,
+  maxBytes: 1_000,
+  ...more,
+});
+
+test('a peer with a certificate of our CA and an allowed name is served, and the server knows its name', async () => {
+  const port = await serve((req, res) => res.end(`hello ${peerName(req)}`), ['svc-controller']);
+  const client = new TlsClient(fixedTls(controller));
+  const answer = await client.request(call(port));
+  expect(`${answer.status} ${answer.body.toString()}`).toBe('200 hello svc-controller');
+  client.close();
+});
+
+test('a peer of our CA whose name is not in the list gets 403', async () => {
+  const port = await serve((_req, res) => res.end('secret'), ['svc-query']);
+  const client = new TlsClient(fixedTls(controller));
+  const answer = await client.request(call(port));
+  expect(answer.status).toBe(403);
+  expect(answer.body.toString()).not.toContain('secret');
+  client.close();
+});
+
+test('a peer of another CA does not get through the handshake', async () => {
+  const port = await serve((_req, res) => res.end('secret'), ['svc-controller']);
+  const stranger = await identity('svc-controller', await createCa({ commonName: 'svc-ca', now }));
+  const client = new TlsClient(fixedTls({ ...stranger, ca: ca.cert }));
+  await expect(client.request(call(port))).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+  client.close();
+});
+
+test('the client refuses a server whose certificate carries another name', async () => {
+  const port = await serve((_req, res) => res.end('x'));
+  const client = new TlsClient(fixedTls(controller));
+  await expect(client.request(call(port, { servername: 'svc-query.svc-system.svc' }))).rejects.toMatchObject({
+    code: 'ERR_AGENT_UNREACHABLE',
+  });
+  client.close();
+});
+
+test('a peer that never answers runs into the deadline', async () => {
+  const port = await serve(() => {});
+  const client = new TlsClient(fixedTls(controller));
+  await expect(client.request(call(port, { deadlineMs: 100 }))).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
+  client.close();
+});
+
+test('an answer over the cap is cut off with an error', async () => {
+  const port = await serve((_req, res) => res.end('x'.repeat(2_000)));
+  const client = new TlsClient(fixedTls(controller));
+  await expect(client.request(call(port))).rejects.toMatchObject({ code: 'ERR_TOO_LARGE' });
+  client.close();
+});
+
+test('an answer cut in the middle is an error, never a short answer', async () => {
+  const port = await serve((_req, res) => {
+    res.writeHead(200, { 'content-length': '100' });
+    res.write('half');
+    setImmediate(() => res.destroy());
+  });
+  const client = new TlsClient(fixedTls(controller));
+  await expect(client.request(call(port))).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+  client.close();
+});
+
+test('an aborted call says so', async () => {
+  const port = await serve(() => {});
+  const client = new TlsClient(fixedTls(controller));
+  const abort = new AbortController();
+  const pending = client.request(call(port, { signal: abort.signal }));
+  abort.abort();
+  await expect(pending).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+  client.close();
+});
+
+test('a port in use is reported in the words of the documentation', async () => {
+  const holder = createServer();
+  const port = await listen('holder', holder, { host: '127.0.0.1', port: 0 });
+  const second = listen('scrape', createServer(), { host: '127.0.0.1', port });
+  await expect(second).rejects.toMatchObject({
+    code: 'ERR_LISTEN',
+    message: `scrape listen 127.0.0.1:${port}: address already in use`,
+  });
+  await closeServer(holder, 0);
+});
+
+describe('a mounted certificate directory', () => {
+  let root: string;
+  const write = async (name: string, material: TlsMaterial): Promise<void> => {
+    await mkdir(join(root, name));
+    await writeFile(join(root, name, 'tls.crt'), material.cert);
+    await writeFile(join(root, name, 'tls.key'), material.key);
+    await writeFile(join(root, name, 'ca.crt'), material.ca);
+    await symlink(name, join(root, 'next'));
+    await rename(join(root, 'next'), join(root, '..data'));
+  };
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'svc-tls-'));
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  test('is followed through the symbolic-link swap of a rotated Secret, and servers take the new one', async () => {
+    await write('v1', agent);
+    const clock = new FakeClock();
+    const abort = new AbortController();
+    const source = await watchTlsDirectory(join(root, '..data'), { clock, logger: silentLogger, signal: abort.signal });
+    const changed = new Promise<TlsMaterial>((resolve) => source.onChange(resolve));
+    const next = await identity('svc-agent');
+    await write('v2', next);
+    await clock.advance(5_000);
+    expect((await changed).cert).toBe(next.cert);
+    expect(source.generation).toBe(2);
+    abort.abort();
+  });
+
+  test('is refused with the file named when one is missing or the key belongs to another certificate', async () => {
+    await expect(readTlsDirectory(root)).rejects.toThrow(/cannot read .*tls\.crt/);
+    await write('v1', { ...agent, key: controller.key });
+    await expect(readTlsDirectory(join(root, '..data'))).rejects.toThrow(/do not fit together/);
+  });
+});

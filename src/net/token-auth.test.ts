@@ -1,0 +1,95 @@
+import type { IncomingMessage } from 'node:http';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { bearerToken, TokenAuth, type ReviewClient } from './token-auth.ts';
+
+const request = (authorization?: string, remoteAddress = '10.1.2.3'): IncomingMessage =>
+  ({ headers: { authorization }, socket: { remoteAddress } }) as unknown as IncomingMessage;
+
+function reviews(): ReviewClient & { calls: string[]; allow: boolean; down: boolean } {
+  return {
+    calls: [],
+    allow: true,
+    down: false,
+    reviewToken(token) {
+      this.calls.push(`token ${token}`);
+      if (this.down) return Promise.reject(new Error('connection refused'));
+      return Promise.resolve(token.startsWith('good') ? { username: `system:${token}` } : undefined);
+    },
+    mayAccessPath(user, verb, path) {
+      this.calls.push(`${user.username} ${verb} ${path}`);
+      return Promise.resolve(this.allow);
+    },
+  };
+}
+
+function subject(loopbackExempt = true): { auth: TokenAuth; review: ReturnType<typeof reviews>; clock: FakeClock } {
+  const review = reviews();
+  const clock = new FakeClock();
+  return { auth: new TokenAuth({ reviews: review, clock, loopbackExempt }), review, clock };
+}
+
+test('a caller on the loopback address needs no token', async () => {
+  const { auth, review } = subject();
+  expect(await auth.decide(request(undefined, '::ffff:127.0.0.1'), 'get', '/metrics')).toEqual({ allowed: true });
+  expect(review.calls).toEqual([]);
+});
+
+test('the loopback exemption can be withdrawn', async () => {
+  const { auth } = subject(false);
+  expect(await auth.decide(request(undefined, '127.0.0.1'), 'get', '/metrics')).toMatchObject({
+    allowed: false,
+    status: 401,
+  });
+});
+
+test.each([
+  ['no header', undefined, 401],
+  ['another scheme', 'Basic Z29vZA==', 401],
+  ['an unknown token', 'Bearer bad', 401],
+  ['a known token', 'Bearer good', undefined],
+])('with %s the answer is decided by the review', async (_what, header, status) => {
+  const { auth } = subject();
+  const decision = await auth.decide(request(header), 'get', '/metrics');
+  expect(decision.allowed ? undefined : decision.status).toBe(status);
+});
+
+test('an authenticated user without the right gets 403 that names user and path', async () => {
+  const { auth, review } = subject();
+  review.allow = false;
+  expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toEqual({
+    allowed: false,
+    status: 403,
+    message: 'system:good may not get /metrics',
+  });
+});
+
+test('a decision is reused for ten seconds and then asked for again', async () => {
+  const { auth, review, clock } = subject();
+  await auth.decide(request('Bearer good'), 'get', '/metrics');
+  await auth.decide(request('Bearer good'), 'get', '/metrics');
+  expect(review.calls).toHaveLength(2);
+  review.allow = false;
+  await clock.advance(10_001);
+  expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toMatchObject({ status: 403 });
+});
+
+test('a denial of one subject is never answered from the allowance of another', async () => {
+  const { auth } = subject();
+  await auth.decide(request('Bearer good'), 'get', '/metrics');
+  expect(await auth.decide(request('Bearer bad'), 'get', '/metrics')).toMatchObject({ status: 401 });
+});
+
+test('an API server that does not answer gives 503, which is not remembered', async () => {
+  const { auth, review } = subject();
+  review.down = true;
+  expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toMatchObject({ status: 503 });
+  review.down = false;
+  expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toMatchObject({ allowed: true });
+});
+
+test.each(['', 'Bearer', 'Bearer  ', 'Bearer a b', 'Bearer a,b', `Bearer ${'x'.repeat(20_000)}`])(
+  'a header that is not one bearer token is no token: %.20s',
+  (header) => {
+    expect(bearerToken(header)).toBeUndefined();
+  },
+);
