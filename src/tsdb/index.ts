@@ -1,0 +1,23 @@
+/**
+ * The agent's embedded time-series store: XOR chunks byte for byte as Prometheus writes them, a write-ahead log,
+ * blocks of two hours, and the stock remote-read protocol. It knows nothing of OTLP, PromQL or HTTP frameworks.
+ * Not for: several writers, or data that does not come roughly in time order.
+ */
+export { openStore } from './store.ts';
+export type { AppendResult, LatestSample, SelectedSeries, Store, StoreOptions, StoreStats, XorChunk } from './types.ts';
+export {
+  assertLabels,
+  compareLabels,
+  compareUtf8,
+  labelsFromObject,
+  labelsFromPairs,
+  labelsKey,
+  labelsToObject,
+  labelValue,
+  withExternalLabels,
+} from './labels.ts';
+export type { Labels } from './labels.ts';
+export { compileMatcher, compileMatchers } from './matcher.ts';
+export type { CompiledMatcher, Matcher, MatchType } from './matcher.ts';
+export { nodeFiles } from './file-layer.ts';
+export type { FileLayer, ReadableFile, WritableFile } from './file-layer.ts';

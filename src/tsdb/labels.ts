@@ -1,0 +1,103 @@
+import { OperatorError } from '../base/errors.ts';
+
+/**
+ * The labels of one series. Shape: `[name, value]` pairs, names unique and in UTF-8 byte order, no empty value
+ * (an empty value means the label is absent). Never changed after it was made: keys are cached by identity.
+ */
+export type Labels = readonly (readonly [name: string, value: string])[];
+
+/** Labels from a plain object or from pairs in any order; empty values are left out, the last of equal names wins. */
+export function labelsFromObject(source: Readonly<Record<string, string>>): Labels {
+  return labelsFromPairs(Object.entries(source));
+}
+
+/** As `labelsFromObject`, for names that an object cannot hold in order (such as `"1"`). */
+export function labelsFromPairs(pairs: Iterable<readonly [string, string]>): Labels {
+  const byName = new Map<string, string>();
+  for (const [name, value] of pairs) byName.set(name, value);
+  const kept = [...byName].filter(([, value]) => value !== '');
+  return kept.sort((a, b) => compareUtf8(a[0], b[0]));
+}
+
+/** The labels as a plain object, members in label order. */
+export function labelsToObject(labels: Labels): Record<string, string> {
+  return Object.fromEntries(labels);
+}
+
+/** The value of one label, or `''` where it is absent. */
+export function labelValue(labels: Labels, name: string): string {
+  for (const pair of labels) if (pair[0] === name) return pair[1];
+  return '';
+}
+
+const keys = new WeakMap<Labels, string>();
+
+/** A text that is equal for equal labels and for no others. Cached for each array, so pass the same array again. */
+export function labelsKey(labels: Labels): string {
+  const cached = keys.get(labels);
+  if (cached !== undefined) return cached;
+  let key = '';
+  for (const [name, value] of labels) key += `${name.length}:${name}${value.length}:${value}`;
+  keys.set(labels, key);
+  return key;
+}
+
+/**
+ * Adds the external labels where they are absent; a label that the series has already wins.
+ * The result is the same array where nothing was added.
+ */
+export function withExternalLabels(labels: Labels, external: Labels): Labels {
+  const missing = external.filter(([name]) => labelValue(labels, name) === '');
+  return missing.length === 0 ? labels : labelsFromPairs([...missing, ...labels]);
+}
+
+/**
+ * Checks that labels from outside keep the shape above, and that names and values are well-formed text.
+ * Errors: ERR_INPUT_INVALID that names the label.
+ */
+export function assertLabels(labels: Labels): void {
+  let previous: string | undefined;
+  for (const [name, value] of labels) {
+    if (name === '') throw new OperatorError('ERR_INPUT_INVALID', 'label name is empty');
+    if (value === '') throw new OperatorError('ERR_INPUT_INVALID', `label ${JSON.stringify(name)}: value is empty`);
+    if (!name.isWellFormed() || !value.isWellFormed()) {
+      throw new OperatorError('ERR_INPUT_INVALID', `label ${JSON.stringify(name)}: not well-formed Unicode`);
+    }
+    if (previous !== undefined && compareUtf8(previous, name) >= 0) {
+      throw new OperatorError('ERR_INPUT_INVALID', `label ${JSON.stringify(name)}: names are not sorted and unique`);
+    }
+    previous = name;
+  }
+}
+
+/** Order of series: by name, then value, pair by pair; a prefix comes first. The peer's order. */
+export function compareLabels(a: Labels, b: Labels): number {
+  const shared = Math.min(a.length, b.length);
+  for (let i = 0; i < shared; i++) {
+    const [nameA, valueA] = a[i]!;
+    const [nameB, valueB] = b[i]!;
+    const order = nameA === nameB ? compareUtf8(valueA, valueB) : compareUtf8(nameA, nameB);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+/**
+ * Order of two texts by their UTF-8 bytes. JavaScript's `<` compares UTF-16 units instead, which puts
+ * characters above U+FFFF (surrogate pairs) before U+E000…U+FFFF.
+ */
+export function compareUtf8(a: string, b: string): number {
+  if (a === b) return 0;
+  const shared = Math.min(a.length, b.length);
+  for (let i = 0; i < shared; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x === y) continue;
+    if (x >= 0xd800 && y >= 0xd800) {
+      const highX = x <= 0xdfff;
+      if (highX !== y <= 0xdfff) return highX ? 1 : -1;
+    }
+    return x - y;
+  }
+  return a.length - b.length;
+}

@@ -1,0 +1,115 @@
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { FileLayer } from './file-layer.ts';
+import type { Labels } from './labels.ts';
+import type { Matcher } from './matcher.ts';
+
+/**
+ * What became of one sample.
+ * `appended`: in the store (durable once a later `commit()` resolved). `duplicate`: the same time and the same bits
+ * were there already; nothing changed. `conflict`: another value is there at that time; the first one stays.
+ * `late`: older than the series' newest sample by more than the out-of-order window, or inside a finished block.
+ * `tooNew`: further ahead of the clock than `maxFutureMs`. `full`: the write-ahead log cannot be written (disk full)
+ * and its memory buffer is at its cap. Everything but `appended` and `duplicate` is counted as rejected.
+ */
+export type AppendResult = 'appended' | 'duplicate' | 'conflict' | 'late' | 'tooNew' | 'full';
+
+/** One stretch of a series' samples, encoded as Prometheus' XOR chunk (encoding 1). Never changes. */
+export interface XorChunk {
+  /** First and last sample's time, ms since the epoch, both inclusive. */
+  readonly minT: number;
+  readonly maxT: number;
+  readonly count: number;
+  readonly bytes: Uint8Array;
+}
+
+/** One selected series. Chunks are in time order and may reach beyond the asked range. */
+export interface SelectedSeries {
+  readonly labels: Labels;
+  /** Reads the chunks that overlap the asked range; the work is done here, not in `select`. */
+  chunks(): XorChunk[];
+}
+
+/** The newest sample of a series. `stale` is true for a stale marker (then `value` is NaN and means nothing). */
+export interface LatestSample {
+  readonly labels: Labels;
+  readonly tMs: number;
+  readonly value: number;
+  readonly stale: boolean;
+}
+
+export interface StoreStats {
+  /** Series in the head (with samples younger than the last block). */
+  readonly series: number;
+  readonly samplesAppended: number;
+  readonly duplicates: number;
+  readonly rejected: Readonly<Record<'conflict' | 'late' | 'tooNew' | 'full', number>>;
+  readonly walBytes: number;
+  readonly blockBytes: number;
+  readonly blocks: number;
+  /** Oldest and newest sample anywhere, ms; undefined in an empty store. */
+  readonly oldestMs: number | undefined;
+  readonly newestMs: number | undefined;
+  /** What the start found: records replayed, bytes cut from a damaged log, samples without a known series. */
+  readonly replay: {
+    readonly records: number;
+    readonly cutBytes: number;
+    readonly orphanSamples: number;
+    readonly ms: number;
+  };
+  /** The last write error, while the log is not writable. */
+  readonly writeError: string | undefined;
+}
+
+export interface StoreOptions {
+  readonly dir: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Added to every series that lacks them, at append; matchers see them. For an agent: `k8s_node_name`. */
+  readonly externalLabels?: Labels;
+  /** Blocks wholly older than this are removed. Default 24 h. Milliseconds. */
+  readonly retentionMs?: number;
+  /** Cap on the bytes of finished blocks; the oldest go first. Default none. */
+  readonly retentionBytes?: number;
+  /** How late a sample may come behind its series' newest one. Default 5 min. Milliseconds. */
+  readonly outOfOrderMs?: number;
+  /** How far ahead of the clock a sample may be; guards against one broken clock that would shut out all others. Default 1 h. */
+  readonly maxFutureMs?: number;
+  /** Longest time between an append and its fdatasync when nobody calls `commit()`. Default 1 s. */
+  readonly flushIntervalMs?: number;
+  /** A log segment is finished at this size. Default 16 MiB. */
+  readonly segmentBytes?: number;
+  /** File system port; tests inject faults here. */
+  readonly files?: FileLayer;
+}
+
+/**
+ * The time-series store of one node.
+ *
+ * Flow: `append…` (memory and log buffer) → `commit()` (write, fdatasync) → blocks of 2 h → retention.
+ * Guarantees: a sample that was appended before a `commit()` that resolved survives kill -9 and power loss.
+ * Readers see appended samples at once, and each `select` one consistent moment.
+ * Assumptions: one process for a directory (held by a lock file).
+ * Caveats: `append` never waits and never throws for a full disk: look at the result, and at `commit()`'s error.
+ */
+export interface Store {
+  /** Appends one sample. Pass the same `labels` array for the same series again: it is looked up by identity first. */
+  append(labels: Labels, tMs: number, value: number): AppendResult;
+  /** Ends the series at `tMs`: writes Prometheus' stale marker, bit-exact. */
+  appendStale(labels: Labels, tMs: number): AppendResult;
+  /** Resolves when everything appended before the call is on disk. Errors: ERR_STORE_WRITE; the data is kept and tried again. */
+  commit(): Promise<void>;
+  /** Series that match and have samples in [mint, maxt] (ms, inclusive), sorted by labels. No matcher: all. */
+  select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries>;
+  /** The newest sample of every matching head series that is not older than `sinceMs`, sorted by labels. */
+  latest(matchers: readonly Matcher[], sinceMs: number): LatestSample[];
+  /** Labels of the series that match any of the sets (none: all) with samples in the range, sorted. */
+  series(matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): Labels[];
+  labelNames(matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): string[];
+  labelValues(name: string, matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): string[];
+  /** Moves full 2 h ranges into blocks, checkpoints the log, applies retention. Runs by itself; tests call it. */
+  maintain(): Promise<void>;
+  stats(): StoreStats;
+  /** Commits, stops timers, lets go of the lock. Further calls do nothing. */
+  close(): Promise<void>;
+}
