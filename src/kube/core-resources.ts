@@ -1,0 +1,37 @@
+import { resourceRef } from '../api/meta.ts';
+
+const core = (kind: string, plural: string, namespaced = true) =>
+  resourceRef({ group: '', version: 'v1', kind, plural, namespaced });
+const grouped = (group: string, kind: string, plural: string, namespaced = true) =>
+  resourceRef({ group, version: 'v1', kind, plural, namespaced });
+
+/** The built-in kinds we read or write. */
+export const coreResources = {
+  namespaces: core('Namespace', 'namespaces', false),
+  nodes: core('Node', 'nodes', false),
+  pods: core('Pod', 'pods'),
+  services: core('Service', 'services'),
+  secrets: core('Secret', 'secrets'),
+  configMaps: core('ConfigMap', 'configmaps'),
+  serviceAccounts: core('ServiceAccount', 'serviceaccounts'),
+  deployments: grouped('apps', 'Deployment', 'deployments'),
+  daemonSets: grouped('apps', 'DaemonSet', 'daemonsets'),
+  replicaSets: grouped('apps', 'ReplicaSet', 'replicasets'),
+  statefulSets: grouped('apps', 'StatefulSet', 'statefulsets'),
+  networkPolicies: grouped('networking.k8s.io', 'NetworkPolicy', 'networkpolicies'),
+  podDisruptionBudgets: grouped('policy', 'PodDisruptionBudget', 'poddisruptionbudgets'),
+  roles: grouped('rbac.authorization.k8s.io', 'Role', 'roles'),
+  roleBindings: grouped('rbac.authorization.k8s.io', 'RoleBinding', 'rolebindings'),
+  clusterRoles: grouped('rbac.authorization.k8s.io', 'ClusterRole', 'clusterroles', false),
+  clusterRoleBindings: grouped('rbac.authorization.k8s.io', 'ClusterRoleBinding', 'clusterrolebindings', false),
+  leases: grouped('coordination.k8s.io', 'Lease', 'leases'),
+  events: grouped('events.k8s.io', 'Event', 'events'),
+  customResourceDefinitions: grouped(
+    'apiextensions.k8s.io',
+    'CustomResourceDefinition',
+    'customresourcedefinitions',
+    false,
+  ),
+  endpointSlices: grouped('discovery.k8s.io', 'EndpointSlice', 'endpointslices'),
+  apiServices: grouped('apiregistration.k8s.io', 'APIService', 'apiservices', false),
+} as const;

@@ -1,0 +1,133 @@
+import { OperatorError, type ErrorCode } from '../base/errors.ts';
+
+/** What the API server says about a failed request: the fields of a `Status` object that callers act on. */
+export interface ApiFailure {
+  /** HTTP status, or the `code` of an ERROR frame. */
+  status: number;
+  /** CamelCase word such as `NotFound`, `Expired`, `Conflict`; empty where the answer was no `Status`. */
+  reason: string;
+  /** How long the server asks to wait. Units: ms. Undefined where it does not say. */
+  retryAfterMs?: number | undefined;
+  causes?: readonly { reason?: string; message?: string; field?: string }[] | undefined;
+}
+
+/** An answer of the API server that is not a success. */
+export class ApiError extends OperatorError {
+  readonly status: number;
+  readonly reason: string;
+  readonly retryAfterMs: number | undefined;
+  readonly causes: readonly { reason?: string; message?: string; field?: string }[];
+
+  constructor(code: ErrorCode, message: string, failure: ApiFailure, options?: { cause?: unknown }) {
+    super(code, message, options);
+    this.name = 'ApiError';
+    this.status = failure.status;
+    this.reason = failure.reason;
+    this.retryAfterMs = failure.retryAfterMs;
+    this.causes = failure.causes ?? [];
+  }
+}
+
+/** One field that another manager holds, from a 409 on apply. */
+export interface FieldConflict {
+  manager: string;
+  field: string;
+}
+
+/**
+ * Turns a failed answer into an error. `body` is the parsed `Status`, or text where it is none.
+ * Source: apimachinery `Status`; 429 and 5xx may carry `details.retryAfterSeconds` as well as the header.
+ */
+export function apiError(
+  what: string,
+  status: number,
+  body: unknown,
+  retryAfterHeader?: string | undefined,
+  now = 0,
+): ApiError {
+  const text = typeof body === 'string' ? body : '';
+  const parsed = isRecord(body) ? body : {};
+  const details = isRecord(parsed['details']) ? parsed['details'] : {};
+  const reason = typeof parsed['reason'] === 'string' ? parsed['reason'] : '';
+  const message = typeof parsed['message'] === 'string' ? parsed['message'] : text.slice(0, 512).trim();
+  const failure: ApiFailure = {
+    status,
+    reason,
+    retryAfterMs: retryAfter(retryAfterHeader, details['retryAfterSeconds'], now),
+    causes: Array.isArray(details['causes']) ? (details['causes'] as ApiFailure['causes'] & object) : undefined,
+  };
+  return new ApiError(codeOf(status, failure), `${what}: ${status} ${message || reason || 'no reason given'}`, failure);
+}
+
+function codeOf(status: number, failure: ApiFailure): ErrorCode {
+  switch (status) {
+    case 404:
+      return 'ERR_API_NOT_FOUND';
+    case 409:
+      return failure.causes?.some((c) => c.reason === 'FieldManagerConflict')
+        ? 'ERR_APPLY_CONFLICT'
+        : 'ERR_API_CONFLICT';
+    case 410:
+      return 'ERR_WATCH_EXPIRED';
+    case 403:
+      return 'ERR_API_FORBIDDEN';
+    case 400:
+    case 422:
+      return 'ERR_API_INVALID';
+    default:
+      return 'ERR_API_REQUEST';
+  }
+}
+
+/** Delay from a Retry-After header (seconds or HTTP date, RFC 9110 §10.2.3) or from `details`. Units: ms. */
+function retryAfter(header: string | undefined, seconds: unknown, now: number): number | undefined {
+  if (header !== undefined && /^\d{1,9}$/.test(header.trim())) return Number(header) * 1000;
+  if (header !== undefined) {
+    const at = Date.parse(header);
+    if (!Number.isNaN(at)) return Math.max(0, at - now);
+  }
+  return typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+const status = (error: unknown): number | undefined => (error instanceof ApiError ? error.status : undefined);
+const reason = (error: unknown): string | undefined => (error instanceof ApiError ? error.reason : undefined);
+
+/** The object, or the kind itself, does not exist. */
+export const isNotFound = (error: unknown): boolean => status(error) === 404;
+/** 409 of any kind: stale resource version, failed precondition, existing name, or a field held by another manager. */
+export const isConflict = (error: unknown): boolean => status(error) === 409;
+/** A create found the name taken. */
+export const isAlreadyExists = (error: unknown): boolean => reason(error) === 'AlreadyExists';
+/** The resource version or the continue token is too old. */
+export const isGone = (error: unknown): boolean => status(error) === 410;
+/** The server asks for patience, also while its storage starts (KEP-4568). */
+export const isTooManyRequests = (error: unknown): boolean => status(error) === 429;
+export const isUnauthorized = (error: unknown): boolean => status(error) === 401;
+export const isForbidden = (error: unknown): boolean => status(error) === 403;
+/** 422 or 400: the object itself is at fault, another try without a change cannot help. */
+export const isInvalid = (error: unknown): boolean => status(error) === 422 || status(error) === 400;
+/** The namespace is going away; nothing can be created in it any more. */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  error instanceof ApiError && error.causes.some((c) => c.reason === 'NamespaceTerminating');
+/** The server has not yet reached the version asked for; list again without one. */
+export const isResourceVersionTooLarge = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.causes.some((c) => c.reason === 'ResourceVersionTooLarge') ||
+    /too large resource version/i.test(error.message));
+
+/** How long the server asked to wait, or 0. Units: ms. */
+export function retryAfterMs(error: unknown): number {
+  return error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+}
+
+/** The managers and fields that stood in the way of an apply; empty for any other error. */
+export function fieldConflicts(error: unknown): FieldConflict[] {
+  if (!(error instanceof ApiError)) return [];
+  return error.causes
+    .filter((c) => c.reason === 'FieldManagerConflict')
+    .map((c) => ({ manager: /conflict with "([^"]*)"/.exec(c.message ?? '')?.[1] ?? 'unknown', field: c.field ?? '' }));
+}

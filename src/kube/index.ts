@@ -1,0 +1,15 @@
+/**
+ * The way to the API server: one port (`KubeClient`), one implementation over HTTP, predicates on its errors.
+ * It is the only folder that imports `@kubernetes/client-node` (kubeconfig and authentication) and dot-i.
+ * It watches nothing by itself: list, watch and recovery are the work of `src/runtime`.
+ */
+export type * from './client.ts';
+export type { WatchFrame } from './frames.ts';
+export type { RequestObservation } from './transport.ts';
+export * from './errors.ts';
+export { createKubeClient, RestClient, type KubeClientOptions } from './rest-client.ts';
+export { loadKubeConfig } from './credentials.ts';
+export { coreResources } from './core-resources.ts';
+export { describe, nameOf, resourcePath } from './paths.ts';
+export { getIfExists, listAll } from './reads.ts';
+export { ApiReviews } from './reviews.ts';

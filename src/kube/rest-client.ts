@@ -1,0 +1,279 @@
+import type { KubeConfig } from '@kubernetes/client-node';
+import type { KubeObject, ResourceRef } from '../api/meta.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
+import { OperatorError } from '../base/errors.ts';
+import type {
+  ApplyOptions,
+  DeleteOptions,
+  KubeClient,
+  KubeList,
+  ListOptions,
+  ObjectName,
+  Patch,
+  ReadOptions,
+  RequestOptions,
+  WatchOptions,
+  WriteOptions,
+} from './client.ts';
+import { Credentials, loadKubeConfig } from './credentials.ts';
+import { decodeFrames, type WatchFrame } from './frames.ts';
+import { describe, nameOf, resourcePath } from './paths.ts';
+import { Transport, type RequestObservation } from './transport.ts';
+
+export interface KubeClientOptions {
+  /** A kubeconfig file; default `KUBECONFIG`, `~/.kube/config`, then the pod's service account. */
+  kubeconfig?: string | undefined;
+  context?: string | undefined;
+  clock?: Clock | undefined;
+  userAgent?: string | undefined;
+  onRequest?: ((observation: RequestObservation) => void) | undefined;
+  onRetry?: ((method: string, host: string) => void) | undefined;
+}
+
+/**
+ * A client for the cluster that the environment names.
+ * Errors: ERR_CONFIG_INVALID where the kubeconfig is missing or cannot be used.
+ */
+export function createKubeClient(options: KubeClientOptions = {}): RestClient {
+  const clock = options.clock ?? systemClock;
+  const load = (): KubeConfig => loadKubeConfig({ path: options.kubeconfig, context: options.context });
+  return new RestClient(new Credentials(load, clock), {
+    clock,
+    userAgent: options.userAgent ?? 'svc-operator',
+    onRequest: options.onRequest,
+    onRetry: options.onRetry,
+  });
+}
+
+type Query = Record<string, string | number | boolean | undefined>;
+
+const patchTypes = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+} as const;
+
+/** The `KubeClient` port over HTTP. */
+export class RestClient implements KubeClient {
+  readonly #credentials: Credentials;
+  readonly #http: Transport;
+
+  constructor(credentials: Credentials, options: Omit<ConstructorParameters<typeof Transport>[0], 'credentials'>) {
+    this.#credentials = credentials;
+    this.#http = new Transport({ ...options, credentials });
+  }
+
+  get server(): string {
+    return this.#credentials.server;
+  }
+
+  /** The kubeconfig in use, for the dot-i bridge. */
+  get kubeConfig(): KubeConfig {
+    return this.#credentials.config;
+  }
+
+  async get<T extends KubeObject>(resource: ResourceRef, name: ObjectName, options: ReadOptions = {}): Promise<T> {
+    const answer = await this.#http.json({
+      ...request(options),
+      method: 'GET',
+      what: `get ${describe(resource, name)}`,
+      path: withQuery(resourcePath(resource, name), { resourceVersion: options.resourceVersion }),
+      accept: accept(options.metadataOnly, 'PartialObjectMetadata'),
+    });
+    return identified<T>(resource, answer);
+  }
+
+  async list<T extends KubeObject>(resource: ResourceRef, options: ListOptions = {}): Promise<KubeList<T>> {
+    const answer = (await this.#http.json({
+      ...request(options),
+      method: 'GET',
+      what: `list ${resource.plural}`,
+      path: withQuery(resourcePath(resource, { namespace: options.namespace }), {
+        ...selectors(options),
+        limit: options.limit,
+        continue: options.continue,
+        resourceVersion: options.resourceVersion,
+        resourceVersionMatch: options.resourceVersionMatch,
+      }),
+      accept: accept(options.metadataOnly, 'PartialObjectMetadataList'),
+    })) as { items?: unknown; metadata?: { resourceVersion?: string; continue?: string } };
+    if (!Array.isArray(answer?.items)) {
+      if (answer?.items !== null)
+        throw new OperatorError('ERR_API_REQUEST', `list ${resource.plural}: no items in the answer`);
+    }
+    const items = ((answer.items ?? []) as unknown[]).map((item) => identified<T>(resource, item));
+    const next = answer.metadata?.continue;
+    return {
+      items,
+      resourceVersion: answer.metadata?.resourceVersion ?? '',
+      ...(next ? { continue: next } : {}),
+    };
+  }
+
+  async *watch(resource: ResourceRef, options: WatchOptions): AsyncGenerator<WatchFrame> {
+    const chunks = await this.#http.stream({
+      method: 'GET',
+      what: `watch ${resource.plural}`,
+      path: withQuery(resourcePath(resource, { namespace: options.namespace }), {
+        ...selectors(options),
+        watch: true,
+        allowWatchBookmarks: true,
+        resourceVersion: options.resourceVersion,
+        resourceVersionMatch: options.resourceVersionMatch,
+        sendInitialEvents: options.sendInitialEvents,
+        timeoutSeconds: options.timeoutSeconds,
+      }),
+      accept: accept(options.metadataOnly, 'PartialObjectMetadata'),
+      signal: options.signal,
+      deadlineMs: options.headersMs,
+    });
+    for await (const frame of decodeFrames(chunks)) {
+      if (options.metadataOnly && frame.type !== 'ERROR') {
+        yield {
+          type: frame.type,
+          object: { ...(frame.object as object), apiVersion: resource.apiVersion, kind: resource.kind },
+        };
+      } else yield frame;
+    }
+  }
+
+  async create<T extends KubeObject>(resource: ResourceRef, object: T, options: WriteOptions = {}): Promise<T> {
+    const { namespace, name } = object.metadata;
+    return this.#write<T>('POST', resource, object, options, {
+      path: resourcePath(resource, { namespace }),
+      what: `create ${describe(resource, { namespace, name: name ?? object.metadata.generateName ?? '' })}`,
+    });
+  }
+
+  async update<T extends KubeObject>(resource: ResourceRef, object: T, options: WriteOptions = {}): Promise<T> {
+    const name = nameOf(object);
+    return this.#write<T>('PUT', resource, object, options, {
+      path: resourcePath(resource, { ...name, subresource: options.subresource }),
+      what: `update ${describe(resource, name)}`,
+    });
+  }
+
+  async apply<T extends KubeObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T> {
+    return this.#apply(resource, object, options, undefined);
+  }
+
+  async applyStatus<T extends KubeObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T> {
+    return this.#apply(resource, object, options, 'status');
+  }
+
+  async patch<T extends KubeObject>(
+    resource: ResourceRef,
+    name: ObjectName,
+    patch: Patch,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    return this.#write<T>('PATCH', resource, patch.type === 'json' ? patch.operations : patch.body, options, {
+      path: resourcePath(resource, { ...name, subresource: options.subresource }),
+      what: `patch ${describe(resource, name)}`,
+      contentType: patchTypes[patch.type],
+    });
+  }
+
+  async delete(resource: ResourceRef, name: ObjectName, options: DeleteOptions = {}): Promise<void> {
+    const { uid, resourceVersion } = options;
+    await this.#http.json({
+      ...request(options),
+      method: 'DELETE',
+      what: `delete ${describe(resource, name)}`,
+      path: withQuery(resourcePath(resource, name), { dryRun: options.dryRun ? 'All' : undefined }),
+      body: JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        propagationPolicy: options.propagation ?? 'Background',
+        gracePeriodSeconds: options.gracePeriodSeconds,
+        ...(uid !== undefined || resourceVersion !== undefined ? { preconditions: { uid, resourceVersion } } : {}),
+      }),
+    });
+  }
+
+  async getPath(path: string, options: RequestOptions = {}): Promise<unknown> {
+    return this.#http.json({ ...request(options), method: 'GET', path, what: `get ${path}` });
+  }
+
+  async close(): Promise<void> {
+    await this.#credentials.close();
+  }
+
+  async #apply<T extends KubeObject>(
+    resource: ResourceRef,
+    object: T,
+    options: ApplyOptions,
+    subresource: string | undefined,
+  ): Promise<T> {
+    const name = nameOf(object);
+    const answer = await this.#http.json({
+      ...request(options),
+      method: 'PATCH',
+      what: `apply ${describe(resource, name)}${subresource ? ` (${subresource})` : ''}`,
+      path: withQuery(resourcePath(resource, { ...name, subresource }), {
+        fieldManager: options.fieldManager,
+        fieldValidation: 'Strict',
+        force: options.force ? true : undefined,
+        dryRun: options.dryRun ? 'All' : undefined,
+      }),
+      // JSON is YAML: no serialiser needed.
+      contentType: 'application/apply-patch+yaml',
+      body: JSON.stringify(object),
+    });
+    return identified<T>(resource, answer);
+  }
+
+  async #write<T extends KubeObject>(
+    method: 'POST' | 'PUT' | 'PATCH',
+    resource: ResourceRef,
+    body: unknown,
+    options: WriteOptions,
+    call: { path: string; what: string; contentType?: string },
+  ): Promise<T> {
+    const answer = await this.#http.json({
+      ...request(options),
+      method,
+      what: call.what,
+      contentType: call.contentType,
+      body: JSON.stringify(body),
+      path: withQuery(call.path, {
+        fieldManager: options.fieldManager,
+        fieldValidation: 'Strict',
+        dryRun: options.dryRun ? 'All' : undefined,
+      }),
+    });
+    return identified<T>(resource, answer);
+  }
+}
+
+function request(options: RequestOptions): Pick<RequestOptions, 'signal' | 'deadlineMs' | 'retry'> {
+  return { signal: options.signal, deadlineMs: options.deadlineMs, retry: options.retry };
+}
+
+function selectors(options: { labelSelector?: string | undefined; fieldSelector?: string | undefined }): Query {
+  return { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
+}
+
+function accept(metadataOnly: boolean | undefined, kind: string): string {
+  return metadataOnly ? `application/json;as=${kind};g=meta.k8s.io;v=v1` : 'application/json';
+}
+
+/** Built-in kinds come without apiVersion and kind inside lists, and as PartialObjectMetadata when so asked. */
+function identified<T extends KubeObject>(resource: ResourceRef, value: unknown): T {
+  if (typeof value !== 'object' || value === null) {
+    throw new OperatorError('ERR_API_REQUEST', `${resource.kind}: the answer is not an object`);
+  }
+  const object = value as T;
+  if (object.kind === undefined || object.kind === 'PartialObjectMetadata') {
+    object.apiVersion = resource.apiVersion;
+    object.kind = resource.kind;
+  }
+  return object;
+}
+
+function withQuery(path: string, query: Query): string {
+  const parts = Object.entries(query)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
+  return parts.length === 0 ? path : `${path}?${parts.join('&')}`;
+}

@@ -1,0 +1,61 @@
+import { resourceRef, type KubeObject } from '../api/meta.ts';
+import type { KubeClient } from './client.ts';
+
+const tokenReviews = resourceRef({
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  kind: 'TokenReview',
+  plural: 'tokenreviews',
+  namespaced: false,
+});
+const subjectAccessReviews = resourceRef({
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  kind: 'SubjectAccessReview',
+  plural: 'subjectaccessreviews',
+  namespaced: false,
+});
+
+interface ReviewedUser {
+  username: string;
+  uid?: string;
+  groups?: string[];
+  extra?: Record<string, string[]>;
+}
+
+/** TokenReview and SubjectAccessReview over a client; the shape that `src/net/token-auth.ts` takes. */
+export class ApiReviews {
+  readonly #client: KubeClient;
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  /** The user a bearer token belongs to, or undefined where it is not authenticated. */
+  async reviewToken(token: string, signal: AbortSignal): Promise<ReviewedUser | undefined> {
+    const answer = await this.#review(tokenReviews, { token }, signal);
+    const status = answer['status'] as { authenticated?: boolean; user?: ReviewedUser } | undefined;
+    return status?.authenticated && status.user?.username ? status.user : undefined;
+  }
+
+  /** Whether the user may do `verb` on a path outside the resources. */
+  async mayAccessPath(user: ReviewedUser, verb: string, path: string, signal: AbortSignal): Promise<boolean> {
+    const answer = await this.#review(
+      subjectAccessReviews,
+      {
+        user: user.username,
+        uid: user.uid,
+        groups: user.groups,
+        extra: user.extra,
+        nonResourceAttributes: { path, verb },
+      },
+      signal,
+    );
+    return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
+  }
+
+  #review(resource: typeof tokenReviews, spec: unknown, signal: AbortSignal): Promise<KubeObject> {
+    const { apiVersion, kind } = resource;
+    return this.#client.create(resource, { apiVersion, kind, metadata: {}, spec }, { signal });
+  }
+}

@@ -1,0 +1,232 @@
+import { request, type Dispatcher } from 'undici';
+import { sleep, type Clock } from '../base/clock.ts';
+import { errorText, OperatorError } from '../base/errors.ts';
+import type { Credentials } from './credentials.ts';
+import { ApiError, apiError, isTooManyRequests, isUnauthorized } from './errors.ts';
+
+export interface HttpCall {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Path with query, from the server's root. */
+  path: string;
+  /** What the call is about, for messages: `get Pod shop/web-0`. */
+  what: string;
+  body?: string | undefined;
+  contentType?: string | undefined;
+  accept?: string | undefined;
+  signal?: AbortSignal | undefined;
+  deadlineMs?: number | undefined;
+  maxBytes?: number | undefined;
+  retry?: boolean | undefined;
+}
+
+/** One finished exchange, for metrics. `code` is the status as text, or `<error>` where no answer came. */
+export interface RequestObservation {
+  method: string;
+  host: string;
+  code: string;
+  durationMs: number;
+}
+
+export interface TransportOptions {
+  credentials: Credentials;
+  clock: Clock;
+  userAgent: string;
+  onRequest?: ((observation: RequestObservation) => void) | undefined;
+  onRetry?: ((method: string, host: string) => void) | undefined;
+}
+
+const defaultDeadlineMs = 30_000;
+const maxAnswerBytes = 128 * 1024 * 1024;
+const maxRetries = 5;
+const maxRetryAfterMs = 30_000;
+
+/** HTTP to the API server: deadline, size cap, Retry-After and token refresh, for whole answers and for streams. */
+export class Transport {
+  readonly #options: TransportOptions;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+  }
+
+  /** Sends a call and returns the parsed JSON answer. Errors: see `KubeClient`. */
+  async json(call: HttpCall): Promise<unknown> {
+    const deadlineMs = call.deadlineMs ?? defaultDeadlineMs;
+    const scope = this.#deadline(call, deadlineMs);
+    const end = this.#options.clock.monotonic() + deadlineMs;
+    try {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          return await this.#once(call, scope.signal);
+        } catch (error) {
+          const wait = scope.signal.aborted ? undefined : this.#retryDelay(call, error, attempt);
+          if (wait === undefined || this.#options.clock.monotonic() + wait >= end) throw scope.explain(error);
+          this.#options.onRetry?.(call.method, new URL(this.#options.credentials.server).host);
+          await sleep(this.#options.clock, wait, scope.signal).catch((cause: unknown) => {
+            throw scope.explain(cause);
+          });
+        }
+      }
+    } finally {
+      scope.end();
+    }
+  }
+
+  /** Opens a stream; resolves once the answer's headers say 200. The caller's signal ends it. */
+  async stream(call: HttpCall & { signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>> {
+    const headers = new AbortController();
+    const scope = this.#deadline(call, call.deadlineMs ?? defaultDeadlineMs, headers);
+    try {
+      const answer = await this.#send(call, headers.signal, 0);
+      if (answer.statusCode !== 200) throw await this.#failure(call, answer);
+      const abort = (): void => headers.abort(call.signal.reason);
+      call.signal.addEventListener('abort', abort, { once: true });
+      answer.body.once('close', () => call.signal.removeEventListener('abort', abort));
+      return streamed(call, answer.body);
+    } catch (error) {
+      throw scope.explain(error);
+    } finally {
+      scope.end();
+    }
+  }
+
+  async #once(call: HttpCall, signal: AbortSignal): Promise<unknown> {
+    const answer = await this.#send(call, signal, undefined);
+    if (answer.statusCode < 200 || answer.statusCode > 299) throw await this.#failure(call, answer);
+    const text = await readCapped(answer, call.maxBytes ?? maxAnswerBytes, call.what);
+    if (text === '') return undefined;
+    try {
+      return JSON.parse(text) as unknown;
+    } catch (cause) {
+      throw new OperatorError('ERR_API_REQUEST', `${call.what}: the answer is not JSON`, { cause });
+    }
+  }
+
+  async #send(
+    call: HttpCall,
+    signal: AbortSignal,
+    bodyTimeout: number | undefined,
+  ): Promise<Dispatcher.ResponseData<null>> {
+    const { credentials, clock, onRequest, userAgent } = this.#options;
+    const endpoint = await credentials.current();
+    const started = clock.monotonic();
+    const observe = (code: string): void =>
+      onRequest?.({
+        method: call.method,
+        host: new URL(endpoint.server).host,
+        code,
+        durationMs: clock.monotonic() - started,
+      });
+    try {
+      const answer = await request(endpoint.server + call.path, {
+        method: call.method,
+        dispatcher: endpoint.dispatcher,
+        headers: {
+          accept: call.accept ?? 'application/json',
+          'user-agent': userAgent,
+          ...(call.body !== undefined ? { 'content-type': call.contentType ?? 'application/json' } : {}),
+          ...endpoint.headers,
+        },
+        ...(call.body !== undefined ? { body: call.body } : {}),
+        // The deadline is ours; undici's own timers stay out of it.
+        headersTimeout: 0,
+        bodyTimeout: bodyTimeout ?? 0,
+        signal,
+      });
+      observe(String(answer.statusCode));
+      if (answer.statusCode === 401) credentials.invalidate();
+      return answer;
+    } catch (error) {
+      observe('<error>');
+      throw error;
+    }
+  }
+
+  async #failure(call: HttpCall, answer: Dispatcher.ResponseData<null>): Promise<ApiError> {
+    const text = await readCapped(answer, 1024 * 1024, call.what).catch(() => '');
+    let body: unknown = text;
+    try {
+      body = JSON.parse(text) as unknown;
+    } catch {
+      // Proxies and half-started servers answer in plain text.
+    }
+    const header = answer.headers['retry-after'];
+    return apiError(
+      call.what,
+      answer.statusCode,
+      body,
+      Array.isArray(header) ? header[0] : header,
+      this.#options.clock.now(),
+    );
+  }
+
+  /** How long to wait before trying again, or undefined not to. */
+  #retryDelay(call: HttpCall, error: unknown, attempt: number): number | undefined {
+    if (call.retry === false || attempt >= maxRetries) return undefined;
+    if (error instanceof ApiError) {
+      // Once, with what the files hold now: the token may have been rotated since we read it.
+      if (isUnauthorized(error)) return attempt === 0 ? 0 : undefined;
+      const serverBusy = isTooManyRequests(error) || error.status >= 500;
+      if (serverBusy && error.retryAfterMs !== undefined) return Math.min(error.retryAfterMs, maxRetryAfterMs);
+      return isTooManyRequests(error) ? Math.min(1000 * 2 ** attempt, maxRetryAfterMs) : undefined;
+    }
+    if (error instanceof OperatorError) return undefined;
+    // No answer at all. Only a read may be repeated; a kept-alive connection that the server closed costs one try.
+    return call.method === 'GET' && attempt < 2 ? 50 * 4 ** attempt : undefined;
+  }
+
+  #deadline(call: HttpCall, ms: number, controller = new AbortController()): Scope {
+    let timedOut = false;
+    const cancel = this.#options.clock.setTimeout(() => {
+      timedOut = true;
+      controller.abort();
+    }, ms);
+    const onAbort = (): void => controller.abort();
+    if (call.signal?.aborted) controller.abort();
+    call.signal?.addEventListener('abort', onAbort, { once: true });
+    return {
+      signal: controller.signal,
+      end: () => {
+        cancel();
+        call.signal?.removeEventListener('abort', onAbort);
+      },
+      explain: (error) => {
+        if (error instanceof OperatorError) return error;
+        if (call.signal?.aborted) return new OperatorError('ERR_ABORTED', `${call.what}: cancelled`, { cause: error });
+        if (timedOut)
+          return new OperatorError('ERR_TIMEOUT', `${call.what}: no answer within ${ms} ms`, { cause: error });
+        return new OperatorError('ERR_API_REQUEST', `${call.what}: ${errorText(error)}`, { cause: error });
+      },
+    };
+  }
+}
+
+interface Scope {
+  signal: AbortSignal;
+  end(): void;
+  explain(error: unknown): unknown;
+}
+
+async function readCapped(answer: Dispatcher.ResponseData<null>, maxBytes: number, what: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > maxBytes) {
+      throw new OperatorError('ERR_TOO_LARGE', `${what}: the answer is larger than ${maxBytes} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function* streamed(
+  call: HttpCall & { signal: AbortSignal },
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (cause) {
+    if (call.signal.aborted) throw new OperatorError('ERR_ABORTED', `${call.what}: cancelled`, { cause });
+    throw new OperatorError('ERR_WATCH_BROKEN', `${call.what}: ${errorText(cause)}`, { cause });
+  }
+}
