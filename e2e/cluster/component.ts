@@ -1,0 +1,56 @@
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { exited, signalGroup, spawnBound, toolEnvironment } from './processes.ts';
+
+/** One program of the control plane, running or stopped. */
+export interface Component {
+  readonly name: string;
+  readonly pid: number | undefined;
+  readonly running: boolean;
+  /** Starts it (again), with the same command. Harmless while it runs. */
+  start(): void;
+  /** kill -9, and waits until it is gone. */
+  kill(): Promise<void>;
+  /** The end of its log, for error messages. */
+  logTail(): string;
+}
+
+export interface ComponentOptions {
+  name: string;
+  run: string;
+  command: readonly string[];
+  logFile: string;
+}
+
+export function createComponent(options: ComponentOptions): Component {
+  let child: ChildProcess | undefined;
+  const running = (): boolean => child !== undefined && child.exitCode === null && child.signalCode === null;
+  return {
+    name: options.name,
+    get pid() {
+      return child?.pid;
+    },
+    get running() {
+      return running();
+    },
+    start() {
+      if (running()) return;
+      const log = openSync(options.logFile, 'a');
+      child = spawnBound(options.command, { run: options.run, env: toolEnvironment(), stdio: ['ignore', log, log] });
+      child.once('error', () => undefined);
+      closeSync(log);
+    },
+    async kill() {
+      if (!child?.pid || !running()) return;
+      signalGroup(child.pid, 'SIGKILL');
+      await exited(child);
+    },
+    logTail() {
+      try {
+        return readFileSync(options.logFile, 'utf8').slice(-2000);
+      } catch {
+        return '(no log)';
+      }
+    },
+  };
+}

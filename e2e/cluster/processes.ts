@@ -1,0 +1,119 @@
+import { spawn, execFileSync } from 'node:child_process';
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+
+/**
+ * Child processes that cannot outlive their parent, and a way to find every process of a run.
+ *
+ * Guarantees: a child gets the run's marker in its environment, so that whatever is left of a crashed run can be
+ * found without a list of pids; where util-linux is installed the kernel kills it as soon as its parent dies.
+ * Caveats: elsewhere (macOS) a child of a killed parent lives until the run's reaper has seen its pipe close.
+ */
+export const runMarker = 'SVC_CLUSTER_RUN';
+
+export interface ChildOptions {
+  /** The run it belongs to. */
+  run: string;
+  /** The whole environment; the marker is added. */
+  env: Readonly<Record<string, string>>;
+  cwd?: string;
+  stdio: StdioOptions;
+}
+
+/** Starts a process in its own session (a Ctrl-C at the terminal does not reach it: we stop it in order). */
+export function spawnBound(command: readonly string[], options: ChildOptions): ChildProcess {
+  const [file = '', ...args] = setpriv ? [setpriv, '--pdeathsig', 'KILL', '--', ...command] : command;
+  return spawn(file, args, {
+    stdio: options.stdio,
+    detached: true,
+    env: { ...options.env, [runMarker]: options.run },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+}
+
+/** The environment our own tools get: nothing of the user's but what finding programs and temp folders needs. */
+export function toolEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const env: Record<string, string> = { PATH: process.env['PATH'] ?? '/usr/bin:/bin' };
+  for (const name of ['HOME', 'TMPDIR', 'LANG']) if (process.env[name]) env[name] = process.env[name];
+  return { ...env, ...extra };
+}
+
+/** Signals the whole group of a child started here; false when it is gone already. */
+export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(-pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when the child has ended; at once if it has. */
+export function exited(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return Promise.resolve();
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+}
+
+/** Pids that carry the run's marker, the caller's own excepted. */
+export function processesOfRun(run: string): number[] {
+  const wanted = `${runMarker}=${run}`;
+  if (!existsSync('/proc/self/environ')) return fromPs(wanted);
+  const found: number[] = [];
+  for (const entry of readdirSync('/proc')) {
+    const pid = Number(entry);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    try {
+      if (readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(wanted)) found.push(pid);
+    } catch {
+      // It ended meanwhile, or belongs to somebody else.
+    }
+  }
+  return found;
+}
+
+/** Kills every process of a run and waits until none is left (≤ 5 s). */
+export async function killRun(run: string): Promise<void> {
+  for (let i = 0; i < 100; i++) {
+    const pids = processesOfRun(run);
+    if (pids.length === 0) return;
+    for (const pid of pids) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // Gone already.
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/**
+ * Something that tells two processes with the same pid apart: the start time.
+ * Undefined when there is no such process.
+ */
+export function processIdentity(pid: number): string | undefined {
+  try {
+    if (existsSync('/proc/self/stat')) {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return fields[0] === 'Z' ? undefined : fields[19];
+    }
+    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function fromPs(wanted: string): number[] {
+  const lines = execFileSync('ps', ['-axEww', '-o', 'pid=,command='], { encoding: 'utf8', maxBuffer: 64 << 20 });
+  return lines
+    .split('\n')
+    .filter((line) => line.includes(wanted))
+    .map((line) => Number.parseInt(line, 10))
+    .filter((pid) => pid !== process.pid);
+}
+
+const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path));

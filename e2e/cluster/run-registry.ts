@@ -1,0 +1,165 @@
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes, randomInt } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { killRun, processIdentity, signalGroup, toolEnvironment } from './processes.ts';
+
+/**
+ * What a run of the harness holds on this machine, so that somebody can give it back when the run cannot.
+ *
+ * Flow: `openRun` writes a record and starts a reaper that waits on a pipe; networks are claimed one by one;
+ * `close` gives everything back. When the owner dies without closing, the pipe closes and the reaper does it; when
+ * the reaper died too, the next `openRun` finds a record whose owner is gone and does it.
+ */
+export interface Run {
+  readonly id: string;
+  /** Where the run keeps its files. */
+  readonly dir: string;
+  /** True when the machine lets us put addresses on the loopback device. */
+  readonly realAddresses: boolean;
+  /** Claims the number of a free network: 1 … 250, unique on the machine. */
+  claimNetwork(): number;
+  close(): Promise<void>;
+}
+
+export interface RunOptions {
+  /** An empty or new folder, kept at the end. Default: a temporary one, removed at the end. */
+  dir?: string;
+  /** Keep the folder although it is temporary. */
+  keep?: boolean;
+}
+
+interface RunRecord {
+  owner: number;
+  ownerIdentity: string;
+  dir: string;
+  keep: boolean;
+}
+
+const registry = join(tmpdir(), `svc-cluster-${process.getuid?.() ?? 0}`);
+const runs = join(registry, 'runs');
+const networks = join(registry, 'networks');
+const lastNetwork = 250;
+
+/** The address prefix of network n, without the last octet. `loopback` is what pods see as their own 127.0.0.1. */
+export function networkPrefix(n: number, realAddresses: boolean): { pods: string; loopback: string } {
+  return { pods: realAddresses ? `198.18.${n}` : `127.17.${n}`, loopback: `127.18.${n}` };
+}
+
+/** Registers a run owned by this process, after giving back what crashed runs left. */
+export async function openRun(options: RunOptions = {}): Promise<Run> {
+  mkdirSync(runs, { recursive: true });
+  mkdirSync(networks, { recursive: true });
+  await reapDeadRuns();
+  const id = randomBytes(6).toString('hex');
+  const dir = options.dir ?? join(registry, 'data', id);
+  mkdirSync(dir, { recursive: true });
+  if (readdirSync(dir).length > 0) throw new Error(`the folder ${dir} is not empty: a cluster needs a new one`);
+  const keep = options.keep ?? options.dir !== undefined;
+  const identity = processIdentity(process.pid) ?? '';
+  // Written aside and renamed: whoever starts at this moment must not read half a record and think the run dead.
+  const record: RunRecord = { owner: process.pid, ownerIdentity: identity, dir, keep };
+  writeFileSync(join(registry, `${id}.tmp`), JSON.stringify(record));
+  renameSync(join(registry, `${id}.tmp`), join(runs, id));
+  const realAddresses = canAddAddresses();
+  const reaper = startReaper(id);
+  let closed: Promise<void> | undefined;
+  return {
+    id,
+    dir,
+    realAddresses,
+    claimNetwork: () => claimNetwork(id, realAddresses),
+    close: () =>
+      (closed ??= (async () => {
+        await giveBack(id);
+        if (reaper.pid !== undefined) signalGroup(reaper.pid, 'SIGKILL');
+      })()),
+  };
+}
+
+/** Gives back everything a run holds: processes, addresses, files, record. Harmless when there is nothing left. */
+export async function giveBack(id: string): Promise<void> {
+  const record = readRecord(id);
+  await killRun(id);
+  for (const name of readdirSync(networks)) {
+    if (readText(join(networks, name)) !== id) continue;
+    removeAddress(Number(name));
+    rmSync(join(networks, name), { force: true });
+  }
+  if (record && !record.keep) rmSync(record.dir, { recursive: true, force: true, maxRetries: 5 });
+  rmSync(join(runs, id), { force: true });
+}
+
+async function reapDeadRuns(): Promise<void> {
+  for (const id of readdirSync(runs)) {
+    const record = readRecord(id);
+    if (record && processIdentity(record.owner) === record.ownerIdentity) continue;
+    await giveBack(id);
+  }
+}
+
+function claimNetwork(run: string, realAddresses: boolean): number {
+  for (let n = 1; n <= lastNetwork; n++) {
+    try {
+      writeFileSync(join(networks, String(n)), run, { flag: 'wx' });
+    } catch {
+      continue;
+    }
+    if (realAddresses) execFileSync('ip', ['addr', 'replace', `${networkPrefix(n, true).pods}.1/24`, 'dev', 'lo']);
+    return n;
+  }
+  throw new Error(`all ${lastNetwork} networks of ${networks} are in use`);
+}
+
+/** The reaper costs a shell until it is needed: `cat` ends when the owner's end of the pipe is closed. */
+function startReaper(id: string): ChildProcess {
+  const script = fileURLToPath(new URL('./reap.ts', import.meta.url));
+  const reaper = spawn('/bin/sh', ['-c', 'cat >/dev/null; exec "$0" "$@"', process.execPath, script, id], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+    env: toolEnvironment(),
+  });
+  reaper.unref();
+  (reaper.stdin as unknown as { unref?: () => void } | null)?.unref?.();
+  return reaper;
+}
+
+/** One trial with an address outside the claimable range: root inside a container may still lack CAP_NET_ADMIN. */
+function canAddAddresses(): boolean {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
+  const trial = `198.18.255.${randomInt(1, 255)}/32`;
+  try {
+    execFileSync('ip', ['addr', 'replace', trial, 'dev', 'lo'], { stdio: 'ignore' });
+    execFileSync('ip', ['addr', 'del', trial, 'dev', 'lo'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function removeAddress(n: number): void {
+  try {
+    execFileSync('ip', ['addr', 'del', `${networkPrefix(n, true).pods}.1/24`, 'dev', 'lo'], { stdio: 'ignore' });
+  } catch {
+    // Never added (no root), or removed already.
+  }
+}
+
+function readRecord(id: string): RunRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(join(runs, id), 'utf8')) as RunRecord;
+  } catch {
+    return undefined;
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
