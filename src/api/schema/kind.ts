@@ -1,0 +1,24 @@
+import type { TSchema } from '@sinclair/typebox';
+import type { ResourceRef } from '../meta.ts';
+
+/** One column of `kubectl get`: a field by JSON path, or the status of a condition by its type. */
+export type PrinterColumn = {
+  name: string;
+  type: 'string' | 'integer' | 'date';
+  description?: string;
+  /** Only with `-o wide`. */
+  wide?: boolean;
+} & ({ path: string } | { condition: string });
+
+/** Everything that a custom resource definition is made from. */
+export interface KindDefinition {
+  resource: ResourceRef;
+  listKind: string;
+  singular: string;
+  shortNames: string[];
+  categories: string[];
+  description: string;
+  spec: TSchema;
+  status: TSchema;
+  columns: PrinterColumn[];
+}

@@ -1,0 +1,275 @@
+/**
+ * Condition types and reasons of the three kinds, a sentence each. Controllers, events, documents and tests take the
+ * words from here. Each table is `type → { good, reasons: reason → sentence }`; `good` is the status that means "well".
+ */
+
+/** Which status of a condition means that all is well. */
+export type GoodStatus = 'True' | 'False';
+
+interface ConditionInfo {
+  good: GoodStatus;
+  about: string;
+  reasons: Readonly<Record<string, string>>;
+}
+type ConditionTable = Readonly<Record<string, ConditionInfo>>;
+
+/** Set by the runtime on every kind, as kstatus expects them: present only while they are True. */
+export const commonConditions = {
+  Reconciling: {
+    good: 'False',
+    about: 'The controller is still at work on the newest generation.',
+    reasons: {
+      Progressing: 'Objects or nodes have not caught up yet.',
+      NewGeneration: 'The newest generation has not been worked on yet.',
+      Retrying: 'The last attempt failed and is being repeated.',
+    },
+  },
+  Stalled: {
+    good: 'False',
+    about: 'The controller cannot go on until somebody changes something.',
+    reasons: {
+      Invalid: 'The spec cannot be carried out as it is.',
+      MissingDependency: 'An object that the spec refers to is missing.',
+      Forbidden: 'The API server denies the controller a request that it needs.',
+      RetriesExhausted: 'Repeating did not help.',
+    },
+  },
+} as const satisfies ConditionTable;
+
+const programmed = {
+  good: 'True',
+  about: 'All desired nodes run this generation.',
+  reasons: {
+    Programmed: 'All desired nodes run this generation.',
+    RollingOut: 'Some nodes have not got there yet.',
+    NodesUnreachable: 'Some agents do not answer.',
+    NodesFailed: 'Some nodes refused the configuration or could not run it.',
+    RolloutPaused: 'A node failed and the policy stops the rollout there.',
+  },
+} as const satisfies ConditionInfo;
+
+const limitsExceeded = {
+  good: 'False',
+  about: 'A ceiling holds data back.',
+  reasons: {
+    SeriesLimit: 'More series than allowed: the rest is added up or dropped.',
+    SpanRateLimit: 'More spans than allowed: the rest is dropped.',
+    WithinLimits: 'No ceiling is met.',
+  },
+} as const satisfies ConditionInfo;
+
+export const trafficMonitorConditions = {
+  Ready: {
+    good: 'True',
+    about: 'Everything that can be done for this monitor is done; otherwise the first condition that is not well.',
+    reasons: {
+      Ready: 'Accepted, resolved, programmed, and capturing where there is traffic.',
+      Pending: 'The controller has not judged this object yet.',
+      Suspended: 'The monitor is suspended and therefore in no configuration.',
+    },
+  },
+  Accepted: {
+    good: 'True',
+    about: 'The spec is valid and allowed here.',
+    reasons: {
+      Accepted: 'The spec is accepted as it is.',
+      LimitClamped: 'The spec is accepted; a limit in it is lowered to that of the policy.',
+      Invalid: 'A field does not mean anything that can be carried out.',
+      UnsupportedSelector: 'The selector uses what the instrument cannot express.',
+      UnsafeSelector: 'A selector value is not safe as a name pattern.',
+      NamespaceNotAllowed: 'No policy lets this namespace have monitors, or not so many.',
+    },
+  },
+  ResolvedRefs: {
+    good: 'True',
+    about: 'Every object that the spec refers to exists.',
+    reasons: {
+      ResolvedRefs: 'Every reference is resolved.',
+      SecretNotFound: 'A Secret or its key is missing.',
+    },
+  },
+  Programmed: programmed,
+  Capturing: {
+    good: 'True',
+    about: 'Data of at least one matched pod arrived within three export intervals.',
+    reasons: {
+      TrafficSeen: 'Recent data of a matched pod is there.',
+      NoTraffic: 'Capture is on and the pods are quiet.',
+      NoMatchingPods: 'No running pod matches.',
+      PortNotOpen: 'No matched process listens on a selected port.',
+      NotAttached: 'The instrument has not attached to the matched processes.',
+      MissingCapability: 'The instrument lacks a capability on a node.',
+      KernelUnsupported: 'The kernel of a node has no kprobes or no type information.',
+      MetadataMissing: 'Data arrives without the Kubernetes attributes that would assign it.',
+    },
+  },
+  Conflicted: {
+    good: 'False',
+    about: 'Another object decides a field that this one sets.',
+    reasons: {
+      OverriddenByPolicy: 'A policy overrides fields of this monitor.',
+      OverriddenByMonitor: 'A stronger monitor matches the same pods.',
+      NoConflicts: 'Nothing overrides this monitor.',
+    },
+  },
+  LimitsExceeded: limitsExceeded,
+  Exporting: {
+    good: 'True',
+    about: 'Data reaches the destinations of the export list. Absent without one.',
+    reasons: {
+      Exporting: 'Every destination takes what is sent.',
+      DestinationNotAllowed: 'No policy allows the host of a destination.',
+      SendFailing: 'A destination does not take what is sent.',
+    },
+  },
+  ...commonConditions,
+} as const satisfies ConditionTable;
+
+export const clusterTrafficPolicyConditions = {
+  Ready: {
+    good: 'True',
+    about: 'The policy is accepted and programmed; otherwise the first of the two that is not.',
+    reasons: {
+      Ready: 'Accepted, and every node in scope runs it.',
+      Pending: 'The controller has not judged this object yet.',
+    },
+  },
+  Accepted: {
+    good: 'True',
+    about: 'The spec is valid and allowed.',
+    reasons: {
+      Accepted: 'The spec is accepted as it is.',
+      Invalid: 'A field does not mean anything that can be carried out.',
+      ExtraConfigNotAllowed: 'instrument.extraConfig is set and the controller does not allow it.',
+    },
+  },
+  Programmed: programmed,
+  Degraded: {
+    good: 'False',
+    about: 'Part of the nodes in scope is not served.',
+    reasons: {
+      NodesUnreachable: 'Some agents do not answer.',
+      NodesFailed: 'Some nodes refused the configuration or could not run it.',
+      AllNodesReady: 'Every node in scope is served.',
+    },
+  },
+  LimitsExceeded: limitsExceeded,
+  CertificateExpiring: {
+    good: 'False',
+    about: 'A serving certificate is overdue for renewal.',
+    reasons: {
+      RenewalOverdue: 'A certificate should have been renewed by now.',
+      CertificatesValid: 'All certificates are renewed in time.',
+    },
+  },
+  CustomMetricsAvailable: {
+    good: 'True',
+    about: 'Autoscalers can read captured metrics.',
+    reasons: {
+      Available: 'The custom metrics API is registered and answers.',
+      ForeignAPIService: 'Another server owns the custom metrics API; it is left alone.',
+      Unavailable: 'The custom metrics API is registered and does not answer.',
+    },
+  },
+  ...commonConditions,
+} as const satisfies ConditionTable;
+
+export const minterDeploymentConditions = {
+  Ready: {
+    good: 'True',
+    about: 'Tokens can be minted; otherwise the first condition that is not well.',
+    reasons: { Ready: 'Tokens can be minted.', Pending: 'The controller has not judged this object yet.' },
+  },
+  RulesValid: {
+    good: 'True',
+    about: 'Every rule file and scope is usable.',
+    reasons: {
+      Valid: 'Every rule file and scope is usable.',
+      ScopeFaulty: 'A scope is off because of a fault in it.',
+      FileFaulty: 'A rule file is not usable.',
+      ConfigMapNotFound: 'The ConfigMap with the rules is missing.',
+      RepositoryOutsideSpec: 'A rule names a repository that the spec does not declare.',
+    },
+  },
+  AppCredentialsFound: {
+    good: 'True',
+    about: 'The App ID is there.',
+    reasons: {
+      Found: 'The Secret has a numeric App ID.',
+      SecretNotFound: 'The Secret is missing.',
+      KeyMissing: 'The Secret lacks the key.',
+      NotNumeric: 'The value is not a number.',
+    },
+  },
+  KeyEnabled: {
+    good: 'True',
+    about: 'The key version can sign.',
+    reasons: {
+      Enabled: 'The key version is enabled.',
+      NotFound: 'The key version does not exist; import the key first.',
+      Disabled: 'The key version is disabled.',
+      Destroyed: 'The key version is destroyed.',
+      PendingImport: 'The key version is still being imported.',
+      WrongAlgorithm: 'The key does not sign with RSA PKCS#1 v1.5 and SHA-256.',
+      PermissionDenied: 'The service account may not use the key.',
+      NoPodAnswered: 'No pod could be asked.',
+    },
+  },
+  KeyMatchesApp: {
+    good: 'True',
+    about: 'The platform takes the signature of this key for the App.',
+    reasons: {
+      Matches: 'The key belongs to the App.',
+      NextMatches: 'The key and the next key version belong to the App.',
+      WrongApp: 'The key belongs to another App, or to none.',
+      NextWrongApp: 'The next key version belongs to another App, or to none.',
+      PlatformUnreachable: 'The platform did not answer.',
+    },
+  },
+  InstallationFound: {
+    good: 'True',
+    about: 'The App is installed where it is needed, with what it needs.',
+    reasons: {
+      Found: 'The installation covers the repositories and permissions.',
+      NotInstalled: 'The App is not installed in the organization.',
+      PersonalAccount: 'The owner is a personal account; an organization is needed.',
+      Suspended: 'The installation is suspended.',
+      RepositoryNotSelected: 'The installation leaves a repository out.',
+      PermissionMissing: 'The installation lacks a permission.',
+    },
+  },
+  Available: {
+    good: 'True',
+    about: 'Enough pods are ready, as the Deployment says.',
+    reasons: {
+      MinimumReplicasAvailable: 'Enough pods are ready.',
+      MinimumReplicasUnavailable: 'Too few pods are ready.',
+      DeploymentPending: 'The Deployment has no status yet.',
+    },
+  },
+  Progressing: {
+    good: 'True',
+    about: 'The rollout moves or is complete, as the Deployment says.',
+    reasons: {
+      NewReplicaSetAvailable: 'The rollout is complete.',
+      ReplicaSetUpdated: 'The rollout moves.',
+      ProgressDeadlineExceeded: 'The rollout does not move.',
+      DeploymentPending: 'The Deployment has no status yet.',
+    },
+  },
+  NetworkPolicyApplied: {
+    good: 'True',
+    about: 'The NetworkPolicy that keeps other callers out is in place.',
+    reasons: { Applied: 'It is in place.', ApplyFailed: 'It could not be applied.' },
+  },
+  ...commonConditions,
+} as const satisfies ConditionTable;
+
+export type TrafficMonitorConditionType = keyof typeof trafficMonitorConditions;
+export type ClusterTrafficPolicyConditionType = keyof typeof clusterTrafficPolicyConditions;
+export type MinterDeploymentConditionType = keyof typeof minterDeploymentConditions;
+
+/** The reasons that a condition type of a table may have. */
+export type ReasonOf<Table, Type extends keyof Table> = Table[Type] extends { reasons: infer R }
+  ? keyof R & string
+  : never;

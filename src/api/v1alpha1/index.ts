@@ -1,0 +1,19 @@
+/**
+ * The API of the product: three kinds of group `svc.dev`, version `v1alpha1`.
+ * What upper layers use: types of the kinds, resource references, condition tables. Schemas serve the generators.
+ */
+export * from './group.ts';
+export * from './conditions.ts';
+export { trafficMonitorKind, trafficMonitorSpec, autoscalingPresets } from './traffic-monitor.ts';
+export type { TrafficMonitor, TrafficMonitorSpec, TrafficMonitorStatus } from './traffic-monitor.ts';
+export { clusterTrafficPolicyKind, clusterTrafficPolicySpec } from './cluster-traffic-policy.ts';
+export type {
+  ClusterTrafficPolicy,
+  ClusterTrafficPolicySpec,
+  ClusterTrafficPolicyStatus,
+} from './cluster-traffic-policy.ts';
+export { minterDeploymentKind, minterDeploymentSpec } from './minter-deployment.ts';
+export type { MinterDeployment, MinterDeploymentSpec, MinterDeploymentStatus } from './minter-deployment.ts';
+export { familyNames, monitorSettingLeaves, protocolNames, workloadKinds } from './traffic-fields.ts';
+export type { MetricFamily, MonitorSettings, PortRange, Protocol, WorkloadKind } from './traffic-fields.ts';
+export type { Exclusion } from './policy-scope.ts';

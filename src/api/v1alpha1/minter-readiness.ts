@@ -1,0 +1,67 @@
+/**
+ * What a minter pod answers on its admin port's `GET /readyz`, and the operator reads to write the conditions
+ * of a MinterDeployment. The operator itself has no right on the key or the platform: these words are all it knows.
+ */
+
+/** The conditions a pod can judge. The others (AppCredentialsFound, Available …) are the operator's own. */
+export const minterCheckTypes = ['RulesValid', 'KeyEnabled', 'KeyMatchesApp', 'InstallationFound'] as const;
+export type MinterCheckType = (typeof minterCheckTypes)[number];
+
+/** Every reason a pod may give, by condition. A reason is never used for two conditions with different meanings. */
+export const minterCheckReasons = {
+  RulesValid: ['Pending', 'Valid', 'ScopeFaulty', 'FileFaulty', 'ConfigMapNotFound'],
+  KeyEnabled: [
+    'Pending',
+    'Enabled',
+    'NotFound',
+    'Disabled',
+    'Destroyed',
+    'PendingImport',
+    'WrongAlgorithm',
+    'PermissionDenied',
+    'KeyServiceUnreachable',
+  ],
+  KeyMatchesApp: ['Pending', 'Matches', 'NextMatches', 'WrongApp', 'NextWrongApp', 'PlatformUnreachable'],
+  InstallationFound: [
+    'Pending',
+    'Found',
+    'NotInstalled',
+    'PersonalAccount',
+    'Suspended',
+    'RepositoryNotSelected',
+    'PermissionMissing',
+    'PlatformUnreachable',
+  ],
+} as const satisfies Record<MinterCheckType, readonly string[]>;
+
+export type MinterCheckReason<T extends MinterCheckType = MinterCheckType> = (typeof minterCheckReasons)[T][number];
+
+/** One judgement. `Unknown` means that nobody could answer yet; it never means "probably fine". */
+export interface MinterCheck {
+  type: MinterCheckType;
+  status: 'True' | 'False' | 'Unknown';
+  reason: MinterCheckReason;
+  /** One sentence; names files, lines, states. Never a token or a key. */
+  message: string;
+  /** When `status` or `reason` last changed, RFC 3339. */
+  since: string;
+}
+
+/** The body of `/readyz`, whatever its status code (200 ready, 503 not). */
+export interface MinterReadiness {
+  ready: boolean;
+  /** `ready` = rules ∧ key ∧ app ∧ not draining. */
+  gates: { rules: boolean; key: boolean; app: boolean };
+  checks: MinterCheck[];
+  keyVersion: string;
+  nextKeyVersion?: string;
+  /** SHA-256 (hex) over the rule files in force; the same in every pod that has the same rules. */
+  rulesHash: string;
+  /** Names of the scopes that are active in at least one file, sorted. */
+  scopes: string[];
+  installationId?: number;
+  lastMintTime?: string;
+  lastMintError?: { reason: string; time: string };
+  /** Informative: an outage of the issuer must not take every replica out. */
+  jwks: { ageSeconds: number | null };
+}
