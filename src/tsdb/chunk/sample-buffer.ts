@@ -1,0 +1,72 @@
+import { highWord, isStale, lowWord } from './float-bits.ts';
+
+/**
+ * Samples as two columns that grow together. Times are doubles (ms); values keep their exact bits, so a stale
+ * marker stays one: read it with `isStaleAt`, not by looking at the NaN.
+ */
+export class SampleBuffer {
+  #times: Float64Array;
+  #values: Float64Array;
+  #words: Uint32Array;
+  length = 0;
+
+  constructor(capacity = 128) {
+    this.#times = new Float64Array(capacity);
+    this.#values = new Float64Array(capacity);
+    this.#words = new Uint32Array(this.#values.buffer);
+  }
+
+  /** The columns, longer than `length`. They are replaced when the buffer grows: do not keep them. */
+  get times(): Float64Array {
+    return this.#times;
+  }
+
+  get values(): Float64Array {
+    return this.#values;
+  }
+
+  /** The values' words: two for each, in machine order (`highWord`, `lowWord`). */
+  get words(): Uint32Array {
+    return this.#words;
+  }
+
+  highAt(i: number): number {
+    return this.#words[2 * i + highWord]!;
+  }
+
+  lowAt(i: number): number {
+    return this.#words[2 * i + lowWord]!;
+  }
+
+  isStaleAt(i: number): boolean {
+    return isStale(this.highAt(i), this.lowAt(i));
+  }
+
+  pushBits(t: number, high: number, low: number): void {
+    this.reserve(1);
+    this.#times[this.length] = t;
+    this.#words[2 * this.length + highWord] = high;
+    this.#words[2 * this.length + lowWord] = low;
+    this.length++;
+  }
+
+  /** Makes room for `extra` more samples. */
+  reserve(extra: number): void {
+    const need = this.length + extra;
+    if (need <= this.#times.length) return;
+    const capacity = Math.max(need, this.#times.length * 2);
+    const times = new Float64Array(capacity);
+    const words = new Uint32Array(capacity * 2);
+    times.set(this.#times);
+    words.set(this.#words);
+    this.#times = times;
+    this.#words = words;
+    this.#values = new Float64Array(words.buffer);
+  }
+
+  /** Copies of the columns' part [from, to), bit for bit. */
+  slice(from = 0, to = this.length): { timestamps: Float64Array; values: Float64Array } {
+    const words = this.#words.slice(2 * from, 2 * to);
+    return { timestamps: this.#times.slice(from, to), values: new Float64Array(words.buffer) };
+  }
+}

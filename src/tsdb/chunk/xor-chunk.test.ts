@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { encodeChunks, recutChunk, SampleBuffer, XorAppender, decodeXorChunk, highBits, lowBits } from './index.ts';
+
+interface Golden {
+  vectors: { name: string; t: number[]; v: string[]; bytes: string }[];
+  digest: { seed: number; chunks: number; bytes: number; sha256: string };
+}
+const golden = JSON.parse(readFileSync(new URL('testdata/xor-vectors.json', import.meta.url), 'utf8')) as Golden;
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const word = (text: string): number => parseInt(text, 16) >>> 0;
+
+function encode(samples: readonly (readonly [t: number, high: number, low: number])[]): Uint8Array {
+  const appender = new XorAppender();
+  for (const [t, high, low] of samples) appender.appendBits(t, high, low);
+  return appender.bytes();
+}
+
+function decode(bytes: Uint8Array): [number, number, number][] {
+  const out = new SampleBuffer(1);
+  decodeXorChunk(bytes, out);
+  return Array.from({ length: out.length }, (_, i) => [out.times[i]!, out.highAt(i), out.lowAt(i)]);
+}
+
+describe('bytes of Prometheus', () => {
+  test.each(golden.vectors.map((v) => [v.name, v] as const))(
+    '%s: encodes to the same bytes and decodes back',
+    (_, v) => {
+      const samples = v.t.map((t, i) => [t, word(v.v[i]!.slice(0, 8)), word(v.v[i]!.slice(8))] as const);
+      const bytes = encode(samples);
+      expect(hex(bytes)).toBe(v.bytes);
+      expect(decode(bytes)).toEqual(samples);
+    },
+  );
+
+  test('five thousand generated chunks have the same digest', () => {
+    const hash = createHash('sha256');
+    const next = xorshift(golden.digest.seed);
+    let total = 0;
+    for (let i = 0; i < golden.digest.chunks; i++) {
+      const count = 1 + (next() % 240);
+      const samples = generate(next, i % 5, count);
+      const bytes = encode(samples);
+      hash.update(bytes);
+      total += bytes.length;
+      if (i % 50 === 0) expect(decode(bytes)).toEqual(samples);
+    }
+    expect(total).toBe(golden.digest.bytes);
+    expect(hash.digest('hex')).toBe(golden.digest.sha256);
+  });
+});
+
+describe('chunk reading', () => {
+  test('whatever is appended comes back bit for bit', () => {
+    const sample = fc.tuple(
+      fc.integer({ min: 0, max: 2 ** 31 }),
+      fc.integer({ min: 0, max: 2 ** 32 - 1 }),
+      fc.integer({ min: 0, max: 2 ** 32 - 1 }),
+    );
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -(2 ** 40), max: 2 ** 45 }),
+        fc.array(sample, { minLength: 1, maxLength: 150 }),
+        (start, gaps) => {
+          let t = start;
+          const samples = gaps.map(([gap, high, low]) => [(t += gap), high, low] as const);
+          expect(decode(encode(samples))).toEqual(samples);
+        },
+      ),
+    );
+  });
+
+  test('an earlier moment of a growing chunk stays readable', () => {
+    const appender = new XorAppender();
+    const moments: { count: number; bits: number; bytes: string }[] = [];
+    for (let i = 0; i < 50; i++) {
+      appender.append(i * 1000, i * 1.5);
+      moments.push({ count: appender.count, bits: appender.bitLength, bytes: hex(appender.bytes()) });
+    }
+    for (const m of moments) expect(hex(appender.bytes(m.count, m.bits))).toBe(m.bytes);
+  });
+
+  test('every truncation of a chunk is refused and leaves the buffer as it was', () => {
+    const whole = encode(Array.from({ length: 40 }, (_, i) => [i * 15_000 + (i % 3), highBits(i / 3), lowBits(i / 3)]));
+    for (let length = 0; length < whole.length; length++) {
+      const out = new SampleBuffer();
+      out.pushBits(1, 2, 3);
+      expect(() => decodeXorChunk(whole.subarray(0, length), out)).toThrow(/XOR chunk/);
+      expect(out.length).toBe(1);
+    }
+  });
+
+  test('random bytes never do anything worse than an error', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 0, maxLength: 200 }), (bytes) => {
+        const out = new SampleBuffer();
+        try {
+          decodeXorChunk(bytes, out);
+        } catch (error) {
+          expect((error as { code?: string }).code).toBe('ERR_STORE_CORRUPT');
+        }
+      }),
+    );
+  });
+
+  test('an ordinary NaN is stored as the one NaN Prometheus uses', () => {
+    const appender = new XorAppender();
+    appender.append(0, NaN);
+    expect(decode(appender.bytes())).toEqual([[0, 0x7ff80000, 1]]);
+  });
+
+  test.each([
+    ['a time out of order', [1000, 999]],
+    ['a time that is not whole', [0.5]],
+    ['a time beyond the range', [2 ** 52]],
+  ])('%s is refused', (_, times) => {
+    const appender = new XorAppender();
+    expect(() => times.forEach((t) => appender.append(t, 1))).toThrow(RangeError);
+  });
+});
+
+describe('recut', () => {
+  const samples = new SampleBuffer();
+  for (let i = 0; i < 100; i++) samples.pushBits(i * 10, highBits(i), lowBits(i));
+  const [chunk] = encodeChunks(samples);
+
+  test('a chunk inside the window is returned as it is', () => {
+    expect(recutChunk(chunk!, 0, 990)).toBe(chunk);
+  });
+  test('a chunk that overruns is cut to the window, ends included', () => {
+    const cut = recutChunk(chunk!, 55, 100)!;
+    expect([cut.minT, cut.maxT, cut.count]).toEqual([60, 100, 5]);
+    expect(decode(cut.bytes).map(([t]) => t)).toEqual([60, 70, 80, 90, 100]);
+  });
+  test('nothing is left of a chunk outside the window or between two samples', () => {
+    expect(recutChunk(chunk!, 1000, 2000)).toBeUndefined();
+    expect(recutChunk(chunk!, 51, 59)).toBeUndefined();
+  });
+});
+
+/** The same generator as in the program that made the digest. */
+function xorshift(seed: number): () => number {
+  let s = seed;
+  return () => {
+    s ^= s << 13;
+    s ^= s >>> 17;
+    s ^= s << 5;
+    return (s >>>= 0);
+  };
+}
+
+function generate(next: () => number, kind: number, count: number): [number, number, number][] {
+  const out: [number, number, number][] = [];
+  let t = 1_795_219_230_000;
+  let value = next() % 1000;
+  for (let i = 0; i < count; i++) {
+    if (kind === 0) t += 30_000;
+    else if (kind === 1) {
+      t += 30_000 + (next() % 41) - 20;
+      value += next() % 50;
+    } else if (kind === 2) {
+      t += 30_000;
+      value += (next() % 100_000) / 1000;
+    } else if (kind === 3) {
+      t += 1 + (next() % 5_000_000);
+      value = (next() - 2_147_483_648) / 3;
+    } else t += next() % 20_000;
+    let high = highBits(value);
+    let low = lowBits(value);
+    if (kind === 4) {
+      high = next();
+      low = next();
+      if (next() % 7 === 0) [high, low] = [0x7ff00000, 2];
+    }
+    out.push([t, high, low]);
+  }
+  return out;
+}

@@ -1,0 +1,164 @@
+import { OperatorError } from '../../base/errors.ts';
+import { highWord, lowWord } from './float-bits.ts';
+import type { SampleBuffer } from './sample-buffer.ts';
+
+const two32 = 4_294_967_296;
+const maxVarintBytes = 10;
+
+/**
+ * Wide loads read up to five bytes at once and may look past the end: chunks are decoded from here, behind which
+ * there are always zeros. Grows to the largest chunk seen; decoding never suspends, so one is enough.
+ */
+let scratch = new Uint8Array(4096);
+
+/** Number of samples in a chunk, from its header. */
+export function chunkSampleCount(bytes: Uint8Array): number {
+  return bytes.length < 2 ? 0 : (bytes[0]! << 8) | bytes[1]!;
+}
+
+/**
+ * Decodes one XOR chunk and appends its samples to `out`.
+ * Safe on bytes from outside: a chunk whose bits end early, or whose numbers are out of range, is refused whole.
+ * Errors: ERR_STORE_CORRUPT; then `out.length` is as before.
+ */
+export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer): number {
+  const count = chunkSampleCount(bytes);
+  if (bytes.length < 2) throw corrupt('shorter than its header');
+  if (count === 0) return 0;
+  const length = bytes.length;
+  if (scratch.length < length + 24) scratch = new Uint8Array(length * 2 + 24);
+  scratch.set(bytes);
+  scratch.fill(0, length, length + 24);
+  out.reserve(count);
+  const end = decode(scratch, length * 8, count, out.times, out.words, out.length);
+  if (end > length * 8) throw corrupt('its samples reach past its end');
+  out.length += count;
+  return count;
+}
+
+/** Returns the bit position behind the last sample; it is past `limit` when the chunk is cut short. */
+function decode(
+  b: Uint8Array,
+  limit: number,
+  count: number,
+  times: Float64Array,
+  words: Uint32Array,
+  at: number,
+): number {
+  varintAt = 2;
+  const first = readUvarint(b);
+  let t = first % 2 === 0 ? first / 2 : -(first + 1) / 2;
+  let pos = varintAt * 8;
+  let high = peek(b, pos);
+  let low = peek(b, pos + 32);
+  pos += 64;
+  times[at] = t;
+  words[2 * at + highWord] = high;
+  words[2 * at + lowWord] = low;
+  let delta = 0;
+  let leading = 0;
+  let trailing = 0;
+  for (let i = 1; i < count; i++) {
+    if (pos >= limit) return limit + 1;
+    if (i > 1) {
+      const w = peek(b, pos);
+      if (w >= 0) pos += 1;
+      else {
+        let dod: number;
+        if (w << 1 >= 0) {
+          dod = (w << 2) >>> 18;
+          if (dod > 8192) dod -= 16_384;
+          pos += 16;
+        } else if (w << 2 >= 0) {
+          dod = (w << 3) >>> 15;
+          if (dod > 65_536) dod -= 131_072;
+          pos += 20;
+        } else if (w << 3 >= 0) {
+          dod = (w << 4) >>> 12;
+          if (dod > 524_288) dod -= 1_048_576;
+          pos += 24;
+        } else {
+          dod = peek(b, pos + 4) * two32 + (peek(b, pos + 36) >>> 0);
+          pos += 68;
+        }
+        delta += dod;
+      }
+    } else {
+      varintAt = pos >>> 3;
+      delta = readUvarint(b);
+      pos = varintAt * 8;
+    }
+    t += delta;
+
+    const w = peek(b, pos);
+    if (w >= 0) pos += 1;
+    else {
+      let significant: number;
+      if (w << 1 >= 0) {
+        pos += 2;
+        significant = 64 - leading - trailing;
+      } else {
+        leading = (w << 2) >>> 27;
+        significant = (w << 7) >>> 26;
+        if (significant === 0) significant = 64;
+        trailing = 64 - leading - significant;
+        if (trailing < 0) throw corrupt('a value has more than 64 bits');
+        pos += 13;
+      }
+      if (significant <= 32) {
+        const x = peek(b, pos) >>> (32 - significant);
+        if (trailing >= 32) high ^= x << (trailing - 32);
+        else {
+          low ^= x << trailing;
+          if (trailing !== 0) high ^= x >>> (32 - trailing);
+        }
+      } else {
+        const xh = peek(b, pos) >>> (64 - significant);
+        const xl = peek(b, pos + significant - 32);
+        if (trailing === 0) {
+          high ^= xh;
+          low ^= xl;
+        } else {
+          high ^= (xh << trailing) | (xl >>> (32 - trailing));
+          low ^= xl << trailing;
+        }
+      }
+      pos += significant;
+    }
+    times[at + i] = t;
+    words[2 * (at + i) + highWord] = high;
+    words[2 * (at + i) + lowWord] = low;
+  }
+  if (!Number.isSafeInteger(t) || !Number.isSafeInteger(delta)) throw corrupt('a timestamp is out of range');
+  return pos;
+}
+
+/** 32 bits at any bit position. */
+function peek(b: Uint8Array, pos: number): number {
+  const i = pos >>> 3;
+  const shift = pos & 7;
+  const w = (b[i]! << 24) | (b[i + 1]! << 16) | (b[i + 2]! << 8) | b[i + 3]!;
+  return shift === 0 ? w : (w << shift) | (b[i + 4]! >>> (8 - shift));
+}
+
+let varintAt = 0;
+
+/** A varint at byte `varintAt`, which is moved behind it. */
+function readUvarint(b: Uint8Array): number {
+  let value = 0;
+  let scale = 1;
+  for (let i = 0; i < maxVarintBytes; i++) {
+    const byte = b[varintAt++]!;
+    value += (byte & 127) * scale;
+    if (byte < 128) {
+      if (value > Number.MAX_SAFE_INTEGER) break;
+      return value;
+    }
+    scale *= 128;
+  }
+  throw corrupt('a timestamp is out of range');
+}
+
+function corrupt(reason: string): OperatorError {
+  return new OperatorError('ERR_STORE_CORRUPT', `XOR chunk: ${reason}`);
+}
