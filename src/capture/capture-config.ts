@@ -1,0 +1,160 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { canonicalJson, sha256Hex } from '../base/canonical-json.ts';
+import { OperatorError } from '../base/errors.ts';
+
+/**
+ * What one agent and its instrument run: compiled by the leader, pushed whole, addressed by its hash.
+ * Members marked optional are absent when nobody asked for them; an agent refuses members it does not know,
+ * so that a rule is never dropped in silence between two versions.
+ */
+const name = Type.String({ minLength: 1, maxLength: 253 });
+const count = Type.Integer({ minimum: 0 });
+const strict = { additionalProperties: false } as const;
+
+/** The closed set of metric families a monitor can ask for. */
+export const metricFamilies = [
+  'HTTPServer',
+  'HTTPClient',
+  'RPC',
+  'DB',
+  'Messaging',
+  'NetworkFlow',
+  'TCPStats',
+] as const;
+/** The closed set of protocols a monitor can ask for. */
+export const captureProtocols = [
+  'HTTP',
+  'GRPC',
+  'SQL',
+  'Redis',
+  'Kafka',
+  'MQTT',
+  'NATS',
+  'AMQP',
+  'Mongo',
+  'DNS',
+  'Couchbase',
+  'Memcached',
+  'GenAI',
+] as const;
+export type MetricFamily = (typeof metricFamilies)[number];
+export type CaptureProtocol = (typeof captureProtocols)[number];
+
+const oneOf = <T extends readonly string[]>(values: T) =>
+  Type.Unsafe<T[number]>(Type.String({ pattern: `^(${values.join('|')})$`, maxLength: 63 }));
+
+/** One monitor's rules for the agent's pipeline. They apply to the series and spans of `pods` in `namespace`. */
+export const captureMonitorRuleSchema = Type.Object(
+  {
+    namespace: name,
+    name,
+    uid: Type.String({ maxLength: 128 }),
+    /** Names of the matched pods on this node, sorted. */
+    pods: Type.Array(name, { maxItems: 10_000 }),
+    /** Metric families to keep; absent = all. */
+    families: Type.Optional(Type.Array(oneOf(metricFamilies), { maxItems: 8 })),
+    /** Protocols to keep; absent = all. The instrument captures the union over the node. */
+    protocols: Type.Optional(Type.Array(oneOf(captureProtocols), { maxItems: 16 })),
+    /** Signals to drop although the instrument sends them for another monitor on the same pod. */
+    dropSignals: Type.Optional(Type.Array(oneOf(['metrics', 'spans'] as const), { maxItems: 2 })),
+    /** URL paths whose requests are not recorded. A trailing `*` matches any rest. */
+    ignorePaths: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 })),
+    /** Labels removed from every series; increments of streams that fall together are added. */
+    dropLabels: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 32 })),
+    /** Pod label keys promoted to `label_<key>`. */
+    podLabels: Type.Optional(Type.Array(Type.String({ maxLength: 317 }), { maxItems: 10 })),
+    maxSeries: Type.Optional(count),
+    maxSpansPerSecond: Type.Optional(count),
+    /** Keep one sample per this many ms; present only when it is longer than the node's export interval. */
+    intervalMs: Type.Optional(count),
+    /** Present when the instrument samples everything and the agent decides per finished trace. */
+    tail: Type.Optional(
+      Type.Object(
+        {
+          /** Share of ordinary traces to keep, e.g. "0.05". */
+          ratio: Type.String({ maxLength: 16 }),
+          keepErrors: Type.Boolean(),
+          keepSlowerThanMs: Type.Optional(count),
+        },
+        strict,
+      ),
+    ),
+  },
+  strict,
+);
+
+const retentionSchema = Type.Object({ timeMs: count, sizeBytes: count }, strict);
+
+export const captureConfigSchema = Type.Object(
+  {
+    version: Type.Literal(1),
+    /** The node it was compiled for. */
+    node: name,
+    instrument: Type.Object(
+      {
+        /** Key table it was rendered with, e.g. `v0.10`. */
+        version: Type.String({ maxLength: 32 }),
+        /** The exact bytes of the instrument's file. */
+        yaml: Type.String({ minLength: 1, maxLength: 4 * 1024 * 1024 }),
+      },
+      strict,
+    ),
+    monitors: Type.Array(captureMonitorRuleSchema, { maxItems: 20_000 }),
+    limits: Type.Object(
+      {
+        maxSeriesPerNode: count,
+        maxSeriesPerNamespace: count,
+        maxSeriesPerMonitor: count,
+        maxLabelValueLength: count,
+        onLimit: oneOf(['Aggregate', 'Drop'] as const),
+        maxSpansPerSecondPerNode: Type.Optional(count),
+      },
+      strict,
+    ),
+    retention: Type.Object({ metrics: retentionSchema, spans: retentionSchema }, strict),
+    /** `TrafficMonitor/<namespace>/<name>` or `ClusterTrafficPolicy/<name>` → the metadata.generation compiled in. */
+    generations: Type.Record(Type.String(), count),
+  },
+  strict,
+);
+
+export type CaptureMonitorRule = Static<typeof captureMonitorRuleSchema>;
+export type CaptureConfig = Static<typeof captureConfigSchema>;
+export type CaptureLimits = CaptureConfig['limits'];
+export type CaptureRetention = CaptureConfig['retention'];
+
+/** The address of a config: `sha256:` and 64 lower-case hex digits of its canonical JSON. */
+export function captureHash(config: CaptureConfig): string {
+  return `sha256:${sha256Hex(canonicalJson(config))}`;
+}
+
+/** True for the form that `captureHash` gives. */
+export function isCaptureHash(text: string): boolean {
+  return /^sha256:[0-9a-f]{64}$/.test(text);
+}
+
+const check = TypeCompiler.Compile(captureConfigSchema);
+
+/**
+ * Takes a value from outside (a request body, a file) as a CaptureConfig.
+ * Errors: ERR_INPUT_INVALID that names the first wrong field as a JSON pointer.
+ */
+export function parseCaptureConfig(value: unknown): CaptureConfig {
+  if (check.Check(value)) return value;
+  const first = check.Errors(value).First();
+  throw new OperatorError('ERR_INPUT_INVALID', `capture config ${first?.path || '/'}: ${first?.message ?? 'invalid'}`);
+}
+
+/** The limits and retention that hold where no policy says otherwise. Units: bytes and ms. */
+export const builtinLimits: CaptureLimits = {
+  maxSeriesPerNode: 100_000,
+  maxSeriesPerNamespace: 20_000,
+  maxSeriesPerMonitor: 10_000,
+  maxLabelValueLength: 256,
+  onLimit: 'Aggregate',
+};
+export const builtinRetention: CaptureRetention = {
+  metrics: { timeMs: 24 * 3_600_000, sizeBytes: 2 * 1024 ** 3 },
+  spans: { timeMs: 15 * 60_000, sizeBytes: 256 * 1024 ** 2 },
+};

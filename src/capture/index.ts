@@ -1,0 +1,9 @@
+/**
+ * From monitors and policies to what each node runs: the pure compile to one CaptureConfig per node, the
+ * instrument's file of each version, and the protocol that brings both to an agent.
+ * It knows nothing of the API server: controllers feed it and act on what it returns.
+ */
+export * from './capture-config.ts';
+export * from './protocol.ts';
+export { zeroConfig, seedLogText, type SeedOptions } from './seed.ts';
+export { instrumentVersion, instrumentVersions, type InstrumentVersion } from './instrument-yaml/version.ts';

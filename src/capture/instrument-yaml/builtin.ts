@@ -1,0 +1,66 @@
+import type { InstrumentSettings } from './settings.ts';
+import { instrumentVersion } from './version.ts';
+
+/** What the place, not a resource, decides. */
+export interface InstrumentEnvironment {
+  /** Version text or image tag of the instrument, e.g. `v0.10.0`. */
+  instrumentVersion: string;
+  /** The agent's OTLP/HTTP receiver with scheme. Default `http://127.0.0.1:4318`. */
+  otlpEndpoint?: string;
+  /** Abstract socket of the instrument's health check. Default `@svc-obi-health`. */
+  healthSocket?: string;
+}
+
+/** The traces that the instrument exports unless asked otherwise; DNS and generative AI are opt-in. */
+export const builtinTraceInstrumentations: readonly string[] = [
+  'http',
+  'grpc',
+  'sql',
+  'redis',
+  'kafka',
+  'mqtt',
+  'nats',
+  'amqp',
+  'mongo',
+  'couchbase',
+  'memcached',
+];
+
+/**
+ * The lowest layer: what holds on a node when no resource says anything. No discovery entry yet.
+ * The short intervals replace upstream's 60 s, so that a scrape sees a request within seconds.
+ * Errors: ERR_CONFIG_INVALID for an unknown instrument version.
+ */
+export function builtinSettings(environment: InstrumentEnvironment): InstrumentSettings {
+  return {
+    version: instrumentVersion(environment.instrumentVersion),
+    otlpEndpoint: environment.otlpEndpoint ?? 'http://127.0.0.1:4318',
+    healthSocket: environment.healthSocket ?? '@svc-obi-health',
+    logLevel: 'INFO',
+    exportIntervalMs: 10_000,
+    pollIntervalMs: 5_000,
+    injection: { node: false, java: false },
+    entries: [],
+    exclusions: [{ namespaces: ['svc-system'] }],
+    defaultExclusions: 'Inherit',
+    instrumentations: { metrics: ['*'], traces: builtinTraceInstrumentations },
+    tcpStats: false,
+    network: builtinNetwork,
+    routes: { unmatched: 'low-cardinality', maxPathSegmentCardinality: 10 },
+    histograms: { type: 'Explicit' },
+    sensitiveQueryParams: { add: [], remove: [] },
+  };
+}
+
+/** Flows are captured with the unprivileged-friendly socket filter unless a policy says otherwise. */
+export const builtinNetwork: NonNullable<InstrumentSettings['network']> = {
+  source: 'socket_filter',
+  direction: 'both',
+  protocols: [],
+  excludeInterfaces: [],
+  cidrs: [],
+  sampling: 0,
+  dropExternal: false,
+  attributes: [],
+  deduper: 'first_come',
+};

@@ -1,0 +1,186 @@
+import { formatDuration } from '../../base/duration.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { portsText } from '../ports.ts';
+import { emitYaml, type YamlValue } from './emit.ts';
+import { workloadKeys } from './keys.ts';
+import type { DiscoveryEntry, InstrumentSettings, LabelTest, NetworkSettings, Selection } from './settings.ts';
+import { validateInstrumentDocument } from './validate.ts';
+
+type YamlMap = { [key: string]: YamlValue | undefined };
+
+/**
+ * The instrument's file for the version in `settings`. Pure and canonical: equal settings give equal bytes.
+ * Braces, commas and other glob operators are written here and nowhere else.
+ * Errors: ERR_CAPTURE_INVALID when this version would refuse the file or ignore a part of it.
+ */
+export function renderInstrumentYaml(settings: InstrumentSettings): string {
+  const document = instrumentDocument(settings);
+  const problems = validateInstrumentDocument(settings.version, withoutUndefined(document));
+  if (problems.length > 0) {
+    throw new OperatorError('ERR_CAPTURE_INVALID', `instrument ${settings.version}: ${problems.join('; ')}`);
+  }
+  return emitYaml(document);
+}
+
+/** What keeps the instrument alive when it shall capture nothing at all: its own namespace, which is always excluded. */
+const parked: DiscoveryEntry = { namespaces: ['svc-system'], exports: [] };
+
+function instrumentDocument(s: InstrumentSettings): YamlMap {
+  const v10 = s.version === 'v0.10';
+  const idle = s.entries.length === 0 && s.network === null;
+  const entries = idle ? [parked] : s.entries;
+  return {
+    log_level: s.logLevel,
+    enforce_sys_caps: true,
+    shutdown_timeout: '10s',
+    health_check: v10 ? { unix_socket_path: s.healthSocket } : undefined,
+    internal_metrics: { exporter: 'otel' },
+    nodejs: { enabled: s.injection.node },
+    javaagent: { enabled: s.injection.java },
+    discovery: {
+      poll_interval: formatDuration(s.pollIntervalMs),
+      min_process_age: '5s',
+      exclude_otel_instrumented_services: false,
+      instrument: entries.map(entry),
+      exclude_instrument: s.exclusions.map(selection),
+      default_exclude_instrument: s.defaultExclusions === 'None' ? [{ k8s_namespace: 'svc-system' }] : undefined,
+    },
+    metrics: {
+      features: [
+        ...(entries.length > 0 ? ['application'] : []),
+        ...(s.network ? ['network'] : []),
+        ...(s.tcpStats ? ['stats'] : []),
+      ],
+    },
+    attributes: {
+      kubernetes: {
+        enable: 'true',
+        cluster_name: s.clusterName,
+        drop_external: s.network?.dropExternal ? true : undefined,
+        meta_restrict_local_node: false,
+        meta_cache_address: s.kubeMetaCache,
+      },
+      select: s.network ? { obi_network_flow_bytes: { include: flowAttributes(s.network) } } : undefined,
+      sensitive_query_params: v10 ? queryParams(s) : undefined,
+      rename_unresolved_hosts: 'unresolved',
+      rename_unresolved_hosts_incoming: 'incoming',
+      rename_unresolved_hosts_outgoing: 'outgoing',
+    },
+    network: s.network ? network(s.network) : undefined,
+    routes: {
+      unmatched: s.routes.unmatched,
+      max_path_segment_cardinality: s.routes.maxPathSegmentCardinality,
+      wildcard_char: '*',
+    },
+    ebpf: { batch_timeout: '1s', wakeup_len: 20, context_propagation: 'disabled', track_request_headers: false },
+    otel_metrics_export: {
+      endpoint: s.otlpEndpoint,
+      protocol: 'http/protobuf',
+      interval: formatDuration(s.exportIntervalMs),
+      ttl: '5m',
+      reporters_cache_len: 2048,
+      histogram_aggregation:
+        s.histograms.type === 'Exponential' ? 'base2_exponential_bucket_histogram' : 'explicit_bucket_histogram',
+      buckets: buckets(s),
+      instrumentations: [...s.instrumentations.metrics],
+    },
+    otel_traces_export: {
+      endpoint: s.otlpEndpoint,
+      protocol: 'http/protobuf',
+      batch_timeout: '1s',
+      batch_max_size: 4096,
+      queue_size: 16384,
+      sampler: { name: 'parentbased_always_on' },
+      instrumentations: [...s.instrumentations.traces],
+    },
+  };
+}
+
+function entry(e: DiscoveryEntry): YamlMap {
+  return {
+    ...selection(e),
+    exports: e.exports ? [...e.exports] : undefined,
+    sampler: e.sampler ? { name: e.sampler.name, arg: e.sampler.arg } : undefined,
+    routes: e.routes && e.routes.length > 0 ? { incoming: [...e.routes] } : undefined,
+  };
+}
+
+function selection(s: Selection): YamlMap {
+  return {
+    k8s_namespace: alternatives(s.namespaces),
+    ...(s.workload ? { [workloadKeys[s.workload.kind]]: s.workload.name } : {}),
+    k8s_pod_labels: s.podLabels ? labels(s.podLabels) : undefined,
+    k8s_container_name: alternatives(s.containers),
+    exe_path: alternatives(s.executables),
+    open_ports: s.ports && s.ports.length > 0 ? portsText(s.ports) : undefined,
+    containers_only: s.containersOnly ? true : undefined,
+  };
+}
+
+function labels(tests: Readonly<Record<string, LabelTest>>): YamlMap {
+  const out: YamlMap = {};
+  for (const key of Object.keys(tests).toSorted()) {
+    const test = tests[key]!;
+    out[key] = 'in' in test ? alternatives(test.in) : 'glob' in test ? test.glob : '*';
+  }
+  return out;
+}
+
+/** One value as it is, several as a sorted brace group. */
+function alternatives(values: readonly string[] | undefined): string | undefined {
+  if (!values || values.length === 0) return undefined;
+  const distinct = [...new Set(values)].toSorted();
+  return distinct.length === 1 ? distinct[0] : `{${distinct.join(',')}}`;
+}
+
+/** Identity of both ends; names of single pods stay out unless asked for, they multiply the series. */
+function flowAttributes(n: NetworkSettings): string[] {
+  const ends = ['src', 'dst'].flatMap((end) => [
+    `k8s.${end}.owner.name`,
+    `k8s.${end}.owner.type`,
+    `k8s.${end}.namespace`,
+    ...(n.cidrs.length > 0 ? [`${end}.cidr`] : []),
+  ]);
+  return [...new Set(['host.id', 'direction', 'k8s.cluster.name', ...ends, ...n.attributes])].toSorted();
+}
+
+function network(n: NetworkSettings): YamlMap {
+  return {
+    source: n.source,
+    direction: n.direction,
+    protocols: n.protocols.length > 0 ? [...n.protocols].toSorted() : undefined,
+    exclude_interfaces: n.excludeInterfaces.length > 0 ? [...n.excludeInterfaces].toSorted() : undefined,
+    cidrs: n.cidrs.length > 0 ? n.cidrs.map((c) => (c.name ? { cidr: c.cidr, name: c.name } : c.cidr)) : undefined,
+    deduper: n.deduper,
+    sampling: n.sampling > 0 ? n.sampling : undefined,
+  };
+}
+
+function queryParams(s: InstrumentSettings): YamlMap | undefined {
+  const { add, remove } = s.sensitiveQueryParams;
+  if (add.length === 0 && remove.length === 0) return undefined;
+  return {
+    add: add.length > 0 ? [...new Set(add)].toSorted() : undefined,
+    remove: remove.length > 0 ? [...new Set(remove)].toSorted() : undefined,
+  };
+}
+
+function buckets(s: InstrumentSettings): YamlMap | undefined {
+  const { durationBuckets, sizeBuckets } = s.histograms;
+  if (!durationBuckets && !sizeBuckets) return undefined;
+  return {
+    duration_histogram: durationBuckets ? [...durationBuckets] : undefined,
+    request_size_histogram: sizeBuckets ? [...sizeBuckets] : undefined,
+    response_size_histogram: sizeBuckets ? [...sizeBuckets] : undefined,
+  };
+}
+
+function withoutUndefined(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutUndefined);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, v]) => v !== undefined)
+      .map(([k, v]) => [k, withoutUndefined(v)]),
+  );
+}

@@ -1,0 +1,83 @@
+import type { PortRange } from '../ports.ts';
+import type { InstrumentVersion } from './version.ts';
+
+/**
+ * What the instrument shall do on one node, free of any version's key names.
+ * The compiler fills it from resources; the renderer turns it into the file of one version.
+ */
+export interface InstrumentSettings {
+  version: InstrumentVersion;
+  /** The agent's OTLP/HTTP receiver, with scheme. */
+  otlpEndpoint: string;
+  /** Abstract socket of the health check, e.g. `@svc-obi-health`. */
+  healthSocket: string;
+  logLevel: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
+  /** Units: ms. */
+  exportIntervalMs: number;
+  pollIntervalMs: number;
+  clusterName?: string;
+  kubeMetaCache?: string;
+  injection: { node: boolean; java: boolean };
+  /** Ascending precedence: the last matching entry that sets a field wins. */
+  entries: readonly DiscoveryEntry[];
+  exclusions: readonly Selection[];
+  /** Keep the instrument's own list of excluded system namespaces. */
+  defaultExclusions: 'Inherit' | 'None';
+  /** Lower-case names of the instrument; `['*']` for all. */
+  instrumentations: { metrics: readonly string[]; traces: readonly string[] };
+  /** Whether a monitor wants TCP statistics: their setup failure ends the instrument. */
+  tcpStats: boolean;
+  network: NetworkSettings | null;
+  routes: { unmatched: UnmatchedRoutes; maxPathSegmentCardinality: number };
+  histograms: {
+    type: 'Explicit' | 'Exponential';
+    durationBuckets?: readonly number[];
+    sizeBuckets?: readonly number[];
+  };
+  sensitiveQueryParams: { add: readonly string[]; remove: readonly string[] };
+}
+
+export type UnmatchedRoutes = 'low-cardinality' | 'heuristic' | 'wildcard' | 'path' | 'unset';
+
+/** Fields are AND-ed; the values of one field are alternatives. */
+export interface Selection {
+  /** Names or globs. */
+  namespaces?: readonly string[];
+  podLabels?: Readonly<Record<string, LabelTest>>;
+  workload?: { kind: WorkloadKind; name: string };
+  containers?: readonly string[];
+  executables?: readonly string[];
+  ports?: readonly PortRange[];
+  containersOnly?: boolean;
+}
+
+/** `in`: one of these literal values. `glob`: a pattern of our exclusions. `exists`: any value. */
+export type LabelTest = { in: readonly string[] } | { glob: string } | { exists: true };
+
+export type WorkloadKind = 'Deployment' | 'StatefulSet' | 'DaemonSet' | 'ReplicaSet' | 'Job' | 'CronJob' | 'Pod';
+
+/** One entry of discovery. Without `exports` and `sampler` the instrument's defaults hold (zero configuration only). */
+export interface DiscoveryEntry extends Selection {
+  exports?: readonly ('metrics' | 'traces')[];
+  sampler?: Sampler;
+  routes?: readonly string[];
+}
+
+export interface Sampler {
+  name: 'always_on' | 'parentbased_always_on' | 'traceidratio' | 'parentbased_traceidratio';
+  arg?: string;
+}
+
+export interface NetworkSettings {
+  source: 'socket_filter' | 'tc';
+  direction: 'both' | 'ingress' | 'egress';
+  protocols: readonly string[];
+  excludeInterfaces: readonly string[];
+  cidrs: readonly { cidr: string; name?: string }[];
+  /** 1 in N flows; 0 = all. */
+  sampling: number;
+  dropExternal: boolean;
+  /** Flow attributes beyond the workload identity of both ends. */
+  attributes: readonly string[];
+  deduper: 'first_come' | 'none';
+}

@@ -1,0 +1,19 @@
+import { OperatorError } from '../../base/errors.ts';
+
+/** The instrument versions whose key tables we know. */
+export const instrumentVersions = ['v0.9', 'v0.10'] as const;
+export type InstrumentVersion = (typeof instrumentVersions)[number];
+
+/**
+ * The key table for an image tag or version text such as `v0.10.0`, `0.10.3` or `v0.9`.
+ * Errors: ERR_CONFIG_INVALID for a version without a table: its keys are unknown, so nothing may be rendered for it.
+ */
+export function instrumentVersion(text: string): InstrumentVersion {
+  const match = /^v?(\d+)\.(\d+)(?:[.+-].*)?$/.exec(text);
+  const found = match && instrumentVersions.find((v) => v === `v${Number(match[1])}.${Number(match[2])}`);
+  if (found) return found;
+  throw new OperatorError(
+    'ERR_CONFIG_INVALID',
+    `instrument version ${JSON.stringify(text)} is not supported; known: ${instrumentVersions.join(', ')}`,
+  );
+}

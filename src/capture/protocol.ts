@@ -1,0 +1,96 @@
+import { Type, type Static, type TSchema } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { OperatorError } from '../base/errors.ts';
+import { isCaptureHash } from './capture-config.ts';
+
+/**
+ * The messages between the leading controller and one agent on :9093 (mutual TLS, JSON).
+ *
+ * `PUT /v1/capture/{hash}`  body: canonical JSON of a CaptureConfig, at most `maxCaptureBytes` → 200 Ack;
+ *                           wrong hash, schema or node → 400 `{code, message}` and nothing changed.
+ * `GET /v1/capture`         → the current CaptureConfig, or 404 when the agent runs its seed.
+ * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after`,
+ *                           or after `wait` seconds with the unchanged one. Revisions start anew with the agent,
+ *                           so an `after` above the current revision is answered at once.
+ */
+export const capturePath = '/v1/capture';
+export const statusPath = '/v1/status';
+/** Largest body of a PUT. Units: bytes. */
+export const maxCaptureBytes = 4 * 1024 * 1024;
+/** Longest wait of one status poll. Units: seconds. */
+export const maxStatusWaitSeconds = 30;
+/** TLS name that every agent's certificate carries. */
+export const agentServerName = 'svc-agent.svc-system.svc';
+
+/** `/v1/capture/sha256:…` of a hash. */
+export function capturePutPath(hash: string): string {
+  return `${capturePath}/${hash}`;
+}
+
+/** The hash in a PUT path, or null when the path is not one. A percent-encoded colon is accepted. */
+export function hashOfPutPath(path: string): string | null {
+  const prefix = `${capturePath}/`;
+  if (!path.startsWith(prefix)) return null;
+  const hash = path.slice(prefix.length).replace(/%3a/i, ':');
+  return isCaptureHash(hash) ? hash : null;
+}
+
+/** The path of a status poll. Units: `waitSeconds` in [0, 30]. */
+export function statusPollPath(after: number, waitSeconds: number): string {
+  return `${statusPath}?after=${after}&wait=${waitSeconds}`;
+}
+
+const count = Type.Integer({ minimum: 0 });
+const time = Type.String({ maxLength: 40, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)$' });
+
+/** How far one config came on one agent. */
+export const phases = ['Received', 'Written', 'Running', 'Failed'] as const;
+export type Phase = (typeof phases)[number];
+
+/** Unknown members are allowed: a newer agent may say more than this controller reads. */
+export const ackSchema = Type.Object({
+  node: Type.String({ maxLength: 253 }),
+  hash: Type.String({ maxLength: 80 }),
+  phase: Type.Unsafe<Phase>(Type.String({ pattern: `^(${phases.join('|')})$` })),
+  /** CamelCase, of the reasons of `Capturing` and `Programmed` where one fits, e.g. `MissingCapability`. */
+  reason: Type.Optional(Type.String({ maxLength: 128 })),
+  message: Type.Optional(Type.String({ maxLength: 1024 })),
+  /** When the instrument that runs this config started. RFC 3339. */
+  instrumentStart: Type.Optional(time),
+});
+
+export const agentStatusSchema = Type.Object({
+  node: Type.String({ maxLength: 253 }),
+  /** Grows with each change of the rest. */
+  revision: count,
+  ack: Type.Union([ackSchema, Type.Null()]),
+  instrument: Type.Object({ up: Type.Boolean(), start: Type.Optional(time), restarts: count }),
+  monitors: Type.Array(
+    Type.Object({
+      namespace: Type.String({ maxLength: 253 }),
+      name: Type.String({ maxLength: 253 }),
+      activeSeries: count,
+      droppedSeries: count,
+      lastSampleTime: Type.Optional(time),
+    }),
+    { maxItems: 20_000 },
+  ),
+  totals: Type.Object({ series: count, samplesAppended: count, rejected: count }),
+});
+
+export type Ack = Static<typeof ackSchema>;
+export type AgentStatus = Static<typeof agentStatusSchema>;
+
+const parser = <T extends TSchema>(what: string, schema: T): ((value: unknown) => Static<T>) => {
+  const compiled = TypeCompiler.Compile(schema);
+  return (value) => {
+    if (compiled.Check(value)) return value;
+    const first = compiled.Errors(value).First();
+    throw new OperatorError('ERR_INPUT_INVALID', `${what} ${first?.path || '/'}: ${first?.message ?? 'invalid'}`);
+  };
+};
+
+/** Takes an agent's answer as an Ack. Errors: ERR_INPUT_INVALID that names the field. */
+export const parseAck = parser('ack', ackSchema);
+/** Takes an agent's answer as an AgentStatus. Errors: ERR_INPUT_INVALID that names the field. */
+export const parseAgentStatus = parser('agent status', agentStatusSchema);

@@ -1,0 +1,33 @@
+import { parse } from 'yaml';
+import { captureHash, parseCaptureConfig } from './capture-config.ts';
+import { seedLogText, zeroConfig } from './seed.ts';
+
+const options = { node: 'node-1', ports: '80,443,8080,8443', instrumentVersion: 'v0.10.0' };
+
+test('without any resource one entry selects every process on the default ports, containers or not', () => {
+  const config = zeroConfig(options);
+  expect(parse(config.instrument.yaml).discovery.instrument).toEqual([{ open_ports: '80,443,8080,8443' }]);
+  expect(parse(config.instrument.yaml).metrics.features).toEqual(['application', 'network']);
+  expect(config.monitors).toEqual([]);
+});
+
+test('the log text is the one people search for', () => {
+  expect(seedLogText('80,443,8080,8443')).toBe('open_ports=80,443,8080,8443');
+  expect(seedLogText('8443, 80,9000-9010')).toBe('open_ports=80,8443,9000-9010');
+});
+
+test('a seed survives a trip as JSON with the same address', () => {
+  const config = zeroConfig(options);
+  expect(captureHash(parseCaptureConfig(JSON.parse(JSON.stringify(config))))).toBe(captureHash(config));
+});
+
+test.each(['', '80,', '0', '70000', '90-80', '80;443'])(
+  'the port list %j is refused with the name of the flag',
+  (ports) => {
+    expect(() => zeroConfig({ ...options, ports })).toThrow(/--obi-instrument-ports/);
+  },
+);
+
+test('an instrument version without a key table is refused', () => {
+  expect(() => zeroConfig({ ...options, instrumentVersion: 'v0.1' })).toThrow(/v0\.9, v0\.10/);
+});

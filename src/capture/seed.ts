@@ -1,0 +1,36 @@
+import { builtinLimits, builtinRetention, type CaptureConfig } from './capture-config.ts';
+import { builtinSettings, type InstrumentEnvironment } from './instrument-yaml/builtin.ts';
+import { renderInstrumentYaml } from './instrument-yaml/render.ts';
+import { parsePorts, portsText } from './ports.ts';
+
+export interface SeedOptions extends InstrumentEnvironment {
+  node: string;
+  /** The flag's text, e.g. `80,443,8080,8443`. */
+  ports: string;
+}
+
+/**
+ * The config of an agent that no controller has spoken to: one discovery entry, any process on these ports, and flows.
+ * Errors: ERR_CONFIG_INVALID for ports or a version that do not parse.
+ */
+export function zeroConfig(options: SeedOptions): CaptureConfig {
+  const settings = builtinSettings(options);
+  const yaml = renderInstrumentYaml({
+    ...settings,
+    entries: [{ ports: parsePorts(options.ports, '--obi-instrument-ports') }],
+  });
+  return {
+    version: 1,
+    node: options.node,
+    instrument: { version: settings.version, yaml },
+    monitors: [],
+    limits: builtinLimits,
+    retention: builtinRetention,
+    generations: {},
+  };
+}
+
+/** What follows `discovery seeded: ` in the agent's log, e.g. `open_ports=80,443,8080,8443`. */
+export function seedLogText(ports: string): string {
+  return `open_ports=${portsText(parsePorts(ports, '--obi-instrument-ports'))}`;
+}
