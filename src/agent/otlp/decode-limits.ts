@@ -1,0 +1,58 @@
+import { OperatorError } from '../../base/errors.ts';
+
+/**
+ * Bounds on one request beyond its size in bytes: a small body must not become a large structure.
+ * A request that exceeds one is malformed as a whole (HTTP 400), as it can only come from a broken or hostile sender.
+ */
+export const decodeLimits = {
+  /** Attributes of one resource, scope, point or span. OpenTelemetry SDKs keep at most 128. */
+  attributes: 1_024,
+  /** Nesting of array and map values. */
+  valueDepth: 16,
+  /** Bytes of an attribute's key or of a metric's name. */
+  nameBytes: 1_024,
+  /** Buckets of one histogram; the instrument's exponential ones have at most 160. */
+  buckets: 4_096,
+  /** Points or spans of one request. */
+  items: 200_000,
+  /** Resources, scopes and metrics of one request, each. */
+  containers: 20_000,
+} as const;
+
+/**
+ * Where a decoder stands, so that an error can name the field without any cost on the way there.
+ * `steps` holds the indices of the repeated messages entered so far.
+ */
+export class Cursor {
+  field = '';
+  items = 0;
+  containers = 0;
+  readonly #steps: (string | number)[] = [];
+
+  enter(name: string, index?: number): void {
+    this.#steps.push(index === undefined ? name : `${name}[${index}]`);
+    this.field = '';
+  }
+
+  leave(): void {
+    this.#steps.pop();
+    this.field = '';
+  }
+
+  /** Counts a point or span against the request's cap. */
+  countItem(): void {
+    if (++this.items > decodeLimits.items) throw this.error(`more than ${decodeLimits.items} points or spans`);
+  }
+
+  countContainer(): void {
+    if (++this.containers > decodeLimits.containers) {
+      throw this.error(`more than ${decodeLimits.containers} resources, scopes and metrics`);
+    }
+  }
+
+  /** ERR_INPUT_INVALID whose message starts with the field's path. */
+  error(reason: string, cause?: unknown): OperatorError {
+    const path = [...this.#steps, ...(this.field ? [this.field] : [])].join('.');
+    return new OperatorError('ERR_INPUT_INVALID', `${path || 'request'}: ${reason}`, { cause });
+  }
+}

@@ -1,0 +1,32 @@
+import type { Cursor } from '../decode-limits.ts';
+import { type JsonObject, jsonArray, jsonObject } from './values.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Parses a JSON body into its top object. Errors: ERR_INPUT_INVALID; the message never repeats the body. */
+export function parseJsonBody(cursor: Cursor, bytes: Uint8Array): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8.decode(bytes));
+  } catch (cause) {
+    throw cursor.error('body is not JSON in UTF-8', cause);
+  }
+  return jsonObject(cursor, '', value);
+}
+
+/** Reads each object of a repeated message field with its index in the error path. */
+export function jsonMessages<T>(
+  cursor: Cursor,
+  field: string,
+  value: unknown,
+  count: () => void,
+  read: (message: JsonObject) => T,
+): T[] {
+  return jsonArray(cursor, field, value).map((entry, index) => {
+    count();
+    cursor.enter(field, index);
+    const made = read(jsonObject(cursor, '', entry));
+    cursor.leave();
+    return made;
+  });
+}

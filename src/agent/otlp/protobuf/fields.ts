@@ -1,0 +1,83 @@
+import { OperatorError } from '../../../base/errors.ts';
+import type { WireReader } from '../../../base/protobuf-wire.ts';
+import { type Cursor, decodeLimits } from '../decode-limits.ts';
+
+/** Wire types of the protobuf encoding that OTLP uses. */
+export const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
+
+/** Refuses a field whose wire type is not the schema's. */
+export function expectWire(cursor: Cursor, field: string, actual: number, wanted: number): void {
+  cursor.field = field;
+  if (actual !== wanted) throw cursor.error(`wire type ${actual}, expected ${wanted}`);
+}
+
+/** Runs a decoder and puts the field's path before errors of the wire format itself. */
+export function withPath<T>(cursor: Cursor, decode: () => T): T {
+  try {
+    return decode();
+  } catch (cause) {
+    if (cause instanceof OperatorError && cause.message.startsWith('protobuf: ')) {
+      throw cursor.error(cause.message.slice('protobuf: '.length), cause);
+    }
+    throw cause;
+  }
+}
+
+/** A fixed64 as a double, without the detour over bigint. Rounds to the nearest double, as JSON numbers do. */
+export function fixed64Number(reader: WireReader): number {
+  const low = reader.fixed32();
+  return reader.fixed32() * 4_294_967_296 + low;
+}
+
+/** A sfixed64 as a double. */
+export function sfixed64Number(reader: WireReader): number {
+  const low = reader.fixed32();
+  return (reader.fixed32() | 0) * 4_294_967_296 + low;
+}
+
+/** A sint32 (zigzag varint). */
+export function sint32(reader: WireReader): number {
+  const n = reader.uint() >>> 0;
+  return (n >>> 1) ^ -(n & 1);
+}
+
+/** Appends a repeated scalar field, packed or not, up to the bucket limit. */
+export function repeatedScalar(
+  cursor: Cursor,
+  field: string,
+  wireType: number,
+  scalarWire: number,
+  reader: WireReader,
+  read: (reader: WireReader) => number,
+  into: number[],
+): void {
+  cursor.field = field;
+  if (wireType === wire.bytes) {
+    const packed = reader.message();
+    while (!packed.done) {
+      if (into.length >= decodeLimits.buckets) throw cursor.error(`more than ${decodeLimits.buckets} values`);
+      into.push(read(packed));
+    }
+    return;
+  }
+  if (wireType !== scalarWire) throw cursor.error(`wire type ${wireType}, expected ${wire.bytes} or ${scalarWire}`);
+  if (into.length >= decodeLimits.buckets) throw cursor.error(`more than ${decodeLimits.buckets} values`);
+  into.push(read(reader));
+}
+
+/** Lower-case hex of an id field; `bytes` is its full length, and an empty id is allowed where `optional`. */
+export function idField(cursor: Cursor, field: string, reader: WireReader, bytes: number, optional: boolean): string {
+  cursor.field = field;
+  const id = reader.view();
+  if (id.length === 0 && optional) return '';
+  if (id.length !== bytes) throw cursor.error(`${id.length} bytes, expected ${bytes}`);
+  return Buffer.from(id.buffer, id.byteOffset, id.length).toString('hex');
+}
+
+/** A text field capped at the length of a name. */
+export function nameField(cursor: Cursor, field: string, reader: WireReader): string {
+  cursor.field = field;
+  const text = reader.string();
+  if (text.length > decodeLimits.nameBytes) throw cursor.error(`longer than ${decodeLimits.nameBytes} characters`);
+  return text;
+}
