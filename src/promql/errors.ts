@@ -42,7 +42,7 @@ export class ParseError extends QueryError {
   readonly reason: string;
 
   constructor(text: string, position: Position, reason: string) {
-    const where = text.trim() === '' ? 'unknown position' : lineColumn(text, position.start);
+    const where = text === '' ? 'unknown position' : lineColumn(text, position.start);
     super('bad_data', `${where}: parse error: ${reason}`);
     this.name = 'ParseError';
     this.position = position;

@@ -1,0 +1,225 @@
+import type { Position } from '../errors.ts';
+import type { Matcher } from '../types.ts';
+import type { FunctionSignature } from './functions.ts';
+
+/** The type of an expression, with the names error messages use. */
+export type ValueType = 'scalar' | 'instant vector' | 'range vector' | 'string';
+
+export type BinaryOperator =
+  | '+'
+  | '-'
+  | '*'
+  | '/'
+  | '%'
+  | '^'
+  | 'atan2'
+  | '=='
+  | '!='
+  | '>'
+  | '<'
+  | '>='
+  | '<='
+  | 'and'
+  | 'or'
+  | 'unless'
+  | '</'
+  | '>/';
+
+export type Aggregator =
+  | 'sum'
+  | 'avg'
+  | 'count'
+  | 'min'
+  | 'max'
+  | 'group'
+  | 'stddev'
+  | 'stdvar'
+  | 'topk'
+  | 'bottomk'
+  | 'count_values'
+  | 'quantile'
+  | 'limitk'
+  | 'limit_ratio';
+
+/** When a selector or subquery is evaluated instead of at the step: a fixed time, or the query's start or end. */
+export type AtModifier =
+  { readonly kind: 'time'; readonly ms: number } | { readonly kind: 'start' } | { readonly kind: 'end' };
+
+/** A duration that is known (milliseconds) or an expression over `step()` and `range()`. */
+export type Duration = { readonly ms: number } | { readonly expr: DurationExpr };
+
+export type DurationOperator = '+' | '-' | '*' | '/' | '%' | '^';
+
+/** Arithmetic on durations in seconds, resolved once the query's step and range are known. */
+export type DurationExpr = Position &
+  (
+    | { readonly kind: 'number'; readonly seconds: number; readonly isDuration: boolean }
+    | { readonly kind: 'step' | 'range' }
+    | { readonly kind: 'min_of' | 'max_of'; readonly left: DurationExpr; readonly right: DurationExpr }
+    | {
+        readonly kind: 'binary';
+        readonly op: DurationOperator;
+        readonly left: DurationExpr;
+        readonly right: DurationExpr;
+      }
+    | { readonly kind: 'negate'; readonly operand: DurationExpr }
+    | { readonly kind: 'paren'; readonly operand: DurationExpr }
+  );
+
+export interface NumberLiteral extends Position {
+  readonly kind: 'number';
+  readonly value: number;
+  /** Written as a duration (`1h`): printed as one again. */
+  readonly isDuration: boolean;
+}
+
+export interface StringLiteral extends Position {
+  readonly kind: 'string';
+  readonly value: string;
+}
+
+export interface VectorSelector extends Position {
+  readonly kind: 'vector';
+  /** The name outside the braces, or "". */
+  readonly name: string;
+  /** All matchers; the name outside the braces comes last. */
+  readonly matchers: readonly Matcher[];
+  readonly at: AtModifier | null;
+  readonly offset: Duration;
+  readonly extension: 'anchored' | 'smoothed' | null;
+}
+
+export interface MatrixSelector extends Position {
+  readonly kind: 'matrix';
+  readonly selector: VectorSelector;
+  readonly range: Duration;
+}
+
+export interface SubqueryExpr extends Position {
+  readonly kind: 'subquery';
+  readonly expr: Expr;
+  readonly range: Duration;
+  /** null: the engine's default step. */
+  readonly step: Duration | null;
+  readonly at: AtModifier | null;
+  readonly offset: Duration;
+}
+
+export interface AggregateExpr extends Position {
+  readonly kind: 'aggregate';
+  readonly op: Aggregator;
+  readonly expr: Expr;
+  readonly param: Expr | null;
+  readonly grouping: readonly string[];
+  readonly without: boolean;
+}
+
+export interface VectorMatching {
+  readonly card: 'one-to-one' | 'many-to-one' | 'one-to-many' | 'many-to-many';
+  readonly on: boolean;
+  readonly labels: readonly string[];
+  readonly include: readonly string[];
+  readonly fillLeft: number | null;
+  readonly fillRight: number | null;
+}
+
+export interface BinaryExpr extends Position {
+  readonly kind: 'binary';
+  readonly op: BinaryOperator;
+  readonly left: Expr;
+  readonly right: Expr;
+  readonly returnBool: boolean;
+  /** null unless both sides are instant vectors. */
+  readonly matching: VectorMatching | null;
+}
+
+export interface CallExpr extends Position {
+  readonly kind: 'call';
+  readonly func: FunctionSignature;
+  readonly args: readonly Expr[];
+}
+
+export interface ParenExpr extends Position {
+  readonly kind: 'paren';
+  readonly expr: Expr;
+}
+
+export interface UnaryExpr extends Position {
+  readonly kind: 'unary';
+  readonly op: '+' | '-';
+  readonly expr: Expr;
+}
+
+/** The typed syntax tree. Nodes are immutable; positions are offsets into the query. */
+export type Expr =
+  | NumberLiteral
+  | StringLiteral
+  | VectorSelector
+  | MatrixSelector
+  | SubqueryExpr
+  | AggregateExpr
+  | BinaryExpr
+  | CallExpr
+  | ParenExpr
+  | UnaryExpr;
+
+/** The static type of an expression. */
+export function typeOf(expr: Expr): ValueType {
+  switch (expr.kind) {
+    case 'number':
+      return 'scalar';
+    case 'string':
+      return 'string';
+    case 'vector':
+    case 'aggregate':
+      return 'instant vector';
+    case 'matrix':
+    case 'subquery':
+      return 'range vector';
+    case 'call':
+      return expr.func.returns;
+    case 'paren':
+    case 'unary':
+      return typeOf(expr.expr);
+    case 'binary':
+      return typeOf(expr.left) === 'scalar' && typeOf(expr.right) === 'scalar' ? 'scalar' : 'instant vector';
+  }
+}
+
+/** The direct children of a node, in source order. */
+export function childrenOf(expr: Expr): readonly Expr[] {
+  switch (expr.kind) {
+    case 'matrix':
+      return [expr.selector];
+    case 'subquery':
+    case 'paren':
+    case 'unary':
+      return [expr.expr];
+    case 'aggregate':
+      return expr.param === null ? [expr.expr] : [expr.param, expr.expr];
+    case 'binary':
+      return [expr.left, expr.right];
+    case 'call':
+      return expr.args;
+    default:
+      return [];
+  }
+}
+
+/** The expression without the parentheses around it. */
+export function unwrapParens(expr: Expr): Expr {
+  let inner = expr;
+  while (inner.kind === 'paren') inner = inner.expr;
+  return inner;
+}
+
+export const comparisonOperators: ReadonlySet<string> = new Set(['==', '!=', '>', '<', '>=', '<=']);
+export const setOperators: ReadonlySet<string> = new Set(['and', 'or', 'unless']);
+export const parameterAggregators: ReadonlySet<string> = new Set([
+  'topk',
+  'bottomk',
+  'count_values',
+  'quantile',
+  'limitk',
+  'limit_ratio',
+]);
