@@ -4,7 +4,8 @@ import type { CelRule } from '../schema/build.ts';
 import { choice, flag, integer, list, object, opaque, optional, rules, text } from '../schema/build.ts';
 import { conditions, count, generation, hash, labelSelector } from '../schema/common.ts';
 import type { KindDefinition } from '../schema/kind.ts';
-import { category, clusterTrafficPolicies, groupVersion } from './group.ts';
+import type { groupVersion } from './group.ts';
+import { category, clusterTrafficPolicies } from './group.ts';
 import {
   httpGlobals,
   instrument,

@@ -1,0 +1,12 @@
+/**
+ * Desired state → manifests. Pure: no I/O, no clock, no environment; one object family a file; goldens beside.
+ * What to use: `renderPlatform` (agents and query), `renderMinter` (one minter), `renderController` (the operator's own
+ * installation). Results are complete objects for server-side apply, in an order that can be applied as it is.
+ */
+export { controllerDefaults, platformDefaults } from './input.ts';
+export type { ControllerInput, LogLevel, MinterInput, PlatformInput, PullPolicy, ServiceAccountRef } from './input.ts';
+export { names, nonRootId, objectLabels, ports, selectorLabels } from './names.ts';
+export type { Component } from './names.ts';
+export { renderPlatform } from './platform.ts';
+export { renderMinter } from './minter.ts';
+export { renderController } from './controller.ts';

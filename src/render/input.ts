@@ -1,0 +1,89 @@
+import type { MinterDeployment } from '../api/v1alpha1/index.ts';
+
+/** Inputs of the renderers: plain data, every value explicit. Equal inputs give equal objects. */
+
+export type PullPolicy = 'Always' | 'IfNotPresent' | 'Never';
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** A service account, as a subject that is given a right. */
+export interface ServiceAccountRef {
+  namespace: string;
+  name: string;
+}
+
+/** What the agent and query stack is rendered from. */
+export interface PlatformInput {
+  /** The operator's own namespace; everything namespaced goes there. */
+  namespace: string;
+  /** Image of agent and query. */
+  svcImage: string;
+  /** The eBPF instrument's image. Its tag is also the version that the configuration is written for. */
+  instrumentImage: string;
+  /** The instrument's version where the image carries no tag that tells it, e.g. `v0.10.0`. */
+  instrumentVersion?: string;
+  /** Left out of the manifests unless set, so that the cluster's default counts. */
+  imagePullPolicy?: PullPolicy;
+  /** Ports that capture starts with when no policy exists, e.g. `80,443,8080,8443`. */
+  instrumentPorts: string;
+  /** Folder on the node for the agent's store; empty means an emptyDir that ends with the pod. */
+  agentDataHostPath: string;
+  logLevel: LogLevel;
+  /** Flows are captured: the instrument then needs the host's network and NET_ADMIN for traffic control. */
+  hostNetwork: boolean;
+  /** Agent pods that may be replaced at a time, a number or a share. */
+  agentMaxUnavailable: number | string;
+  /** Replicas of svc-query; undefined leaves the field to an autoscaler. */
+  queryReplicas?: number;
+  /** The managed collector: pre-authorised to scrape, and the namespace that may reach the scrape port. */
+  collector: ServiceAccountRef;
+}
+
+/** Settings that every installation starts with; the operator's flags replace them one by one. */
+export const platformDefaults: PlatformInput = {
+  namespace: 'svc-system',
+  svcImage: 'svc-operator:0.1.0',
+  instrumentImage: 'otel/ebpf-instrument:v0.10.0',
+  instrumentPorts: '80,443,8080,8443',
+  agentDataHostPath: '/var/lib/svc-agent',
+  logLevel: 'info',
+  hostNetwork: false,
+  agentMaxUnavailable: '10%',
+  queryReplicas: 2,
+  collector: { namespace: 'gmp-system', name: 'collector' },
+};
+
+/** What one minter is rendered from. */
+export interface MinterInput {
+  /** The object; its uid becomes the owner reference, its spec has all defaults filled in. */
+  minter: MinterDeployment;
+  /** Where the operator runs: its pods may read the minter's health and metrics. */
+  operatorNamespace: string;
+  imagePullPolicy?: PullPolicy;
+  /** Hash of the App ID as it is now. A change rolls the pods, because the environment is read at start. */
+  appIdHash?: string;
+}
+
+/** What the operator's own installation is rendered from. */
+export interface ControllerInput {
+  namespace: string;
+  svcImage: string;
+  instrumentImage: string;
+  imagePullPolicy?: PullPolicy;
+  instrumentPorts: string;
+  agentDataHostPath: string;
+  logLevel: LogLevel;
+  replicas: number;
+  /** The managed collector's namespace may reach the operator's metrics port. */
+  collector: ServiceAccountRef;
+}
+
+export const controllerDefaults: ControllerInput = {
+  namespace: platformDefaults.namespace,
+  svcImage: platformDefaults.svcImage,
+  instrumentImage: platformDefaults.instrumentImage,
+  instrumentPorts: platformDefaults.instrumentPorts,
+  agentDataHostPath: platformDefaults.agentDataHostPath,
+  logLevel: 'info',
+  replicas: 1,
+  collector: platformDefaults.collector,
+};

@@ -1,0 +1,47 @@
+/** Names and labels that everything we render has in common. Selectors depend on them: they never change. */
+
+export type Component = 'agent' | 'query' | 'controller' | 'minter';
+
+export const names = {
+  agent: 'svc-agent',
+  query: 'svc-query',
+  controller: 'svc-controller',
+  metricsReader: 'svc-metrics-reader',
+  promqlReader: 'svc-promql-reader',
+  ca: 'svc-ca',
+  agentTls: 'svc-agent-tls',
+  queryTls: 'svc-query-tls',
+  controllerTls: 'svc-controller-tls',
+} as const;
+
+/** Container ports. The manifests name them; the programs get them as flags. */
+export const ports = {
+  scrape: 9090,
+  remoteRead: 9091,
+  spanStream: 9092,
+  captureConfig: 9093,
+  otlpGrpc: 4317,
+  otlpHttp: 4318,
+  query: 9095,
+  queryHealth: 9096,
+  controllerMetrics: 8080,
+  minter: 8080,
+  minterAdmin: 9090,
+} as const;
+
+/** The numeric user and group of the distroless `nonroot` account. Numeric, so that the kubelet can prove non-root. */
+export const nonRootId = 65_532;
+
+/** Labels that pick the pods of one component. Immutable in Deployments and DaemonSets. */
+export function selectorLabels(component: Component, instance?: string): Record<string, string> {
+  return {
+    'app.kubernetes.io/name': 'svc-operator',
+    'app.kubernetes.io/component': component,
+    ...(instance === undefined ? {} : { 'app.kubernetes.io/instance': instance }),
+  };
+}
+
+/** Labels of every object that the operator applies; pruning looks for `managed-by`. */
+export function objectLabels(component: Component, instance?: string): Record<string, string> {
+  return { ...selectorLabels(component, instance), 'app.kubernetes.io/managed-by': 'svc-controller' };
+}
