@@ -1,0 +1,58 @@
+/**
+ * The reconcile framework. It knows none of our kinds and reaches the API server only through `KubeClient`.
+ *
+ * Vocabulary: a **source** is one list-and-watch; its **informer** is the cache in front of it, shared by all who name
+ * an equal source. A **controller** turns events of sources into **keys** in a work queue and calls `reconcile` with
+ * one key at a time. A reconcile is level-triggered: it gets a name, never an event, looks at the cache, plans with a
+ * pure function, applies, writes status. Running it twice must change nothing.
+ *
+ * How a controller is written:
+ *
+ * ```ts
+ * import { mergeConditions, toAll, writeStatus, type ControllerEnvironment } from '../../runtime/index.ts';
+ *
+ * export function setupGreeter(env: ControllerEnvironment): ControllerHandle {
+ *   // 1. Name the sources; asking twice for an equal one gives the same informer. Do this before the manager runs.
+ *   const greeters = env.cache.informer<Greeter>({ resource: greeterResource });
+ *   const configMaps = { resource: coreResources.configMaps, labelSelector: 'app.kubernetes.io/managed-by=greeter' };
+ *   const namespaces = { resource: coreResources.namespaces, metadataOnly: true };
+ *
+ *   return env.addController({
+ *     name: 'greeter',                               // field manager: svc-controller/greeter
+ *     for: { source: greeters.source },              // an event of a Greeter enqueues it
+ *     owns: [{ source: configMaps }],                // a child that drifts enqueues its owner
+ *     watches: [{ source: namespaces, map: toAll(greeters), predicates: [labelsChanged] }],
+ *     async reconcile({ key, client, clock, logger, signal }) {
+ *       const greeter = greeters.get(key);           // 2. read the cache; objects are shared, never change them
+ *       if (!greeter || greeter.metadata.deletionTimestamp) return;   // gone: owner references clean up
+ *       const plan = planGreeter(greeter);           // 3. decide, purely
+ *       await applySet.apply({ owner: greeter, wanted: plan.children, signal });   // 4. write what differs, prune the rest
+ *       await statusWriter.write(greeter, plan.status, { signal });   // 5. conditions through mergeConditions()
+ *       return { requeueAfterMs: plan.ready ? undefined : 60_000 };
+ *     },
+ *   });
+ * }
+ * ```
+ *
+ * - To fail, throw: the key is retried with backoff (5 ms doubling to 5 min). `TerminalError`: no retry until the next
+ *   event. `RequeueError(after)`: again after a delay, not a failure. `{ requeueAfterMs }`: again after a delay.
+ * - From outside a watch (an agent's acknowledgement, a timer): `handle.trigger(key)`.
+ * - A loop beside the controllers: `env.addRunnable({ name, needsLeader: true, run(signal) {…} })`.
+ * - People see `env.events.record(object, { type, reason, message })` in `kubectl describe`.
+ * - Tests: `FakeKube` in `src/testing` is an in-memory API server behind the same port, `runController` drives one
+ *   controller on it with a fake clock.
+ */
+export type * from './types.ts';
+export { RequeueError, TerminalError } from './result.ts';
+export { keyOf, keyText, parseKey } from './keys.ts';
+export {
+  findCondition,
+  isTrue,
+  mergeConditions,
+  progressConditions,
+  rfc3339,
+  summarizeReady,
+  type ConditionInput,
+} from './conditions.ts';
+export * from './predicates.ts';
+export { toAll, toIndexed, toKey, toOwner, toSelf } from './mappers.ts';

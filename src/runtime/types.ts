@@ -1,0 +1,166 @@
+import type { Registry } from 'prom-client';
+import type { KubeObject, ResourceRef } from '../api/meta.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { KubeClient, ObjectName } from '../kube/index.ts';
+
+/** What a reconcile is about: one object by name. Never an event: a reconcile looks at the world as it is now. */
+export type ObjectKey = ObjectName;
+
+/** One list-and-watch of the API server. Equal sources share one stream, whatever the number of controllers. */
+export interface Source {
+  resource: ResourceRef;
+  /** Default: all namespaces. */
+  namespace?: string | undefined;
+  /** Server-side label selector, such as `app.kubernetes.io/managed-by=svc-controller`. */
+  labelSelector?: string | undefined;
+  fieldSelector?: string | undefined;
+  /** Fetch `metadata` only, for kinds whose spec and status nobody reads. */
+  metadataOnly?: boolean | undefined;
+  /**
+   * Strips what nobody reads before an object is kept; it may change the object it gets. Named, because sources are
+   * shared by name: two transforms under one name on one resource are a programming error.
+   */
+  transform?: { name: string; apply(object: KubeObject): KubeObject } | undefined;
+}
+
+/** A change that a source saw. `object` is shared with the cache: never change it. */
+export interface SourceEvent<T extends KubeObject = KubeObject> {
+  type: 'added' | 'updated' | 'deleted';
+  object: T;
+  /** The state before, for `updated`. For `deleted`, `object` itself is the last known state. */
+  old?: T | undefined;
+  /** Part of the first list: start-up work, not news. */
+  initial: boolean;
+  /** Found by a later list only: the watch lost it. */
+  missed: boolean;
+}
+
+/** Reading side of a source's cache. Objects are shared: treat them as frozen (they are, in tests). */
+export interface Informer<T extends KubeObject = KubeObject> {
+  readonly source: Source;
+  /** True once a list succeeded and every listener saw it. */
+  readonly synced: boolean;
+  get(key: ObjectKey): T | undefined;
+  /** All objects, or those of one namespace; in no particular order. */
+  list(options?: { namespace?: string | undefined }): T[];
+  /**
+   * Defines an index: `values` names the index entries of one object. Call it before the manager starts;
+   * defining the same name again is harmless.
+   */
+  addIndex(name: string, values: (object: T) => readonly string[]): void;
+  /** Objects that the index files under `value`. Errors: throws on an unknown index. */
+  byIndex(name: string, value: string): T[];
+  /** Calls back on each change, in order; the returned function ends it. A listener must be quick and must not throw. */
+  onEvent(listener: (event: SourceEvent<T>) => void): () => void;
+  /**
+   * Read-your-writes: shows `object`, the answer to a write of ours, until the watch has caught up with it.
+   */
+  wrote(object: T): void;
+}
+
+/** Hands out the shared informer of a source. Ask for all of them before the manager starts. */
+export interface Cache {
+  informer<T extends KubeObject = KubeObject>(source: Source): Informer<T>;
+}
+
+/** Says whether an event is worth a reconcile. Must be pure. */
+export type Predicate<T extends KubeObject = KubeObject> = (event: SourceEvent<T>) => boolean;
+
+/** Names the objects that an event of another object concerns. A throw is logged, counted, and the event retried. */
+export type Mapper<T extends KubeObject = KubeObject> = (object: T) => readonly ObjectKey[];
+
+export interface Watch {
+  source: Source;
+  map: Mapper;
+  predicates?: readonly Predicate[] | undefined;
+}
+
+/** What a reconcile gets. Everything it needs from outside is here or in the closure it was built with. */
+export interface ReconcileContext {
+  key: ObjectKey;
+  /** Carries controller, object, namespace, name and reconcileID. */
+  logger: Logger;
+  /** Aborts when the time limit passes, when the lease is lost, or when the drain time of a shutdown is over. */
+  signal: AbortSignal;
+  clock: Clock;
+  client: KubeClient;
+  cache: Cache;
+  /** Failures of this key in a row before this run, from 0. */
+  attempt: number;
+}
+
+/**
+ * The end of a successful reconcile: nothing (wait for the next event), or run again after a delay.
+ * To fail, throw: the key is retried with backoff. `TerminalError` waits for the next event instead;
+ * `RequeueError` runs again after its own delay without counting as a failure.
+ */
+export type ReconcileResult = { requeueAfterMs?: number | undefined } | undefined | void;
+
+export interface ControllerSpec {
+  /** Unique; the `controller` label of metrics and logs, and the tail of the field manager. */
+  name: string;
+  /** The primary kind: every event of an object enqueues the object itself. */
+  for?: { source: Source; predicates?: readonly Predicate[] | undefined } | undefined;
+  /** Children: events enqueue the controlling owner (of the primary kind) that `ownerReferences` names. */
+  owns?: readonly { source: Source; predicates?: readonly Predicate[] | undefined }[] | undefined;
+  /** Anything else, with its own way to the keys. */
+  watches?: readonly Watch[] | undefined;
+  /** Keys to run once at start, for singletons that no object stands for. */
+  initialKeys?: readonly ObjectKey[] | undefined;
+  /** Idempotent; called with one key at a time, never twice at once for one key. */
+  reconcile(context: ReconcileContext): Promise<ReconcileResult>;
+  /** Keys worked on at the same time. Default 1. */
+  concurrency?: number | undefined;
+  /** Time limit of one run; then its signal aborts and it counts as failed. Units: ms. Default 120 s. */
+  timeoutMs?: number | undefined;
+}
+
+/** What is left to hold after a controller was added. */
+export interface ControllerHandle {
+  readonly name: string;
+  /** `svc-controller/<name>`. */
+  readonly fieldManager: string;
+  /** Enqueues a key from outside the watches (timers, acknowledgements of agents, …). */
+  trigger(key: ObjectKey, options?: { afterMs?: number | undefined }): void;
+}
+
+/** Work beside the controllers that the manager starts and stops. */
+export interface Runnable {
+  name: string;
+  /** True: only while this process leads. False: on every replica, from the moment caches are synced. */
+  needsLeader: boolean;
+  /** Runs until the signal aborts. Ending earlier is allowed; a rejection stops the whole process. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** A point in the life of an object that people should see in `kubectl describe`. */
+export interface EventDetails {
+  type: 'Normal' | 'Warning';
+  /** CamelCase constant. */
+  reason: string;
+  /** One sentence; cut at 1 kB. */
+  message: string;
+  /** What was being done, CamelCase. Default `Reconcile`. */
+  action?: string | undefined;
+}
+
+/** Writes Kubernetes Events: aggregated, bounded, in the background. Never blocks and never throws. */
+export interface EventRecorder {
+  record(regarding: KubeObject, event: EventDetails): void;
+}
+
+/** What a controller is built from. The manager is one. */
+export interface ControllerEnvironment {
+  readonly client: KubeClient;
+  readonly cache: Cache;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Self-metrics; register your own with names `svc_controller_…`. */
+  readonly registry: Registry;
+  addController(spec: ControllerSpec): ControllerHandle;
+  addRunnable(runnable: Runnable): void;
+  /** A named check of `/readyz` (and, with `live`, of `/livez`): resolves when fine, throws with the reason. */
+  addCheck(name: string, check: () => void | Promise<void>, options?: { live?: boolean }): void;
+}
