@@ -3,6 +3,7 @@
  * OTLP to the node's instrument stand-in. Where the eBPF instrument runs, this file is not needed.
  * Environment: OTEL_EXPORTER_OTLP_ENDPOINT, and the pod's identity by the downward API.
  */
+import type * as nodeHttp from 'node:http';
 import { createRequire } from 'node:module';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -36,5 +37,5 @@ const sdk = new NodeSDK({
 sdk.start();
 
 /** `node:http`, loaded after the SDK so that it is the instrumented one. */
-export const http = createRequire(import.meta.url)('node:http') as typeof import('node:http');
+export const http = createRequire(import.meta.url)('node:http') as typeof nodeHttp;
 export const shutdownTelemetry = (): Promise<void> => sdk.shutdown();
