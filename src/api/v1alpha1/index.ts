@@ -3,6 +3,7 @@
  * What upper layers use: types of the kinds, resource references, condition tables. Schemas serve the generators.
  */
 export * from './group.ts';
+export { kinds } from './kinds.ts';
 export * from './conditions.ts';
 export { trafficMonitorKind, trafficMonitorSpec, autoscalingPresets } from './traffic-monitor.ts';
 export type { TrafficMonitor, TrafficMonitorSpec, TrafficMonitorStatus } from './traffic-monitor.ts';

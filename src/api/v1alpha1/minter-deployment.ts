@@ -3,7 +3,7 @@ import type { ObjectMeta } from '../meta.ts';
 import { choice, flag, integer, list, map, object, optional, rules, text } from '../schema/build.ts';
 import { conditions, count, generation, hash, patterns, timestamp } from '../schema/common.ts';
 import type { KindDefinition } from '../schema/kind.ts';
-import type { groupVersion} from './group.ts';
+import type { groupVersion } from './group.ts';
 import { category, minterDeployments } from './group.ts';
 import {
   exactUrl,

@@ -3,7 +3,7 @@ import type { ObjectMeta } from '../meta.ts';
 import { choice, flag, integer, list, object, opaque, optional, rules, text } from '../schema/build.ts';
 import { conditions, count, duration, generation, glob, hash, labelSelector, timestamp } from '../schema/common.ts';
 import type { KindDefinition } from '../schema/kind.ts';
-import type { groupVersion} from './group.ts';
+import type { groupVersion } from './group.ts';
 import { category, trafficMonitors } from './group.ts';
 import { exporters, metrics, portRange, protocols, routes, sampling, signals, workloads } from './traffic-fields.ts';
 import { failedNodes } from './traffic-status.ts';
