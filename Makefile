@@ -1,0 +1,45 @@
+# Everything a person runs, each with a line of help. npm scripts do the work, on the Node that the lock file pins.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+ONCE ?=
+
+.PHONY: help setup demo test unit e2e lint format generate build cluster clean
+
+help: ## Show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: node_modules/.svc-setup ## Install the pinned dependencies (first run: about a minute)
+
+node_modules/.svc-setup: package-lock.json
+	@scripts/setup.sh
+	@touch $@
+
+demo: setup ## Bring up a real control plane, three nodes and the whole product, and show it (ONCE=1: run the tour once and exit)
+	@npm run -s demo -- $(if $(ONCE),--once,)
+
+test: setup ## Lint, types, unit and integration tests, then e2e on a real control plane; last line: N passed, N failed
+	@npm run -s test:all
+
+unit: setup ## Only what needs nothing but Node (under two minutes)
+	@npm run -s test
+
+e2e: setup ## Only the tests against a real API server (brings its own cluster)
+	@npm run -s e2e
+
+lint: setup ## ESLint with the layer rule, Prettier, and the type checker
+	@npm run -s lint && npm run -s typecheck
+
+format: setup ## Let Prettier rewrite the sources
+	@npm run -s format
+
+generate: setup ## Regenerate crds/, schemas/ and manifests/ from src/api and src/render
+	@npm run -s generate
+
+build: setup ## Compile to dist/ (JavaScript and the query page), as the image does
+	@npm run -s build
+
+cluster: setup ## A bare cluster in the foreground: control plane and three process nodes, until Ctrl-C
+	@npm run -s cluster
+
+clean: ## Remove build output and installed dependencies (caches outside the checkout stay)
+	rm -rf dist node_modules coverage
