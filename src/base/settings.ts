@@ -1,0 +1,138 @@
+import { parseDuration } from './duration.ts';
+import { OperatorError } from './errors.ts';
+
+/**
+ * Settings of a process as a table: one row gives the flag, the environment variable, the default, the help text and
+ * the check. A flag beats its variable, which beats the default. Shape: the key `scrapePort` is `--scrape-port` and,
+ * with the prefix `SVC_`, `SVC_SCRAPE_PORT`.
+ */
+export interface Setting<T> {
+  readonly help: string;
+  /** Text taken where neither flag nor variable is given. Absent: the setting is required. */
+  readonly default?: string;
+  /** Turns text into the value; throws an Error that says what is wrong, without repeating the name. */
+  readonly parse: (text: string) => T;
+}
+
+export type SettingTable = Readonly<Record<string, Setting<unknown>>>;
+export type SettingValues<T extends SettingTable> = {
+  -readonly [K in keyof T]: T[K] extends Setting<infer V> ? V : never;
+};
+
+export interface SettingSources {
+  /** What the command line gave, by key of the table. */
+  flags: Readonly<Record<string, string | undefined>>;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Prefix of the environment variables, e.g. `SVC_`. */
+  prefix: string;
+}
+
+/**
+ * Reads and checks every row, and reports all that is wrong at once.
+ * Errors: ERR_CONFIG_INVALID; it names the flag or variable and the reason.
+ */
+export function readSettings<T extends SettingTable>(table: T, sources: SettingSources): SettingValues<T> {
+  const values: Record<string, unknown> = {};
+  const problems: string[] = [];
+  for (const [key, row] of Object.entries(table)) {
+    const variable = variableOf(key, sources.prefix);
+    const [text, name] =
+      sources.flags[key] !== undefined
+        ? [sources.flags[key], flagOf(key)]
+        : [sources.env[variable] ?? row.default, variable];
+    if (text === undefined) {
+      problems.push(`${flagOf(key)} (or ${variable}) is required: ${row.help}`);
+      continue;
+    }
+    try {
+      values[key] = row.parse(text);
+    } catch (error) {
+      problems.push(
+        `${name === variable && sources.env[variable] === undefined ? flagOf(key) : name}: ${(error as Error).message}`,
+      );
+    }
+  }
+  if (problems.length > 0) throw new OperatorError('ERR_CONFIG_INVALID', problems.join('; '));
+  return values as SettingValues<T>;
+}
+
+/** `scrapePort` → `--scrape-port`. */
+export function flagOf(key: string): string {
+  return `--${key.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`;
+}
+
+/** `scrapePort` → `SVC_SCRAPE_PORT`. */
+export function variableOf(key: string, prefix: string): string {
+  return prefix + key.replace(/[A-Z]/g, (c) => `_${c}`).toUpperCase();
+}
+
+interface Meaning {
+  help: string;
+  default?: string;
+}
+
+/** Any text; with `pattern` only what matches it whole. */
+export function textSetting(
+  meaning: Meaning,
+  pattern?: RegExp,
+  expected = 'text of the documented form',
+): Setting<string> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      if (pattern && !pattern.test(text)) throw new Error(`${JSON.stringify(text)} is not ${expected}`);
+      return text;
+    },
+  };
+}
+
+export function integerSetting(meaning: Meaning, min: number, max: number): Setting<number> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      const value = Number(text);
+      if (!/^-?\d+$/.test(text) || !Number.isSafeInteger(value) || value < min || value > max) {
+        throw new Error(`${JSON.stringify(text)} is not a whole number from ${min} to ${max}`);
+      }
+      return value;
+    },
+  };
+}
+
+/** A TCP port; 0 lets the system choose. */
+export function portSetting(meaning: Meaning): Setting<number> {
+  return integerSetting(meaning, 0, 65_535);
+}
+
+export function booleanSetting(meaning: Meaning): Setting<boolean> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      if (text !== 'true' && text !== 'false') throw new Error(`${JSON.stringify(text)} is neither true nor false`);
+      return text === 'true';
+    },
+  };
+}
+
+/** A duration such as `30s`. Units of the value: milliseconds. */
+export function durationSetting(meaning: Meaning): Setting<number> {
+  return { ...meaning, parse: (text) => parseDuration(text, 'value') };
+}
+
+export function choiceSetting<const T extends string>(meaning: Meaning, choices: readonly T[]): Setting<T> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      if (!(choices as readonly string[]).includes(text))
+        throw new Error(`${JSON.stringify(text)} is not one of ${choices.join(', ')}`);
+      return text as T;
+    },
+  };
+}
+
+export const logLevelSetting = choiceSetting({ help: 'least severe level that is logged', default: 'info' }, [
+  'debug',
+  'info',
+  'warn',
+  'error',
+]);

@@ -1,0 +1,43 @@
+import { systemClock, type Clock } from '../base/clock.ts';
+import { errorText, isOperatorError } from '../base/errors.ts';
+import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
+
+/** What every long-running part gets from its entry point. */
+export interface MainContext {
+  logger: Logger;
+  clock: Clock;
+  /** Aborts at the first SIGTERM or SIGINT. */
+  signal: AbortSignal;
+}
+
+/**
+ * Runs one process: until `run` resolves, or fails, or a signal asks it to stop.
+ * Exit codes: 0 after a clean end, also one that SIGTERM asked for; 1 after an error, which is logged in one line;
+ * 130 when a second signal does not want to wait.
+ */
+export async function runMain(level: LogLevel, run: (context: MainContext) => Promise<void>): Promise<never> {
+  const logger = createLogger({ level });
+  const abort = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(name, () => {
+      if (abort.signal.aborted) process.exit(130);
+      logger.info('stopping', { signal: name });
+      abort.abort(new Error(name));
+    });
+  }
+  process.on('unhandledRejection', (error) => {
+    logger.error('unhandled rejection', {
+      error: errorText(error),
+      stack: error instanceof Error ? error.stack : undefined,
+    });
+    process.exit(1);
+  });
+  try {
+    await run({ logger, clock: systemClock, signal: abort.signal });
+    process.exit(0);
+  } catch (error) {
+    if (abort.signal.aborted && !isOperatorError(error)) process.exit(0);
+    logger.error(errorText(error), isOperatorError(error) ? { code: error.code } : { stack: (error as Error).stack });
+    process.exit(1);
+  }
+}
