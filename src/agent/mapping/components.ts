@@ -1,0 +1,134 @@
+import type { Metric, PointBase, Temporality } from '../otlp/model.ts';
+import { countsAtBounds } from './exponential.ts';
+import { boundText } from './names.ts';
+import type { MappingPolicy } from './policy.ts';
+
+export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
+
+/**
+ * How a stream's values add up.
+ * `counter`: cumulative, may reset. `increment`: each point is the change since the last one. `level`: goes both ways.
+ */
+export type Mode = 'counter' | 'increment' | 'level';
+
+/** Which float series a point turns into. Compared by `sameShape`; a stream whose shape changes is bound anew. */
+export interface Shape {
+  readonly kind: 'scalar' | 'histogram' | 'summary';
+  readonly mode: Mode;
+  /** Explicit bounds of a histogram, or quantiles of a summary. */
+  readonly bounds: readonly number[];
+  readonly hasSum: boolean;
+}
+
+/** One float series of a stream: its name's suffix, and the label that tells it from its siblings. */
+export interface Component {
+  readonly suffix: '' | '_bucket' | '_sum' | '_count';
+  readonly extra: readonly [name: 'le' | 'quantile', value: string] | null;
+  readonly mode: Mode;
+}
+
+/** A point with its float values, in the order of `componentsOf(shape)`. */
+export interface Expanded {
+  readonly point: PointBase;
+  readonly shape: Shape;
+  readonly values: readonly number[];
+}
+
+export function familyType(data: NonNullable<Metric['data']>): FamilyType {
+  if (data.kind === 'histogram' || data.kind === 'exponential') return 'histogram';
+  if (data.kind === 'summary') return 'summary';
+  return data.kind === 'sum' && data.monotonic ? 'counter' : 'gauge';
+}
+
+/** The points of a metric as float values. */
+export function* expandMetric(
+  metric: Metric,
+  policy: Pick<MappingPolicy, 'durationBounds' | 'sizeBounds'>,
+): Generator<Expanded> {
+  const data = metric.data;
+  switch (data?.kind) {
+    case 'gauge':
+      for (const point of data.points) yield { point, shape: scalarShapes.level, values: [point.value] };
+      break;
+    case 'sum': {
+      const shape = scalarShapes[sumMode(data.temporality, data.monotonic)];
+      for (const point of data.points) yield { point, shape, values: [point.value] };
+      break;
+    }
+    case 'histogram': {
+      const mode = sumMode(data.temporality, true);
+      for (const point of data.points) {
+        const { bounds, bucketCounts, count, sum } = point;
+        const cumulative = new Array<number>(bounds.length);
+        let running = 0;
+        for (let i = 0; i < bounds.length; i++) cumulative[i] = running += bucketCounts[i] ?? 0;
+        yield { point, ...histogram(mode, bounds, cumulative, sum, count) };
+      }
+      break;
+    }
+    case 'exponential': {
+      const mode = sumMode(data.temporality, true);
+      const bounds = metric.unit === 'By' ? policy.sizeBounds : policy.durationBounds;
+      for (const point of data.points) {
+        yield { point, ...histogram(mode, bounds, countsAtBounds(point, bounds), point.sum, point.count) };
+      }
+      break;
+    }
+    case 'summary':
+      for (const point of data.points) {
+        const values = [...point.quantiles.map((q) => q.value), point.count, point.sum];
+        const bounds = point.quantiles.map((q) => q.quantile);
+        yield { point, shape: { kind: 'summary', mode: 'counter', bounds, hasSum: true }, values };
+      }
+      break;
+    default:
+  }
+}
+
+/** A sum of deltas is summed up, monotonic or not; of the cumulative ones only a monotonic one can reset. */
+function sumMode(temporality: Temporality, monotonic: boolean): Mode {
+  if (temporality === 'delta') return 'increment';
+  return monotonic ? 'counter' : 'level';
+}
+
+const scalarShapes: Record<Mode, Shape> = {
+  counter: { kind: 'scalar', mode: 'counter', bounds: [], hasSum: false },
+  increment: { kind: 'scalar', mode: 'increment', bounds: [], hasSum: false },
+  level: { kind: 'scalar', mode: 'level', bounds: [], hasSum: false },
+};
+
+function histogram(
+  mode: Mode,
+  bounds: readonly number[],
+  cumulative: number[],
+  sum: number | null,
+  count: number,
+): { shape: Shape; values: number[] } {
+  // `+Inf` and `_count` are the same number; a sender whose buckets add up to more is taken at its buckets.
+  const total = Math.max(count, cumulative[cumulative.length - 1] ?? 0);
+  cumulative.push(total, total);
+  if (sum !== null) cumulative.push(sum);
+  return { shape: { kind: 'histogram', mode, bounds, hasSum: sum !== null }, values: cumulative };
+}
+
+export function sameShape(a: Shape, b: Shape): boolean {
+  if (a === b) return true;
+  if (a.kind !== b.kind || a.mode !== b.mode || a.hasSum !== b.hasSum || a.bounds.length !== b.bounds.length) {
+    return false;
+  }
+  for (let i = 0; i < a.bounds.length; i++) if (a.bounds[i] !== b.bounds[i]) return false;
+  return true;
+}
+
+/** The float series of a shape: buckets (or quantiles) in order, then `_count`, then `_sum`. */
+export function componentsOf(shape: Shape): readonly Component[] {
+  const { kind, mode, bounds, hasSum } = shape;
+  if (kind === 'scalar') return [{ suffix: '', extra: null, mode }];
+  const components: Component[] =
+    kind === 'histogram'
+      ? [...bounds, Infinity].map((b) => ({ suffix: '_bucket', extra: ['le', boundText(b)], mode }))
+      : bounds.map((q) => ({ suffix: '', extra: ['quantile', boundText(q)], mode: 'level' }));
+  components.push({ suffix: '_count', extra: null, mode });
+  if (hasSum) components.push({ suffix: '_sum', extra: null, mode });
+  return components;
+}

@@ -1,0 +1,112 @@
+import { compareUtf8 } from '../../tsdb/index.ts';
+import type { AnyValue, Attribute } from '../otlp/model.ts';
+import { labelName } from './names.ts';
+
+export type Pair = readonly [name: string, value: string];
+
+const alwaysDropped = 'span.metrics.skip';
+
+/** Resource attributes that describe the sender's software or machine, not the workload: they are not promoted. */
+export function isPromoted(key: string): boolean {
+  return !(
+    key.startsWith('telemetry.') ||
+    key.startsWith('host.') ||
+    key.startsWith('obi.') ||
+    key === 'os.type' ||
+    key === 'service.instance.id' ||
+    key === alwaysDropped
+  );
+}
+
+export interface LabelRules {
+  readonly drop: ReadonlySet<string>;
+  /** Longest label value, in characters. */
+  readonly maxValueLength: number;
+  readonly node: string;
+}
+
+/**
+ * The labels of one stream without its metric name, sorted by name: promoted Resource attributes, overlaid by the
+ * point's own, less the dropped ones, plus `k8s_node_name` where it is absent.
+ * Two keys of one source that escape to one name are joined with `;`, in the order of their keys.
+ */
+export function streamLabels(
+  resource: readonly Attribute[],
+  point: readonly Attribute[],
+  rules: LabelRules,
+): readonly Pair[] {
+  const byName = new Map<string, string>();
+  collect(resource, true, rules, byName);
+  if (point.length > 0) {
+    const own = new Map<string, string>();
+    collect(point, false, rules, own);
+    for (const [name, value] of own) byName.set(name, value);
+  }
+  if (!byName.get('k8s_node_name')) byName.set('k8s_node_name', rules.node);
+  const pairs: Pair[] = [];
+  for (const [name, value] of byName) if (value !== '') pairs.push([name, value]);
+  return pairs.sort((a, b) => compareUtf8(a[0], b[0]));
+}
+
+function collect(
+  attributes: readonly Attribute[],
+  fromResource: boolean,
+  rules: LabelRules,
+  into: Map<string, string>,
+): void {
+  let joined: Map<string, { key: string; value: string }[]> | undefined;
+  for (const { key, value } of attributes) {
+    if (key === alwaysDropped || (fromResource && !isPromoted(key))) continue;
+    const name = freeOfReserved(labelName(key));
+    if (rules.drop.has(name)) continue;
+    const text = truncate(valueText(value), rules.maxValueLength);
+    const before = into.get(name);
+    if (before === undefined) into.set(name, text);
+    else {
+      joined ??= new Map();
+      const parts = joined.get(name) ?? [{ key: firstKey(attributes, name), value: before }];
+      parts.push({ key, value: text });
+      joined.set(name, parts);
+    }
+  }
+  for (const [name, parts] of joined ?? []) {
+    parts.sort((a, b) => compareUtf8(a.key, b.key));
+    into.set(name, truncate([...new Map(parts.map((p) => [p.key, p.value])).values()].join(';'), rules.maxValueLength));
+  }
+}
+
+function firstKey(attributes: readonly Attribute[], name: string): string {
+  return attributes.find(({ key }) => freeOfReserved(labelName(key)) === name)?.key ?? name;
+}
+
+/** `le` and `quantile` belong to histograms and summaries. */
+function freeOfReserved(name: string): string {
+  return name === 'le' || name === 'quantile' ? `exported_${name}` : name;
+}
+
+/** An attribute value as a label's text: plain for scalars, JSON for lists and maps, base64 for bytes. */
+export function valueText(value: AnyValue): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (value === null) return '';
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  return JSON.stringify(plainValue(value));
+}
+
+/** An attribute value as plain JSON data. */
+export function plainValue(value: AnyValue): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (Array.isArray(value)) return value.map(plainValue);
+  const entries = (value as { entries: readonly Attribute[] }).entries;
+  return Object.fromEntries(entries.map((e) => [e.key, plainValue(e.value)]));
+}
+
+/** Cuts a text to `max` characters, never through a surrogate pair. */
+export function truncate(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const end = /[\ud800-\udbff]/.test(text[max - 1] ?? '') ? max - 1 : max;
+  return text.slice(0, end);
+}

@@ -1,0 +1,413 @@
+import type { CaptureMonitorRule } from '../../capture/index.ts';
+import type { Labels } from '../../tsdb/index.ts';
+import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
+import { componentsOf, expandMetric, type Expanded, familyType, sameShape } from './components.ts';
+import { streamLabels, valueText } from './label-set.ts';
+import { streamRules } from './monitor-rules.ts';
+import { infoMetrics, metricName } from './names.ts';
+import type { MappingPolicy } from './policy.ts';
+import { type LimitScope, overflowLabels, SeriesLimits } from './series-limits.ts';
+import { type Family, type Series, SeriesTable } from './series-table.ts';
+import { rememberEndedMs, silenceLimit, type Stream } from './stream.ts';
+
+/** Where samples go: the store. Times in ms since the epoch. */
+export interface SampleSink {
+  append(labels: Labels, tMs: number, value: number): void;
+  /** Ends the series at that time. */
+  stale(labels: Labels, tMs: number): void;
+}
+
+/** Wall time for samples, monotonic time for silence. Units: ms. */
+export interface Moment {
+  readonly wall: number;
+  readonly mono: number;
+}
+
+/** What became of a request's points. */
+export interface MapCounts {
+  /** Points of `obi.network.*`, and of `http.*`. */
+  l4: number;
+  http: number;
+  /** Points that came again or came behind a newer one of their stream. */
+  late: number;
+  /** Points beyond a limit, by what happened to them. */
+  refused: number;
+}
+
+/**
+ * Turns OTLP points into series.
+ *
+ * Flow: `add` (points → streams → series, in memory) → `flush` (one sample per touched series) → `expire` (silence →
+ * stale markers). `setPolicy` binds every stream anew.
+ * Guarantees: a stream alone in its series passes its raw values on, with a zero put between two values when its
+ * start time changed and the reset could not be seen otherwise. When labels that told streams apart are dropped, the
+ * streams' increments are added and the sum never falls because one of them restarted or ended.
+ * Caveats: the sum of merged streams starts anew with the agent, which a query sees as a counter reset.
+ * It does no I/O and has no clock: times are arguments.
+ */
+export class SeriesMapper {
+  readonly table = new SeriesTable();
+  readonly limits: SeriesLimits;
+  readonly counts: MapCounts = { l4: 0, http: 0, late: 0, refused: 0 };
+  /** Series that hit a limit, by its scope. */
+  readonly limitHits: Record<LimitScope, number> = { node: 0, namespace: 0, monitor: 0 };
+  #policy: MappingPolicy;
+  #dropLabels: ReadonlySet<string>;
+  #streams = new Map<string, Stream>();
+  #touched: Series[] = [];
+  #window = 1;
+
+  constructor(policy: MappingPolicy) {
+    this.#policy = policy;
+    this.#dropLabels = new Set(policy.dropLabels);
+    this.limits = new SeriesLimits(policy.limits, policy.monitors);
+  }
+
+  /** Streams remembered, live and ended. */
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  /** Takes in all points of a request whose points passed `admitMetrics`. Samples wait for `flush`. */
+  add(request: MetricsRequest, now: Moment, sink: SampleSink): void {
+    for (const { attributes: resource, scopes } of request.resources) {
+      if (scopes.length === 0) continue;
+      const resourceKey = attributesKey(resource);
+      for (const { scope, metrics } of scopes) {
+        for (const metric of metrics) this.#addMetric(metric, resource, `${resourceKey}${scope.name}\u0002`, now, sink);
+      }
+    }
+  }
+
+  #addMetric(metric: Metric, resource: readonly Attribute[], prefix: string, now: Moment, sink: SampleSink): void {
+    const name = metricName(metric.name);
+    if (!metric.data || name === '' || infoMetrics.has(name)) return;
+    if (name.startsWith('ebpf_network_')) this.counts.l4 += metric.data.points.length;
+    else if (metric.name.startsWith('http.')) this.counts.http += metric.data.points.length;
+    const family = this.table.family(name, familyType(metric.data), metric.description, metric.unit);
+    const metricKey = `${prefix}${metric.name}\u0002`;
+    for (const expanded of expandMetric(metric, this.#policy)) {
+      const stream = this.#stream(metricKey, metric.name, family, resource, expanded, now);
+      if (stream) this.#apply(stream, expanded, now, sink);
+    }
+  }
+
+  #stream(
+    metricKey: string,
+    otlpName: string,
+    family: Family,
+    resource: readonly Attribute[],
+    expanded: Expanded,
+    now: Moment,
+  ): Stream | null {
+    const key = metricKey + attributesKey(expanded.point.attributes);
+    const known = this.#streams.get(key);
+    if (known) return known;
+    if (this.#streams.size >= 2 * this.#policy.limits.maxSeriesPerNode) {
+      this.counts.refused++;
+      this.limitHits.node++;
+      return null;
+    }
+    const stream: Stream = {
+      key,
+      otlpName,
+      family,
+      resource,
+      point: expanded.point.attributes,
+      shape: expanded.shape,
+      series: [],
+      group: null,
+      scope: null,
+      monitors: [],
+      values: new Float64Array(expanded.values.length),
+      startNs: 0,
+      timeNs: 0,
+      seenMs: now.mono,
+      gapMs: 0,
+      window: 0,
+      endedMs: 0,
+    };
+    this.#streams.set(key, stream);
+    this.#bind(stream);
+    return stream;
+  }
+
+  #apply(stream: Stream, { point, shape, values }: Expanded, now: Moment, sink: SampleSink): void {
+    if (stream.timeNs !== 0 && point.timeNs <= stream.timeNs) {
+      this.counts.late++;
+      return;
+    }
+    stream.seenMs = now.mono;
+    if (point.noValue) {
+      this.#touch(stream, point, sink);
+      this.#end(stream, { ...now, wall: Math.floor(point.timeNs / 1e6) }, sink);
+      return;
+    }
+    if (!sameShape(shape, stream.shape)) this.#reshape(stream, { point, shape, values }, now, sink);
+    if (stream.endedMs !== 0) this.#revive(stream);
+    const first = stream.timeNs === 0;
+    const reset = !first && isReset(stream, point, values);
+    const tMs = Math.floor(point.timeNs / 1e6);
+    this.#touch(stream, point, sink);
+    if (reset) this.#placeZero(stream, point, values, tMs);
+    this.#accumulate(stream, values, first, reset, tMs);
+    for (const monitor of stream.monitors) if (monitor.lastSampleMs < tMs) monitor.lastSampleMs = tMs;
+    stream.startNs = point.startNs;
+    stream.endedMs = 0;
+  }
+
+  /** Notes a point's time; a sample of this stream that still waits is handed out first, so that none is lost. */
+  #touch(stream: Stream, point: PointBase, sink: SampleSink): void {
+    if (stream.timeNs !== 0) stream.gapMs = (point.timeNs - stream.timeNs) / 1e6;
+    stream.timeNs = point.timeNs;
+    if (stream.window === this.#window) for (const series of stream.series) handOut(series, sink);
+    stream.window = this.#window;
+  }
+
+  #accumulate(stream: Stream, values: readonly number[], first: boolean, reset: boolean, tMs: number): void {
+    const { series, values: last } = stream;
+    const components = series.length;
+    for (let i = 0; i < values.length; i++) {
+      let value = values[i]!;
+      const before = last[i]!;
+      let increment: number;
+      const mode = components > 0 ? series[i]!.component.mode : stream.shape.mode;
+      if (mode === 'increment') {
+        increment = value;
+        value = before + value;
+      } else {
+        // Buckets converted from an exponential histogram may fall when its scale does: they never really fell.
+        if (mode === 'counter' && !first && !reset && value < before && !isSum(series[i])) value = before;
+        increment = first || (reset && mode === 'counter') ? value : value - before;
+      }
+      last[i] = value;
+      if (components === 0) continue;
+      const s = series[i]!;
+      s.total = s.merged ? s.total + increment : value;
+      const at = s.merged && tMs <= s.lastMs ? s.lastMs + 1 : tMs;
+      if (s.pendingMs === 0) this.#touched.push(s);
+      if (at > s.pendingMs) s.pendingMs = at;
+    }
+  }
+
+  /** Puts a zero before the point in each series of a stream that restarted, when one of them would hide it. */
+  #placeZero(stream: Stream, point: PointBase, values: readonly number[], tMs: number): void {
+    const hidden = stream.series.some((s, i) => !s.merged && stream.values[i]! > 0 && values[i]! >= stream.values[i]!);
+    if (!hidden) return;
+    for (const series of stream.series) {
+      if (series.merged || series.total === 0) continue;
+      const earliest = Math.max(series.lastMs, series.pendingMs, stream.endedMs) + 1;
+      const zeroMs = Math.max(earliest, Math.min(Math.floor(point.startNs / 1e6), tMs - 1));
+      if (zeroMs < tMs) series.zeroMs = zeroMs;
+    }
+  }
+
+  /** Hands out one sample of every series touched since the last call. Returns their number. */
+  flush(sink: SampleSink): number {
+    const touched = this.#touched;
+    this.#touched = [];
+    this.#window++;
+    let samples = 0;
+    for (const series of touched) samples += handOut(series, sink);
+    return samples;
+  }
+
+  /** Ends the series of streams that have been silent too long, and forgets what ended long ago. */
+  expire(now: Moment, sink: SampleSink): void {
+    for (const stream of this.#streams.values()) {
+      const silence = now.mono - stream.seenMs;
+      if (stream.endedMs === 0) {
+        if (silence > silenceLimit(stream)) this.#end(stream, now, sink);
+      } else if (silence > rememberEndedMs) this.#streams.delete(stream.key);
+    }
+  }
+
+  /** Takes new rules and limits at once. Counters do not reset: series whose labels stay keep their sums. */
+  setPolicy(policy: MappingPolicy, now: Moment, sink: SampleSink): void {
+    this.flush(sink);
+    this.#policy = policy;
+    this.#dropLabels = new Set(policy.dropLabels);
+    this.limits.reset(policy.limits, policy.monitors);
+    const left = new Set<Stream['group']>();
+    const charged = new Set<Stream['group']>();
+    for (const stream of this.#streams.values()) {
+      if (stream.endedMs !== 0) continue;
+      const { group, series } = stream;
+      this.#bind(stream, charged);
+      if (group && stream.group !== group) {
+        left.add(group);
+        this.#release(stream, series);
+        this.#bringAlong(stream);
+      }
+    }
+    for (const group of left) {
+      if (!group) continue;
+      // What a group lost is not to be counted twice: its charge was renewed only if a stream stayed.
+      if (!charged.has(group)) group.charge = { add: () => {} };
+      for (const gone of this.table.prune(group)) sink.stale(gone.labels, Math.max(now.wall, gone.lastMs + 1));
+    }
+  }
+
+  /** Finds the series a stream feeds under the present rules and limits. `charged` is given while all are bound anew. */
+  #bind(stream: Stream, charged?: Set<Stream['group']>): void {
+    const rules = { drop: this.#dropLabels, maxValueLength: this.#policy.limits.maxLabelValueLength };
+    let base = streamLabels(stream.resource, stream.point, { ...rules, node: this.#policy.node });
+    const monitors = this.limits.monitorsOf(base);
+    const monitorRules: CaptureMonitorRule[] = monitors.map((m) => m.rule);
+    const route = base.find(([name]) => name === 'http_route')?.[1] ?? '';
+    const { keep, dropLabels } = streamRules(monitorRules, stream.otlpName, route);
+    const before = stream.group;
+    stream.monitors = monitors;
+    stream.scope = null;
+    if (!keep) return this.#feed(stream, null, before);
+    if (dropLabels.length > 0) base = base.filter(([name]) => !dropLabels.includes(name));
+    const size = componentsOf(stream.shape).length;
+    let group = this.table.group(stream.family, base);
+    const isNew = !group || (charged !== undefined && !charged.has(group));
+    const scope = isNew ? this.limits.exceeded(base, monitors, Math.max(size, group?.series.length ?? 0)) : null;
+    if (scope) {
+      this.#noteLimit(stream, scope, size);
+      group = this.#overflowGroup(stream, base, scope, size, charged);
+    } else if (!group) {
+      group = this.table.addGroup(stream.family, base, this.limits.charge(base, monitors));
+      charged?.add(group);
+    } else if (isNew) {
+      group.charge = this.limits.charge(base, monitors);
+      group.charge.add(group.series.length);
+      charged?.add(group);
+    }
+    this.#feed(stream, group ?? null, before);
+  }
+
+  #noteLimit(stream: Stream, scope: LimitScope, size: number): void {
+    stream.scope = scope;
+    this.limitHits[scope] += size;
+    for (const monitor of stream.monitors) monitor.droppedSeries += size;
+  }
+
+  #overflowGroup(
+    stream: Stream,
+    base: ReturnType<typeof streamLabels>,
+    scope: LimitScope,
+    size: number,
+    charged?: Set<Stream['group']>,
+  ): Stream['group'] {
+    if (this.limits.onLimit === 'Drop') return null;
+    const labels = overflowLabels(base, scope);
+    const known = this.table.group(stream.family, labels);
+    if (known) {
+      if (charged && !charged.has(known)) {
+        known.charge = this.limits.overflowCharge();
+        known.charge.add(known.series.length);
+        charged.add(known);
+      }
+      return known;
+    }
+    if (!this.limits.mayOverflow(size)) return null;
+    const made = this.table.addGroup(stream.family, labels, this.limits.overflowCharge());
+    charged?.add(made);
+    return made;
+  }
+
+  #feed(stream: Stream, group: Stream['group'], before: Stream['group']): void {
+    if (group && group === before) return;
+    stream.group = group;
+    stream.series = group ? componentsOf(stream.shape).map((c) => this.table.bind(group, c)) : [];
+    for (const series of stream.series) {
+      series.streams++;
+      if (series.streams > 1) series.merged = true;
+    }
+  }
+
+  /** After a move, a series that is new starts with all that its streams have counted; an old one goes on from its sum. */
+  #bringAlong(stream: Stream): void {
+    stream.series.forEach((series, i) => {
+      if (series.lastMs === 0 || series.component.mode === 'level') series.total += stream.values[i]!;
+    });
+  }
+
+  #release(stream: Stream, series: readonly Series[]): void {
+    series.forEach((s, i) => {
+      s.streams--;
+      if (s.component.mode === 'level' && s.merged) s.total -= stream.values[i]!;
+    });
+  }
+
+  #end(stream: Stream, now: Moment, sink: SampleSink): void {
+    const { group, series } = stream;
+    for (const s of series) handOut(s, sink);
+    this.#release(stream, series);
+    if (stream.scope) {
+      for (const monitor of stream.monitors) monitor.droppedSeries -= series.length || stream.values.length;
+    }
+    stream.group = null;
+    stream.series = [];
+    stream.scope = null;
+    stream.endedMs = now.wall;
+    if (group) for (const gone of this.table.prune(group)) sink.stale(gone.labels, Math.max(now.wall, gone.lastMs + 1));
+  }
+
+  #revive(stream: Stream): void {
+    this.#bind(stream);
+    for (const [i, series] of stream.series.entries()) {
+      // A series made anew knows neither its past nor when it ended: the stream does.
+      if (series.lastMs === 0) {
+        series.lastMs = stream.endedMs;
+        if (!series.merged) series.total = stream.values[i]!;
+      }
+    }
+  }
+
+  /** A stream whose buckets changed (new bounds, another temporality) starts over, as after a restart. */
+  #reshape(stream: Stream, expanded: Expanded, now: Moment, sink: SampleSink): void {
+    const at = { ...now, wall: Math.floor(expanded.point.timeNs / 1e6) - 1 };
+    if (stream.endedMs === 0) this.#end(stream, at, sink);
+    stream.shape = expanded.shape;
+    stream.values = new Float64Array(expanded.values.length);
+    stream.timeNs = 0;
+    stream.startNs = 0;
+    this.#bind(stream);
+    stream.endedMs = 0;
+  }
+}
+
+function handOut(series: Series, sink: SampleSink): number {
+  if (series.pendingMs === 0) return 0;
+  if (series.zeroMs !== 0) sink.append(series.labels, series.zeroMs, 0);
+  sink.append(series.labels, series.pendingMs, series.total);
+  series.lastMs = series.pendingMs;
+  series.pendingMs = 0;
+  series.zeroMs = 0;
+  return 1;
+}
+
+/** A counter began anew: its start time moved, or its value (a histogram's count) fell. */
+function isReset(stream: Stream, point: PointBase, values: readonly number[]): boolean {
+  const { shape, values: last } = stream;
+  if (shape.mode !== 'counter') return false;
+  if (point.startNs !== stream.startNs && point.startNs !== 0 && stream.startNs !== 0) return true;
+  const at = shape.kind === 'scalar' ? 0 : values.length - (shape.hasSum ? 2 : 1);
+  return values[at]! < last[at]!;
+}
+
+function isSum(series: Series | undefined): boolean {
+  return series?.component.suffix === '_sum';
+}
+
+/** A text that is equal for equal attributes, in whatever order they came. */
+function attributesKey(attributes: readonly Attribute[]): string {
+  let key = '';
+  for (const { key: name, value } of sorted(attributes)) {
+    key += `${name}\u0000${typeof value === 'string' ? value : valueText(value)}\u0001`;
+  }
+  return key;
+}
+
+function sorted(attributes: readonly Attribute[]): readonly Attribute[] {
+  for (let i = 1; i < attributes.length; i++) {
+    if (attributes[i - 1]!.key > attributes[i]!.key) {
+      return attributes.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+    }
+  }
+  return attributes;
+}

@@ -1,0 +1,39 @@
+import { builtinLimits, type CaptureConfig, type CaptureMonitorRule } from '../../capture/index.ts';
+
+/** What the mapping is told from outside: the node's identity and the rules of the current capture config. */
+export interface MappingPolicy {
+  readonly node: string;
+  readonly limits: CaptureConfig['limits'];
+  readonly monitors: readonly CaptureMonitorRule[];
+  /** Labels (by their Prometheus names) that no series keeps. */
+  readonly dropLabels: readonly string[];
+  /** Explicit bounds that exponential histograms are converted into. Seconds, and bytes. */
+  readonly durationBounds: readonly number[];
+  readonly sizeBounds: readonly number[];
+}
+
+/** The instrument's own default bounds for durations (seconds) and body sizes (bytes). */
+export const defaultDurationBounds: readonly number[] = [
+  0, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];
+export const defaultSizeBounds: readonly number[] = [0, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
+
+/** Labels that multiply series on every restart or client and answer no question that others do not. */
+const churnLabels: readonly string[] = ['k8s_pod_start_time', 'k8s_pod_uid', 'server_address'];
+
+/** The policy before any capture config is known. */
+export function defaultPolicy(node: string): MappingPolicy {
+  return {
+    node,
+    limits: builtinLimits,
+    monitors: [],
+    dropLabels: churnLabels,
+    durationBounds: defaultDurationBounds,
+    sizeBounds: defaultSizeBounds,
+  };
+}
+
+/** The policy that a capture config asks for. */
+export function policyOf(node: string, config: CaptureConfig): MappingPolicy {
+  return { ...defaultPolicy(node), limits: config.limits, monitors: config.monitors };
+}

@@ -1,0 +1,121 @@
+import { compareUtf8, type Labels } from '../../tsdb/index.ts';
+import type { Component, FamilyType } from './components.ts';
+import type { Pair } from './label-set.ts';
+
+/** One float series as it is stored and served. */
+export interface Series {
+  readonly labels: Labels;
+  readonly component: Component;
+  /** Streams that feed it now. */
+  streams: number;
+  /** True once two streams fed it at the same time: from then on increments are added, never overwritten. */
+  merged: boolean;
+  /** The current value. */
+  total: number;
+  /** Time of the newest sample handed out, ms; 0 before the first. */
+  lastMs: number;
+  /** Time of the sample waiting to be handed out, ms; 0 when there is none. */
+  pendingMs: number;
+  /** Where to put a zero before that sample, so that a reset can be seen, ms; 0 for nowhere. */
+  zeroMs: number;
+}
+
+/** The series of one label set in one metric: one for a scalar, all buckets, `_count` and `_sum` of a histogram. */
+export interface Group {
+  readonly family: Family;
+  readonly key: string;
+  readonly base: readonly Pair[];
+  readonly series: Series[];
+  /** Sizes counted against limits, given back when the group goes. */
+  charge: Charge;
+}
+
+export interface Family {
+  readonly name: string;
+  readonly type: FamilyType;
+  readonly help: string;
+  readonly unit: string;
+  readonly groups: Map<string, Group>;
+}
+
+/** Where a group's series are counted; `release` is called with the number of series that went. */
+export interface Charge {
+  readonly add: (series: number) => void;
+}
+
+/** All live series by metric and label set. Families stay once seen: their number is bounded by the names' cache. */
+export class SeriesTable {
+  readonly families = new Map<string, Family>();
+  #series = 0;
+
+  /** Live series. */
+  get size(): number {
+    return this.#series;
+  }
+
+  family(name: string, type: FamilyType, help: string, unit: string): Family {
+    let family = this.families.get(name);
+    if (!family) {
+      family = { name, type, help, unit, groups: new Map() };
+      this.families.set(name, family);
+    }
+    return family;
+  }
+
+  group(family: Family, base: readonly Pair[]): Group | undefined {
+    return family.groups.get(baseKey(base));
+  }
+
+  addGroup(family: Family, base: readonly Pair[], charge: Charge): Group {
+    const group: Group = { family, key: baseKey(base), base, series: [], charge };
+    family.groups.set(group.key, group);
+    return group;
+  }
+
+  /** The series of one component, made when it is new. */
+  bind(group: Group, component: Component): Series {
+    for (const s of group.series) {
+      if (s.component.suffix === component.suffix && s.component.extra?.[1] === component.extra?.[1]) return s;
+    }
+    const series: Series = {
+      labels: fullLabels(group.family.name + component.suffix, group.base, component),
+      component,
+      streams: 0,
+      merged: false,
+      total: 0,
+      lastMs: 0,
+      pendingMs: 0,
+      zeroMs: 0,
+    };
+    group.series.push(series);
+    this.#series++;
+    group.charge.add(1);
+    return series;
+  }
+
+  /** Takes away the group's series that no stream feeds any more and returns them. */
+  prune(group: Group): Series[] {
+    const gone = group.series.filter((s) => s.streams === 0);
+    if (gone.length === 0) return gone;
+    const kept = group.series.filter((s) => s.streams > 0);
+    group.series.length = 0;
+    group.series.push(...kept);
+    this.#series -= gone.length;
+    group.charge.add(-gone.length);
+    if (kept.length === 0) group.family.groups.delete(group.key);
+    return gone;
+  }
+}
+
+function baseKey(base: readonly Pair[]): string {
+  let key = '';
+  for (const [name, value] of base) key += `${name}\u0000${value}\u0001`;
+  return key;
+}
+
+/** The base labels with the name and the component's own label put in their places. */
+function fullLabels(name: string, base: readonly Pair[], component: Component): Labels {
+  const labels: Pair[] = [...base, ['__name__', name]];
+  if (component.extra) labels.push(component.extra);
+  return labels.sort((a, b) => compareUtf8(a[0], b[0]));
+}

@@ -1,0 +1,46 @@
+import type { Attribute } from '../otlp/model.ts';
+import type { Shape } from './components.ts';
+import type { LimitScope, MonitorCounts } from './series-limits.ts';
+import type { Family, Group, Series } from './series-table.ts';
+
+/**
+ * One sender's stream: a metric with all its attributes, before any label is dropped.
+ * It keeps the last raw values, so that resets are seen and increments are known whatever the labels become.
+ */
+export interface Stream {
+  readonly key: string;
+  readonly otlpName: string;
+  readonly family: Family;
+  readonly resource: readonly Attribute[];
+  readonly point: readonly Attribute[];
+  shape: Shape;
+  /** The series it feeds, in the order of the shape's components; empty while it feeds none. */
+  series: readonly Series[];
+  group: Group | null;
+  /** Which limit keeps it out of a series of its own. */
+  scope: LimitScope | null;
+  monitors: readonly MonitorCounts[];
+  /** Last raw values; of increments, their sum. */
+  values: Float64Array;
+  startNs: number;
+  timeNs: number;
+  /** When it was last heard of, on the monotonic clock, ms. */
+  seenMs: number;
+  /** Time between its last two points, ms; 0 before the second. */
+  gapMs: number;
+  /** The hand-out window of its last point: a second point in one window hands out the first. */
+  window: number;
+  /** Time of its series' end, wall clock ms; 0 while it lives. */
+  endedMs: number;
+}
+
+/**
+ * How long a stream may be silent before its series end. Units: ms.
+ * Three of its own intervals, at least 30 s so that one late export does no harm, at most the lookback of a query.
+ */
+export function silenceLimit(stream: Pick<Stream, 'gapMs'>): number {
+  return stream.gapMs === 0 ? 60_000 : Math.min(Math.max(3 * stream.gapMs, 30_000), 300_000);
+}
+
+/** How long an ended stream is remembered, so that its return with a smaller or larger value is seen as a reset. */
+export const rememberEndedMs = 600_000;

@@ -1,0 +1,80 @@
+import type { Metric, MetricData, MetricsRequest, NumberPoint, PointBase } from './model.ts';
+
+/** Bounds on a point's time against the agent's clock. Units: ms. */
+export const timeBounds = { pastMs: 3_600_000, futureMs: 300_000 } as const;
+
+export interface Admitted {
+  readonly request: MetricsRequest;
+  /** Points left out, and why the first of them was. */
+  readonly rejected: number;
+  readonly reason: string;
+}
+
+/**
+ * Leaves out the points that are well-formed but mean nothing: a time far from the clock, counts that do not fit
+ * their bounds, a counter that is not a number. The rest of the request is taken, as OTLP's partial success wants.
+ * A point without a time gets `nowMs`.
+ */
+export function admitMetrics(request: MetricsRequest, nowMs: number): Admitted {
+  let rejected = 0;
+  let reason = '';
+  const keep = (metric: Metric, point: PointBase): boolean => {
+    const wrong = pointFault(metric.data!, point, nowMs);
+    if (wrong === null) return true;
+    if (rejected++ === 0) reason = `${metric.name}: ${wrong}`;
+    return false;
+  };
+  const resources = request.resources.map((resource) => ({
+    ...resource,
+    scopes: resource.scopes.map((scope) => ({
+      ...scope,
+      metrics: scope.metrics.map((metric) => withPoints(metric, nowMs, (point) => keep(metric, point))),
+    })),
+  }));
+  return { request: { resources }, rejected, reason };
+}
+
+function withPoints(metric: Metric, nowMs: number, keep: (point: PointBase) => boolean): Metric {
+  const data = metric.data;
+  if (!data) return metric;
+  const clean = data.points.every((p) => p.timeNs !== 0 && pointFault(data, p, nowMs) === null);
+  if (clean) return metric;
+  const points = (data.points as readonly PointBase[])
+    .map((p) => (p.timeNs === 0 ? { ...p, timeNs: nowMs * 1e6 } : p))
+    .filter(keep);
+  return { ...metric, data: { ...data, points } as MetricData };
+}
+
+/** What is wrong with a point, or null. */
+function pointFault(data: MetricData, point: PointBase, nowMs: number): string | null {
+  const tMs = point.timeNs / 1e6;
+  if (point.timeNs !== 0 && tMs < nowMs - timeBounds.pastMs) return 'time_unix_nano is more than an hour old';
+  if (tMs > nowMs + timeBounds.futureMs) return 'time_unix_nano is more than 5 minutes ahead';
+  switch (data.kind) {
+    case 'sum': {
+      const { value } = point as NumberPoint;
+      if (!Number.isFinite(value)) return 'a sum that is not a finite number';
+      return data.monotonic && value < 0 ? 'a monotonic sum below zero' : null;
+    }
+    case 'histogram': {
+      const { bounds, bucketCounts, sum } = point as (typeof data.points)[number];
+      if (bucketCounts.length !== 0 && bucketCounts.length !== bounds.length + 1) {
+        return `${bucketCounts.length} bucket_counts for ${bounds.length} explicit_bounds`;
+      }
+      if (bucketCounts.length === 0 && bounds.length !== 0) return 'explicit_bounds without bucket_counts';
+      for (let i = 0; i < bounds.length; i++) {
+        const ascending = i === 0 || bounds[i]! > bounds[i - 1]!;
+        if (!ascending || !Number.isFinite(bounds[i]!)) return 'explicit_bounds are not finite and ascending';
+      }
+      return sum === null || Number.isFinite(sum) ? null : 'sum is not a finite number';
+    }
+    case 'exponential': {
+      const { scale, sum, positive, negative } = point as (typeof data.points)[number];
+      if (scale < -10 || scale > 20) return `scale ${scale} is outside -10 to 20`;
+      if (positive.counts.some((c) => c < 0) || negative.counts.some((c) => c < 0)) return 'a negative bucket count';
+      return sum === null || Number.isFinite(sum) ? null : 'sum is not a finite number';
+    }
+    default:
+      return null;
+  }
+}
