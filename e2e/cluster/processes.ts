@@ -12,7 +12,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 export const runMarker = 'SVC_CLUSTER_RUN';
 
 export interface ChildOptions {
-  /** The run it belongs to. */
+  /** The run it belongs to, or `run/part` for a part that can be killed alone. */
   run: string;
   /** The whole environment; the marker is added. */
   env: Readonly<Record<string, string>>;
@@ -57,16 +57,17 @@ export function exited(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Pids that carry the run's marker, the caller's own excepted. */
+/** Pids that carry the marker of the run (or part of one), the caller's own excepted. */
 export function processesOfRun(run: string): number[] {
-  const wanted = `${runMarker}=${run}`;
+  const marker = `${runMarker}=${run}`;
+  const wanted = (entry: string): boolean => entry === marker || entry.startsWith(`${marker}/`);
   if (!existsSync('/proc/self/environ')) return fromPs(wanted);
   const found: number[] = [];
   for (const entry of readdirSync('/proc')) {
     const pid = Number(entry);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
-      if (readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(wanted)) found.push(pid);
+      if (readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').some(wanted)) found.push(pid);
     } catch {
       // It ended meanwhile, or belongs to somebody else.
     }
@@ -107,11 +108,11 @@ export function processIdentity(pid: number): string | undefined {
   }
 }
 
-function fromPs(wanted: string): number[] {
+function fromPs(wanted: (entry: string) => boolean): number[] {
   const lines = execFileSync('ps', ['-axEww', '-o', 'pid=,command='], { encoding: 'utf8', maxBuffer: 64 << 20 });
   return lines
     .split('\n')
-    .filter((line) => line.includes(wanted))
+    .filter((line) => line.split(' ').some(wanted))
     .map((line) => Number.parseInt(line, 10))
     .filter((pid) => pid !== process.pid);
 }

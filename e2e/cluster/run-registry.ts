@@ -44,6 +44,9 @@ const runs = join(registry, 'runs');
 const networks = join(registry, 'networks');
 const lastNetwork = 250;
 
+/** Compiled sources, shared by all runs. */
+export const compileCacheDir = join(registry, 'compile-cache');
+
 /** The address prefix of network n, without the last octet. `loopback` is what pods see as their own 127.0.0.1. */
 export function networkPrefix(n: number, realAddresses: boolean): { pods: string; loopback: string } {
   return { pods: realAddresses ? `198.18.${n}` : `127.17.${n}`, loopback: `127.18.${n}` };

@@ -1,0 +1,60 @@
+import { parseArgs } from 'node:util';
+import { startCluster } from './cluster.ts';
+
+const help = `usage: node e2e/cluster/main.ts [--nodes N] [--dir DIR] [--keep] [--fsync]
+
+Starts a real Kubernetes control plane and N process nodes on this machine, in the foreground.
+Prints the path of an admin kubeconfig on stdout; Ctrl-C stops everything.
+
+  --nodes N   process nodes to start (default 1)
+  --dir DIR   an empty or new folder for data and logs; kept at the end (default: a temporary one)
+  --keep      keep the temporary folder
+  --fsync     let etcd wait for the disk
+  --help      this text
+`;
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      nodes: { type: 'string', default: '1' },
+      dir: { type: 'string' },
+      keep: { type: 'boolean', default: false },
+      fsync: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(help);
+    return 0;
+  }
+  const nodes = Number(values.nodes);
+  if (!Number.isInteger(nodes) || nodes < 0 || nodes > 50) throw new Error('--nodes must be a number from 0 to 50');
+  const interrupted = new Promise<void>((resolve) => {
+    process.once('SIGINT', () => resolve());
+    process.once('SIGTERM', () => resolve());
+  });
+  const log = (line: string): void => void process.stderr.write(`${line}\n`);
+  const starting = startCluster({
+    nodes,
+    log,
+    fsync: values.fsync,
+    keep: values.keep,
+    ...(values.dir === undefined ? {} : { dir: values.dir }),
+  });
+  const cluster = await Promise.race([starting, interrupted]);
+  if (cluster) {
+    process.stdout.write(`${cluster.kubeconfig}\n`);
+    log(`export KUBECONFIG=${cluster.kubeconfig}   (kubectl: ${cluster.binaries.kubectl})   Ctrl-C stops`);
+    await interrupted;
+  }
+  log('stopping');
+  await (await starting).stop();
+  return 0;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,96 @@
+import { createServer } from 'node:https';
+import type { Server } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import { existsSync } from 'node:fs';
+import type { KeyPair } from '../cluster/pki.ts';
+import { readLog } from './container-log.ts';
+import type { LogLine } from './container-log.ts';
+import type { PodWorker } from './pod-worker.ts';
+
+export interface LogServerOptions {
+  address: string;
+  port: number;
+  serving: KeyPair;
+  /** Clients must have a certificate of this authority: only the API server has. */
+  clientCa: string;
+  findPod(namespace: string, name: string): PodWorker | undefined;
+}
+
+/**
+ * The part of a kubelet's HTTPS server that `kubectl logs` needs: GET /containerLogs/{namespace}/{pod}/{container} with
+ * follow, previous, timestamps, tailLines, sinceSeconds, sinceTime and limitBytes. Exec, attach and port-forward: 501.
+ */
+export async function startLogServer(options: LogServerOptions): Promise<{ port: number; server: Server }> {
+  const server = createServer(
+    {
+      cert: options.serving.cert,
+      key: options.serving.key,
+      ca: options.clientCa,
+      requestCert: true,
+      rejectUnauthorized: true,
+    },
+    (req, res) => answer(options, req, res),
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.address, resolve);
+  });
+  const bound = server.address();
+  return { port: typeof bound === 'object' && bound ? bound.port : options.port, server };
+}
+
+function answer(options: LogServerOptions, req: IncomingMessage, res: ServerResponse): void {
+  const url = new URL(req.url ?? '/', 'https://node');
+  const [route, namespace = '', pod = '', container = ''] = url.pathname.slice(1).split('/');
+  const fail = (status: number, message: string): void => void res.writeHead(status).end(`${message}\n`);
+  if (!(req.socket as TLSSocket).authorized) return fail(401, 'a client certificate is needed');
+  if (route === 'healthz') return void res.end('ok');
+  if (route === 'exec' || route === 'attach' || route === 'portForward' || route === 'run') {
+    return fail(501, `a process node has no ${route}: its containers are processes of the machine, look at them there`);
+  }
+  if (route !== 'containerLogs' || req.method !== 'GET') return fail(404, 'not found');
+  const worker = options.findPod(namespace, pod);
+  if (!worker) return fail(404, `pod ${namespace}/${pod} is not on this node`);
+  const previous = url.searchParams.get('previous') === 'true';
+  const path = worker.logPath(container, previous);
+  if (path === undefined || !(existsSync(path) || existsSync(`${path}.1`))) {
+    const what = previous ? 'previous terminated container' : 'container';
+    return fail(previous ? 400 : 404, `${what} "${container}" in pod "${pod}" not found`);
+  }
+  sendLog(worker, container, path, previous, url.searchParams, res);
+}
+
+function sendLog(
+  worker: PodWorker,
+  container: string,
+  path: string,
+  previous: boolean,
+  params: URLSearchParams,
+  res: ServerResponse,
+): void {
+  const format = (line: LogLine): string =>
+    `${params.get('timestamps') === 'true' ? `${line.time} ` : ''}${line.text}\n`;
+  const live = previous ? undefined : worker.liveLog(container);
+  const lines = select(readLog(path), params);
+  const limit = Number(params.get('limitBytes') ?? Infinity);
+  res.writeHead(200, { 'content-type': 'text/plain' });
+  res.write(Buffer.from(lines.map(format).join('')).subarray(0, limit));
+  if (params.get('follow') !== 'true' || !live || live.ended) return void res.end();
+  res.flushHeaders();
+  const stop = live.follow(
+    (line) => void res.write(format(line)),
+    () => void res.end(),
+  );
+  res.once('close', stop);
+}
+
+function select(lines: LogLine[], params: URLSearchParams): LogLine[] {
+  const seconds = params.get('sinceSeconds');
+  const time = params.get('sinceTime');
+  const since = seconds ? Date.now() - Number(seconds) * 1000 : time ? Date.parse(time) : undefined;
+  const recent = since === undefined ? lines : lines.filter((l) => Date.parse(l.time) >= since);
+  const tail = params.get('tailLines');
+  if (tail === null) return recent;
+  return Number(tail) === 0 ? [] : recent.slice(-Number(tail));
+}

@@ -1,0 +1,36 @@
+import type { Api } from '../cluster/api.ts';
+import type { AddressPool } from './address-pool.ts';
+import type { ImageTable } from './images.ts';
+import type { ObjectCache } from './object-cache.ts';
+import type { Pod } from './types.ts';
+
+/** How long a container that ended waits before it is started again: at once the first time, then doubling. */
+export interface Backoff {
+  initialMs: number;
+  maxMs: number;
+  /** A run this long makes the next restart immediate again. */
+  resetMs: number;
+}
+
+/** What the pods of a node share. */
+export interface NodeContext {
+  readonly run: string;
+  readonly nodeName: string;
+  readonly nodeIP: string;
+  readonly podsDir: string;
+  /** The node's own disk. */
+  readonly hostDir: string;
+  readonly api: Api;
+  readonly images: ImageTable;
+  readonly objects: ObjectCache;
+  readonly addresses: AddressPool;
+  readonly backoff: Backoff;
+  readonly logCapBytes: number;
+  readonly compileCacheDir: string;
+  log(what: string, error?: unknown): void;
+  event(pod: Pod, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  /** Takes a pod that has ended off the API server. */
+  deletePod(pod: Pod): Promise<void>;
+  /** Drops what is kept in memory for a pod. */
+  forget(podUid: string): void;
+}

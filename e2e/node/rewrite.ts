@@ -1,0 +1,40 @@
+/** What differs between a container's world and a local process's. */
+export interface Surroundings {
+  /** Mount path inside the container → folder or file on this machine. */
+  mounts: readonly { mountPath: string; target: string }[];
+  podIP: string;
+  /** The address that is the pod's own 127.0.0.1. */
+  loopback: string;
+  /** Appended to abstract socket names, which are shared by the whole machine. */
+  socketSuffix: string;
+}
+
+/**
+ * Rewrites arguments and environment values, so that a process sees what the container would have seen:
+ * mount paths → folders, `0.0.0.0` → the pod's address, `127.0.0.1` → the pod's loopback, `@svc-obi-health` → the pod's.
+ * Shape: pure. One pass: what was put in is never rewritten again.
+ * Caveats: a path, address or socket that is built inside the process, or read from a file, stays as it is.
+ * `localhost` stays too: it is the way to reach something on the machine itself.
+ */
+export function createRewriter(around: Surroundings): (text: string) => string {
+  const mounts = around.mounts
+    .map((m) => ({ ...m, mountPath: m.mountPath.replace(/\/+$/, '') }))
+    .filter((m) => m.mountPath !== '')
+    .sort((a, b) => b.mountPath.length - a.mountPath.length);
+  const targets = new Map(mounts.map((m) => [m.mountPath, m.target]));
+  const paths = mounts.map((m) => m.mountPath.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
+  // A path starts where no other path or word goes on, and ends at a slash or where a path cannot go on.
+  const path = paths === '' ? '(?!)' : `(?:(?<![\\w./-])|(?<=file://))(?:${paths})(?=/|$|[^\\w.-])`;
+  const pattern = new RegExp(
+    `(?<path>${path})|(?<![\\d.])(?<any>0\\.0\\.0\\.0)(?![\\d.])|(?<![\\d.])(?<own>127\\.0\\.0\\.1)(?![\\d.])|(?<socket>@svc-obi-health)(?![\\w-])`,
+    'g',
+  );
+  return (text) =>
+    text.replaceAll(pattern, (match: string, ...rest: unknown[]) => {
+      const groups = rest.at(-1) as Record<string, string | undefined>;
+      if (groups['path'] !== undefined) return targets.get(match) ?? match;
+      if (groups['any'] !== undefined) return around.podIP;
+      if (groups['own'] !== undefined) return around.loopback;
+      return `${match}${around.socketSuffix}`;
+    });
+}

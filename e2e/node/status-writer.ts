@@ -1,0 +1,80 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Api } from '../cluster/api.ts';
+import { ApiError, strategicPatch } from '../cluster/api.ts';
+import type { Pod, PodStatus } from './types.ts';
+
+/**
+ * Writes one pod's status, the latest only, until the API server has taken it.
+ * Guarantees: what `flushed` waits for is written or the pod is gone.
+ */
+export interface StatusWriter {
+  write(status: PodStatus): void;
+  flushed(): Promise<void>;
+  stop(): void;
+}
+
+export function createStatusWriter(api: Api, pod: Pod, onError: (error: unknown) => void): StatusWriter {
+  const { namespace, name, uid } = pod.metadata;
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/status`;
+  let wanted: PodStatus | undefined;
+  let written = '';
+  let stopped = false;
+  let running: Promise<void> | undefined;
+  const drain = async (): Promise<void> => {
+    for (let failures = 0; wanted && !stopped;) {
+      const status = wanted;
+      const text = JSON.stringify(withoutTimes(status));
+      if (text === written) {
+        wanted = undefined;
+        continue;
+      }
+      try {
+        await api.request('PATCH', path, patchOf(uid, status, pod.metadata.generation), {
+          contentType: strategicPatch,
+        });
+        written = text;
+        failures = 0;
+        if (wanted === status) wanted = undefined;
+      } catch (error) {
+        // Gone, or another pod of the same name by now: there is nobody left to tell.
+        if (error instanceof ApiError && (error.status === 404 || error.status === 409)) stopped = true;
+        else {
+          onError(error);
+          await delay(Math.min(2000, 100 * 2 ** failures++));
+        }
+      }
+    }
+  };
+  return {
+    write(status) {
+      wanted = status;
+      running ??= drain().finally(() => (running = undefined));
+    },
+    async flushed() {
+      while (running) await running;
+    },
+    stop() {
+      stopped = true;
+    },
+  };
+}
+
+/** The API server merges conditions by type and pod addresses by address: the latter must be told to replace. */
+function patchOf(uid: string, status: PodStatus, generation: number | undefined): object {
+  return {
+    metadata: { uid },
+    status: {
+      ...status,
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      ...(status.podIPs ? { podIPs: [...status.podIPs, { $patch: 'replace' }] } : {}),
+    },
+  };
+}
+
+/** A transition time alone is no news: it is only ever new together with a status. */
+function withoutTimes(status: PodStatus): PodStatus {
+  return {
+    ...status,
+    ...(status.conditions ? { conditions: status.conditions.map((c) => ({ ...c, lastTransitionTime: '' })) } : {}),
+  };
+}
