@@ -1,5 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import type { Clock } from '../base/clock.ts';
+import { lockDirectory } from './lock.ts';
 
 /** A file open for writing. */
 export interface WritableFile {
@@ -29,6 +31,8 @@ export interface FileLayer {
   openRead(path: string): ReadableFile;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
+  /** Takes the directory for this process; the result gives it back. Errors: ERR_STORE_LOCKED. */
+  lock(dir: string, clock: Clock): Promise<() => Promise<void>>;
   /** fsync of a directory: makes creations, renames and removals in it last. */
   syncDir(path: string): Promise<void>;
 }
@@ -76,6 +80,7 @@ export const nodeFiles: FileLayer = {
       close: () => closeSync(fd),
     };
   },
+  lock: lockDirectory,
   rename,
   remove: (path) => rm(path, { force: true }),
   syncDir: async (path) => {

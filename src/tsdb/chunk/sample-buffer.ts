@@ -44,10 +44,14 @@ export class SampleBuffer {
 
   pushBits(t: number, high: number, low: number): void {
     this.reserve(1);
-    this.#times[this.length] = t;
-    this.#words[2 * this.length + highWord] = high;
-    this.#words[2 * this.length + lowWord] = low;
-    this.length++;
+    this.setBits(this.length++, t, high, low);
+  }
+
+  /** Overwrites sample `i`. */
+  setBits(i: number, t: number, high: number, low: number): void {
+    this.#times[i] = t;
+    this.#words[2 * i + highWord] = high;
+    this.#words[2 * i + lowWord] = low;
   }
 
   /** Makes room for `extra` more samples. */

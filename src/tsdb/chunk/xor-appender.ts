@@ -160,7 +160,7 @@ export class XorAppender {
     let rest = n;
     if (free < 8) {
       if (rest <= free) {
-        bytes[i]! |= (rest === 32 ? value : value & ((1 << rest) - 1)) << (free - rest);
+        bytes[i]! |= (value & ((1 << rest) - 1)) << (free - rest);
         return;
       }
       rest -= free;

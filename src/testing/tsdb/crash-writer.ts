@@ -1,0 +1,31 @@
+import { writeSync } from 'node:fs';
+import { silentLogger } from '../../base/logger.ts';
+import { labelsFromObject, openStore } from '../../tsdb/index.ts';
+import type { Labels } from '../../tsdb/index.ts';
+
+/**
+ * A process to be killed: writes to a real store without pause and prints each number whose samples are durable.
+ * Arguments: directory, first number. Sample `n` of series `s` has time `crashTime(n)` and value `crashValue(s, n)`.
+ */
+export const crashStart = Date.UTC(2026, 0, 1);
+export const crashSeries: readonly Labels[] = Array.from({ length: 8 }, (_, s) =>
+  labelsFromObject({ __name__: 'm', s: String(s) }),
+);
+export const crashTime = (n: number): number => crashStart + n * 30_000;
+export const crashValue = (s: number, n: number): number => n * 1.5 + s;
+
+if (process.argv[1]?.endsWith('crash-writer.ts')) await main(process.argv[2]!, Number(process.argv[3]));
+
+async function main(dir: string, first: number): Promise<void> {
+  let n = first;
+  // Time runs with the samples, so that blocks and checkpoints are written many times a second, too.
+  const clock = { now: () => crashTime(n), monotonic: () => n, setTimeout: () => () => {} };
+  const store = await openStore({ dir, clock, logger: silentLogger, retentionMs: 1e12, segmentBytes: 20_000 });
+  for (; ; n++) {
+    for (const [s, labels] of crashSeries.entries()) store.append(labels, crashTime(n), crashValue(s, n));
+    if (n % 3 !== 2) continue;
+    await store.commit();
+    writeSync(1, `${n}\n`);
+    if (n % 60 === 59) await store.maintain();
+  }
+}

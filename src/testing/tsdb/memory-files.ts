@@ -1,0 +1,144 @@
+import type { FileLayer, WritableFile } from '../../tsdb/index.ts';
+
+interface MemoryFile {
+  bytes: Uint8Array;
+  /** What survives a power cut. */
+  synced: Uint8Array;
+}
+
+/** A call that can be made to fail. */
+export type FileCall = 'write' | 'sync' | 'create' | 'rename' | 'remove' | 'syncDir' | 'truncate';
+
+/**
+ * A file system in memory for the store's tests: it can lose everything that was not synced, tear writes, and fail
+ * any single call. File contents obey fsync; names are durable at once (a stricter model of directories adds nothing
+ * here, since the store syncs a directory before it relies on it).
+ */
+export class MemoryFiles implements FileLayer {
+  #files = new Map<string, MemoryFile>();
+  #locked = new Set<string>();
+  /** Decides about each call before it happens: a number fails a write after that many bytes; true fails the call. */
+  fault: ((call: FileCall, path: string) => boolean | number) | undefined;
+
+  /**
+   * Power loss: open handles die, unsynced bytes go, except a part of each file's tail that `keep` asks for (0…1).
+   */
+  crash(keep: (path: string) => number = () => 0): void {
+    this.#locked.clear();
+    this.fault = undefined;
+    const survivors = new Map<string, MemoryFile>();
+    for (const [path, { bytes, synced }] of this.#files) {
+      const extra = Math.max(0, bytes.length - synced.length);
+      const length = synced.length + Math.floor(extra * keep(path));
+      const kept = bytes.slice(0, length);
+      kept.set(synced.subarray(0, length));
+      survivors.set(path, { bytes: kept, synced: kept.slice() });
+    }
+    this.#files = survivors;
+  }
+
+  paths(): string[] {
+    return [...this.#files.keys()].sort();
+  }
+
+  bytesOf(path: string): Uint8Array {
+    return this.#get(path).bytes;
+  }
+
+  /** Changes one byte, as a failing disk would. */
+  flip(path: string, at: number): void {
+    const file = this.#get(path);
+    file.bytes[at]! ^= 0x40;
+    file.synced = file.bytes.slice();
+  }
+
+  async makeDir(): Promise<void> {}
+
+  async list(path: string): Promise<string[]> {
+    const prefix = `${path}/`;
+    const inside = [...this.#files.keys()].filter((p) => p.startsWith(prefix)).map((p) => p.slice(prefix.length));
+    return inside.filter((name) => !name.includes('/')).sort();
+  }
+
+  async readAll(path: string): Promise<Uint8Array> {
+    return this.#get(path).bytes.slice();
+  }
+
+  async size(path: string): Promise<number> {
+    return this.#get(path).bytes.length;
+  }
+
+  async lock(dir: string): Promise<() => Promise<void>> {
+    if (this.#locked.has(dir)) throw new Error(`${dir} is locked`);
+    this.#locked.add(dir);
+    return async () => void this.#locked.delete(dir);
+  }
+
+  async openWrite(path: string, mode: 'create' | 'existing'): Promise<WritableFile> {
+    if (mode === 'create') {
+      this.#check('create', path);
+      if (this.#files.has(path)) throw Object.assign(new Error(`EEXIST: ${path}`), { code: 'EEXIST' });
+      this.#files.set(path, { bytes: new Uint8Array(0), synced: new Uint8Array(0) });
+    }
+    const file = this.#get(path);
+    return {
+      write: async (bytes, position) => {
+        const fault = this.fault?.('write', path) ?? false;
+        const length = fault === false ? bytes.length : fault === true ? 0 : Math.min(fault, bytes.length);
+        if (position + length > file.bytes.length) {
+          const grown = new Uint8Array(position + length);
+          grown.set(file.bytes);
+          file.bytes = grown;
+        }
+        file.bytes.set(bytes.subarray(0, length), position);
+        if (fault !== false) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      },
+      sync: async () => {
+        this.#check('sync', path);
+        file.synced = file.bytes.slice();
+      },
+      truncate: async (length) => {
+        this.#check('truncate', path);
+        file.bytes = file.bytes.slice(0, length);
+      },
+      close: async () => {},
+    };
+  }
+
+  openRead(path: string) {
+    const file = this.#get(path);
+    return {
+      read: (position: number, length: number) => {
+        if (position + length > file.bytes.length) throw new Error(`${path}: short read`);
+        return file.bytes.slice(position, position + length);
+      },
+      close: () => {},
+    };
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    this.#check('rename', from);
+    this.#files.set(to, this.#get(from));
+    this.#files.delete(from);
+  }
+
+  async remove(path: string): Promise<void> {
+    this.#check('remove', path);
+    this.#files.delete(path);
+  }
+
+  async syncDir(path: string): Promise<void> {
+    this.#check('syncDir', path);
+  }
+
+  #check(call: FileCall, path: string): void {
+    const fault = this.fault?.(call, path) ?? false;
+    if (fault !== false) throw Object.assign(new Error(`EIO: ${call} ${path}`), { code: 'EIO' });
+  }
+
+  #get(path: string): MemoryFile {
+    const file = this.#files.get(path);
+    if (!file) throw Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' });
+    return file;
+  }
+}

@@ -1,0 +1,165 @@
+import { OperatorError } from '../base/errors.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Appends numbers and texts to a buffer that grows: the building stone of log records and block indexes. Little-endian. */
+export class ByteWriter {
+  #bytes: Uint8Array;
+  #view: DataView;
+  #length = 0;
+
+  constructor(capacity = 1024) {
+    this.#bytes = new Uint8Array(capacity);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** A view of what was written; the next write may move it. */
+  view(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  /** What was written, as a copy; the writer starts anew. */
+  take(): Uint8Array {
+    const copy = this.#bytes.slice(0, this.#length);
+    this.#length = 0;
+    return copy;
+  }
+
+  u8(value: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#length++] = value;
+  }
+
+  u32(value: number): void {
+    this.#reserve(4);
+    this.#view.setUint32(this.#length, value, true);
+    this.#length += 4;
+  }
+
+  f64(value: number): void {
+    this.#reserve(8);
+    this.#view.setFloat64(this.#length, value, true);
+    this.#length += 8;
+  }
+
+  /** An unsigned integer up to 2^53. */
+  varint(value: number): void {
+    this.#reserve(8);
+    let rest = value;
+    while (rest > 127) {
+      this.#bytes[this.#length++] = (rest % 128) | 128;
+      rest = rest < 0x7fffffff ? rest >>> 7 : Math.floor(rest / 128);
+    }
+    this.#bytes[this.#length++] = rest;
+  }
+
+  /** A signed integer within ±2^52. */
+  zigzag(value: number): void {
+    this.varint(value >= 0 ? value * 2 : value * -2 - 1);
+  }
+
+  bytes(value: Uint8Array): void {
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#length);
+    this.#length += value.length;
+  }
+
+  /** Length as varint, then UTF-8. */
+  text(value: string): void {
+    const bytes = encoder.encode(value);
+    this.varint(bytes.length);
+    this.bytes(bytes);
+  }
+
+  #reserve(n: number): void {
+    if (this.#length + n <= this.#bytes.length) return;
+    const grown = new Uint8Array(Math.max(this.#bytes.length * 2, this.#length + n));
+    grown.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = grown;
+    this.#view = new DataView(grown.buffer);
+  }
+}
+
+/** Reads what ByteWriter wrote. Errors: ERR_STORE_CORRUPT when a field reaches past the end. */
+export class ByteReader {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  readonly end: number;
+  pos: number;
+
+  constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.pos = start;
+    this.end = end;
+  }
+
+  get done(): boolean {
+    return this.pos >= this.end;
+  }
+
+  u32(): number {
+    const at = this.#step(4);
+    return this.#view.getUint32(at, true);
+  }
+
+  f64(): number {
+    const at = this.#step(8);
+    return this.#view.getFloat64(at, true);
+  }
+
+  varint(): number {
+    const bytes = this.#bytes;
+    let value = 0;
+    let scale = 1;
+    while (this.pos < this.end) {
+      const b = bytes[this.pos++]!;
+      value += (b & 127) * scale;
+      if (b < 128) return value;
+      scale *= 128;
+      if (scale > 2 ** 56) break;
+    }
+    throw short();
+  }
+
+  zigzag(): number {
+    const value = this.varint();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  /** A copy of `length` bytes. */
+  bytes(length: number): Uint8Array {
+    const at = this.#step(length);
+    return this.#bytes.slice(at, at + length);
+  }
+
+  text(): string {
+    const length = this.varint();
+    const at = this.#step(length);
+    try {
+      return decoder.decode(this.#bytes.subarray(at, at + length));
+    } catch (cause) {
+      throw new OperatorError('ERR_STORE_CORRUPT', 'a text is not UTF-8', { cause });
+    }
+  }
+
+  skip(length: number): void {
+    this.#step(length);
+  }
+
+  #step(length: number): number {
+    const at = this.pos;
+    if (length > this.end - at) throw short();
+    this.pos = at + length;
+    return at;
+  }
+}
+
+function short(): OperatorError {
+  return new OperatorError('ERR_STORE_CORRUPT', 'a field reaches past the end');
+}

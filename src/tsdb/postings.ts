@@ -1,0 +1,137 @@
+import type { Labels } from './labels.ts';
+import type { CompiledMatcher } from './matcher.ts';
+
+/** Ascending series numbers. */
+export type PostingList = ArrayLike<number>;
+
+/** An inverted index over labels: the head's lives in maps, a block's in its file. */
+export interface PostingsIndex {
+  all(): PostingList;
+  values(name: string): Iterable<string>;
+  postings(name: string, value: string): PostingList | undefined;
+}
+
+const none: PostingList = [];
+
+/**
+ * The series that satisfy every matcher, ascending. Matchers that need the label present are intersected first;
+ * those that an absent label satisfies are then subtracted by the values that do not match.
+ */
+export function selectPostings(index: PostingsIndex, matchers: readonly CompiledMatcher[]): PostingList {
+  const required: PostingList[] = [];
+  const excluded: PostingList[] = [];
+  for (const matcher of matchers) {
+    if (!matcher.matchesEmpty) required.push(matching(index, matcher));
+    else excluded.push(notMatching(index, matcher));
+  }
+  required.sort((a, b) => a.length - b.length);
+  let result = required[0] ?? index.all();
+  for (const list of required.slice(1)) {
+    if (result.length === 0) return none;
+    result = intersect(result, list);
+  }
+  for (const list of excluded) if (list.length > 0) result = subtract(result, list);
+  return result;
+}
+
+function matching(index: PostingsIndex, matcher: CompiledMatcher): PostingList {
+  const lists: PostingList[] = [];
+  const values = matcher.literals && !matcher.negative ? matcher.literals : index.values(matcher.name);
+  for (const value of values) if (matcher.matches(value)) collect(lists, index.postings(matcher.name, value));
+  return union(lists);
+}
+
+function notMatching(index: PostingsIndex, matcher: CompiledMatcher): PostingList {
+  const lists: PostingList[] = [];
+  const values = matcher.literals && matcher.negative ? matcher.literals : index.values(matcher.name);
+  for (const value of values) if (!matcher.matches(value)) collect(lists, index.postings(matcher.name, value));
+  return union(lists);
+}
+
+function collect(lists: PostingList[], list: PostingList | undefined): void {
+  if (list && list.length > 0) lists.push(list);
+}
+
+/** A series has one value for a name, so the lists of one name never share a member (equal lists are given once). */
+function union(lists: readonly PostingList[]): PostingList {
+  if (lists.length <= 1) return lists[0] ?? none;
+  const unique = new Set(lists);
+  let total = 0;
+  for (const list of unique) total += list.length;
+  const all = new Float64Array(total);
+  let at = 0;
+  for (const list of unique) {
+    all.set(list, at);
+    at += list.length;
+  }
+  return all.sort();
+}
+
+function intersect(a: PostingList, b: PostingList): number[] {
+  const out: number[] = [];
+  for (let i = 0, j = 0; i < a.length && j < b.length;) {
+    const x = a[i]!;
+    const y = b[j]!;
+    if (x === y) {
+      out.push(x);
+      i++;
+      j++;
+    } else if (x < y) i++;
+    else j++;
+  }
+  return out;
+}
+
+function subtract(a: PostingList, b: PostingList): number[] {
+  const out: number[] = [];
+  let j = 0;
+  for (let i = 0; i < a.length; i++) {
+    const x = a[i]!;
+    while (j < b.length && b[j]! < x) j++;
+    if (b[j] !== x) out.push(x);
+  }
+  return out;
+}
+
+/** The head's index: series are added in ascending order of their numbers and removed in bulk. */
+export class MemoryPostings implements PostingsIndex {
+  #all: number[] = [];
+  #names = new Map<string, Map<string, number[]>>();
+
+  add(ref: number, labels: Labels): void {
+    this.#all.push(ref);
+    for (const [name, value] of labels) {
+      let values = this.#names.get(name);
+      if (!values) this.#names.set(name, (values = new Map()));
+      const list = values.get(value);
+      if (list) list.push(ref);
+      else values.set(value, [ref]);
+    }
+  }
+
+  /** Makes new lists without the given series; lists that readers hold are left as they are. */
+  remove(gone: ReadonlySet<number>): void {
+    const keep = (ref: number): boolean => !gone.has(ref);
+    this.#all = this.#all.filter(keep);
+    for (const [name, values] of this.#names) {
+      for (const [value, list] of values) {
+        const kept = list.filter(keep);
+        if (kept.length > 0) values.set(value, kept);
+        else values.delete(value);
+      }
+      if (values.size === 0) this.#names.delete(name);
+    }
+  }
+
+  all(): PostingList {
+    return this.#all;
+  }
+
+  values(name: string): Iterable<string> {
+    return this.#names.get(name)?.keys() ?? [];
+  }
+
+  postings(name: string, value: string): PostingList | undefined {
+    return this.#names.get(name)?.get(value);
+  }
+}

@@ -1,0 +1,182 @@
+import { createLogger } from '../base/logger.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
+import type { FileCall } from '../testing/tsdb/memory-files.ts';
+import { readSamples } from '../testing/tsdb/read-samples.ts';
+import { labelsFromObject, labelsKey, openStore } from './index.ts';
+import type { Store } from './index.ts';
+
+const start = Date.UTC(2026, 0, 1);
+const series = ['a', 'b', 'c', 'd'].map((s) => labelsFromObject({ __name__: 'm', s }));
+
+interface World {
+  files: MemoryFiles;
+  clock: FakeClock;
+  lines: string[];
+}
+
+const world = (): World => ({ files: new MemoryFiles(), clock: new FakeClock(start), lines: [] });
+
+const open = ({ files, clock, lines }: World): Promise<Store> =>
+  openStore({
+    dir: '/s',
+    files,
+    clock,
+    logger: createLogger({ write: (l) => lines.push(l) }),
+    segmentBytes: 4000,
+    flushIntervalMs: 1e12,
+  });
+
+/** Writes five hours in steps of a minute, committing and maintaining now and then. Returns what was acknowledged, and all that was tried. */
+async function work(
+  store: Store,
+  clock: FakeClock,
+): Promise<{ acked: Set<string>; tried: Set<string>; failures: number }> {
+  const acked = new Set<string>();
+  const tried = new Set<string>();
+  let waiting: string[] = [];
+  let failures = 0;
+  for (let minute = 0; minute < 300; minute++) {
+    clock.jumpWall(60_000);
+    for (const [i, labels] of series.entries()) {
+      const value = minute * 10 + i;
+      const sample = `${labelsKey(labels)} ${clock.now()} ${value}`;
+      tried.add(sample);
+      if (store.append(labels, clock.now(), value) === 'appended') waiting.push(sample);
+    }
+    if (minute % 5 !== 4) continue;
+    try {
+      await store.commit();
+      for (const sample of waiting) acked.add(sample);
+      waiting = [];
+      if (minute % 60 === 59) await store.maintain();
+    } catch {
+      failures++;
+    }
+  }
+  return { acked, tried, failures };
+}
+
+function held(store: Store): Set<string> {
+  const all = new Set<string>();
+  for (const [key, samples] of readSamples(store)) {
+    for (const [t, bits] of samples) {
+      all.add(`${key} ${t} ${Buffer.from(bits, 'hex').readDoubleBE(0)}`);
+    }
+  }
+  return all;
+}
+
+function expectNothingLostOrWrong(store: Store, acked: ReadonlySet<string>, tried: ReadonlySet<string>): void {
+  const found = held(store);
+  expect([...acked].filter((s) => !found.has(s))).toEqual([]);
+  expect([...found].filter((s) => !tried.has(s))).toEqual([]);
+}
+
+async function countCalls(): Promise<number> {
+  const w = world();
+  let calls = 0;
+  w.files.fault = () => (calls++, false);
+  const store = await open(w);
+  await work(store, w.clock);
+  return calls;
+}
+
+describe('when the disk fails', () => {
+  test('one failed call anywhere, then a power cut: no acknowledged sample is lost and none is wrong', async () => {
+    const calls = await countCalls();
+    expect(calls).toBeGreaterThan(100);
+    for (let broken = 0; broken < calls; broken += 3) {
+      const w = world();
+      let store = await open(w);
+      let call = 0;
+      w.files.fault = (kind) => call++ === broken && (kind === 'write' ? broken % 40 : true);
+      const { acked, tried } = await work(store, w.clock);
+      w.files.crash(() => (broken % 5) / 4);
+      store = await open(w);
+      expectNothingLostOrWrong(store, acked, tried);
+      await store.close();
+    }
+  });
+
+  test('a full disk makes commit fail, and once there is room everything that was kept becomes durable', async () => {
+    const w = world();
+    let store = await open(w);
+    store.append(series[0]!, start, 1);
+    w.files.fault = (kind: FileCall) => kind === 'write' && 7;
+    await expect(store.commit()).rejects.toMatchObject({ code: 'ERR_STORE_WRITE' });
+    await expect(store.commit()).rejects.toThrow(/ENOSPC/);
+    expect(store.stats().writeError).toMatch(/ENOSPC/);
+    store.append(series[1]!, start, 2);
+    w.files.fault = undefined;
+    await store.commit();
+    expect(store.stats().writeError).toBeUndefined();
+    w.files.crash();
+    store = await open(w);
+    expect(store.latest([], 0).map((s) => s.value)).toEqual([1, 2]);
+    await store.close();
+  });
+
+  test('an fsync that fails does not count as durable, and the next one writes the pages again', async () => {
+    const w = world();
+    let store = await open(w);
+    store.append(series[0]!, start, 1);
+    await store.commit();
+    store.append(series[0]!, start + 1000, 2);
+    w.files.fault = (kind) => kind === 'sync';
+    await expect(store.commit()).rejects.toThrow(/EIO/);
+    w.files.fault = undefined;
+    await store.commit();
+    w.files.crash();
+    store = await open(w);
+    expect(held(store).size).toBe(2);
+    await store.close();
+  });
+});
+
+describe('damaged files', () => {
+  test('a bit flipped anywhere in the log costs at most what stands behind it in that segment, and is logged', async () => {
+    const w = world();
+    let store = await open(w);
+    const tried = new Set<string>();
+    for (let i = 0; i < 100; i++) {
+      for (const labels of series) {
+        store.append(labels, start + i * 1000, i);
+        tried.add(`${labelsKey(labels)} ${start + i * 1000} ${i}`);
+      }
+      if (i % 10 === 9) await store.commit();
+    }
+    await store.close();
+    const path = w.files.paths().findLast((p) => p.includes('/wal/0'))!;
+    const length = w.files.bytesOf(path).length;
+    const before = w.files.bytesOf(path).slice();
+    for (let at = 8; at < length; at += 37) {
+      w.lines.length = 0;
+      const copy = new MemoryFiles();
+      for (const p of w.files.paths()) {
+        const file = await copy.openWrite(p, 'create');
+        await file.write(p === path ? before : w.files.bytesOf(p), 0);
+        await file.sync();
+      }
+      copy.flip(path, at);
+      store = await open({ ...w, files: copy });
+      expectNothingLostOrWrong(store, new Set(), tried);
+      expect(w.lines.join('')).toMatch(/log segment/);
+      await store.close();
+    }
+  });
+
+  test('a page of zeros behind the log, as some file systems leave after a power cut, is cut off', async () => {
+    const w = world();
+    let store = await open(w);
+    store.append(series[0]!, start, 1);
+    await store.close();
+    const path = w.files.paths().find((p) => p.includes('/wal/'))!;
+    const file = await w.files.openWrite(path, 'existing');
+    await file.write(new Uint8Array(4096), w.files.bytesOf(path).length);
+    await file.sync();
+    store = await open(w);
+    expect(store.stats()).toMatchObject({ replay: { cutBytes: 4096 }, series: 1 });
+    await store.close();
+  });
+});

@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { silentLogger } from '../base/logger.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
+import { bitsHex, readSamples } from '../testing/tsdb/read-samples.ts';
+import { rangeStart } from './block-range.ts';
+import { highBits, lowBits } from './chunk/index.ts';
+import { labelsFromObject, labelsKey, openStore } from './index.ts';
+import type { Store } from './index.ts';
+
+const start = Date.UTC(2026, 0, 1);
+const names = ['a', 'b', 'c'].map((s) => labelsFromObject({ __name__: 'm', s }));
+const stale = '7ff0000000000002';
+const hour = 3_600_000;
+
+type Step =
+  | { do: 'append'; series: number; back: number; value: number }
+  | { do: 'stale'; series: number }
+  | { do: 'advance'; ms: number }
+  | { do: 'burst'; series: number; count: number }
+  | { do: 'commit' | 'maintain' | 'reopen' }
+  | { do: 'crash'; keep: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant('append' as const),
+      series: fc.nat(2),
+      back: fc.oneof(fc.constant(0), fc.nat(400_000)),
+      value: fc.oneof(fc.integer({ min: 0, max: 3 }), fc.double()),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('stale' as const), series: fc.nat(2) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('burst' as const),
+      series: fc.nat(2),
+      count: fc.integer({ min: 1, max: 300 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant('advance' as const), ms: fc.oneof(fc.nat(60_000), fc.nat(3 * hour)) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('commit' as const, 'maintain' as const, 'reopen' as const) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('crash' as const), keep: fc.double({ min: 0, max: 1, noNaN: true }) }),
+  },
+);
+
+/** What the store should hold, kept in the simplest way there is. */
+class Model {
+  samples = names.map(() => new Map<number, string>());
+  durable = names.map(() => new Map<number, string>());
+  minValidT = -Infinity;
+
+  append(series: number, t: number, bits: string): string {
+    const own = this.samples[series]!;
+    if (t < this.minValidT) return 'late';
+    const newest = Math.max(-Infinity, ...[...own.keys()].filter((k) => k >= this.minValidT));
+    if (t < newest - 300_000) return 'late';
+    if (own.has(t)) return own.get(t) === bits ? 'duplicate' : 'conflict';
+    own.set(t, bits);
+    return 'appended';
+  }
+
+  commit(): void {
+    this.durable = this.samples.map((s) => new Map(s));
+  }
+
+  /** Blocks hold everything before the last full range that ended at least an hour ago. */
+  maintain(now: number): void {
+    const end = rangeStart(now - hour);
+    const oldest = Math.min(...this.samples.flatMap((s) => [...s.keys()].filter((k) => k >= this.minValidT)));
+    for (let t = oldest; t < end;) {
+      this.minValidT = Math.max(this.minValidT, rangeStart(t) + 2 * hour);
+      t = Math.min(...this.samples.flatMap((s) => [...s.keys()].filter((k) => k >= this.minValidT)));
+    }
+  }
+}
+
+test('any sequence of appends, late appends, commits, blocks, restarts and power cuts equals a simple model', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+      const files = new MemoryFiles();
+      const clock = new FakeClock(start);
+      const model = new Model();
+      const open = (): Promise<Store> =>
+        openStore({
+          dir: '/s',
+          files,
+          clock,
+          logger: silentLogger,
+          retentionMs: 1e12,
+          segmentBytes: 2000,
+          flushIntervalMs: 1e12,
+        });
+      let store = await open();
+      const append = (series: number, t: number, value: number): void => {
+        const bits = bitsHex(highBits(value), lowBits(value));
+        expect(store.append(names[series]!, t, value)).toBe(model.append(series, t, bits));
+      };
+      for (const s of steps) {
+        if (s.do === 'append') append(s.series, clock.now() - s.back, s.value);
+        else if (s.do === 'burst')
+          for (let i = 0; i < s.count; i++) append(s.series, clock.now() - (s.count - i) * 1000, i);
+        else if (s.do === 'stale')
+          expect(store.appendStale(names[s.series]!, clock.now())).toBe(model.append(s.series, clock.now(), stale));
+        else if (s.do === 'advance') clock.jumpWall(s.ms);
+        else if (s.do === 'commit') {
+          await store.commit();
+          model.commit();
+        } else if (s.do === 'maintain') {
+          model.maintain(clock.now());
+          await store.maintain();
+        } else if (s.do === 'reopen') {
+          await store.close();
+          model.commit();
+          store = await open();
+        } else if (s.do === 'crash') {
+          files.crash(() => s.keep);
+          store = await open();
+          const found = readSamples(store);
+          model.samples = names.map((labels, i) => {
+            const kept = found.get(labelsKey(labels)) ?? new Map<number, string>();
+            for (const [t, bits] of model.durable[i]!) expect([t, kept.get(t)]).toEqual([t, bits]);
+            for (const [t, bits] of kept) expect([t, model.samples[i]!.get(t)]).toEqual([t, bits]);
+            return kept;
+          });
+          model.commit();
+        }
+        const found = readSamples(store);
+        names.forEach((labels, i) => {
+          const expected = [...model.samples[i]!].sort((a, b) => a[0] - b[0]);
+          expect([...(found.get(labelsKey(labels)) ?? [])]).toEqual(expected);
+        });
+      }
+      await store.close();
+    }),
+    { numRuns: Number(process.env.SVC_PROPERTY_RUNS ?? 150) },
+  );
+});

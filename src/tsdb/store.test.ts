@@ -1,0 +1,258 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger } from '../base/logger.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
+import { readSamples } from '../testing/tsdb/read-samples.ts';
+import { labelsFromObject, labelsToObject, openStore } from './index.ts';
+import type { Labels, Store, StoreOptions } from './index.ts';
+
+const start = Date.UTC(2026, 0, 1, 0, 0, 0);
+const hour = 3_600_000;
+const up = labelsFromObject({ __name__: 'up', job: 'a' });
+
+async function open(files: MemoryFiles, clock: FakeClock, extra: Partial<StoreOptions> = {}): Promise<Store> {
+  return openStore({ dir: '/s', files, clock, logger: silentLogger, ...extra });
+}
+
+/** Samples every 30 s from `from` until `to`, with the clock moving along. */
+async function fill(
+  store: Store,
+  clock: FakeClock,
+  series: readonly Labels[],
+  from: number,
+  to: number,
+): Promise<void> {
+  for (let t = from; t < to; t += 30_000) {
+    await clock.advance(Math.max(0, t - clock.now()));
+    for (const [i, labels] of series.entries()) store.append(labels, t, t / 30_000 + i);
+  }
+  await store.commit();
+}
+
+describe('appending', () => {
+  test('samples are readable at once and external labels are added where they are absent', async () => {
+    const store = await open(new MemoryFiles(), new FakeClock(start), {
+      externalLabels: labelsFromObject({ k8s_node_name: 'node-1' }),
+    });
+    expect(store.append(up, start, 1)).toBe('appended');
+    expect(store.append(labelsFromObject({ __name__: 'up', k8s_node_name: 'other' }), start, 2)).toBe('appended');
+    const found = [...store.select([{ type: '=', name: '__name__', value: 'up' }], start, start)];
+    expect(found.map((s) => labelsToObject(s.labels))).toEqual([
+      { __name__: 'up', job: 'a', k8s_node_name: 'node-1' },
+      { __name__: 'up', k8s_node_name: 'other' },
+    ]);
+    expect([...store.select([{ type: '=', name: 'k8s_node_name', value: 'node-1' }], start, start)]).toHaveLength(1);
+    await store.close();
+  });
+
+  test('a late sample within the window is put in its place, beyond the window it is refused and counted', async () => {
+    const clock = new FakeClock(start + hour);
+    const store = await open(new MemoryFiles(), clock);
+    for (const s of [0, 60, 120, 600]) expect(store.append(up, start + s * 1000, s)).toBe('appended');
+    expect(store.append(up, start + 300_000, 300)).toBe('appended');
+    expect(store.append(up, start + 299_000, 299)).toBe('late');
+    expect([...readSamples(store).values()][0]!.size).toBe(5);
+    expect([...[...readSamples(store).values()][0]!.keys()].map((t) => (t - start) / 1000)).toEqual([
+      0, 60, 120, 300, 600,
+    ]);
+    expect(store.stats().rejected.late).toBe(1);
+    await store.close();
+  });
+
+  test('the same time again is a duplicate with the same bits and a conflict otherwise, and the first value stays', async () => {
+    const store = await open(new MemoryFiles(), new FakeClock(start));
+    store.append(up, start - 1000, 1);
+    store.append(up, start, 2);
+    expect(store.append(up, start, 2)).toBe('duplicate');
+    expect(store.append(up, start, 3)).toBe('conflict');
+    expect(store.append(up, start - 1000, 9)).toBe('conflict');
+    expect(store.append(up, start - 1000, 1)).toBe('duplicate');
+    expect(store.latest([], 0)).toMatchObject([{ tMs: start, value: 2 }]);
+    await store.close();
+  });
+
+  test('a sample far ahead of the clock is refused, so that one broken clock cannot shut out the others', async () => {
+    const store = await open(new MemoryFiles(), new FakeClock(start));
+    expect(store.append(up, start + 2 * hour, 1)).toBe('tooNew');
+    expect(store.append(up, start, 1)).toBe('appended');
+    await store.close();
+  });
+
+  test('a stale marker keeps its exact bits through the log, a checkpoint and a block', async () => {
+    const files = new MemoryFiles();
+    const clock = new FakeClock(start);
+    let store = await open(files, clock);
+    store.append(up, start, 1);
+    store.appendStale(up, start + 30_000);
+    expect(store.latest([], 0)).toMatchObject([{ stale: true }]);
+    await store.commit();
+    const expected = new Map([
+      [start, '3ff0000000000000'],
+      [start + 30_000, '7ff0000000000002'],
+    ]);
+    for (const after of ['log', 'block']) {
+      await store.close();
+      store = await open(files, clock);
+      expect([...readSamples(store).values()]).toEqual([expected]);
+      if (after === 'log') {
+        await clock.advance(4 * hour);
+        await store.maintain();
+        expect(store.stats()).toMatchObject({ blocks: 1, series: 0 });
+      }
+    }
+    await store.close();
+  });
+
+  test('labels that are not sorted, or hold broken text, are refused with their name', async () => {
+    const store = await open(new MemoryFiles(), new FakeClock(start));
+    expect(() =>
+      store.append(
+        [
+          ['b', '1'],
+          ['a', '2'],
+        ],
+        start,
+        1,
+      ),
+    ).toThrow(/"a": names are not sorted/);
+    expect(() => store.append([['a', '\ud800']], start, 1)).toThrow(/"a": not well-formed/);
+    await store.close();
+  });
+});
+
+describe('blocks and retention', () => {
+  test('finished ranges move into blocks, the log shrinks, and every sample is still there after a restart', async () => {
+    const files = new MemoryFiles();
+    const clock = new FakeClock(start);
+    const series = Array.from({ length: 20 }, (_, i) => labelsFromObject({ __name__: 'm', i: String(i) }));
+    let store = await open(files, clock);
+    await fill(store, clock, series, start, start + 7 * hour + 60_000);
+    const before = readSamples(store);
+    await store.maintain();
+    expect(store.stats().blocks).toBe(3);
+    expect(readSamples(store)).toEqual(before);
+    await store.close();
+    store = await open(files, clock);
+    expect(readSamples(store)).toEqual(before);
+    expect(store.stats()).toMatchObject({ blocks: 3, series: 20, replay: { orphanSamples: 0, cutBytes: 0 } });
+    expect(store.append(series[0]!, start + 5 * hour, 1)).toBe('late');
+    const part = readSamples(store, [{ type: '=~', name: 'i', value: '3|1.' }], start + hour, start + hour + 60_000);
+    expect(part.size).toBe(11);
+    await store.close();
+  });
+
+  test('blocks older than the retention are removed, and so are the oldest above the size cap', async () => {
+    const files = new MemoryFiles();
+    const clock = new FakeClock(start);
+    const store = await open(files, clock, { retentionMs: 6 * hour });
+    await fill(store, clock, [up], start, start + 11 * hour + 60_000);
+    await store.maintain();
+    expect(store.stats()).toMatchObject({ blocks: 3, oldestMs: start + 4 * hour });
+    await store.close();
+    const capped = await open(files, clock, { retentionBytes: 1 });
+    await capped.maintain();
+    expect(capped.stats().blocks).toBe(0);
+    expect(files.paths().filter((p) => p.includes('/blocks/'))).toEqual([]);
+    await capped.close();
+  });
+
+  test('a reader keeps its moment while blocks are written, dropped and samples appended', async () => {
+    const files = new MemoryFiles();
+    const clock = new FakeClock(start);
+    const store = await open(files, clock, { retentionMs: hour });
+    await fill(store, clock, [up], start, start + 4 * hour);
+    const before = readSamples(store);
+    const reading = [...store.select([], -Infinity, Infinity)];
+    await fill(store, clock, [up], start + 4 * hour, start + 20 * hour);
+    await store.maintain();
+    const times = reading.flatMap((s) => s.chunks().map((c) => c.count)).reduce((a, b) => a + b);
+    expect(times).toBe([...before.values()][0]!.size);
+    await store.close();
+  });
+
+  test('a block with a flipped bit in its index is set aside and the rest serves', async () => {
+    const files = new MemoryFiles();
+    const clock = new FakeClock(start);
+    let store = await open(files, clock);
+    await fill(store, clock, [up], start, start + 5 * hour + 60_000);
+    await store.maintain();
+    await store.close();
+    const [first, second] = files.paths().filter((p) => p.includes('/blocks/'));
+    files.flip(first!, files.bytesOf(first!).length - 60);
+    store = await open(files, clock);
+    expect(store.stats().blocks).toBe(1);
+    expect(files.paths().some((p) => p.includes('/quarantine/'))).toBe(true);
+    files.flip(second!, 20);
+    expect(() => readSamples(store)).toThrow(/checksum/);
+    await store.close();
+  });
+});
+
+describe('finding series', () => {
+  test('every kind of matcher gives what a look at each series gives', async () => {
+    const store = await open(new MemoryFiles(), new FakeClock(start));
+    const all: Record<string, string>[] = [];
+    for (const method of ['GET', 'POST', 'PUT']) {
+      for (const code of ['', '200', '404', '500']) all.push({ __name__: 'http', method, code });
+    }
+    for (const labels of all) store.append(labelsFromObject(labels), start, 1);
+    const cases: [type: '=' | '!=' | '=~' | '!~', value: string, keep: (v: string) => boolean][] = [
+      ['=', '200', (v) => v === '200'],
+      ['=', '', (v) => v === ''],
+      ['!=', '200', (v) => v !== '200'],
+      ['!=', '', (v) => v !== ''],
+      ['=~', '200|500', (v) => v === '200' || v === '500'],
+      ['=~', '2.*', (v) => v.startsWith('2')],
+      ['=~', '.*', () => true],
+      ['=~', '.+', (v) => v !== ''],
+      ['=~', '(200|)', (v) => v === '200' || v === ''],
+      ['=~', '[45]0.', (v) => /^[45]0.$/.test(v)],
+      ['!~', '[45]..', (v) => !/^[45]..$/.test(v)],
+      ['!~', '200|404', (v) => v !== '200' && v !== '404'],
+      ['!~', '|200', (v) => v !== '' && v !== '200'],
+    ];
+    for (const [type, value, keep] of cases) {
+      const found = store.series(
+        [
+          [
+            { type: '=', name: 'method', value: 'GET' },
+            { type, name: 'code', value },
+          ],
+        ],
+        0,
+        Infinity,
+      );
+      const expected = all.filter((l) => l.method === 'GET' && keep(l.code!)).length;
+      expect([type, value, found.length]).toEqual([type, value, expected]);
+    }
+    expect(store.labelValues('code', [], 0, Infinity)).toEqual(['200', '404', '500']);
+    expect(store.labelNames([[{ type: '=', name: 'code', value: '' }]], 0, Infinity)).toEqual(['__name__', 'method']);
+    await store.close();
+  });
+
+  test('a bad regular expression is refused with the label it stands on', async () => {
+    const store = await open(new MemoryFiles(), new FakeClock(start));
+    expect(() => store.series([[{ type: '=~', name: 'a', value: '(?=x)' }]], 0, 1)).toThrow(
+      /matcher on a: bad regular/,
+    );
+    await store.close();
+  });
+});
+
+describe('the directory lock', () => {
+  test('a second store on the same directory is refused and may open it after the first is closed', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'svc-store-'));
+    try {
+      const clock = new FakeClock(start);
+      const options = { dir, clock, logger: silentLogger };
+      const first = await openStore(options);
+      await expect(openStore(options)).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
+      await first.close();
+      await (await openStore(options)).close();
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
+});

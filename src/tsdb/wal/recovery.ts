@@ -1,0 +1,132 @@
+import type { Logger } from '../../base/logger.ts';
+import type { FileLayer } from '../file-layer.ts';
+import { readRecords } from './record.ts';
+import type { RecordSink } from './record.ts';
+import { segmentMagic } from './wal.ts';
+
+const checkpointName = /^checkpoint\.(\d{8})$/;
+const segmentFile = /^\d{8}$/;
+
+export interface WalRecovery {
+  /** Number for the first new segment: above every file that was found. */
+  readonly nextIndex: number;
+  readonly segments: readonly { readonly index: number; readonly bytes: number }[];
+  readonly records: number;
+  readonly cutBytes: number;
+}
+
+export interface RecoverySinks {
+  /** Called for each candidate checkpoint, newest first; what it filled is thrown away unless it proves whole. */
+  readonly checkpoint: () => RecordSink & { adopt(): void };
+  readonly segments: RecordSink;
+}
+
+/**
+ * Reads the newest whole checkpoint, then every later segment in order.
+ * Damage is cut off: a torn tail (the crash came during a write that nobody was told had succeeded) with a note;
+ * a bad checksum with an error and a copy of the bytes in `quarantine`. Segments behind a damaged one are still
+ * read: what was acknowledged there must not be lost.
+ */
+export async function recoverWal(
+  dir: string,
+  quarantine: string,
+  files: FileLayer,
+  logger: Logger,
+  sinks: RecoverySinks,
+): Promise<WalRecovery> {
+  const names = await files.list(dir);
+  for (const name of names.filter((n) => n.endsWith('.tmp'))) await files.remove(`${dir}/${name}`);
+  const checkpoints = names.flatMap((n) => checkpointName.exec(n)?.[1] ?? []).map(Number);
+  const indexes = names.filter((n) => segmentFile.test(n)).map(Number);
+  const base = await newestCheckpoint(
+    dir,
+    checkpoints.sort((a, b) => b - a),
+    files,
+    logger,
+    sinks,
+  );
+
+  const segments: { index: number; bytes: number }[] = [];
+  let records = base.records;
+  let cutBytes = 0;
+  for (const index of indexes.sort((a, b) => a - b)) {
+    const path = `${dir}/${String(index).padStart(8, '0')}`;
+    if (index <= base.index) {
+      await files.remove(path);
+      continue;
+    }
+    const bytes = await files.readAll(path);
+    const read = hasMagic(bytes)
+      ? readRecords(bytes, segmentMagic.length, sinks.segments)
+      : { records: 0, damage: { at: 0, reason: bytes.length < segmentMagic.length ? 'torn' : 'format' } as const };
+    records += read.records;
+    let kept = bytes.length;
+    if (read.damage) {
+      kept = read.damage.at;
+      cutBytes += bytes.length - kept;
+      await cutSegment(path, bytes, read.damage.at, read.damage.reason, quarantine, files, logger);
+    }
+    if (kept > 0) segments.push({ index, bytes: kept });
+  }
+  return { nextIndex: Math.max(0, base.index, ...indexes) + 1, segments, records, cutBytes };
+}
+
+async function newestCheckpoint(
+  dir: string,
+  indexes: readonly number[],
+  files: FileLayer,
+  logger: Logger,
+  sinks: RecoverySinks,
+): Promise<{ index: number; records: number }> {
+  let found = { index: 0, records: 0 };
+  for (const index of indexes) {
+    const path = `${dir}/checkpoint.${String(index).padStart(8, '0')}`;
+    if (found.index > 0) {
+      await files.remove(path);
+      continue;
+    }
+    const bytes = await files.readAll(path);
+    let whole = false;
+    const sink = sinks.checkpoint();
+    const read = hasMagic(bytes)
+      ? readRecords(bytes, segmentMagic.length, { ...sink, checkpointEnd: () => void (whole = true) })
+      : undefined;
+    if (whole && read && !read.damage) {
+      sink.adopt();
+      found = { index, records: read.records };
+    } else logger.error('store: checkpoint is damaged, trying an older one', { path });
+  }
+  return found;
+}
+
+async function cutSegment(
+  path: string,
+  bytes: Uint8Array,
+  at: number,
+  reason: string,
+  quarantine: string,
+  files: FileLayer,
+  logger: Logger,
+): Promise<void> {
+  const fields = { path, at, bytes: bytes.length - at, reason };
+  if (reason === 'torn') logger.warn('store: cut the torn end of a log segment', fields);
+  else {
+    logger.error('store: damaged log segment, the rest of it is set aside', { ...fields, quarantine });
+    await files.makeDir(quarantine);
+    const copy = `${quarantine}/wal-${path.slice(path.lastIndexOf('/') + 1)}-${at}`;
+    await files.remove(copy);
+    const file = await files.openWrite(copy, 'create');
+    await file.write(bytes.subarray(at), 0);
+    await file.sync();
+    await file.close();
+  }
+  if (at === 0) return files.remove(path);
+  const file = await files.openWrite(path, 'existing');
+  await file.truncate(at);
+  await file.sync();
+  await file.close();
+}
+
+function hasMagic(bytes: Uint8Array): boolean {
+  return bytes.length >= segmentMagic.length && segmentMagic.every((byte, i) => bytes[i] === byte);
+}

@@ -1,0 +1,234 @@
+import { OperatorError, errorText } from '../../base/errors.ts';
+import { ByteWriter } from '../bytes.ts';
+import type { FileLayer, WritableFile } from '../file-layer.ts';
+import type { Labels } from '../labels.ts';
+import { recordType, seriesPayload, writeFrame } from './record.ts';
+
+export const segmentMagic = new TextEncoder().encode('SVCWAL1\n');
+
+export interface WalOptions {
+  readonly dir: string;
+  readonly files: FileLayer;
+  readonly segmentBytes: number;
+  /** Cap on bytes that wait for the disk; above it appends are refused. */
+  readonly maxPendingBytes: number;
+}
+
+/** The name of a segment file; names sort as their numbers do. */
+export function segmentName(index: number): string {
+  return String(index).padStart(8, '0');
+}
+
+/**
+ * The write-ahead log: segments that are only appended to.
+ *
+ * Flow: records are collected in memory; `flush()` writes them all and calls fdatasync once, however many callers
+ * wait (group commit). A full segment is closed and the next one begun inside a flush.
+ * Guarantees: when `flush()` resolves, every record added before the call is on disk.
+ * Errors: ERR_STORE_WRITE. What could not be made durable is kept and written again, at the same place, by the next
+ * flush: bytes of a half-done write are overwritten with themselves, and pages that an fsync failed on are dirtied anew.
+ */
+export class Wal {
+  readonly #options: WalOptions;
+  #file: WritableFile | undefined;
+  #index: number;
+  /** Bytes of the current segment that are surely on disk. */
+  #synced = 0;
+  #closedBytes = new Map<number, number>();
+  /** Written at least once, not yet synced. */
+  #pending: Uint8Array<ArrayBufferLike> = new Uint8Array(0);
+  #framed = new ByteWriter(64 * 1024);
+  #samples = new DeltaRecord(recordType.samples);
+  #stale = new DeltaRecord(recordType.stale);
+  #tail: Promise<unknown> = Promise.resolve();
+  #queued: Promise<void> | undefined;
+  #error: string | undefined;
+
+  /** `index`: number of the first segment to write; it must not exist yet. */
+  constructor(options: WalOptions, index: number) {
+    this.#options = options;
+    this.#index = index;
+  }
+
+  /** Bytes that are not yet on disk. */
+  get pendingBytes(): number {
+    return this.#pending.length + this.#framed.length + this.#samples.length + this.#stale.length;
+  }
+
+  get full(): boolean {
+    return this.pendingBytes > this.#options.maxPendingBytes;
+  }
+
+  /** The text of the last failed write, until one succeeds. */
+  get writeError(): string | undefined {
+    return this.#error;
+  }
+
+  /** Bytes on disk, the current segment included. */
+  get bytes(): number {
+    let total = this.#synced;
+    for (const size of this.#closedBytes.values()) total += size;
+    return total;
+  }
+
+  /** Tells the log of segments that were there before it, so that they count and can be removed. */
+  adopt(index: number, bytes: number): void {
+    this.#closedBytes.set(index, bytes);
+  }
+
+  /** Framed at once, so it stands before all samples that are still being collected. */
+  addSeries(ref: number, labels: Labels): void {
+    writeFrame(this.#framed, recordType.series, seriesPayload(ref, labels));
+  }
+
+  addSample(ref: number, t: number, high: number, low: number): void {
+    this.#samples.add(ref, t);
+    this.#samples.bits(high, low);
+    if (this.#samples.length > 32_768) this.#samples.frame(this.#framed);
+  }
+
+  addStale(ref: number, t: number): void {
+    this.#stale.add(ref, t);
+  }
+
+  /** Makes everything added so far durable. */
+  flush(): Promise<void> {
+    this.#queued ??= this.#run(async () => {
+      this.#queued = undefined;
+      await this.#writeOut();
+      if (this.#synced >= this.#options.segmentBytes) await this.#nextSegment();
+    });
+    return this.#queued;
+  }
+
+  /** Finishes the current segment (after a flush) and gives its number: later records go to the next. */
+  cut(): Promise<number> {
+    return this.#run(async () => {
+      await this.#writeOut();
+      const finished = this.#index;
+      if (this.#file) await this.#nextSegment();
+      else this.#index++;
+      return finished;
+    });
+  }
+
+  /** Removes the segments up to and including `index`. */
+  async removeThrough(index: number): Promise<void> {
+    const { files, dir } = this.#options;
+    for (const number of [...this.#closedBytes.keys()].filter((n) => n <= index).sort((a, b) => a - b)) {
+      await files.remove(`${dir}/${segmentName(number)}`);
+      this.#closedBytes.delete(number);
+    }
+    await files.syncDir(dir);
+  }
+
+  /** Flushes and closes. */
+  async close(): Promise<void> {
+    try {
+      await this.flush();
+    } finally {
+      await this.#run(async () => {
+        await this.#file?.close();
+        this.#file = undefined;
+      });
+    }
+  }
+
+  /** Runs one piece of disk work after the ones before it. */
+  #run<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#tail.then(async () => {
+      try {
+        const value = await work();
+        this.#error = undefined;
+        return value;
+      } catch (cause) {
+        this.#error = errorText(cause);
+        throw new OperatorError('ERR_STORE_WRITE', `write-ahead log: ${this.#error}`, { cause });
+      }
+    });
+    this.#tail = result.catch(() => {});
+    return result;
+  }
+
+  async #writeOut(): Promise<void> {
+    this.#samples.frame(this.#framed);
+    this.#stale.frame(this.#framed);
+    if (this.#framed.length > 0) {
+      const added = this.#framed.take();
+      this.#pending = this.#pending.length === 0 ? added : concat(this.#pending, added);
+    }
+    if (this.#pending.length === 0) return;
+    const file = (this.#file ??= await this.#openSegment());
+    await file.write(this.#pending, this.#synced);
+    await file.sync();
+    this.#synced += this.#pending.length;
+    this.#pending = new Uint8Array(0);
+  }
+
+  async #openSegment(): Promise<WritableFile> {
+    const { files, dir } = this.#options;
+    const path = `${dir}/${segmentName(this.#index)}`;
+    const file = await files.openWrite(path, 'create');
+    try {
+      await file.write(segmentMagic, 0);
+      await file.sync();
+      await files.syncDir(dir);
+    } catch (error) {
+      await file.close().catch(() => {});
+      await files.remove(path).catch(() => {});
+      throw error;
+    }
+    this.#synced = segmentMagic.length;
+    return file;
+  }
+
+  async #nextSegment(): Promise<void> {
+    const file = this.#file;
+    this.#closedBytes.set(this.#index, this.#synced);
+    this.#index++;
+    this.#synced = 0;
+    this.#file = undefined;
+    await file?.close();
+  }
+}
+
+/** A record under construction whose refs and times are written as deltas. */
+class DeltaRecord {
+  readonly #type: number;
+  readonly #out = new ByteWriter(4096);
+  #ref = 0;
+  #t = 0;
+
+  constructor(type: number) {
+    this.#type = type;
+  }
+
+  get length(): number {
+    return this.#out.length;
+  }
+
+  add(ref: number, t: number): void {
+    this.#out.zigzag(ref - this.#ref);
+    this.#out.zigzag(t - this.#t);
+    this.#ref = ref;
+    this.#t = t;
+  }
+
+  bits(high: number, low: number): void {
+    this.#out.u32(high);
+    this.#out.u32(low);
+  }
+
+  frame(target: ByteWriter): void {
+    if (this.#out.length > 0) writeFrame(target, this.#type, this.#out.take());
+    this.#ref = 0;
+    this.#t = 0;
+  }
+}
+
+function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
+}
