@@ -1,6 +1,83 @@
 import type { KubeObject } from '../api/meta.ts';
+import { renderControllerRbac } from './controller-rbac.ts';
 import type { ControllerInput } from './input.ts';
+import { names, ports, selectorLabels } from './names.ts';
+import { renderControllerNetworkPolicies } from './network-policy.ts';
+import { objectOf } from './objects.ts';
+import { fromField, httpProbe, restrictedContainer, spreadOverNodes } from './pod-security.ts';
 
-export function renderController(_input: ControllerInput): KubeObject[] {
-  return [];
+/**
+ * The operator's own installation: what a person applies. The rest follows from it (`renderPlatform`, `renderMinter`).
+ * The CRDs are not part of it; they come before it in the installation manifest.
+ */
+export function renderController(input: ControllerInput): KubeObject[] {
+  return [
+    renderNamespace(input.namespace),
+    ...renderControllerRbac(input),
+    ...renderControllerNetworkPolicies(input.namespace, input.collector),
+    renderControllerDeployment(input),
+  ];
+}
+
+/** The namespace. The instrument shares the node's processes and host paths, which only `privileged` admits. */
+export function renderNamespace(name: string): KubeObject {
+  const object = objectOf('Namespace', { component: 'controller', name }, {});
+  object.metadata.labels = {
+    ...object.metadata.labels,
+    'pod-security.kubernetes.io/enforce': 'privileged',
+    'pod-security.kubernetes.io/audit': 'privileged',
+    'pod-security.kubernetes.io/warn': 'privileged',
+  };
+  return object;
+}
+
+function renderControllerDeployment(input: ControllerInput): KubeObject {
+  const labels = selectorLabels('controller');
+  return objectOf(
+    'Deployment',
+    { component: 'controller', name: names.controller, namespace: input.namespace },
+    {
+      spec: {
+        replicas: input.replicas,
+        selector: { matchLabels: labels },
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+        template: {
+          metadata: { labels },
+          spec: {
+            serviceAccountName: names.controller,
+            automountServiceAccountToken: true,
+            enableServiceLinks: false,
+            nodeSelector: { 'kubernetes.io/os': 'linux' },
+            topologySpreadConstraints: spreadOverNodes(labels),
+            terminationGracePeriodSeconds: 30,
+            containers: [
+              {
+                name: 'controller',
+                image: input.svcImage,
+                ...(input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy }),
+                args: [
+                  'operator',
+                  '--namespace=$(POD_NAMESPACE)',
+                  '--bind-address=0.0.0.0',
+                  `--metrics-port=${ports.controllerMetrics}`,
+                  `--svc-image=${input.svcImage}`,
+                  `--instrument-image=${input.instrumentImage}`,
+                  '--leader-elect=true',
+                  `--obi-instrument-ports=${input.instrumentPorts}`,
+                  `--agent-data-host-path=${input.agentDataHostPath}`,
+                  `--log-level=${input.logLevel}`,
+                ],
+                env: [fromField('POD_NAMESPACE', 'metadata.namespace'), fromField('POD_NAME', 'metadata.name')],
+                ports: [{ name: 'metrics', containerPort: ports.controllerMetrics, protocol: 'TCP' }],
+                livenessProbe: httpProbe('/livez', 'metrics', 10, 3),
+                readinessProbe: httpProbe('/readyz', 'metrics', 5, 3),
+                resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+                securityContext: restrictedContainer,
+              },
+            ],
+          },
+        },
+      },
+    },
+  );
 }

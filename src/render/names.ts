@@ -4,6 +4,7 @@ export type Component = 'agent' | 'query' | 'controller' | 'minter';
 
 export const names = {
   agent: 'svc-agent',
+  agentScrape: 'svc-agent-scrape',
   query: 'svc-query',
   controller: 'svc-controller',
   metricsReader: 'svc-metrics-reader',

@@ -36,6 +36,7 @@ export function objectSchema(kind: KindDefinition): JsonSchema {
     type: 'object',
     description: kind.description,
     required: ['spec'],
+    ...(kind.rules ? { 'x-kubernetes-validations': kind.rules } : {}),
     properties: {
       apiVersion: { type: 'string', description: `Always ${kind.resource.apiVersion}.` },
       kind: { type: 'string', description: `Always ${kind.resource.kind}.` },

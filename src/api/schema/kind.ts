@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { ResourceRef } from '../meta.ts';
+import type { CelRule } from './build.ts';
 
 /** One column of `kubectl get`: a field by JSON path, or the status of a condition by its type. */
 export type PrinterColumn = {
@@ -21,4 +22,6 @@ export interface KindDefinition {
   spec: TSchema;
   status: TSchema;
   columns: PrinterColumn[];
+  /** CEL rules on the whole object, which alone can see `metadata.name`. */
+  rules?: CelRule[];
 }

@@ -16,10 +16,13 @@ import {
   tolerations,
 } from './minter-fields.ts';
 
+/** Visible ASCII without quotes and backslash: the value can stand in a rule file as it is. */
+const printable = '^[!#-&(-\\[\\]-~]+$';
+
 const vcs = object(
   'The hosting platform and what of it this minter serves.',
   {
-    apiBaseURL: exactUrl('The API of the hosting platform, https and without a slash at the end.', '^[!-~]+$', {
+    apiBaseURL: exactUrl('The API of the hosting platform, https and without a slash at the end.', printable, {
       default: 'https://api.github.com',
     }),
     org: text('The organization in which the App is installed. Cannot be changed.', {
@@ -119,8 +122,8 @@ const defaultIssuer = { url: 'https://accounts.google.com', jwksURI: 'https://ww
 const issuer = object(
   'Who issues the identity tokens of the callers. Both addresses are pinned; nothing is discovered.',
   {
-    url: exactUrl('The issuer, byte for byte.', '^[!-~]+$', { default: defaultIssuer.url }),
-    jwksURI: exactUrl('Where its keys are.', '^[!-~]+$', { default: defaultIssuer.jwksURI }),
+    url: exactUrl('The issuer, byte for byte.', printable, { default: defaultIssuer.url }),
+    jwksURI: exactUrl('Where its keys are.', printable, { default: defaultIssuer.jwksURI }),
   },
   {
     default: defaultIssuer,
@@ -258,6 +261,12 @@ export const minterDeploymentKind: KindDefinition = {
   description: 'MinterDeployment runs a service that gives out short-lived, repository-scoped tokens.',
   spec: minterDeploymentSpec,
   status,
+  rules: [
+    {
+      rule: "self.metadata.name.matches('^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$')",
+      message: 'the name becomes that of a Service: at most 52 lower-case letters, digits and dashes, a letter first',
+    },
+  ],
   columns: [
     { name: 'Org', type: 'string', path: '.spec.vcs.org' },
     { name: 'URL', type: 'string', path: '.status.url', wide: true },

@@ -1,0 +1,96 @@
+import type { PlatformInput } from './input.ts';
+import { ports } from './names.ts';
+import { fromField, httpProbe, restrictedContainer } from './pod-security.ts';
+import { volumes } from './agent-volumes.ts';
+
+/** The instrument's version: what the configuration file is written for. The image's tag unless told otherwise. */
+export function instrumentVersion(input: PlatformInput): string {
+  if (input.instrumentVersion !== undefined) return input.instrumentVersion;
+  const tag = /:([^/:@]+)(@.*)?$/.exec(input.instrumentImage)?.[1];
+  return tag !== undefined && /^v?[0-9]+\.[0-9]+/.test(tag) ? tag : 'v0.10.0';
+}
+
+/** Flags that the init step and the agent share, so that both write the same first file. */
+function sharedFlags(input: PlatformInput): string[] {
+  return [
+    `--data-dir=${volumes.data.path}`,
+    '--otlp-bind-address=127.0.0.1',
+    `--otlp-http-port=${ports.otlpHttp}`,
+    `--obi-instrument-ports=${input.instrumentPorts}`,
+    `--instrument-config=${volumes.ebpfConfig.file}`,
+    '--instrument-health-socket=@svc-obi-health',
+    `--instrument-version=${instrumentVersion(input)}`,
+  ];
+}
+
+const dataMount = { name: volumes.data.name, mountPath: volumes.data.path };
+const configMount = { name: volumes.ebpfConfig.name, mountPath: volumes.ebpfConfig.path };
+
+/**
+ * Writes the instrument's first file, because the instrument ends at once without one.
+ *
+ * It runs as root for one reason: the kubelet creates the host folder of the store as root, and the volume group has no
+ * effect on host paths. With CHOWN and DAC_OVERRIDE and nothing else it can hand the folder to the agent's user, and
+ * read what the agent left there. With an emptyDir the volume group is enough, and it runs like the agent.
+ */
+export function initConfigContainer(input: PlatformInput, pullPolicy: object) {
+  const asRoot = {
+    ...restrictedContainer,
+    capabilities: { add: ['CHOWN', 'DAC_OVERRIDE'], drop: ['ALL'] },
+    runAsNonRoot: false,
+    runAsUser: 0,
+  };
+  return {
+    name: 'init-config',
+    image: input.svcImage,
+    ...pullPolicy,
+    args: ['agent', 'init-config', ...sharedFlags(input)],
+    resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } },
+    securityContext: input.agentDataHostPath === '' ? restrictedContainer : asRoot,
+    volumeMounts: [configMount, dataMount],
+  };
+}
+
+/** Our container: unprivileged, read-only root, every path and address a flag. */
+export function agentContainer(input: PlatformInput, pullPolicy: object) {
+  return {
+    name: 'agent',
+    image: input.svcImage,
+    ...pullPolicy,
+    args: [
+      'agent',
+      '--node-name=$(NODE_NAME)',
+      '--pod-ip=$(POD_IP)',
+      '--bind-address=0.0.0.0',
+      `--scrape-port=${ports.scrape}`,
+      `--remote-read-port=${ports.remoteRead}`,
+      `--span-stream-port=${ports.spanStream}`,
+      `--capture-config-port=${ports.captureConfig}`,
+      `--otlp-grpc-port=${ports.otlpGrpc}`,
+      ...sharedFlags(input),
+      `--tls-dir=${volumes.tls.path}`,
+      // On the host's network every process of the node would come from loopback.
+      `--loopback-exempt=${input.hostNetwork ? 'false' : 'true'}`,
+      '--retention-time=24h',
+      `--log-level=${input.logLevel}`,
+    ],
+    env: [
+      fromField('NODE_NAME', 'spec.nodeName'),
+      fromField('POD_IP', 'status.podIP'),
+      fromField('POD_NAME', 'metadata.name'),
+      fromField('POD_NAMESPACE', 'metadata.namespace'),
+    ],
+    ports: [
+      { name: 'scrape', containerPort: ports.scrape, protocol: 'TCP' },
+      { name: 'remote-read', containerPort: ports.remoteRead, protocol: 'TCP' },
+      { name: 'span-stream', containerPort: ports.spanStream, protocol: 'TCP' },
+      { name: 'capture-config', containerPort: ports.captureConfig, protocol: 'TCP' },
+    ],
+    // The store replays its log before it is ready: a minute of silence is not death.
+    livenessProbe: httpProbe('/livez', 'scrape', 10, 6),
+    readinessProbe: httpProbe('/readyz', 'scrape', 5, 3),
+    resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '1Gi' } },
+    securityContext: restrictedContainer,
+    volumeMounts: [configMount, dataMount, { name: volumes.tls.name, mountPath: volumes.tls.path, readOnly: true }],
+  };
+}

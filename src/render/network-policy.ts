@@ -1,0 +1,71 @@
+import type { KubeObject, LabelSelector } from '../api/meta.ts';
+import type { PlatformInput, ServiceAccountRef } from './input.ts';
+import { names, ports, selectorLabels } from './names.ts';
+import type { Component } from './names.ts';
+import { objectOf } from './objects.ts';
+
+/** One peer of a NetworkPolicy rule. */
+export interface NetworkPeer {
+  podSelector?: LabelSelector;
+  namespaceSelector?: LabelSelector;
+  ipBlock?: { cidr: string; except?: string[] };
+}
+
+/** TCP ports of a rule. */
+export const tcp = (...list: number[]) => list.map((port) => ({ port, protocol: 'TCP' }));
+
+/** Every pod of a namespace, by the label that the API server puts on each namespace. */
+export const namespacePeer = (namespace: string): NetworkPeer => ({
+  namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+});
+
+const componentPeer = (component: Component): NetworkPeer => ({
+  podSelector: { matchLabels: selectorLabels(component) },
+});
+
+function ingressPolicy(component: Component, name: string, namespace: string, ingress: object[]): KubeObject {
+  return objectOf(
+    'NetworkPolicy',
+    { component, name, namespace },
+    { spec: { podSelector: { matchLabels: selectorLabels(component) }, policyTypes: ['Ingress'], ingress } },
+  );
+}
+
+/**
+ * What may reach agents and query, besides the kubelet's probes, which no policy holds back.
+ * Without policy enforcement in the cluster's network these have no effect: tokens and mutual TLS guard the ports too.
+ */
+export function renderPlatformNetworkPolicies(input: PlatformInput): KubeObject[] {
+  const { namespace, collector } = input;
+  return [
+    // Apart, because administrators add the namespaces of their own scrapers to it (see user-changes.ts).
+    ingressPolicy('agent', names.agentScrape, namespace, [
+      { from: [namespacePeer(collector.namespace)], ports: tcp(ports.scrape) },
+    ]),
+    ingressPolicy('agent', names.agent, namespace, [
+      {
+        from: [componentPeer('query'), componentPeer('controller')],
+        ports: tcp(ports.remoteRead, ports.spanStream),
+      },
+      { from: [componentPeer('controller')], ports: tcp(ports.captureConfig) },
+    ]),
+    ingressPolicy('query', names.query, namespace, [
+      { from: [{ namespaceSelector: {} }], ports: tcp(ports.query) },
+      { from: [namespacePeer(collector.namespace)], ports: tcp(ports.queryHealth) },
+    ]),
+  ];
+}
+
+/** Nothing gets in that no other policy lets in; and the collector may read the operator's metrics. */
+export function renderControllerNetworkPolicies(namespace: string, collector: ServiceAccountRef): KubeObject[] {
+  return [
+    objectOf(
+      'NetworkPolicy',
+      { component: 'controller', name: 'svc-default-deny-ingress', namespace },
+      { spec: { podSelector: {}, policyTypes: ['Ingress'], ingress: [] } },
+    ),
+    ingressPolicy('controller', names.controller, namespace, [
+      { from: [namespacePeer(collector.namespace)], ports: tcp(ports.controllerMetrics) },
+    ]),
+  ];
+}

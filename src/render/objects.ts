@@ -1,0 +1,58 @@
+import type { KubeObject, ResourceRef } from '../api/meta.ts';
+import { objectLabels } from './names.ts';
+import type { Component } from './names.ts';
+
+/** Small constructors for the object shapes that every family repeats. */
+
+/** Kinds that we render, with what is needed to build their REST paths. */
+const kindTable = {
+  Namespace: { group: '', version: 'v1', plural: 'namespaces', namespaced: false },
+  ServiceAccount: { group: '', version: 'v1', plural: 'serviceaccounts', namespaced: true },
+  ConfigMap: { group: '', version: 'v1', plural: 'configmaps', namespaced: true },
+  Service: { group: '', version: 'v1', plural: 'services', namespaced: true },
+  Deployment: { group: 'apps', version: 'v1', plural: 'deployments', namespaced: true },
+  DaemonSet: { group: 'apps', version: 'v1', plural: 'daemonsets', namespaced: true },
+  PriorityClass: { group: 'scheduling.k8s.io', version: 'v1', plural: 'priorityclasses', namespaced: false },
+  PodDisruptionBudget: { group: 'policy', version: 'v1', plural: 'poddisruptionbudgets', namespaced: true },
+  NetworkPolicy: { group: 'networking.k8s.io', version: 'v1', plural: 'networkpolicies', namespaced: true },
+  ClusterRole: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'clusterroles', namespaced: false },
+  ClusterRoleBinding: {
+    group: 'rbac.authorization.k8s.io',
+    version: 'v1',
+    plural: 'clusterrolebindings',
+    namespaced: false,
+  },
+  Role: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'roles', namespaced: true },
+  RoleBinding: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'rolebindings', namespaced: true },
+} as const;
+
+export type RenderedKind = keyof typeof kindTable;
+
+/** Where each rendered kind lives in the API: what a controller watches and applies. */
+export const renderedKinds: Readonly<Record<RenderedKind, ResourceRef>> = Object.fromEntries(
+  Object.entries(kindTable).map(([kind, ref]) => [
+    kind,
+    { ...ref, kind, apiVersion: ref.group === '' ? ref.version : `${ref.group}/${ref.version}` },
+  ]),
+) as Record<RenderedKind, ResourceRef>;
+
+export interface Identity {
+  component: Component;
+  name: string;
+  namespace?: string;
+  instance?: string;
+}
+
+/** An object of a rendered kind with our labels. */
+export function objectOf(kind: RenderedKind, id: Identity, body: Record<string, unknown>): KubeObject {
+  return {
+    apiVersion: renderedKinds[kind].apiVersion,
+    kind,
+    metadata: {
+      name: id.name,
+      ...(id.namespace === undefined ? {} : { namespace: id.namespace }),
+      labels: objectLabels(id.component, id.instance),
+    },
+    ...body,
+  };
+}

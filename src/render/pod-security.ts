@@ -1,0 +1,60 @@
+import { nonRootId } from './names.ts';
+
+/** Container security of everything of ours that needs no privilege: which is all but the instrument. */
+export const restrictedContainer = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: true,
+  runAsUser: nonRootId,
+  runAsGroup: nonRootId,
+  seccompProfile: { type: 'RuntimeDefault' },
+} as const;
+
+/**
+ * Pod security with the group that owns mounted volumes: emptyDirs become writable, and Secrets with mode 0440 readable,
+ * for the non-root containers. It has no effect on host paths.
+ */
+export const sharedVolumes = { fsGroup: nonRootId, fsGroupChangePolicy: 'OnRootMismatch' } as const;
+
+/** Mode of mounted keys: owner and group only, 0440. */
+export const keyFileMode = 0o440;
+
+export interface EnvVar {
+  name: string;
+  value?: string;
+  valueFrom?: { fieldRef: { fieldPath: string } } | { secretKeyRef: { name: string; key: string } };
+}
+
+/** An environment variable with a field of the pod itself. */
+export function fromField(name: string, fieldPath: string): EnvVar {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
+}
+
+/** Spreads replicas over nodes where there is room, without refusing to run where there is not. */
+export function spreadOverNodes(labels: Record<string, string>) {
+  return [
+    {
+      maxSkew: 1,
+      topologyKey: 'kubernetes.io/hostname',
+      whenUnsatisfiable: 'ScheduleAnyway',
+      labelSelector: { matchLabels: labels },
+    },
+  ];
+}
+
+/** An HTTP probe. Periods and timeouts in seconds. */
+export function httpProbe(
+  path: string,
+  port: number | string,
+  periodSeconds: number,
+  failureThreshold: number,
+  scheme?: 'HTTPS',
+) {
+  return {
+    httpGet: { path, port, ...(scheme ? { scheme } : {}) },
+    periodSeconds,
+    failureThreshold,
+    timeoutSeconds: 3,
+  };
+}

@@ -1,0 +1,103 @@
+import type { KubeObject } from '../api/meta.ts';
+import type { PlatformInput } from './input.ts';
+import { names, ports, selectorLabels } from './names.ts';
+import { objectOf } from './objects.ts';
+import {
+  fromField,
+  httpProbe,
+  keyFileMode,
+  restrictedContainer,
+  sharedVolumes,
+  spreadOverNodes,
+} from './pod-security.ts';
+
+const tlsPath = '/etc/svc/tls';
+
+/** The query server: stateless, so several replicas answer alike. */
+export function renderQueryDeployment(input: PlatformInput): KubeObject {
+  const labels = selectorLabels('query');
+  return objectOf(
+    'Deployment',
+    { component: 'query', name: names.query, namespace: input.namespace },
+    {
+      spec: {
+        ...(input.queryReplicas === undefined ? {} : { replicas: input.queryReplicas }),
+        selector: { matchLabels: labels },
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+        template: {
+          metadata: { labels },
+          spec: {
+            serviceAccountName: names.query,
+            automountServiceAccountToken: true,
+            enableServiceLinks: false,
+            nodeSelector: { 'kubernetes.io/os': 'linux' },
+            topologySpreadConstraints: spreadOverNodes(labels),
+            terminationGracePeriodSeconds: 30,
+            securityContext: sharedVolumes,
+            containers: [
+              {
+                name: 'query',
+                image: input.svcImage,
+                ...(input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy }),
+                args: [
+                  'query',
+                  '--namespace=$(POD_NAMESPACE)',
+                  '--bind-address=0.0.0.0',
+                  `--port=${ports.query}`,
+                  `--health-port=${ports.queryHealth}`,
+                  `--tls-dir=${tlsPath}`,
+                  '--agent-selector=app.kubernetes.io/component=agent',
+                  `--agent-read-port=${ports.remoteRead}`,
+                  '--agent-timeout=10s',
+                  '--query-timeout=2m',
+                  '--max-samples=50000000',
+                  '--lookback-delta=5m',
+                  '--max-concurrency=20',
+                  '--loopback-exempt=true',
+                  `--log-level=${input.logLevel}`,
+                ],
+                env: [fromField('POD_NAMESPACE', 'metadata.namespace'), fromField('POD_NAME', 'metadata.name')],
+                ports: [
+                  { name: 'https', containerPort: ports.query, protocol: 'TCP' },
+                  { name: 'health', containerPort: ports.queryHealth, protocol: 'TCP' },
+                ],
+                livenessProbe: httpProbe('/livez', 'health', 10, 3),
+                readinessProbe: httpProbe('/readyz', 'health', 5, 3),
+                resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '2Gi' } },
+                securityContext: restrictedContainer,
+                volumeMounts: [{ name: 'tls', mountPath: tlsPath, readOnly: true }],
+              },
+            ],
+            volumes: [{ name: 'tls', secret: { secretName: names.queryTls, defaultMode: keyFileMode } }],
+          },
+        },
+      },
+    },
+  );
+}
+
+export function renderQueryService(input: PlatformInput): KubeObject {
+  return objectOf(
+    'Service',
+    { component: 'query', name: names.query, namespace: input.namespace },
+    {
+      spec: {
+        type: 'ClusterIP',
+        selector: selectorLabels('query'),
+        ports: [{ name: 'https', port: ports.query, protocol: 'TCP', targetPort: 'https', appProtocol: 'https' }],
+      },
+    },
+  );
+}
+
+/** Keeps one replica up while nodes are drained. Of no use, and in the way of drains, with a single replica. */
+export function renderQueryDisruptionBudget(input: PlatformInput): KubeObject[] {
+  if (input.queryReplicas !== undefined && input.queryReplicas < 2) return [];
+  return [
+    objectOf(
+      'PodDisruptionBudget',
+      { component: 'query', name: names.query, namespace: input.namespace },
+      { spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels('query') } } },
+    ),
+  ];
+}

@@ -1,0 +1,71 @@
+import type { KubeObject } from '../api/meta.ts';
+import type { ServiceAccountRef } from './input.ts';
+import type { Component } from './names.ts';
+import { objectOf } from './objects.ts';
+
+export interface PolicyRule {
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+  nonResourceURLs?: string[];
+  verbs: string[];
+}
+
+const subject = (account: ServiceAccountRef) => ({
+  kind: 'ServiceAccount',
+  name: account.name,
+  namespace: account.namespace,
+});
+
+/** A service account. Its token is mounted only where a pod asks for it. */
+export function serviceAccount(
+  component: Component,
+  account: ServiceAccountRef,
+  extra: { instance?: string; annotations?: Record<string, string> } = {},
+): KubeObject {
+  const object = objectOf(
+    'ServiceAccount',
+    { component, ...account, ...(extra.instance === undefined ? {} : { instance: extra.instance }) },
+    { automountServiceAccountToken: false },
+  );
+  if (extra.annotations && Object.keys(extra.annotations).length > 0) object.metadata.annotations = extra.annotations;
+  return object;
+}
+
+export function clusterRole(component: Component, name: string, rules: PolicyRule[]): KubeObject {
+  return objectOf('ClusterRole', { component, name }, { rules });
+}
+
+/** Binds a ClusterRole of the same name. */
+export function clusterRoleBinding(component: Component, name: string, subjects: ServiceAccountRef[]): KubeObject {
+  return objectOf(
+    'ClusterRoleBinding',
+    { component, name },
+    {
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: subjects.map(subject),
+    },
+  );
+}
+
+export function role(component: Component, ref: ServiceAccountRef, rules: PolicyRule[]): KubeObject {
+  return objectOf('Role', { component, ...ref }, { rules });
+}
+
+/** Binds a Role of the same name in the same namespace. */
+export function roleBinding(component: Component, ref: ServiceAccountRef, subjects: ServiceAccountRef[]): KubeObject {
+  return objectOf(
+    'RoleBinding',
+    { component, ...ref },
+    {
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: ref.name },
+      subjects: subjects.map(subject),
+    },
+  );
+}
+
+/** Asks the API server whose token this is, and what its owner may do. */
+export const reviewRules: PolicyRule[] = [
+  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+];
