@@ -1,0 +1,78 @@
+import type { KubeObject } from '../api/meta.ts';
+import { expectGolden } from '../testing/golden.ts';
+import { yamlStream } from '../testing/yaml.ts';
+import { platformDefaults, renderPlatform, withUserChanges } from './index.ts';
+import type { PlatformInput } from './index.ts';
+
+const withSettings: PlatformInput = {
+  ...platformDefaults,
+  instrumentImage: 'registry.example/otel/ebpf-instrument@sha256:abc',
+  instrumentVersion: 'v0.9.0',
+  imagePullPolicy: 'IfNotPresent',
+  agentDataHostPath: '',
+  hostNetwork: true,
+  queryReplicas: 1,
+  logLevel: 'debug',
+  collector: { namespace: 'monitoring', name: 'prometheus' },
+};
+
+const named = (objects: KubeObject[], kind: string, name: string): KubeObject => {
+  const object = objects.find((o) => o.kind === kind && o.metadata.name === name);
+  if (!object) throw new Error(`no ${kind} ${name}`);
+  return object;
+};
+
+describe('renderPlatform', () => {
+  test.each([
+    ['platform-defaults', platformDefaults],
+    ['platform-with-settings', withSettings],
+  ])('renders %s as its golden file says', (name, input) => {
+    expectGolden(import.meta.dirname, `${name}.golden.yaml`, yamlStream(renderPlatform(input)));
+  });
+
+  test('gives equal objects for equal inputs', () => {
+    expect(renderPlatform(platformDefaults)).toEqual(renderPlatform(structuredClone(platformDefaults)));
+  });
+
+  test('leaves the number of query servers to an autoscaler when none is set', () => {
+    const { queryReplicas: _, ...input } = platformDefaults;
+    const { spec } = named(renderPlatform(input), 'Deployment', 'svc-query') as unknown as { spec: object };
+    expect(spec).not.toHaveProperty('replicas');
+  });
+
+  test('writes for the version that the tag of the instrument names', () => {
+    const yaml = yamlStream(renderPlatform({ ...platformDefaults, instrumentImage: 'host:5000/obi:v0.9.0@sha256:1' }));
+    expect(yaml).toContain('--instrument-version=v0.9.0');
+  });
+
+  test('sets no pull policy unless a setting names one', () => {
+    expect(yamlStream(renderPlatform(platformDefaults))).not.toContain('imagePullPolicy');
+  });
+});
+
+describe('withUserChanges', () => {
+  const rendered = renderPlatform(platformDefaults);
+  const ours = { kind: 'ServiceAccount', name: 'collector', namespace: 'gmp-system' };
+  const added = { kind: 'ServiceAccount', name: 'prometheus', namespace: 'monitoring' };
+
+  test('keeps a scraper that an administrator added to svc-metrics-reader, and puts ours back', () => {
+    const binding = named(rendered, 'ClusterRoleBinding', 'svc-metrics-reader');
+    expect(withUserChanges(binding, { ...binding, subjects: [added] })['subjects']).toEqual([ours, added]);
+    expect(withUserChanges(binding, { ...binding, subjects: [ours, added] })['subjects']).toEqual([ours, added]);
+  });
+
+  test('keeps a namespace that an administrator let in to the scrape port', () => {
+    const policy = named(rendered, 'NetworkPolicy', 'svc-agent-scrape');
+    const rule = { from: [{ podSelector: {} }], ports: [{ port: 9090, protocol: 'TCP' }] };
+    const live = { ...policy, spec: { ...(policy['spec'] as object), ingress: [rule] } };
+    const { ingress } = withUserChanges(policy, live)['spec'] as { ingress: unknown[] };
+    expect(ingress).toHaveLength(2);
+    expect(ingress[1]).toEqual(rule);
+  });
+
+  test('takes what is rendered where nothing is there yet, and for every other object', () => {
+    const query = named(rendered, 'ClusterRoleBinding', 'svc-query');
+    expect(withUserChanges(query, { ...query, subjects: [added] })).toBe(query);
+    expect(withUserChanges(query, undefined)).toBe(query);
+  });
+});

@@ -1,0 +1,25 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/**
+ * Compares a text with a golden file, so that a reviewer sees an effect in the diff and not only the code.
+ * `npm run test:update-golden` (jest's `-u`) writes the files anew instead.
+ * Shape: `folder` is the test's `import.meta.dirname`; the file is `<folder>/testdata/<name>`.
+ * Errors: fails the test where the file is missing or differs.
+ */
+export function expectGolden(folder: string, name: string, actual: string): void {
+  const path = join(folder, 'testdata', name);
+  if (updating()) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, actual);
+    return;
+  }
+  if (!existsSync(path)) throw new Error(`${path} is missing: run npm run test:update-golden and review it`);
+  expect(actual).toBe(readFileSync(path, 'utf8'));
+}
+
+/** Whether jest runs with `-u`. */
+function updating(): boolean {
+  const state = expect.getState() as { snapshotState?: { _updateSnapshot?: string } };
+  return state.snapshotState?._updateSnapshot === 'all';
+}
