@@ -247,21 +247,25 @@ export class PodWorker {
       what: string,
       probe: Probe,
       verdict: (ok: boolean, why?: string) => void,
-      eager = false,
+      options: { eager?: boolean; firstMs?: number } = {},
     ): void => {
       const attemptFailed = (message: string): void =>
         this.#node.event(this.#pod, 'Warning', 'Unhealthy', `${what} probe failed: ${message}`);
-      c.stopProbes.push(startProbe(probe, target, { verdict, attemptFailed }, { eager }));
+      c.stopProbes.push(startProbe(probe, target, { verdict, attemptFailed }, options));
     };
     const whenStarted = (): void => {
       const { livenessProbe: live, readinessProbe: ready } = c.spec;
-      if (live) watchOver('Liveness', live, (ok, why) => void (ok || killed('liveness', live, why)));
+      if (live) {
+        // One period later than a kubelet: many processes starting at once on a small machine are slow, not dead.
+        const firstMs = ((live.initialDelaySeconds ?? 0) + (live.periodSeconds ?? 10)) * 1000;
+        watchOver('Liveness', live, (ok, why) => void (ok || killed('liveness', live, why)), { firstMs });
+      }
       if (!ready) return;
       const setReady = (ok: boolean): void => {
         c.ready = ok;
         this.poke();
       };
-      watchOver('Readiness', ready, setReady, true);
+      watchOver('Readiness', ready, setReady, { eager: true });
     };
     const startup = c.spec.startupProbe;
     if (!startup) return whenStarted();

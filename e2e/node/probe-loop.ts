@@ -9,7 +9,7 @@ export interface ProbeListener {
 }
 
 /**
- * Probes until stopped: first after `initialDelaySeconds`, then every `periodSeconds`.
+ * Probes until stopped: first after `initialDelaySeconds` (or `firstMs`), then every `periodSeconds`.
  * The verdict turns good after `successThreshold` successes in a row and bad after `failureThreshold` failures.
  * `eager` asks every half second until the first good verdict, so that what becomes ready is seen to be ready soon;
  * early failures then do not count. Only for readiness: counting faster would kill what is only slow to start.
@@ -18,7 +18,7 @@ export function startProbe(
   probe: Probe,
   target: ProbeTarget,
   listener: ProbeListener,
-  options: { eager?: boolean } = {},
+  options: { eager?: boolean; firstMs?: number } = {},
 ): () => void {
   const period = (probe.periodSeconds ?? 10) * 1000;
   let stopped = false;
@@ -53,7 +53,7 @@ export function startProbe(
     record(result);
     next(options.eager && healthy !== true ? Math.min(period, 500) : period);
   };
-  next((probe.initialDelaySeconds ?? 0) * 1000);
+  next(options.firstMs ?? (probe.initialDelaySeconds ?? 0) * 1000);
   return () => {
     stopped = true;
     clearTimeout(timer);

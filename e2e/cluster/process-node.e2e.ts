@@ -1,0 +1,243 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { echoImage } from '../node/testdata/image.ts';
+import type { Pod } from '../node/types.ts';
+import { startCluster } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
+import { eventually } from './eventually.ts';
+
+describe('a cluster with two process nodes', () => {
+  let cluster: Cluster;
+
+  beforeAll(async () => {
+    cluster = await startCluster({ nodes: 2, images: echoImage });
+  });
+  afterAll(() => cluster.stop());
+
+  const apply = (object: object): Promise<string> =>
+    cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object) });
+  const getPod = (name: string): Promise<Pod> => cluster.api.request('GET', `/api/v1/namespaces/default/pods/${name}`);
+  const podsOf = async (app: string): Promise<Pod[]> => {
+    const list = await cluster.api.request<{ items: Pod[] }>(
+      'GET',
+      `/api/v1/namespaces/default/pods?labelSelector=app%3D${app}`,
+    );
+    return list.items;
+  };
+  const isReady = (pod: Pod): boolean =>
+    pod.metadata.deletionTimestamp === undefined &&
+    (pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false);
+  const readyPod = (name: string): Promise<Pod> =>
+    eventually(`pod ${name} is Ready`, async () => {
+      const pod = await getPod(name);
+      return isReady(pod) && pod;
+    });
+  const http = async (pod: Pod, path: string, init: RequestInit = {}): Promise<string> =>
+    (await fetch(`http://${pod.status?.podIP}:8080${path}`, { ...init, signal: AbortSignal.timeout(5000) })).text();
+  const statusOf = (pod: Pod, container: string) => pod.status?.containerStatuses?.find((c) => c.name === container);
+  const echo = { name: 'echo', image: 'example.com/team/echo:1.0', args: ['--listen=0.0.0.0:8080'] };
+  const aPod = (name: string, spec: object): object => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default', labels: { app: name } },
+    spec: { terminationGracePeriodSeconds: 2, ...spec },
+  });
+
+  test('runs a Deployment of our own image and reports it Ready with logs', async () => {
+    const labels = { app: 'web' };
+    await apply({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace: 'default' },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: { containers: [{ ...echo, readinessProbe: { httpGet: { path: '/healthz', port: 8080 } } }] },
+        },
+      },
+    });
+    await cluster.kubectl(['rollout', 'status', 'deployment/web', '--timeout=30s']);
+    const [pod] = await podsOf('web');
+    expect(await http(pod as Pod, '/')).toBe('hello');
+    expect(await cluster.kubectl(['logs', 'deployment/web'])).toContain(`listening on `);
+    await cluster.kubectl(['delete', 'deployment', 'web']);
+    await eventually('the pods are gone', async () => (await podsOf('web')).length === 0);
+  });
+
+  test('gives a container its environment, its files and a kubeconfig that works', async () => {
+    await apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 's', namespace: 'default' },
+      stringData: { k: 'secret' },
+    });
+    const env = [
+      { name: 'NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+      { name: 'SECRET', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } },
+      { name: 'GREETING', value: 'I am $(NAME), $(UNKNOWN), at 127.0.0.1:1' },
+      { name: 'LABEL_FILE', value: '/info/labels' },
+    ];
+    const volumes = [
+      { name: 'info', downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] } },
+    ];
+    const volumeMounts = [{ name: 'info', mountPath: '/info' }];
+    await apply(aPod('env', { volumes, containers: [{ ...echo, env, volumeMounts }] }));
+    const pod = await readyPod('env');
+    await eventually('it listens', () => http(pod, '/'));
+    expect(await http(pod, '/env/SECRET')).toBe('secret');
+    expect(await http(pod, '/env/GREETING')).toMatch(/^I am env, \$\(UNKNOWN\), at 127\.18\.\d+\.\d+:1$/);
+    expect(readFileSync(await http(pod, '/env/LABEL_FILE'), 'utf8')).toBe('app="env"');
+    const kubeconfig = await http(pod, '/env/KUBECONFIG');
+    const who = await cluster.kubectl(['auth', 'whoami'], { kubeconfig });
+    expect(who).toContain('system:serviceaccount:default:default');
+    await cluster.kubectl(['delete', 'pod', 'env', '--wait']);
+  });
+
+  test('updates a mounted ConfigMap within two seconds', async () => {
+    await cluster.kubectl(['create', 'configmap', 'page', '--from-literal=index=one']);
+    const volumes = [{ name: 'page', configMap: { name: 'page' } }];
+    const volumeMounts = [{ name: 'page', mountPath: '/etc/page' }];
+    await apply(
+      aPod('page', {
+        volumes,
+        containers: [{ ...echo, args: [...echo.args, '--file=/etc/page/index'], volumeMounts }],
+      }),
+    );
+    const pod = await readyPod('page');
+    await eventually('the first content', async () => (await http(pod, '/')) === 'one');
+    await cluster.kubectl(['patch', 'configmap', 'page', '-p', '{"data":{"index":"two"}}']);
+    await eventually('the second content', async () => (await http(pod, '/')) === 'two', 2000);
+    await cluster.kubectl(['delete', 'pod', 'page', '--wait']);
+  });
+
+  test('restarts a container whose liveness probe fails, alone', async () => {
+    const probed = {
+      ...echo,
+      livenessProbe: { httpGet: { path: '/healthz', port: 8080 }, periodSeconds: 1, failureThreshold: 2 },
+    };
+    const other = { ...echo, name: 'other', args: ['--listen=0.0.0.0:8081'] };
+    await apply(aPod('live', { containers: [probed, other] }));
+    const before = await readyPod('live');
+    await eventually('it listens', () => http(before, '/'));
+    await http(before, '/break', { method: 'POST' });
+    const after = await eventually('the container was restarted', async () => {
+      const pod = await getPod('live');
+      return statusOf(pod, 'echo')?.restartCount === 1 && isReady(pod) && pod;
+    });
+    expect(statusOf(after, 'echo')?.lastState.terminated?.exitCode).toBe(0);
+    expect(statusOf(after, 'other')).toEqual(statusOf(before, 'other'));
+    expect(await cluster.kubectl(['logs', 'live', '-c', 'echo', '--previous'])).toContain('broken on request');
+    await cluster.kubectl(['delete', 'pod', 'live', '--wait']);
+  });
+
+  test('restarts a crashed container with its exit code, its last words and a growing delay', async () => {
+    await apply(aPod('crash', { containers: [{ ...echo, terminationMessagePolicy: 'FallbackToLogsOnError' }] }));
+    const pod = await readyPod('crash');
+    const node = cluster.nodes.find((n) => n.name === pod.spec.nodeName);
+    await eventually('it listens', () => http(pod, '/'));
+    await http(pod, '/crash?code=7').catch(() => undefined);
+    const crashed = await eventually('it was started again', async () => {
+      const status = statusOf(await getPod('crash'), 'echo');
+      return status?.restartCount === 1 && status.state.running && status;
+    });
+    expect(crashed.lastState.terminated).toMatchObject({ exitCode: 7, reason: 'Error' });
+    expect(crashed.lastState.terminated?.message).toContain('listening on');
+    await node?.killContainer('default/crash', 'echo', 'SIGKILL');
+    await eventually('it waits', async () => {
+      const status = statusOf(await getPod('crash'), 'echo');
+      return status?.state.waiting?.reason === 'CrashLoopBackOff' && status.lastState.terminated?.exitCode === 137;
+    });
+    await eventually('it runs again', async () => statusOf(await getPod('crash'), 'echo')?.restartCount === 2);
+    await cluster.kubectl(['delete', 'pod', 'crash', '--wait']);
+  });
+
+  test('runs init containers in order before the others', async () => {
+    const script = (name: string, code: string): object => ({
+      name,
+      image: 'echo',
+      command: ['node', '-e', code],
+      volumeMounts,
+    });
+    const volumeMounts = [{ name: 'shared', mountPath: '/shared' }];
+    const append = (text: string): string => `require('fs').appendFileSync('/shared/file', '${text}')`;
+    await apply(
+      aPod('init', {
+        volumes: [{ name: 'shared', emptyDir: {} }],
+        initContainers: [script('first', append('1')), script('second', append('2'))],
+        containers: [{ ...echo, args: [...echo.args, '--file=/shared/file'], volumeMounts }],
+      }),
+    );
+    const pod = await readyPod('init');
+    expect(await eventually('it listens', () => http(pod, '/'))).toBe('12');
+    await cluster.kubectl(['delete', 'pod', 'init', '--wait']);
+  });
+
+  test('says of a foreign image that it cannot run it', async () => {
+    await apply(aPod('foreign', { containers: [{ name: 'db', image: 'postgres:17' }] }));
+    const waiting = await eventually('the reason', async () => statusOf(await getPod('foreign'), 'db')?.state.waiting);
+    expect(waiting).toEqual({ reason: 'ErrImagePull', message: expect.stringContaining('ImageUnsupported') });
+    await cluster.kubectl(['delete', 'pod', 'foreign', '--wait']);
+  });
+
+  test('a killed node turns NotReady and comes back with its pods and host disk', async () => {
+    const volumes = [{ name: 'disk', hostPath: { path: '/var/lib/echo', type: 'DirectoryOrCreate' } }];
+    const volumeMounts = [{ name: 'disk', mountPath: '/var/lib/echo' }];
+    const labels = { app: 'disk' };
+    const container = {
+      ...echo,
+      command: ['node', '-e', `require('fs').appendFileSync('/var/lib/echo/starts', 'x'); setInterval(() => {}, 1e6)`],
+      args: [],
+      volumeMounts,
+    };
+    await apply({
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name: 'disk', namespace: 'default' },
+      spec: {
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: { volumes, containers: [container], terminationGracePeriodSeconds: 1 },
+        },
+      },
+    });
+    const pods = await eventually('a pod on each node', async () => {
+      const found = await podsOf('disk');
+      return found.length === 2 && found.every(isReady) && found;
+    });
+    const [node] = cluster.nodes;
+    if (!node) throw new Error('no node');
+    const starts = (): string => readFileSync(join(node.hostDir, 'var/lib/echo/starts'), 'utf8');
+    await eventually(
+      'it wrote to its disk',
+      () => existsSync(join(node.hostDir, 'var/lib/echo/starts')) && starts() === 'x',
+    );
+
+    const killed = Date.now();
+    await node.kill();
+    const nodeReady = (status: string) => async (): Promise<boolean> =>
+      (await cluster.kubectl([
+        'get',
+        'node',
+        node.name,
+        '-o',
+        'jsonpath={.status.conditions[?(@.type=="Ready")].status}',
+      ])) === status;
+    await eventually('the node is NotReady', nodeReady('Unknown'), 25_000);
+    expect(Date.now() - killed).toBeLessThan(20_000);
+    await eventually('its pod is not Ready', async () => (await podsOf('disk')).filter(isReady).length === 1);
+
+    await node.revive();
+    await eventually('the node is Ready', nodeReady('True'), 10_000);
+    const after = await eventually('its pod is Ready again', async () => {
+      const found = await podsOf('disk');
+      return found.every(isReady) && found.find((p) => p.spec.nodeName === node.name);
+    });
+    expect(pods.map((p) => p.metadata.uid)).toContain(after.metadata.uid);
+    expect(statusOf(after, 'echo')).toMatchObject({ restartCount: 1, lastState: { terminated: { exitCode: 255 } } });
+    await eventually('both starts are on the disk', () => starts() === 'xx');
+    await cluster.kubectl(['delete', 'daemonset', 'disk']);
+  });
+});
