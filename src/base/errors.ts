@@ -41,6 +41,15 @@ export const errorCodes = {
     retry: 'later',
     meaning: 'A watch stream was cut, silent too long, or carried a frame that is not JSON.',
   },
+  ERR_CACHE_SYNC: {
+    retry: 'later',
+    meaning: 'A source did not fill in time, or has been silent too long; it is named.',
+  },
+  ERR_LEASE_LOST: { retry: 'no', meaning: 'Leadership was lost: the process stops working at once and exits.' },
+  ERR_FINALIZER: {
+    retry: 'later',
+    meaning: 'A clean-up before deletion failed; the finalizer stays until it succeeds.',
+  },
   ERR_TERMINAL: { retry: 'after-change', meaning: 'A reconcile failed in a way that only a new generation can mend.' },
   ERR_REQUEUE: { retry: 'later', meaning: 'A reconcile asked to run again after a delay.' },
   ERR_CAPTURE_INVALID: {

@@ -164,6 +164,14 @@ export function loadKubeConfig(options: { path?: string | undefined; context?: s
   return config;
 }
 
+/** A configuration for a server that asks for no credentials. */
+export function openKubeConfig(server: string): KubeConfig {
+  const config = new KubeConfig();
+  // client-node refuses plain http unless verification is off.
+  config.loadFromClusterAndUser({ name: 'open', server, skipTLSVerify: true }, { name: 'open' });
+  return config;
+}
+
 function kubeConfigFiles(path: string | undefined): string[] {
   return path !== undefined ? [path] : (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
 }

@@ -15,7 +15,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from './client.ts';
-import { Credentials, loadKubeConfig } from './credentials.ts';
+import { Credentials, loadKubeConfig, openKubeConfig } from './credentials.ts';
 import { decodeFrames, type WatchFrame } from './frames.ts';
 import { describe, nameOf, resourcePath } from './paths.ts';
 import { Transport, type RequestObservation } from './transport.ts';
@@ -24,6 +24,8 @@ export interface KubeClientOptions {
   /** A kubeconfig file; default `KUBECONFIG`, `~/.kube/config`, then the pod's service account. */
   kubeconfig?: string | undefined;
   context?: string | undefined;
+  /** Instead of a kubeconfig: a base URL without authentication, such as the scripted server of the tests. */
+  server?: string | undefined;
   clock?: Clock | undefined;
   userAgent?: string | undefined;
   onRequest?: ((observation: RequestObservation) => void) | undefined;
@@ -36,7 +38,11 @@ export interface KubeClientOptions {
  */
 export function createKubeClient(options: KubeClientOptions = {}): RestClient {
   const clock = options.clock ?? systemClock;
-  const load = (): KubeConfig => loadKubeConfig({ path: options.kubeconfig, context: options.context });
+  const { server } = options;
+  const load = (): KubeConfig =>
+    server === undefined
+      ? loadKubeConfig({ path: options.kubeconfig, context: options.context })
+      : openKubeConfig(server);
   return new RestClient(new Credentials(load, clock), {
     clock,
     userAgent: options.userAgent ?? 'svc-operator',

@@ -56,3 +56,12 @@ export {
 } from './conditions.ts';
 export * from './predicates.ts';
 export { toAll, toIndexed, toKey, toOwner, toSelf } from './mappers.ts';
+export { Manager, type ManagerOptions } from './manager.ts';
+export { RuntimeMetrics } from './metrics.ts';
+export { SharedCache } from './shared-cache.ts';
+export { ApplySet, conflictText, controllerReference, type ApplyOutcome, type ApplyRequest } from './apply-set.ts';
+export { StatusWriter } from './status-writer.ts';
+export { handleFinalizer, patchFinalizers, runCleanups } from './finalizer.ts';
+export { healthText, type CheckReport } from './health.ts';
+export { microTime } from './micro-time.ts';
+export { ownsExactly } from './managed-fields.ts';

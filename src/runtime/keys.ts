@@ -13,7 +13,7 @@ export function parseKey(text: string): ObjectKey {
 }
 
 /** The key of an object. */
-export function keyOf(object: KubeObject): ObjectKey {
+export function keyOf(object: KubeObject): { name: string; namespace?: string } {
   const { namespace, name = '' } = object.metadata;
   return namespace ? { namespace, name } : { name };
 }

@@ -28,7 +28,7 @@ export interface Source {
 export interface SourceEvent<T extends KubeObject = KubeObject> {
   type: 'added' | 'updated' | 'deleted';
   object: T;
-  /** The state before, for `updated`. For `deleted`, `object` itself is the last known state. */
+  /** The state before, for `updated` and `deleted`. For `deleted`, `object` is the last state that is known at all. */
   old?: T | undefined;
   /** Part of the first list: start-up work, not news. */
   initial: boolean;
@@ -64,11 +64,11 @@ export interface Cache {
   informer<T extends KubeObject = KubeObject>(source: Source): Informer<T>;
 }
 
-/** Says whether an event is worth a reconcile. Must be pure. */
-export type Predicate<T extends KubeObject = KubeObject> = (event: SourceEvent<T>) => boolean;
+/** Says whether an event is worth a reconcile. Must be pure. (A method type, so that a typed one fits an untyped slot.) */
+export type Predicate<T extends KubeObject = KubeObject> = { test(event: SourceEvent<T>): boolean }['test'];
 
 /** Names the objects that an event of another object concerns. A throw is logged, counted, and the event retried. */
-export type Mapper<T extends KubeObject = KubeObject> = (object: T) => readonly ObjectKey[];
+export type Mapper<T extends KubeObject = KubeObject> = { map(object: T): readonly ObjectKey[] }['map'];
 
 export interface Watch {
   source: Source;

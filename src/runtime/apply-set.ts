@@ -1,0 +1,191 @@
+import type { KubeObject, OwnerReference, ResourceRef } from '../api/meta.ts';
+import { errorText, OperatorError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import {
+  describe,
+  fieldConflicts,
+  isConflict,
+  isNotFound,
+  type FieldConflict,
+  type KubeClient,
+} from '../kube/index.ts';
+import { keyOf, keyText } from './keys.ts';
+import { ownsExactly } from './managed-fields.ts';
+import type { RuntimeMetrics } from './metrics.ts';
+import type { Informer } from './types.ts';
+
+export interface ApplySetOptions {
+  client: KubeClient;
+  /** `svc-controller/<controller>`. */
+  fieldManager: string;
+  /** The `controller` label of metrics. */
+  controller: string;
+  metrics?: RuntimeMetrics | undefined;
+  /**
+   * One informer for each kind of child, selected by the labels that all children carry. They say what exists, and
+   * what is to be pruned. They must keep managedFields.
+   */
+  children: readonly Informer[];
+}
+
+export interface ApplyRequest {
+  /** What must exist, in the order it is applied. */
+  wanted: readonly KubeObject[];
+  /** The object that owns the children; it gets into their `ownerReferences`. Leave out for cluster-wide sets. */
+  owner?: { object: KubeObject; resource: ResourceRef } | undefined;
+  /**
+   * Which existing children belong to this set, beyond the informers' selectors. Default: those that `owner` controls;
+   * without an owner, all.
+   */
+  belongs?: ((object: KubeObject) => boolean) | undefined;
+  /** Take over fields from other managers: only where all that is applied is ours alone. Default false. */
+  force?: boolean | undefined;
+  logger: Logger;
+  signal: AbortSignal;
+}
+
+export interface ApplyOutcome {
+  applied: string[];
+  skipped: number;
+  pruned: string[];
+  conflicts: (FieldConflict & { object: string })[];
+}
+
+/**
+ * Makes the children of one object be exactly the wanted ones.
+ *
+ * Flow: for each wanted child compare with the cache → apply what differs → delete what belongs to the set and is not
+ * wanted. Deleting comes last, so a crash in between leaves too much, never too little, and the next run ends it.
+ * Guarantees: no request at all when nothing differs; a delete names the uid it means; every child is tried even if
+ * one fails.
+ * Errors: ERR_APPLY_CONFLICT with all conflicts when only those occurred; else the first other error.
+ */
+export class ApplySet {
+  readonly #options: ApplySetOptions;
+  readonly #byKind: Map<string, Informer>;
+
+  constructor(options: ApplySetOptions) {
+    this.#options = options;
+    this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
+  }
+
+  async apply(request: ApplyRequest): Promise<ApplyOutcome> {
+    const outcome: ApplyOutcome = { applied: [], skipped: 0, pruned: [], conflicts: [] };
+    const errors: unknown[] = [];
+    const kept = new Set<string>();
+    for (const child of request.wanted) {
+      request.signal.throwIfAborted();
+      const informer = this.#informer(child);
+      const object = withOwner(child, request.owner);
+      kept.add(childKey(informer.source.resource, object));
+      try {
+        await this.#applyOne(informer, object, request, outcome);
+      } catch (error) {
+        const conflicts = fieldConflicts(error);
+        const name = describe(informer.source.resource, keyOf(object));
+        outcome.conflicts.push(...conflicts.map((c) => ({ ...c, object: name })));
+        errors.push(error);
+      }
+    }
+    if (errors.length === 0) await this.#prune(request, kept, outcome);
+    this.#report(request, outcome);
+    const worst = errors.find((e) => fieldConflicts(e).length === 0) ?? errors[0];
+    if (worst !== undefined) throw worst;
+    return outcome;
+  }
+
+  async #applyOne(informer: Informer, object: KubeObject, request: ApplyRequest, outcome: ApplyOutcome): Promise<void> {
+    const { client, fieldManager } = this.#options;
+    const { resource } = informer.source;
+    const live = informer.get(keyOf(object));
+    if (live && !live.metadata.deletionTimestamp && ownsExactly(live, object, fieldManager)) {
+      outcome.skipped++;
+      return;
+    }
+    const written = await client.apply(resource, object, {
+      fieldManager,
+      force: request.force,
+      signal: request.signal,
+    });
+    if (written.metadata.resourceVersion === live?.metadata.resourceVersion) outcome.skipped++;
+    else outcome.applied.push(describe(resource, keyOf(object)));
+    informer.wrote(written);
+  }
+
+  async #prune(request: ApplyRequest, kept: ReadonlySet<string>, outcome: ApplyOutcome): Promise<void> {
+    const ownerUid = request.owner?.object.metadata.uid;
+    const belongs =
+      request.belongs ??
+      (request.owner
+        ? (o: KubeObject) => (o.metadata.ownerReferences ?? []).some((r) => r.controller && r.uid === ownerUid)
+        : () => true);
+    for (const informer of this.#options.children) {
+      const { resource } = informer.source;
+      for (const object of informer.list()) {
+        if (kept.has(childKey(resource, object)) || object.metadata.deletionTimestamp || !belongs(object)) continue;
+        request.signal.throwIfAborted();
+        try {
+          await this.#options.client.delete(resource, keyOf(object), {
+            uid: object.metadata.uid,
+            signal: request.signal,
+          });
+          outcome.pruned.push(describe(resource, keyOf(object)));
+        } catch (error) {
+          // Gone already, or replaced by an object that the next event will tell us about.
+          if (!isNotFound(error) && !isConflict(error)) throw error;
+        }
+      }
+    }
+  }
+
+  #informer(child: KubeObject): Informer {
+    const informer = this.#byKind.get(`${child.apiVersion} ${child.kind}`);
+    if (!informer) throw new Error(`apply set of ${this.#options.controller} has no informer for ${child.kind}`);
+    return informer;
+  }
+
+  #report(request: ApplyRequest, outcome: ApplyOutcome): void {
+    const { controller, metrics } = this.#options;
+    metrics?.applies.inc({ controller, operation: 'applied' }, outcome.applied.length);
+    metrics?.applies.inc({ controller, operation: 'skipped' }, outcome.skipped);
+    metrics?.applies.inc({ controller, operation: 'pruned' }, outcome.pruned.length);
+    if (outcome.applied.length > 0) request.logger.info('applied', { objects: outcome.applied });
+    if (outcome.pruned.length > 0) request.logger.info('pruned', { objects: outcome.pruned });
+  }
+}
+
+/** One sentence about conflicts for a condition: who holds what. */
+export function conflictText(error: unknown): string {
+  const conflicts = fieldConflicts(error);
+  if (conflicts.length === 0) return errorText(error);
+  const shown = conflicts.slice(0, 5).map((c) => `${c.field} is held by ${c.manager}`);
+  return `${shown.join('; ')}${conflicts.length > 5 ? `; and ${conflicts.length - 5} more` : ''}`;
+}
+
+/** The reference that makes `owner` the controller of a child. Errors: ERR_INPUT_INVALID for an owner never stored. */
+export function controllerReference(owner: KubeObject, resource: ResourceRef): OwnerReference {
+  const { name, uid } = owner.metadata;
+  if (!name || !uid) throw new OperatorError('ERR_INPUT_INVALID', `${resource.kind}: the owner has no name or uid`);
+  return {
+    apiVersion: resource.apiVersion,
+    kind: resource.kind,
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject {
+  if (!owner) return child;
+  const ownerReferences = [controllerReference(owner.object, owner.resource)];
+  return { ...child, metadata: { ...child.metadata, ownerReferences } };
+}
+
+function kindKey(resource: ResourceRef): string {
+  return `${resource.apiVersion} ${resource.kind}`;
+}
+
+function childKey(resource: ResourceRef, object: KubeObject): string {
+  return `${kindKey(resource)} ${keyText(keyOf(object))}`;
+}

@@ -1,0 +1,22 @@
+/**
+ * Delay before the next list or watch of one source.
+ * Shape: pure; `failures` counts them since the last quiet period, from 1; `random` is in [0, 1).
+ * Units: milliseconds. Result in [800, 30_000] before jitter, which adds up to as much again.
+ * Source: the numbers of client-go's reflector.
+ */
+export function watchBackoff(failures: number, random: number): number {
+  const base = Math.min(800 * 2 ** Math.min(Math.max(failures, 1) - 1, 10), 30_000);
+  return base * (1 + random);
+}
+
+/**
+ * Delay before a key that failed `failures` times in a row (from 1) runs again.
+ * Units: ms. 5 ms doubling to five minutes. client-go's cap is 1000 s; half an hour of waiting after an outage that is
+ * over helps nobody.
+ */
+export function itemBackoff(failures: number): number {
+  return Math.min(5 * 2 ** Math.min(Math.max(failures, 1) - 1, 30), 300_000);
+}
+
+/** How long without a failure until a source counts as healthy again. Units: ms. */
+export const quietMs = 120_000;

@@ -1,0 +1,45 @@
+/** What a Lease says about who leads. */
+export interface LeaseRecord {
+  /** Empty when the last holder released it. */
+  holder: string;
+  durationSeconds: number;
+  renewTime: string;
+  acquireTime: string;
+  transitions: number;
+}
+
+/** A record and when, by our own monotonic clock, we first saw it in this form. */
+export interface Observation {
+  record: LeaseRecord;
+  at: number;
+}
+
+export type LeaseDecision =
+  /** Write ourselves in. `transitions` is the new count. */
+  | { do: 'acquire'; transitions: number }
+  /** It is ours: write the time anew. */
+  | { do: 'renew'; transitions: number; acquireTime: string }
+  /** Another holds it. `forMs`: until it would be free if nothing changes. */
+  | { do: 'wait'; forMs: number };
+
+/**
+ * What to do about a lease. Pure.
+ * Clocks of machines are never compared: a lease has expired when its record has not changed, as we see it, for as long
+ * as the record itself says.
+ * Units: `now` and `Observation.at` are monotonic ms.
+ */
+export function decideLease(seen: Observation | undefined, identity: string, now: number): LeaseDecision {
+  if (!seen) return { do: 'acquire', transitions: 0 };
+  const { record } = seen;
+  if (record.holder === identity) {
+    return { do: 'renew', transitions: record.transitions, acquireTime: record.acquireTime };
+  }
+  const left = seen.at + record.durationSeconds * 1000 - now;
+  if (record.holder === '' || left <= 0) return { do: 'acquire', transitions: record.transitions + 1 };
+  return { do: 'wait', forMs: left };
+}
+
+/** Keeps the time of the first sight as long as the record stays the same. */
+export function observe(seen: Observation | undefined, record: LeaseRecord, now: number): Observation {
+  return seen && JSON.stringify(seen.record) === JSON.stringify(record) ? seen : { record, at: now };
+}

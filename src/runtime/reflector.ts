@@ -1,0 +1,270 @@
+import type { KubeObject } from '../api/meta.ts';
+import { sleep, type Clock } from '../base/clock.ts';
+import { errorText, isOperatorError, OperatorError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import { isGone, isInvalid, isResourceVersionTooLarge, retryAfterMs, type KubeClient } from '../kube/index.ts';
+import { watchBackoff } from './backoff.ts';
+import type { Source } from './types.ts';
+import { initialWatchState, stepWatch, type FailureKind, type WatchEffect, type WatchInput } from './watch-state.ts';
+
+/** Takes what the reflector learns, in order. */
+export interface ReflectorSink {
+  replace(items: readonly KubeObject[]): void;
+  upsert(object: KubeObject): void;
+  remove(object: KubeObject): void;
+}
+
+/** How a source fares, for probes. Times are monotonic ms. */
+export interface SourceHealth {
+  synced: boolean;
+  /** When the server last said anything (a frame, a bookmark, a page). */
+  lastSeenAt: number;
+  lastError: string | undefined;
+}
+
+export interface ReflectorHooks {
+  onList?(failed: boolean): void;
+  onWatch?(failed: boolean): void;
+}
+
+export interface ReflectorOptions {
+  client: KubeClient;
+  source: Source;
+  sink: ReflectorSink;
+  clock: Clock;
+  logger: Logger;
+  /** In [0, 1). Default Math.random. */
+  random?: () => number;
+  pageSize?: number;
+  /** Ask for the first list as a stream; falls back to pages where the server refuses. Default true. */
+  streamingList?: boolean;
+  hooks?: ReflectorHooks;
+}
+
+/** Bookmarks come about every minute: silence beyond this means that the connection is dead. Units: ms. */
+export const inactivityMs = 70_000;
+
+/**
+ * Keeps a sink equal to one resource of the API server.
+ *
+ * Flow: list (streamed or in pages) → replace → watch from its version → upserts and removals; on a failure wait, then
+ * go on from the last version seen; on 410 list again.
+ * Guarantees: never gives up and never ends but by its signal; no failure is silent; at most one request at a time;
+ * request rate bounded by the backoff, and Retry-After honoured.
+ * Assumptions: `sink` methods do not throw.
+ * Caveats: kinds without a watch cache on the server (Events) get no bookmarks and reconnect every 70 s of silence.
+ */
+export class Reflector {
+  readonly health: SourceHealth;
+  readonly #options: Required<Omit<ReflectorOptions, 'hooks'>> & { hooks: ReflectorHooks };
+
+  constructor(options: ReflectorOptions) {
+    this.#options = { random: Math.random, pageSize: 500, streamingList: true, hooks: {}, ...options };
+    this.health = { synced: false, lastSeenAt: options.clock.monotonic(), lastError: undefined };
+  }
+
+  /** Resolves when the signal aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { resource } = this.#options.source;
+    let state = initialWatchState({ streamingList: this.#options.streamingList });
+    let input: WatchInput = { type: 'proceed' };
+    const step = (next: WatchInput): readonly WatchEffect[] => {
+      const result = stepWatch(state, next, resource);
+      state = result.state;
+      return result.effects;
+    };
+    while (!signal.aborted) {
+      const request = this.#deliverAll(step(input));
+      if (request.do === 'list') input = await this.#list(request, signal);
+      else if (request.do === 'watch') input = await this.#watch(request, step, signal);
+      else input = await this.#wait(request, signal);
+    }
+  }
+
+  /** Hands what is data to the sink and returns what is to be done next. */
+  #deliverAll(effects: readonly WatchEffect[]): RequestEffect {
+    let request: RequestEffect = { do: 'wait', failures: 1, atLeastMs: 0 };
+    for (const effect of effects) {
+      if (effect.do === 'list' || effect.do === 'watch' || effect.do === 'wait') request = effect;
+      else this.#deliver(effect);
+    }
+    return request;
+  }
+
+  #deliver(effect: WatchEffect): void {
+    const { sink } = this.#options;
+    if (effect.do === 'replace') {
+      sink.replace(effect.items);
+      this.health.synced = true;
+      this.health.lastError = undefined;
+    } else if (effect.do === 'upsert') sink.upsert(effect.object);
+    else if (effect.do === 'remove') sink.remove(effect.object);
+  }
+
+  async #wait(effect: Extract<WatchEffect, { do: 'wait' }>, signal: AbortSignal): Promise<WatchInput> {
+    const backoff = effect.failures > 0 ? watchBackoff(effect.failures, this.#options.random()) : 0;
+    const ms = Math.max(backoff, effect.atLeastMs);
+    if (ms > 0) await sleep(this.#options.clock, ms, signal).catch(() => {});
+    return { type: 'proceed' };
+  }
+
+  async #list(effect: Extract<WatchEffect, { do: 'list' }>, signal: AbortSignal): Promise<WatchInput> {
+    const { client, source, pageSize, hooks, clock } = this.#options;
+    try {
+      const page = await client.list(source.resource, {
+        ...scope(source),
+        metadataOnly: source.metadataOnly,
+        // A continue token carries its own version.
+        resourceVersion: effect.next === undefined ? effect.resourceVersion || undefined : undefined,
+        limit: pageSize,
+        continue: effect.next,
+        signal,
+        retry: false,
+        deadlineMs: 60_000,
+      });
+      this.health.lastSeenAt = clock.monotonic();
+      hooks.onList?.(false);
+      return { type: 'page', items: page.items, resourceVersion: page.resourceVersion, next: page.continue };
+    } catch (error) {
+      if (signal.aborted) return { type: 'proceed' };
+      hooks.onList?.(true);
+      return this.#failed('list', error);
+    }
+  }
+
+  async #watch(
+    effect: Extract<WatchEffect, { do: 'watch' }>,
+    step: (input: WatchInput) => readonly WatchEffect[],
+    signal: AbortSignal,
+  ): Promise<WatchInput> {
+    const { client, clock, source, random, hooks } = this.#options;
+    const started = clock.monotonic();
+    const stream = new StreamGuard(clock, signal);
+    const timeoutSeconds = 300 + Math.floor(random() * 300);
+    let frames = 0;
+    hooks.onWatch?.(false);
+    try {
+      stream.endAfter(timeoutSeconds * 1000 + 5_000);
+      stream.silenceAfter(inactivityMs);
+      const options = effect.initialEvents
+        ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' as const }
+        : { resourceVersion: effect.resourceVersion };
+      for await (const frame of client.watch(source.resource, {
+        ...scope(source),
+        ...options,
+        metadataOnly: source.metadataOnly,
+        timeoutSeconds,
+        signal: stream.signal,
+      })) {
+        if (signal.aborted) break;
+        frames++;
+        this.health.lastSeenAt = clock.monotonic();
+        this.health.lastError = undefined;
+        stream.silenceAfter(inactivityMs);
+        for (const result of step({ type: 'frame', frame })) {
+          if (result.do === 'abandon') {
+            if (result.kind === 'expired') this.#note('watch', result.reason);
+            else hooks.onWatch?.(true);
+            stream.cut();
+            return this.#failure(result.kind, result.reason, result.retryAfterMs);
+          }
+          this.#deliver(result);
+        }
+      }
+      return { type: 'closed', lastedMs: clock.monotonic() - started, frames, now: clock.monotonic() };
+    } catch (error) {
+      if (signal.aborted) return { type: 'proceed' };
+      if (stream.outlived) {
+        return { type: 'closed', lastedMs: clock.monotonic() - started, frames: 1, now: clock.monotonic() };
+      }
+      if (!isGone(error)) hooks.onWatch?.(true);
+      const silent = new OperatorError('ERR_WATCH_BROKEN', `watch ${source.resource.plural}: silent for 70 s`);
+      return this.#failed('watch', stream.silent ? silent : error);
+    } finally {
+      stream.end();
+    }
+  }
+
+  #failed(verb: string, error: unknown): WatchInput {
+    const kind: FailureKind = isGone(error)
+      ? 'expired'
+      : isResourceVersionTooLarge(error)
+        ? 'too-large-rv'
+        : isInvalid(error)
+          ? 'rejected'
+          : 'other';
+    const text = isOperatorError(error) ? errorText(error) : `${verb}: ${errorText(error)}`;
+    return this.#failure(kind, text, retryAfterMs(error));
+  }
+
+  #failure(kind: FailureKind, reason: string, retryMs: number): WatchInput {
+    this.health.lastError = reason;
+    this.#note(kind, reason);
+    return { type: 'failed', kind, retryAfterMs: retryMs, now: this.#options.clock.monotonic() };
+  }
+
+  #note(what: string, reason: string): void {
+    const { logger, source } = this.#options;
+    const fields = { resource: source.resource.plural, cause: what, error: reason };
+    if (what === 'expired' || what === 'rejected') logger.debug('source starts over', fields);
+    else logger.warn('source interrupted, it will go on by itself', fields);
+  }
+}
+
+type RequestEffect = Extract<WatchEffect, { do: 'list' | 'watch' | 'wait' }>;
+
+function scope(source: Source): {
+  namespace: string | undefined;
+  labelSelector: string | undefined;
+  fieldSelector: string | undefined;
+} {
+  return { namespace: source.namespace, labelSelector: source.labelSelector, fieldSelector: source.fieldSelector };
+}
+
+/** Ends a stream that lives too long or says nothing, and knows which of the two it was. */
+class StreamGuard {
+  readonly #clock: Clock;
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal;
+  readonly #onOuter = (): void => this.#controller.abort();
+  #cancelSilence: (() => void) | undefined;
+  #cancelEnd: (() => void) | undefined;
+  silent = false;
+  outlived = false;
+
+  constructor(clock: Clock, outer: AbortSignal) {
+    this.#clock = clock;
+    this.#outer = outer;
+    if (outer.aborted) this.#controller.abort();
+    outer.addEventListener('abort', this.#onOuter, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  silenceAfter(ms: number): void {
+    this.#cancelSilence?.();
+    this.#cancelSilence = this.#clock.setTimeout(() => {
+      this.silent = true;
+      this.#controller.abort();
+    }, ms);
+  }
+
+  endAfter(ms: number): void {
+    this.#cancelEnd = this.#clock.setTimeout(() => {
+      this.outlived = true;
+      this.#controller.abort();
+    }, ms);
+  }
+
+  cut(): void {
+    this.#controller.abort();
+  }
+
+  end(): void {
+    this.#cancelSilence?.();
+    this.#cancelEnd?.();
+    this.#outer.removeEventListener('abort', this.#onOuter);
+  }
+}

@@ -1,0 +1,122 @@
+import type { KubeObject } from '../api/meta.ts';
+import { keyOf, keyText } from './keys.ts';
+import type { SourceEvent } from './types.ts';
+
+type Listener = (event: SourceEvent) => void;
+
+/** How long a written object is shown before its echo must have come. Units: ms. */
+export const overlayMs = 10_000;
+
+/**
+ * The objects of one source by key, and what changed when the source reports.
+ *
+ * Guarantees: a missed delete is reported with the last known state; a name that returns with a new uid is reported as
+ * deleted, then added; an object with an unchanged resource version is not reported.
+ */
+export class Store {
+  readonly #objects = new Map<string, KubeObject>();
+  /** What we wrote and the watch has not shown yet. */
+  readonly #overlay = new Map<string, { object: KubeObject; until: number }>();
+  readonly #listener: Listener;
+  readonly #now: () => number;
+  #filled = false;
+
+  /** `now`: monotonic ms. */
+  constructor(listener: Listener, now: () => number) {
+    this.#listener = listener;
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(key: string): KubeObject | undefined {
+    const written = this.#overlay.get(key);
+    if (written) {
+      if (written.until > this.#now()) return written.object;
+      this.#overlay.delete(key);
+    }
+    return this.#objects.get(key);
+  }
+
+  *values(): Generator<KubeObject> {
+    for (const [key, object] of this.#objects) yield this.#overlay.size > 0 ? (this.get(key) ?? object) : object;
+    for (const key of this.#overlay.keys()) {
+      if (this.#objects.has(key)) continue;
+      const object = this.get(key);
+      if (object) yield object;
+    }
+  }
+
+  /** Takes a complete list. Returns how many differences a later list (not the first) brought to light. */
+  replace(items: readonly KubeObject[]): number {
+    const initial = !this.#filled;
+    const missed = !initial;
+    this.#overlay.clear();
+    let differences = 0;
+    const seen = new Set<string>();
+    for (const object of items) {
+      const key = keyText(keyOf(object));
+      seen.add(key);
+      if (this.#put(key, object, initial, missed)) differences++;
+    }
+    for (const [key, object] of this.#objects) {
+      if (seen.has(key)) continue;
+      this.#objects.delete(key);
+      differences++;
+      this.#listener({ type: 'deleted', object, old: object, initial, missed });
+    }
+    this.#filled = true;
+    return initial ? 0 : differences;
+  }
+
+  upsert(object: KubeObject): void {
+    const key = keyText(keyOf(object));
+    this.#settle(key, object);
+    this.#put(key, object, false, false);
+  }
+
+  remove(object: KubeObject): void {
+    const key = keyText(keyOf(object));
+    this.#overlay.delete(key);
+    const old = this.#objects.get(key);
+    if (!old) return;
+    this.#objects.delete(key);
+    this.#listener({ type: 'deleted', object, old, initial: false, missed: false });
+  }
+
+  /**
+   * Shows `object` until its own version, or a deletion, comes by. Versions are opaque, so this relies on order: the
+   * echo of a write precedes whatever follows it in one stream. A list drops all overlays, and so does time.
+   */
+  wrote(object: KubeObject): void {
+    const key = keyText(keyOf(object));
+    const known = this.#objects.get(key);
+    // The echo was faster than the answer, or the write changed nothing.
+    if (known?.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    this.#overlay.set(key, { object, until: this.#now() + overlayMs });
+  }
+
+  #settle(key: string, object: KubeObject): void {
+    const written = this.#overlay.get(key)?.object;
+    if (written?.metadata.resourceVersion === object.metadata.resourceVersion) this.#overlay.delete(key);
+  }
+
+  #put(key: string, object: KubeObject, initial: boolean, missed: boolean): boolean {
+    const old = this.#objects.get(key);
+    this.#objects.set(key, object);
+    if (!old) {
+      this.#listener({ type: 'added', object, initial, missed });
+      return true;
+    }
+    if (old.metadata.uid !== object.metadata.uid) {
+      this.#listener({ type: 'deleted', object: old, old, initial, missed });
+      this.#listener({ type: 'added', object, initial, missed });
+      return true;
+    }
+    if (old.metadata.resourceVersion === object.metadata.resourceVersion) return false;
+    this.#listener({ type: 'updated', object, old, initial, missed });
+    return true;
+  }
+}
