@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { Logger } from '../../base/logger.ts';
+import { errorText } from '../../base/errors.ts';
+import { auditLine } from '../audit.ts';
+import type { BuildInfo } from '../build-info.ts';
+import type { Readiness } from '../readiness.ts';
+import { Refusal } from '../refusal.ts';
+import { decideToken, type AuditFields, type TokenRouteDeps } from './token-route.ts';
+
+export interface AppDeps extends TokenRouteDeps {
+  build: BuildInfo;
+  platformHost: string;
+  readiness: Readiness;
+  logger: Logger;
+  /** Where audit lines go. */
+  audit: (line: string) => void;
+}
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']);
+
+/** `POST /token` and `GET|HEAD /version`, and nothing else. Express' conveniences that guess are off. */
+export function createApp(deps: AppDeps): Express {
+  const app = express();
+  for (const setting of ['x-powered-by', 'etag', 'query parser', 'trust proxy', 'view cache']) app.disable(setting);
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  app.use((req, res, next) => begin(deps, req, res, next));
+  app.all('/token', (req, res) => answerToken(deps, req, res));
+  app.get('/version', (_req, res) => answerVersion(deps, res));
+  app.all('/version', (_req, res) => refuse(res, methodNotAllowed(), 'GET, HEAD'));
+  app.use((_req, res) => refuse(res, new Refusal('not_found', 'path', 'there is nothing here')));
+  app.use((error: unknown, _req: Request, res: Response, _next: NextFunction) => {
+    // Only a path that cannot be decoded gets here; routes answer their own errors.
+    deps.logger.warn('request refused by the router', { error: errorText(error) });
+    if (!res.headersSent) refuse(res, new Refusal('not_found', 'path', 'there is nothing here'));
+  });
+  return app;
+}
+
+function begin(deps: AppDeps, req: Request, res: Response, next: NextFunction): void {
+  const start = deps.clock.monotonic();
+  res.locals.requestId = randomUUID();
+  res.locals.start = start;
+  res.setHeader('X-Request-Id', res.locals.requestId as string);
+  res.setHeader('Cache-Control', 'no-store');
+  res.setHeader('X-Content-Type-Options', 'nosniff');
+  const path = req.path === '/token' || req.path === '/version' ? req.path : 'other';
+  const method = methods.has(req.method) ? req.method : 'other';
+  res.on('close', () => {
+    const code = String(res.statusCode);
+    deps.metrics.httpRequests.inc({ path, method, code });
+    deps.metrics.httpSeconds.observe({ path, code }, (deps.clock.monotonic() - start) / 1000);
+  });
+  // A body nobody will read must not hold the connection: it is closed behind the answer.
+  if (deps.readiness.draining) res.setHeader('Connection', 'close');
+  next();
+}
+
+async function answerToken(deps: AppDeps, req: Request, res: Response): Promise<void> {
+  const audit: AuditFields = { client_ip: req.socket.remoteAddress };
+  const incoming = req.headers['x-request-id'];
+  if (typeof incoming === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(incoming)) audit.caller_request_id = incoming;
+  try {
+    if (req.method !== 'POST') throw methodNotAllowed();
+    const token = await decideToken(req, deps, audit);
+    record(deps, res, audit, 'allow', 'ok', 'minted');
+    res.status(200).setHeader('Content-Type', 'text/plain; charset=utf-8');
+    res.end(token);
+  } catch (error) {
+    const refusal = asRefusal(deps, error);
+    if (refusal.status >= 500) deps.readiness.mintFailed(refusal.reason);
+    deps.metrics.denials.inc({ reason: refusal.reason });
+    record(deps, res, audit, refusal.status >= 500 ? 'error' : 'deny', refusal.answer, refusal.reason);
+    refuse(res, refusal, 'POST');
+  }
+}
+
+function asRefusal(deps: AppDeps, error: unknown): Refusal {
+  if (error instanceof Refusal) {
+    if (error.status >= 500) deps.logger.warn('mint failed', { reason: error.reason, error: errorText(error) });
+    return error;
+  }
+  deps.logger.error('unexpected error', {
+    error: errorText(error),
+    stack: error instanceof Error ? error.stack : undefined,
+  });
+  return new Refusal('internal_error', 'bug', 'the service failed', { cause: error });
+}
+
+function record(
+  deps: AppDeps,
+  res: Response,
+  audit: AuditFields,
+  decision: 'allow' | 'deny' | 'error',
+  code: string,
+  reason: string,
+): void {
+  deps.metrics.mints.inc({ result: decision, code });
+  deps.audit(
+    auditLine({
+      ts: new Date(deps.clock.now()).toISOString(),
+      request_id: res.locals.requestId as string,
+      decision,
+      code,
+      reason,
+      ...audit,
+      duration_ms: Math.round((deps.clock.monotonic() - (res.locals.start as number)) * 10) / 10,
+    }),
+  );
+}
+
+function answerVersion(deps: AppDeps, res: Response): void {
+  const { ready } = deps.readiness;
+  const body = { ...deps.build, platform: deps.platformHost, ready };
+  res.status(ready ? 200 : 503).setHeader('Content-Type', 'application/json; charset=utf-8');
+  res.end(JSON.stringify(body));
+}
+
+function methodNotAllowed(): Refusal {
+  return new Refusal('method_not_allowed', 'method', 'this method is not allowed here');
+}
+
+function refuse(res: Response, refusal: Refusal, allow?: string): void {
+  if (refusal.status === 401) res.setHeader('WWW-Authenticate', 'X-OIDC-Token');
+  if (refusal.status === 405 && allow) res.setHeader('Allow', allow);
+  if (refusal.retryAfterSeconds !== undefined) res.setHeader('Retry-After', String(refusal.retryAfterSeconds));
+  const body = { error: refusal.answer, message: refusal.message, request_id: res.locals.requestId as string };
+  res.status(refusal.status).setHeader('Content-Type', 'application/json; charset=utf-8');
+  if (!res.req.complete) res.setHeader('Connection', 'close');
+  res.end(JSON.stringify(body));
+}

@@ -1,0 +1,31 @@
+/**
+ * The names a request or a setting may carry, checked before any use: in a path, a header, a log or a comparison.
+ * Source: the hosting platform's own rules for organisations and repositories.
+ */
+
+/** One account name: letters, digits and inner hyphens, at most 39 characters. */
+const organization = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$/;
+const repository = /^[A-Za-z0-9._-]{1,100}$/;
+const scope = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+const permission = /^[a-z][a-z_]{0,63}$/;
+const keyVersion =
+  /^projects\/[A-Za-z0-9:._-]+\/locations\/[A-Za-z0-9-]+\/keyRings\/[A-Za-z0-9_-]{1,63}\/cryptoKeys\/[A-Za-z0-9_-]{1,63}\/cryptoKeyVersions\/[1-9][0-9]{0,9}$/;
+
+export const isOrganizationName = (text: string): boolean => organization.test(text);
+export const isScopeName = (text: string): boolean => scope.test(text);
+export const isPermissionName = (text: string): boolean => permission.test(text);
+/** A version of a key, never the key itself: signing must not move to another key by itself. */
+export const isKeyVersionName = (text: string): boolean => keyVersion.test(text);
+
+/** A plain repository name: no owner, no pattern, nothing a path could trip over. */
+export function isRepositoryName(text: string): boolean {
+  return repository.test(text) && text !== '.' && text !== '..' && !text.toLowerCase().endsWith('.git');
+}
+
+/**
+ * The form in which two names of one account or repository are equal: the platform ignores the case of ASCII letters.
+ * Only for names that were validated.
+ */
+export function foldName(name: string): string {
+  return name.toLowerCase();
+}

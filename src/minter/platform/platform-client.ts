@@ -1,0 +1,166 @@
+import { Octokit } from '@octokit/core';
+import type { Clock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
+import { isOperatorError } from '../../base/errors.ts';
+import { boundedFetch } from '../bounded-fetch.ts';
+import type { Deadline } from '../deadline.ts';
+
+export type PlatformOperation = 'get_app' | 'get_installation' | 'create_token' | 'revoke_token';
+
+export interface PlatformClientOptions {
+  apiBaseUrl: string;
+  userAgent: string;
+  clock: Clock;
+  onCall?: (operation: PlatformOperation, code: string, seconds: number) => void;
+  onRateLimit?: (remaining: number) => void;
+}
+
+/** An answer of the platform, whatever its status. `data` is parsed JSON, or undefined where there was none. */
+export interface PlatformAnswer {
+  status: number;
+  data: unknown;
+  /** Set when the answer says that we ask too much: seconds to wait. */
+  retryAfterSeconds: number | undefined;
+}
+
+/** No usable answer: connection trouble, no time left, or an answer that broke our bounds. */
+export class PlatformUnreachable extends Error {
+  readonly kind: 'timeout' | 'network' | 'too_large';
+
+  constructor(kind: 'timeout' | 'network' | 'too_large', cause: unknown) {
+    super(`platform: ${kind}`, { cause });
+    this.name = 'PlatformUnreachable';
+    this.kind = kind;
+  }
+}
+
+const attemptMs = 1_500;
+const maxAnswerBytes = 256 * 1024;
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+const routes = {
+  get_app: 'GET /app',
+  get_installation: 'GET /orgs/{org}/installation',
+  create_token: 'POST /app/installations/{installation_id}/access_tokens',
+  revoke_token: 'DELETE /installation/token',
+} as const satisfies Record<PlatformOperation, string>;
+
+/**
+ * The four calls we make, to the configured host only: no URL of an answer is ever followed.
+ * One more attempt on connection trouble, 5xx or a secondary limit that ends in time, with the same body.
+ * Errors: PlatformUnreachable. A status is not an error here: what it means is for the caller to say.
+ */
+export class PlatformClient {
+  readonly #options: PlatformClientOptions;
+  readonly #octokit: Octokit;
+
+  constructor(options: PlatformClientOptions) {
+    this.#options = options;
+    this.#octokit = new Octokit({
+      baseUrl: options.apiBaseUrl,
+      userAgent: options.userAgent,
+      log: silent,
+      request: { redirect: 'manual' },
+    });
+  }
+
+  async call(
+    operation: PlatformOperation,
+    bearer: string,
+    parameters: Record<string, unknown>,
+    deadline: Deadline,
+  ): Promise<PlatformAnswer> {
+    const retryable = operation !== 'revoke_token';
+    for (let attempt = 1; ; attempt++) {
+      const last = attempt >= 2 || !retryable;
+      try {
+        const answer = await this.#once(operation, bearer, parameters, deadline);
+        const pause = pauseBeforeRetry(answer);
+        if (last || pause === null || pause + 100 > deadline.remaining()) return answer;
+        await sleep(this.#options.clock, pause);
+      } catch (error) {
+        const worth = error instanceof PlatformUnreachable && error.kind !== 'too_large';
+        if (last || !worth || deadline.remaining() < 100) throw error;
+      }
+    }
+  }
+
+  async #once(
+    operation: PlatformOperation,
+    bearer: string,
+    parameters: Record<string, unknown>,
+    deadline: Deadline,
+  ): Promise<PlatformAnswer> {
+    const { clock, onCall, onRateLimit } = this.#options;
+    const start = clock.monotonic();
+    const report = (code: string): void => onCall?.(operation, code, (clock.monotonic() - start) / 1000);
+    const ms = deadline.atMost(attemptMs);
+    if (ms < 1) throw new PlatformUnreachable('timeout', undefined);
+    try {
+      const answer = await this.#request(operation, bearer, parameters, ms);
+      const remaining = Number(answer.headers['x-ratelimit-remaining'] ?? Number.NaN);
+      if (Number.isFinite(remaining)) onRateLimit?.(remaining);
+      report(String(answer.status));
+      return {
+        status: answer.status,
+        data: typeof answer.data === 'object' && answer.data !== null ? answer.data : undefined,
+        retryAfterSeconds: retryAfter(answer.status, answer.headers, clock.now()),
+      };
+    } catch (error) {
+      const failure = unreachable(error);
+      report(failure.kind);
+      throw failure;
+    }
+  }
+
+  /** Octokit throws on some statuses and not on others; both ways end here as an answer. */
+  async #request(
+    operation: PlatformOperation,
+    bearer: string,
+    parameters: Record<string, unknown>,
+    timeoutMs: number,
+  ): Promise<{ status: number; data: unknown; headers: AnswerHeaders }> {
+    const request = { fetch: boundedFetch({ clock: this.#options.clock, timeoutMs, maxBytes: maxAnswerBytes }) };
+    const headers = { authorization: `Bearer ${bearer}`, 'x-github-api-version': '2022-11-28' };
+    try {
+      const answer = await this.#octokit.request(routes[operation], { ...parameters, headers, request });
+      return { status: answer.status, data: answer.data, headers: answer.headers as AnswerHeaders };
+    } catch (error) {
+      // Octokit reports connection trouble as status 500 too; only an answer from the platform carries `response`.
+      const response = (error as { response?: { status: number; data: unknown; headers: AnswerHeaders } }).response;
+      if (response) return response;
+      throw error;
+    }
+  }
+}
+
+type AnswerHeaders = Readonly<Record<string, string | number | undefined>>;
+
+/** Milliseconds to wait before the one retry, or null when the answer stands. */
+function pauseBeforeRetry(answer: PlatformAnswer): number | null {
+  if (answer.retryAfterSeconds !== undefined) return answer.retryAfterSeconds * 1000;
+  return answer.status >= 500 ? 0 : null;
+}
+
+/** Seconds to wait when an answer means "too many requests": 429, or 403 that says so in its headers. */
+function retryAfter(status: number, headers: AnswerHeaders, nowMs: number): number | undefined {
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  const exhausted = String(headers['x-ratelimit-remaining'] ?? '') === '0';
+  if (status !== 429 && !(status === 403 && (Number.isFinite(seconds) || exhausted))) return undefined;
+  if (Number.isFinite(seconds)) return clamp(seconds);
+  const reset = Number(headers['x-ratelimit-reset'] ?? Number.NaN);
+  return Number.isFinite(reset) ? clamp(reset - nowMs / 1000) : 60;
+}
+
+function clamp(seconds: number): number {
+  return Math.min(3_600, Math.max(1, Math.ceil(seconds)));
+}
+
+function unreachable(error: unknown): PlatformUnreachable {
+  for (let e: unknown = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
+    if (e instanceof PlatformUnreachable) return e;
+    if (isOperatorError(e, 'ERR_TIMEOUT')) return new PlatformUnreachable('timeout', error);
+    if (isOperatorError(e, 'ERR_TOO_LARGE')) return new PlatformUnreachable('too_large', error);
+  }
+  return new PlatformUnreachable('network', error);
+}

@@ -1,0 +1,143 @@
+import type { Clock } from '../base/clock.ts';
+import type {
+  MinterCheck,
+  MinterCheckReason,
+  MinterCheckType,
+  MinterReadiness,
+} from '../api/v1alpha1/minter-readiness.ts';
+import { minterCheckTypes } from '../api/v1alpha1/minter-readiness.ts';
+
+export interface ReadinessOptions {
+  clock: Clock;
+  keyVersion: string;
+  nextKeyVersion: string | undefined;
+  onChange?: (readiness: Readiness, check: MinterCheck | null) => void;
+}
+
+/** What the other parts know at the time somebody asks. */
+export interface ReadinessFacts {
+  rulesHash: string;
+  scopes: string[];
+  jwksAgeMs: number | null;
+}
+
+/**
+ * The one place that says whether this process should get traffic: ready = rules ∧ key ∧ app, and not draining.
+ * A check that nobody could answer yet blocks; a check whose last answer is older than an outage does not change.
+ */
+export class Readiness {
+  readonly #options: ReadinessOptions;
+  readonly #checks = new Map<MinterCheckType, MinterCheck>();
+  #draining = false;
+  #usableScopes = false;
+  #appAsked = false;
+  #installationId: number | undefined;
+  #lastMintTime: string | undefined;
+  #lastMintError: { reason: string; time: string } | undefined;
+
+  constructor(options: ReadinessOptions) {
+    this.#options = options;
+    for (const type of minterCheckTypes) {
+      this.#checks.set(type, {
+        type,
+        status: 'Unknown',
+        reason: 'Pending',
+        message: 'not checked yet',
+        since: this.#time(),
+      });
+    }
+  }
+
+  /** Records a judgement. The time of the last change is kept when only the message differs. */
+  set<T extends MinterCheckType>(
+    type: T,
+    status: MinterCheck['status'],
+    reason: MinterCheckReason<T>,
+    message: string,
+  ): void {
+    const old = this.#checks.get(type)!;
+    if (type === 'KeyMatchesApp') this.#appAsked = true;
+    const changed = old.status !== status || old.reason !== reason;
+    const check: MinterCheck = { type, status, reason, message, since: changed ? this.#time() : old.since };
+    this.#checks.set(type, check);
+    if (changed) this.#options.onChange?.(this, check);
+  }
+
+  get(type: MinterCheckType): MinterCheck {
+    return this.#checks.get(type)!;
+  }
+
+  setUsableScopes(any: boolean): void {
+    if (this.#usableScopes === any) return;
+    this.#usableScopes = any;
+    this.#options.onChange?.(this, null);
+  }
+
+  drain(): void {
+    this.#draining = true;
+    this.#options.onChange?.(this, null);
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** A key or App that is known to be wrong: signing would be of no use. */
+  get knownUnusable(): boolean {
+    return this.get('KeyEnabled').status === 'False' || this.#appIsWrong;
+  }
+
+  /** `app` is true when the App is the right one, and also when the platform could not be asked. */
+  get gates(): MinterReadiness['gates'] {
+    return {
+      rules: this.#usableScopes,
+      key: this.get('KeyEnabled').status === 'True',
+      app: this.#appAsked && !this.#appIsWrong,
+    };
+  }
+
+  get ready(): boolean {
+    const { rules, key, app } = this.gates;
+    return rules && key && app && !this.#draining;
+  }
+
+  mintSucceeded(installationId: number): void {
+    this.#installationId = installationId;
+    this.#lastMintTime = this.#time();
+  }
+
+  mintFailed(reason: string): void {
+    this.#lastMintError = { reason, time: this.#time() };
+  }
+
+  setInstallationId(id: number): void {
+    this.#installationId = id;
+  }
+
+  report(facts: ReadinessFacts): MinterReadiness {
+    const { keyVersion, nextKeyVersion } = this.#options;
+    return {
+      ready: this.ready,
+      gates: this.gates,
+      checks: [...this.#checks.values()],
+      keyVersion,
+      ...(nextKeyVersion === undefined ? {} : { nextKeyVersion }),
+      rulesHash: facts.rulesHash,
+      scopes: facts.scopes,
+      ...(this.#installationId === undefined ? {} : { installationId: this.#installationId }),
+      ...(this.#lastMintTime === undefined ? {} : { lastMintTime: this.#lastMintTime }),
+      ...(this.#lastMintError === undefined ? {} : { lastMintError: this.#lastMintError }),
+      jwks: { ageSeconds: facts.jwksAgeMs === null ? null : Math.round(facts.jwksAgeMs / 1000) },
+    };
+  }
+
+  /** A wrong next version must not stop the version that mints. */
+  get #appIsWrong(): boolean {
+    const { status, reason } = this.get('KeyMatchesApp');
+    return status === 'False' && reason === 'WrongApp';
+  }
+
+  #time(): string {
+    return new Date(this.#options.clock.now()).toISOString();
+  }
+}

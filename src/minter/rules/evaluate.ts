@@ -1,0 +1,65 @@
+import type { ClaimName, Expression, TextNode, TruthNode } from './expression-parser.ts';
+
+/** What a rule sees of a caller and a request. An absent claim is absent from the map, never an empty text. */
+export type Claims = ReadonlyMap<ClaimName, string>;
+/** Values of `issuers.<name>`. */
+export type Issuers = ReadonlyMap<string, string>;
+
+/** `denied` and `error` both refuse; they differ only for who reads the audit line. */
+export type Verdict = { admits: true } | { admits: false; because: 'denied' | `absent ${string}` };
+
+/**
+ * Evaluates a rule. Total: no loop, no recursion deeper than the parser allowed, no I/O. Left to right with short
+ * circuit; the first reference to an absent claim refuses, even where the other side of an `||` would admit.
+ */
+export function evaluateRule(expression: Expression, claims: Claims, issuers: Issuers): Verdict {
+  try {
+    return truth(expression.root, claims, issuers) ? { admits: true } : { admits: false, because: 'denied' };
+  } catch (error) {
+    if (error instanceof AbsentClaim) return { admits: false, because: `absent ${error.claim}` };
+    throw error;
+  }
+}
+
+class AbsentClaim extends Error {
+  readonly claim: string;
+
+  constructor(claim: string) {
+    super(claim);
+    this.claim = claim;
+  }
+}
+
+function truth(node: TruthNode, claims: Claims, issuers: Issuers): boolean {
+  switch (node.op) {
+    case 'truth':
+      return node.value;
+    case 'and':
+      return node.parts.every((part) => truth(part, claims, issuers));
+    case 'or':
+      return node.parts.some((part) => truth(part, claims, issuers));
+    case 'not':
+      return !truth(node.part, claims, issuers);
+    case 'alike':
+      return (truth(node.left, claims, issuers) === truth(node.right, claims, issuers)) !== node.negated;
+    case 'same':
+      return (text(node.left, claims, issuers) === text(node.right, claims, issuers)) !== node.negated;
+    case 'oneOf': {
+      const item = text(node.item, claims, issuers);
+      return node.list.map((entry) => text(entry, claims, issuers)).includes(item);
+    }
+    case 'startsWith':
+      return text(node.subject, claims, issuers).startsWith(text(node.argument, claims, issuers));
+    case 'endsWith':
+      return text(node.subject, claims, issuers).endsWith(text(node.argument, claims, issuers));
+    case 'contains':
+      return text(node.subject, claims, issuers).includes(text(node.argument, claims, issuers));
+  }
+}
+
+function text(node: TextNode, claims: Claims, issuers: Issuers): string {
+  if (node.op === 'text') return node.value;
+  const value = node.op === 'claim' ? claims.get(node.name) : issuers.get(node.name);
+  if (value === undefined) throw new AbsentClaim(node.name);
+  return value;
+}

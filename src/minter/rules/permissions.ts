@@ -1,0 +1,18 @@
+/** Permission levels, weakest first: whoever may write may read. */
+export const levels = ['read', 'write', 'admin'] as const;
+export type Level = (typeof levels)[number];
+/** Permission name → level. Always a Map: names come from outside. */
+export type Permissions = ReadonlyMap<string, Level>;
+
+export function isLevel(text: unknown): text is Level {
+  return (levels as readonly unknown[]).includes(text);
+}
+
+/** The first requested permission that `allowed` does not cover, or null. A permission not named is not allowed. */
+export function uncovered(requested: Permissions, allowed: Permissions): string | null {
+  for (const [name, level] of requested) {
+    const ceiling = allowed.get(name);
+    if (ceiling === undefined || levels.indexOf(level) > levels.indexOf(ceiling)) return name;
+  }
+  return null;
+}

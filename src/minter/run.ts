@@ -1,0 +1,179 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { errorText, OperatorError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import { closeServer, listen } from '../net/listen.ts';
+import { readBuildInfo, type BuildInfo } from './build-info.ts';
+import { createAdminServer } from './http/admin-server.ts';
+import { createApp } from './http/app.ts';
+import { createPublicServer } from './http/server.ts';
+import { Jwks } from './identity/jwks.ts';
+import { createMinterMetrics } from './metrics.ts';
+import { Minter } from './mint.ts';
+import { Monitors } from './monitors.ts';
+import { PlatformClient } from './platform/platform-client.ts';
+import { RateLimiter } from './rate-limit.ts';
+import { Readiness } from './readiness.ts';
+import { watchReadiness, watchRules } from './observe.ts';
+import { activeScopes, allFiles } from './rules/rule-set.ts';
+import { RuleStore } from './rules/rule-store.ts';
+import type { MinterSettings } from './settings.ts';
+import { AppJwtSource } from './sign/app-jwt.ts';
+import { fileKeyService } from './sign/file-key-service.ts';
+import { GcpKeyService } from './sign/gcp-key-service.ts';
+import { KeyMonitor } from './sign/key-monitor.ts';
+import type { KeyService } from './sign/key-service.ts';
+import { createKmsClient } from './sign/kms-client.ts';
+import { KmsSigner } from './sign/kms-signer.ts';
+
+export interface MinterServerDeps {
+  logger: Logger;
+  clock: Clock;
+  /** Aborting it starts the orderly end. */
+  signal: AbortSignal;
+  /** Where audit lines go. Default: stdout. */
+  audit?: (line: string) => void;
+  build?: BuildInfo;
+  /** Called once both ports are bound, with the ports in use. */
+  onListening?: (ports: { port: number; adminPort: number }) => void;
+}
+
+const drainMs = 5_000;
+
+/**
+ * Runs the minter until `signal` aborts: not ready at once, requests in flight get five seconds, then everything is
+ * closed and the promise resolves. It starts and answers `/version` (503) whatever the state of the key.
+ * Errors: ERR_LISTEN; ERR_CONFIG_INVALID for a development key that cannot be read.
+ */
+export async function runMinterServer(settings: MinterSettings, deps: MinterServerDeps): Promise<void> {
+  const { clock, logger, signal } = deps;
+  const build = deps.build ?? readBuildInfo(process.env);
+  const metrics = createMinterMetrics(build, () => keys.ageMs);
+  const readiness = new Readiness({
+    clock,
+    keyVersion: settings.keyVersion,
+    nextKeyVersion: settings.nextKeyVersion,
+    onChange: watchReadiness(metrics, logger),
+  });
+  const rules = new RuleStore({
+    dir: join(settings.configsDir, settings.org),
+    pollMs: settings.rulesReloadSeconds * 1000,
+    allowWildcard: settings.allowWildcardRepositories,
+    clock,
+    logger,
+    onLoad: (set, result) => watchRules(metrics, readiness, clock, set, result, rules.found),
+  });
+  const service = await openKeyService(settings, logger);
+  const signerFor = (version: string): KmsSigner =>
+    new KmsSigner({
+      service,
+      version,
+      clock,
+      onCall: (operation, result, seconds) => {
+        metrics.kmsRequests.inc({ operation, result });
+        metrics.kmsSeconds.observe({ operation }, seconds);
+      },
+    });
+  const jwtsOf = (signer: KmsSigner): AppJwtSource =>
+    new AppJwtSource({ appId: settings.appId, signer, reuseSeconds: settings.appJwtReuseSeconds, clock, logger });
+  const signer = signerFor(settings.keyVersion);
+  const jwts = jwtsOf(signer);
+  const platform = new PlatformClient({
+    apiBaseUrl: settings.apiBaseUrl,
+    userAgent: `svc-minter/${build.version}`,
+    clock,
+    onCall: (operation, code, seconds) => {
+      metrics.platformRequests.inc({ operation, code });
+      metrics.platformSeconds.observe({ operation }, seconds);
+    },
+    onRateLimit: (remaining) => metrics.platformRateLimitRemaining.set(remaining),
+  });
+  const keys = new Jwks({
+    uri: settings.jwksUri,
+    clock,
+    logger,
+    onRefresh: (result) => metrics.jwksRefreshes.inc({ result }),
+  });
+  const shared = { org: settings.org, appId: settings.appId, jwts, platform, readiness, clock, logger };
+  const monitors = new Monitors({
+    ...shared,
+    key: new KeyMonitor(signer, clock),
+    nextJwts: settings.nextKeyVersion === undefined ? undefined : jwtsOf(signerFor(settings.nextKeyVersion)),
+    wantedPermissions: () => allFiles(rules.current).flatMap((f) => [...f.scopes.values()].map((s) => s.permissions)),
+  });
+  const minter = new Minter({ ...shared, metrics, onUnauthorized: () => monitors.doubtApp() });
+  const app = createApp({
+    org: settings.org,
+    maxRepositories: settings.maxRepositories,
+    keyVersion: settings.keyVersion,
+    verify: { issuer: settings.issuerUrl, audiences: settings.audiences, keys, clock },
+    issuers: new Map([
+      ['google', settings.issuerUrl],
+      ['github', 'https://token.actions.githubusercontent.com'],
+    ]),
+    rules: () => rules.current,
+    limiter: new RateLimiter(settings.rateLimitPerMinute, clock),
+    minter,
+    metrics,
+    clock,
+    build,
+    platformHost: new URL(settings.apiBaseUrl).host,
+    readiness,
+    logger,
+    audit: deps.audit ?? ((line) => void process.stdout.write(line)),
+  });
+  const server = createPublicServer(app);
+  const admin = createAdminServer({
+    registry: metrics.registry,
+    readiness: () => {
+      const set = rules.current;
+      return readiness.report({ rulesHash: set.hash, scopes: activeScopes(set), jwksAgeMs: keys.ageMs });
+    },
+  });
+  const end = async (): Promise<void> => {
+    readiness.drain();
+    monitors.close();
+    rules.close();
+    await closeServer(server, drainMs);
+    await closeServer(admin, 500);
+    await service.close();
+  };
+  try {
+    await rules.start();
+    const host = settings.bindAddress;
+    const adminPort = await listen('minter-admin', admin, { host, port: settings.adminPort });
+    const port = await listen('minter', server, { host, port: settings.port });
+    monitors.start();
+    logger.info('minter started', { port, adminPort, org: settings.org, ...build });
+    deps.onListening?.({ port, adminPort });
+    await aborted(signal);
+    logger.info('minter stopping');
+  } finally {
+    await end();
+  }
+}
+
+async function openKeyService(settings: MinterSettings, logger: Logger): Promise<KeyService> {
+  const provider = settings.keyProvider;
+  if (provider.kind === 'gcp') return new GcpKeyService(createKmsClient(provider.endpoint));
+  logger.warn('signing with a key from a file: for development only, whoever reads the file is the App');
+  let pem: Buffer;
+  try {
+    pem = await readFile(provider.path);
+  } catch (cause) {
+    throw new OperatorError('ERR_CONFIG_INVALID', `DEV_KEY_FILE cannot be read: ${errorText(cause)}`, { cause });
+  }
+  try {
+    return fileKeyService(pem);
+  } finally {
+    pem.fill(0);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,82 @@
+import { sha256Hex } from '../../base/canonical-json.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { deadlineIn, type Deadline } from '../deadline.ts';
+import type { KmsSigner } from './kms-signer.ts';
+
+/** A signed App JWT and the hash by which logs speak of it. */
+export interface AppJwt {
+  token: string;
+  sha256: string;
+}
+
+export interface AppJwtOptions {
+  appId: number;
+  signer: Pick<KmsSigner, 'sign' | 'version'>;
+  /** 0: a fresh one for every call of `get`. */
+  reuseSeconds: number;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Seconds before and after now. The platform allows a span of 600 s in all and clocks that differ a little. */
+const backdateSeconds = 30;
+const lifeSeconds = 540;
+const signBudgetMs = 3_200;
+
+/**
+ * The App's own credential towards the platform, signed by the key service and used for a while.
+ * Guarantees: one signature at a time; the next one is made ahead of need, so that only the first mint waits for it;
+ * a JWT is never used past `reuseSeconds`, or past its `exp` minus a minute after a jump of the clock.
+ */
+export class AppJwtSource {
+  readonly #options: AppJwtOptions;
+  #current: { jwt: AppJwt; signedAt: number; expiresAtMs: number } | undefined;
+  #signing: Promise<AppJwt> | undefined;
+
+  constructor(options: AppJwtOptions) {
+    this.#options = options;
+  }
+
+  /** Errors: KeyServiceFailure. */
+  async get(deadline: Deadline): Promise<AppJwt> {
+    const { reuseSeconds, clock } = this.#options;
+    if (reuseSeconds === 0) return this.#sign(deadline);
+    const age = this.#current ? clock.monotonic() - this.#current.signedAt : Number.POSITIVE_INFINITY;
+    const usable = age < reuseSeconds * 1000 && clock.now() < (this.#current?.expiresAtMs ?? 0) - 60_000;
+    if (!usable) return this.#renew();
+    if (age >= reuseSeconds * 800) void this.#renew().catch(() => {});
+    return this.#current!.jwt;
+  }
+
+  /** The platform refused it: sign anew next time. Others may have done so already, then nothing happens. */
+  drop(jwt: AppJwt): void {
+    if (this.#current?.jwt === jwt) this.#current = undefined;
+  }
+
+  /** Shared by everybody who waits, so its time is its own and not that of the request that came first. */
+  #renew(): Promise<AppJwt> {
+    this.#signing ??= this.#sign(deadlineIn(this.#options.clock, signBudgetMs)).finally(
+      () => (this.#signing = undefined),
+    );
+    return this.#signing;
+  }
+
+  async #sign(deadline: Deadline): Promise<AppJwt> {
+    const { appId, signer, clock, logger } = this.#options;
+    const signedAt = clock.monotonic();
+    const nowSeconds = Math.floor(clock.now() / 1000);
+    const claims = { iss: String(appId), iat: nowSeconds - backdateSeconds, exp: nowSeconds + lifeSeconds };
+    const signed = `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(claims)}`;
+    const signature = await signer.sign(Buffer.from(signed), deadline);
+    const token = `${signed}.${Buffer.from(signature).toString('base64url')}`;
+    const jwt = { token, sha256: sha256Hex(token) };
+    this.#current = { jwt, signedAt, expiresAtMs: claims.exp * 1000 };
+    logger.info('app jwt signed', { app_jwt_sha256: jwt.sha256, key_version: signer.version });
+    return jwt;
+  }
+}
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import type { MinterCheckReason } from '../../api/v1alpha1/minter-readiness.ts';
+import { deadlineIn } from '../deadline.ts';
+import { isUsableAlgorithm, KeyServiceFailure } from './key-service.ts';
+import type { KmsSigner } from './kms-signer.ts';
+
+export type KeyVerdict = {
+  status: 'True' | 'False' | 'Unknown';
+  reason: MinterCheckReason<'KeyEnabled'>;
+  message: string;
+};
+
+const checkMs = 3_000;
+const probeEveryMs = 60_000;
+/** Signed as a probe. No JWT: its bytes can never be a header and claims. */
+const probeMessage = Buffer.from('svc-minter key probe');
+
+/** What a version's state and algorithm mean for us. Source: the key service's state list. */
+export function judgeState(state: string, algorithm: string): KeyVerdict {
+  if (state === 'ENABLED') {
+    if (isUsableAlgorithm(algorithm))
+      return { status: 'True', reason: 'Enabled', message: 'the key version is ENABLED' };
+    return { status: 'False', reason: 'WrongAlgorithm', message: `the key version has algorithm ${algorithm}` };
+  }
+  const message = `the key version is ${state}`;
+  if (state.startsWith('DESTROY') || state.includes('DESTRUCTION'))
+    return { status: 'False', reason: 'Destroyed', message };
+  if (state.startsWith('PENDING') || state.endsWith('_FAILED'))
+    return { status: 'False', reason: 'PendingImport', message };
+  return { status: 'False', reason: 'Disabled', message };
+}
+
+/** What a failed call says about the key, or null when it says nothing (an outage is not a state of the key). */
+export function judgeFailure(failure: KeyServiceFailure): KeyVerdict | null {
+  switch (failure.kind) {
+    case 'not_found':
+      return { status: 'False', reason: 'NotFound', message: 'the key version does not exist' };
+    case 'permission_denied':
+      return { status: 'False', reason: 'PermissionDenied', message: 'the key service refuses this identity' };
+    case 'failed_precondition':
+      if (failure.state === 'WRONG_ALGORITHM') {
+        return { status: 'False', reason: 'WrongAlgorithm', message: failure.message };
+      }
+      return judgeState(failure.state ?? 'not ENABLED', '');
+    default:
+      return null;
+  }
+}
+
+/**
+ * Looks at the key version. With the signer's role alone the service may refuse to describe a version; then its public
+ * key and a probe signature (at most one a minute) tell the same.
+ */
+export class KeyMonitor {
+  readonly #signer: KmsSigner;
+  readonly #clock: Clock;
+  #probedAt = Number.NEGATIVE_INFINITY;
+  #lastProbe: KeyVerdict | null = null;
+
+  constructor(signer: KmsSigner, clock: Clock) {
+    this.#signer = signer;
+    this.#clock = clock;
+  }
+
+  /** Null: the service could not be reached; the last verdict stands. */
+  async check(): Promise<KeyVerdict | null> {
+    try {
+      const { state, algorithm } = await this.#signer.describe(deadlineIn(this.#clock, checkMs));
+      const verdict = judgeState(state, algorithm);
+      if (verdict.status === 'True') await this.#signer.publicKey(deadlineIn(this.#clock, checkMs));
+      else this.#signer.forgetPublicKey();
+      return verdict;
+    } catch (error) {
+      if (!(error instanceof KeyServiceFailure)) throw error;
+      return error.kind === 'permission_denied' ? this.#probe() : judgeFailure(error);
+    }
+  }
+
+  async #probe(): Promise<KeyVerdict | null> {
+    const due = this.#clock.monotonic() - this.#probedAt >= probeEveryMs;
+    if (!due && this.#lastProbe?.status === 'True') return this.#lastProbe;
+    this.#probedAt = this.#clock.monotonic();
+    try {
+      this.#signer.forgetPublicKey();
+      await this.#signer.sign(probeMessage, deadlineIn(this.#clock, checkMs));
+      this.#lastProbe = { status: 'True', reason: 'Enabled', message: 'a probe signature was made' };
+    } catch (error) {
+      if (!(error instanceof KeyServiceFailure)) throw error;
+      const verdict = judgeFailure(error);
+      if (verdict) this.#lastProbe = verdict;
+      else return { status: 'Unknown', reason: 'KeyServiceUnreachable', message: errorText(error) };
+    }
+    return this.#lastProbe;
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * What we need of a service that holds the App's key. One implementation talks to Google Cloud KMS, one to a local
+ * file for development. Implementations only carry the calls; `KmsSigner` checks every answer.
+ */
+export interface KeyService {
+  /** State and algorithm words of a version, as the service names them. */
+  describeVersion(version: string, timeoutMs: number): Promise<KeyVersionInfo>;
+  publicKey(version: string, timeoutMs: number): Promise<PublicKeyAnswer>;
+  /** Signs a SHA-256 digest. `digestCrc32c` lets the service notice a digest that was damaged on the way. */
+  signDigest(version: string, digest: Uint8Array, digestCrc32c: number, timeoutMs: number): Promise<SignAnswer>;
+  close(): Promise<void>;
+}
+
+export interface KeyVersionInfo {
+  name: string;
+  state: string;
+  algorithm: string;
+}
+
+export interface PublicKeyAnswer {
+  name: string;
+  algorithm: string;
+  pem: string;
+  /** Null when the service did not send one. */
+  pemCrc32c: number | null;
+}
+
+export interface SignAnswer {
+  name: string;
+  signature: Uint8Array;
+  signatureCrc32c: number | null;
+  verifiedDigestCrc32c: boolean;
+}
+
+/** What went wrong in a call, in the words of the service's status codes that we tell apart. */
+export type KeyFailureKind =
+  | 'not_found'
+  | 'permission_denied'
+  | 'failed_precondition'
+  | 'resource_exhausted'
+  | 'unavailable'
+  | 'deadline'
+  | 'integrity'
+  | 'other';
+
+export class KeyServiceFailure extends Error {
+  readonly kind: KeyFailureKind;
+  /** The version's state where the service told it, e.g. `DISABLED`. */
+  readonly state: string | undefined;
+
+  constructor(kind: KeyFailureKind, message: string, options: { state?: string; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'KeyServiceFailure';
+    this.kind = kind;
+    this.state = options.state;
+  }
+}
+
+/** Algorithms the hosting platform takes: RSA with PKCS#1 v1.5 padding. A PSS key would sign, and be refused there. */
+export const usableAlgorithms = [
+  'RSA_SIGN_PKCS1_2048_SHA256',
+  'RSA_SIGN_PKCS1_3072_SHA256',
+  'RSA_SIGN_PKCS1_4096_SHA256',
+] as const;
+
+export function isUsableAlgorithm(algorithm: string): boolean {
+  return (usableAlgorithms as readonly string[]).includes(algorithm);
+}

@@ -1,0 +1,26 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { OperatorError } from '../../base/errors.ts';
+
+/** Sizes the key service and the platform both take. */
+export const keySizes = [2048, 3072, 4096] as const;
+export type KeySize = (typeof keySizes)[number];
+
+/**
+ * Reads a PEM of an RSA private key, PKCS#1 or PKCS#8.
+ * Errors: ERR_INPUT_INVALID; the message never holds any of the text.
+ */
+export function readPrivateKey(pem: Buffer): { key: KeyObject; bits: KeySize } {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey({ key: pem, format: 'pem' });
+  } catch {
+    throw new OperatorError('ERR_INPUT_INVALID', 'private key: not a PEM private key, or protected by a passphrase');
+  }
+  const type = key.asymmetricKeyType;
+  const size = key.asymmetricKeyDetails?.modulusLength;
+  const bits = keySizes.find((s) => s === size);
+  if (type !== 'rsa')
+    throw new OperatorError('ERR_INPUT_INVALID', `private key: must be RSA, this is ${type ?? 'unknown'}`);
+  if (!bits) throw new OperatorError('ERR_INPUT_INVALID', 'private key: must have 2048, 3072 or 4096 bits');
+  return { key, bits };
+}

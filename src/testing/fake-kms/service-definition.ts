@@ -1,0 +1,11 @@
+import { createRequire } from 'node:module';
+import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
+
+/** The key service's gRPC definition, made from the protocol description that the official client itself ships. */
+export function keyManagementService(): ServiceDefinition {
+  const protos = createRequire(import.meta.url)('@google-cloud/kms/build/protos/protos.json') as Parameters<
+    typeof fromJSON
+  >[0];
+  const definition = fromJSON(protos, { longs: Number, enums: String, bytes: Buffer, defaults: false, oneofs: true });
+  return definition['google.cloud.kms.v1.KeyManagementService'] as ServiceDefinition;
+}

@@ -1,0 +1,115 @@
+import type { Clock } from '../../base/clock.ts';
+import { systemClock } from '../../base/clock.ts';
+import { createLogger } from '../../base/logger.ts';
+import type { MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
+import { runMinterServer } from '../../minter/run.ts';
+import { minterSettings } from '../../minter/settings.ts';
+import { audience, type MinterWorld } from './world.ts';
+
+/** A minter of this process, with everything it said. */
+export interface RunningMinter {
+  url: string;
+  adminUrl: string;
+  /** Parsed audit lines. */
+  audit: Record<string, unknown>[];
+  /** Everything that was written anywhere, as text. */
+  output: () => string;
+  readiness(): Promise<MinterReadiness>;
+  stop(): Promise<void>;
+}
+
+/** Starts a minter in front of a world. Resolves when it listens; use `untilReady` to wait for more. */
+export async function startMinter(
+  world: MinterWorld,
+  options: { env?: Record<string, string>; clock?: Clock; argv?: readonly string[] } = {},
+): Promise<RunningMinter> {
+  process.env.METADATA_SERVER_DETECTION = 'none';
+  const settings = minterSettings(options.argv ?? [], {
+    ...world.env,
+    AUDIENCES: audience,
+    PORT: '0',
+    ADMIN_PORT: '0',
+    BIND_ADDRESS: '127.0.0.1',
+    RATE_LIMIT_PER_MINUTE: '60000',
+    ...options.env,
+  });
+  const stopper = new AbortController();
+  const lines: string[] = [];
+  const audit: Record<string, unknown>[] = [];
+  let onListening: (ports: { port: number; adminPort: number }) => void = () => {};
+  const listening = new Promise<{ port: number; adminPort: number }>((resolve) => (onListening = resolve));
+  const running = runMinterServer(settings, {
+    logger: createLogger({ level: 'debug', write: (line) => lines.push(line) }),
+    clock: options.clock ?? systemClock,
+    signal: stopper.signal,
+    audit: (line) => {
+      lines.push(line);
+      audit.push(JSON.parse(line) as Record<string, unknown>);
+    },
+    onListening,
+  });
+  const { port, adminPort } = await Promise.race([
+    listening,
+    running.then(() => Promise.reject(new Error('minter ended'))),
+  ]);
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    adminUrl,
+    audit,
+    output: () => lines.join(''),
+    readiness: async () => (await (await fetch(`${adminUrl}/readyz`)).json()) as MinterReadiness,
+    stop: async () => {
+      stopper.abort();
+      await running;
+    },
+  };
+}
+
+/** Asks until the condition holds. Errors: after `ms` milliseconds, with what was seen last. */
+export async function until<T>(look: () => Promise<T> | T, holds: (seen: T) => boolean, ms = 10_000): Promise<T> {
+  const end = performance.now() + ms;
+  for (;;) {
+    const seen = await look();
+    if (holds(seen)) return seen;
+    if (performance.now() > end) throw new Error(`condition not met in ${ms} ms: ${JSON.stringify(seen)}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+export async function untilReady(minter: RunningMinter): Promise<MinterReadiness> {
+  return until(
+    () => minter.readiness(),
+    (report) => report.ready,
+  );
+}
+
+/** `POST /token` with a good body unless told otherwise. */
+export async function askToken(
+  minter: Pick<RunningMinter, 'url'>,
+  token: string | undefined,
+  body: unknown = {},
+  options: { method?: string; headers?: Record<string, string>; path?: string } = {},
+): Promise<{ status: number; text: string; headers: Headers; ms: number }> {
+  const good = { org_name: 'acme', repositories: ['gitops'], scope: 'platform-agent-scope' };
+  const start = performance.now();
+  const method = options.method ?? 'POST';
+  const response = await fetch(`${minter.url}${options.path ?? '/token'}`, {
+    method,
+    headers: {
+      'content-type': 'application/json',
+      ...(token === undefined ? {} : { 'x-oidc-token': token }),
+      ...options.headers,
+    },
+    ...(method === 'GET' || method === 'HEAD'
+      ? {}
+      : {
+          body:
+            typeof body === 'string' || body instanceof Uint8Array
+              ? (body as BodyInit)
+              : JSON.stringify({ ...good, ...(body as object) }),
+        }),
+  });
+  const text = await response.text();
+  return { status: response.status, text, headers: response.headers, ms: performance.now() - start };
+}
