@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { canonicalJson, sha256Hex } from '../base/canonical-json.ts';
 import { OperatorError } from '../base/errors.ts';
+import { familyNames, protocolNames } from '../api/v1alpha1/index.ts';
 
 /**
  * What one agent and its instrument run: compiled by the leader, pushed whole, addressed by its hash.
@@ -12,39 +13,40 @@ const name = Type.String({ minLength: 1, maxLength: 253 });
 const count = Type.Integer({ minimum: 0 });
 const strict = { additionalProperties: false } as const;
 
-/** The closed set of metric families a monitor can ask for. */
-export const metricFamilies = [
-  'HTTPServer',
-  'HTTPClient',
-  'RPC',
-  'DB',
-  'Messaging',
-  'NetworkFlow',
-  'TCPStats',
-] as const;
-/** The closed set of protocols a monitor can ask for. */
-export const captureProtocols = [
-  'HTTP',
-  'GRPC',
-  'SQL',
-  'Redis',
-  'Kafka',
-  'MQTT',
-  'NATS',
-  'AMQP',
-  'Mongo',
-  'DNS',
-  'Couchbase',
-  'Memcached',
-  'GenAI',
-] as const;
-export type MetricFamily = (typeof metricFamilies)[number];
-export type CaptureProtocol = (typeof captureProtocols)[number];
-
 const oneOf = <T extends readonly string[]>(values: T) =>
   Type.Unsafe<T[number]>(Type.String({ pattern: `^(${values.join('|')})$`, maxLength: 63 }));
 
-/** One monitor's rules for the agent's pipeline. They apply to the series and spans of `pods` in `namespace`. */
+/** What holds per pod, whether a monitor or a policy's defaults ask for it. */
+const podRules = {
+  /** Metric families to keep; absent = all. */
+  families: Type.Optional(Type.Array(oneOf(familyNames), { maxItems: 8 })),
+  /** Protocols to keep; absent = all. The instrument captures the union over the node. */
+  protocols: Type.Optional(Type.Array(oneOf(protocolNames), { maxItems: 16 })),
+  /** Labels removed from every series; increments of streams that fall together are added. */
+  dropLabels: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 32 })),
+  /** Pod label keys promoted to `label_<key>`. */
+  podLabels: Type.Optional(Type.Array(Type.String({ maxLength: 317 }), { maxItems: 10 })),
+  /** Keep one sample per this many ms; present only when it is longer than the node's export interval. */
+  intervalMs: Type.Optional(count),
+  /** Present when the instrument samples everything and the agent decides per finished trace. */
+  tail: Type.Optional(
+    Type.Object(
+      {
+        /** Share of ordinary traces to keep, e.g. "0.05". */
+        ratio: Type.String({ maxLength: 16 }),
+        keepErrors: Type.Boolean(),
+        keepSlowerThanMs: Type.Optional(count),
+      },
+      strict,
+    ),
+  ),
+};
+
+/**
+ * One monitor's rules for the agent's pipeline. They apply to the series and spans of `pods` in `namespace`.
+ * Rules of one namespace stand strongest first. For a pod of several rules: families, protocols, ignored paths and
+ * label lists are united (absent = all), each rule keeps its own ceilings, and the rest is the first rule's alone.
+ */
 export const captureMonitorRuleSchema = Type.Object(
   {
     namespace: name,
@@ -52,35 +54,18 @@ export const captureMonitorRuleSchema = Type.Object(
     uid: Type.String({ maxLength: 128 }),
     /** Names of the matched pods on this node, sorted. */
     pods: Type.Array(name, { maxItems: 10_000 }),
-    /** Metric families to keep; absent = all. */
-    families: Type.Optional(Type.Array(oneOf(metricFamilies), { maxItems: 8 })),
-    /** Protocols to keep; absent = all. The instrument captures the union over the node. */
-    protocols: Type.Optional(Type.Array(oneOf(captureProtocols), { maxItems: 16 })),
-    /** Signals to drop although the instrument sends them for another monitor on the same pod. */
-    dropSignals: Type.Optional(Type.Array(oneOf(['metrics', 'spans'] as const), { maxItems: 2 })),
-    /** URL paths whose requests are not recorded. A trailing `*` matches any rest. */
+    ...podRules,
+    /** URL paths whose requests are not recorded. `*` matches any text. */
     ignorePaths: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 })),
-    /** Labels removed from every series; increments of streams that fall together are added. */
-    dropLabels: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 32 })),
-    /** Pod label keys promoted to `label_<key>`. */
-    podLabels: Type.Optional(Type.Array(Type.String({ maxLength: 317 }), { maxItems: 10 })),
     maxSeries: Type.Optional(count),
     maxSpansPerSecond: Type.Optional(count),
-    /** Keep one sample per this many ms; present only when it is longer than the node's export interval. */
-    intervalMs: Type.Optional(count),
-    /** Present when the instrument samples everything and the agent decides per finished trace. */
-    tail: Type.Optional(
-      Type.Object(
-        {
-          /** Share of ordinary traces to keep, e.g. "0.05". */
-          ratio: Type.String({ maxLength: 16 }),
-          keepErrors: Type.Boolean(),
-          keepSlowerThanMs: Type.Optional(count),
-        },
-        strict,
-      ),
-    ),
   },
+  strict,
+);
+
+/** Rules for pods of no monitor: the first whose namespaces hold the pod's counts; without namespaces it is for the rest. */
+export const captureFallbackRuleSchema = Type.Object(
+  { namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })), ...podRules },
   strict,
 );
 
@@ -101,6 +86,8 @@ export const captureConfigSchema = Type.Object(
       strict,
     ),
     monitors: Type.Array(captureMonitorRuleSchema, { maxItems: 20_000 }),
+    /** Absent when policies say nothing about pods without a monitor. */
+    fallback: Type.Optional(Type.Array(captureFallbackRuleSchema, { maxItems: 64 })),
     limits: Type.Object(
       {
         maxSeriesPerNode: count,
@@ -120,6 +107,7 @@ export const captureConfigSchema = Type.Object(
 );
 
 export type CaptureMonitorRule = Static<typeof captureMonitorRuleSchema>;
+export type CaptureFallbackRule = Static<typeof captureFallbackRuleSchema>;
 export type CaptureConfig = Static<typeof captureConfigSchema>;
 export type CaptureLimits = CaptureConfig['limits'];
 export type CaptureRetention = CaptureConfig['retention'];

@@ -1,0 +1,471 @@
+import { parse } from 'yaml';
+import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { captureHash, parseCaptureConfig } from '../capture-config.ts';
+import { zeroConfig } from '../seed.ts';
+import { compile } from './compile.ts';
+import type { CompileInput, CompileResult } from './types.ts';
+
+interface File {
+  discovery: { instrument: Record<string, unknown>[]; exclude_instrument: Record<string, unknown>[] };
+  metrics: { features: string[] };
+  otel_metrics_export: { interval: string; instrumentations: string[] };
+  otel_traces_export: { instrumentations: string[] };
+  network?: Record<string, unknown>;
+}
+const fileOf = (result: CompileResult, node = 'node-1'): File =>
+  parse(result.nodes.get(node)!.config.instrument.yaml) as File;
+const entries = (more: Partial<CompileInput>, node = 'node-1'): Record<string, unknown>[] =>
+  fileOf(compile(aWorld(more)), node).discovery.instrument;
+const monitorRule = (more: Partial<CompileInput>, index = 0) =>
+  compile(aWorld(more)).nodes.get('node-1')!.config.monitors[index];
+
+const app = (name: string): TrafficMonitorSpec => ({ mode: 'Capture', selector: { matchLabels: { app: name } } });
+
+test('without any object every node gets the very file that the agent seeds by itself', () => {
+  const seed = zeroConfig({ node: 'node-2', ports: '80,443,8080,8443', instrumentVersion: 'v0.10.0' });
+  expect(compile(aWorld()).nodes.get('node-2')!.config).toEqual(seed);
+});
+
+test('the worked example of a policy and a monitor gives its two entries and three exclusions', () => {
+  const result = compile(
+    aWorld({
+      policies: [
+        aPolicy('default', {
+          exclusions: [{ namespaces: ['istio-*'] }, { podLabels: { 'svc.dev/capture': 'off' } }],
+          defaults: { protocols: ['HTTP', 'GRPC'], sampling: { ratio: '0.05' } },
+        }),
+      ],
+      monitors: [
+        aMonitor('shop/checkout', {
+          selector: {
+            matchLabels: { app: 'checkout' },
+            matchExpressions: [{ key: 'tier', operator: 'In', values: ['web', 'api'] }],
+          },
+          ports: [{ port: 8080 }, { port: 9000, endPort: 9010 }],
+          http: { routes: ['/users/{id}'], ignorePaths: ['/healthz'] },
+          sampling: { ratio: '0.2', keepErrors: true },
+          limits: { maxSeries: 5000 },
+        }),
+      ],
+      pods: [aPod('shop/checkout-1', 'node-1', { labels: { app: 'checkout', tier: 'web' } })],
+    }),
+  );
+  expect(fileOf(result).discovery.instrument).toEqual([
+    {
+      open_ports: '80,443,8080,8443',
+      containers_only: true,
+      exports: ['metrics', 'traces'],
+      sampler: { name: 'parentbased_traceidratio', arg: '0.05' },
+    },
+    {
+      k8s_namespace: 'shop',
+      k8s_pod_labels: { app: 'checkout', tier: '{api,web}' },
+      open_ports: '8080,9000-9010',
+      exports: ['metrics', 'traces'],
+      sampler: { name: 'always_on' },
+      routes: { incoming: ['/users/{id}'] },
+    },
+  ]);
+  expect(fileOf(result).discovery.exclude_instrument).toEqual([
+    { k8s_namespace: 'svc-system' },
+    { k8s_namespace: 'istio-*' },
+    { k8s_pod_labels: { 'svc.dev/capture': 'off' } },
+  ]);
+  expect(result.nodes.get('node-1')!.config.monitors).toEqual([
+    {
+      namespace: 'shop',
+      name: 'checkout',
+      uid: 'uid-checkout',
+      pods: ['checkout-1'],
+      protocols: ['GRPC', 'HTTP'],
+      ignorePaths: ['/healthz'],
+      maxSeries: 5000,
+      tail: { ratio: '0.2', keepErrors: true },
+    },
+  ]);
+  expect(result.nodes.get('node-1')!.config.generations).toEqual({
+    'ClusterTrafficPolicy/default': 1,
+    'TrafficMonitor/shop/checkout': 1,
+  });
+});
+
+test('every config passes its own schema and its hash covers all of it', () => {
+  const result = compile(
+    aWorld({ policies: [aPolicy('p', { paused: true })], monitors: [aMonitor('shop/a', app('cart'))] }),
+  );
+  for (const { config, hash } of result.nodes.values()) {
+    expect(captureHash(parseCaptureConfig(JSON.parse(JSON.stringify(config))))).toBe(hash);
+  }
+});
+
+describe('scalars', () => {
+  const ratio = (policies: ClusterTrafficPolicySpec[], own?: string): unknown => {
+    const list = entries({
+      policies: policies.map((spec, i) => aPolicy(`p${i}`, spec)),
+      monitors: [aMonitor('shop/m', { ...app('checkout'), ...(own ? { sampling: { ratio: own } } : {}) })],
+    });
+    return (list.at(-1)!['sampler'] as { name: string; arg?: string }).arg ?? '1';
+  };
+  const override = (r: string, priority = 0): ClusterTrafficPolicySpec => ({
+    priority,
+    overrides: { sampling: { ratio: r } },
+  });
+  const fallback = (r: string, priority = 0): ClusterTrafficPolicySpec => ({
+    priority,
+    defaults: { sampling: { ratio: r } },
+  });
+  test.each<[string, ClusterTrafficPolicySpec[], string | undefined, string]>([
+    ['the built-in value holds when nobody says anything', [], undefined, '1'],
+    ['a default fills in what the monitor leaves out', [fallback('0.5')], undefined, '0.5'],
+    ['the monitor goes before a default', [fallback('0.5')], '0.25', '0.25'],
+    ['an override goes before the monitor', [override('0.1')], '0.25', '0.1'],
+    [
+      'of two overrides the one with the higher priority holds',
+      [override('0.1', 1), override('0.2', 2)],
+      '0.25',
+      '0.2',
+    ],
+    [
+      'of two defaults the one with the higher priority holds',
+      [fallback('0.1', 1), fallback('0.2', 2)],
+      undefined,
+      '0.2',
+    ],
+    ['of two equal policies the first by name holds', [override('0.3'), override('0.4')], undefined, '0.3'],
+    [
+      'an override of a weak policy goes before the default of a strong one',
+      [fallback('0.1', 9), override('0.2')],
+      undefined,
+      '0.2',
+    ],
+    ['trailing zeros of a ratio make no difference', [override('0.500')], undefined, '0.5'],
+  ])('%s', (_sentence, policies, own, expected) => expect(ratio(policies, own)).toBe(expected));
+
+  test('an older policy goes before a younger one of equal priority', () => {
+    const old = aPolicy('z', override('0.3'), { creationTimestamp: '2020-01-01T00:00:00Z' });
+    const young = aPolicy('a', override('0.4'), { creationTimestamp: '2021-01-01T00:00:00Z' });
+    const list = entries({ policies: [young, old] });
+    expect(list[0]).toMatchObject({ sampler: { arg: '0.3' } });
+  });
+});
+
+describe('several monitors on one pod', () => {
+  const order = (a: ReturnType<typeof aMonitor>, b: ReturnType<typeof aMonitor>): string => {
+    const result = compile(aWorld({ monitors: [a, b] }));
+    return result.nodes.get('node-1')!.config.monitors[0]!.name;
+  };
+  const whole: Partial<TrafficMonitorSpec> = { selector: {} };
+  test.each([
+    ['the higher priority is stronger', aMonitor('shop/a', whole), aMonitor('shop/b', { ...whole, priority: 1 }), 'b'],
+    [
+      'labels are stronger than the whole namespace',
+      aMonitor('shop/a', whole),
+      aMonitor('shop/b', app('checkout')),
+      'b',
+    ],
+    [
+      'workloads are stronger than labels',
+      aMonitor('shop/a', app('checkout')),
+      aMonitor('shop/b', { workloads: [{ kind: 'Pod', name: 'checkout-*' }] }),
+      'b',
+    ],
+    [
+      'priority goes before specificity',
+      aMonitor('shop/a', { ...whole, priority: 5 }),
+      aMonitor('shop/b', { workloads: [{ kind: 'Pod', name: 'checkout-*' }] }),
+      'a',
+    ],
+    [
+      'the older is stronger',
+      aMonitor('shop/a', whole, { creationTimestamp: '2026-02-01T00:00:00Z' }),
+      aMonitor('shop/b', whole),
+      'b',
+    ],
+    ['the name decides last', aMonitor('shop/b', whole), aMonitor('shop/a', whole), 'a'],
+  ])('%s', (_sentence, a, b, strongest) => expect(order(a, b)).toBe(strongest));
+
+  test('the strongest stands last in the file, because there the last entry wins', () => {
+    const list = entries({
+      monitors: [
+        aMonitor('shop/strong', { ...app('checkout'), priority: 9, sampling: { ratio: '0.9' } }),
+        aMonitor('shop/weak', { selector: {}, sampling: { ratio: '0.1' } }),
+      ],
+    });
+    expect(list.slice(1).map((e) => (e['sampler'] as { arg: string }).arg)).toEqual(['0.1', '0.9']);
+  });
+
+  test('the stronger entry carries the routes of both, the weaker its own', () => {
+    const list = entries({
+      monitors: [
+        aMonitor('shop/strong', { ...app('checkout'), http: { routes: ['/a'] } }),
+        aMonitor('shop/weak', { selector: {}, http: { routes: ['/b'] } }),
+        aMonitor('shop/apart', { ...app('cart'), http: { routes: ['/c'] } }),
+      ],
+    });
+    expect(list.slice(1).map((e) => (e['routes'] as { incoming: string[] }).incoming)).toEqual([
+      ['/b'],
+      ['/a', '/b'],
+      ['/b', '/c'],
+    ]);
+  });
+
+  test('the loser is told which fields it lost, to whom and why', () => {
+    const result = compile(
+      aWorld({
+        monitors: [
+          aMonitor('shop/strong', { ...app('checkout'), sampling: { ratio: '0.9' } }),
+          aMonitor('shop/weak', { selector: {}, sampling: { ratio: '0.1' }, protocols: ['HTTP'] }),
+        ],
+      }),
+    );
+    expect(result.monitors.get('shop/weak')!.conflicts).toEqual([
+      {
+        with: 'TrafficMonitor/shop/strong',
+        fields: ['sampling.ratio'],
+        resolution: 'shop/strong selects more specifically',
+      },
+    ]);
+    expect(result.monitors.get('shop/strong')!.conflicts).toEqual([]);
+  });
+
+  test('monitors whose pods do not meet have no conflict', () => {
+    const result = compile(
+      aWorld({
+        monitors: [
+          aMonitor('shop/a', { ...app('checkout'), sampling: { ratio: '0.9' } }),
+          aMonitor('shop/b', { ...app('cart'), sampling: { ratio: '0.1' } }),
+        ],
+      }),
+    );
+    expect([...result.monitors.values()].flatMap((m) => m.conflicts)).toEqual([]);
+  });
+
+  test('two monitors that offer one autoscaling metric conflict in that metric', () => {
+    const autoscaling = { metrics: [{ name: 'rps', preset: 'RequestsPerSecond' as const, resource: 'pods' }] };
+    const result = compile(
+      aWorld({
+        monitors: [
+          aMonitor('shop/a', { ...app('checkout'), autoscaling }),
+          aMonitor('shop/b', { ...app('cart'), autoscaling }),
+        ],
+      }),
+    );
+    expect(result.monitors.get('shop/b')!.conflicts[0]!.fields).toEqual(['autoscaling.metrics[rps]']);
+  });
+});
+
+describe('what a policy takes from a monitor', () => {
+  const result = compile(
+    aWorld({
+      policies: [aPolicy('strict', { overrides: { protocols: ['HTTP'], signals: { spans: 'Disabled' } } })],
+      monitors: [aMonitor('shop/m', { ...app('checkout'), protocols: ['SQL'], signals: { spans: 'Disabled' } })],
+    }),
+  );
+  const outcome = result.monitors.get('shop/m')!;
+  test('a replaced field is a conflict with the policy', () => {
+    expect(outcome.conflicts).toEqual([
+      { with: 'ClusterTrafficPolicy/strict', fields: ['protocols'], resolution: expect.any(String) as string },
+    ]);
+  });
+  test('all fields that come from overrides are listed, also where the values agree', () => {
+    expect(outcome.overriddenFields).toEqual(['protocols', 'signals.spans']);
+    expect(outcome.policyRefs).toEqual(['strict']);
+  });
+});
+
+describe('capture modes of a policy', () => {
+  const base = (spec: ClusterTrafficPolicySpec): Record<string, unknown>[] =>
+    entries({ policies: [aPolicy('p', spec)] });
+  test('ByPort takes the ports of the policy', () => {
+    expect(base({ capture: { ports: [{ port: 9000, endPort: 9010 }, { port: 80 }] } })[0]).toMatchObject({
+      open_ports: '80,9000-9010',
+    });
+  });
+  test('All selects any executable, in containers', () => {
+    expect(base({ capture: { mode: 'All' } })[0]).toMatchObject({ exe_path: '*', containers_only: true });
+  });
+  test('AllowList leaves the base out, and flows keep the instrument busy', () => {
+    const result = compile(aWorld({ policies: [aPolicy('p', { capture: { mode: 'AllowList' } })] }));
+    expect(fileOf(result).discovery.instrument).toEqual([]);
+    expect(fileOf(result).metrics.features).toEqual(['network']);
+  });
+  test('AllowList without flows keeps the instrument alive on a selection that is always excluded', () => {
+    const spec: ClusterTrafficPolicySpec = { capture: { mode: 'AllowList' }, network: { enabled: false } };
+    expect(base(spec)).toEqual([{ k8s_namespace: 'svc-system', exports: [] }]);
+  });
+  test('AllowList for some namespaces makes the broader entry list its own by name', () => {
+    const critical = { matchLabels: { tier: 'critical' } };
+    const list = base({ namespaceSelector: critical, capture: { mode: 'AllowList' } });
+    expect(list.map((e) => e['k8s_namespace'])).toEqual(['shop']);
+  });
+  test('ports for some namespaces become an entry of their own', () => {
+    const critical = { matchLabels: { tier: 'critical' } };
+    const list = entries({
+      policies: [
+        aPolicy('all', { capture: { ports: [{ port: 80 }] } }),
+        aPolicy('critical', { priority: 1, namespaceSelector: critical, capture: { ports: [{ port: 7000 }] } }),
+      ],
+    });
+    expect(list.map((e) => [e['k8s_namespace'], e['open_ports']])).toEqual([
+      ['pay', '7000'],
+      ['shop', '80'],
+    ]);
+  });
+  test('a paused policy captures no requests in its scope, and no flows if it speaks of them', () => {
+    const result = compile(
+      aWorld({
+        policies: [aPolicy('stop', { paused: true, network: { enabled: true } })],
+        monitors: [aMonitor('shop/m', app('checkout'))],
+      }),
+    );
+    expect(fileOf(result).discovery.instrument).toEqual([{ k8s_namespace: 'svc-system', exports: [] }]);
+    expect(fileOf(result).network).toBeUndefined();
+    expect(result.nodes.get('node-1')!.config.monitors).toEqual([]);
+    expect(result.monitors.get('shop/m')!.pausedBy).toBe('stop');
+  });
+  test('a paused policy of some nodes leaves the others alone', () => {
+    const more = { policies: [aPolicy('stop', { paused: true, nodeSelector: { matchLabels: { pool: 'edge' } } })] };
+    expect(entries(more, 'node-1')).toHaveLength(1);
+    expect(entries(more, 'node-3')).toHaveLength(0);
+  });
+});
+
+describe('sets, limits, exclusions', () => {
+  test('protocols are united over the node, and each monitor keeps only its own', () => {
+    const more = {
+      policies: [aPolicy('p', { capture: { mode: 'AllowList' } })],
+      monitors: [
+        aMonitor('shop/a', { ...app('checkout'), protocols: ['SQL', 'HTTP'] }),
+        aMonitor('shop/b', { ...app('cart'), protocols: ['Redis'] }),
+      ],
+    } as const;
+    const result = compile(aWorld(more));
+    expect(fileOf(result).otel_metrics_export.instrumentations).toEqual(['http', 'redis', 'sql']);
+    expect(result.nodes.get('node-1')!.config.monitors.map((r) => r.protocols)).toEqual([['HTTP', 'SQL'], ['Redis']]);
+  });
+  test('whoever names no protocol keeps the union at everything', () => {
+    const result = compile(aWorld({ monitors: [aMonitor('shop/a', { ...app('checkout'), protocols: ['DNS'] })] }));
+    expect(fileOf(result).otel_metrics_export.instrumentations).toEqual(['*']);
+    expect(fileOf(result).otel_traces_export.instrumentations).toContain('dns');
+  });
+  test('pods without a monitor keep to the defaults of the policy although a monitor asks for more', () => {
+    const result = compile(
+      aWorld({
+        policies: [aPolicy('p', { defaults: { protocols: ['HTTP'] } })],
+        monitors: [aMonitor('shop/a', { ...app('checkout'), protocols: ['SQL'] })],
+      }),
+    );
+    expect(result.nodes.get('node-1')!.config.fallback).toEqual([{ protocols: ['HTTP'] }]);
+  });
+  test('TCP statistics are asked for only when a monitor wants them, and only that monitor keeps them', () => {
+    const result = compile(
+      aWorld({
+        monitors: [
+          aMonitor('shop/a', { ...app('checkout'), metrics: { families: ['HTTPServer', 'TCPStats'] } }),
+          aMonitor('shop/b', app('cart')),
+        ],
+      }),
+    );
+    expect(fileOf(result).metrics.features).toEqual(['application', 'network', 'stats']);
+    const [a, b] = result.nodes.get('node-1')!.config.monitors;
+    expect(a!.families).toContain('TCPStats');
+    expect(b!.families).not.toContain('TCPStats');
+    expect(fileOf(compile(aWorld())).metrics.features).not.toContain('stats');
+  });
+  test('the export interval is the shortest on the node; the others are thinned out by the agent', () => {
+    const more = {
+      monitors: [
+        aMonitor('shop/a', { ...app('checkout'), metrics: { interval: '5s' } }),
+        aMonitor('shop/b', { ...app('cart'), metrics: { interval: '30s' } }),
+      ],
+    };
+    expect(fileOf(compile(aWorld(more))).otel_metrics_export.interval).toBe('5s');
+    expect(monitorRule(more, 0)!.intervalMs).toBeUndefined();
+    expect(monitorRule(more, 1)!.intervalMs).toBe(30_000);
+  });
+  test('of several limits the smallest holds, and a monitor above it is told', () => {
+    const more = {
+      policies: [
+        aPolicy('a', { limits: { maxSeriesPerNode: 500, maxSeriesPerMonitor: 100 } }),
+        aPolicy('b', { priority: 5, limits: { maxSeriesPerNode: 900, maxSeriesPerMonitor: 300 } }),
+      ],
+      monitors: [aMonitor('shop/m', { ...app('checkout'), limits: { maxSeries: 5000 } })],
+    };
+    const result = compile(aWorld(more));
+    expect(result.nodes.get('node-1')!.config.limits).toMatchObject({
+      maxSeriesPerNode: 500,
+      maxSeriesPerMonitor: 100,
+    });
+    expect(result.monitors.get('shop/m')!.accepted).toMatchObject({ ok: true, reason: 'LimitClamped' });
+  });
+  test('an Exclude monitor excludes inside its own namespace only', () => {
+    const result = compile(
+      aWorld({ monitors: [aMonitor('shop/x', { mode: 'Exclude', selector: { matchLabels: { app: 'cart' } } })] }),
+    );
+    expect(fileOf(result).discovery.exclude_instrument).toEqual([
+      { k8s_namespace: 'svc-system' },
+      { k8s_namespace: 'shop', k8s_pod_labels: { app: 'cart' } },
+    ]);
+    expect(fileOf(result).discovery.instrument).toHaveLength(1);
+  });
+  test('exclusions of a policy of some namespaces stay inside them', () => {
+    const spec: ClusterTrafficPolicySpec = {
+      namespaceSelector: { matchLabels: { tier: 'critical' } },
+      exclusions: [{ ports: [{ port: 22 }] }, { namespaces: ['shop'] }],
+    };
+    const result = compile(aWorld({ policies: [aPolicy('p', spec)] }));
+    expect(fileOf(result).discovery.exclude_instrument).toEqual([
+      { k8s_namespace: 'svc-system' },
+      { k8s_namespace: 'pay', open_ports: '22' },
+    ]);
+  });
+  test('a suspended monitor is in no file and no rule', () => {
+    const result = compile(aWorld({ monitors: [aMonitor('shop/m', { ...app('checkout'), suspend: true })] }));
+    expect(fileOf(result).discovery.instrument).toHaveLength(1);
+    expect(result.nodes.get('node-1')!.config.monitors).toEqual([]);
+  });
+  test('label requirements that exclude each other select nothing at all', () => {
+    const selector = {
+      matchLabels: { app: 'a' },
+      matchExpressions: [{ key: 'app', operator: 'In' as const, values: ['b'] }],
+    };
+    const result = compile(aWorld({ monitors: [aMonitor('shop/m', { selector })] }));
+    expect(fileOf(result).discovery.instrument).toHaveLength(1);
+    expect(result.monitors.get('shop/m')!.matchedPods).toBe(0);
+  });
+});
+
+describe('pods', () => {
+  test('the coming and going of pods never changes the file, only the rules', () => {
+    const monitors = [aMonitor('shop/m', app('checkout'))];
+    const before = compile(aWorld({ monitors }));
+    const after = compile(aWorld({ monitors, pods: [aPod('shop/checkout-9', 'node-3')] }));
+    expect(after.nodes.get('node-3')!.yamlHash).toBe(before.nodes.get('node-3')!.yamlHash);
+    expect(after.nodes.get('node-3')!.hash).not.toBe(before.nodes.get('node-3')!.hash);
+  });
+  test('a Deployment is known through the ReplicaSet that owns the pod', () => {
+    const pods = [
+      aPod('shop/checkout-6d4b9-x', 'node-1', {
+        labels: { 'pod-template-hash': '6d4b9' },
+        owner: { kind: 'ReplicaSet', name: 'checkout-6d4b9' },
+      }),
+    ];
+    const by = (kind: 'Deployment' | 'ReplicaSet' | 'StatefulSet', name: string): number =>
+      compile(aWorld({ pods, monitors: [aMonitor('shop/m', { workloads: [{ kind, name }] })] })).monitors.get('shop/m')!
+        .matchedPods;
+    expect([by('Deployment', 'check*'), by('ReplicaSet', 'checkout-6d4b9'), by('StatefulSet', '*')]).toEqual([1, 1, 0]);
+  });
+  test('matched pods, their nodes and the containers that were asked for', () => {
+    const result = compile(
+      aWorld({
+        monitors: [
+          aMonitor('shop/m', app('checkout')),
+          aMonitor('shop/sidecars', { selector: {}, containers: { include: ['envoy*'] } }),
+        ],
+      }),
+    );
+    expect(result.monitors.get('shop/m')).toMatchObject({ matchedPods: 2, nodes: ['node-1', 'node-2'] });
+    expect(result.monitors.get('shop/sidecars')).toMatchObject({ matchedPods: 0, nodes: [] });
+  });
+});

@@ -1,0 +1,235 @@
+import type { TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import { familyNames } from '../../api/v1alpha1/index.ts';
+import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
+import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule } from '../capture-config.ts';
+import { builtinTraceInstrumentations } from '../instrument-yaml/builtin.ts';
+import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
+import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
+import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
+import { baseScopes, policiesOf, type BaseScope } from './scope.ts';
+import { distinct, exclusionSelections, mayOverlap, monitorSelections } from './selections.ts';
+import {
+  effectiveSettings,
+  mergeLeaves,
+  sortedSet,
+  type EffectiveSettings,
+  type LeafValue,
+  type PolicyInForce,
+} from './settings.ts';
+import type { CompileEnvironment, NamedLabels } from './types.ts';
+
+/** A monitor with the spec that is compiled in. */
+export interface MonitorInForce {
+  key: string;
+  object: TrafficMonitor;
+  spec: TrafficMonitorSpec;
+}
+
+/** One monitor on the nodes of one group. */
+export interface MonitorPlan {
+  policies: readonly PolicyInForce[];
+  leaves: readonly LeafValue[];
+  settings: EffectiveSettings;
+  pausedBy: string | null;
+  /** Its rule without the names of pods; null when it captures nothing here. */
+  rule: Omit<CaptureMonitorRule, 'pods'> | null;
+  clamped: string | null;
+  digest: string;
+}
+
+/** What all nodes under one set of policies have in common. */
+export interface GroupPlan {
+  yaml: string;
+  yamlHash: string;
+  version: InstrumentSettings['version'];
+  /** Units: ms. */
+  exportIntervalMs: number;
+  limits: CaptureConfig['limits'];
+  retention: CaptureConfig['retention'];
+  fallback: readonly CaptureFallbackRule[];
+  monitors: ReadonlyMap<string, MonitorPlan>;
+}
+
+export interface GroupInput {
+  environment: CompileEnvironment;
+  /** Strongest first, those whose nodeSelector matches. */
+  policies: readonly PolicyInForce[];
+  namespaces: readonly NamedLabels[];
+  /** By namespace, in a namespace strongest first. */
+  monitors: readonly MonitorInForce[];
+}
+
+/**
+ * The compile of one group of nodes. Nothing in it depends on pods: a pod that comes or goes never restarts capture.
+ * Errors: ERR_CAPTURE_INVALID if the rendered file would not be taken, which the checks on each object rule out.
+ */
+export function planGroup(input: GroupInput): GroupPlan {
+  const { policies, environment } = input;
+  const limits = limitsOf(policies);
+  const labels = new Map(input.namespaces.map((ns) => [ns.name, ns.labels]));
+  const scopes = baseScopes(policies, input.namespaces, environment);
+  const drafts = new Map(
+    input.monitors.map((m) => [m.key, draft(m, policiesOf(policies, labels.get(namespaceOf(m)) ?? {}))]),
+  );
+  const active = input.monitors.filter((m) => m.spec.mode !== 'Exclude' && isActive(m, drafts.get(m.key)!));
+  const live = scopes.filter((s) => s.base.mode !== 'AllowList' && s.base.pausedBy === null);
+  const everyone = [...live.map((s) => s.base.settings), ...active.map((m) => drafts.get(m.key)!.settings)];
+  const tcpStats = everyone.some((s) => s.families?.includes('TCPStats'));
+  const wide = nodeWideSettings(policies, environment);
+  const exportIntervalMs = Math.min(wide.exportIntervalMs, ...everyone.flatMap((s) => s.intervalMs ?? []));
+  const zero = policies.length === 0 && active.length === 0;
+  const yaml = renderInstrumentYaml({
+    ...wide,
+    exportIntervalMs,
+    tcpStats,
+    entries: [...live.map((s) => baseEntry(s, zero)), ...monitorEntries(active, drafts)],
+    exclusions: exclusions(input),
+    instrumentations: instrumentations(everyone),
+  });
+  const common = { exportIntervalMs, tcpStats };
+  return {
+    yaml,
+    yamlHash: `sha256:${sha256Hex(yaml)}`,
+    version: wide.version,
+    exportIntervalMs,
+    limits,
+    retention: retentionOf(policies),
+    fallback: live.flatMap((s) => fallbackRule(s, common)),
+    monitors: new Map(
+      input.monitors.map((m) => [m.key, finish(m, drafts.get(m.key)!, active.includes(m), limits, common)]),
+    ),
+  };
+}
+
+interface Draft {
+  policies: readonly PolicyInForce[];
+  leaves: readonly LeafValue[];
+  settings: EffectiveSettings;
+  pausedBy: string | null;
+}
+
+const namespaceOf = (m: MonitorInForce): string => m.object.metadata.namespace ?? '';
+
+function draft(m: MonitorInForce, policies: readonly PolicyInForce[]): Draft {
+  const leaves = mergeLeaves(policies, m.spec);
+  const pausedBy = policies.find((p) => p.spec.paused)?.name ?? null;
+  return { policies, leaves, settings: effectiveSettings(leaves), pausedBy };
+}
+
+function isActive(m: MonitorInForce, d: Draft): boolean {
+  return !m.spec.suspend && d.pausedBy === null;
+}
+
+function baseEntry({ namespaces, base }: BaseScope, zero: boolean): DiscoveryEntry {
+  return {
+    ...(namespaces ? { namespaces } : {}),
+    ...(base.mode === 'All' ? { executables: ['*'] } : { ports: base.ports }),
+    ...(base.containersOnly ? { containersOnly: true } : {}),
+    ...(zero ? {} : { exports: base.settings.exports, sampler: base.settings.sampler, routes: base.settings.routes }),
+  };
+}
+
+/** Weakest first. Where two monitors may share a pod the stronger entry carries the routes of both: it decides. */
+function monitorEntries(active: readonly MonitorInForce[], drafts: ReadonlyMap<string, Draft>): DiscoveryEntry[] {
+  const entries: DiscoveryEntry[] = [];
+  for (const m of active.toReversed()) {
+    const { settings } = drafts.get(m.key)!;
+    const weaker = active.slice(active.indexOf(m) + 1).filter((o) => namespaceOf(o) === namespaceOf(m));
+    const shared = weaker.filter((o) => mayOverlap(o.spec, m.spec));
+    const routes = sortedSet([...settings.routes, ...shared.flatMap((o) => drafts.get(o.key)!.settings.routes)]);
+    for (const selection of monitorSelections(namespaceOf(m), m.spec)) {
+      entries.push({ ...selection, exports: settings.exports, sampler: settings.sampler, routes });
+    }
+  }
+  return entries;
+}
+
+function exclusions(input: GroupInput): Selection[] {
+  const own: Selection = { namespaces: ['svc-system'] };
+  const byPolicies = input.policies.flatMap((p) => {
+    const within = p.spec.namespaceSelector
+      ? input.namespaces
+          .filter((ns) => policiesOf([p], ns.labels).length > 0)
+          .map((ns) => ns.name)
+          .toSorted()
+      : undefined;
+    return (p.spec.exclusions ?? []).flatMap((e) => exclusionSelections(e, within));
+  });
+  const byMonitors = input.monitors
+    .filter((m) => m.spec.mode === 'Exclude' && !m.spec.suspend)
+    .flatMap((m) => monitorSelections(namespaceOf(m), m.spec));
+  const rest = distinct([...byPolicies, ...byMonitors]).filter((s) => canonicalJson(s) !== canonicalJson(own));
+  return [own, ...rest];
+}
+
+/** The union over the node; whoever names no protocol wants all of the usual ones. */
+function instrumentations(everyone: readonly EffectiveSettings[]): InstrumentSettings['instrumentations'] {
+  const named = sortedSet(everyone.flatMap((s) => s.protocols ?? []).map((p) => p.toLowerCase()));
+  if (everyone.length > 0 && everyone.every((s) => s.protocols)) return { metrics: named, traces: named };
+  const more = named.filter((p) => !builtinTraceInstrumentations.includes(p));
+  return { metrics: ['*'], traces: [...builtinTraceInstrumentations, ...more] };
+}
+
+interface Common {
+  exportIntervalMs: number;
+  tcpStats: boolean;
+}
+
+/** The members that monitors and fallbacks share; absent where they would say nothing. */
+function podRules(s: EffectiveSettings, node: Common): Omit<CaptureFallbackRule, 'namespaces'> {
+  const families = s.families ?? (node.tcpStats ? familyNames.filter((f) => f !== 'TCPStats') : undefined);
+  return {
+    ...(families ? { families: [...families] } : {}),
+    ...(s.protocols ? { protocols: [...s.protocols] } : {}),
+    ...(s.dropLabels.length > 0 ? { dropLabels: [...s.dropLabels] } : {}),
+    ...(s.podLabels.length > 0 ? { podLabels: [...s.podLabels] } : {}),
+    ...(s.intervalMs !== undefined && s.intervalMs > node.exportIntervalMs ? { intervalMs: s.intervalMs } : {}),
+    ...(s.tail ? { tail: s.tail } : {}),
+  };
+}
+
+function fallbackRule({ namespaces, base }: BaseScope, node: Common): CaptureFallbackRule[] {
+  const rules = podRules(base.settings, node);
+  if (Object.keys(rules).length === 0) return [];
+  return [{ ...(namespaces ? { namespaces: [...namespaces] } : {}), ...rules }];
+}
+
+function finish(
+  m: MonitorInForce,
+  d: Draft,
+  active: boolean,
+  limits: CaptureConfig['limits'],
+  node: Common,
+): MonitorPlan {
+  const ceilings = d.policies.flatMap((p) => p.spec.limits?.maxSeriesPerMonitor ?? []);
+  const ceiling = Math.min(limits.maxSeriesPerMonitor, ...ceilings);
+  const asked = m.spec.limits?.maxSeries;
+  const maxSeries = Math.min(asked ?? ceiling, ceiling);
+  const spanCeiling = limits.maxSpansPerSecondPerNode ?? Number.POSITIVE_INFINITY;
+  const askedSpans = m.spec.limits?.maxSpansPerSecond;
+  const clamped = [
+    ...(asked !== undefined && asked > ceiling ? [`limits.maxSeries is lowered from ${asked} to ${ceiling}`] : []),
+    ...(askedSpans !== undefined && askedSpans > spanCeiling
+      ? [`limits.maxSpansPerSecond is lowered from ${askedSpans} to ${spanCeiling}`]
+      : []),
+  ].join('; ');
+  const ignorePaths = sortedSet(m.spec.http?.ignorePaths ?? []);
+  const rule: MonitorPlan['rule'] = active
+    ? {
+        namespace: namespaceOf(m),
+        name: m.object.metadata.name ?? '',
+        uid: m.object.metadata.uid ?? '',
+        ...podRules(d.settings, node),
+        ...(ignorePaths.length > 0 ? { ignorePaths } : {}),
+        ...(maxSeries < limits.maxSeriesPerMonitor ? { maxSeries } : {}),
+        ...(askedSpans === undefined ? {} : { maxSpansPerSecond: Math.min(askedSpans, spanCeiling) }),
+      }
+    : null;
+  const contribution = {
+    rule,
+    selections: monitorSelections(namespaceOf(m), m.spec),
+    settings: d.settings,
+    mode: m.spec.mode,
+  };
+  return { ...d, rule, clamped: clamped || null, digest: sha256Hex(canonicalJson(contribution)) };
+}

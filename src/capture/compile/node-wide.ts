@@ -1,0 +1,153 @@
+import type { ClusterTrafficPolicySpec } from '../../api/v1alpha1/index.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { builtinLimits, builtinRetention, type CaptureLimits, type CaptureRetention } from '../capture-config.ts';
+import { builtinNetwork, builtinSettings } from '../instrument-yaml/builtin.ts';
+import type { InstrumentSettings, NetworkSettings } from '../instrument-yaml/settings.ts';
+import { parseBytes } from './bytes.ts';
+import { bucketBound } from './policy-checks.ts';
+import { sortedSet, type PolicyInForce } from './settings.ts';
+import type { CompileEnvironment, RolloutRules } from './types.ts';
+
+/** The value of the strongest policy that sets it. Policies of some namespaces never set node-wide members. */
+function first<T>(
+  policies: readonly PolicyInForce[],
+  get: (spec: ClusterTrafficPolicySpec) => T | undefined,
+): T | undefined {
+  for (const p of policies) {
+    const value = get(p.spec);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+/** The settings that exist once per node, without entries, exclusions and what is united over the monitors. */
+export function nodeWideSettings(
+  policies: readonly PolicyInForce[],
+  environment: CompileEnvironment,
+): InstrumentSettings {
+  const settings = builtinSettings(environment);
+  const get = <T>(pick: (spec: ClusterTrafficPolicySpec) => T | undefined): T | undefined => first(policies, pick);
+  const duration = (field: string, text: string | undefined, otherwise: number): number =>
+    text === undefined ? otherwise : parseDuration(text, field);
+  const durationBuckets = get((s) => s.http?.histogram?.durationBuckets);
+  const sizeBuckets = get((s) => s.http?.histogram?.sizeBuckets);
+  const clusterName = get((s) => s.instrument?.clusterName);
+  const kubeMetaCache = get((s) => s.instrument?.kubeMetaCache);
+  const removed = new Set(get((s) => s.redaction?.queryParams?.remove) ?? []);
+  const added = sortedSet(policies.flatMap((p) => p.spec.redaction?.queryParams?.add ?? []));
+  return {
+    ...settings,
+    logLevel: logLevels[get((s) => s.instrument?.logLevel) ?? 'Info'],
+    exportIntervalMs: duration(
+      'exportInterval',
+      get((s) => s.instrument?.exportInterval),
+      settings.exportIntervalMs,
+    ),
+    pollIntervalMs: duration(
+      'pollInterval',
+      get((s) => s.instrument?.pollInterval),
+      settings.pollIntervalMs,
+    ),
+    ...(clusterName ? { clusterName } : {}),
+    ...(kubeMetaCache ? { kubeMetaCache } : {}),
+    injection: {
+      node: get((s) => s.instrument?.injection?.node) === 'Enabled',
+      java: get((s) => s.instrument?.injection?.java) === 'Enabled',
+    },
+    defaultExclusions: get((s) => s.systemNamespaces) ?? 'Inherit',
+    network: networkOf(policies),
+    routes: {
+      unmatched: unmatched[get((s) => s.http?.unmatched) ?? 'LowCardinality'],
+      maxPathSegmentCardinality: get((s) => s.http?.maxPathSegmentCardinality) ?? 10,
+    },
+    histograms: {
+      type: get((s) => s.http?.histogram?.type) ?? 'Explicit',
+      ...(durationBuckets ? { durationBuckets: durationBuckets.map((b) => bucketBound('durationBuckets', b)) } : {}),
+      ...(sizeBuckets ? { sizeBuckets: sizeBuckets.map((b) => bucketBound('sizeBuckets', b)) } : {}),
+    },
+    // Most restrictive: what one policy adds, no other takes away.
+    sensitiveQueryParams: { add: added, remove: [...removed].filter((name) => !added.includes(name)) },
+  };
+}
+
+const logLevels = { Debug: 'DEBUG', Info: 'INFO', Warn: 'WARN', Error: 'ERROR' } as const;
+const unmatched = {
+  LowCardinality: 'low-cardinality',
+  Heuristic: 'heuristic',
+  Wildcard: 'wildcard',
+  Path: 'path',
+  Unset: 'unset',
+} as const;
+
+/** Flows are on where no policy speaks of them, and off where one does without enabling them, or is paused. */
+function networkOf(policies: readonly PolicyInForce[]): NetworkSettings | null {
+  const speaking = policies.filter((p) => p.spec.network !== undefined);
+  if (speaking.length === 0) return builtinNetwork;
+  if (speaking.some((p) => p.spec.paused)) return null;
+  const get = <K extends keyof NonNullable<ClusterTrafficPolicySpec['network']>>(key: K) =>
+    first(speaking, (s) => s.network?.[key]);
+  if (!get('enabled')) return null;
+  return {
+    source: get('source') === 'TC' ? 'tc' : 'socket_filter',
+    direction: ({ Both: 'both', Ingress: 'ingress', Egress: 'egress' } as const)[get('direction') ?? 'Both'],
+    protocols: get('protocols') ?? [],
+    excludeInterfaces: get('excludeInterfaces') ?? [],
+    cidrs: (get('cidrs') ?? []).map((c) => ({ cidr: c.cidr, ...(c.name ? { name: c.name } : {}) })),
+    sampling: get('sampling') ?? 0,
+    dropExternal: get('dropExternal') ?? false,
+    attributes: get('attributes') ?? [],
+    deduper: get('deduper') === 'None' ? 'none' : 'first_come',
+  };
+}
+
+/** Ceilings: the smallest that any policy sets; the built-in one where none does. */
+export function limitsOf(policies: readonly PolicyInForce[]): CaptureLimits {
+  const least = (
+    key: 'maxSeriesPerNode' | 'maxSeriesPerNamespace' | 'maxSeriesPerMonitor' | 'maxLabelValueLength',
+  ): number => {
+    const set = policies.filter((p) => !p.spec.namespaceSelector).flatMap((p) => p.spec.limits?.[key] ?? []);
+    return set.length > 0 ? Math.min(...set) : builtinLimits[key];
+  };
+  const spans = policies.flatMap((p) => p.spec.limits?.maxSpansPerSecondPerNode ?? []);
+  return {
+    maxSeriesPerNode: least('maxSeriesPerNode'),
+    maxSeriesPerNamespace: least('maxSeriesPerNamespace'),
+    maxSeriesPerMonitor: least('maxSeriesPerMonitor'),
+    maxLabelValueLength: least('maxLabelValueLength'),
+    onLimit: first(policies, (s) => s.limits?.onLimit) ?? builtinLimits.onLimit,
+    ...(spans.length > 0 ? { maxSpansPerSecondPerNode: Math.min(...spans) } : {}),
+  };
+}
+
+export function retentionOf(policies: readonly PolicyInForce[]): CaptureRetention {
+  const of = (store: 'metrics' | 'spans'): CaptureRetention['metrics'] => {
+    const time = first(policies, (s) => s.retention?.[store]?.time);
+    const size = first(policies, (s) => s.retention?.[store]?.size);
+    return {
+      timeMs: time === undefined ? builtinRetention[store].timeMs : parseDuration(time, `retention.${store}.time`),
+      sizeBytes: size === undefined ? builtinRetention[store].sizeBytes : parseBytes(size),
+    };
+  };
+  return { metrics: of('metrics'), spans: of('spans') };
+}
+
+/**
+ * The rollout rules of a node, without its part as a canary. Without a policy that speaks of rollouts every change
+ * goes out at once; one that does brings the documented values for what it leaves out.
+ */
+export function rolloutOf(
+  policies: readonly PolicyInForce[],
+): Omit<RolloutRules, 'canary'> & { canaryNodes: NonNullable<ClusterTrafficPolicySpec['rollout']>['canaryNodes'] } {
+  const speaking = policies.filter((p) => p.spec.rollout !== undefined);
+  const get = <K extends keyof NonNullable<ClusterTrafficPolicySpec['rollout']>>(key: K) =>
+    first(speaking, (s) => s.rollout?.[key]);
+  const interval = get('minInterval');
+  return {
+    group: speaking.map((p) => p.name).join(','),
+    maxUnavailable: get('maxUnavailable') ?? (speaking.length > 0 ? '10%' : '100%'),
+    minIntervalMs:
+      interval === undefined ? (speaking.length > 0 ? 60_000 : 0) : parseDuration(interval, 'rollout.minInterval'),
+    pauseOnFailure: get('pauseOnFailure') ?? true,
+    canaryNodes: get('canaryNodes'),
+  };
+}

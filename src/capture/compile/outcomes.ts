@@ -1,0 +1,138 @@
+import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
+import type { Judged } from './acceptance.ts';
+import { autoscalingConflict, monitorConflict, policyConflicts } from './conflicts.ts';
+import type { GroupPlan, MonitorInForce, MonitorPlan } from './group.ts';
+import { objectPath } from './precedence.ts';
+import { sortedSet, type PolicyInForce } from './settings.ts';
+import type { Conflict, MonitorOutcome, NamedLabels, PodFacts, PolicyOutcome } from './types.ts';
+
+export interface Group {
+  policies: readonly PolicyInForce[];
+  plan: GroupPlan;
+  nodes: NamedLabels[];
+}
+
+/** What each monitor's status says of the compile. */
+export function monitorOutcomes(
+  judged: readonly Judged<TrafficMonitor>[],
+  inForce: readonly MonitorInForce[],
+  matched: ReadonlyMap<string, readonly PodFacts[]>,
+  groups: readonly Group[],
+): Map<string, MonitorOutcome> {
+  const groupOfNode = new Map(groups.flatMap((g) => g.nodes.map((n) => [n.name, g] as const)));
+  const conflicts = sharedPodConflicts(inForce, matched, groupOfNode);
+  const result = new Map<string, MonitorOutcome>();
+  for (const { object, accepted, inForce: spec } of judged) {
+    const key = objectPath(object.metadata);
+    const pods = matched.get(key) ?? [];
+    const nodes = sortedSet(pods.map((p) => p.nodeName)).filter((n) => groupOfNode.has(n));
+    const own = nodes.length > 0 ? [...new Set(nodes.map((n) => groupOfNode.get(n)!))] : groups;
+    const plans = spec ? own.map((g) => g.plan.monitors.get(key)!) : [];
+    result.set(key, {
+      namespace: object.metadata.namespace ?? '',
+      name: object.metadata.name ?? '',
+      uid: object.metadata.uid ?? '',
+      generation: object.metadata.generation ?? 0,
+      accepted: withClamp(accepted, plans),
+      inForce: spec,
+      matchedPods: pods.length,
+      nodes,
+      ...(plans.length > 0 ? { configHash: `sha256:${sha256Hex(canonicalJson(plans.map((p) => p.digest)))}` } : {}),
+      suspended: spec?.suspend ?? false,
+      ...pausedBy(plans),
+      policyRefs: [...new Set(plans.flatMap((p) => p.policies.map((q) => q.name)))],
+      overriddenFields: sortedSet(
+        plans.flatMap((p) => p.leaves.filter((leaf) => leaf.layer === 'override').map((leaf) => leaf.path)),
+      ),
+      conflicts: mergeConflicts([...plans.flatMap(policyConflicts), ...(conflicts.get(key) ?? [])]),
+      intervalMs: Math.max(0, ...own.map((g) => g.plan.monitors.get(key)?.rule?.intervalMs ?? g.plan.exportIntervalMs)),
+    });
+  }
+  return result;
+}
+
+function withClamp(accepted: MonitorOutcome['accepted'], plans: readonly MonitorPlan[]): MonitorOutcome['accepted'] {
+  const clamped = [...new Set(plans.flatMap((p) => p.clamped ?? []))];
+  return accepted.ok && clamped.length > 0
+    ? { ok: true, reason: 'LimitClamped', message: clamped.join('; ') }
+    : accepted;
+}
+
+function pausedBy(plans: readonly MonitorPlan[]): { pausedBy?: string } {
+  const names = plans.flatMap((p) => p.pausedBy ?? []);
+  return plans.length > 0 && names.length === plans.length ? { pausedBy: names[0]! } : {};
+}
+
+/** For every pair of monitors that share a pod (or an autoscaling metric), what the weaker one loses. */
+function sharedPodConflicts(
+  inForce: readonly MonitorInForce[],
+  matched: ReadonlyMap<string, readonly PodFacts[]>,
+  groupOfNode: ReadonlyMap<string, Group>,
+): Map<string, Conflict[]> {
+  const found = new Map<string, Conflict[]>();
+  const add = (loser: MonitorInForce, conflict: Conflict | null): void => {
+    if (conflict) found.set(loser.key, [...(found.get(loser.key) ?? []), conflict]);
+  };
+  const byNamespace = Map.groupBy(
+    inForce.filter((m) => m.spec.mode !== 'Exclude' && !m.spec.suspend),
+    (m) => m.object.metadata.namespace ?? '',
+  );
+  for (const monitors of byNamespace.values()) {
+    for (const [i, winner] of monitors.entries()) {
+      const pods = new Map((matched.get(winner.key) ?? []).map((p) => [p.name, p]));
+      for (const loser of monitors.slice(i + 1)) {
+        add(loser, autoscalingConflict(winner, loser));
+        const shared = (matched.get(loser.key) ?? []).find((p) => pods.has(p.name) && groupOfNode.has(p.nodeName));
+        if (!shared) continue;
+        add(loser, monitorConflict(winner, loser, groupOfNode.get(shared.nodeName)!.plan.monitors));
+      }
+    }
+  }
+  return found;
+}
+
+/** One row per opponent. */
+function mergeConflicts(conflicts: readonly Conflict[]): Conflict[] {
+  const rows = new Map<string, Conflict>();
+  for (const c of conflicts) {
+    const row = rows.get(c.with);
+    rows.set(c.with, row ? { ...row, fields: sortedSet([...row.fields, ...c.fields]) } : c);
+  }
+  return [...rows.values()];
+}
+
+/** What each policy's status says of the compile. */
+export function policyOutcomes(
+  judged: readonly Judged<ClusterTrafficPolicy>[],
+  monitors: ReadonlyMap<string, MonitorOutcome>,
+  groups: readonly Group[],
+): Map<string, PolicyOutcome> {
+  const result = new Map<string, PolicyOutcome>();
+  for (const { object, accepted, inForce } of judged) {
+    const name = object.metadata.name ?? '';
+    const own = groups.filter((g) => g.policies.some((p) => p.name === name));
+    const inScope = [...monitors.values()].filter((m) => m.policyRefs.includes(name) || (!m.inForce && inForce));
+    result.set(name, {
+      name,
+      uid: object.metadata.uid ?? '',
+      generation: object.metadata.generation ?? 0,
+      accepted,
+      inForce,
+      nodes: sortedSet(own.flatMap((g) => g.nodes.map((n) => n.name))),
+      ...(own.length > 0
+        ? {
+            configHash: `sha256:${sha256Hex(
+              canonicalJson(own.map((g) => [g.plan.yamlHash, g.plan.limits, g.plan.retention, g.plan.fallback])),
+            )}`,
+          }
+        : {}),
+      monitors: {
+        accepted: inScope.filter((m) => m.accepted.ok).length,
+        rejected: inScope.filter((m) => !m.accepted.ok).length,
+        conflicted: inScope.filter((m) => m.conflicts.length > 0).length,
+      },
+    });
+  }
+  return result;
+}

@@ -1,0 +1,175 @@
+import type { ClusterTrafficPolicySpec, MonitorSettings } from '../../api/v1alpha1/index.ts';
+import type { InstrumentVersion } from '../instrument-yaml/version.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { parseBytes } from './bytes.ts';
+import { isCidr } from './cidr.ts';
+import { durationFault, longestInterval, longestRetention } from './durations.ts';
+import { flowAttributes } from './flow-attributes.ts';
+import { globText, labelKeyText, literalText, pathGlobText, routeText, type TextCheck } from './text-checks.ts';
+import type { PolicyFinding } from './types.ts';
+
+/**
+ * Why a policy cannot be compiled for this version of the instrument, or null. Order decides which fault is shown.
+ */
+export function policyFinding(spec: ClusterTrafficPolicySpec, version: InstrumentVersion): PolicyFinding | null {
+  return (
+    extraConfig(spec) ??
+    exclusions(spec) ??
+    settings('spec.defaults', spec.defaults) ??
+    settings('spec.overrides', spec.overrides) ??
+    durations(spec) ??
+    instrument(spec) ??
+    network(spec) ??
+    histogram(spec) ??
+    nodeWide(spec) ??
+    notYet(spec, version)
+  );
+}
+
+const invalid = (message: string): PolicyFinding => ({ reason: 'Invalid', message });
+
+function extraConfig(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  return spec.instrument?.extraConfig && Object.keys(spec.instrument.extraConfig).length > 0
+    ? { reason: 'ExtraConfigNotAllowed', message: 'spec.instrument.extraConfig: the controller does not allow it' }
+    : null;
+}
+
+function exclusions(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  for (const [i, item] of (spec.exclusions ?? []).entries()) {
+    const at = `spec.exclusions[${i}]`;
+    if (!item.namespaces && !item.podLabels && !item.workloads && !item.executables && !item.ports) {
+      return invalid(`${at}: names nothing, which would exclude everything`);
+    }
+    const finding =
+      each(`${at}.namespaces`, item.namespaces, globText) ??
+      each(`${at}.podLabels`, Object.keys(item.podLabels ?? {}), labelKeyText) ??
+      each(`${at}.podLabels`, Object.values(item.podLabels ?? {}), globText) ??
+      each(
+        `${at}.workloads`,
+        item.workloads?.map((w) => w.name),
+        globText,
+      ) ??
+      each(`${at}.executables`, item.executables, pathGlobText);
+    if (finding) return finding;
+  }
+  return null;
+}
+
+function settings(at: string, value: MonitorSettings | undefined): PolicyFinding | null {
+  return (
+    each(`${at}.http.routes`, value?.http?.routes, routeText) ??
+    each(`${at}.metrics.labels.podLabels`, value?.metrics?.labels?.podLabels, labelKeyText)
+  );
+}
+
+function durations(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  const fault =
+    durationFault(
+      {
+        'spec.defaults.metrics.interval': spec.defaults?.metrics?.interval,
+        'spec.defaults.sampling.keepSlowerThan': spec.defaults?.sampling?.keepSlowerThan,
+        'spec.overrides.metrics.interval': spec.overrides?.metrics?.interval,
+        'spec.overrides.sampling.keepSlowerThan': spec.overrides?.sampling?.keepSlowerThan,
+        'spec.instrument.exportInterval': spec.instrument?.exportInterval,
+        'spec.instrument.pollInterval': spec.instrument?.pollInterval,
+        'spec.rollout.minInterval': spec.rollout?.minInterval,
+      },
+      longestInterval,
+    ) ??
+    durationFault(
+      {
+        'spec.retention.metrics.time': spec.retention?.metrics?.time,
+        'spec.retention.spans.time': spec.retention?.spans?.time,
+      },
+      longestRetention,
+    );
+  return fault ? invalid(fault) : null;
+}
+
+function instrument(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  const { clusterName, kubeMetaCache } = spec.instrument ?? {};
+  return (
+    each('spec.instrument.clusterName', clusterName === undefined ? [] : [clusterName], literalText) ??
+    each('spec.instrument.kubeMetaCache', kubeMetaCache === undefined ? [] : [kubeMetaCache], literalText) ??
+    each('spec.redaction.queryParams.add', spec.redaction?.queryParams?.add, literalText) ??
+    each('spec.redaction.queryParams.remove', spec.redaction?.queryParams?.remove, literalText)
+  );
+}
+
+function network(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  const n = spec.network;
+  if (n?.source === 'TC' && !n.acknowledgeCiliumConflict) {
+    return invalid('spec.network.source: TC conflicts with Cilium; set acknowledgeCiliumConflict: true');
+  }
+  if (n?.excludeInterfaces && n.excludeInterfaces.length > 0 && n.source !== 'TC') {
+    return invalid('spec.network.excludeInterfaces: takes effect with source: TC only');
+  }
+  for (const [i, { cidr, name }] of (n?.cidrs ?? []).entries()) {
+    if (!isCidr(cidr)) return invalid(`spec.network.cidrs[${i}].cidr: ${JSON.stringify(cidr)} is no address range`);
+    const wrong = name === undefined ? null : literalText(name);
+    if (wrong) return invalid(`spec.network.cidrs[${i}].name: ${wrong}`);
+  }
+  const unknown = (n?.attributes ?? []).find((a) => !flowAttributes.includes(a));
+  if (unknown !== undefined) {
+    return invalid(`spec.network.attributes: ${JSON.stringify(unknown)} is none of ${flowAttributes.join(' ')}`);
+  }
+  return each('spec.network.excludeInterfaces', n?.excludeInterfaces, literalText);
+}
+
+function histogram(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  const h = spec.http?.histogram;
+  for (const field of ['durationBuckets', 'sizeBuckets'] as const) {
+    const values = (h?.[field] ?? []).map((v) => bucketBound(field, v));
+    if (values.some((v, i) => i > 0 && v <= values[i - 1]!)) {
+      return invalid(`spec.http.histogram.${field}: bounds must ascend`);
+    }
+  }
+  return null;
+}
+
+/** These exist once per node, so a policy of a few namespaces cannot set them. */
+function nodeWide(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  if (!spec.namespaceSelector) return null;
+  const limit = (
+    ['maxSeriesPerNode', 'maxSeriesPerNamespace', 'maxLabelValueLength', 'maxSpansPerSecondPerNode', 'onLimit'] as const
+  ).find((name) => spec.limits?.[name] !== undefined);
+  const member = (['http', 'network', 'instrument', 'retention', 'rollout', 'systemNamespaces'] as const).find(
+    (name) => spec[name] !== undefined,
+  );
+  const field = limit ? `limits.${limit}` : member;
+  if (field) return invalid(`spec.${field}: exists once per node; move it to a policy without namespaceSelector`);
+  return spec.capture?.containersOnly === false
+    ? invalid('spec.capture.containersOnly: only containers have a namespace; leave it true with namespaceSelector')
+    : null;
+}
+
+/** What the API has and this version cannot do is refused where it is asked for, never dropped in silence. */
+function notYet(spec: ClusterTrafficPolicySpec, version: InstrumentVersion): PolicyFinding | null {
+  const r = spec.redaction;
+  const some = (list: readonly unknown[] | undefined): boolean => (list?.length ?? 0) > 0;
+  const asked: [string, boolean][] = [
+    ['redaction.headers', some(r?.headers?.allow) || some(r?.headers?.obfuscate)],
+    ['redaction.paths', some(r?.paths)],
+    ['redaction.labels', some(r?.labels)],
+    ['redaction.dropClientAddress', r?.dropClientAddress === false],
+    ['redaction.dbQueryText', r?.dbQueryText === 'Keep'],
+    ['redaction.queryParams', version === 'v0.9' && (some(r?.queryParams?.add) || some(r?.queryParams?.remove))],
+    ['export', some(spec.export)],
+    ['http.histogram.type', spec.http?.histogram?.type === 'Exponential'],
+  ];
+  const field = asked.find(([, wanted]) => wanted)?.[0];
+  return field ? invalid(`spec.${field}: this version cannot do that yet; remove the field`) : null;
+}
+
+/** A duration text in seconds, a size in bytes: the units of the instrument. Errors: ERR_INPUT_INVALID. */
+export function bucketBound(field: 'durationBuckets' | 'sizeBuckets', value: number | string): number {
+  return field === 'sizeBuckets' ? parseBytes(value) : parseDuration(String(value), field) / 1000;
+}
+
+function each(field: string, values: readonly string[] | undefined, check: TextCheck): PolicyFinding | null {
+  for (const [i, value] of (values ?? []).entries()) {
+    const wrong = check(value);
+    if (wrong) return invalid(`${field}[${i}]: ${JSON.stringify(value.slice(0, 80))} ${wrong}`);
+  }
+  return null;
+}

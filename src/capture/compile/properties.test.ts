@@ -1,0 +1,256 @@
+import fc from 'fast-check';
+import { parse } from 'yaml';
+import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import { aMonitor, aNamespace, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { validateInstrumentDocument } from '../instrument-yaml/validate.ts';
+import { compile } from './compile.ts';
+import type { CompileInput } from './types.ts';
+
+const word = fc.constantFrom('a', 'b', 'cart', 'checkout', 'x-1');
+const ratio = fc.constantFrom('0', '0.1', '0.50', '1');
+const ports = fc.array(
+  fc
+    .tuple(fc.integer({ min: 1, max: 65_000 }), fc.integer({ min: 0, max: 50 }))
+    .map(([port, n]) => ({ port, endPort: port + n })),
+  { minLength: 1, maxLength: 4 },
+);
+const some = <T>(arb: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arb, { nil: undefined });
+const clean = <T extends object>(value: T): T => JSON.parse(JSON.stringify(value)) as T; // leaves members out that are undefined, as the API server would
+
+const settings = fc.record({
+  protocols: some(fc.uniqueArray(fc.constantFrom('HTTP' as const, 'SQL' as const, 'DNS' as const), { minLength: 1 })),
+  sampling: some(fc.record({ ratio: some(ratio), keepErrors: some(fc.boolean()) })),
+  metrics: some(
+    fc.record({ families: some(fc.constant(['HTTPServer', 'TCPStats'] as const)), interval: some(fc.constant('30s')) }),
+  ),
+  http: some(fc.record({ routes: some(fc.array(fc.constantFrom('/a', '/b/{id}', '/c/*'))) })),
+  signals: some(fc.record({ spans: some(fc.constantFrom('Enabled' as const, 'Disabled' as const)) })),
+});
+const monitorSpec = fc
+  .record({
+    mode: fc.constantFrom('Capture' as const, 'Capture' as const, 'Exclude' as const),
+    selector: some(fc.record({ matchLabels: some(fc.dictionary(word, word, { maxKeys: 2 })) })),
+    workloads: some(
+      fc.array(fc.record({ kind: fc.constantFrom('Pod' as const, 'Deployment' as const), name: word }), {
+        minLength: 1,
+        maxLength: 2,
+      }),
+    ),
+    ports: some(ports),
+    priority: some(fc.integer({ min: -2, max: 2 })),
+    suspend: some(fc.boolean()),
+    rest: settings,
+  })
+  .map(({ rest, ...spec }) => clean({ ...spec, ...rest }) as unknown as TrafficMonitorSpec);
+const policySpec = fc
+  .record({
+    priority: some(fc.integer({ min: -1, max: 1 })),
+    namespaceSelector: some(fc.constantFrom({ matchLabels: { tier: 'critical' } }, {})),
+    nodeSelector: some(fc.constant({ matchLabels: { pool: 'edge' } })),
+    capture: some(
+      fc.record({
+        mode: some(fc.constantFrom('ByPort' as const, 'All' as const, 'AllowList' as const)),
+        ports: some(ports),
+      }),
+    ),
+    exclusions: some(
+      fc.array(fc.record({ namespaces: some(fc.constant(['pay*'])), ports: some(ports) }), { maxLength: 2 }),
+    ),
+    defaults: some(settings),
+    paused: some(fc.boolean()),
+    network: some(fc.record({ enabled: some(fc.boolean()) })),
+  })
+  .map((spec) => clean(spec) as unknown as ClusterTrafficPolicySpec);
+
+const worlds = fc
+  .record({
+    monitors: fc.array(fc.tuple(fc.constantFrom('shop', 'pay'), monitorSpec), { maxLength: 6 }),
+    policies: fc.array(policySpec, { maxLength: 4 }),
+    pods: fc.array(fc.tuple(fc.constantFrom('shop', 'pay'), word, fc.constantFrom('node-1', 'node-3')), {
+      maxLength: 8,
+    }),
+  })
+  .map(({ monitors, policies, pods }) =>
+    aWorld({
+      monitors: monitors.map(([ns, spec], i) => aMonitor(`${ns}/m${i}`, spec)),
+      policies: policies.map((spec, i) => aPolicy(`p${i}`, spec)),
+      pods: pods.map(([ns, app, node], i) => aPod(`${ns}/${app}-${i}`, node, { labels: { app } })),
+    }),
+  );
+
+test('the same objects in any order give the same bytes and the same verdicts', () => {
+  const shuffled = worlds.chain((world) =>
+    fc
+      .tuple(
+        fc.shuffledSubarray([...world.monitors], { minLength: world.monitors.length }),
+        fc.shuffledSubarray([...world.policies], { minLength: world.policies.length }),
+        fc.shuffledSubarray([...world.pods], { minLength: world.pods.length }),
+        fc.shuffledSubarray([...world.nodes], { minLength: world.nodes.length }),
+        fc.shuffledSubarray([...world.namespaces], { minLength: world.namespaces.length }),
+      )
+      .map(([monitors, policies, pods, nodes, namespaces]): [CompileInput, CompileInput] => [
+        world,
+        { ...world, monitors, policies, pods, nodes, namespaces },
+      ]),
+  );
+  const sorted = <V>(map: ReadonlyMap<string, V>): [string, V][] => [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  fc.assert(
+    fc.property(shuffled, ([a, b]) => {
+      const [x, y] = [compile(a), compile(b)];
+      expect([...y.nodes]).toEqual([...x.nodes]);
+      expect(sorted(y.monitors)).toEqual(sorted(x.monitors));
+      expect(sorted(y.policies)).toEqual(sorted(x.policies));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('every file is one that each version of the instrument takes as it is meant', () => {
+  fc.assert(
+    fc.property(worlds, fc.constantFrom('v0.9' as const, 'v0.10' as const), (world, version) => {
+      const result = compile({ ...world, environment: { ...world.environment, instrumentVersion: version } });
+      for (const { config } of result.nodes.values()) {
+        expect(validateInstrumentDocument(version, parse(config.instrument.yaml))).toEqual([]);
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('svc-system is excluded whatever anybody writes', () => {
+  fc.assert(
+    fc.property(worlds, (world) => {
+      for (const { config } of compile(world).nodes.values()) {
+        const file = parse(config.instrument.yaml) as { discovery: { exclude_instrument: unknown[] } };
+        expect(file.discovery.exclude_instrument[0]).toEqual({ k8s_namespace: 'svc-system' });
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+describe('hostile strings', () => {
+  const hostile = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc.constantFrom(
+      '${OTEL_EBPF_CONFIG_PATH}',
+      '$(HOME)',
+      '${env:A:-b}',
+      '*',
+      '{a,b}',
+      '[a-z]',
+      '!x',
+      'a\nb: c',
+      'a"b',
+      "a'b",
+      'a: b',
+      '- a',
+      '# x',
+      '&a',
+      '*a',
+      '%TAG',
+      '\u0085',
+      '\u2028',
+      '\ud800',
+      'null',
+      'true',
+      '~',
+      '1e3',
+      '0x1f',
+      '__proto__',
+      'constructor',
+      ' a',
+      'a ',
+      '',
+      '\\',
+      'a,b',
+      'a}',
+      '|',
+      '>',
+      '?',
+      '@a',
+      '`a`',
+      '\u0000',
+      '\ufeff',
+      '--- a',
+      '...',
+    ),
+  );
+  /** A stand-in for what the instrument does to the file before it reads it. */
+  const expands = (yaml: string): boolean => /\$[{(]/.test(yaml);
+  const matchesEverything = (value: unknown): boolean =>
+    typeof value === 'string' && /^[*?{},]*\*[*?{},]*$/.test(value) && !/[A-Za-z0-9]/.test(value);
+
+  test('in a label selector are refused, or select exactly that value', () => {
+    fc.assert(
+      fc.property(hostile, hostile, (key, value) => {
+        const matchLabels = Object.fromEntries([[key, value]]);
+        const result = compile(aWorld({ monitors: [aMonitor('shop/m', { selector: { matchLabels } })] }));
+        const { yaml } = result.nodes.get('node-1')!.config.instrument;
+        expect(expands(yaml)).toBe(false);
+        const file = parse(yaml) as { discovery: { instrument: { k8s_pod_labels?: Record<string, string> }[] } };
+        const entry = file.discovery.instrument[1];
+        if (!result.monitors.get('shop/m')!.accepted.ok) expect(entry).toBeUndefined();
+        else expect(entry).toMatchObject({ k8s_namespace: 'shop', k8s_pod_labels: { [key]: value } });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('anywhere in a monitor never leave its namespace, never expand and never change another entry', () => {
+    const clean = compile(aWorld()).nodes.get('node-1')!.config.instrument.yaml;
+    fc.assert(
+      fc.property(hostile, fc.integer({ min: 0, max: 5 }), (text, where) => {
+        const specs: Partial<TrafficMonitorSpec>[] = [
+          { workloads: [{ kind: 'Deployment', name: text }] },
+          { selector: {}, containers: { include: [text] } },
+          { selector: {}, http: { routes: [text] } },
+          { selector: { matchExpressions: [{ key: 'app', operator: 'In', values: [text] }] } },
+          { selector: { matchExpressions: [{ key: text, operator: 'Exists' }] } },
+          { mode: 'Exclude', selector: {}, workloads: [{ kind: 'Pod', name: text }] },
+        ];
+        const result = compile(aWorld({ monitors: [aMonitor('shop/m', specs[where]!)] }));
+        const { yaml } = result.nodes.get('node-1')!.config.instrument;
+        expect(expands(yaml)).toBe(false);
+        if (!result.monitors.get('shop/m')!.accepted.ok) return expect(yaml).toBe(clean);
+        const { discovery } = parse(yaml) as {
+          discovery: { instrument: Record<string, unknown>[]; exclude_instrument: Record<string, unknown>[] };
+        };
+        const own = [...discovery.instrument.slice(1), ...discovery.exclude_instrument.slice(1)];
+        expect(own).toHaveLength(1);
+        expect(own[0]!['k8s_namespace']).toBe('shop');
+        return expect(validateInstrumentDocument('v0.10', parse(yaml))).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('in the exclusions of a policy are refused, or match no more than their literal characters say', () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const result = compile(aWorld({ policies: [aPolicy('p', { exclusions: [{ podLabels: { app: text } }] })] }));
+        const { yaml } = result.nodes.get('node-1')!.config.instrument;
+        expect(expands(yaml)).toBe(false);
+        const accepted = result.policies.get('p')!.accepted.ok;
+        const file = parse(yaml) as { discovery: { exclude_instrument: { k8s_pod_labels?: { app: string } }[] } };
+        expect(file.discovery.exclude_instrument[1]?.k8s_pod_labels?.app).toBe(accepted ? text : undefined);
+        if (accepted && matchesEverything(text)) expect(text).toMatch(/^[*?]+$/);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('as namespace labels or names never break the file', () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const namespaces = [aNamespace('shop'), { name: 'pay', labels: { tier: text } }];
+        const policies = [
+          aPolicy('p', { namespaceSelector: { matchLabels: { tier: text } }, capture: { ports: [{ port: 1 }] } }),
+        ];
+        const { yaml } = compile(aWorld({ namespaces, policies })).nodes.get('node-1')!.config.instrument;
+        expect(validateInstrumentDocument('v0.10', parse(yaml))).toEqual([]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});

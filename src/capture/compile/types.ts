@@ -1,0 +1,120 @@
+import type {
+  ClusterTrafficPolicy,
+  ClusterTrafficPolicySpec,
+  TrafficMonitor,
+  TrafficMonitorSpec,
+} from '../../api/v1alpha1/index.ts';
+import type { CaptureConfig } from '../capture-config.ts';
+import type { InstrumentEnvironment } from '../instrument-yaml/builtin.ts';
+
+/** What a compile looks at: plain facts, in any order. The result depends on nothing else. */
+export interface CompileInput {
+  environment: CompileEnvironment;
+  policies: readonly ClusterTrafficPolicy[];
+  monitors: readonly TrafficMonitor[];
+  namespaces: readonly NamedLabels[];
+  /** Nodes that have, or should have, an agent. */
+  nodes: readonly NamedLabels[];
+  pods: readonly PodFacts[];
+}
+
+export interface CompileEnvironment extends InstrumentEnvironment {
+  /** The lowest layer of `capture.ports`: the flag's text. */
+  ports: string;
+}
+
+export interface NamedLabels {
+  name: string;
+  labels: Readonly<Record<string, string>>;
+}
+
+/** A scheduled pod that has not ended. */
+export interface PodFacts {
+  namespace: string;
+  name: string;
+  labels: Readonly<Record<string, string>>;
+  nodeName: string;
+  /** The controlling owner reference. */
+  owner?: { kind: string; name: string };
+  containers: readonly string[];
+}
+
+/** One fault of an object: the reason of its Accepted condition and a sentence that begins with the field. */
+export interface Finding<Reason extends string = string> {
+  reason: Reason;
+  message: string;
+}
+
+export type MonitorFinding = Finding<'Invalid' | 'UnsupportedSelector' | 'UnsafeSelector' | 'NamespaceNotAllowed'>;
+export type PolicyFinding = Finding<'Invalid' | 'ExtraConfigNotAllowed'>;
+
+/** What the compile made of one monitor. */
+export interface MonitorOutcome {
+  namespace: string;
+  name: string;
+  uid: string;
+  generation: number;
+  accepted: { ok: boolean; reason: string; message: string };
+  /** The spec that is compiled in: the object's own, its last accepted one, or none. */
+  inForce: TrafficMonitorSpec | null;
+  matchedPods: number;
+  /** Nodes with at least one matched pod, sorted. */
+  nodes: readonly string[];
+  /** Hash of what this object contributes, without node and pod names; absent when it contributes nothing. */
+  configHash?: string;
+  suspended: boolean;
+  /** The policy that pauses capture of its namespace on a node, if any. */
+  pausedBy?: string;
+  policyRefs: readonly string[];
+  overriddenFields: readonly string[];
+  conflicts: readonly Conflict[];
+  /** The longest that may pass between two samples of a busy pod. Units: ms. */
+  intervalMs: number;
+}
+
+export interface Conflict {
+  /** `TrafficMonitor/<namespace>/<name>` or `ClusterTrafficPolicy/<name>`. */
+  with: string;
+  fields: string[];
+  resolution: string;
+}
+
+/** What the compile made of one policy. */
+export interface PolicyOutcome {
+  name: string;
+  uid: string;
+  generation: number;
+  accepted: { ok: boolean; reason: string; message: string };
+  inForce: ClusterTrafficPolicySpec | null;
+  /** Nodes in its scope, sorted. */
+  nodes: readonly string[];
+  configHash?: string;
+  monitors: { accepted: number; rejected: number; conflicted: number };
+}
+
+export interface NodeConfig {
+  config: CaptureConfig;
+  hash: string;
+  /** Restarting the instrument is needed exactly when this changes. */
+  yamlHash: string;
+  rollout: RolloutRules;
+}
+
+/** How changes reach this node, after the merge. Units: ms. */
+export interface RolloutRules {
+  /** Names the nodes that share these rules. */
+  group: string;
+  /** A count, or a share such as `10%`. */
+  maxUnavailable: number | string;
+  minIntervalMs: number;
+  pauseOnFailure: boolean;
+  /** True when the rules have canary nodes and this is one of them; null without canary nodes. */
+  canary: boolean | null;
+}
+
+export interface CompileResult {
+  nodes: ReadonlyMap<string, NodeConfig>;
+  /** Keyed `<namespace>/<name>`. */
+  monitors: ReadonlyMap<string, MonitorOutcome>;
+  policies: ReadonlyMap<string, PolicyOutcome>;
+}
