@@ -21,3 +21,20 @@ export { compileMatcher, compileMatchers } from './matcher.ts';
 export type { CompiledMatcher, Matcher, MatchType } from './matcher.ts';
 export { nodeFiles } from './file-layer.ts';
 export type { FileLayer, ReadableFile, WritableFile } from './file-layer.ts';
+export {
+  buildStreamedRead,
+  createRemoteReadHandler,
+  Gate,
+  readStreamedSeries,
+  remoteReadPath,
+} from './remote-read/index.ts';
+export type {
+  ChunkedSeries,
+  ReadHints,
+  ReadQuery,
+  RemoteReadHandler,
+  RemoteReadHttpRequest,
+  RemoteReadHttpResponse,
+  RemoteReadLimits,
+} from './remote-read/index.ts';
+export { decodeXorChunk, SampleBuffer } from './chunk/index.ts';

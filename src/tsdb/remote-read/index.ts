@@ -1,0 +1,11 @@
+/** Prometheus' remote read v1: codec for both sides and a server handler that knows no HTTP framework. */
+export { buildStreamedRead, readStreamedSeries, streamedContentType } from './client.ts';
+export { Gate } from './gate.ts';
+export { createRemoteReadHandler, remoteReadPath } from './server.ts';
+export type { RemoteReadHandler, RemoteReadHttpRequest, RemoteReadHttpResponse, RemoteReadLimits } from './server.ts';
+export { decodeReadRequest, encodeReadRequest, responseType } from './read-request.ts';
+export type { ReadHints, ReadQuery, ReadRequest } from './read-request.ts';
+export { decodeReadResponse } from './sampled-series.ts';
+export type { SampledSeries } from './sampled-series.ts';
+export type { ChunkedSeries } from './chunked-series.ts';
+export { snappyCompress, snappyDecompress } from './snappy.ts';

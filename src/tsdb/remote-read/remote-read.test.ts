@@ -1,0 +1,306 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { OperatorError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
+import { decodeXorChunk, SampleBuffer } from '../chunk/index.ts';
+import { labelsFromObject, labelsToObject, openStore } from '../index.ts';
+import type { Store } from '../index.ts';
+import { encodeChunkedSeries, encodeLabels } from './chunked-series.ts';
+import { encodeFrame } from './frames.ts';
+import {
+  buildStreamedRead,
+  createRemoteReadHandler,
+  decodeReadRequest,
+  decodeReadResponse,
+  encodeReadRequest,
+  Gate,
+  readStreamedSeries,
+  responseType,
+  snappyCompress,
+  snappyDecompress,
+  streamedContentType,
+} from './index.ts';
+import type { ReadQuery, ReadRequest, RemoteReadHttpResponse } from './index.ts';
+import { encodeReadResponse, encodeTimeSeries } from './sampled-series.ts';
+
+const golden = JSON.parse(readFileSync(new URL('testdata/wire-golden.json', import.meta.url), 'utf8')) as Record<
+  'request' | 'frame' | 'histogram' | 'response' | 'snappy',
+  string
+>;
+const bytes = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'));
+const start = Date.UTC(2026, 0, 1);
+
+async function* parts(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+}
+
+async function collect(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = [];
+  for await (const part of body) all.push(part);
+  return Buffer.concat(all);
+}
+
+async function readAll(source: AsyncIterable<Uint8Array>) {
+  const out: { labels: Record<string, string>; times: number[]; stale: boolean[]; queryIndex: number }[] = [];
+  for await (const { labels, chunks, queryIndex } of readStreamedSeries(streamedContentType, source)) {
+    const samples = new SampleBuffer();
+    for (const chunk of chunks) decodeXorChunk(chunk.bytes, samples);
+    const indexes = Array.from({ length: samples.length }, (_, i) => i);
+    out.push({
+      labels: labelsToObject(labels),
+      times: indexes.map((i) => samples.times[i]!),
+      stale: indexes.map((i) => samples.isStaleAt(i)),
+      queryIndex,
+    });
+  }
+  return out;
+}
+
+describe('bytes of Prometheus', () => {
+  const request: ReadRequest = {
+    queries: [
+      {
+        startMs: -5,
+        endMs: 1_795_240_800_000,
+        matchers: [
+          { type: '=', name: '__name__', value: 'up' },
+          { type: '!=', name: 'a', value: '' },
+          { type: '=~', name: 'b', value: 'x.*' },
+          { type: '!~', name: 'c', value: 'é|ü' },
+        ],
+        hints: { stepMs: 60_000, func: 'rate', startMs: 1, endMs: 2, grouping: ['g', 'h'], by: true, rangeMs: 300_000 },
+      },
+      { startMs: 1, endMs: 2, matchers: [] },
+    ],
+    accepted: [responseType.streamedXorChunks, responseType.samples],
+  };
+
+  test('a request with every matcher type and hint is read, and ours reads back the same', () => {
+    expect(decodeReadRequest(bytes(golden.request))).toEqual(request);
+    expect(decodeReadRequest(encodeReadRequest(request))).toEqual(request);
+  });
+
+  test('a streamed frame is read with its stale marker, and ours is the same bytes', async () => {
+    const labels = { __name__: 'up', k8s_node_name: 'node-1' };
+    expect(await readAll(parts(bytes(golden.frame)))).toEqual([
+      { labels, times: [1000, 2000], stale: [false, true], queryIndex: 2 },
+    ]);
+    const [series] = await Array.fromAsync(readStreamedSeries(streamedContentType, parts(bytes(golden.frame))));
+    const message = encodeChunkedSeries(encodeLabels(labelsFromObject(labels)), series!.chunks, 2);
+    expect(Buffer.from(encodeFrame(message)).toString('hex')).toBe(golden.frame);
+  });
+
+  test('a SAMPLES answer is read bit for bit, and ours reads back the same', () => {
+    const [first, second] = decodeReadResponse(bytes(golden.response));
+    expect(second).toEqual([]);
+    const { labels, samples } = first![0]!;
+    expect([...samples.times.slice(0, 3)]).toEqual([1000, 2000, -3]);
+    expect([samples.isStaleAt(0), samples.isStaleAt(1), samples.values[2]]).toEqual([false, true, 0]);
+    const again = decodeReadResponse(encodeReadResponse([[encodeTimeSeries(labels, samples, 0, 3)]]))[0]![0]!;
+    expect(again.labels).toEqual(labels);
+    expect(again.samples.words.slice(0, 6)).toEqual(samples.words.slice(0, 6));
+  });
+
+  test('snappy blocks of the Go library are read', () => {
+    expect(Buffer.from(snappyDecompress(bytes(golden.snappy), 1e6)).toString()).toBe('svc-operator '.repeat(40));
+  });
+});
+
+describe('the server', () => {
+  let store: Store;
+  const series = Array.from({ length: 30 }, (_, i) =>
+    labelsFromObject({ __name__: 'm', i: String(i).padStart(2, '0') }),
+  );
+  const all: ReadQuery = { startMs: start, endMs: start + 7_000_000, matchers: [] };
+
+  beforeEach(async () => {
+    store = await openStore({
+      dir: '/s',
+      files: new MemoryFiles(),
+      clock: new FakeClock(start + 8e6),
+      logger: silentLogger,
+    });
+    for (let k = 0; k < 240; k++)
+      for (const [i, labels] of series.entries()) store.append(labels, start + k * 15_000, k + i);
+  });
+  afterEach(() => store.close());
+
+  const ask = (request: ReadRequest, limits = {}, headers = {}): Promise<RemoteReadHttpResponse> =>
+    createRemoteReadHandler(store, limits)({ headers, body: snappyCompress(encodeReadRequest(request)) });
+  const text = async (r: RemoteReadHttpResponse): Promise<string> => Buffer.from(await collect(r.body)).toString();
+
+  test('streams every series once, sorted, with all its samples', async () => {
+    const { headers, body } = buildStreamedRead([all]);
+    const response = await createRemoteReadHandler(store)({ headers, body });
+    expect(response.headers['content-type']).toBe(
+      'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse',
+    );
+    const found = await readAll(response.body);
+    expect(found.map((s) => s.labels.i)).toEqual(series.map((_, i) => String(i).padStart(2, '0')));
+    expect(found.every((s) => s.times.length === 240)).toBe(true);
+  });
+
+  test('cuts chunks to a short window, and gives one sample when only the series are asked for', async () => {
+    const query = {
+      startMs: start + 100_000,
+      endMs: start + 200_000,
+      matchers: [{ type: '=' as const, name: 'i', value: '03' }],
+    };
+    const window = await readAll((await ask({ queries: [query], accepted: [1] })).body);
+    expect(window.map((s) => s.times.map((t) => (t - start) / 1000))).toEqual([[105, 120, 135, 150, 165, 180, 195]]);
+    const names = await readAll(
+      (await ask({ queries: [{ ...query, hints: { func: 'series' } }], accepted: [1, 0] })).body,
+    );
+    expect(names.map((s) => s.times.length)).toEqual([1]);
+  });
+
+  test('splits a series over several frames above the frame size', async () => {
+    const matchers = [{ type: '=' as const, name: 'i', value: '00' }];
+    const response = await ask({ queries: [{ ...all, matchers }], accepted: [1] }, { maxFrameBytes: 100 });
+    const found = await readAll(response.body);
+    expect(found.length).toBeGreaterThan(1);
+    expect(found.flatMap((s) => s.times)).toHaveLength(240);
+  });
+
+  test('answers SAMPLES when the client names no type, and refuses more than the limit', async () => {
+    const response = await ask({ queries: [all], accepted: [] });
+    expect(response.headers).toMatchObject({ 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' });
+    const [result] = decodeReadResponse(snappyDecompress(await collect(response.body), 1e9));
+    expect(result!.map((s) => s.samples.length)).toEqual(series.map(() => 240));
+    const refused = await ask({ queries: [all], accepted: [0] }, { maxSamples: 7199 });
+    expect([refused.status, await text(refused)]).toEqual([400, 'exceeded sample limit (7199)\n']);
+  });
+
+  test('numbers the answers of several queries', async () => {
+    const one = (i: string): ReadQuery => ({ ...all, matchers: [{ type: '=', name: 'i', value: i }] });
+    const found = await readAll((await ask({ queries: [one('01'), one('05')], accepted: [1] })).body);
+    expect(found.map((s) => [s.queryIndex, s.labels.i])).toEqual([
+      [0, '01'],
+      [1, '05'],
+    ]);
+  });
+
+  test.each([
+    [
+      'no type that we have',
+      { accepted: [7] },
+      {},
+      /^server does not support any of the requested response types: \[7\]/,
+    ],
+    ['another encoding than snappy', {}, { 'content-encoding': 'gzip' }, /unsupported Content-Encoding "gzip"/],
+    [
+      'a bad regular expression',
+      { queries: [{ ...all, matchers: [{ type: '=~' as const, name: 'a', value: '(' }] }] },
+      {},
+      /bad regular/,
+    ],
+  ])('refuses %s with 400 and plain text', async (_, request, headers, message) => {
+    const response = await ask({ queries: [all], accepted: [1], ...request }, {}, headers);
+    expect([response.status, response.headers['content-type']]).toEqual([400, 'text/plain; charset=utf-8']);
+    expect(await text(response)).toMatch(message);
+  });
+
+  test('refuses bytes that are no snappy, no protobuf, or too large once decompressed', async () => {
+    const handler = createRemoteReadHandler(store, { maxRequestBytes: 100 });
+    const send = async (body: Uint8Array): Promise<[number, string]> => {
+      const response = await handler({ headers: {}, body });
+      return [response.status, await text(response)];
+    };
+    expect(await send(bytes('ff'))).toEqual([400, 'snappy: corrupt input\n']);
+    expect(await send(snappyCompress(new Uint8Array(5)))).toEqual([400, 'protobuf: field number 0\n']);
+    expect(await send(snappyCompress(new Uint8Array(200)))).toEqual([400, expect.stringMatching(/at most 100/)]);
+  });
+
+  test('a store that fails gives 500 before the first byte, and a thrown error after it', async () => {
+    const failing = {
+      select: () => {
+        throw new OperatorError('ERR_STORE_CORRUPT', 'disk');
+      },
+    };
+    const body = snappyCompress(encodeReadRequest({ queries: [all], accepted: [0] }));
+    const sampled = await createRemoteReadHandler(failing)({ headers: {}, body });
+    expect([sampled.status, await text(sampled)]).toEqual([500, 'disk\n']);
+    const { headers, body: streamBody } = buildStreamedRead([all]);
+    const streamed = await createRemoteReadHandler(failing)({ headers, body: streamBody });
+    await expect(collect(streamed.body)).rejects.toThrow('disk');
+  });
+});
+
+describe('the client', () => {
+  const frame = bytes(golden.frame);
+
+  test('reads frames however the stream is cut into parts', async () => {
+    const stream = Buffer.concat([frame, frame, frame]);
+    for (const size of [1, 2, 7, 50, 1000]) {
+      const pieces = Array.from({ length: Math.ceil(stream.length / size) }, (_, i) =>
+        stream.subarray(i * size, (i + 1) * size),
+      );
+      expect(await readAll(parts(...pieces))).toHaveLength(3);
+    }
+  });
+
+  test('refuses a stream that ends at any place inside a frame', async () => {
+    for (let length = 1; length < frame.length; length++) {
+      await expect(readAll(parts(frame, frame.subarray(0, length)))).rejects.toThrow(/ended inside a frame/);
+    }
+  });
+
+  test('refuses any flipped bit', async () => {
+    for (let bit = 0; bit < frame.length * 8; bit += 3) {
+      const bad = frame.slice();
+      bad[bit >> 3]! ^= 1 << (bit & 7);
+      await expect(readAll(parts(bad))).rejects.toMatchObject({ code: 'ERR_INPUT_INVALID' });
+    }
+  });
+
+  test('refuses a chunk encoding it does not know, by its number', async () => {
+    await expect(readAll(parts(bytes(golden.histogram)))).rejects.toThrow(/chunk encoding 2 is not supported/);
+  });
+
+  test('refuses a frame above the limit before reading it, and another content type', async () => {
+    const huge = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0, 0);
+    await expect(readAll(parts(huge))).rejects.toThrow(/at most 52428800/);
+    const html = readStreamedSeries('text/html', parts(frame));
+    await expect(html.next()).rejects.toThrow(/content type "text\/html"/);
+  });
+});
+
+describe('snappy', () => {
+  test('what is compressed comes back, and damage is an error or other bytes, never a hang', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(), fc.nat(255), (data, at, value) => {
+        const packed = snappyCompress(data);
+        expect(Buffer.from(snappyDecompress(packed, 1000))).toEqual(Buffer.from(data));
+        const bad = packed.slice();
+        bad[at % bad.length] = value;
+        try {
+          snappyDecompress(bad, 1000);
+        } catch (error) {
+          expect(error).toBeInstanceOf(OperatorError);
+        }
+      }),
+    );
+  });
+
+  test('a literal length with its top bit set is refused', () => {
+    expect(() => snappyDecompress(Uint8Array.of(10, 0xfc, 0xff, 0xff, 0xff, 0xff, 1, 2), 1000)).toThrow(/corrupt/);
+  });
+});
+
+describe('the gate', () => {
+  test('lets in so many, the rest in order, and forgets who gave up waiting', async () => {
+    const gate = new Gate(1);
+    const leave = await gate.enter();
+    const gone = new AbortController();
+    const given = gate.enter(gone.signal);
+    const next = gate.enter();
+    gone.abort(new Error('client went away'));
+    await expect(given).rejects.toThrow('client went away');
+    leave();
+    leave();
+    (await next)();
+    expect(gate.running).toBe(0);
+  });
+});

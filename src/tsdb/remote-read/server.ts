@@ -1,0 +1,208 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import { decodeXorChunk, recutChunk, SampleBuffer } from '../chunk/index.ts';
+import { compileMatchers } from '../matcher.ts';
+import type { SelectedSeries, Store, XorChunk } from '../types.ts';
+import { encodeChunkedSeries, encodedChunkBytes, encodeLabels } from './chunked-series.ts';
+import { encodeFrame } from './frames.ts';
+import { Gate } from './gate.ts';
+import { decodeReadRequest, responseType } from './read-request.ts';
+import type { ReadQuery, ReadRequest } from './read-request.ts';
+import { encodeReadResponse, encodeTimeSeries } from './sampled-series.ts';
+import { snappyCompress, snappyDecompress } from './snappy.ts';
+
+/** The path that stock clients call. */
+export const remoteReadPath = '/api/v1/read';
+
+export interface RemoteReadLimits {
+  /** Largest request after decompression. Default 32 MiB. The HTTP server must cap the body itself, too. */
+  readonly maxRequestBytes?: number;
+  /** Samples in a SAMPLES answer. Default 5e7. */
+  readonly maxSamples?: number;
+  /** A frame of a streamed answer is closed at about this size. Default 1 MiB. */
+  readonly maxFrameBytes?: number;
+  /** Requests that run at a time; others wait. Default 10. */
+  readonly concurrency?: number;
+}
+
+/** What the handler needs of an HTTP request. Header names in lower case, as Node gives them. */
+export interface RemoteReadHttpRequest {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Uint8Array;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * An answer for any HTTP framework. Write the parts of `body` with back-pressure. When the iteration throws after the
+ * first part, cut the connection: an end without an error would make a part look like the whole.
+ */
+export interface RemoteReadHttpResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+export type RemoteReadHandler = (request: RemoteReadHttpRequest) => Promise<RemoteReadHttpResponse>;
+
+/** A streamed answer gives other work a turn after about this many bytes. */
+const batchBytes = 128 * 1024;
+/** Chunks are cut to the window when it is at most this long: later the ends weigh nothing against the middle. */
+const recutWindowMs = 2 * 3_600_000;
+
+/**
+ * Serves Prometheus' remote read v1 (`POST /api/v1/read`) from a store: SAMPLES and STREAMED_XOR_CHUNKS.
+ * Flow: decompress and decode → negotiate → gate → select → encode.
+ * Errors: plain text; 400 for a request that cannot be read or negotiated and for too many samples, 500 for the store.
+ */
+export function createRemoteReadHandler(
+  store: Pick<Store, 'select'>,
+  limits: RemoteReadLimits = {},
+): RemoteReadHandler {
+  const gate = new Gate(limits.concurrency ?? 10);
+  return async (request) => {
+    try {
+      const decoded = decodeRequest(request, limits.maxRequestBytes ?? 32 * 1024 * 1024);
+      if (negotiate(decoded.accepted) === responseType.streamedXorChunks) {
+        const headers = { 'content-type': 'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse' };
+        const body = streamed(store, decoded, limits.maxFrameBytes ?? 1024 * 1024, gate, request.signal);
+        return { status: 200, headers, body };
+      }
+      const leave = await gate.enter(request.signal);
+      try {
+        const body = sampledResponse(store, decoded, limits.maxSamples ?? 5e7);
+        const headers = { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' };
+        return { status: 200, headers: { ...headers, 'content-length': String(body.length) }, body: once(body) };
+      } finally {
+        leave();
+      }
+    } catch (error) {
+      const refused = (['ERR_INPUT_INVALID', 'ERR_TOO_LARGE', 'ERR_QUERY_LIMIT'] as const).some((code) =>
+        isOperatorError(error, code),
+      );
+      return plainText(refused ? 400 : 500, errorText(error));
+    }
+  };
+}
+
+function decodeRequest({ headers, body }: RemoteReadHttpRequest, maxBytes: number): ReadRequest {
+  const encoding = headers['content-encoding'] ?? 'snappy';
+  if (encoding !== 'snappy') {
+    throw new OperatorError(
+      'ERR_INPUT_INVALID',
+      `unsupported Content-Encoding ${JSON.stringify(encoding)}, want "snappy"`,
+    );
+  }
+  const request = decodeReadRequest(snappyDecompress(body, maxBytes));
+  for (const { matchers } of request.queries) compileMatchers(matchers);
+  return request;
+}
+
+/** The first type of the client's list that we have; an empty list means SAMPLES. */
+function negotiate(accepted: readonly number[]): number {
+  if (accepted.length === 0) return responseType.samples;
+  const type = accepted.find((t) => t === responseType.samples || t === responseType.streamedXorChunks);
+  if (type !== undefined) return type;
+  throw new OperatorError(
+    'ERR_INPUT_INVALID',
+    `server does not support any of the requested response types: [${accepted.join(' ')}]; supported: [SAMPLES STREAMED_XOR_CHUNKS]`,
+  );
+}
+
+function sampledResponse(store: Pick<Store, 'select'>, { queries }: ReadRequest, maxSamples: number): Uint8Array {
+  let left = maxSamples;
+  const results = queries.map((query) => {
+    const encoded: Uint8Array[] = [];
+    for (const series of store.select(query.matchers, query.startMs, query.endMs)) {
+      const samples = new SampleBuffer();
+      for (const chunk of series.chunks()) decodeXorChunk(chunk.bytes, samples);
+      let from = 0;
+      let to = samples.length;
+      while (from < to && samples.times[from]! < query.startMs) from++;
+      while (to > from && samples.times[to - 1]! > query.endMs) to--;
+      left -= to - from;
+      if (left < 0) throw new OperatorError('ERR_QUERY_LIMIT', `exceeded sample limit (${maxSamples})`);
+      if (to > from) encoded.push(encodeTimeSeries(series.labels, samples, from, to));
+    }
+    return encoded;
+  });
+  return snappyCompress(encodeReadResponse(results));
+}
+
+async function* streamed(
+  store: Pick<Store, 'select'>,
+  { queries }: ReadRequest,
+  maxFrameBytes: number,
+  gate: Gate,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  const leave = await gate.enter(signal);
+  try {
+    let batch: Uint8Array[] = [];
+    let size = 0;
+    for (const [index, query] of queries.entries()) {
+      for (const series of store.select(query.matchers, query.startMs, query.endMs)) {
+        for (const frame of seriesFrames(series, query, index, maxFrameBytes)) {
+          batch.push(frame);
+          size += frame.length;
+        }
+        if (size < batchBytes) continue;
+        yield Buffer.concat(batch, size);
+        batch = [];
+        size = 0;
+        await nextTurn();
+        signal?.throwIfAborted();
+      }
+    }
+    if (size > 0) yield Buffer.concat(batch, size);
+  } finally {
+    leave();
+  }
+}
+
+/** The frames of one series: one, or several with the same labels when its chunks pass the frame size. */
+function* seriesFrames(
+  series: SelectedSeries,
+  query: ReadQuery,
+  index: number,
+  maxFrameBytes: number,
+): Generator<Uint8Array> {
+  const chunks = windowed(series.chunks(), query);
+  if (chunks.length === 0) return;
+  const labels = encodeLabels(series.labels);
+  let frame: XorChunk[] = [];
+  let size = labels.length;
+  for (const chunk of chunks) {
+    if (frame.length > 0 && size + encodedChunkBytes(chunk) > maxFrameBytes) {
+      yield encodeFrame(encodeChunkedSeries(labels, frame, index));
+      frame = [];
+      size = labels.length;
+    }
+    frame.push(chunk);
+    size += encodedChunkBytes(chunk);
+  }
+  yield encodeFrame(encodeChunkedSeries(labels, frame, index));
+}
+
+/** Cuts chunks to a short window; keeps one sample when the client only asks which series there are. */
+function windowed(chunks: readonly XorChunk[], query: ReadQuery): XorChunk[] {
+  const { startMs, endMs, hints } = query;
+  if (hints?.func !== 'series' && endMs - startMs > recutWindowMs) return [...chunks];
+  const cut: XorChunk[] = [];
+  for (const chunk of chunks) {
+    const part = recutChunk(chunk, startMs, endMs);
+    if (!part) continue;
+    if (hints?.func === 'series') return [recutChunk(part, part.minT, part.minT)!];
+    cut.push(part);
+  }
+  return cut;
+}
+
+function plainText(status: number, text: string): RemoteReadHttpResponse {
+  const body = new TextEncoder().encode(`${text}\n`);
+  const headers = { 'content-type': 'text/plain; charset=utf-8', 'content-length': String(body.length) };
+  return { status, headers, body: once(body) };
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
