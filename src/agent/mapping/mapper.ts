@@ -63,6 +63,11 @@ export class SeriesMapper {
     this.limits = new SeriesLimits(policy.limits, policy.monitors);
   }
 
+  /** The node whose series these are. */
+  get node(): string {
+    return this.#policy.node;
+  }
+
   /** Streams remembered, live and ended. */
   get streams(): number {
     return this.#streams.size;

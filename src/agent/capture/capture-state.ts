@@ -1,0 +1,222 @@
+import type { Clock } from '../../base/clock.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { type Ack, type AgentStatus, type CaptureConfig, captureHash } from '../../capture/index.ts';
+import type { HealthProbe } from './health-socket.ts';
+import { writeInstrumentFile } from './instrument-file.ts';
+import {
+  afterFile,
+  afterProbe,
+  type InstrumentView,
+  phaseOf,
+  runsOldFile,
+  unknownInstrument,
+} from './instrument-state.ts';
+import { saveLastGood } from './last-good.ts';
+
+export interface CaptureStateOptions {
+  readonly node: string;
+  readonly dataDir: string;
+  readonly instrumentFile: string;
+  readonly probe: HealthProbe;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Puts the agent's own rules of a config in force. */
+  readonly onConfig: (config: CaptureConfig) => void;
+  /** The parts of the status that others count. */
+  readonly counts: () => Pick<AgentStatus, 'monitors' | 'totals'>;
+  /** How long a new file may take until the instrument runs it. Default 90 s. Units: ms. */
+  readonly deadlineMs?: number;
+  /** Time between probes of the health socket. Default 1 s. Units: ms. */
+  readonly probeMs?: number;
+}
+
+/** Counts move all the time; the status' revision moves for them at most this often. Units: ms. */
+const countsEveryMs = 5_000;
+
+/**
+ * The capture config in force, the instrument's file, and what the instrument makes of it.
+ *
+ * Flow: `apply` → rules in force, last good on disk (Received) → file in place (Written) → the health socket shows a
+ * start after the file (Running) or nothing in time (Failed).
+ * Guarantees: configs are applied one after the other; the last good one on disk is one that was written whole;
+ * the file is left alone when its bytes are right; `status` grows its revision with every change.
+ * Caveats: an instrument without a health socket (older than v0.10) never gets past Written.
+ */
+export class CaptureState {
+  readonly #options: CaptureStateOptions;
+  #config: CaptureConfig | null = null;
+  #pushed = false;
+  #ack: Ack | null = null;
+  #view: InstrumentView = unknownInstrument;
+  #revision = 1;
+  #countsText = '';
+  #countsAt = -Infinity;
+  #waiters = new Set<() => void>();
+  #queue: Promise<unknown> = Promise.resolve();
+  #cancel: () => void = () => {};
+  readonly #stopped = new AbortController();
+
+  constructor(options: CaptureStateOptions) {
+    this.#options = options;
+  }
+
+  /** The config in force, when a controller has pushed one (in this life or an earlier one). */
+  get pushedConfig(): CaptureConfig | null {
+    return this.#pushed ? this.#config : null;
+  }
+
+  get ack(): Ack | null {
+    return this.#ack;
+  }
+
+  get instrument(): InstrumentView {
+    return this.#view;
+  }
+
+  /** False when the instrument must be restarted to read its file; true as long as nothing is known. */
+  get instrumentMayLive(): boolean {
+    return !runsOldFile(this.#view);
+  }
+
+  /** Begins to watch the instrument. */
+  start(): void {
+    void this.#probe();
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#cancel();
+    this.#wake();
+  }
+
+  /**
+   * Puts a config in force and resolves with how far it came at once (Written or Running).
+   * Errors: ERR_INPUT_INVALID for a config of another node. A file that cannot be written is a Failed ack.
+   */
+  apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed'): Promise<Ack> {
+    const run = this.#queue.then(() => this.#apply(config, source));
+    this.#queue = run.catch(() => {});
+    return run;
+  }
+
+  async #apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed'): Promise<Ack> {
+    const { node, dataDir, instrumentFile, logger, clock, onConfig } = this.#options;
+    if (config.node !== node) {
+      throw new OperatorError('ERR_INPUT_INVALID', `node: the config is for ${config.node}, this is ${node}`);
+    }
+    const hash = captureHash(config);
+    if (source === 'push' && this.#pushed && this.#ack?.hash === hash && this.#ack.phase !== 'Failed') return this.#ack;
+    try {
+      if (source === 'push') await saveLastGood(dataDir, config);
+      this.#config = config;
+      this.#pushed = source !== 'seed';
+      onConfig(config);
+      this.#setAck({ node, hash, phase: 'Received' });
+      const { changed, modifiedMs } = await writeInstrumentFile(instrumentFile, config.instrument.yaml);
+      this.#view = afterFile(this.#view, modifiedMs, changed, clock.monotonic());
+      logger.info('capture config in force', { hash, source, monitors: config.monitors.length, fileChanged: changed });
+    } catch (error) {
+      logger.error('capture config could not be put in force', { hash, error: errorText(error) });
+      const message = errorText(error).slice(0, 1_024);
+      this.#setAck({ node, hash, phase: 'Failed', reason: 'WriteFailed', message });
+      return this.#ack!;
+    }
+    this.#refreshAck(hash);
+    return this.#ack!;
+  }
+
+  /** The status as of now. */
+  status(): AgentStatus {
+    this.#noteCounts();
+    const { startMs, up, restarts } = this.#view;
+    return {
+      node: this.#options.node,
+      revision: this.#revision,
+      ack: this.#ack,
+      instrument: { up, restarts, ...(startMs === null ? {} : { start: new Date(startMs).toISOString() }) },
+      ...this.#options.counts(),
+    };
+  }
+
+  /** The status once its revision is above `after`, or after `waitMs`; an `after` from another life answers at once. */
+  async statusAfter(after: number, waitMs: number, signal: AbortSignal): Promise<AgentStatus> {
+    this.#noteCounts();
+    if (this.#revision !== after || waitMs === 0) return this.status();
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        cancel();
+        this.#waiters.delete(done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const cancel = this.#options.clock.setTimeout(done, waitMs);
+      this.#waiters.add(done);
+      signal.addEventListener('abort', done, { once: true });
+      if (signal.aborted || this.#stopped.signal.aborted) done();
+    });
+    return this.status();
+  }
+
+  async #probe(): Promise<void> {
+    const { probe, clock, logger } = this.#options;
+    let startMs: number | null = null;
+    try {
+      startMs = (await probe(this.#stopped.signal))?.startMs ?? null;
+    } catch (error) {
+      logger.warn('instrument health answer not understood', { error: errorText(error) });
+    }
+    if (this.#stopped.signal.aborted) return;
+    const before = this.#view;
+    this.#view = afterProbe(before, startMs, clock.monotonic());
+    const { up, restarts } = this.#view;
+    if (up !== before.up) logger.info(up ? 'instrument is up' : 'instrument is down', { restarts });
+    else if (restarts !== before.restarts) logger.info('instrument restarted', { restarts });
+    if (up !== before.up || restarts !== before.restarts || this.#view.startMs !== before.startMs) this.#changed();
+    if (this.#ack) this.#refreshAck(this.#ack.hash);
+    this.#noteCounts();
+    this.#cancel = clock.setTimeout(() => void this.#probe(), this.#options.probeMs ?? 1_000);
+  }
+
+  #refreshAck(hash: string): void {
+    if (this.#view.fileMs === null || this.#ack?.reason === 'WriteFailed') return;
+    const { node, deadlineMs = 90_000, clock, logger } = this.#options;
+    const state = phaseOf(this.#view, { deadlineMs, monoMs: clock.monotonic() });
+    const { startMs } = this.#view;
+    const running = state.phase === 'Running' && startMs !== null;
+    const next: Ack = {
+      node,
+      hash,
+      ...state,
+      ...(running ? { instrumentStart: new Date(startMs).toISOString() } : {}),
+    };
+    if (next.phase === this.#ack?.phase && next.reason === this.#ack.reason && next.hash === this.#ack.hash) {
+      if (next.instrumentStart === this.#ack.instrumentStart) return;
+    } else logger.info('capture phase', { hash, phase: next.phase, reason: next.reason });
+    this.#setAck(next);
+  }
+
+  #setAck(ack: Ack): void {
+    this.#ack = ack;
+    this.#changed();
+  }
+
+  #noteCounts(): void {
+    const now = this.#options.clock.monotonic();
+    if (now - this.#countsAt < countsEveryMs) return;
+    this.#countsAt = now;
+    const text = JSON.stringify(this.#options.counts());
+    if (text === this.#countsText) return;
+    this.#countsText = text;
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#revision++;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiters]) wake();
+  }
+}

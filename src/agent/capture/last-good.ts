@@ -1,0 +1,38 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { canonicalJson } from '../../base/canonical-json.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { type CaptureConfig, captureHash, parseCaptureConfig } from '../../capture/index.ts';
+import { readIfPresent, replaceFile } from './durable-file.ts';
+
+/** The capture config that the agent starts from while no controller speaks to it. */
+export interface LastGood {
+  readonly hash: string;
+  readonly config: CaptureConfig;
+}
+
+const fileName = 'capture-config.json';
+
+/** Reads the last good config. One that is damaged or of another node is passed over with a warning: null. */
+export async function loadLastGood(dataDir: string, node: string, logger: Logger): Promise<LastGood | null> {
+  const path = join(dataDir, fileName);
+  try {
+    const bytes = await readIfPresent(path);
+    if (!bytes) return null;
+    const config = parseCaptureConfig(JSON.parse(bytes.toString('utf8')));
+    if (config.node !== node) {
+      logger.warn('last good capture config is for another node', { path, node: config.node });
+      return null;
+    }
+    return { hash: captureHash(config), config };
+  } catch (error) {
+    logger.warn('last good capture config cannot be used', { path, error: errorText(error) });
+    return null;
+  }
+}
+
+export async function saveLastGood(dataDir: string, config: CaptureConfig): Promise<void> {
+  await mkdir(dataDir, { recursive: true });
+  await replaceFile(join(dataDir, fileName), canonicalJson(config));
+}

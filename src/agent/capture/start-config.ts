@@ -1,0 +1,28 @@
+import type { Logger } from '../../base/logger.ts';
+import { type CaptureConfig, seedLogText, zeroConfig } from '../../capture/index.ts';
+import { otlpEndpoint, type InitConfigSettings } from '../settings.ts';
+import { loadLastGood } from './last-good.ts';
+
+/**
+ * What an agent starts with before a controller speaks to it: its last good config, else the zero-config seed.
+ * The seed is announced in the log in the product's documented words.
+ */
+export async function startConfig(
+  settings: Omit<InitConfigSettings, 'logLevel'>,
+  logger: Logger,
+): Promise<{ config: CaptureConfig; source: 'disk' | 'seed' }> {
+  const lastGood = await loadLastGood(settings.dataDir, settings.nodeName, logger);
+  if (lastGood) {
+    logger.info('starting with the last good capture config', { hash: lastGood.hash });
+    return { config: lastGood.config, source: 'disk' };
+  }
+  const config = zeroConfig({
+    node: settings.nodeName,
+    ports: settings.obiInstrumentPorts,
+    instrumentVersion: settings.instrumentVersion,
+    healthSocket: settings.instrumentHealthSocket,
+    otlpEndpoint: otlpEndpoint(settings),
+  });
+  logger.info(`discovery seeded: ${seedLogText(settings.obiInstrumentPorts)}`);
+  return { config, source: 'seed' };
+}

@@ -1,0 +1,209 @@
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { type Labels, labelsFromPairs, type Store } from '../../tsdb/index.ts';
+import type { SampleSink, SeriesMapper } from '../mapping/mapper.ts';
+import type { MappingPolicy } from '../mapping/policy.ts';
+import { admitMetrics } from '../otlp/admit.ts';
+import type { Acceptance, OtlpConsumer, RejectReason } from '../otlp/consumer.ts';
+import type { MetricsRequest, TracesRequest } from '../otlp/model.ts';
+import { storedSelfMetrics, type SelfMetrics } from '../self-metrics.ts';
+
+/** The part of the store that taking in needs. */
+export type IngestStore = Pick<Store, 'append' | 'appendStale' | 'commit' | 'stats'>;
+
+export interface IngestOptions {
+  readonly mapper: SeriesMapper;
+  readonly store: IngestStore;
+  readonly spans: (request: TracesRequest) => number;
+  readonly metrics: SelfMetrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Requests that wait may hold this much. Units: bytes of their bodies. Default 64 MiB. */
+  readonly budgetBytes?: number;
+}
+
+/** Requests are grouped this long before they become samples and one write. Units: ms. */
+const groupMs = 1_000;
+/** How often silent streams are looked for and the agent's own metrics are stored. Units: ms. */
+const houseKeepingMs = 10_000;
+
+/**
+ * From decoded requests to the store.
+ *
+ * Flow: `metrics` (checks, queue, return) → once a second: map all, one sample per series, `commit` → every 10 s:
+ * stale markers, the agent's own series.
+ * Guarantees: a caller never waits for the mapping or for a disk. What is beyond the memory budget is refused with
+ * a partial success and counted. A store that cannot write is told of in the log once, and serving goes on.
+ * Caveats: a kill loses at most the last group, about one second; it was acknowledged, as the protocol of the
+ * instrument has no way to wait without growing.
+ */
+export class Ingest implements OtlpConsumer {
+  readonly #options: IngestOptions;
+  readonly #sink: SampleSink;
+  readonly #budget: number;
+  #queue: { request: MetricsRequest; bytes: number }[] = [];
+  #queuedBytes = 0;
+  #cancel: () => void = () => {};
+  #lastHouseKeeping = -Infinity;
+  #storeFailing = false;
+  #appended = 0;
+  #rejected = 0;
+  #newestMs = 0;
+  #closed = false;
+  #selfLabels = new Map<string, Labels>();
+  #seen = { l4: 0, http: 0, late: 0, hits: { node: 0, namespace: 0, monitor: 0 } };
+
+  constructor(options: IngestOptions) {
+    this.#options = options;
+    this.#budget = options.budgetBytes ?? 64 * 1024 * 1024;
+    this.#sink = {
+      append: (labels, tMs, value) => this.#note(options.store.append(labels, tMs, value), tMs),
+      stale: (labels, tMs) => this.#note(options.store.appendStale(labels, tMs), 0),
+    };
+  }
+
+  /** Samples appended, and points, spans and requests refused, since the start. */
+  get totals(): { samplesAppended: number; rejected: number } {
+    return { samplesAppended: this.#appended, rejected: this.#rejected };
+  }
+
+  /** Starts the clock of groups. */
+  start(): void {
+    this.#schedule();
+  }
+
+  metrics(request: MetricsRequest, bytes: number): Acceptance {
+    const admitted = admitMetrics(request, this.#options.clock.now());
+    if (this.#closed || this.#queuedBytes + bytes > this.#budget) {
+      const points = countPoints(admitted.request) + admitted.rejected;
+      this.rejected('over_budget', points);
+      return { rejected: points, reason: 'the agent is over its memory budget' };
+    }
+    if (admitted.rejected > 0) this.rejected('invalid_point', admitted.rejected);
+    this.#queue.push({ request: admitted.request, bytes });
+    this.#queuedBytes += bytes;
+    return admitted;
+  }
+
+  traces(request: TracesRequest): Acceptance {
+    this.#options.metrics.captureEvents.inc({ kind: 'span', module: 'http1' }, this.#options.spans(request));
+    return { rejected: 0, reason: '' };
+  }
+
+  rejected(reason: RejectReason, count: number): void {
+    this.#rejected += count;
+    this.#options.metrics.otlpRejected.inc({ reason }, count);
+  }
+
+  /** Maps and stores all that waits, and resolves when it is durable. Errors are logged, not thrown. */
+  async process(): Promise<void> {
+    const { mapper, metrics, clock } = this.#options;
+    const waiting = this.#queue;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    const now = { wall: clock.now(), mono: clock.monotonic() };
+    this.#newestMs = 0;
+    for (const { request } of waiting) {
+      try {
+        mapper.add(request, now, this.#sink);
+      } catch (error) {
+        this.rejected('malformed', 1);
+        this.#options.logger.error('otlp request could not be mapped', { error: errorText(error) });
+      }
+    }
+    mapper.flush(this.#sink);
+    if (this.#newestMs > 0) metrics.otlpLag.set(Math.max(0, now.wall - this.#newestMs) / 1_000);
+    if (now.mono - this.#lastHouseKeeping >= houseKeepingMs) {
+      this.#lastHouseKeeping = now.mono;
+      mapper.expire(now, this.#sink);
+      await this.#storeSelfMetrics(now.wall);
+    }
+    this.#count();
+    await this.#commitOnce();
+  }
+
+  /** Rules and limits of a new capture config, at once. */
+  setPolicy(policy: MappingPolicy): void {
+    const { mapper, clock } = this.#options;
+    mapper.setPolicy(policy, { wall: clock.now(), mono: clock.monotonic() }, this.#sink);
+  }
+
+  /** Takes nothing more, and resolves when all that was taken is durable. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancel();
+    await this.process();
+  }
+
+  #schedule(): void {
+    if (this.#closed) return;
+    this.#cancel = this.#options.clock.setTimeout(() => {
+      void this.process().finally(() => this.#schedule());
+    }, groupMs);
+  }
+
+  #note(result: ReturnType<IngestStore['append']>, tMs: number): void {
+    if (result === 'appended') {
+      this.#appended++;
+      if (tMs > this.#newestMs) this.#newestMs = tMs;
+    } else if (result !== 'duplicate') this.rejected('store', 1);
+  }
+
+  #count(): void {
+    const { mapper, metrics } = this.#options;
+    const { counts, limitHits } = mapper;
+    metrics.captureEvents.inc({ kind: 'metric', module: 'l4_tcp' }, counts.l4 - this.#seen.l4);
+    metrics.captureEvents.inc({ kind: 'metric', module: 'http1' }, counts.http - this.#seen.http);
+    for (const scope of ['node', 'namespace', 'monitor'] as const) {
+      metrics.limitHits.inc({ scope }, limitHits[scope] - this.#seen.hits[scope]);
+    }
+    this.#seen = { ...counts, hits: { ...limitHits } };
+    metrics.otlpQueueBytes.set(this.#queuedBytes);
+    metrics.seriesActive.set(mapper.table.size);
+  }
+
+  async #storeSelfMetrics(tMs: number): Promise<void> {
+    for (const name of storedSelfMetrics) {
+      const metric = this.#options.metrics.registry.getSingleMetric(name);
+      if (!metric) continue;
+      for (const { labels, value } of (await metric.get()).values) {
+        const pairs = Object.entries({ ...labels, k8s_node_name: this.#options.mapper.node }).map(
+          ([k, v]) => [k, String(v)] as const,
+        );
+        const key = `${name} ${pairs.join()}`;
+        let stored = this.#selfLabels.get(key);
+        if (!stored) {
+          stored = labelsFromPairs([['__name__', name], ...pairs]);
+          this.#selfLabels.set(key, stored);
+        }
+        this.#sink.append(stored, tMs, value);
+      }
+    }
+  }
+
+  #commitOnce(): Promise<void> {
+    return this.#options.store.commit().then(
+      () => {
+        if (this.#storeFailing) this.#options.logger.info('the store can write again');
+        this.#storeFailing = false;
+        this.#options.metrics.tsdbWriteError.set(0);
+      },
+      (error: unknown) => {
+        if (!this.#storeFailing) {
+          this.#options.logger.error('the store cannot write; queries and scrapes go on', { error: errorText(error) });
+        }
+        this.#storeFailing = true;
+        this.#options.metrics.tsdbWriteError.set(1);
+      },
+    );
+  }
+}
+
+function countPoints(request: MetricsRequest): number {
+  let points = 0;
+  for (const { scopes } of request.resources) {
+    for (const { metrics } of scopes) for (const { data } of metrics) points += data?.points.length ?? 0;
+  }
+  return points;
+}

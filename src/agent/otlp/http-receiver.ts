@@ -1,0 +1,94 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { serverLimits } from '../../net/https-server.ts';
+import { type Acceptance, bodyLimits, type OtlpConsumer, type RejectReason } from './consumer.ts';
+import { decodeMetricsJson } from './json/metrics.ts';
+import { decodeTracesJson } from './json/traces.ts';
+import { decodeMetricsRequest } from './protobuf/metrics.ts';
+import { decodeTracesRequest } from './protobuf/traces.ts';
+import { knownEncoding, readBody } from './request-body.ts';
+import { contentTypes, type Encoding, exportResponse, rpcCodes, statusBody } from './responses.ts';
+
+type Signal = 'metrics' | 'traces';
+
+const paths: Readonly<Record<string, Signal>> = { '/v1/metrics': 'metrics', '/v1/traces': 'traces' };
+
+export interface HttpReceiverOptions {
+  readonly consumer: OtlpConsumer;
+  readonly logger: Logger;
+  /** Caps on one body. Default `bodyLimits`. */
+  readonly limits?: { readonly wire: number; readonly decoded: number };
+}
+
+/**
+ * OTLP over HTTP: `POST /v1/metrics` and `/v1/traces`, protobuf or JSON, plain, gzip, deflate or zstd.
+ * 200 as soon as the request is queued in memory (with a partial success when points were left out),
+ * 400 malformed, 404, 405, 413 too large, 415 unknown content type or encoding; never 429 or 503, which would make
+ * the instrument hold back and grow. Error bodies are google.rpc.Status in the request's encoding.
+ * Source: OTLP specification, "OTLP/HTTP".
+ */
+export function createHttpReceiver(options: HttpReceiverOptions): Server {
+  return createServer(serverLimits, (req, res) => {
+    handle(req, res, options).catch((error: unknown) => {
+      options.logger.error('otlp request failed', { error: errorText(error) });
+      if (!res.headersSent) answer(res, 500, 'json', statusBody('json', rpcCodes.internal, 'internal error'));
+      else res.destroy();
+    });
+  });
+}
+
+async function handle(req: IncomingMessage, res: ServerResponse, options: HttpReceiverOptions): Promise<void> {
+  const signal = paths[(req.url ?? '').split('?', 1)[0]!];
+  const encoding = encodingOf(req.headers['content-type']);
+  const shown = encoding ?? 'json';
+  const refuse = (status: number, code: number, message: string, reason?: RejectReason): void => {
+    if (reason) options.consumer.rejected(reason, 1);
+    answer(res, status, shown, statusBody(shown, code, message));
+    // Whatever of the body was not read must not be taken for the next request.
+    if (!req.complete) res.on('finish', () => req.destroy());
+  };
+  if (!signal) return refuse(404, rpcCodes.notFound, `no such path; ${Object.keys(paths).join(' and ')} are served`);
+  if (req.method !== 'POST') {
+    res.setHeader('allow', 'POST');
+    return refuse(405, rpcCodes.invalidArgument, `${req.method ?? ''} is not allowed, POST is`, 'method');
+  }
+  if (!encoding) {
+    const types = Object.values(contentTypes).join(' or ');
+    return refuse(415, rpcCodes.invalidArgument, `content-type must be ${types}`, 'content_type');
+  }
+  if (!knownEncoding(req.headers['content-encoding'])) {
+    return refuse(415, rpcCodes.invalidArgument, 'content-encoding must be gzip, deflate, zstd or absent', 'encoding');
+  }
+  try {
+    const body = await readBody(req, options.limits ?? bodyLimits);
+    const { rejected, reason } = take(signal, encoding, body, options.consumer);
+    answer(res, 200, encoding, exportResponse(encoding, signal, rejected, reason));
+  } catch (error) {
+    if (isOperatorError(error, 'ERR_TOO_LARGE')) {
+      return refuse(413, rpcCodes.resourceExhausted, error.message, 'too_large');
+    }
+    if (isOperatorError(error, 'ERR_INPUT_INVALID')) {
+      return refuse(400, rpcCodes.invalidArgument, error.message, 'malformed');
+    }
+    throw error;
+  }
+}
+
+function take(signal: Signal, encoding: Encoding, body: Buffer, consumer: OtlpConsumer): Acceptance {
+  if (signal === 'metrics') {
+    return consumer.metrics(encoding === 'json' ? decodeMetricsJson(body) : decodeMetricsRequest(body), body.length);
+  }
+  return consumer.traces(encoding === 'json' ? decodeTracesJson(body) : decodeTracesRequest(body), body.length);
+}
+
+function encodingOf(contentType: string | undefined): Encoding | null {
+  const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
+  if (type === contentTypes.protobuf) return 'protobuf';
+  return type === contentTypes.json ? 'json' : null;
+}
+
+function answer(res: ServerResponse, status: number, encoding: Encoding, body: Buffer): void {
+  res.writeHead(status, { 'content-type': contentTypes[encoding], 'content-length': body.length });
+  res.end(body);
+}

@@ -1,0 +1,270 @@
+import type { Server as NetServer } from 'node:net';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { errorText } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import type { AgentStatus } from '../capture/index.ts';
+import { ApiReviews, createKubeClient } from '../kube/index.ts';
+import { expiryTime } from '../net/ca.ts';
+import { createTlsServer } from '../net/https-server.ts';
+import { closeServer, listen } from '../net/listen.ts';
+import { type TlsSource, watchTlsDirectory } from '../net/tls-material.ts';
+import { type ReviewClient, TokenAuth } from '../net/token-auth.ts';
+import { createRemoteReadHandler, labelsFromObject, openStore, type Store } from '../tsdb/index.ts';
+import { CaptureState } from './capture/capture-state.ts';
+import { type HealthProbe, socketProbe } from './capture/health-socket.ts';
+import { startConfig } from './capture/start-config.ts';
+import { expositionText } from './exposition/text.ts';
+import { Ingest } from './ingest/ingest.ts';
+import { SeriesMapper } from './mapping/mapper.ts';
+import { defaultPolicy, policyOf } from './mapping/policy.ts';
+import { closeGrpc, createGrpcReceiver, listenGrpc } from './otlp/grpc-receiver.ts';
+import { createHttpReceiver } from './otlp/http-receiver.ts';
+import { createSelfMetrics, type SelfMetrics } from './self-metrics.ts';
+import { captureHandler } from './servers/capture-server.ts';
+import { remoteReadHandler } from './servers/remote-read-server.ts';
+import { createScrapeServer } from './servers/scrape-server.ts';
+import { streamHandler } from './servers/stream-server.ts';
+import type { AgentSettings } from './settings.ts';
+import { takeSpans } from './spans/span-intake.ts';
+import { StreamRing } from './spans/stream-ring.ts';
+import { productVersion } from './version.ts';
+
+export interface AgentDeps {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** TokenReview and SubjectAccessReview. Default: the cluster of the environment. */
+  readonly reviews?: ReviewClient;
+  /** The instrument's health. Default: its socket. */
+  readonly probe?: HealthProbe;
+  /** Told the bound ports once everything listens; of use when a setting was port 0. */
+  readonly onReady?: (ports: AgentPorts) => void;
+}
+
+export interface AgentPorts {
+  readonly otlpGrpc: number;
+  readonly otlpHttp: number;
+  readonly scrape: number;
+  /** 0 where the mutual-TLS listeners are off. */
+  readonly remoteRead: number;
+  readonly spanStream: number;
+  readonly captureConfig: number;
+}
+
+/** Common names of the certificates that may call the agent. */
+const readers = ['svc-query', 'svc-controller'];
+const controllers = ['svc-controller'];
+/** Memory that the span ring may take, whatever the policy's retention allows. Units: bytes. */
+const spanMemoryCap = 64 * 1024 * 1024;
+const closeGraceMs = 3_000;
+
+/**
+ * The agent of one node, from its store to its listeners.
+ *
+ * Flow: store → start config (last good, else seed) → OTLP receivers → scrape → remote read, spans, capture config.
+ * Guarantees: resolves after `signal` aborted and everything taken in is durable and closed.
+ * Errors: ERR_LISTEN `<listener> listen <address>:<port>: <reason>`, ERR_TLS_MATERIAL, ERR_STORE_*; what was
+ * started by then is closed again.
+ */
+export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promise<void> {
+  const { logger, clock, signal } = deps;
+  const closers: (() => Promise<void>)[] = [];
+  const stop = new AbortController();
+  try {
+    const version = productVersion();
+    const metrics = createSelfMetrics({ node: settings.nodeName, version });
+    await mkdir(settings.dataDir, { recursive: true });
+    const store = await openStore({
+      dir: join(settings.dataDir, 'store'),
+      clock,
+      logger,
+      externalLabels: labelsFromObject({ k8s_node_name: settings.nodeName }),
+      retentionMs: settings.retentionTime,
+      retentionBytes: settings.retentionSize,
+    });
+    closers.push(() => store.close());
+
+    const mapper = new SeriesMapper(defaultPolicy(settings.nodeName));
+    const ring = new StreamRing({ maxBytes: spanMemoryCap, maxAgeMs: 15 * 60_000 });
+    const ingest = new Ingest({
+      mapper,
+      store,
+      metrics,
+      clock,
+      logger,
+      spans: (request) => takeSpans(request, ring, clock),
+    });
+    closers.push(() => ingest.close());
+    const capture = new CaptureState({
+      node: settings.nodeName,
+      dataDir: settings.dataDir,
+      instrumentFile: settings.instrumentConfig,
+      probe: deps.probe ?? socketProbe(settings.instrumentHealthSocket),
+      clock,
+      logger,
+      onConfig: (config) => {
+        ingest.setPolicy(policyOf(settings.nodeName, config));
+        const { timeMs, sizeBytes } = config.retention.spans;
+        ring.setLimits({ maxBytes: Math.min(sizeBytes, spanMemoryCap), maxAgeMs: timeMs }, clock.now());
+      },
+      counts: () => countsOf(mapper, ingest),
+    });
+    closers.push(() => Promise.resolve(capture.stop()));
+    const start = await startConfig(settings, logger);
+    await capture.apply(start.config, start.source);
+
+    const bind = async (name: string, server: NetServer, host: string, port: number): Promise<number> => {
+      const bound = await listen(name, server, { host, port });
+      closers.push(() => closeServer(server, closeGraceMs));
+      logger.info('listening', { listener: name, address: host, port: bound });
+      return bound;
+    };
+
+    const grpc = createGrpcReceiver({ consumer: ingest, logger });
+    const otlpGrpc = await listenGrpc('otlp-grpc', grpc, {
+      host: settings.otlpBindAddress,
+      port: settings.otlpGrpcPort,
+    });
+    closers.push(() => closeGrpc(grpc, closeGraceMs));
+    const otlpHttp = await bind(
+      'otlp-http',
+      createHttpReceiver({ consumer: ingest, logger }),
+      settings.otlpBindAddress,
+      settings.otlpHttpPort,
+    );
+
+    let ready = false;
+    const auth = new TokenAuth({
+      reviews: deps.reviews ?? clusterReviews(clock, logger),
+      clock,
+      loopbackExempt: settings.loopbackExempt,
+    });
+    const scrape = await bind(
+      'scrape',
+      createScrapeServer({
+        exposition: () => exposition(mapper, metrics, store, capture),
+        auth,
+        notReady: () => (ready ? null : 'starting'),
+        instrumentMayLive: () => capture.instrumentMayLive,
+        logger,
+      }),
+      settings.bindAddress,
+      settings.scrapePort,
+    );
+
+    let remoteRead = 0;
+    let spanStream = 0;
+    let captureConfig = 0;
+    if (settings.tlsDir === '') logger.warn('no TLS directory: remote read, span stream and capture config are off');
+    else {
+      const tls = await watchTlsDirectory(settings.tlsDir, { clock, logger, signal: stop.signal });
+      followExpiry(tls, metrics);
+      const read = remoteReadHandler({ handler: createRemoteReadHandler(store), metrics, logger });
+      const stream = streamHandler({
+        node: settings.nodeName,
+        ring,
+        clock,
+        logger,
+        signal: stop.signal,
+        onClients: (change) => metrics.streamClients.inc(change),
+        onLost: (count) => metrics.streamLost.inc(count),
+      });
+      const { bindAddress: host } = settings;
+      const tlsServer = (handler: Parameters<typeof createTlsServer>[1], clientNames: readonly string[]): NetServer =>
+        createTlsServer(tls, handler, { clientNames });
+      remoteRead = await bind('remote-read', tlsServer(read, readers), host, settings.remoteReadPort);
+      spanStream = await bind('span-stream', tlsServer(stream, readers), host, settings.spanStreamPort);
+      captureConfig = await bind(
+        'capture-config',
+        tlsServer(captureHandler(capture, logger), controllers),
+        host,
+        settings.captureConfigPort,
+      );
+    }
+
+    capture.start();
+    await ingest.process();
+    ingest.start();
+    ready = true;
+    logger.info('agent started', { node: settings.nodeName, podIp: settings.podIp, version });
+    deps.onReady?.({ otlpGrpc, otlpHttp, scrape, remoteRead, spanStream, captureConfig });
+    await aborted(signal);
+  } finally {
+    stop.abort();
+    await closeAll(closers, logger);
+  }
+}
+
+/** Closes the listeners together, last opened first, then what they fed; one that fails does not keep the others. */
+async function closeAll(closers: (() => Promise<void>)[], logger: Logger): Promise<void> {
+  for (const close of closers.reverse()) {
+    await close().catch((error: unknown) => logger.error('close failed', { error: errorText(error) }));
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function countsOf(mapper: SeriesMapper, ingest: Ingest): Pick<AgentStatus, 'monitors' | 'totals'> {
+  return {
+    monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleMs }) => ({
+      namespace: rule.namespace,
+      name: rule.name,
+      activeSeries,
+      droppedSeries,
+      ...(lastSampleMs === 0 ? {} : { lastSampleTime: new Date(lastSampleMs).toISOString() }),
+    })),
+    totals: { series: mapper.table.size, ...ingest.totals },
+  };
+}
+
+async function* exposition(
+  mapper: SeriesMapper,
+  metrics: SelfMetrics,
+  store: Store,
+  capture: CaptureState,
+): AsyncGenerator<string> {
+  yield* expositionText(mapper.table.families.values());
+  const stats = store.stats();
+  metrics.tsdbSeries.set(stats.series);
+  setCounter(metrics.tsdbSamples, stats.samplesAppended);
+  metrics.tsdbBytes.set(stats.blockBytes);
+  metrics.tsdbWalBytes.set(stats.walBytes);
+  if (stats.oldestMs !== undefined) metrics.tsdbOldest.set(stats.oldestMs / 1_000);
+  const { up, restarts, startMs } = capture.instrument;
+  metrics.instrumentUp.set(up ? 1 : 0);
+  setCounter(metrics.instrumentRestarts, restarts);
+  if (startMs !== null) metrics.instrumentStart.set(startMs / 1_000);
+  metrics.instrumentConfig.reset();
+  if (capture.ack) metrics.instrumentConfig.set({ hash: capture.ack.hash, phase: capture.ack.phase }, 1);
+  yield await metrics.registry.metrics();
+}
+
+/** Shows a count that is kept elsewhere. */
+function setCounter(counter: SelfMetrics['tsdbSamples'], value: number): void {
+  counter.reset();
+  counter.inc(value);
+}
+
+function followExpiry(tls: TlsSource, metrics: SelfMetrics): void {
+  const note = (): void => metrics.certExpiry.set(expiryTime({ cert: tls.current.cert }) / 1_000);
+  note();
+  tls.onChange(note);
+}
+
+/** Reviews by the cluster of the environment; outside a cluster every token is answered with "try again". */
+function clusterReviews(clock: Clock, logger: Logger): ReviewClient {
+  try {
+    return new ApiReviews(createKubeClient({ clock, userAgent: 'svc-agent' }));
+  } catch (error) {
+    logger.warn('no cluster to review tokens with: only loopback may scrape', { error: errorText(error) });
+    const unavailable = (): Promise<never> => Promise.reject(error as Error);
+    return { reviewToken: unavailable, mayAccessPath: unavailable };
+  }
+}

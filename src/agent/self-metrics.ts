@@ -1,0 +1,69 @@
+import { Counter, Gauge, Registry } from 'prom-client';
+
+/**
+ * The agent's metrics about itself, all in one place: name, help and labels at a glance.
+ * Captured series are not here: they come from the mapper (`exposition/text.ts`).
+ * Every one carries this node's `k8s_node_name`, as every series of an agent does.
+ */
+export type SelfMetrics = ReturnType<typeof createSelfMetrics>;
+
+/** Those that the product's users query by name: they also go into the store, so that PromQL sees them. */
+export const storedSelfMetrics: readonly string[] = ['svc_agent_up', 'svc_capture_events_total'];
+
+export function createSelfMetrics(options: { node: string; version: string }) {
+  const registry = new Registry();
+  registry.setDefaultLabels({ k8s_node_name: options.node });
+  const registers = [registry];
+  const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> =>
+    new Counter({ name, help, labelNames: [...labelNames], registers });
+  const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[] = []): Gauge<T> =>
+    new Gauge({ name, help, labelNames: [...labelNames], registers });
+
+  const metrics = {
+    registry,
+    agentUp: gauge('svc_agent_up', '1 once the agent has started.', ['version']),
+    captureEvents: counter(
+      'svc_capture_events_total',
+      'Points and spans taken in: l4_tcp counts network flow points, http1 counts HTTP points and spans.',
+      ['kind', 'module'],
+    ),
+    otlpRejected: counter('svc_otlp_rejected_total', 'OTLP requests, points and spans refused, by reason.', ['reason']),
+    otlpLag: gauge('svc_otlp_lag_seconds', 'Age of the newest point of the last group when it was stored.'),
+    otlpQueueBytes: gauge('svc_otlp_queue_bytes', 'Bytes of OTLP requests that wait to be mapped.'),
+    limitHits: counter('svc_series_limit_hits_total', 'Series that went beyond a limit, by the limit they hit.', [
+      'scope',
+    ]),
+    metadataMissing: counter(
+      'svc_metadata_missing_total',
+      'Streams of a workload whose Kubernetes attributes were missing and could not be filled in.',
+      ['metric'],
+    ),
+    seriesActive: gauge('svc_series_active', 'Captured series that are alive now.'),
+    tsdbSeries: gauge('svc_tsdb_series', 'Series in the head of the store.'),
+    tsdbSamples: counter('svc_tsdb_samples_appended_total', 'Samples appended to the store since it was opened.', []),
+    tsdbBytes: gauge('svc_tsdb_bytes', 'Bytes of finished blocks.'),
+    tsdbWalBytes: gauge('svc_tsdb_wal_bytes', 'Bytes of the write-ahead log.'),
+    tsdbOldest: gauge('svc_tsdb_oldest_timestamp', 'Time of the oldest sample, seconds since the epoch.'),
+    tsdbWriteError: gauge('svc_tsdb_write_error', '1 while the store cannot write.'),
+    instrumentUp: gauge('svc_instrument_up', "1 while the instrument's health socket answers."),
+    instrumentRestarts: counter('svc_instrument_restarts_total', 'Starts of the instrument seen after the first.', []),
+    instrumentStart: gauge('svc_instrument_start_time_seconds', 'Start of the running instrument.'),
+    instrumentConfig: gauge('svc_instrument_config_hash_info', 'The config in force, by its hash.', ['hash', 'phase']),
+    streamClients: gauge('svc_stream_clients', 'Readers of the span stream.'),
+    streamLost: counter('svc_stream_lost_total', 'Stream items that readers were too slow for.', []),
+    remoteReadRequests: counter('svc_remote_read_requests_total', 'Remote-read requests, by status.', ['code']),
+    remoteReadInflight: gauge('svc_remote_read_inflight', 'Remote-read requests being answered.'),
+    remoteReadBytes: counter('svc_remote_read_bytes_total', 'Bytes sent in answer to remote reads.', []),
+    certExpiry: gauge('svc_cert_expiry_timestamp_seconds', "End of the agent certificate's life."),
+  };
+  metrics.agentUp.set({ version: options.version }, 1);
+  for (const [kind, module] of [
+    ['metric', 'l4_tcp'],
+    ['metric', 'http1'],
+    ['span', 'http1'],
+  ] as const) {
+    metrics.captureEvents.inc({ kind, module }, 0);
+  }
+  for (const scope of ['node', 'namespace', 'monitor']) metrics.limitHits.inc({ scope }, 0);
+  return metrics;
+}

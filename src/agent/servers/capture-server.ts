@@ -1,0 +1,87 @@
+import type { RequestListener, ServerResponse } from 'node:http';
+import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
+import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import {
+  capturePath,
+  hashOfPutPath,
+  maxCaptureBytes,
+  maxStatusWaitSeconds,
+  parseCaptureConfig,
+  statusPath,
+} from '../../capture/index.ts';
+import type { CaptureState } from '../capture/capture-state.ts';
+import { readBody } from '../otlp/request-body.ts';
+import { answerError, answerJson, answerMethod, answerText } from './answers.ts';
+
+/**
+ * The agent's side of the capture protocol (`src/capture/protocol.ts`): PUT a config, ask for it, wait for status.
+ * Who may call is decided by the TLS listener in front of it.
+ */
+export function captureHandler(state: CaptureState, logger: Logger): RequestListener {
+  return (req, res) => {
+    const url = new URL(req.url ?? '/', 'http://agent');
+    const fail = (error: unknown): void => refuse(res, error, logger);
+    if (url.pathname === statusPath) {
+      if (req.method !== 'GET') return answerMethod(res, 'GET');
+      const gone = new AbortController();
+      res.on('close', () => gone.abort());
+      waitForStatus(state, url.searchParams, gone.signal).then((status) => answerJson(res, 200, status), fail);
+      return;
+    }
+    if (url.pathname === capturePath) {
+      if (req.method !== 'GET') return answerMethod(res, 'GET');
+      const config = state.pushedConfig;
+      if (!config) return answerError(res, 404, 'not_found', 'no capture config was pushed: the agent runs its seed');
+      return answerText(res, 200, 'application/json', canonicalJson(config));
+    }
+    const hash = hashOfPutPath(url.pathname);
+    if (hash === null) return answerError(res, 404, 'not_found', 'no such path');
+    if (req.method !== 'PUT') return answerMethod(res, 'PUT');
+    readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
+      .then((body) => state.apply(checkedConfig(hash, body), 'push'))
+      .then((ack) => answerJson(res, 200, ack), fail);
+  };
+}
+
+function checkedConfig(hash: string, body: Buffer): ReturnType<typeof parseCaptureConfig> {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw new OperatorError('ERR_INPUT_INVALID', 'body is not JSON', { cause });
+  }
+  const config = parseCaptureConfig(value);
+  const actual = `sha256:${sha256Hex(canonicalJson(config))}`;
+  if (actual !== hash) throw new OperatorError('ERR_INPUT_INVALID', `hash: the body's is ${actual}`);
+  return config;
+}
+
+function waitForStatus(
+  state: CaptureState,
+  params: URLSearchParams,
+  signal: AbortSignal,
+): ReturnType<CaptureState['statusAfter']> {
+  const number = (name: string, fallback: number, max: number): number => {
+    const text = params.get(name);
+    if (text === null) return fallback;
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+    if (!(value <= max)) throw new OperatorError('ERR_INPUT_INVALID', `${name}: must be a whole number up to ${max}`);
+    return value;
+  };
+  return Promise.resolve().then(() => {
+    const after = number('after', 0, Number.MAX_SAFE_INTEGER);
+    return state.statusAfter(after, number('wait', 0, maxStatusWaitSeconds) * 1_000, signal);
+  });
+}
+
+function refuse(res: ServerResponse, error: unknown, logger: Logger): void {
+  if (res.headersSent || res.destroyed) return;
+  if (isOperatorError(error, 'ERR_INPUT_INVALID')) return answerError(res, 400, 'bad_request', error.message);
+  if (isOperatorError(error, 'ERR_TOO_LARGE')) {
+    res.setHeader('connection', 'close');
+    return answerError(res, 413, 'too_large', error.message);
+  }
+  logger.error('capture request failed', { error: errorText(error) });
+  answerError(res, 500, 'internal', 'internal error');
+}

@@ -1,0 +1,91 @@
+import {
+  booleanSetting,
+  durationSetting,
+  integerSetting,
+  logLevelSetting,
+  portSetting,
+  type SettingValues,
+  textSetting,
+} from '../base/settings.ts';
+
+/** An address to bind: an IPv4 or IPv6 literal. */
+const address = /^[0-9a-fA-F.:]+$/;
+
+const shared = {
+  nodeName: textSetting(
+    { help: 'name of the node this agent serves' },
+    /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
+    'a node name',
+  ),
+  dataDir: textSetting({
+    help: 'directory of the store and of the last good capture config',
+    default: '/var/lib/svc-agent',
+  }),
+  otlpBindAddress: textSetting(
+    { help: 'address of the OTLP receivers; keep it on loopback', default: '127.0.0.1' },
+    address,
+    'an IP address',
+  ),
+  otlpHttpPort: portSetting({ help: 'OTLP over HTTP', default: '4318' }),
+  obiInstrumentPorts: textSetting(
+    {
+      help: 'ports that are captured while no resource says otherwise, with ranges such as 8000-8999',
+      default: '80,443,8080,8443',
+    },
+    /^\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*$/,
+    'a list of ports such as 80,8000-8999',
+  ),
+  instrumentConfig: textSetting({
+    help: "path of the instrument's configuration file",
+    default: '/etc/svc/ebpf-config/config.yaml',
+  }),
+  instrumentHealthSocket: textSetting({
+    help: 'health socket of the instrument; a leading @ is the abstract namespace',
+    default: '@svc-obi-health',
+  }),
+  instrumentVersion: textSetting({ help: 'version of the instrument that runs beside this agent', default: 'v0.10.0' }),
+};
+
+/** Every setting of `svc agent`: flag, variable (prefix `SVC_`), default, help and check. */
+export const agentSettingTable = {
+  ...shared,
+  podIp: textSetting({ help: 'IP address of this pod, for the log', default: '' }),
+  bindAddress: textSetting(
+    { help: 'address of the scrape, remote-read, span and capture listeners', default: '0.0.0.0' },
+    address,
+    'an IP address',
+  ),
+  scrapePort: portSetting({ help: 'metrics and probes', default: '9090' }),
+  remoteReadPort: portSetting({ help: 'Prometheus remote read', default: '9091' }),
+  spanStreamPort: portSetting({ help: 'span stream', default: '9092' }),
+  captureConfigPort: portSetting({ help: 'capture configuration from the controller', default: '9093' }),
+  otlpGrpcPort: portSetting({ help: 'OTLP over gRPC', default: '4317' }),
+  tlsDir: textSetting({
+    help: 'directory with tls.crt, tls.key and ca.crt; empty leaves remote read, spans and capture config off',
+    default: '/etc/svc/tls',
+  }),
+  loopbackExempt: booleanSetting({
+    help: 'scrapes from loopback need no token; withdraw it on a host network',
+    default: 'true',
+  }),
+  retentionTime: durationSetting({ help: 'how long samples are kept', default: '24h' }),
+  retentionSize: integerSetting(
+    { help: 'bytes that finished blocks may take', default: String(2 * 1024 ** 3) },
+    1024 ** 2,
+    Number.MAX_SAFE_INTEGER,
+  ),
+  logLevel: logLevelSetting,
+};
+
+/** The settings of `svc agent init-config`: those of the agent that decide what it writes. */
+export const initConfigSettingTable = { ...shared, logLevel: logLevelSetting };
+
+export type AgentSettings = SettingValues<typeof agentSettingTable>;
+export type InitConfigSettings = SettingValues<typeof initConfigSettingTable>;
+
+/** The URL at which the instrument, in the same pod, reaches the agent. */
+export function otlpEndpoint(settings: Pick<AgentSettings, 'otlpBindAddress' | 'otlpHttpPort'>): string {
+  const { otlpBindAddress: host, otlpHttpPort: port } = settings;
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
