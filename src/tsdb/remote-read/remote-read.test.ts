@@ -22,7 +22,7 @@ import {
   snappyDecompress,
   streamedContentType,
 } from './index.ts';
-import type { ReadQuery, ReadRequest, RemoteReadHttpResponse } from './index.ts';
+import type { ChunkedSeries, ReadQuery, ReadRequest, RemoteReadHttpResponse } from './index.ts';
 import { encodeReadResponse, encodeTimeSeries } from './sampled-series.ts';
 
 const golden = JSON.parse(readFileSync(new URL('testdata/wire-golden.json', import.meta.url), 'utf8')) as Record<
@@ -87,8 +87,8 @@ describe('bytes of Prometheus', () => {
     expect(await readAll(parts(bytes(golden.frame)))).toEqual([
       { labels, times: [1000, 2000], stale: [false, true], queryIndex: 2 },
     ]);
-    const [series] = await Array.fromAsync(readStreamedSeries(streamedContentType, parts(bytes(golden.frame))));
-    const message = encodeChunkedSeries(encodeLabels(labelsFromObject(labels)), series!.chunks, 2);
+    const { value: series } = await readStreamedSeries(streamedContentType, parts(bytes(golden.frame))).next();
+    const message = encodeChunkedSeries(encodeLabels(labelsFromObject(labels)), (series as ChunkedSeries).chunks, 2);
     expect(Buffer.from(encodeFrame(message)).toString('hex')).toBe(golden.frame);
   });
 
