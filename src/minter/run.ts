@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
-import { errorText, OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { readBuildInfo, type BuildInfo } from './build-info.ts';
@@ -20,12 +18,9 @@ import { activeScopes, allFiles } from './rules/rule-set.ts';
 import { RuleStore } from './rules/rule-store.ts';
 import type { MinterSettings } from './settings.ts';
 import { AppJwtSource } from './sign/app-jwt.ts';
-import { fileKeyService } from './sign/file-key-service.ts';
-import { GcpKeyService } from './sign/gcp-key-service.ts';
 import { KeyMonitor } from './sign/key-monitor.ts';
-import type { KeyService } from './sign/key-service.ts';
-import { createKmsClient } from './sign/kms-client.ts';
 import { KmsSigner } from './sign/kms-signer.ts';
+import { openKeyService } from './sign/open-key-service.ts';
 
 export interface MinterServerDeps {
   logger: Logger;
@@ -64,7 +59,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     logger,
     onLoad: (set, result) => watchRules(metrics, readiness, clock, set, result, rules.found),
   });
-  const service = await openKeyService(settings, logger);
+  const service = await openKeyService(settings.keyProvider, logger);
   const signerFor = (version: string): KmsSigner =>
     new KmsSigner({
       service,
@@ -151,23 +146,6 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     logger.info('minter stopping');
   } finally {
     await end();
-  }
-}
-
-async function openKeyService(settings: MinterSettings, logger: Logger): Promise<KeyService> {
-  const provider = settings.keyProvider;
-  if (provider.kind === 'gcp') return new GcpKeyService(createKmsClient(provider.endpoint));
-  logger.warn('signing with a key from a file: for development only, whoever reads the file is the App');
-  let pem: Buffer;
-  try {
-    pem = await readFile(provider.path);
-  } catch (cause) {
-    throw new OperatorError('ERR_CONFIG_INVALID', `DEV_KEY_FILE cannot be read: ${errorText(cause)}`, { cause });
-  }
-  try {
-    return fileKeyService(pem);
-  } finally {
-    pem.fill(0);
   }
 }
 

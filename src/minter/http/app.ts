@@ -52,7 +52,6 @@ function begin(deps: AppDeps, req: Request, res: Response, next: NextFunction): 
     deps.metrics.httpRequests.inc({ path, method, code });
     deps.metrics.httpSeconds.observe({ path, code }, (deps.clock.monotonic() - start) / 1000);
   });
-  // A body nobody will read must not hold the connection: it is closed behind the answer.
   if (deps.readiness.draining) res.setHeader('Connection', 'close');
   next();
 }
@@ -127,6 +126,7 @@ function refuse(res: Response, refusal: Refusal, allow?: string): void {
   if (refusal.retryAfterSeconds !== undefined) res.setHeader('Retry-After', String(refusal.retryAfterSeconds));
   const body = { error: refusal.answer, message: refusal.message, request_id: res.locals.requestId as string };
   res.status(refusal.status).setHeader('Content-Type', 'application/json; charset=utf-8');
+  // A body nobody will read must not hold the connection: it is closed behind the answer.
   if (!res.req.complete) res.setHeader('Connection', 'close');
   res.end(JSON.stringify(body));
 }

@@ -20,6 +20,8 @@ export function createKmsClient(endpoint: KmsEndpoint | undefined): KeyManagemen
     port: endpoint.port,
     sslCreds: credentials.createInsecure(),
     projectId: 'local',
+    // Told here so that nobody asks the cloud's metadata server, which a laptop has not.
+    clientOptions: { universeDomain: 'googleapis.com' },
     ...channel,
   });
 }

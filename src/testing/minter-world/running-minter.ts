@@ -23,7 +23,6 @@ export async function startMinter(
   world: MinterWorld,
   options: { env?: Record<string, string>; clock?: Clock; argv?: readonly string[] } = {},
 ): Promise<RunningMinter> {
-  process.env.METADATA_SERVER_DETECTION = 'none';
   const settings = minterSettings(options.argv ?? [], {
     ...world.env,
     AUDIENCES: audience,
@@ -106,7 +105,7 @@ export async function askToken(
       : {
           body:
             typeof body === 'string' || body instanceof Uint8Array
-              ? (body as BodyInit)
+              ? (body as string)
               : JSON.stringify({ ...good, ...(body as object) }),
         }),
   });

@@ -108,7 +108,6 @@ export async function startMinterWorld(options: MinterWorldOptions = {}): Promis
       ISSUER_URL: issuer.issuer,
       JWKS_URI: issuer.jwksUri,
       CONFIGS_DIR: configsDir,
-      METADATA_SERVER_DETECTION: 'none',
       ...(ca ? { NODE_EXTRA_CA_CERTS: ca.path } : {}),
     },
     stop: async () => {

@@ -1,0 +1,12 @@
+/**
+ * The token minter: an identity token of a cloud service account in, a one-hour token for exactly the requested
+ * repositories out. Rules decide locally; a key service signs; the hosting platform grants; the grant is compared.
+ */
+export { runMinterServer, type MinterServerDeps } from './run.ts';
+export { loopbackEndpoint, minterSettings, type MinterSettings } from './settings.ts';
+export { minterSettingRows, settingsHelp } from './setting-table.ts';
+export { createKmsClient } from './sign/kms-client.ts';
+export { importPrivateKey, type ImportOptions, type ImportResult } from './tools/import-private-key.ts';
+export type { ToolIo } from './tools/tool-io.ts';
+export { validateRulesCommand, validateRulesHelp } from './tools/validate-rules.ts';
+export { verifyAppCommand } from './tools/verify-app.ts';

@@ -1,0 +1,62 @@
+import { createLogger } from '../../base/logger.ts';
+import { errorText } from '../../base/errors.ts';
+import type { ToolIo } from './tool-io.ts';
+import { readBuildInfo } from '../build-info.ts';
+import { deadlineIn } from '../deadline.ts';
+import { PlatformClient } from '../platform/platform-client.ts';
+import { viewOf } from '../platform/installation.ts';
+import { askWhoWeAre } from '../platform/platform-monitor.ts';
+import { levels, uncovered, type Level } from '../rules/permissions.ts';
+import { openKeyService } from '../sign/open-key-service.ts';
+import { minterSettings } from '../settings.ts';
+import { AppJwtSource } from '../sign/app-jwt.ts';
+import { KeyMonitor } from '../sign/key-monitor.ts';
+import { KmsSigner } from '../sign/kms-signer.ts';
+
+/** What the samples and the platform agent need. */
+const expected = new Map<string, Level>([
+  ['contents', 'write'],
+  ['pull_requests', 'write'],
+  ['issues', 'write'],
+]);
+
+/**
+ * `minter tools verify-app`: one signature, then the platform's word on who that is and where the App is installed.
+ * Takes the server's settings. Exit code 0 when everything a mint needs is in place.
+ */
+export async function verifyAppCommand(argv: readonly string[], io: ToolIo): Promise<number> {
+  const settings = minterSettings(argv, { AUDIENCES: 'unused', ...io.env });
+  const logger = createLogger({ level: 'warn', write: io.stderr });
+  const { clock } = io;
+  const service = await openKeyService(settings.keyProvider, logger);
+  try {
+    const signer = new KmsSigner({ service, version: settings.keyVersion, clock });
+    const key = await new KeyMonitor(signer, clock).check();
+    io.stdout(`key: ${key ? `${key.reason}: ${key.message}` : 'the key service cannot be reached'}\n`);
+    if (key?.status !== 'True') return 1;
+    const jwts = new AppJwtSource({ appId: settings.appId, signer, reuseSeconds: 240, clock, logger });
+    const userAgent = `svc-minter/${readBuildInfo(io.env).version}`;
+    const platform = new PlatformClient({ apiBaseUrl: settings.apiBaseUrl, userAgent, clock });
+    const app = await askWhoWeAre({ appId: settings.appId, jwts, platform, clock });
+    io.stdout(`app: ${app.verdict}: ${app.message}\n`);
+    if (app.verdict !== 'matches') return 1;
+    const deadline = deadlineIn(clock, 6_000);
+    const jwt = await jwts.get(deadline);
+    const answer = await platform.call('get_installation', jwt.token, { org: settings.org }, deadline);
+    const view = viewOf(answer, settings.org, settings.appId);
+    if (view?.state !== 'found') {
+      io.stdout(`installation: ${view?.state ?? `the platform answered ${answer.status}`}\n`);
+      return 1;
+    }
+    const held = [...view.permissions].map(([name, level]) => `${name}:${level}`).join(' ');
+    io.stdout(`installation: found, id ${view.id}: ${held}\n`);
+    const missing = [...expected].filter((pair) => uncovered(new Map([pair]), view.permissions) !== null);
+    for (const [name, level] of missing) io.stdout(`missing permission: ${name}:${level} (of ${levels.join(' < ')})\n`);
+    return missing.length === 0 ? 0 : 1;
+  } catch (error) {
+    io.stderr(`verify-app: ${errorText(error)}\n`);
+    return 1;
+  } finally {
+    await service.close();
+  }
+}
