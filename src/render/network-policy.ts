@@ -62,7 +62,8 @@ export function renderControllerNetworkPolicies(namespace: string, collector: Se
     objectOf(
       'NetworkPolicy',
       { component: 'controller', name: 'svc-default-deny-ingress', namespace },
-      { spec: { podSelector: {}, policyTypes: ['Ingress'], ingress: [] } },
+      // Without an `ingress` member: the API server drops an empty one, and every apply would be a new generation.
+      { spec: { podSelector: {}, policyTypes: ['Ingress'] } },
     ),
     ingressPolicy('controller', names.controller, namespace, [
       { from: [namespacePeer(collector.namespace)], ports: tcp(ports.controllerMetrics) },

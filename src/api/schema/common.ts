@@ -13,7 +13,7 @@ export const patterns = {
   labelKey: '^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$',
   metricLabel: '^[a-zA-Z_][a-zA-Z0-9_]*$',
   byteSize: '^[0-9]+(Ki|Mi|Gi|Ti|k|M|G|T)?$',
-  countOrPercent: '^(100|[1-9]?[0-9])%$',
+  countOrPercent: '^(100|[1-9][0-9]?)%$',
   quantity: '^[0-9]+(\\.[0-9]+)?(m|Ki|Mi|Gi|Ti|k|M|G|T)?$',
 } as const;
 
@@ -38,7 +38,7 @@ export function duration(description: string, minimum?: string) {
 
 /** A share between 0 and 1 as text, so that no float is ever stored. */
 export function ratio(description: string) {
-  return text(description, { maxLength: 8, pattern: patterns.ratio });
+  return text(description, { maxLength: 16, pattern: patterns.ratio });
 }
 
 /** A name pattern with `*` and `?`. */

@@ -1,0 +1,264 @@
+import { monitorSettingLeaves } from '../../src/api/v1alpha1/index.ts';
+import { accepts, many, refuses } from './case.ts';
+import type { Case } from './case.ts';
+
+/** The base document is a ClusterTrafficPolicy with an empty spec. */
+
+const leafValues: Record<string, unknown> = {
+  'signals.metrics': 'Enabled',
+  'signals.spans': 'Disabled',
+  protocols: ['HTTP'],
+  'sampling.ratio': '0.5',
+  'sampling.parentBased': true,
+  'sampling.keepErrors': true,
+  'sampling.keepSlowerThan': '1s',
+  'metrics.families': ['RPC'],
+  'metrics.labels.exclude': ['url_scheme'],
+  'metrics.labels.podLabels': ['app'],
+  'metrics.interval': '10s',
+  'http.routes': ['/a'],
+};
+
+/** `{a: {b: value}}` of the path `a.b`. */
+const nested = (path: readonly string[]): object =>
+  path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), leafValues[path.join('.')]) as object;
+
+const defaultsAndOverrides: Case[] = [
+  ...monitorSettingLeaves.flatMap((leaf) => {
+    const name = leaf.join('.');
+    return [
+      refuses(
+        `${name} in both defaults and overrides`,
+        { defaults: nested(leaf), overrides: nested(leaf) },
+        new RegExp(`${name.replaceAll('.', '\\.')} is set in both defaults and overrides; keep one`),
+      ),
+      accepts(`${name} in defaults alone`, { defaults: nested(leaf) }),
+    ];
+  }),
+  accepts('different leaves of one branch', {
+    defaults: { sampling: { ratio: '0.5' } },
+    overrides: { sampling: { keepErrors: true } },
+  }),
+  refuses('a default with a wrong route', { defaults: { http: { routes: ['a'] } } }, /a route starts with \//),
+  refuses('an override below the least interval', { overrides: { metrics: { interval: '1s' } } }, /at least 5s/),
+  refuses('a default slower than nothing', { defaults: { sampling: { keepSlowerThan: '0ms' } } }, /at least 1ms/),
+  refuses('a default ratio above 1', { defaults: { sampling: { ratio: '1.5' } } }, /ratio.* should match/),
+  refuses(
+    'a default label name with a dash',
+    { defaults: { metrics: { labels: { exclude: ['a-b'] } } } },
+    /should match/,
+  ),
+];
+
+const scope: Case[] = [
+  accepts('an empty spec', {}),
+  accepts('scope by node and namespace', {
+    priority: -5,
+    nodeSelector: { matchExpressions: [{ key: 'pool', operator: 'NotIn', values: ['gpu'] }] },
+    namespaceSelector: { matchLabels: { team: 'shop' } },
+    monitorNamespaces: {},
+  }),
+  refuses('a node label value with $', { nodeSelector: { matchLabels: { a: '$b' } } }, /must not contain \$/),
+  refuses(
+    'a selector key with a space',
+    { nodeSelector: { matchExpressions: [{ key: 'a b', operator: 'Exists' }] } },
+    /should match/,
+  ),
+  accepts('ByPort with ports', { capture: { mode: 'ByPort', ports: [{ port: 80 }, { port: 9000, endPort: 9010 }] } }),
+  accepts('ports without a mode', { capture: { ports: [{ port: 80 }] } }),
+  accepts('AllowList', { capture: { mode: 'AllowList', containersOnly: false } }),
+  refuses('All with ports', { capture: { mode: 'All', ports: [{ port: 80 }] } }, /ports belong to ByPort/),
+  refuses('AllowList with ports', { capture: { mode: 'AllowList', ports: [{ port: 80 }] } }, /ports belong to ByPort/),
+  refuses('an unknown capture mode', { capture: { mode: 'None' } }, /Unsupported value: "None"/),
+  refuses(
+    'a port range that runs backwards',
+    { capture: { ports: [{ port: 2, endPort: 1 }] } },
+    /endPort must not be below/,
+  ),
+  refuses('an unknown way with system namespaces', { systemNamespaces: 'Keep' }, /Unsupported value/),
+  accepts('exclusions of every sort', {
+    exclusions: [
+      { namespaces: ['istio-*'] },
+      { podLabels: { 'svc.dev/capture': 'off' } },
+      { workloads: [{ kind: 'DaemonSet', name: '*' }], ports: [{ port: 22 }] },
+      { executables: ['/usr/bin/*', '*/envoy'] },
+    ],
+  }),
+  refuses('an empty exclusion', { exclusions: [{}] }, /an exclusion names something/),
+  refuses('an exclusion with an empty list', { exclusions: [{ namespaces: [] }] }, /at least 1 items/),
+  refuses('a namespace with braces', { exclusions: [{ namespaces: ['{a,b}'] }] }, /wildcards \* and \? are allowed/),
+  refuses('a label key with $', { exclusions: [{ podLabels: { $a: 'b' } }] }, /a label key has only/),
+  refuses('a label value with a bracket', { exclusions: [{ podLabels: { a: '[b]' } }] }, /wildcards \* and \?/),
+  refuses('an executable with a space', { exclusions: [{ executables: ['/bin/a b'] }] }, /slash and the wildcards/),
+  refuses('65 exclusions', { exclusions: many(65, () => ({ namespaces: ['a'] })) }, /at most 64|Too many/),
+  accepts('paused', { paused: true }),
+];
+
+const flows: Case[] = [
+  accepts('flows by socket filter', {
+    network: {
+      enabled: true,
+      source: 'SocketFilter',
+      direction: 'Ingress',
+      protocols: ['TCP', 'UDP'],
+      excludeInterfaces: ['lo', 'veth0'],
+      cidrs: [{ cidr: '10.0.0.0/8' }, { cidr: '0.0.0.0/0', name: 'internet' }, { cidr: 'fd00::/8' }, { cidr: '::/0' }],
+      sampling: 50,
+      dropExternal: true,
+      attributes: ['dst.port', 'k8s.src.*'],
+      deduper: 'FirstCome',
+    },
+  }),
+  accepts('TC with the acknowledgement', { network: { source: 'TC', acknowledgeCiliumConflict: true } }),
+  refuses('TC without it', { network: { source: 'TC' } }, /set acknowledgeCiliumConflict: true/),
+  refuses('TC with a no', { network: { source: 'TC', acknowledgeCiliumConflict: false } }, /TC conflicts with Cilium/),
+  ...['10.0.0.0', '10.0.0.0/33', '10.0.0/8', 'fd00::/129', 'internet', '10.0.0.0/8 '].map((cidr) =>
+    refuses(`"${cidr}" as an address range`, { network: { cidrs: [{ cidr }] } }, /cidr is an address range/),
+  ),
+  refuses('a range name with $', { network: { cidrs: [{ cidr: '::/0', name: '$a' }] } }, /name.* should match/),
+  refuses(
+    'an interface name with a slash',
+    { network: { excludeInterfaces: ['a/b'] } },
+    /excludeInterfaces.* should match/,
+  ),
+  refuses('an attribute in capitals', { network: { attributes: ['Dst'] } }, /attributes.* should match/),
+  refuses('an unknown transport protocol', { network: { protocols: ['QUIC'] } }, /Unsupported value: "QUIC"/),
+];
+
+const ceilings: Case[] = [
+  accepts('all limits', {
+    limits: {
+      maxSeriesPerNode: 100000,
+      maxSeriesPerNamespace: 20000,
+      maxSeriesPerMonitor: 10000,
+      maxLabelValueLength: 256,
+      maxSpansPerSecondPerNode: 1000,
+      maxMonitorsPerNamespace: 20,
+      onLimit: 'Drop',
+    },
+  }),
+  refuses('label values of 15 characters', { limits: { maxLabelValueLength: 15 } }, /greater than or equal to 16/),
+  accepts('sizes as numbers and as text', {
+    retention: { metrics: { time: '24h', size: '2Gi' }, spans: { time: '15m', size: 1048576 } },
+  }),
+  refuses('a size with a wrong unit', { retention: { metrics: { size: '2GB' } } }, /size.* should match/),
+  refuses('a negative size', { retention: { metrics: { size: '-1' } } }, /size.* should match/),
+  refuses('a retention of five minutes', { retention: { metrics: { time: '5m' } } }, /must be at least 10m/),
+  refuses('spans kept for no time', { retention: { spans: { time: '0s' } } }, /must be at least 1s/),
+  refuses('a retention in days', { retention: { metrics: { time: '7d' } } }, /time.* should match/),
+  accepts('histogram bounds', {
+    http: {
+      unmatched: 'Wildcard',
+      maxPathSegmentCardinality: 20,
+      histogram: { type: 'Explicit', durationBuckets: ['5ms', '1s'], sizeBuckets: [0, '1Ki'] },
+    },
+  }),
+  refuses(
+    'a histogram bound as a number',
+    { http: { histogram: { durationBuckets: [0.5] } } },
+    /must be of type string/,
+  ),
+  accepts('query limits', {
+    query: {
+      timeout: '2m',
+      perAgentTimeout: '10s',
+      maxSamples: 50000000,
+      maxSeries: 1000,
+      partialResponse: 'Fail',
+      maxConcurrency: 4,
+    },
+  }),
+  refuses('a query that may run for no time', { query: { timeout: '0s' } }, /must be at least 1s/),
+  refuses('an agent that may take 99 ms', { query: { perAgentTimeout: '99ms' } }, /must be at least 100ms/),
+];
+
+const redactionAndInstrument: Case[] = [
+  accepts('redaction', {
+    redaction: {
+      queryParams: { add: ['token'], remove: ['sig'] },
+      headers: { allow: ['X-Tenant'], obfuscate: ['X-Tenant'] },
+      paths: [{ pattern: '/users/[0-9]+', replacement: '/users/*' }],
+      labels: [{ name: 'url_path', action: 'Hash' }],
+      dropClientAddress: true,
+      dbQueryText: 'Drop',
+    },
+  }),
+  refuses('a query parameter with $', { redaction: { queryParams: { add: ['$a'] } } }, /must not contain \$/),
+  refuses('a header with a space', { redaction: { headers: { allow: ['X Tenant'] } } }, /allow\[0\].* should match/),
+  refuses(
+    'two actions for one label',
+    {
+      redaction: {
+        labels: [
+          { name: 'a', action: 'Hash' },
+          { name: 'a', action: 'Drop' },
+        ],
+      },
+    },
+    /Duplicate value/,
+  ),
+  accepts('instrument settings', {
+    instrument: {
+      exportInterval: '10s',
+      pollInterval: '5s',
+      clusterName: 'prod',
+      kubeMetaCache: 'k8s-cache.svc-system.svc:50055',
+      logLevel: 'Debug',
+      injection: { node: 'Disabled', java: 'Enabled' },
+      extraConfig: { ebpf: { wakeup_len: 10 } },
+    },
+  }),
+  refuses('an export interval of one second', { instrument: { exportInterval: '1s' } }, /must be at least 5s/),
+  refuses('a poll interval of zero', { instrument: { pollInterval: '0s' } }, /must be at least 1s/),
+  refuses('a cluster name with $', { instrument: { clusterName: '$HOME' } }, /must not contain \$/),
+  refuses('a cache address without a port', { instrument: { kubeMetaCache: 'cache' } }, /kubeMetaCache.* should match/),
+  accepts('rollout as a number or a share', {
+    rollout: {
+      maxUnavailable: 2,
+      minInterval: '60s',
+      pauseOnFailure: false,
+      canaryNodes: { matchLabels: { canary: 'yes' } },
+    },
+  }),
+  accepts('a rollout of everything at once', { rollout: { maxUnavailable: '100%' } }),
+  refuses('a rollout of 101%', { rollout: { maxUnavailable: '101%' } }, /maxUnavailable.* should match/),
+  refuses('a rollout of no node at a time', { rollout: { maxUnavailable: 0 } }, /greater than or equal to 1/),
+  refuses('a rollout of 0%', { rollout: { maxUnavailable: '0%' } }, /maxUnavailable.* should match/),
+  refuses('no time between restarts', { rollout: { minInterval: '0s' } }, /must be at least 1s/),
+  accepts('an export allow list', { exportAllowList: ['*.metrics.example', 'mimir.metrics.svc'] }),
+  refuses('a URL in the export allow list', { exportAllowList: ['https://a'] }, /exportAllowList.* should match/),
+  refuses(
+    'an http exporter outside',
+    { export: [{ name: 'a', type: 'OTLP', endpoint: 'http://a.example' }] },
+    /must be https/,
+  ),
+  refuses(
+    'an exporter with $',
+    { export: [{ name: 'a', type: 'OTLP', endpoint: 'https://$a' }] },
+    /must not contain \$ or a line break/,
+  ),
+  refuses(
+    'an exporter name in capitals',
+    { export: [{ name: 'A', type: 'OTLP', endpoint: 'https://a' }] },
+    /name.* should match/,
+  ),
+  refuses(
+    'an exporter with a bad Secret name',
+    { export: [{ name: 'a', type: 'OTLP', endpoint: 'https://a', secretRef: { name: 'A/', key: 'k' } }] },
+    /should match/,
+  ),
+  refuses(
+    'an exporter with a bad Secret key',
+    { export: [{ name: 'a', type: 'OTLP', endpoint: 'https://a', secretRef: { name: 'a', key: ' ' } }] },
+    /should match/,
+  ),
+  refuses('an unknown field', { limit: {} }, /unknown field "spec.limit"/),
+];
+
+export const policyCases: readonly Case[] = [
+  ...defaultsAndOverrides,
+  ...scope,
+  ...flows,
+  ...ceilings,
+  ...redactionAndInstrument,
+];
