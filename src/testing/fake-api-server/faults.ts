@@ -1,0 +1,65 @@
+import type { StatusError } from './status-error.ts';
+
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'apply' | 'delete';
+
+/** One request as the server saw it. */
+export interface SeenRequest {
+  verb: Verb;
+  method: string;
+  path: string;
+  plural: string;
+  namespace: string | undefined;
+  name: string | undefined;
+  subresource: string | undefined;
+  query: URLSearchParams;
+  authorization: string | undefined;
+  userAgent: string | undefined;
+}
+
+export type RequestMatch =
+  Partial<Pick<SeenRequest, 'verb' | 'plural' | 'namespace' | 'name' | 'subresource'>> | ((r: SeenRequest) => boolean);
+
+/** What goes wrong with a request. */
+export type Fault =
+  /** Answer with this failure; `retryAfter` becomes the header. */
+  | { do: 'fail'; error: StatusError; retryAfter?: string | undefined }
+  /** Close the connection without an answer (ECONNRESET). `afterWork`: only once the request was executed. */
+  | { do: 'reset'; afterWork?: boolean }
+  /** Keep the request waiting until the promise resolves, then serve it. */
+  | { do: 'hold'; until: Promise<void> }
+  /** Answer with raw bytes, whatever they are. */
+  | { do: 'raw'; status: number; body: string; contentType?: string };
+
+interface Rule {
+  match: RequestMatch;
+  fault: Fault;
+  times: number;
+}
+
+/** Faults for requests to come, in the order they were scripted. */
+export class FaultScript {
+  readonly #rules: Rule[] = [];
+
+  /** The next `times` requests that match suffer the fault. */
+  add(match: RequestMatch, fault: Fault, times = 1): void {
+    this.#rules.push({ match, fault, times });
+  }
+
+  /** The fault for a request, which uses it up. */
+  take(request: SeenRequest): Fault | undefined {
+    const at = this.#rules.findIndex((rule) => matchesRequest(request, rule.match));
+    const rule = this.#rules[at];
+    if (!rule) return undefined;
+    if (--rule.times <= 0) this.#rules.splice(at, 1);
+    return rule.fault;
+  }
+
+  clear(): void {
+    this.#rules.length = 0;
+  }
+}
+
+export function matchesRequest(request: SeenRequest, match: RequestMatch): boolean {
+  if (typeof match === 'function') return match(request);
+  return Object.entries(match).every(([name, value]) => request[name as keyof SeenRequest] === value);
+}

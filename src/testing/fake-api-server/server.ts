@@ -1,0 +1,337 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import type { Clock } from '../../base/clock.ts';
+import { coreResources, createKubeClient, type KubeClientOptions, type RestClient } from '../../kube/index.ts';
+import { FaultScript, matchesRequest, type Fault, type RequestMatch, type SeenRequest, type Verb } from './faults.ts';
+import { applyJsonPatch, applyMergePatch } from './json-patch.ts';
+import { matchesFields, matchesLabels } from './selectors.ts';
+import { expired, notFound, StatusError } from './status-error.ts';
+import { Storage } from './storage.ts';
+import { mergeApplied } from './field-sets.ts';
+import { WatchConnection } from './watch-connection.ts';
+
+export interface FakeApiServerOptions {
+  /** Kinds beside the built-in ones. */
+  resources?: readonly ResourceRef[];
+  /** Serve `sendInitialEvents`. Off, the server refuses it as one without the feature does. Default true. */
+  streamingList?: boolean;
+  /** How a watch from a forgotten version ends. Default `frame`, as the real server mostly does. */
+  expiry?: 'frame' | 'http';
+  /** Only this bearer token is let in. */
+  token?: string;
+  /** Wall time for creation timestamps. Default the system's. */
+  now?: () => number;
+}
+
+/**
+ * An API server on loopback that holds objects in memory and can be told to misbehave.
+ *
+ * What it does as the real one (each is held to the real one by a test): paths, versions, generations, uids, label and
+ * field selectors, paging, watch with resume, bookmarks and streaming list, 404/409/410/422, status subresource,
+ * server-side apply with managedFields and conflicts, JSON, merge and strategic patch, finalizers, preconditions.
+ * What it does not: validation, defaulting, admission, RBAC, garbage collection. Strategic patches merge lists by the
+ * same few keys as apply.
+ */
+export class FakeApiServer {
+  readonly storage: Storage;
+  readonly faults = new FaultScript();
+  /** Every request, in order. */
+  readonly requests: SeenRequest[] = [];
+  readonly watches: WatchConnection[] = [];
+  token: string | undefined;
+  expiry: 'frame' | 'http';
+  streamingList: boolean;
+  #server: Server | undefined;
+  readonly #resources: Map<string, ResourceRef>;
+  readonly #sockets = new Set<Socket>();
+  #port = 0;
+  #continueBefore = 0;
+
+  constructor(options: FakeApiServerOptions = {}) {
+    this.storage = new Storage(options.now ?? Date.now);
+    this.token = options.token;
+    this.expiry = options.expiry ?? 'frame';
+    this.streamingList = options.streamingList ?? true;
+    const all = [...Object.values(coreResources), ...(options.resources ?? [])];
+    this.#resources = new Map(all.map((r) => [`${r.apiVersion}/${r.plural}`, r]));
+    this.storage.onEvent((event) => {
+      for (const watch of this.watches) if (watch.open) watch.deliver(event);
+    });
+  }
+
+  static async start(options: FakeApiServerOptions = {}): Promise<FakeApiServer> {
+    const server = new FakeApiServer(options);
+    await server.listen();
+    return server;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Binds; a second call after `stop` binds the same port again, as a restarted server does. */
+  async listen(): Promise<void> {
+    this.#server = createServer((req, res) => void this.#serve(req, res));
+    this.#server.keepAliveTimeout = 60_000;
+    this.#server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+    });
+    await new Promise<void>((resolve) => this.#server!.listen(this.#port, '127.0.0.1', resolve));
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Goes away as a killed process does: every connection is cut. What is stored stays. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (!server) return;
+    this.#server = undefined;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+    await closed;
+  }
+
+  /** A client of this server. */
+  client(clock?: Clock, options: Omit<KubeClientOptions, 'server' | 'clock'> = {}): RestClient {
+    return createKubeClient({ ...options, server: this.url, ...(clock ? { clock } : {}) });
+  }
+
+  /** Teaches it one more kind, as creating a CRD does. */
+  addResource(resource: ResourceRef): void {
+    this.#resources.set(`${resource.apiVersion}/${resource.plural}`, resource);
+  }
+
+  /** The next `times` matching requests suffer `fault`. */
+  script(match: RequestMatch, fault: Fault, times = 1): void {
+    this.faults.add(match, fault, times);
+  }
+
+  /** Requests so far that match. */
+  seen(match: RequestMatch = {}): SeenRequest[] {
+    return this.requests.filter((r) => matchesRequest(r, match));
+  }
+
+  /** Watches of a resource that are open now. */
+  openWatches(plural?: string): WatchConnection[] {
+    return this.watches.filter((w) => w.open && (plural === undefined || w.resource.plural === plural));
+  }
+
+  /** Sends a bookmark with the newest version to every open watch. */
+  bookmarkAll(): void {
+    for (const watch of this.openWatches()) watch.bookmark(String(this.storage.version));
+  }
+
+  /** Makes all continue tokens handed out so far too old. */
+  expireContinueTokens(): void {
+    this.#continueBefore = this.storage.version + 1;
+    this.storage.compact();
+  }
+
+  /** Somebody else writes: `manager` becomes the owner of what `object` sets. */
+  put(resource: ResourceRef, object: KubeObject, manager = 'somebody'): KubeObject {
+    const { namespace, name = '' } = object.metadata;
+    const old = this.storage.find(resource, namespace, name);
+    if (!old) return this.storage.create(resource, object, { manager });
+    const { resourceVersion: _rv, ...metadata } = { ...old.metadata, ...object.metadata };
+    return this.storage.update(resource, { ...old, ...object, metadata }, { manager });
+  }
+
+  /** Sets the status, as a controller of another kind does. */
+  putStatus(resource: ResourceRef, namespace: string | undefined, name: string, status: unknown): KubeObject {
+    const old = this.storage.get(resource, namespace, name);
+    return this.storage.update(resource, { ...old, status }, { manager: 'somebody', subresource: 'status' });
+  }
+
+  async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    try {
+      const body = await readBody(req);
+      const { seen, resource } = this.#parse(req);
+      this.requests.push(seen);
+      const fault = this.faults.take(seen);
+      if (fault?.do === 'hold') await fault.until;
+      if (fault?.do === 'reset' && !fault.afterWork) return void req.socket.resetAndDestroy();
+      if (fault?.do === 'fail') return sendError(res, fault.error, fault.retryAfter);
+      if (fault?.do === 'raw') {
+        return void res.writeHead(fault.status, { 'content-type': fault.contentType ?? 'text/plain' }).end(fault.body);
+      }
+      if (this.token !== undefined && seen.authorization !== `Bearer ${this.token}`) {
+        throw new StatusError(401, 'Unauthorized', 'Unauthorized');
+      }
+      if (!resource) throw notFound(`the server could not find the requested resource ${seen.path}`);
+      if (seen.verb === 'watch') return this.#watch(seen, resource, res);
+      const answer = this.#act(seen, resource, body);
+      if (fault?.do === 'reset') return void req.socket.resetAndDestroy();
+      send(res, seen.verb === 'create' ? 201 : 200, answer);
+    } catch (error) {
+      if (error instanceof StatusError) sendError(res, error);
+      else sendError(res, new StatusError(500, 'InternalError', String((error as Error).stack)));
+    }
+  }
+
+  #parse(req: IncomingMessage): { seen: SeenRequest; resource: ResourceRef | undefined } {
+    const url = new URL(req.url ?? '/', 'http://fake');
+    const parts = url.pathname.split('/').filter(Boolean).map(decodeURIComponent);
+    const [root] = parts.splice(0, 1);
+    const apiVersion = root === 'api' ? (parts.shift() ?? '') : parts.splice(0, 2).join('/');
+    let namespace: string | undefined;
+    if (parts[0] === 'namespaces' && parts.length > 2 && parts[2] !== 'status' && parts[2] !== 'finalize') {
+      [, namespace] = parts.splice(0, 2);
+    }
+    const [plural = '', name, subresource] = parts;
+    const method = req.method ?? 'GET';
+    const seen: SeenRequest = {
+      verb: verbOf(method, name, url.searchParams, req.headers['content-type']),
+      method,
+      path: url.pathname,
+      plural,
+      namespace,
+      name,
+      subresource,
+      query: url.searchParams,
+      authorization: req.headers.authorization,
+      userAgent: req.headers['user-agent'],
+    };
+    return { seen, resource: this.#resources.get(`${apiVersion}/${plural}`) };
+  }
+
+  #act(seen: SeenRequest, resource: ResourceRef, body: string): unknown {
+    const { namespace, name = '', subresource, query } = seen;
+    const manager = query.get('fieldManager') ?? seen.userAgent ?? 'unknown';
+    const meta = { manager, subresource };
+    const storage = query.get('dryRun') === 'All' ? this.#copy() : this.storage;
+    switch (seen.verb) {
+      case 'get':
+        return this.storage.get(resource, namespace, name);
+      case 'list':
+        return this.#list(seen, resource);
+      case 'create':
+        if (resource.namespaced && namespace === undefined) throw notFound(seen.path);
+        return storage.create(resource, withNamespace(JSON.parse(body) as KubeObject, namespace), meta);
+      case 'update':
+        return storage.update(resource, withNamespace(JSON.parse(body) as KubeObject, namespace), meta);
+      case 'apply': {
+        const force = query.get('force') === 'true';
+        return storage.apply(resource, withNamespace(JSON.parse(body) as KubeObject, namespace), { ...meta, force });
+      }
+      case 'patch':
+        return storage.update(resource, this.#patched(seen, resource, JSON.parse(body)), meta);
+      case 'delete': {
+        const options = body === '' ? {} : (JSON.parse(body) as { preconditions?: { uid?: string } });
+        return storage.remove(resource, namespace, name, options.preconditions);
+      }
+      case 'watch':
+        throw new Error('served elsewhere');
+    }
+  }
+
+  /** A throw-away copy for dry runs. */
+  #copy(): Storage {
+    const copy = new Storage(Date.now);
+    for (const resource of this.#resources.values()) {
+      for (const object of this.storage.list(resource)) copy.create(resource, object);
+    }
+    return copy;
+  }
+
+  #patched(seen: SeenRequest, resource: ResourceRef, patch: unknown): KubeObject {
+    const old = this.storage.get(resource, seen.namespace, seen.name ?? '');
+    // A patch is based on what is there; only one that names a version is conditional.
+    const base = { ...old, metadata: { ...old.metadata } };
+    if (Array.isArray(patch)) {
+      const result = applyJsonPatch(base, patch as never) as KubeObject;
+      return result;
+    }
+    const merge = seen.query.get('patchType') === 'strategic' ? mergeApplied : applyMergePatch;
+    return merge(base, patch) as KubeObject;
+  }
+
+  #list(seen: SeenRequest, resource: ResourceRef): unknown {
+    const { query, namespace } = seen;
+    let all = this.storage.list(resource);
+    if (namespace !== undefined) all = all.filter((o) => o.metadata.namespace === namespace);
+    const labels = query.get('labelSelector');
+    const fields = query.get('fieldSelector');
+    if (labels) all = all.filter((o) => matchesLabels(o, labels));
+    if (fields) all = all.filter((o) => matchesFields(o, fields));
+    let version = this.storage.version;
+    let from = 0;
+    const token = query.get('continue');
+    if (token) {
+      [version = 0, from = 0] = token.split(':').map(Number);
+      if (version < this.#continueBefore)
+        throw expired('The provided continue parameter is too old to display a consistent list result.');
+    }
+    const limit = Number(query.get('limit') ?? 0);
+    const items = limit > 0 ? all.slice(from, from + limit) : all;
+    const more = limit > 0 && from + limit < all.length;
+    const metadata = { resourceVersion: String(version), ...(more ? { continue: `${version}:${from + limit}` } : {}) };
+    // Items of built-in kinds come without their kind, as from the real server.
+    const builtIn = !resource.group.includes('.') || resource.group.endsWith('.k8s.io');
+    const shown = builtIn ? items.map(({ apiVersion: _a, kind: _k, ...rest }) => rest) : items;
+    return { apiVersion: resource.apiVersion, kind: `${resource.kind}List`, metadata, items: shown };
+  }
+
+  #watch(seen: SeenRequest, resource: ResourceRef, res: ServerResponse): void {
+    const { query } = seen;
+    const initial = query.get('sendInitialEvents') === 'true';
+    if (initial && !this.streamingList) {
+      throw new StatusError(
+        422,
+        'Invalid',
+        'sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled',
+      );
+    }
+    const from = Number(query.get('resourceVersion') ?? '0');
+    const tooOld = !initial && from !== 0 && from < this.storage.compactedTo;
+    if (tooOld && this.expiry === 'http') throw expired();
+    res.writeHead(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' });
+    res.flushHeaders();
+    const watch = new WatchConnection(seen, resource, res);
+    if (tooOld) {
+      watch.error(expired(`too old resource version: ${from} (${this.storage.version})`));
+      return watch.end();
+    }
+    this.watches.push(watch);
+    if (initial || from === 0) {
+      for (const object of this.storage.list(resource)) if (watch.selects(object)) watch.frame('ADDED', object);
+      if (initial) watch.bookmark(String(this.storage.version), { 'k8s.io/initial-events-end': 'true' });
+    } else {
+      for (const event of this.storage.history) if (event.version > from) watch.deliver(event);
+    }
+  }
+}
+
+function verbOf(method: string, name: string | undefined, query: URLSearchParams, type = ''): Verb {
+  if (method === 'GET') return name !== undefined ? 'get' : query.get('watch') === 'true' ? 'watch' : 'list';
+  if (method === 'POST') return 'create';
+  if (method === 'PUT') return 'update';
+  if (method === 'DELETE') return 'delete';
+  if (type.startsWith('application/strategic-merge-patch')) query.set('patchType', 'strategic');
+  return type.startsWith('application/apply-patch') ? 'apply' : 'patch';
+}
+
+function withNamespace(object: KubeObject, namespace: string | undefined): KubeObject {
+  return namespace === undefined ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+async function readBody(req: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of req as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function send(res: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+}
+
+function sendError(res: ServerResponse, error: StatusError, retryAfter?: string): void {
+  const text = JSON.stringify(error.toStatus());
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    ...(retryAfter !== undefined ? { 'retry-after': retryAfter } : {}),
+  };
+  res.writeHead(error.code, headers).end(text);
+}

@@ -1,0 +1,40 @@
+/** A failure as the API server words it; the server turns it into a `Status`. */
+export class StatusError extends Error {
+  readonly code: number;
+  readonly reason: string;
+  readonly details: Record<string, unknown>;
+
+  constructor(code: number, reason: string, message: string, details: Record<string, unknown> = {}) {
+    super(message);
+    this.code = code;
+    this.reason = reason;
+    this.details = details;
+  }
+
+  /** The body of the answer, and the object of an ERROR frame. */
+  toStatus(): Record<string, unknown> {
+    return {
+      apiVersion: 'v1',
+      kind: 'Status',
+      metadata: {},
+      status: 'Failure',
+      message: this.message,
+      reason: this.reason,
+      details: this.details,
+      code: this.code,
+    };
+  }
+}
+
+export const expired = (message = 'The resourceVersion for the provided watch is too old.'): StatusError =>
+  new StatusError(410, 'Expired', message);
+export const notFound = (what: string): StatusError => new StatusError(404, 'NotFound', `${what} not found`);
+export const conflict = (what: string): StatusError =>
+  new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${what}: the object has been modified`);
+export const busy = (retryAfterSeconds?: number): StatusError =>
+  new StatusError(
+    429,
+    'TooManyRequests',
+    'storage is (re)initializing',
+    retryAfterSeconds === undefined ? {} : { retryAfterSeconds },
+  );

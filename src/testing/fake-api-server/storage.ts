@@ -1,0 +1,269 @@
+import { randomUUID } from 'node:crypto';
+import type { KubeObject, ManagedFieldsEntry, ResourceRef } from '../../api/meta.ts';
+import {
+  changedFields,
+  difference,
+  fieldSet,
+  leafPaths,
+  mergeApplied,
+  removeFields,
+  type FieldSet,
+} from './field-sets.ts';
+import { conflict, notFound, StatusError } from './status-error.ts';
+
+export interface StoredEvent {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  object: KubeObject;
+  /** State before, so that a selector can turn a change into an arrival or a departure. */
+  old: KubeObject | undefined;
+  version: number;
+  resource: ResourceRef;
+}
+
+export interface WriteMeta {
+  manager?: string;
+  force?: boolean;
+  subresource?: string | undefined;
+}
+
+/** Objects of all resources, one version counter, and the history that watches resume from. */
+export class Storage {
+  readonly history: StoredEvent[] = [];
+  readonly #objects = new Map<string, KubeObject>();
+  readonly #listeners = new Set<(event: StoredEvent) => void>();
+  readonly #now: () => number;
+  #version = 100;
+  /** Versions up to this one cannot be resumed from. */
+  compactedTo = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  onEvent(listener: (event: StoredEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Forgets the history: every resume from now on is answered with 410. */
+  compact(): void {
+    this.#version++;
+    this.compactedTo = this.#version;
+    this.history.length = 0;
+  }
+
+  list(resource: ResourceRef): KubeObject[] {
+    const prefix = `${resource.plural}.${resource.group}/`;
+    return [...this.#objects].filter(([key]) => key.startsWith(prefix)).map(([, object]) => object);
+  }
+
+  find(resource: ResourceRef, namespace: string | undefined, name: string): KubeObject | undefined {
+    return this.#objects.get(storageKey(resource, namespace, name));
+  }
+
+  get(resource: ResourceRef, namespace: string | undefined, name: string): KubeObject {
+    const found = this.find(resource, namespace, name);
+    if (!found) throw notFound(`${resource.plural} "${name}"`);
+    return found;
+  }
+
+  create(resource: ResourceRef, object: KubeObject, meta: WriteMeta = {}): KubeObject {
+    const name = object.metadata.name ?? `${object.metadata.generateName}${randomUUID().slice(0, 5)}`;
+    if (this.find(resource, object.metadata.namespace, name)) {
+      throw new StatusError(409, 'AlreadyExists', `${resource.plural} "${name}" already exists`);
+    }
+    const created: KubeObject = structuredClone(object);
+    created.apiVersion = resource.apiVersion;
+    created.kind = resource.kind;
+    created.metadata = {
+      ...created.metadata,
+      name,
+      uid: randomUUID(),
+      generation: 1,
+      creationTimestamp: `${new Date(this.#now()).toISOString().slice(0, 19)}Z`,
+    };
+    if (meta.manager) this.#own(undefined, created, meta);
+    return this.#store(resource, 'ADDED', created, undefined);
+  }
+
+  /** Replaces an object by what a PUT or a patch made of it. */
+  update(resource: ResourceRef, next: KubeObject, meta: WriteMeta = {}): KubeObject {
+    const { name = '', namespace } = next.metadata;
+    const old = this.get(resource, namespace, name);
+    const expected = next.metadata.resourceVersion;
+    if (expected !== undefined && expected !== old.metadata.resourceVersion)
+      throw conflict(`${resource.plural} "${name}"`);
+    if (next.metadata.uid !== undefined && next.metadata.uid !== old.metadata.uid)
+      throw conflict(`${resource.plural} "${name}"`);
+    const object = this.#confine(old, structuredClone(next), meta.subresource);
+    if (meta.manager) this.#own(old, object, meta);
+    if (object.metadata.deletionTimestamp && (object.metadata.finalizers ?? []).length === 0) {
+      return this.#drop(resource, object);
+    }
+    return this.#store(resource, 'MODIFIED', object, old);
+  }
+
+  /** Server-side apply. */
+  apply(resource: ResourceRef, wanted: KubeObject, meta: WriteMeta & { manager: string }): KubeObject {
+    const { name = '', namespace } = wanted.metadata;
+    const old = this.find(resource, namespace, name);
+    if (!old && meta.subresource) throw notFound(`${resource.plural} "${name}"`);
+    if (wanted.metadata.uid !== undefined && wanted.metadata.uid !== old?.metadata.uid) {
+      throw conflict(`${resource.plural} "${name}"`);
+    }
+    const claim = claimOf(wanted);
+    const claimed = fieldSet(claim);
+    const entries = old?.metadata.managedFields ?? [];
+    const isOurs = (e: ManagedFieldsEntry): boolean =>
+      e.manager === meta.manager && e.operation === 'Apply' && e.subresource === meta.subresource;
+    const merged = mergeApplied(old ?? {}, claim) as KubeObject;
+    const others = entries.filter((e) => !isOurs(e));
+    const lost = others.map((e) => changedFields(old, merged, e.fieldsV1 as FieldSet));
+    if (!meta.force) refuseConflicts(others, lost);
+    const remaining = others
+      .map((e, i) => ({ ...e, fieldsV1: difference(e.fieldsV1 as FieldSet, lost[i]!) }))
+      .filter((e) => Object.keys(e.fieldsV1).length > 0);
+    const mine = entries.find(isOurs);
+    const gone = mine ? difference(mine.fieldsV1 as FieldSet, claimed) : {};
+    const sets = [...remaining.map((e) => e.fieldsV1), claimed];
+    const object = removeFields(merged, gone, sets) as KubeObject;
+    object.apiVersion = resource.apiVersion;
+    object.kind = resource.kind;
+    object.metadata = { ...object.metadata, name, ...(namespace ? { namespace } : {}) };
+    const { apiVersion } = resource;
+    const { manager, subresource } = meta;
+    const entry = { manager, operation: 'Apply' as const, apiVersion, fieldsType: 'FieldsV1', fieldsV1: claimed };
+    object.metadata.managedFields = [...remaining, subresource ? { ...entry, subresource } : entry];
+    if (!old) return this.create(resource, object);
+    return this.#store(resource, 'MODIFIED', this.#confine(old, object, subresource), old);
+  }
+
+  /** Deletes, or marks as being deleted while finalizers are left. */
+  remove(
+    resource: ResourceRef,
+    namespace: string | undefined,
+    name: string,
+    preconditions: { uid?: string; resourceVersion?: string } = {},
+  ): KubeObject {
+    const old = this.get(resource, namespace, name);
+    const { uid, resourceVersion } = preconditions;
+    if (uid !== undefined && uid !== old.metadata.uid) throw conflict(`${resource.plural} "${name}"`);
+    if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
+      throw conflict(`${resource.plural} "${name}"`);
+    }
+    if ((old.metadata.finalizers ?? []).length === 0) return this.#drop(resource, structuredClone(old));
+    if (old.metadata.deletionTimestamp) return old;
+    const deletionTimestamp = `${new Date(this.#now()).toISOString().slice(0, 19)}Z`;
+    return this.#store(resource, 'MODIFIED', { ...old, metadata: { ...old.metadata, deletionTimestamp } }, old);
+  }
+
+  /** What a write may not change: identity, and status or everything else, depending on where it was sent. */
+  #confine(old: KubeObject, next: KubeObject, subresource: string | undefined): KubeObject {
+    const { uid, creationTimestamp, generation, deletionTimestamp } = old.metadata;
+    const keep = { uid, creationTimestamp, generation, ...(deletionTimestamp ? { deletionTimestamp } : {}) };
+    if (subresource === 'status') {
+      const { managedFields } = next.metadata;
+      const metadata = { ...old.metadata, ...(managedFields ? { managedFields } : {}) };
+      return { ...structuredClone(old), metadata, status: next['status'] };
+    }
+    const object: KubeObject = { ...next, metadata: { ...next.metadata, ...(keep as object) } };
+    if (old['status'] === undefined) delete object['status'];
+    else object['status'] = old['status'];
+    return object;
+  }
+
+  /** Gives what a non-apply write changed to its manager, and takes it from the others. */
+  #own(old: KubeObject | undefined, object: KubeObject, meta: WriteMeta): void {
+    const before = old?.metadata.managedFields ?? [];
+    const rest = before
+      .map((e) => ({
+        ...e,
+        fieldsV1: difference(e.fieldsV1 as FieldSet, changedFields(old, object, e.fieldsV1 as FieldSet)),
+      }))
+      .filter((e) => Object.keys(e.fieldsV1).length > 0);
+    const all = fieldSet(claimOf(object));
+    const changed = old ? changedFields(old, object, all) : all;
+    const entry = {
+      manager: meta.manager!,
+      operation: 'Update' as const,
+      apiVersion: object.apiVersion,
+      fieldsV1: changed,
+    };
+    const own =
+      Object.keys(changed).length > 0 ? [meta.subresource ? { ...entry, subresource: meta.subresource } : entry] : [];
+    object.metadata.managedFields = [...rest, ...own];
+  }
+
+  #drop(resource: ResourceRef, object: KubeObject): KubeObject {
+    const { namespace, name = '' } = object.metadata;
+    const old = this.get(resource, namespace, name);
+    this.#objects.delete(storageKey(resource, namespace, name));
+    return this.#emit(resource, 'DELETED', object, old);
+  }
+
+  #store(
+    resource: ResourceRef,
+    type: 'ADDED' | 'MODIFIED',
+    object: KubeObject,
+    old: KubeObject | undefined,
+  ): KubeObject {
+    if (old) {
+      // A write that changes nothing keeps its version and makes no event.
+      object.metadata = { ...object.metadata, resourceVersion: old.metadata.resourceVersion! };
+      if (stable(object) === stable(old)) return old;
+      const spec = (o: KubeObject): string =>
+        stable({ ...o, metadata: {}, status: undefined } as unknown as KubeObject);
+      if (spec(object) !== spec(old)) object.metadata.generation = (old.metadata.generation ?? 1) + 1;
+    }
+    const stored = this.#emit(resource, type, object, old);
+    this.#objects.set(storageKey(resource, stored.metadata.namespace, stored.metadata.name!), stored);
+    return stored;
+  }
+
+  #emit(resource: ResourceRef, type: StoredEvent['type'], object: KubeObject, old: KubeObject | undefined): KubeObject {
+    this.#version++;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
+    const event: StoredEvent = { type, object: stored, old, version: this.#version, resource };
+    this.history.push(event);
+    for (const listener of this.#listeners) listener(event);
+    return stored;
+  }
+}
+
+function refuseConflicts(others: readonly ManagedFieldsEntry[], lost: readonly FieldSet[]): void {
+  const causes = others.flatMap((e, i) =>
+    leafPaths(lost[i]!).map((field) => ({
+      reason: 'FieldManagerConflict',
+      message: `conflict with "${e.manager}" using ${e.apiVersion}`,
+      field,
+    })),
+  );
+  if (causes.length === 0) return;
+  const text = causes.map((c) => `${c.message}: ${c.field}`).join(', ');
+  throw new StatusError(409, 'Conflict', `Apply failed with ${causes.length} conflicts: ${text}`, { causes });
+}
+
+/** What an object claims: everything but identity and what only the server writes. */
+function claimOf(object: KubeObject): Record<string, unknown> {
+  const { apiVersion: _a, kind: _k, metadata, ...rest } = object;
+  const { labels, annotations, ownerReferences, finalizers } = metadata;
+  const meta = { labels, annotations, ownerReferences, finalizers };
+  const claimed = Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
+  return Object.keys(claimed).length > 0 ? { ...rest, metadata: claimed } : rest;
+}
+
+function storageKey(resource: ResourceRef, namespace: string | undefined, name: string): string {
+  return `${resource.plural}.${resource.group}/${resource.namespaced ? (namespace ?? '') : ''}/${name}`;
+}
+
+function stable(value: unknown): string {
+  return JSON.stringify(value, (_key, v: unknown) =>
+    typeof v === 'object' && v !== null && !Array.isArray(v)
+      ? Object.fromEntries(Object.entries(v).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : v,
+  );
+}

@@ -1,0 +1,14 @@
+/**
+ * Waits until `condition` gives something true and returns it; for effects that cross a socket, where a fake clock
+ * cannot say when they are over. It yields to the event loop and sets no timers.
+ * Errors: throws with `what` after `limitMs` of real time.
+ */
+export async function until<T>(condition: () => T, what = 'the condition', limitMs = 8_000): Promise<NonNullable<T>> {
+  const end = performance.now() + limitMs;
+  for (;;) {
+    const value = condition();
+    if (value) return value;
+    if (performance.now() > end) throw new Error(`${what} did not come true in ${limitMs} ms`);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
