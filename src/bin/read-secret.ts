@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { OperatorError } from '../base/errors.ts';
+
+const maxBytes = 64 * 1024;
+
+/**
+ * A secret from `@FILE`, from standard input (`-`, or no source and no terminal), or typed without echo.
+ * Errors: ERR_INPUT_INVALID when the source is of no known form, empty, or larger than 64 KiB.
+ */
+export async function readSecret(source: string | undefined, prompt: string): Promise<Buffer> {
+  const secret = await readSource(source, prompt);
+  if (secret.length === 0) throw new OperatorError('ERR_INPUT_INVALID', '--private-key: nothing was given');
+  if (secret.length > maxBytes)
+    throw new OperatorError('ERR_INPUT_INVALID', `--private-key: more than ${maxBytes} bytes`);
+  return secret;
+}
+
+async function readSource(source: string | undefined, prompt: string): Promise<Buffer> {
+  if (source?.startsWith('@')) {
+    try {
+      return await readFile(source.slice(1));
+    } catch (cause) {
+      throw new OperatorError('ERR_INPUT_INVALID', `--private-key: cannot read ${source.slice(1)}`, { cause });
+    }
+  }
+  if (source !== undefined && source !== '-') {
+    // A key on the command line would stand in the process list and the shell's history.
+    throw new OperatorError('ERR_INPUT_INVALID', '--private-key takes @FILE or -, never the key itself');
+  }
+  const typed = source === undefined && process.stdin.isTTY;
+  if (typed) process.stderr.write(prompt);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: silent, terminal: typed });
+  const text: string[] = [];
+  let length = 0;
+  for await (const line of lines) {
+    length += line.length + 1;
+    if (length > maxBytes) break;
+    text.push(line);
+  }
+  return Buffer.from(text.join('\n') + (text.length > 0 ? '\n' : ''));
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+import { Command } from 'commander';
+import { runMain } from './main.ts';
+import { settingsCommand } from './settings-command.ts';
+
+/** Parts are loaded when they are asked for: an agent should not pay for the operator's libraries. */
+const program = new Command('svc')
+  .enablePositionalOptions()
+  .description('traffic capture and cluster-wide PromQL for Kubernetes, without a central store');
+
+program
+  .command('operator')
+  .description('reconcile the custom resources, render everything, push capture configs to the agents');
+program.command('agent').description("hold one node's data: OTLP in, scrape, remote read and span stream out");
+program.command('query').description('answer PromQL over all agents');
+
+await register(process.argv[2]);
+program.parseAsync().catch((error: unknown) => {
+  console.error(`svc: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});
+
+/** Adds the flags of the one subcommand that runs; the others stay a line of help. */
+async function register(name: string | undefined): Promise<void> {
+  const command = program.commands.find((c) => c.name() === name);
+  if (!command) return;
+  if (name === 'operator') {
+    const { operatorSettingTable, runOperator } = await import('../controllers/index.ts');
+    settingsCommand(command, operatorSettingTable, 'SVC_', (s) =>
+      runMain(s.logLevel, (context) => runOperator(s, context)),
+    );
+  } else if (name === 'query') {
+    const { querySettingTable, runQuery } = await import('../query/index.ts');
+    settingsCommand(command, querySettingTable, 'SVC_', (s) => runMain(s.logLevel, (context) => runQuery(s, context)));
+  } else {
+    const { agentSettingTable, initConfig, initConfigSettingTable, runAgent } = await import('../agent/index.ts');
+    command.enablePositionalOptions();
+    settingsCommand(command, agentSettingTable, 'SVC_', (s) => runMain(s.logLevel, (context) => runAgent(s, context)));
+    const init = command
+      .command('init-config')
+      .description('write the instrument file before the first start, then exit');
+    settingsCommand(init, initConfigSettingTable, 'SVC_', (s) => runMain('info', (context) => initConfig(s, context)));
+  }
+}
