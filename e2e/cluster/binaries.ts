@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findGo } from './go-toolchain.ts';
-import { processIdentity, toolEnvironment } from './processes.ts';
+import { processIdentity, spawnBound, toolEnvironment } from './processes.ts';
 
 /** The programs of a control plane, and the Go package each is built from. */
 const packages = {
@@ -92,9 +91,14 @@ function buildOne(go: string, name: BinaryName, dir: string): Promise<void> {
   const args = ['build', '-trimpath', '-ldflags', linkerFlags(), '-o', temp, packages[name]];
   return new Promise((resolve, reject) => {
     const env = { ...toolEnvironment(goSettings()), CGO_ENABLED: '0' };
-    const child = spawn(go, args, { cwd: moduleDir, env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawnBound([go, ...args], {
+      run: `build-${process.pid}`,
+      cwd: moduleDir,
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     let errors = '';
-    child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-4000)));
+    child.stderr?.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-4000)));
     child.once('error', reject);
     child.once('exit', (code) => {
       if (code === 0) {

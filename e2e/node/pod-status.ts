@@ -30,7 +30,7 @@ export interface PodFacts {
 export function podStatus(pod: Pod, records: readonly ContainerRecord[], facts: PodFacts): PodStatus {
   const inits = records.filter((r) => r.kind !== 'main');
   const mains = records.filter((r) => r.kind === 'main');
-  const phase = podPhase(pod, records);
+  const phase = podPhase(records);
   const initialized = inits.every(initDone);
   const finished = phase === 'Succeeded' || phase === 'Failed';
   const unready = records.filter((r) => r.kind !== 'init' && !r.ready).map((r) => r.spec.name);
@@ -66,12 +66,11 @@ export function podStatus(pod: Pod, records: readonly ContainerRecord[], facts: 
 }
 
 /** Pending until every container has been started once; over when none will run again. */
-export function podPhase(pod: Pod, records: readonly ContainerRecord[]): string {
-  const policy = pod.spec.restartPolicy ?? 'Always';
+export function podPhase(records: readonly ContainerRecord[]): string {
   const failedInit = records.some((r) => r.kind === 'init' && over(r) && r.terminated?.exitCode !== 0);
-  if (failedInit && policy === 'Never') return 'Failed';
+  if (failedInit) return 'Failed';
   const mains = records.filter((r) => r.kind === 'main');
-  if (policy !== 'Always' && mains.length > 0 && mains.every(over)) {
+  if (mains.length > 0 && mains.every(over)) {
     return mains.every((r) => r.terminated?.exitCode === 0) ? 'Succeeded' : 'Failed';
   }
   return mains.every((r) => r.running !== undefined || r.terminated !== undefined) && mains.length > 0

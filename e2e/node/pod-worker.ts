@@ -1,5 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { adoptContainers } from './adopt.ts';
 import { lastWords } from './container-log.ts';
 import { startProcess } from './container-process.ts';
 import type { ContainerProcess, Exit, ProcessSpec } from './container-process.ts';
@@ -12,7 +13,7 @@ import { startProbe } from './probe-loop.ts';
 import { createStatusWriter } from './status-writer.ts';
 import { createTokenSource } from './tokens.ts';
 import { keyOf, WaitingError } from './types.ts';
-import type { Container, Pod, Probe } from './types.ts';
+import type { Pod, Probe } from './types.ts';
 import { materialise } from './volumes.ts';
 
 /** One container of a pod with its process, back-off and probes. */
@@ -55,12 +56,8 @@ export class PodWorker {
     this.#startTime = pod.status?.startTime ?? new Date().toISOString();
     this.#launcher = createLauncher(node, this.#dir, this.#podIP, createTokenSource(node.api));
     this.#writer = createStatusWriter(node.api, pod, (error) => node.log(`status of ${keyOf(pod)}`, error));
-    this.#containers = [
-      ...(pod.spec.initContainers ?? []).map((spec) =>
-        this.#adopt(spec, spec.restartPolicy === 'Always' ? 'sidecar' : 'init'),
-      ),
-      ...pod.spec.containers.map((spec) => this.#adopt(spec, 'main')),
-    ];
+    const records = adoptContainers(pod, new Date().toISOString());
+    this.#containers = records.map((record) => ({ ...record, backoffMs: 0, stopProbes: [] }));
   }
 
   get pod(): Pod {
@@ -130,7 +127,7 @@ export class PodWorker {
 
   async #sync(): Promise<void> {
     if (this.#gone || this.#pod.metadata.deletionTimestamp !== undefined) return this.#terminate();
-    const phase = podPhase(this.#pod, this.#containers);
+    const phase = podPhase(this.#containers);
     if (phase === 'Succeeded' || phase === 'Failed') return this.#publish();
     if (await this.#mountVolumes()) await this.#startWhatIsDue();
     this.#publish();
@@ -320,39 +317,6 @@ export class PodWorker {
     if (this.#gone) return;
     const facts = { podIP: this.#podIP, hostIP: this.#node.nodeIP, startTime: this.#startTime };
     this.#writer.write(podStatus(this.#pod, this.#containers, { ...facts, now: new Date().toISOString() }));
-  }
-
-  /** A container as this node last left it: after a restart of the node, what ran is found dead. */
-  #adopt(spec: Container, kind: Managed['kind']): Managed {
-    const before = [
-      ...(this.#pod.status?.initContainerStatuses ?? []),
-      ...(this.#pod.status?.containerStatuses ?? []),
-    ].find((s) => s.name === spec.name);
-    const ran = before?.state.running;
-    const ended = before?.state.terminated ?? before?.lastState.terminated;
-    const lost = {
-      exitCode: 255,
-      reason: 'Unknown',
-      message: 'the node went down',
-      finishedAt: new Date().toISOString(),
-    };
-    const terminated = ran ? { ...lost, startedAt: ran.startedAt } : ended;
-    const policy = this.#pod.spec.restartPolicy ?? 'Always';
-    const finished =
-      before?.state.terminated !== undefined
-        ? kind === 'main' && (policy === 'Never' || (policy === 'OnFailure' && before.state.terminated.exitCode === 0))
-        : ran !== undefined && kind === 'main' && policy === 'Never';
-    return {
-      spec,
-      kind,
-      restarts: before?.restartCount ?? 0,
-      ...(terminated ? { terminated } : {}),
-      willRun: !finished,
-      started: false,
-      ready: false,
-      backoffMs: 0,
-      stopProbes: [],
-    };
   }
 
   #problem(reason: string, error: unknown): void {

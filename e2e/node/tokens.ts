@@ -1,3 +1,4 @@
+import { ApiError } from '../cluster/api.ts';
 import type { Api } from '../cluster/api.ts';
 import type { Pod } from './types.ts';
 
@@ -28,10 +29,9 @@ export function createTokenSource(api: Api, now: () => number = Date.now): Token
       if (old && now() < old.renewAt) return old.token;
       const { name, namespace, uid } = pod.metadata;
       const account = pod.spec.serviceAccountName ?? 'default';
-      const { status } = await api.request<TokenRequest>(
-        'POST',
-        `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`,
-        {
+      const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
+      const { status } = await afterAuthorization(() =>
+        api.request<TokenRequest>('POST', path, {
           apiVersion: 'authentication.k8s.io/v1',
           kind: 'TokenRequest',
           spec: {
@@ -39,7 +39,7 @@ export function createTokenSource(api: Api, now: () => number = Date.now): Token
             expirationSeconds,
             boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name, uid },
           },
-        },
+        }),
       );
       // The server may give a longer life than asked for; the asked one is what the reader counts on.
       const life = Math.min(expirationSeconds * 1000, Date.parse(status.expirationTimestamp) - now());
@@ -51,4 +51,16 @@ export function createTokenSource(api: Api, now: () => number = Date.now): Token
       return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - now());
     },
   };
+}
+
+/** The API server learns a moment after the binding which node a pod is on; until then it forbids. Up to 2 s. */
+async function afterAuthorization<T>(call: () => Promise<T>): Promise<T> {
+  for (let left = 20; ; left--) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 403 || left === 0) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
 }

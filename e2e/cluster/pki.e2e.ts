@@ -1,0 +1,28 @@
+import { X509Certificate } from 'node:crypto';
+import { createAuthority, issueLeaf } from './pki.ts';
+import { isNewEnough } from './go-toolchain.ts';
+
+test('issues certificates that OpenSSL reads, verifies and matches to their names', () => {
+  const ca = createAuthority('a-ca');
+  const leaf = issueLeaf(ca, { commonName: 'jane', organizations: ['a', 'b'], names: ['x.example', '10.1.2.3'] });
+  const authority = new X509Certificate(ca.cert);
+  const certificate = new X509Certificate(leaf.cert);
+  expect(authority.ca).toBe(true);
+  expect(certificate.ca).toBe(false);
+  expect(certificate.verify(authority.publicKey)).toBe(true);
+  expect(certificate.checkIssued(authority)).toBe(true);
+  expect(certificate.subject).toBe('O=a\nO=b\nCN=jane');
+  expect(certificate.checkHost('x.example')).toBe('x.example');
+  expect(certificate.checkIP('10.1.2.3')).toBe('10.1.2.3');
+  expect(certificate.checkIP('10.1.2.4')).toBeUndefined();
+  expect(new Date(certificate.validFrom).getTime()).toBeLessThan(Date.now());
+});
+
+test.each([
+  ['go1.20.14', false],
+  ['go1.21.0', true],
+  ['go1.26.8', true],
+  ['go2.0', true],
+])('knows whether %s can build the control plane', (version, enough) => {
+  expect(isNewEnough(version)).toBe(enough);
+});

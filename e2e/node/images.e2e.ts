@@ -1,0 +1,29 @@
+import { commandLine, findImage, imageName } from './images.ts';
+
+test.each([
+  ['svc-operator:0.1.0', 'svc-operator'],
+  ['registry.example:5000/team/svc-minter', 'svc-minter'],
+  ['otel/ebpf-instrument:v0.10.0@sha256:abc', 'ebpf-instrument'],
+])('takes the name out of %s', (reference, name) => {
+  expect(imageName(reference)).toBe(name);
+});
+
+const images = { 'svc-operator': { entrypoint: ['/node', '/svc.ts'] } };
+const image = images['svc-operator'];
+const container = { name: 'c', image: 'svc-operator:0.1.0', args: ['agent'] };
+
+test.each([
+  ['the entry point without a command', undefined, ['/node', '/svc.ts', 'agent']],
+  ['the entry point by its name', ['svc', '--x'], ['/node', '/svc.ts', '--x', 'agent']],
+  ['plain node', ['/nodejs/bin/node', 'a.js'], [process.execPath, 'a.js', 'agent']],
+])('runs %s', (_name, command, expected) => {
+  expect(commandLine(image, { ...container, ...(command ? { command } : {}) })).toEqual(expected);
+});
+
+test('refuses a program that the image has not', () => {
+  expect(() => commandLine(image, { ...container, command: ['/bin/sh'] })).toThrow('"/bin/sh": not in the image');
+});
+
+test('refuses a foreign image by name', () => {
+  expect(() => findImage(images, 'redis:8')).toThrow(/ImageUnsupported.*"redis:8"/);
+});
