@@ -85,7 +85,7 @@ export class Jwks {
         },
       );
     }
-    throw new Refusal('invalid_token', 'unknown_key', 'the identity token is not valid');
+    throw new Refusal('invalid_token', 'unknown_key', 'the identity token is missing or not valid');
   }
 
   get #inForce(): KeySet | undefined {

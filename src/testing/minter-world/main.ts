@@ -32,6 +32,7 @@ const world = await startMinterWorld({
   repositories: values.repositories.split(','),
   appId: Number(values['app-id']),
   importKey: true,
+  progress: (line) => void process.stderr.write(`import: ${line}\n`),
   ...(values['git-root'] ? { git: { root: values['git-root'] } } : {}),
 });
 const control = createControlServer(world);

@@ -23,6 +23,8 @@ export interface MinterWorldOptions {
   ports?: { kms?: number; platform?: number; issuer?: number };
   /** Bring the App key in by a real import instead of putting it in place. */
   importKey?: boolean;
+  /** Progress of that import. */
+  progress?: (line: string) => void;
   git?: GitOptions;
   basePath?: string;
   now?: () => number;
@@ -84,7 +86,9 @@ export async function startMinterWorld(options: MinterWorldOptions = {}): Promis
   platform.state.addAccount('somebody', 'User', ['gitops']);
   platform.state.addApp(appId, appKey);
   platform.state.install({ account: org, appId });
-  const keyVersion = options.importKey ? await importAppKey(kms) : kms.addVersion(appKey);
+  const keyVersion = options.importKey
+    ? await importAppKey(kms, options.progress ?? (() => {}))
+    : kms.addVersion(appKey);
   const configsDir = join(dir, 'rules');
   await mkdir(join(configsDir, org), { recursive: true });
   return {
@@ -118,7 +122,7 @@ export async function startMinterWorld(options: MinterWorldOptions = {}): Promis
 }
 
 /** The key takes the same way as in production: an import job, wrapping, and the official client. */
-async function importAppKey(kms: FakeKms): Promise<string> {
+async function importAppKey(kms: FakeKms, progress: (line: string) => void): Promise<string> {
   const client = createKmsClient(kms.endpoint);
   try {
     const result = await importPrivateKey(
@@ -132,7 +136,7 @@ async function importAppKey(kms: FakeKms): Promise<string> {
         skipIfEnabled: true,
         dryRun: false,
       },
-      { client, clock: systemClock, progress: (line) => void process.stderr.write(`import: ${line}\n`) },
+      { client, clock: systemClock, progress },
     );
     return result.version!;
   } finally {

@@ -1,0 +1,41 @@
+import { askToken, type RunningMinter } from './running-minter.ts';
+import type { MinterWorld } from './world.ts';
+
+/** What an attack must not have cost or shown. */
+export interface Watched {
+  world: MinterWorld;
+  minter: RunningMinter;
+}
+
+export type Answer = Awaited<ReturnType<typeof askToken>>;
+
+/** Calls that reached the key service's sign method and the platform. */
+export function costs({ world }: Watched): { signs: number; platformCalls: number } {
+  return { signs: world.kms.count('AsymmetricSign'), platformCalls: world.platform.appCalls };
+}
+
+/**
+ * Runs one attack and checks what every refusal owes: no signature, no call to the platform, under a second, our JSON,
+ * the protective headers, no token in the answer, and neither the identity token nor a platform token in any log.
+ */
+export async function expectRefusal(
+  watched: Watched,
+  attack: () => Promise<Answer>,
+  secrets: readonly string[] = [],
+): Promise<Answer> {
+  const before = costs(watched);
+  const answer = await attack();
+  expect(costs(watched)).toEqual(before);
+  expect(answer.ms).toBeLessThan(1_000);
+  expect(answer.text).not.toMatch(/ghs_|eyJ/);
+  const body = JSON.parse(answer.text) as Record<string, unknown>;
+  expect(Object.keys(body).sort()).toEqual(['error', 'message', 'request_id']);
+  expect(answer.headers.get('x-request-id')).toBe(body.request_id);
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(answer.headers.get('x-powered-by')).toBeNull();
+  expect(answer.headers.get('etag')).toBeNull();
+  const output = watched.minter.output();
+  for (const secret of [...secrets, 'ghs_', 'PRIVATE KEY']) if (secret) expect(output).not.toContain(secret);
+  return answer;
+}
