@@ -1,6 +1,7 @@
 import type { Logger } from '../base/logger.ts';
 import { writeInstrumentFile } from './capture/instrument-file.ts';
 import { startConfig } from './capture/start-config.ts';
+import { handOverDataDir } from './data-owner.ts';
 import type { InitConfigSettings } from './settings.ts';
 
 /**
@@ -9,6 +10,7 @@ import type { InitConfigSettings } from './settings.ts';
  * Errors: those of the file system, and ERR_CONFIG_INVALID for an unknown instrument version.
  */
 export async function initConfig(settings: InitConfigSettings, deps: { logger: Logger }): Promise<void> {
+  await handOverDataDir(settings.dataDir, settings.dataOwner);
   const { config, source } = await startConfig(settings, deps.logger);
   const { changed } = await writeInstrumentFile(settings.instrumentConfig, config.instrument.yaml);
   deps.logger.info('instrument configuration in place', { path: settings.instrumentConfig, source, changed });

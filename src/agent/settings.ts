@@ -78,7 +78,15 @@ export const agentSettingTable = {
 };
 
 /** The settings of `svc agent init-config`: those of the agent that decide what it writes. */
-export const initConfigSettingTable = { ...shared, logLevel: logLevelSetting };
+export const initConfigSettingTable = {
+  ...shared,
+  dataOwner: textSetting(
+    { help: 'uid:gid that gets the data directory where this runs as root; empty leaves it alone', default: '' },
+    /^(\d{1,10}:\d{1,10})?$/,
+    'numbers such as 65532:65532',
+  ),
+  logLevel: logLevelSetting,
+};
 
 export type AgentSettings = SettingValues<typeof agentSettingTable>;
 export type InitConfigSettings = SettingValues<typeof initConfigSettingTable>;

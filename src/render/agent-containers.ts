@@ -1,5 +1,5 @@
 import type { PlatformInput } from './input.ts';
-import { ports } from './names.ts';
+import { nonRootId, ports } from './names.ts';
 import { fromField, httpProbe, restrictedContainer } from './pod-security.ts';
 import { volumes } from './agent-volumes.ts';
 
@@ -13,6 +13,7 @@ export function instrumentVersion(input: PlatformInput): string {
 /** Flags that the init step and the agent share, so that both write the same first file. */
 function sharedFlags(input: PlatformInput): string[] {
   return [
+    '--node-name=$(NODE_NAME)',
     `--data-dir=${volumes.data.path}`,
     '--otlp-bind-address=127.0.0.1',
     `--otlp-http-port=${ports.otlpHttp}`,
@@ -34,6 +35,7 @@ const configMount = { name: volumes.ebpfConfig.name, mountPath: volumes.ebpfConf
  * read what the agent left there. With an emptyDir the volume group is enough, and it runs like the agent.
  */
 export function initConfigContainer(input: PlatformInput, pullPolicy: object) {
+  const onHost = input.agentDataHostPath !== '';
   const asRoot = {
     ...restrictedContainer,
     capabilities: { add: ['CHOWN', 'DAC_OVERRIDE'], drop: ['ALL'] },
@@ -44,9 +46,16 @@ export function initConfigContainer(input: PlatformInput, pullPolicy: object) {
     name: 'init-config',
     image: input.svcImage,
     ...pullPolicy,
-    args: ['agent', 'init-config', ...sharedFlags(input)],
+    args: [
+      'agent',
+      'init-config',
+      ...sharedFlags(input),
+      ...(onHost ? [`--data-owner=${nonRootId}:${nonRootId}`] : []),
+      `--log-level=${input.logLevel}`,
+    ],
+    env: [fromField('NODE_NAME', 'spec.nodeName')],
     resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } },
-    securityContext: input.agentDataHostPath === '' ? restrictedContainer : asRoot,
+    securityContext: onHost ? asRoot : restrictedContainer,
     volumeMounts: [configMount, dataMount],
   };
 }
@@ -59,7 +68,6 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
     ...pullPolicy,
     args: [
       'agent',
-      '--node-name=$(NODE_NAME)',
       '--pod-ip=$(POD_IP)',
       '--bind-address=0.0.0.0',
       `--scrape-port=${ports.scrape}`,

@@ -8,7 +8,7 @@ import { loadLastGood } from './last-good.ts';
  * The seed is announced in the log in the product's documented words.
  */
 export async function startConfig(
-  settings: Omit<InitConfigSettings, 'logLevel'>,
+  settings: Omit<InitConfigSettings, 'logLevel' | 'dataOwner'>,
   logger: Logger,
 ): Promise<{ config: CaptureConfig; source: 'disk' | 'seed' }> {
   const lastGood = await loadLastGood(settings.dataDir, settings.nodeName, logger);

@@ -1,0 +1,77 @@
+import type { KubeObject } from '../api/meta.ts';
+import { agentSettingTable, initConfigSettingTable } from '../agent/settings.ts';
+import { readSettings } from '../base/settings.ts';
+import type { SettingTable } from '../base/settings.ts';
+import { minterSettingRows } from '../minter/setting-table.ts';
+import { minterSettings } from '../minter/settings.ts';
+import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
+import { platformDefaults, renderMinter, renderPlatform } from './index.ts';
+import type { PlatformInput } from './index.ts';
+
+/** The manifests and the programs agree on every flag: a program refuses one that it does not know. */
+
+interface Container {
+  name: string;
+  args: string[];
+  env?: { name: string; value?: string }[];
+}
+interface PodSpec {
+  initContainers?: Container[];
+  containers: Container[];
+}
+
+function container(objects: KubeObject[], kind: string, name: string): Container {
+  for (const object of objects.filter((o) => o.kind === kind)) {
+    const { spec } = (object['spec'] as { template: { spec: PodSpec } }).template;
+    const found = [...(spec.initContainers ?? []), ...spec.containers].find((c) => c.name === name);
+    if (found) return found;
+  }
+  throw new Error(`no container ${name} in a ${kind}`);
+}
+
+/** `--scrape-port=9090` → `scrapePort: '9090'`, with the variables of the pod filled in. */
+function flagsOf(args: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    args
+      .filter((arg) => arg.startsWith('--'))
+      .map((arg) => {
+        const [flag = '', value = ''] = arg.slice(2).split(/=(.*)/s);
+        const key = flag.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+        return [key, value.replace('$(NODE_NAME)', 'node-1').replace('$(POD_IP)', '10.0.0.1')];
+      }),
+  );
+}
+
+const onEmptyDir: PlatformInput = { ...platformDefaults, agentDataHostPath: '', hostNetwork: true };
+
+describe.each([
+  ['defaults', platformDefaults],
+  ['an emptyDir and the host network', onEmptyDir],
+])('with %s', (_, input) => {
+  test.each<[string, SettingTable]>([
+    ['agent', agentSettingTable],
+    ['init-config', initConfigSettingTable],
+  ])('container %s knows and takes each of its flags', (name, table) => {
+    const flags = flagsOf(container(renderPlatform(input), 'DaemonSet', name).args);
+    expect(Object.keys(flags).filter((flag) => !(flag in table))).toEqual([]);
+    expect(() => readSettings(table, { flags, env: {}, prefix: 'SVC_' })).not.toThrow();
+  });
+
+  test('the init step writes what the agent would: they share every flag that decides the file', () => {
+    const objects = renderPlatform(input);
+    const agent = flagsOf(container(objects, 'DaemonSet', 'agent').args);
+    const { dataOwner: _owner, ...init } = flagsOf(container(objects, 'DaemonSet', 'init-config').args);
+    expect(agent).toMatchObject(init);
+  });
+});
+
+describe('the minter', () => {
+  test('knows and takes each of its variables', () => {
+    const objects = renderMinter({ minter: aMinterDeployment(), operatorNamespace: 'svc-system' });
+    const env = container(objects, 'Deployment', 'minter').env ?? [];
+    const known = minterSettingRows.map((row): string => row.env);
+    expect(env.map((variable) => variable.name).filter((name) => !known.includes(name))).toEqual([]);
+    const values = Object.fromEntries(env.map(({ name, value }) => [name, value ?? '4711']));
+    expect(minterSettings([], values)).toMatchObject({ org: 'acme', appId: 4711, bindAddress: '0.0.0.0' });
+  });
+});
