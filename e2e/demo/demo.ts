@@ -1,0 +1,64 @@
+/**
+ * `make demo`: a real control plane, three nodes, the whole product, and a tour of it.
+ * It stays up until Ctrl-C; with --once it ends after the tour, with exit code 0 only if every line was as expected.
+ */
+import { parseArgs } from 'node:util';
+import { createReport } from './report.ts';
+import { startStage, type Stage } from './stage.ts';
+import { runTour } from './tour.ts';
+
+const { values } = parseArgs({
+  options: {
+    once: { type: 'boolean', default: false },
+    nodes: { type: 'string', default: '3' },
+    help: { type: 'boolean', short: 'h' },
+  },
+});
+if (values.help) {
+  console.log(
+    'Usage: make demo [ONCE=1]\n       npm run demo -- [--once] [--nodes N]\n\nBrings up a real control plane, N process nodes (default 3), the operator, agents, query and minter; shows them.',
+  );
+  process.exit(0);
+}
+const nodes = Number(values.nodes);
+if (!Number.isInteger(nodes) || nodes < 2 || nodes > 20) {
+  console.error('demo: --nodes takes a whole number from 2 to 20');
+  process.exit(2);
+}
+
+const report = createReport();
+let stage: Stage | undefined;
+let stopping = false;
+const stopped = Promise.withResolvers<void>();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (stopping) return;
+    stopping = true;
+    report.show('\nstopping: everything the demo started is taken down …');
+    stopped.resolve();
+    if (!stage) process.exit(130);
+  });
+}
+
+try {
+  stage = await startStage({ report, nodes, queryPort: 9095 });
+  if (!stopping) await runTour(stage, report);
+  const { queryTarget, cluster } = stage;
+  if (!values.once && !stopping) {
+    report.show(`\nTo look at, until Ctrl-C:
+  the page     https://127.0.0.1:${queryTarget.port}/  (certificate of our own CA)
+  PromQL       curl -sk 'https://127.0.0.1:${queryTarget.port}/api/v1/query?query=sum(svc_agent_up)'
+  the cluster  export KUBECONFIG=${cluster.kubeconfig}; ${cluster.binaries.kubectl} get tm,ctp,md -A`);
+    await stopped.promise;
+  }
+} catch (error) {
+  if (!stopping) report.expect('the demo', false, error instanceof Error ? error.message : String(error));
+} finally {
+  await stage?.stop();
+}
+if (report.failures.length > 0) {
+  report.show(`\ndemo: ${report.failures.length} line(s) not as expected: ${report.failures.join('; ')}`);
+  process.exit(1);
+}
+report.show(stopping ? 'demo: stopped' : 'demo: every line was as expected');
+process.exit(0);

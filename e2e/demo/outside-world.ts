@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { generateKeyPairSync } from 'node:crypto';
+import { createCa, issueLeaf } from '../../src/net/ca.ts';
+import { FakeIssuer } from '../../src/testing/fake-issuer/fake-issuer.ts';
+import { FakeKms } from '../../src/testing/fake-kms/fake-kms.ts';
+import { FakePlatform } from '../../src/testing/fake-platform/fake-platform.ts';
+
+/** What the minter talks to outside the cluster, played on loopback: key service, hosting platform, cloud issuer. */
+export interface OutsideWorld {
+  appId: number;
+  /** Full name of the key version that `minter tools import-pk` made. */
+  keyVersion: string;
+  platform: FakePlatform;
+  issuer: FakeIssuer;
+  kms: FakeKms;
+  /** What the minter's image carries here: where the key service is, and whom to trust. */
+  minterEnv: Record<string, string>;
+  stop(): Promise<void>;
+}
+
+/** Starts it and brings the App's key into the key service the way an installer does. */
+export async function startOutsideWorld(options: {
+  org: string;
+  repositories: readonly string[];
+}): Promise<OutsideWorld> {
+  const dir = await mkdtemp(join(tmpdir(), 'svc-outside-'));
+  const now = Date.now();
+  const ca = await createCa({ commonName: 'outside-world', now, days: 30 });
+  const names = { commonName: 'localhost', dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] };
+  const tls = await issueLeaf(ca, names, { now, days: 30 });
+  const caFile = join(dir, 'ca.crt');
+  await writeFile(caFile, ca.cert);
+  const appKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+  const issuerKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+  const common = { now: Date.now, publicHost: 'localhost', tls };
+  const [kms, platform, issuer] = await Promise.all([
+    FakeKms.start({ port: 0 }),
+    FakePlatform.start({ ...common, port: 0 }),
+    FakeIssuer.start({ ...common, port: 0, keys: [issuerKey] }),
+  ]);
+  const appId = 424242;
+  platform.state.addAccount(options.org, 'Organization', [...options.repositories]);
+  platform.state.addApp(appId, appKey);
+  platform.state.install({ account: options.org, appId });
+  const keyVersion = await importKey(kms.port, appKey.export({ type: 'pkcs1', format: 'pem' }) as string);
+  return {
+    appId,
+    keyVersion,
+    platform,
+    issuer,
+    kms,
+    minterEnv: { KMS_API_ENDPOINT: `localhost:${kms.port}`, NODE_EXTRA_CA_CERTS: caFile },
+    stop: async () => {
+      await Promise.all([kms.stop(), platform.stop(), issuer.stop()]);
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** `minter tools import-pk`, the real command, with the names of the sample. Resolves with the version's full name. */
+function importKey(kmsPort: number, pem: string): Promise<string> {
+  const minter = fileURLToPath(new URL('../../src/bin/minter.ts', import.meta.url));
+  const flags = [
+    '-project-id',
+    'demo-project',
+    '-location',
+    'global',
+    '-key-ring',
+    'minter',
+    '-key',
+    'app',
+    '-private-key',
+    '-',
+  ];
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, KMS_API_ENDPOINT: `localhost:${kmsPort}` };
+    const child = spawn(process.execPath, [minter, 'tools', 'import-pk', ...flags], {
+      env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    child.on('error', reject);
+    child.on('close', (code) =>
+      code === 0 ? resolve(out.trim()) : reject(new Error(`minter tools import-pk: exit ${code}: ${err}`)),
+    );
+    child.stdin.end(pem);
+  });
+}

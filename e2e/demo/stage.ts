@@ -1,0 +1,215 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import { ownImages } from '../node/images.ts';
+import type { ImageTable } from '../node/images.ts';
+import { forward } from './forward.ts';
+import { startOutsideWorld, type OutsideWorld } from './outside-world.ts';
+import { instantQuery, type QueryAnswer, type QueryTarget } from './query-client.ts';
+import type { Report } from './report.ts';
+import { runLoad, type LoadStats, type LoadTargets } from './shop/load.ts';
+import { until } from './until.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+export const minterUrl = 'http://minter.platform-agent.svc.cluster.local:8080';
+export const agentEmail = 'platform-agent@demo-project.iam.gserviceaccount.com';
+
+/** The whole product in motion: what the demo shows and what e2e tests lean on. */
+export interface Stage {
+  cluster: Cluster;
+  world: OutsideWorld;
+  /** The query server through a loopback port, as `kubectl port-forward` gives it. */
+  queryTarget: QueryTarget;
+  query(promql: string, params?: Record<string, string>): Promise<QueryAnswer>;
+  /** Asks a ready minter pod for a token, as an identity of the cloud issuer. */
+  mint(email: string): Promise<{ status: number; body: string }>;
+  load: LoadStats;
+  stop(): Promise<void>;
+}
+
+export interface StageOptions {
+  report: Report;
+  nodes?: number;
+  /** Loopback port of the query server; 0 takes a free one. */
+  queryPort?: number;
+  /** Set up to which point: `operator` leaves samples and shop out. Default: everything. */
+  upTo?: 'operator' | 'everything';
+}
+
+/** Brings everything up and waits until every condition is Ready. What was started is stopped again on an error. */
+export async function startStage(options: StageOptions): Promise<Stage> {
+  const { report } = options;
+  const abort = new AbortController();
+  const stops: (() => unknown)[] = [() => abort.abort()];
+  const stop = async (): Promise<void> => {
+    for (const fn of stops.splice(0).reverse()) await fn();
+  };
+  try {
+    const world = await report.step(
+      'outside world: key service, hosting platform, issuer; key imported by `minter tools import-pk`',
+      () => startOutsideWorld({ org: 'acme', repositories: ['gitops', 'extra', 'secret-plans'] }),
+    );
+    stops.push(() => world.stop());
+    const cluster = await report.step(`control plane and ${options.nodes ?? 3} process nodes`, (note) =>
+      startCluster({ nodes: options.nodes ?? 3, images: images(world), log: note }),
+    );
+    stops.push(() => cluster.stop());
+    await installOperator(cluster, report);
+    const everything = options.upTo !== 'operator';
+    if (everything) await applySamples(cluster, world, report);
+    const targets = everything ? watchShop(cluster, abort.signal) : { catalog: [], checkout: [] };
+    const load = runLoad({ targets: () => targets, perSecond: 20, signal: abort.signal });
+    if (everything) await waitForReady(cluster, report);
+    const queryTarget = await reachQuery(cluster, options.queryPort ?? 0, stops);
+    return {
+      cluster,
+      world,
+      load,
+      queryTarget,
+      query: (promql, params) => instantQuery(queryTarget, promql, params),
+      mint: (email) => mint(cluster, world, email),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** This project's images, with the demo's shop, and a minter image that knows where the outside world is. */
+function images(world: OutsideWorld): ImageTable {
+  const own = ownImages();
+  const minter = own['svc-minter']!;
+  return {
+    ...own,
+    'svc-minter': { ...minter, env: { ...minter.env, ...world.minterEnv } },
+    'svc-demo-shop': { entrypoint: [process.execPath, `${root}e2e/demo/shop/service.ts`] },
+  };
+}
+
+async function installOperator(cluster: Cluster, report: Report): Promise<void> {
+  await report.step('kubectl apply: CRDs and the operator (manifests/install.yaml)', async (note) => {
+    await cluster.kubectl(['apply', '--server-side', '-f', `${root}manifests/install.yaml`]);
+    note('waiting for svc-controller');
+    await cluster.kubectl(['-n', 'svc-system', 'rollout', 'status', 'deployment/svc-controller', '--timeout=120s'], {
+      timeoutMs: 130_000,
+    });
+  });
+}
+
+/** The samples as they are in the repository; only the addresses of the outside world are put in. */
+async function applySamples(cluster: Cluster, world: OutsideWorld, report: Report): Promise<void> {
+  await report.step('kubectl apply: the shop, and config/samples (a policy, two monitors, a minter)', async () => {
+    await cluster.kubectl(['apply', '-f', `${root}config/samples/namespaces.yaml`]);
+    await cluster.kubectl(['apply', '-f', `${root}e2e/demo/shop/shop.yaml`]);
+    await cluster.kubectl([
+      ...['-n', 'platform-agent', 'create', 'secret', 'generic', 'vcs-app-credentials'],
+      `--from-literal=app-id=${world.appId}`,
+    ]);
+    for (const sample of ['clustertrafficpolicy', 'trafficmonitor-checkout', 'trafficmonitor-catalog']) {
+      await cluster.kubectl(['apply', '-f', `${root}config/samples/${sample}.yaml`]);
+    }
+    const local = {
+      spec: {
+        vcs: { apiBaseURL: world.platform.apiBaseUrl },
+        issuer: { url: world.issuer.issuer, jwksURI: world.issuer.jwksUri },
+      },
+    };
+    const patch = [
+      'patch',
+      '--local',
+      '-f',
+      `${root}config/samples/minterdeployment.yaml`,
+      '--type=merge',
+      '-o',
+      'json',
+      '-p',
+      JSON.stringify(local),
+    ];
+    await cluster.kubectl(['apply', '-f', '-'], { stdin: await cluster.kubectl(patch) });
+  });
+}
+
+async function waitForReady(cluster: Cluster, report: Report): Promise<void> {
+  await report.step('waiting until every condition is Ready', async () => {
+    await cluster.kubectl(['wait', '--for=condition=Ready', '--timeout=120s', '-A', '--all', 'ctp,tm,md'], {
+      timeoutMs: 130_000,
+    });
+    await cluster.kubectl(['-n', 'svc-system', 'rollout', 'status', 'daemonset/svc-agent', '--timeout=60s'], {
+      timeoutMs: 70_000,
+    });
+    await cluster.kubectl(['-n', 'svc-system', 'rollout', 'status', 'deployment/svc-query', '--timeout=60s'], {
+      timeoutMs: 70_000,
+    });
+  });
+}
+
+interface PodList {
+  items: {
+    metadata: { name: string; labels?: Record<string, string> };
+    status?: { podIP?: string; conditions?: { type: string; status: string }[] };
+  }[];
+}
+
+/** Addresses of the ready pods with these labels. */
+export async function readyPods(
+  cluster: Cluster,
+  namespace: string,
+  selector: string,
+): Promise<{ name: string; ip: string }[]> {
+  const path = `/api/v1/namespaces/${namespace}/pods?labelSelector=${encodeURIComponent(selector)}`;
+  const { items } = await cluster.api.request<PodList>('GET', path);
+  return items
+    .filter((pod) => pod.status?.podIP && pod.status.conditions?.some((c) => c.type === 'Ready' && c.status === 'True'))
+    .map((pod) => ({ name: pod.metadata.name, ip: pod.status!.podIP! }));
+}
+
+/** Keeps the load's targets current once a second; a control plane that is away leaves the last ones in place. */
+function watchShop(cluster: Cluster, signal: AbortSignal): LoadTargets {
+  const targets: { catalog: readonly string[]; checkout: readonly string[] } = { catalog: [], checkout: [] };
+  const refresh = async (): Promise<void> => {
+    for (const app of ['catalog', 'checkout'] as const) {
+      targets[app] = (await readyPods(cluster, 'shop', `app=${app}`)).map(({ ip }) => `${ip}:8080`);
+    }
+  };
+  const timer = setInterval(() => void refresh().catch(() => {}), 1_000);
+  signal.addEventListener('abort', () => clearInterval(timer));
+  return targets;
+}
+
+async function reachQuery(cluster: Cluster, port: number, stops: (() => unknown)[]): Promise<QueryTarget> {
+  const selector = 'app.kubernetes.io/component=query';
+  const target = async (): Promise<{ ip: string; port: number }> => {
+    const [pod] = await readyPods(cluster, 'svc-system', selector);
+    if (!pod) throw new Error('no query pod is ready');
+    return { ip: pod.ip, port: 9095 };
+  };
+  await until('a ready query pod', target, () => true, { timeoutMs: 60_000 });
+  const forwarded = await forward(target, port).catch(() => forward(target, 0));
+  stops.push(() => forwarded.close());
+  const secret = await cluster.kubectl([
+    '-n',
+    'svc-system',
+    'get',
+    'secret',
+    'svc-query-tls',
+    '-o',
+    'jsonpath={.data.ca\\.crt}',
+  ]);
+  return { host: '127.0.0.1', port: forwarded.port, ca: Buffer.from(secret, 'base64').toString('utf8') };
+}
+
+async function mint(cluster: Cluster, world: OutsideWorld, email: string): Promise<{ status: number; body: string }> {
+  const [pod] = await readyPods(cluster, 'platform-agent', 'app.kubernetes.io/component=minter');
+  if (!pod) throw new Error('no minter pod is ready');
+  const response = await fetch(`http://${pod.ip}:8080/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-oidc-token': world.issuer.token(email, minterUrl) },
+    body: JSON.stringify({ org_name: 'acme', repositories: ['gitops'], scope: 'platform-agent-scope' }),
+    signal: AbortSignal.timeout(10_000),
+  });
+  return { status: response.status, body: await response.text() };
+}
+
+/** The text of a file of the repository, for tests that edit a sample. */
+export const readRepositoryFile = (path: string): Promise<string> => readFile(`${root}${path}`, 'utf8');
