@@ -10,3 +10,20 @@ export { print } from './parser/printer.ts';
 export { typeOf, type Expr, type ValueType } from './parser/ast.ts';
 export { functionTable, type FunctionSignature } from './parser/functions.ts';
 export { compileMatcher, matches, matchesAll, type CompiledMatcher } from './matching/matcher.ts';
+export { Engine } from './engine.ts';
+export {
+  addHistograms,
+  compactHistogram,
+  divideHistogram,
+  emptyHistogram,
+  scaleHistogram,
+  subtractHistograms,
+} from './histogram/arithmetic.ts';
+export { detectReset } from './histogram/reset.ts';
+export { compareLabels, compareStrings, labelsKey, sortedLabels } from './labels.ts';
+export { parseDurationLiteral, formatDurationLiteral } from './parser/durations.ts';
+export { unquote, quote } from './parser/strings.ts';
+export { almostEqual } from './numbers.ts';
+export { labelsText } from './labels.ts';
+export { childrenOf } from './parser/ast.ts';
+export { functionIsUnsafeUnderAt } from './parser/functions.ts';

@@ -1,0 +1,38 @@
+import { executionError } from '../errors.ts';
+import { histogramText } from '../histogram/text.ts';
+import { filterLabels, labelsKey, noLabels, setLabel } from '../labels.ts';
+import type { AggregateExpr } from '../parser/ast.ts';
+import { formatFloatPlain } from '../parser/printer.ts';
+import type { Labels } from '../types.ts';
+import { ColumnBuilder, absent, isHistogram, type Column } from './columns.ts';
+import type { Frame } from './frame.ts';
+
+/** How many series of each group have each value; the value becomes a label. */
+export function countValues(expr: AggregateExpr, label: string, columns: readonly Column[], frame: Frame): Column[] {
+  if (label === '') throw executionError(`invalid label name ${JSON.stringify(label)}`);
+  const names = new Set(expr.without ? [...expr.grouping, '__name__'] : [...expr.grouping, label]);
+  const keep = (name: string): boolean => names.has(name) !== expr.without;
+  const found = new Map<string, { labels: Labels; counts: Float64Array }>();
+  for (const column of columns) {
+    for (let step = 0; step < frame.count; step++) {
+      if (column.kinds[step] === absent) continue;
+      const text =
+        column.kinds[step] === isHistogram
+          ? histogramText(column.histograms![step]!)
+          : formatFloatPlain(column.values[step]!);
+      const all = filterLabels(setLabel(column.labels, label, text), keep);
+      const labels = all.length === 0 ? noLabels : all;
+      const key = labelsKey(labels);
+      let entry = found.get(key);
+      if (entry === undefined) found.set(key, (entry = { labels, counts: new Float64Array(frame.count) }));
+      entry.counts[step]!++;
+    }
+  }
+  return [...found.values()].map(({ labels, counts }) => {
+    const builder = new ColumnBuilder(frame.count);
+    counts.forEach((count, step) => {
+      if (count > 0) builder.setFloat(step, count);
+    });
+    return builder.build(labels);
+  });
+}

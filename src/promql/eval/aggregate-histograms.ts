@@ -1,0 +1,51 @@
+import { HistogramMean, HistogramSum, IncompatibleSchemas } from '../histogram/arithmetic.ts';
+import { metricName } from '../labels.ts';
+import type { AggregateExpr } from '../parser/ast.ts';
+import { isFloat, isHistogram, type Column, type ColumnBuilder } from './columns.ts';
+import { positionOf, type EvalContext } from './context.ts';
+import { tellCombined, tellMixedSchemas } from './histogram-notes.ts';
+
+/** sum and avg of one group that holds native histograms at some steps; a mix with floats gives nothing. */
+export function foldHistograms(
+  context: EvalContext,
+  expr: AggregateExpr,
+  members: readonly Column[],
+  finishFloat: (step: number) => number,
+  out: ColumnBuilder,
+): void {
+  const position = positionOf(expr.expr);
+  for (let step = 0; step < out.kinds.length; step++) {
+    const floats = members.some((column) => column.kinds[step] === isFloat);
+    const holders = members.filter((column) => column.kinds[step] === isHistogram);
+    if (floats && holders.length > 0) {
+      context.annotations.warn('encountered a mix of histograms and floats for aggregation', position);
+    } else if (floats) out.setFloat(step, finishFloat(step));
+    else if (holders.length > 0) foldStep(context, expr, holders, step, out);
+  }
+}
+
+function foldStep(
+  context: EvalContext,
+  expr: AggregateExpr,
+  holders: readonly Column[],
+  step: number,
+  out: ColumnBuilder,
+): void {
+  const position = positionOf(expr.expr);
+  const first = holders[0]!.histograms![step]!;
+  const acc = expr.op === 'sum' ? new HistogramSum(first) : new HistogramMean(first);
+  const hints = new Set(holders.map((column) => column.histograms![step]!.counterReset));
+  for (const column of holders.slice(1)) {
+    try {
+      acc.add(column.histograms![step]!);
+    } catch (error) {
+      if (!(error instanceof IncompatibleSchemas)) throw error;
+      tellMixedSchemas(context.annotations, metricName(column.labels), position);
+      return;
+    }
+  }
+  const resetCollision = hints.has('reset') && hints.has('not_reset');
+  const notes = { resetCollision, boundsReconciled: acc.boundsReconciled };
+  tellCombined(context.annotations, notes, 'aggregation', position);
+  out.setHistogram(step, acc.result);
+}

@@ -1,0 +1,122 @@
+import { dropMetadata } from '../labels.ts';
+import { comparisonOperators, setOperators, type BinaryExpr } from '../parser/ast.ts';
+import { arithmeticOperator, comparisonOperator, scalarOperator } from './arithmetic.ts';
+import { ColumnBuilder, absent, countPoints, isFloat, isHistogram, mergeDuplicates, type Column } from './columns.ts';
+import type { Value } from './columns.ts';
+import type { EvalContext } from './context.ts';
+import { elementOperation, type Element } from './element-operation.ts';
+import type { Frame } from './frame.ts';
+import { setOperation } from './set-operators.ts';
+import { matchVectors } from './vector-matching.ts';
+
+/** A binary expression over a frame: scalars, a vector and a scalar, or two vectors. */
+export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, frame: Frame): Promise<Value> {
+  const left = await context.evaluate(expr.left, frame);
+  const right = await context.evaluate(expr.right, frame);
+  if (left.kind === 'scalar' && right.kind === 'scalar') {
+    const compute = scalarOperator(expr.op);
+    return { kind: 'scalar', values: left.values.map((value, i) => compute(value, right.values[i]!)) };
+  }
+  const inputs = [left, right].flatMap((value) => (value.kind === 'vector' ? value.columns : []));
+  let columns: Column[];
+  if (left.kind === 'vector' && right.kind === 'vector') {
+    columns = setOperators.has(expr.op)
+      ? setOperation(expr, left.columns, right.columns, frame, context)
+      : await matchVectors(context, expr, left.columns, right.columns, frame);
+  } else if (left.kind === 'vector' && right.kind === 'scalar') {
+    columns = withScalar(context, expr, left.columns, right.values, false, frame);
+  } else {
+    columns = withScalar(
+      context,
+      expr,
+      (right as Value & { kind: 'vector' }).columns,
+      (left as Value & { kind: 'scalar' }).values,
+      true,
+      frame,
+    );
+  }
+  for (const column of inputs) context.budget.release(countPoints(column));
+  for (const column of columns) context.budget.hold(countPoints(column));
+  if (context.budget.spend(inputs.length * frame.count)) await context.budget.turn();
+  return { kind: 'vector', columns };
+}
+
+/** Vector and scalar. A comparison keeps the vector's own value, on whichever side it stands. */
+function withScalar(
+  context: EvalContext,
+  expr: BinaryExpr,
+  columns: readonly Column[],
+  scalars: Float64Array,
+  scalarIsLeft: boolean,
+  frame: Frame,
+): Column[] {
+  const isComparison = comparisonOperators.has(expr.op);
+  const changesMeaning = !(isComparison && !expr.returnBool) && expr.op !== '</' && expr.op !== '>/';
+  const result: Column[] = [];
+  for (const column of columns) {
+    const builder = new ColumnBuilder(frame.count);
+    if (column.histograms === null && fastScalar(expr, column, scalars, scalarIsLeft, builder)) {
+      // done in one loop
+    } else slowScalar(context, expr, column, scalars, scalarIsLeft, builder);
+    if (builder.points === 0) continue;
+    const drop = changesMeaning && !context.settings.delayedNameRemoval;
+    const labels = drop ? dropMetadata(column.labels) : column.labels;
+    result.push(builder.build(labels, column.dropName || changesMeaning));
+  }
+  return settle(context, result, frame);
+}
+
+function fastScalar(
+  expr: BinaryExpr,
+  { kinds, values }: Column,
+  scalars: Float64Array,
+  scalarIsLeft: boolean,
+  out: ColumnBuilder,
+): boolean {
+  const compute = arithmeticOperator(expr.op);
+  const compare = comparisonOperator(expr.op);
+  for (let i = 0; i < kinds.length; i++) {
+    if (kinds[i] !== isFloat) continue;
+    const v = values[i]!;
+    const s = scalars[i]!;
+    if (compute !== undefined) out.setFloat(i, scalarIsLeft ? compute(s, v) : compute(v, s));
+    else if (compare !== undefined) {
+      const holds = scalarIsLeft ? compare(s, v) : compare(v, s);
+      if (expr.returnBool) out.setFloat(i, holds ? 1 : 0);
+      else if (holds) out.setFloat(i, v);
+    } else return false;
+  }
+  return true;
+}
+
+function slowScalar(
+  context: EvalContext,
+  expr: BinaryExpr,
+  column: Column,
+  scalars: Float64Array,
+  scalarIsLeft: boolean,
+  out: ColumnBuilder,
+): void {
+  const operate = elementOperation(context, expr);
+  for (let i = 0; i < column.kinds.length; i++) {
+    if (column.kinds[i] === absent) continue;
+    const element: Element = {
+      value: column.values[i]!,
+      histogram: column.kinds[i] === isHistogram ? column.histograms![i]! : null,
+    };
+    const scalar: Element = { value: scalars[i]!, histogram: null };
+    const outcome = scalarIsLeft ? operate(scalar, element) : operate(element, scalar);
+    if (outcome === null) continue;
+    if (expr.returnBool) out.setFloat(i, outcome.keep ? 1 : 0);
+    else if (outcome.keep) {
+      const kept = comparisonOperators.has(expr.op) ? element : outcome;
+      if (kept.histogram !== null) out.setHistogram(i, kept.histogram);
+      else out.setFloat(i, kept.value);
+    }
+  }
+}
+
+/** Joins equal series as Prometheus' step loop does; an instant answer with delayed names may keep them apart. */
+export function settle(context: EvalContext, columns: Column[], frame: Frame): Column[] {
+  return context.settings.delayedNameRemoval && frame.count === 1 ? columns : mergeDuplicates(columns);
+}

@@ -1,0 +1,210 @@
+import { executionError } from '../errors.ts';
+import { formatOpenMetricsFloat } from '../format.ts';
+import { noLabels, setLabel } from '../labels.ts';
+import { goMax, goMin } from '../numbers.ts';
+import type { CallExpr } from '../parser/ast.ts';
+import { ColumnBuilder, absent, countPoints, isFloat, type Column, type Value } from './columns.ts';
+import { positionOf, type EvalContext } from './context.ts';
+import { settle } from './binary.ts';
+import type { Frame } from './frame.ts';
+import { applyElementwise, calendarFunctions, elementwiseFunctions } from './functions/elementwise.ts';
+import { histogramFractions, histogramQuantiles } from './functions/histogram-functions.ts';
+import { histogramValues } from './functions/histogram-values.ts';
+import { evaluateInfo } from './functions/info.ts';
+import { labelJoin, labelReplace } from './functions/label-functions.ts';
+import { sortByLabels, sortByValue } from './functions/sorting.ts';
+import { stepTimes, timestampOfSelector, timestampOfSteps } from './functions/time-functions.ts';
+import { evaluateRangeCall, labelsOfAbsent, warnInvalidQuantile } from './range/range-call.ts';
+import { rangeFunctions } from './range/table.ts';
+
+/** The evaluated arguments of a call, by kind and in order. */
+interface Arguments {
+  readonly columns: Column[];
+  readonly scalars: Float64Array[];
+  readonly texts: string[];
+}
+
+/** A function call over a frame. */
+export async function evaluateCall(context: EvalContext, call: CallExpr, frame: Frame): Promise<Value> {
+  const { name } = call.func;
+  if (rangeFunctions.has(name)) return vector(await evaluateRangeCall(context, call, frame));
+  const first = call.args[0];
+  if ((name === 'timestamp' || name === 'start_timestamp') && first?.kind === 'vector') {
+    return vector(await timestampOfSelector(context, call, first, frame));
+  }
+  if (name === 'info') return vector(await evaluateInfo(context, call, frame));
+  const args = await evaluateArguments(context, call, frame);
+  const scalar = scalarFunction(name, args, frame);
+  if (scalar !== null) {
+    release(context, args.columns);
+    return { kind: 'scalar', values: scalar };
+  }
+  const columns = vectorFunction(context, call, args, frame);
+  release(context, args.columns);
+  for (const column of columns) context.budget.hold(countPoints(column));
+  if (context.budget.spend((args.columns.length + 1) * frame.count)) await context.budget.turn();
+  return vector(columns);
+}
+
+function vector(columns: Column[]): Value {
+  return { kind: 'vector', columns };
+}
+
+function release(context: EvalContext, columns: readonly Column[]): void {
+  for (const column of columns) context.budget.release(countPoints(column));
+}
+
+async function evaluateArguments(context: EvalContext, call: CallExpr, frame: Frame): Promise<Arguments> {
+  const args: Arguments = { columns: [], scalars: [], texts: [] };
+  for (const arg of call.args) {
+    const value = await context.evaluate(arg, frame);
+    if (value.kind === 'vector') args.columns.push(...value.columns);
+    else if (value.kind === 'scalar') args.scalars.push(value.values);
+    else args.texts.push(value.text);
+  }
+  return args;
+}
+
+function scalarFunction(name: string, { columns, scalars }: Arguments, frame: Frame): Float64Array | null {
+  switch (name) {
+    case 'time':
+      return stepTimes(frame);
+    case 'pi':
+      return new Float64Array(frame.count).fill(Math.PI);
+    case 'scalar':
+      return scalarOf(columns, frame);
+    case 'max_of':
+      return scalars[0]!.map((value, i) => goMax(value, scalars[1]![i]!));
+    case 'min_of':
+      return scalars[0]!.map((value, i) => goMin(value, scalars[1]![i]!));
+    default:
+      return null;
+  }
+}
+
+/** The one float of each step; NaN where there is none or more than one. */
+function scalarOf(columns: readonly Column[], frame: Frame): Float64Array {
+  const values = new Float64Array(frame.count).fill(NaN);
+  const seen = new Uint8Array(frame.count);
+  for (const column of columns) {
+    for (let i = 0; i < frame.count; i++) {
+      if (column.kinds[i] !== isFloat) continue;
+      values[i] = seen[i] === 0 ? column.values[i]! : NaN;
+      seen[i] = 1;
+    }
+  }
+  return values;
+}
+
+function vectorFunction(context: EvalContext, call: CallExpr, args: Arguments, frame: Frame): Column[] {
+  const { name } = call.func;
+  const { columns, scalars, texts } = args;
+  if (calendarFunctions.has(name) && call.args.length === 0) {
+    return applyElementwise(context, name, [constant(stepTimes(frame))], [], frame).map((column) => ({
+      ...column,
+      dropName: false,
+    }));
+  }
+  if (elementwiseFunctions.has(name) || histogramValues.has(name)) {
+    return applyElementwise(context, name, columns, scalars, frame);
+  }
+  switch (name) {
+    case 'vector':
+      return [constant(scalars[0]!)];
+    case 'absent':
+      return absentOf(call, columns, frame);
+    case 'label_replace':
+      return labelReplace(columns, texts);
+    case 'label_join':
+      return labelJoin(columns, texts);
+    case 'timestamp':
+      return timestampOfSteps(context, columns, frame);
+    case 'start_timestamp':
+      return [];
+    case 'sort':
+    case 'sort_desc':
+    case 'sort_by_label':
+    case 'sort_by_label_desc':
+      return sorted(context, call, columns, texts, frame);
+    case 'histogram_quantile':
+      for (const q of scalars[0]!) warnInvalidQuantile(context, q, call.args[0]!);
+      return histogramQuantiles(context, columns, scalars[0]!, frame, positionOf(call.args[1]!));
+    case 'histogram_quantiles':
+      return severalQuantiles(context, call, args, frame);
+    case 'histogram_fraction':
+      return histogramFractions(context, columns, scalars[0]!, scalars[1]!, frame, positionOf(call.args[2]!));
+    default:
+      throw executionError(`function ${JSON.stringify(name)} is not supported`);
+  }
+}
+
+function constant(values: Float64Array): Column {
+  return {
+    labels: noLabels,
+    kinds: new Uint8Array(values.length).fill(isFloat),
+    values,
+    histograms: null,
+    dropName: false,
+  };
+}
+
+function absentOf(call: CallExpr, columns: readonly Column[], frame: Frame): Column[] {
+  const builder = new ColumnBuilder(frame.count);
+  for (let i = 0; i < frame.count; i++) {
+    if (columns.every((column) => column.kinds[i] === absent)) builder.setFloat(i, 1);
+  }
+  return builder.points === 0 ? [] : [builder.build(labelsOfAbsent(call.args[0]!))];
+}
+
+function sorted(
+  context: EvalContext,
+  call: CallExpr,
+  columns: Column[],
+  texts: readonly string[],
+  frame: Frame,
+): Column[] {
+  const { name } = call.func;
+  const byValue = name === 'sort' || name === 'sort_desc';
+  if (frame.count > 1) {
+    context.annotations.warn(
+      'sort is ineffective for range queries since results are always ordered by labels',
+      positionOf(call),
+    );
+    return byValue ? columns.map(withoutHistograms).filter((column) => countPoints(column) > 0) : columns;
+  }
+  return byValue ? sortByValue(columns, name === 'sort_desc') : sortByLabels(columns, texts, name.endsWith('_desc'));
+}
+
+function withoutHistograms(column: Column): Column {
+  if (column.histograms === null) return column;
+  const kinds = column.kinds.map((kind) => (kind === isFloat ? isFloat : absent));
+  return { ...column, kinds, histograms: null };
+}
+
+function severalQuantiles(context: EvalContext, call: CallExpr, args: Arguments, frame: Frame): Column[] {
+  const label = args.texts[0]!;
+  const result: Column[] = [];
+  args.scalars.forEach((quantiles, i) => {
+    for (const q of quantiles) warnInvalidQuantile(context, q, call.args[i + 2]!);
+    const found = histogramQuantiles(context, args.columns, quantiles, frame, positionOf(call.args[0]!));
+    for (const column of found) {
+      for (const [text, part] of splitByText(quantiles, column, frame)) {
+        result.push({ ...part, labels: setLabel(column.labels, label, text) });
+      }
+    }
+  });
+  return settle(context, result, frame);
+}
+
+/** A quantile that changes from step to step is a label that does: one column for each of its values. */
+function splitByText(quantiles: Float64Array, column: Column, frame: Frame): Map<string, Column> {
+  const parts = new Map<string, ColumnBuilder>();
+  for (let i = 0; i < frame.count; i++) {
+    if (column.kinds[i] === absent) continue;
+    const text = formatOpenMetricsFloat(quantiles[i]!);
+    let builder = parts.get(text);
+    if (builder === undefined) parts.set(text, (builder = new ColumnBuilder(frame.count)));
+    builder.copy(i, column);
+  }
+  return new Map([...parts].map(([text, builder]) => [text, builder.build(column.labels, column.dropName)]));
+}

@@ -1,0 +1,134 @@
+import { QueryError } from '../errors.ts';
+import type { FloatHistogram } from '../histogram/float-histogram.ts';
+import { compareLabels, dropMetadata, labelsKey, metricName } from '../labels.ts';
+import type { Labels } from '../types.ts';
+
+/** What a step of a column holds. */
+export const absent = 0;
+export const isFloat = 1;
+export const isHistogram = 2;
+
+/**
+ * One series of an evaluated expression over all steps of a frame.
+ * Shape: `kinds[i]` tells what step i holds; `values[i]` counts where it is a float, `histograms[i]` where it is a
+ * histogram. `histograms` is null as long as there is none, so that float queries never pay for them.
+ */
+export interface Column {
+  readonly labels: Labels;
+  readonly kinds: Uint8Array;
+  readonly values: Float64Array;
+  readonly histograms: (FloatHistogram | null)[] | null;
+  /** The metric's name is to be removed at the end (delayed name removal). */
+  readonly dropName: boolean;
+}
+
+/** The value of an expression over a frame. */
+export type Value =
+  | { readonly kind: 'scalar'; readonly values: Float64Array }
+  | { readonly kind: 'vector'; readonly columns: Column[] }
+  | { readonly kind: 'string'; readonly text: string };
+
+/** An empty column to be filled step by step. */
+export class ColumnBuilder {
+  readonly kinds: Uint8Array;
+  readonly values: Float64Array;
+  histograms: (FloatHistogram | null)[] | null = null;
+  /** How many steps hold something. */
+  points = 0;
+
+  constructor(steps: number) {
+    this.kinds = new Uint8Array(steps);
+    this.values = new Float64Array(steps);
+  }
+
+  setFloat(step: number, value: number): void {
+    this.kinds[step] = isFloat;
+    this.values[step] = value;
+    this.points++;
+  }
+
+  setHistogram(step: number, histogram: FloatHistogram): void {
+    this.kinds[step] = isHistogram;
+    this.histograms ??= new Array<FloatHistogram | null>(this.kinds.length).fill(null);
+    this.histograms[step] = histogram;
+    this.points++;
+  }
+
+  /** Copies a step of another column. The caller knows that it holds something. */
+  copy(step: number, from: Column): void {
+    if (from.kinds[step] === isHistogram) this.setHistogram(step, from.histograms![step]!);
+    else this.setFloat(step, from.values[step]!);
+  }
+
+  build(labels: Labels, dropName = false): Column {
+    return { labels, kinds: this.kinds, values: this.values, histograms: this.histograms, dropName };
+  }
+}
+
+/** How many steps of a column hold something. */
+export function countPoints(column: Column): number {
+  let points = 0;
+  for (const kind of column.kinds) if (kind !== absent) points++;
+  return points;
+}
+
+export function sameLabelset(): QueryError {
+  return new QueryError('execution', 'vector cannot contain metrics with the same labelset');
+}
+
+/** True when all columns carry the same metric name, so that dropping it cannot make two of them equal. */
+export function haveOneName(columns: readonly { readonly labels: Labels }[]): boolean {
+  if (columns.length < 2) return true;
+  const name = metricName(columns[0]!.labels);
+  return columns.every(
+    ({ labels }) => metricName(labels) === name && !labels.some(([n]) => n === '__type__' || n === '__unit__'),
+  );
+}
+
+/** Fails when two columns have equal labels, whatever steps they fill. */
+export function refuseDuplicates(columns: readonly Column[]): void {
+  if (columns.length < 2) return;
+  const seen = new Set<string>();
+  for (const { labels } of columns) seen.add(labelsKey(labels));
+  if (seen.size !== columns.length) throw sameLabelset();
+}
+
+/**
+ * Joins columns with equal labels into one.
+ * Errors: `execution` when two of them hold something at the same step.
+ */
+export function mergeDuplicates(columns: Column[]): Column[] {
+  if (columns.length < 2) return columns;
+  const byKey = new Map<string, Column>();
+  for (const column of columns) {
+    const key = labelsKey(column.labels);
+    const known = byKey.get(key);
+    byKey.set(key, known === undefined ? column : joined(known, column));
+  }
+  return byKey.size === columns.length ? columns : [...byKey.values()];
+}
+
+function joined(a: Column, b: Column): Column {
+  const builder = new ColumnBuilder(a.kinds.length);
+  for (let step = 0; step < a.kinds.length; step++) {
+    const inA = a.kinds[step] !== absent;
+    const inB = b.kinds[step] !== absent;
+    if (inA && inB) throw sameLabelset();
+    if (inA) builder.copy(step, a);
+    else if (inB) builder.copy(step, b);
+  }
+  return builder.build(a.labels, a.dropName);
+}
+
+/** The columns with the removal of names carried out. Errors: `execution` when two become equal at a step. */
+export function removeDelayedNames(columns: Column[]): Column[] {
+  const cleaned = columns.map((column) =>
+    column.dropName ? { ...column, labels: dropMetadata(column.labels), dropName: false } : column,
+  );
+  return mergeDuplicates(cleaned);
+}
+
+/** Sorts columns by their labels. */
+export function sortColumns<T extends { readonly labels: Labels }>(columns: T[]): T[] {
+  return columns.sort((a, b) => compareLabels(a.labels, b.labels));
+}

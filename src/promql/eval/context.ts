@@ -1,0 +1,36 @@
+import type { Annotations } from '../annotations.ts';
+import type { Position } from '../errors.ts';
+import type { Expr, VectorSelector } from '../parser/ast.ts';
+import type { SeriesSource } from '../types.ts';
+import type { Budget } from './budget.ts';
+import type { Value } from './columns.ts';
+import type { Frame } from './frame.ts';
+import type { RawSeries } from './raw-series.ts';
+
+/** The settings an evaluation works under, all defaults filled in. Units: milliseconds. */
+export interface EvalSettings {
+  readonly lookbackDeltaMs: number;
+  readonly defaultSubqueryStepMs: (rangeMs: number) => number;
+  readonly delayedNameRemoval: boolean;
+  readonly startTimestamps: boolean;
+  readonly typeAndUnitLabels: boolean;
+}
+
+/** What every part of one evaluation shares. */
+export interface EvalContext {
+  readonly settings: EvalSettings;
+  readonly budget: Budget;
+  readonly annotations: Annotations;
+  /** The source's series of a selector; the same promise each time it is asked. */
+  readonly series: (selector: VectorSelector) => Promise<readonly RawSeries[]>;
+  /** Expressions whose value is the same at every step. */
+  readonly invariant: ReadonlySet<Expr>;
+  /** For functions that read series no selector of the query names. */
+  readonly source: { readonly source: SeriesSource; readonly signal: AbortSignal | undefined };
+  readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
+}
+
+/** The offsets of a node, for annotations. */
+export function positionOf(expr: Expr): Position {
+  return { start: expr.start, end: expr.end };
+}

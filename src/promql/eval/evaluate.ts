@@ -1,0 +1,85 @@
+import { executionError } from '../errors.ts';
+import type { Expr, UnaryExpr } from '../parser/ast.ts';
+import { scaleHistogram } from '../histogram/arithmetic.ts';
+import { evaluateAggregate } from './aggregate.ts';
+import { evaluateBinary } from './binary.ts';
+import { evaluateCall } from './call.ts';
+import {
+  ColumnBuilder,
+  absent,
+  countPoints,
+  isHistogram,
+  mergeDuplicates,
+  type Column,
+  type Value,
+} from './columns.ts';
+import type { EvalContext } from './context.ts';
+import type { Frame } from './frame.ts';
+import { nameless } from './functions/elementwise.ts';
+import { evaluateSelector } from './instant-selector.ts';
+
+/** Evaluates an expression at every step of a frame at once. */
+export async function evaluate(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
+  context.budget.check();
+  if (frame.count > 1 && context.invariant.has(expr)) {
+    const once = await evaluateNode(context, expr, { ...frame, count: 1 });
+    return repeat(context, once, frame.count);
+  }
+  return evaluateNode(context, expr, frame);
+}
+
+async function evaluateNode(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
+  switch (expr.kind) {
+    case 'number':
+      return { kind: 'scalar', values: new Float64Array(frame.count).fill(expr.value) };
+    case 'string':
+      return { kind: 'string', text: expr.value };
+    case 'paren':
+      return evaluate(context, expr.expr, frame);
+    case 'vector':
+      return { kind: 'vector', columns: await evaluateSelector(context, expr, frame) };
+    case 'aggregate':
+      return { kind: 'vector', columns: await evaluateAggregate(context, expr, frame) };
+    case 'binary':
+      return evaluateBinary(context, expr, frame);
+    case 'call':
+      return evaluateCall(context, expr, frame);
+    case 'unary':
+      return evaluateUnary(context, expr, frame);
+    case 'matrix':
+    case 'subquery':
+      throw executionError('a range vector cannot stand alone here');
+  }
+}
+
+async function evaluateUnary(context: EvalContext, expr: UnaryExpr, frame: Frame): Promise<Value> {
+  const value = await evaluate(context, expr.expr, frame);
+  if (expr.op === '+' || value.kind === 'string') return value;
+  if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.map((v) => -v) };
+  const columns = value.columns.map((column) => negated(context, column));
+  return { kind: 'vector', columns: context.settings.delayedNameRemoval ? columns : mergeDuplicates(columns) };
+}
+
+function negated(context: EvalContext, column: Column): Column {
+  const values = column.values.map((v) => -v);
+  const histograms = column.histograms?.map((h) => (h === null ? null : scaleHistogram(h, -1))) ?? null;
+  return { ...column, values, histograms, labels: nameless(context, column), dropName: true };
+}
+
+/** The value of one step at every step. */
+function repeat(context: EvalContext, value: Value, count: number): Value {
+  if (value.kind === 'string') return value;
+  if (value.kind === 'scalar') return { kind: 'scalar', values: new Float64Array(count).fill(value.values[0]!) };
+  const columns = value.columns.map((column) => {
+    const builder = new ColumnBuilder(count);
+    if (column.kinds[0] !== absent) {
+      for (let i = 0; i < count; i++) {
+        if (column.kinds[0] === isHistogram) builder.setHistogram(i, column.histograms![0]!);
+        else builder.setFloat(i, column.values[0]!);
+      }
+    }
+    context.budget.hold(builder.points - countPoints(column));
+    return builder.build(column.labels, column.dropName);
+  });
+  return { kind: 'vector', columns };
+}

@@ -1,0 +1,39 @@
+/** The steps an expression is evaluated at: start, start + step, … (`count` of them). Units: milliseconds. */
+export interface Frame {
+  readonly start: number;
+  readonly step: number;
+  readonly count: number;
+}
+
+/** The frame of a range query; empty when end lies before start. */
+export function rangeFrame(start: number, end: number, step: number): Frame {
+  return { start, step, count: end < start ? 0 : Math.floor((end - start) / step) + 1 };
+}
+
+/** The last step of a frame. */
+export function frameEnd(frame: Frame): number {
+  return frame.start + (frame.count - 1) * frame.step;
+}
+
+/** When a selector or subquery looks: at each step or at one fixed time, shifted back by `offset`. */
+export interface Timing {
+  readonly at: number | null;
+  readonly offset: number;
+}
+
+/** The reference time of a step. */
+export function referenceTime(frame: Frame, timing: Timing, step: number): number {
+  return (timing.at ?? frame.start + step * frame.step) - timing.offset;
+}
+
+/**
+ * The steps of a subquery: aligned to absolute multiples of its step, from after the start of the first window to the
+ * end of the last one.
+ */
+export function subqueryFrame(frame: Frame, timing: Timing, range: number, step: number): Frame {
+  const first = referenceTime(frame, timing, 0);
+  const last = referenceTime(frame, timing, frame.count - 1);
+  let start = step * Math.trunc((first - range) / step);
+  if (start <= first - range) start += step;
+  return rangeFrame(start, last, step);
+}

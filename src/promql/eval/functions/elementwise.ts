@@ -1,0 +1,113 @@
+import { dropMetadata } from '../../labels.ts';
+import { goMax, goMin } from '../../numbers.ts';
+import { settle } from '../binary.ts';
+import { ColumnBuilder, isFloat, isHistogram, type Column } from '../columns.ts';
+import type { EvalContext } from '../context.ts';
+import type { Frame } from '../frame.ts';
+import { histogramValues } from './histogram-values.ts';
+
+/** A float function; `params` are the scalar arguments at the step. NaN results are results. */
+type Elementwise = (value: number, params: readonly number[]) => number;
+
+/** UTC calendar of a time in seconds. */
+const calendar =
+  (read: (date: Date) => number): Elementwise =>
+  (seconds) => {
+    // Go turns a float that no int64 holds into the smallest one; a date so far out has no calendar here.
+    const date = new Date(Math.trunc(seconds) * 1000);
+    return read(date);
+  };
+
+const dayMs = 86_400_000;
+
+/** Functions of one float, applied to each element; they drop the metric's name and leave histograms out. */
+export const elementwiseFunctions: ReadonlyMap<string, Elementwise> = new Map<string, Elementwise>([
+  ['abs', Math.abs],
+  ['acos', Math.acos],
+  ['acosh', Math.acosh],
+  ['asin', Math.asin],
+  ['asinh', Math.asinh],
+  ['atan', Math.atan],
+  ['atanh', Math.atanh],
+  ['ceil', Math.ceil],
+  ['clamp', (v, [min, max]) => goMax(min!, goMin(max!, v))],
+  ['clamp_max', (v, [max]) => goMax(-Infinity, goMin(max!, v))],
+  ['clamp_min', (v, [min]) => goMax(min!, goMin(Infinity, v))],
+  ['cos', Math.cos],
+  ['cosh', Math.cosh],
+  ['day_of_month', calendar((d) => d.getUTCDate())],
+  ['day_of_week', calendar((d) => d.getUTCDay())],
+  ['day_of_year', calendar((d) => Math.floor((d.getTime() - Date.UTC(d.getUTCFullYear(), 0, 1)) / dayMs) + 1)],
+  ['days_in_month', calendar((d) => new Date(Date.UTC(d.getUTCFullYear(), d.getUTCMonth() + 1, 0)).getUTCDate())],
+  ['deg', (v) => (v * 180) / Math.PI],
+  ['exp', Math.exp],
+  ['floor', Math.floor],
+  ['hour', calendar((d) => d.getUTCHours())],
+  ['ln', Math.log],
+  ['log10', Math.log10],
+  ['log2', Math.log2],
+  ['minute', calendar((d) => d.getUTCMinutes())],
+  ['month', calendar((d) => d.getUTCMonth() + 1)],
+  ['rad', (v) => (v * Math.PI) / 180],
+  ['round', (v, [to]) => roundTo(v, to ?? 1)],
+  ['sgn', (v) => (v < 0 ? -1 : v > 0 ? 1 : v)],
+  ['sin', Math.sin],
+  ['sinh', Math.sinh],
+  ['sqrt', Math.sqrt],
+  ['tan', Math.tan],
+  ['tanh', Math.tanh],
+  ['year', calendar((d) => d.getUTCFullYear())],
+]);
+
+/** Rounds to a multiple of `to`, halves up; by the inverse, which loses fewer digits. */
+function roundTo(value: number, to: number): number {
+  const inverse = 1 / to;
+  return Math.floor(value * inverse + 0.5) / inverse;
+}
+
+/** Date functions without an argument speak of the evaluation time. */
+export const calendarFunctions: ReadonlySet<string> = new Set([
+  'day_of_month',
+  'day_of_week',
+  'day_of_year',
+  'days_in_month',
+  'hour',
+  'minute',
+  'month',
+  'year',
+]);
+
+/** Applies an element-wise function, or one that reads a number out of each histogram. */
+export function applyElementwise(
+  context: EvalContext,
+  name: string,
+  columns: readonly Column[],
+  params: readonly Float64Array[],
+  frame: Frame,
+): Column[] {
+  const onFloat = elementwiseFunctions.get(name);
+  const onHistogram = histogramValues.get(name);
+  const at: number[] = new Array<number>(params.length).fill(0);
+  const result: Column[] = [];
+  for (const column of columns) {
+    const builder = new ColumnBuilder(frame.count);
+    for (let i = 0; i < frame.count; i++) {
+      const kind = column.kinds[i];
+      if (onFloat !== undefined && kind === isFloat) {
+        for (let p = 0; p < params.length; p++) at[p] = params[p]![i]!;
+        // clamp with its bounds crossed has no result at all.
+        if (name === 'clamp' && at[1]! < at[0]!) continue;
+        builder.setFloat(i, onFloat(column.values[i]!, at));
+      } else if (onHistogram !== undefined && kind === isHistogram) {
+        builder.setFloat(i, onHistogram(column.histograms![i]!));
+      }
+    }
+    if (builder.points > 0) result.push(builder.build(nameless(context, column), true));
+  }
+  return settle(context, result, frame);
+}
+
+/** The labels a function that changes the meaning leaves: without the name, unless that is removed at the end. */
+export function nameless(context: EvalContext, column: Column): Column['labels'] {
+  return context.settings.delayedNameRemoval ? column.labels : dropMetadata(column.labels);
+}

@@ -1,0 +1,150 @@
+import type { Position } from '../../errors.ts';
+import { histogramFraction, histogramQuantile } from '../../histogram/quantile.ts';
+import { filterLabels, labelsKey, labelValue, metricName, partialKey } from '../../labels.ts';
+import type { Labels } from '../../types.ts';
+import { settle } from '../binary.ts';
+import { ColumnBuilder, isFloat, isHistogram, type Column } from '../columns.ts';
+import type { EvalContext } from '../context.ts';
+import type { Frame } from '../frame.ts';
+import { bucketFraction, bucketQuantile, type ClassicBuckets } from './classic-histogram.ts';
+import { nameless } from './elementwise.ts';
+
+/** One series with its `le` read. */
+interface BoundedColumn {
+  readonly bound: number;
+  readonly column: Column;
+}
+
+/** All that belongs to one histogram: its classic buckets sorted by bound, its native histograms. */
+interface HistogramGroup {
+  readonly labels: Labels;
+  readonly dropName: boolean;
+  readonly buckets: BoundedColumn[];
+  readonly natives: Column[];
+}
+
+/** What to compute at each step. */
+interface Computation {
+  readonly classic: (buckets: ClassicBuckets, step: number, metric: string) => number;
+  readonly native: (column: Column, step: number, metric: string) => number;
+}
+
+/** histogram_quantile for classic buckets and native histograms. */
+export function histogramQuantiles(
+  context: EvalContext,
+  columns: readonly Column[],
+  quantiles: Float64Array,
+  frame: Frame,
+  position: Position,
+): Column[] {
+  return overGroups(context, columns, frame, position, {
+    classic: (buckets, step, metric) => {
+      const { value, fixed } = bucketQuantile(quantiles[step]!, buckets);
+      if (fixed !== null) {
+        context.annotations.forcedMonotonicity(metric, position, frame.start + step * frame.step, fixed);
+      }
+      return value;
+    },
+    native: (column, step, metric) =>
+      histogramQuantile(quantiles[step]!, column.histograms![step]!, (message) => {
+        const suffix = metric === '' ? '' : ` for metric name ${JSON.stringify(metric)}`;
+        context.annotations.info(`${message}${suffix}`, position);
+      }),
+  });
+}
+
+/** histogram_fraction for classic buckets and native histograms. */
+export function histogramFractions(
+  context: EvalContext,
+  columns: readonly Column[],
+  lower: Float64Array,
+  upper: Float64Array,
+  frame: Frame,
+  position: Position,
+): Column[] {
+  return overGroups(context, columns, frame, position, {
+    classic: (buckets, step) => bucketFraction(lower[step]!, upper[step]!, buckets),
+    native: (column, step, metric) =>
+      histogramFraction(lower[step]!, upper[step]!, column.histograms![step]!, (message) => {
+        const suffix = metric === '' ? '' : ` for metric name ${JSON.stringify(metric)}`;
+        context.annotations.info(`${message}${suffix}`, position);
+      }),
+  });
+}
+
+function overGroups(
+  context: EvalContext,
+  columns: readonly Column[],
+  frame: Frame,
+  position: Position,
+  compute: Computation,
+): Column[] {
+  const result: Column[] = [];
+  const delayed = context.settings.delayedNameRemoval;
+  for (const group of groupHistograms(context, columns, position)) {
+    const classic = new ColumnBuilder(frame.count);
+    const native = new ColumnBuilder(frame.count);
+    const metric = delayed ? metricName(group.labels) : '';
+    const size = group.buckets.length;
+    const buckets: ClassicBuckets = { bounds: new Float64Array(size), counts: new Float64Array(size), length: 0 };
+    for (let step = 0; step < frame.count; step++) {
+      buckets.length = 0;
+      for (const { bound, column } of group.buckets) {
+        if (column.kinds[step] !== isFloat) continue;
+        buckets.bounds[buckets.length] = bound;
+        buckets.counts[buckets.length++] = column.values[step]!;
+      }
+      const holder = group.natives.find((column) => column.kinds[step] === isHistogram);
+      if (buckets.length > 0 && holder !== undefined) {
+        const suffix = metric === '' ? '' : ` for metric name ${JSON.stringify(metric)}`;
+        context.annotations.warn(`vector contains a mix of classic and native histograms${suffix}`, position);
+      } else if (buckets.length > 0) classic.setFloat(step, compute.classic(buckets, step, metric));
+      else if (holder !== undefined) native.setFloat(step, compute.native(holder, step, metric));
+    }
+    const labels = nameless(context, { ...group, kinds: classic.kinds, values: classic.values, histograms: null });
+    for (const builder of [native, classic]) if (builder.points > 0) result.push(builder.build(labels, true));
+  }
+  return settle(context, result, frame);
+}
+
+function groupHistograms(context: EvalContext, columns: readonly Column[], position: Position): HistogramGroup[] {
+  const groups = new Map<string, HistogramGroup>();
+  const notLe = (name: string): boolean => name !== 'le';
+  const groupFor = (key: string, column: Column, labels: () => Labels): HistogramGroup => {
+    let group = groups.get(key);
+    if (group === undefined) {
+      groups.set(key, (group = { labels: labels(), dropName: true, buckets: [], natives: [] }));
+    }
+    return group;
+  };
+  for (const column of columns) {
+    if (column.histograms !== null) {
+      groupFor(labelsKey(column.labels), column, () => column.labels).natives.push(column);
+      if (!column.kinds.includes(isFloat)) continue;
+    }
+    const text = labelValue(column.labels, 'le');
+    const bound = parseBound(text);
+    if (bound === null) {
+      const metric = context.settings.delayedNameRemoval ? metricName(column.labels) : '';
+      const suffix = metric === '' ? '' : ` for metric name ${JSON.stringify(metric)}`;
+      context.annotations.warn(
+        `bucket label "le" is missing or has a malformed value of ${JSON.stringify(text)}${suffix}`,
+        position,
+      );
+      continue;
+    }
+    const key = partialKey(column.labels, notLe);
+    groupFor(key, column, () => filterLabels(column.labels, notLe)).buckets.push({ bound, column });
+  }
+  const found = [...groups.values()];
+  for (const group of found) group.buckets.sort((a, b) => (a.bound < b.bound ? -1 : a.bound > b.bound ? 1 : 0));
+  return found;
+}
+
+/** The number in an `le` label as Go reads floats; null where it is none. */
+export function parseBound(text: string): number | null {
+  const plain = text.toLowerCase();
+  const special = /^([+-]?)(inf|infinity|nan)$/.exec(plain);
+  if (special !== null) return special[2] === 'nan' ? NaN : special[1] === '-' ? -Infinity : Infinity;
+  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/.test(plain) ? Number(plain) : null;
+}

@@ -1,0 +1,46 @@
+import { compareLabels, compareStrings, labelValue } from '../../labels.ts';
+import { isHistogram, type Column } from '../columns.ts';
+
+/** sort and sort_desc of an instant vector: by value, NaN last; histograms are left out. */
+export function sortByValue(columns: readonly Column[], descending: boolean): Column[] {
+  const floats = columns.filter((column) => column.kinds[0] !== isHistogram);
+  return floats.sort((a, b) => {
+    const [x, y] = [a.values[0]!, b.values[0]!];
+    if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+    if (x === y) return 0;
+    return x < y !== descending ? -1 : 1;
+  });
+}
+
+/** sort_by_label and sort_by_label_desc: by the labels given in natural order, then by all labels. */
+export function sortByLabels(columns: readonly Column[], names: readonly string[], descending: boolean): Column[] {
+  const sign = descending ? -1 : 1;
+  return [...columns].sort((a, b) => {
+    for (const name of names) {
+      const [x, y] = [labelValue(a.labels, name), labelValue(b.labels, name)];
+      if (x !== y) return sign * (naturallyBefore(x, y) ? -1 : 1);
+    }
+    return sign * compareLabels(a.labels, b.labels);
+  });
+}
+
+const chunks = (text: string): string[] => text.match(/\d+|\D+/g) ?? [];
+
+/** Natural order: runs of digits compare as numbers, everything else as text. */
+function naturallyBefore(a: string, b: string): boolean {
+  const [left, right] = [chunks(a), chunks(b)];
+  for (const [i, x] of left.entries()) {
+    const y = right[i];
+    if (y === undefined) return false;
+    if (x === y) continue;
+    const numeric = /^\d/.test(x) && /^\d/.test(y);
+    if (numeric) {
+      const [m, n] = [BigInt(x), BigInt(y)];
+      if (m !== n) return m < n;
+      // Equal numbers written with different zeros: the longer text first, as the peer does.
+      if (x.length !== y.length) return x.length > y.length;
+    }
+    return compareStrings(x, y) < 0;
+  }
+  return left.length < right.length;
+}

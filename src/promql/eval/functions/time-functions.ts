@@ -1,0 +1,51 @@
+import type { CallExpr, VectorSelector } from '../../parser/ast.ts';
+import { settle } from '../binary.ts';
+import { ColumnBuilder, absent, type Column } from '../columns.ts';
+import type { EvalContext } from '../context.ts';
+import type { Frame } from '../frame.ts';
+import { lookBack } from '../instant-selector.ts';
+import { nameless } from './elementwise.ts';
+import { dropMetadata } from '../../labels.ts';
+
+/** Seconds of every step. */
+export function stepTimes(frame: Frame): Float64Array {
+  return Float64Array.from({ length: frame.count }, (_, i) => (frame.start + i * frame.step) / 1000);
+}
+
+/** timestamp(x) of a selector: when the sample it sees was taken. */
+export async function timestampOfSelector(
+  context: EvalContext,
+  call: CallExpr,
+  selector: VectorSelector,
+  frame: Frame,
+): Promise<Column[]> {
+  const wantStart = call.func.name === 'start_timestamp';
+  if (wantStart && !context.settings.startTimestamps) return [];
+  const { budget, settings } = context;
+  // The peer looks back one millisecond less here; a sample at the very edge is the only one that could tell.
+  const columns: Column[] = [];
+  for (const series of await context.series(selector)) {
+    const builder = new ColumnBuilder(frame.count);
+    lookBack(series, selector, frame, settings.lookbackDeltaMs, (step, index) => {
+      builder.setFloat(step, (wantStart ? (series.startTimes?.[index] ?? 0) : series.times[index]!) / 1000);
+    });
+    if (builder.points > 0) {
+      budget.hold(builder.points);
+      columns.push(builder.build(settings.delayedNameRemoval ? series.labels : dropMetadata(series.labels), true));
+    }
+    if (budget.spend(frame.count + series.times.length)) await budget.turn();
+  }
+  return settle(context, columns, frame);
+}
+
+/** timestamp() of anything but a selector: the time of the step. */
+export function timestampOfSteps(context: EvalContext, columns: readonly Column[], frame: Frame): Column[] {
+  const result = columns.map((column) => {
+    const builder = new ColumnBuilder(frame.count);
+    for (let i = 0; i < frame.count; i++) {
+      if (column.kinds[i] !== absent) builder.setFloat(i, (frame.start + i * frame.step) / 1000);
+    }
+    return builder.build(nameless(context, column), true);
+  });
+  return settle(context, result, frame);
+}

@@ -1,0 +1,42 @@
+/** Samples farther from a bound than this many average spacings count as the series' start or end. */
+const closeness = 1.1;
+
+/** What extrapolation needs to know. Units: milliseconds. */
+export interface Coverage {
+  readonly first: number;
+  readonly last: number;
+  readonly count: number;
+  readonly start: number;
+  readonly end: number;
+  /** When the counter began, if that lies inside the range. */
+  readonly began: number | null;
+  /** The increase found (a histogram's by its count), null for gauges: counters are not extrapolated below zero. */
+  readonly increase: number | null;
+  readonly firstValue: number;
+}
+
+/**
+ * By how much the difference over the samples is stretched to stand for the whole range.
+ * Each side reaches to its bound when a sample is close to it, else by half a spacing; a counter never beyond the
+ * point where it would have been zero.
+ */
+export function extrapolationFactor(coverage: Coverage): number {
+  const { first, last, count, start, end, began, increase, firstValue } = coverage;
+  const spacing = count > 1 ? (last - first) / 1000 / (count - 1) : 0;
+  const threshold = spacing * closeness;
+  let interval = (last - first) / 1000;
+  let toStart = (first - start) / 1000;
+  if (began !== null) {
+    toStart = 0;
+    interval = (last - began) / 1000;
+  } else {
+    if (toStart >= threshold) toStart = spacing / 2;
+    if (increase !== null && increase > 0 && firstValue >= 0) {
+      const toZero = interval * (firstValue / increase);
+      if (toZero < toStart) toStart = toZero;
+    }
+  }
+  let toEnd = (end - last) / 1000;
+  if (toEnd >= threshold) toEnd = spacing / 2;
+  return interval === 0 ? 1 : (interval + toStart + toEnd) / interval;
+}

@@ -1,0 +1,114 @@
+import {
+  IncompatibleSchemas,
+  addHistograms,
+  compactHistogram,
+  emptyHistogram,
+  reduceSchema,
+  scaleHistogram,
+  subtractHistograms,
+} from '../../histogram/arithmetic.ts';
+import { usesCustomBuckets } from '../../histogram/buckets.ts';
+import type { FloatHistogram } from '../../histogram/float-histogram.ts';
+import { detectReset } from '../../histogram/reset.ts';
+import { tellCombined, tellMixedSchemas } from '../histogram-notes.ts';
+import { extrapolationFactor } from './extrapolate.ts';
+import { tellNotCounter, tellNotGauge } from './instant-histogram-change.ts';
+import { isStartTimeReset, overlapsStartTime } from './start-times.ts';
+import type { Window } from './window.ts';
+
+/** rate, increase and delta of native histograms, bucket by bucket. */
+export function histogramRate(window: Window, isCounter: boolean, isRate: boolean): boolean {
+  const { histogramFrom: from, histogramTo: to, histogramTimes: times, histograms, start } = window;
+  const starts = isCounter ? window.histogramStartTimes : null;
+  const first = times[from]!;
+  const count = to - from;
+  let difference = count > 1 ? differenceOf(window, isCounter) : null;
+  if (count > 1 && difference === null) return false;
+  const began = starts?.[from] ?? 0;
+  const startsInside = began !== 0 && began > start && began < first;
+  if (!startsInside && count === 1) return false;
+  if (startsInside) {
+    if (difference === null) difference = histograms[from]!;
+    else {
+      const added = combined(window, () => addHistograms(difference!, histograms[from]!), 'addition');
+      if (added === null) return false;
+      difference = added;
+    }
+  }
+  const result = difference!;
+  const factor = extrapolationFactor({
+    first,
+    last: times[to - 1]!,
+    count,
+    start,
+    end: window.end,
+    began: startsInside ? began : null,
+    increase: isCounter && result.count > 0 ? result.count : null,
+    firstValue: histograms[from]!.count,
+  });
+  return window.histogram(scaleHistogram(result, isRate ? factor / (window.range / 1000) : factor));
+}
+
+/** Runs an addition or subtraction and tells its side effects; null when the schemas do not fit. */
+export function combined(
+  window: Window,
+  compute: () => ReturnType<typeof addHistograms>,
+  operation: 'addition' | 'subtraction',
+): FloatHistogram | null {
+  try {
+    const result = compute();
+    // Resets are handled by the rate itself: conflicting hints say nothing new.
+    tellCombined(window.annotations, { ...result, resetCollision: false }, operation, window.position);
+    return result.histogram;
+  } catch (error) {
+    if (!(error instanceof IncompatibleSchemas)) throw error;
+    tellMixedSchemas(window.annotations, window.metric, window.position);
+    return null;
+  }
+}
+
+/** last − first with counter resets added back; null where the histograms cannot be combined. */
+function differenceOf(window: Window, isCounter: boolean): FloatHistogram | null {
+  const { histogramFrom: from, histogramTo: to, histogramTimes: times, histograms } = window;
+  const starts = isCounter ? window.histogramStartTimes : null;
+  const last = histograms[to - 1]!;
+  let previous = histograms[from]!;
+  if (isCounter && (previous.counterReset === 'gauge' || last.counterReset === 'gauge')) tellNotCounter(window);
+  const isReset = (i: number, before: FloatHistogram): boolean =>
+    (starts !== null && isStartTimeReset(starts[i - 1]!, times[i - 1]!, starts[i]!, times[i]!)) ||
+    detectReset(histograms[i]!, before);
+  if (isCounter && isReset(from + 1, previous)) {
+    // The first sample does not count then, so its layout must not matter either.
+    const { schema, customValues } = histograms[from + 1]!;
+    previous = { ...emptyHistogram, schema, customValues };
+  }
+  const custom = usesCustomBuckets(previous);
+  let schema = Math.min(last.schema, previous.schema);
+  let fits = usesCustomBuckets(last) === custom;
+  for (let i = from + 1; i < to - 1 && fits && isCounter; i++) {
+    const current = histograms[i]!;
+    if (current.counterReset === 'gauge') tellNotCounter(window);
+    schema = Math.min(schema, current.schema);
+    fits = usesCustomBuckets(current) === custom;
+  }
+  if (!fits) {
+    tellMixedSchemas(window.annotations, window.metric, window.position);
+    return null;
+  }
+  const base = custom ? last : reduceSchema(last, schema);
+  let result = combined(window, () => subtractHistograms(base, previous), 'subtraction');
+  if (isCounter) {
+    let warned = false;
+    for (let i = from + 1; i < to && result !== null; i++) {
+      if (!warned && starts !== null && overlapsStartTime(starts[i - 1]!, times[i - 1]!, starts[i]!)) {
+        window.annotations.startTimeOverlap(window.metric, window.position);
+        warned = true;
+      }
+      const before: FloatHistogram = previous;
+      const soFar: FloatHistogram = result;
+      if (isReset(i, before)) result = combined(window, () => addHistograms(soFar, before), 'addition');
+      previous = histograms[i]!;
+    }
+  } else if (histograms[from]!.counterReset !== 'gauge' || last.counterReset !== 'gauge') tellNotGauge(window);
+  return result === null ? null : compactHistogram({ ...result, counterReset: 'gauge' });
+}

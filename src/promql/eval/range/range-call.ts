@@ -1,0 +1,249 @@
+import { executionError } from '../../errors.ts';
+import { formatFloatG } from '../../format.ts';
+import { dropMetadata, labelValue, metricName, noLabels, setLabel } from '../../labels.ts';
+import type { CallExpr, Expr, MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
+import type { Labels } from '../../types.ts';
+import { ColumnBuilder, absent, haveOneName, refuseDuplicates, type Column } from '../columns.ts';
+import { positionOf, type EvalContext } from '../context.ts';
+import { referenceTime, subqueryFrame, type Frame, type Timing } from '../frame.ts';
+import { columnToRange, toRangeSeries, type RangeSeries } from '../raw-series.ts';
+import { milliseconds, timingOf } from '../resolve.ts';
+import { functionsWith, rangeFunctions, type RangeFunctionEntry } from './table.ts';
+import { sweepFor } from './sweeps.ts';
+import { Window } from './window.ts';
+
+/** Names a counter may have without raising a question. */
+const counterSuffix = /_(?:total|sum|count|bucket)$/;
+
+/** The series of a range argument and how its windows lie. */
+export interface RangeInput {
+  readonly series: readonly RangeSeries[];
+  readonly range: number;
+  readonly timing: Timing;
+  readonly extension: 'anchored' | 'smoothed' | null;
+}
+
+/** Reads the series of a range selector, or evaluates a subquery into such series. */
+export async function rangeInput(
+  context: EvalContext,
+  arg: MatrixSelector | SubqueryExpr,
+  frame: Frame,
+): Promise<RangeInput> {
+  const range = milliseconds(arg.range);
+  if (arg.kind === 'matrix') {
+    const raw = await context.series(arg.selector);
+    const { extension } = arg.selector;
+    return { series: raw.map(toRangeSeries), range, timing: timingOf(arg.selector), extension };
+  }
+  const { inner, columns } = await evaluateSubquery(context, arg, frame);
+  const series = columns.map((column) => columnToRange(column, inner));
+  return { series, range, timing: timingOf(arg), extension: null };
+}
+
+/** The inner expression of a subquery at its own steps. */
+export async function evaluateSubquery(
+  context: EvalContext,
+  arg: SubqueryExpr,
+  frame: Frame,
+): Promise<{ inner: Frame; columns: Column[] }> {
+  const range = milliseconds(arg.range);
+  const step = arg.step === null ? context.settings.defaultSubqueryStepMs(range) : milliseconds(arg.step);
+  const inner = subqueryFrame(frame, timingOf(arg), range, step);
+  if (inner.count === 0) return { inner, columns: [] };
+  const value = await context.evaluate(arg.expr, inner);
+  return { inner, columns: value.kind === 'vector' ? value.columns : [] };
+}
+
+/** A call whose argument is a range: rate, …_over_time, changes and their kin. */
+export async function evaluateRangeCall(context: EvalContext, call: CallExpr, frame: Frame): Promise<Column[]> {
+  const { name } = call.func;
+  const entry = rangeFunctions.get(name)!;
+  const argIndex = call.args.findIndex((arg) => arg.kind === 'matrix' || arg.kind === 'subquery');
+  const arg = call.args[argIndex] as MatrixSelector | SubqueryExpr;
+  const input = await rangeInput(context, arg, frame);
+  checkExtension(name, entry, input);
+  const params: Float64Array[] = [];
+  for (const [i, other] of call.args.entries()) {
+    if (i === argIndex) continue;
+    const value = await context.evaluate(other, frame);
+    if (value.kind === 'scalar') params.push(value.values);
+  }
+  const columns = await computeColumns(context, call, arg, entry, input, params, frame);
+  if (name === 'absent_over_time') return absentColumns(context, arg, columns, frame);
+  if (!context.settings.delayedNameRemoval && !(arg.kind === 'matrix' && haveOneName(input.series))) {
+    refuseDuplicates(columns);
+  }
+  return columns;
+}
+
+function checkExtension(name: string, entry: RangeFunctionEntry, { extension }: RangeInput): void {
+  if (extension === null || entry[extension] === true) return;
+  const allowed = functionsWith(extension).join(', ');
+  throw executionError(`${extension} modifier can only be used with: ${allowed} - not with ${name}`);
+}
+
+async function computeColumns(
+  context: EvalContext,
+  call: CallExpr,
+  arg: Expr,
+  entry: RangeFunctionEntry,
+  input: RangeInput,
+  params: readonly Float64Array[],
+  frame: Frame,
+): Promise<Column[]> {
+  const { budget, settings } = context;
+  const { name } = call.func;
+  const asksCounter = name === 'rate' || name === 'increase';
+  const reportsQuantile = name === 'quantile_over_time';
+  const sweep = input.extension === null ? sweepFor(name) : null;
+  const columns: Column[] = [];
+  const from = new Int32Array(frame.count);
+  const to = new Int32Array(frame.count);
+  for (const source of input.series) {
+    const series = settings.startTimestamps && entry.startTimes === true ? source : withoutStartTimes(source);
+    const builder = new ColumnBuilder(frame.count);
+    let touched: number;
+    if (sweep !== null && series.histograms === null && series.floats.startTimes === null) {
+      touched = windowBounds(series.floats.times, input, frame, from, to);
+      sweep({ times: series.floats.times, values: series.floats.values, from, to, input, frame }, builder);
+    } else {
+      touched = computeSteps(context, arg, entry, input, series, params, frame, builder);
+    }
+    if (builder.points > 0) {
+      const dropName = entry.keepsName !== true || source.dropName;
+      const labels = dropName && !settings.delayedNameRemoval ? dropMetadata(source.labels) : source.labels;
+      budget.hold(builder.points);
+      columns.push(builder.build(labels, dropName));
+      if (asksCounter) askWhetherCounter(context, source.labels, builder, arg);
+      if (reportsQuantile) reportQuantiles(context, builder, params[0]!, call.args[0]!);
+    }
+    if (budget.spend(frame.count + touched)) await budget.turn();
+  }
+  return columns;
+}
+
+/** Moves a window over all steps. Returns how many samples were touched. */
+function computeSteps(
+  context: EvalContext,
+  arg: Expr,
+  entry: RangeFunctionEntry,
+  input: RangeInput,
+  series: RangeSeries,
+  params: readonly Float64Array[],
+  frame: Frame,
+  builder: ColumnBuilder,
+): number {
+  const { extension, range, timing } = input;
+  const shared = { position: positionOf(arg), annotations: context.annotations, extension };
+  const window = new Window(series, range, shared);
+  const lookback = context.settings.lookbackDeltaMs;
+  const before = extension === null ? 0 : lookback;
+  const after = extension === 'smoothed' ? lookback : 0;
+  let touched = 0;
+  for (let step = 0; step < frame.count; step++) {
+    const end = referenceTime(frame, timing, step);
+    const start = end - range;
+    window.start = start;
+    window.end = end;
+    window.time = frame.start + step * frame.step;
+    if (params.length > 0) window.params = params.map((values) => values[step]!);
+    const { times, histogramTimes } = window;
+    while (window.to < times.length && times[window.to]! <= end + after) window.to++;
+    while (window.from < window.to && times[window.from]! <= start - before) window.from++;
+    while (window.histogramTo < histogramTimes.length && histogramTimes[window.histogramTo]! <= end + after) {
+      window.histogramTo++;
+    }
+    while (window.histogramFrom < window.histogramTo && histogramTimes[window.histogramFrom]! <= start - before) {
+      window.histogramFrom++;
+    }
+    const size = window.floatCount + window.histogramCount;
+    if (size === 0) continue;
+    touched += size;
+    if (!entry.compute(window)) continue;
+    if (window.histogramResult === null) builder.setFloat(step, window.result);
+    else builder.setHistogram(step, window.histogramResult);
+  }
+  return touched;
+}
+
+/** The samples of (start, end] of each step as index ranges. Returns the number of samples in all windows. */
+function windowBounds(
+  times: Float64Array,
+  { range, timing }: RangeInput,
+  frame: Frame,
+  from: Int32Array,
+  to: Int32Array,
+): number {
+  let low = 0;
+  let high = 0;
+  for (let step = 0; step < frame.count; step++) {
+    const end = referenceTime(frame, timing, step);
+    while (high < times.length && times[high]! <= end) high++;
+    while (low < high && times[low]! <= end - range) low++;
+    from[step] = low;
+    to[step] = high;
+  }
+  return times.length;
+}
+
+function withoutStartTimes(series: RangeSeries): RangeSeries {
+  if (series.floats.startTimes === null && (series.histograms?.startTimes ?? null) === null) return series;
+  return {
+    ...series,
+    floats: { ...series.floats, startTimes: null },
+    histograms: series.histograms === null ? null : { ...series.histograms, startTimes: null },
+  };
+}
+
+function askWhetherCounter(context: EvalContext, labels: Labels, builder: ColumnBuilder, arg: Expr): void {
+  const name = metricName(labels);
+  if (name === '' || (builder.histograms !== null && !builder.kinds.includes(1))) return;
+  if (context.settings.typeAndUnitLabels) {
+    const type = labelValue(labels, '__type__');
+    if (type === 'counter' || type === 'histogram') return;
+    const wanted = 'metric might not be a counter, __type__ label is not set to "counter" or "histogram"';
+    context.annotations.info(`${wanted}, got ${JSON.stringify(type)}: ${JSON.stringify(name)}`, positionOf(arg));
+  } else if (!counterSuffix.test(name)) {
+    context.annotations.info(
+      `metric might not be a counter, name does not end in _total/_sum/_count/_bucket: ${JSON.stringify(name)}`,
+      positionOf(arg),
+    );
+  }
+}
+
+function reportQuantiles(context: EvalContext, builder: ColumnBuilder, values: Float64Array, arg: Expr): void {
+  for (const [step, q] of values.entries()) {
+    if (builder.kinds[step] !== absent) warnInvalidQuantile(context, q, arg);
+  }
+}
+
+/** Warns about a quantile outside [0, 1]. */
+export function warnInvalidQuantile(context: EvalContext, q: number, arg: Expr): void {
+  if (q >= 0 && q <= 1) return;
+  context.annotations.warn(`quantile value should be between 0 and 1, got ${formatFloatG(q)}`, positionOf(arg));
+}
+
+/** 1 at every step where no series has a sample. */
+function absentColumns(context: EvalContext, arg: Expr, found: readonly Column[], frame: Frame): Column[] {
+  const builder = new ColumnBuilder(frame.count);
+  for (let step = 0; step < frame.count; step++) {
+    if (found.every((column) => column.kinds[step] === absent)) builder.setFloat(step, 1);
+  }
+  if (builder.points === 0) return [];
+  context.budget.hold(builder.points);
+  return [builder.build(labelsOfAbsent(arg), true)];
+}
+
+/** The labels an absent result can claim: those its selector demands to be equal to one value. */
+export function labelsOfAbsent(arg: Expr): Labels {
+  const selector = arg.kind === 'matrix' ? arg.selector : arg;
+  if (selector.kind !== 'vector') return noLabels;
+  let labels = noLabels;
+  const seen = new Set<string>();
+  for (const { name, type, value } of selector.matchers) {
+    if (name === '__name__') continue;
+    labels = setLabel(labels, name, type === '=' && !seen.has(name) ? value : '');
+    if (type === '=') seen.add(name);
+  }
+  return labels;
+}

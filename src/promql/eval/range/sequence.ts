@@ -1,0 +1,72 @@
+import { detectReset } from '../../histogram/reset.ts';
+import { histogramsEqual } from '../../histogram/compare.ts';
+import type { FloatHistogram } from '../../histogram/float-histogram.ts';
+import { firstAfter } from './extended-rate.ts';
+import { isStartTimeReset } from './start-times.ts';
+import type { RangeFunction, Window } from './window.ts';
+
+/** One sample of a window, float or histogram. */
+interface Sample {
+  readonly time: number;
+  readonly value: number;
+  readonly histogram: FloatHistogram | null;
+  readonly began: number;
+}
+
+/** Counts the neighbours for which `differs` holds, floats and histograms merged by time. */
+function countPairs(window: Window, differs: (previous: Sample, current: Sample) => boolean): boolean {
+  if (window.floatCount + window.histogramCount === 0) return false;
+  const samples = samplesOf(window);
+  if (samples === null) return false;
+  let count = 0;
+  for (let i = 1; i < samples.length; i++) if (differs(samples[i - 1]!, samples[i]!)) count++;
+  return window.float(count);
+}
+
+/** The window's samples in order; for an anchored one from the last sample at or before its start on. */
+function samplesOf(window: Window): Sample[] | null {
+  const { times, values, histogramTimes, histograms } = window;
+  let { from, histogramFrom } = window;
+  if (window.extension === 'anchored') {
+    const float = firstAfter(times, from, window.to, window.start) - 1;
+    const histogram = firstAfter(histogramTimes, histogramFrom, window.histogramTo, window.start) - 1;
+    if (float + 1 >= window.to && histogram + 1 >= window.histogramTo) return null;
+    const hasFloat = float >= from;
+    const hasHistogram = histogram >= histogramFrom;
+    if (hasFloat && (!hasHistogram || times[float]! >= histogramTimes[histogram]!)) {
+      from = float;
+      histogramFrom = histogram + 1;
+    } else if (hasHistogram) {
+      from = float + 1;
+      histogramFrom = histogram;
+    }
+  }
+  const samples: Sample[] = [];
+  let [i, j] = [from, histogramFrom];
+  while (i < window.to || j < window.histogramTo) {
+    if (j >= window.histogramTo || (i < window.to && times[i]! < histogramTimes[j]!)) {
+      samples.push({ time: times[i]!, value: values[i]!, histogram: null, began: window.startTimes?.[i] ?? 0 });
+      i++;
+    } else {
+      const began = window.histogramStartTimes?.[j] ?? 0;
+      samples.push({ time: histogramTimes[j]!, value: 0, histogram: histograms[j]!, began });
+      j++;
+    }
+  }
+  return samples;
+}
+
+export const resets: RangeFunction = (window) =>
+  countPairs(window, (previous, current) => {
+    if ((previous.histogram === null) !== (current.histogram === null)) return true;
+    if (isStartTimeReset(previous.began, previous.time, current.began, current.time)) return true;
+    if (current.histogram === null) return current.value < previous.value;
+    return detectReset(current.histogram, previous.histogram!);
+  });
+
+export const changes: RangeFunction = (window) =>
+  countPairs(window, (previous, current) => {
+    if ((previous.histogram === null) !== (current.histogram === null)) return true;
+    if (current.histogram !== null) return !histogramsEqual(current.histogram, previous.histogram!);
+    return current.value !== previous.value && !(Number.isNaN(current.value) && Number.isNaN(previous.value));
+  });

@@ -1,0 +1,148 @@
+import type { FloatHistogram } from '../histogram/float-histogram.ts';
+import type { Labels, Series } from '../types.ts';
+import { absent, isHistogram, type Column } from './columns.ts';
+import type { Frame } from './frame.ts';
+
+/** High and low word of the stale marker 0x7ff0000000000002. */
+const staleHigh = 0x7ff00000;
+const staleLow = 2;
+
+/** The samples of one kind (floats or histograms) of one series, without stale markers. */
+export interface FloatSamples {
+  readonly times: Float64Array;
+  readonly values: Float64Array;
+  /** When the counter of each sample began; null where nobody knows. */
+  readonly startTimes: Float64Array | null;
+}
+
+export interface HistogramSamples {
+  readonly times: Float64Array;
+  readonly values: readonly FloatHistogram[];
+  readonly startTimes: Float64Array | null;
+}
+
+/** One series of a range: floats and histograms apart, as range functions look at them. */
+export interface RangeSeries {
+  readonly labels: Labels;
+  readonly dropName: boolean;
+  readonly floats: FloatSamples;
+  readonly histograms: HistogramSamples | null;
+}
+
+/** One series as it came from the source, stale markers included and known. */
+export interface RawSeries {
+  readonly labels: Labels;
+  readonly times: Float64Array;
+  readonly values: Float64Array;
+  /** null when the series has no histogram. */
+  readonly histograms: readonly (FloatHistogram | null)[] | null;
+  readonly startTimes: Float64Array | null;
+  /** stale[i] = 1 for a stale marker; null when there is none. */
+  readonly stale: Uint8Array | null;
+}
+
+/** The samples of a source's series within [mint, maxt]; null when there is none. Views where possible. */
+export function rawSeries(series: Series, mint: number, maxt: number): RawSeries | null {
+  const from = lowerBound(series.timestamps, mint);
+  const to = lowerBound(series.timestamps, maxt + 1);
+  if (from >= to) return null;
+  const values = series.values.subarray(from, to);
+  const histograms = series.histograms?.slice(from, to) ?? null;
+  return {
+    labels: series.labels,
+    times: series.timestamps.subarray(from, to),
+    values,
+    histograms: histograms?.some((h) => h !== null) === true ? histograms : null,
+    startTimes: series.startTimestamps?.subarray(from, to) ?? null,
+    stale: findStale(values, histograms),
+  };
+}
+
+/** The first index whose time is not below `time`. */
+export function lowerBound(times: Float64Array, time: number): number {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (times[middle]! < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function findStale(values: Float64Array, histograms: readonly (FloatHistogram | null)[] | null): Uint8Array | null {
+  // The alias needs the view's own offset; bits must be read in place because copying a NaN may change them.
+  const words = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
+  let stale: Uint8Array | null = null;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value === value) continue;
+    if (words[2 * i + 1] === staleHigh && words[2 * i] === staleLow && (histograms?.[i] ?? null) === null) {
+      stale ??= new Uint8Array(values.length);
+      stale[i] = 1;
+    }
+  }
+  return stale;
+}
+
+/** A raw series as range functions see it: stale markers gone, floats and histograms apart. */
+export function toRangeSeries(raw: RawSeries): RangeSeries {
+  if (raw.stale === null && raw.histograms === null) {
+    const floats = { times: raw.times, values: raw.values, startTimes: raw.startTimes };
+    return { labels: raw.labels, dropName: false, floats, histograms: null };
+  }
+  const floats: number[] = [];
+  const histograms: number[] = [];
+  for (let i = 0; i < raw.times.length; i++) {
+    if (raw.stale?.[i] === 1) continue;
+    ((raw.histograms?.[i] ?? null) === null ? floats : histograms).push(i);
+  }
+  const pick = (from: Float64Array, indexes: number[]): Float64Array => Float64Array.from(indexes, (i) => from[i]!);
+  const starts = (indexes: number[]): Float64Array | null =>
+    raw.startTimes === null ? null : pick(raw.startTimes, indexes);
+  return {
+    labels: raw.labels,
+    dropName: false,
+    floats: { times: pick(raw.times, floats), values: pick(raw.values, floats), startTimes: starts(floats) },
+    histograms:
+      histograms.length === 0
+        ? null
+        : {
+            times: pick(raw.times, histograms),
+            values: histograms.map((i) => raw.histograms![i]!),
+            startTimes: starts(histograms),
+          },
+  };
+}
+
+/** An evaluated column as the range a subquery hands to its function. */
+export function columnToRange(column: Column, frame: Frame): RangeSeries {
+  const floatTimes: number[] = [];
+  const floatValues: number[] = [];
+  const histogramTimes: number[] = [];
+  const histogramValues: FloatHistogram[] = [];
+  for (let step = 0; step < frame.count; step++) {
+    const kind = column.kinds[step];
+    if (kind === absent) continue;
+    const time = frame.start + step * frame.step;
+    if (kind === isHistogram) {
+      const histogram = column.histograms![step]!;
+      const known = histogram.counterReset === 'reset' || histogram.counterReset === 'not_reset';
+      histogramTimes.push(time);
+      // A hint speaks of neighbours that the subquery may not return.
+      histogramValues.push(known ? { ...histogram, counterReset: 'unknown' } : histogram);
+    } else {
+      floatTimes.push(time);
+      floatValues.push(column.values[step]!);
+    }
+  }
+  return {
+    labels: column.labels,
+    dropName: column.dropName,
+    floats: { times: Float64Array.from(floatTimes), values: Float64Array.from(floatValues), startTimes: null },
+    histograms:
+      histogramTimes.length === 0
+        ? null
+        : { times: Float64Array.from(histogramTimes), values: histogramValues, startTimes: null },
+  };
+}

@@ -1,0 +1,120 @@
+import type { Buckets, FloatHistogram } from './float-histogram.ts';
+
+/** The schema number of histograms with custom bounds. */
+export const customSchema = -53;
+
+export function usesCustomBuckets(histogram: FloatHistogram): boolean {
+  return histogram.schema === customSchema;
+}
+
+/** One bucket with its bounds. */
+export interface BoundedBucket {
+  readonly lower: number;
+  readonly upper: number;
+  readonly count: number;
+}
+
+/** The upper bound of a positive exponential bucket: 2^(index · 2^−schema). */
+export function exponentialBound(index: number, schema: number): number {
+  if (schema <= 0) {
+    const exponent = index * 2 ** -schema;
+    return exponent === 1024 ? Number.MAX_VALUE : 2 ** exponent;
+  }
+  const parts = 2 ** schema;
+  const whole = Math.floor(index / parts);
+  const fraction = 2 ** ((index - whole * parts) / parts);
+  return whole === 1024 && fraction === 1 ? Number.MAX_VALUE : fraction * 2 ** whole;
+}
+
+/** The bounds of bucket `index` on the positive side. */
+export function bucketBounds(histogram: FloatHistogram, index: number): { lower: number; upper: number } {
+  if (usesCustomBuckets(histogram)) {
+    const { customValues } = histogram;
+    const lower = index === 0 ? -Infinity : (customValues[index - 1] ?? Infinity);
+    return { lower, upper: customValues[index] ?? Infinity };
+  }
+  const { schema } = histogram;
+  return { lower: exponentialBound(index - 1, schema), upper: exponentialBound(index, schema) };
+}
+
+/** The positive buckets from the zero bucket upwards. */
+export function positiveBuckets(histogram: FloatHistogram): BoundedBucket[] {
+  const { indexes, counts } = histogram.positive;
+  return indexes.map((index, i) => ({ ...bucketBounds(histogram, index), count: counts[i]! }));
+}
+
+/** The negative buckets from the zero bucket downwards. */
+export function negativeBuckets(histogram: FloatHistogram): BoundedBucket[] {
+  const { indexes, counts } = histogram.negative;
+  return indexes.map((index, i) => {
+    const { lower, upper } = bucketBounds(histogram, index);
+    return { lower: -upper, upper: -lower, count: counts[i]! };
+  });
+}
+
+/** All buckets in ascending order; those that reach into the zero bucket end at its threshold. */
+export function allBuckets(histogram: FloatHistogram): BoundedBucket[] {
+  const { zeroThreshold, zeroCount } = histogram;
+  const zero = zeroCount > 0 ? [{ lower: -zeroThreshold, upper: zeroThreshold, count: zeroCount }] : [];
+  const below = negativeBuckets(histogram).reverse();
+  return [...below, ...zero, ...positiveBuckets(histogram)].map((bucket) => {
+    if (bucket.lower > 0 && bucket.lower < zeroThreshold) return { ...bucket, lower: zeroThreshold };
+    if (bucket.upper < 0 && bucket.upper > -zeroThreshold) return { ...bucket, upper: -zeroThreshold };
+    return bucket;
+  });
+}
+
+/** The index a bucket gets in a coarser schema. */
+function coarserIndex(index: number, from: number, to: number): number {
+  return Math.floor((index - 1) / 2 ** (from - to)) + 1;
+}
+
+/** Buckets in a coarser exponential schema. */
+export function coarser(buckets: Buckets, from: number, to: number): Buckets {
+  if (from === to) return buckets;
+  const indexes: number[] = [];
+  const counts: number[] = [];
+  buckets.indexes.forEach((index, i) => {
+    const target = coarserIndex(index, from, to);
+    if (indexes.at(-1) === target) counts[counts.length - 1]! += buckets.counts[i]!;
+    else {
+      indexes.push(target);
+      counts.push(buckets.counts[i]!);
+    }
+  });
+  return { indexes, counts };
+}
+
+/** Buckets of one set of custom bounds put into another whose bounds are a subset. */
+export function onBounds(buckets: Buckets, bounds: readonly number[], target: readonly number[]): Buckets {
+  const indexes: number[] = [];
+  const counts: number[] = [];
+  let to = 0;
+  buckets.indexes.forEach((index, i) => {
+    const upper = bounds[index] ?? Infinity;
+    while (to < target.length && target[to]! < upper) to++;
+    if (indexes.at(-1) === to) counts[counts.length - 1]! += buckets.counts[i]!;
+    else {
+      indexes.push(to);
+      counts.push(buckets.counts[i]!);
+    }
+  });
+  return { indexes, counts };
+}
+
+/** The bounds two sets share. */
+export function commonBounds(a: readonly number[], b: readonly number[]): number[] {
+  const known = new Set(b);
+  return a.filter((bound) => known.has(bound));
+}
+
+export function sameNumbers(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
+}
+
+/** Buckets without empty ones. */
+export function withoutEmpty(buckets: Buckets): Buckets {
+  if (!buckets.counts.includes(0)) return buckets;
+  const kept = buckets.counts.flatMap((count, i) => (count === 0 ? [] : [i]));
+  return { indexes: kept.map((i) => buckets.indexes[i]!), counts: kept.map((i) => buckets.counts[i]!) };
+}

@@ -1,0 +1,39 @@
+import { reduceSchema } from './arithmetic.ts';
+import { commonBounds, onBounds, sameNumbers, usesCustomBuckets } from './buckets.ts';
+import type { Buckets, FloatHistogram } from './float-histogram.ts';
+import { widenZeroBucket } from './zero-bucket.ts';
+
+/**
+ * Whether the counter behind a histogram began anew since the previous one: its hint says so, or any count fell, or
+ * the layout became finer. A hint of "not reset" is believed.
+ */
+export function detectReset(current: FloatHistogram, previous: FloatHistogram): boolean {
+  if (current.counterReset === 'reset') return true;
+  if (current.counterReset === 'not_reset') return false;
+  if (current.count < previous.count) return true;
+  if (usesCustomBuckets(current)) {
+    if (!usesCustomBuckets(previous)) return true;
+    if (!sameNumbers(current.customValues, previous.customValues)) return customReset(current, previous);
+  }
+  if (current.schema > previous.schema || current.zeroThreshold < previous.zeroThreshold) return true;
+  const widened = widenZeroBucket(previous, current.zeroThreshold);
+  if (widened.zeroThreshold !== current.zeroThreshold || current.zeroCount < widened.zeroCount) return true;
+  const before = reduceSchema(widened, current.schema);
+  return anyFell(current.positive, before.positive) || anyFell(current.negative, before.negative);
+}
+
+/** True when a populated bucket is missing or holds less than before. */
+function anyFell(current: Buckets, previous: Buckets): boolean {
+  const now = new Map(current.indexes.map((index, i) => [index, current.counts[i]!]));
+  return previous.indexes.some((index, i) => {
+    const count = now.get(index);
+    return count === undefined ? previous.counts[i] !== 0 : count < previous.counts[i]!;
+  });
+}
+
+/** Different custom bounds are compared on those they share. */
+function customReset(current: FloatHistogram, previous: FloatHistogram): boolean {
+  const bounds = commonBounds(current.customValues, previous.customValues);
+  const now = onBounds(current.positive, current.customValues, bounds);
+  return anyFell(now, onBounds(previous.positive, previous.customValues, bounds));
+}

@@ -1,0 +1,99 @@
+import type { Label, Labels } from './types.ts';
+
+/** Labels of a result that has none. */
+export const noLabels: Labels = [];
+
+const nameLabel = '__name__';
+
+/** Labels that describe the metric itself: dropped together when a function changes its meaning. */
+const metadataLabels = new Set([nameLabel, '__type__', '__unit__']);
+
+/** Orders strings by their UTF-8 bytes; JS compares UTF-16 units, which differs above U+FFFF. */
+export function compareStrings(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x !== y) return x >= 0xd800 && y >= 0xd800 ? surrogatesLast(x) - surrogatesLast(y) : x - y;
+  }
+  return a.length - b.length;
+}
+
+/** UTF-8 sorts U+E000…U+FFFF before what surrogates encode. */
+function surrogatesLast(unit: number): number {
+  return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
+}
+
+/** Orders label sets pair by pair: name, then value; the shorter one first where all else is equal. */
+export function compareLabels(a: Labels, b: Labels): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const byName = compareStrings(a[i]![0], b[i]![0]);
+    if (byName !== 0) return byName;
+    const byValue = compareStrings(a[i]![1], b[i]![1]);
+    if (byValue !== 0) return byValue;
+  }
+  return a.length - b.length;
+}
+
+/** The value of a label; "" where it is missing. */
+export function labelValue(labels: Labels, name: string): string {
+  for (const label of labels) if (label[0] === name) return label[1];
+  return '';
+}
+
+export function metricName(labels: Labels): string {
+  return labelValue(labels, nameLabel);
+}
+
+// eslint-disable-next-line no-control-regex -- these two characters are what has to be escaped
+const needsEscape = /[\x00\x01]/;
+
+function keyPart(text: string): string {
+  return needsEscape.test(text) ? text.replaceAll('\x01', '\x011').replaceAll('\x00', '\x010') : text;
+}
+
+/** A string that is equal exactly for equal label sets. */
+export function labelsKey(labels: Labels): string {
+  let key = '';
+  for (const label of labels) key += `${keyPart(label[0])}\x00${keyPart(label[1])}\x00`;
+  return key;
+}
+
+/** The key of the labels that `keep` accepts. */
+export function partialKey(labels: Labels, keep: (name: string) => boolean): string {
+  let key = '';
+  for (const label of labels) if (keep(label[0])) key += `${keyPart(label[0])}\x00${keyPart(label[1])}\x00`;
+  return key;
+}
+
+/** The labels that `keep` accepts. */
+export function filterLabels(labels: Labels, keep: (name: string) => boolean): Labels {
+  return labels.filter((label) => keep(label[0]));
+}
+
+/** Labels without the metric's name, type and unit. */
+export function dropMetadata(labels: Labels): Labels {
+  for (const label of labels) if (metadataLabels.has(label[0])) return labels.filter((l) => !metadataLabels.has(l[0]));
+  return labels;
+}
+
+/** Labels with one of them set; an empty value removes it. */
+export function setLabel(labels: Labels, name: string, value: string): Labels {
+  const others = labels.filter((label) => label[0] !== name);
+  if (value === '') return others;
+  const at = others.findIndex((label) => compareStrings(label[0], name) > 0);
+  const added: Label = [name, value];
+  return at === -1 ? [...others, added] : [...others.slice(0, at), added, ...others.slice(at)];
+}
+
+/** Labels from name/value pairs in any order; empty values are left out. */
+export function sortedLabels(pairs: Iterable<Label>): Labels {
+  return [...pairs].filter(([, value]) => value !== '').sort((a, b) => compareStrings(a[0], b[0]));
+}
+
+/** Labels as messages show them: `{a="b", c="d"}`. */
+export function labelsText(labels: Labels): string {
+  return `{${labels.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(', ')}}`;
+}

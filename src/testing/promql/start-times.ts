@@ -1,0 +1,28 @@
+import { parseDurationLiteral } from '../../promql/index.ts';
+
+const item = /^([+-]?)(\d+(?:ms|[smhdwy])(?:\d+(?:ms|[smhd]))*)(?:([+-])(\d+(?:ms|[smhdwy])))?(?:x(\d+))?$/;
+
+/**
+ * The sequence behind `metric@st`: for each sample how far its counter's start lies from it, in milliseconds;
+ * null where it is unknown. Errors: throws an Error that quotes the item it cannot read.
+ */
+export function parseStartTimes(text: string): (number | null)[] {
+  const offsets: (number | null)[] = [];
+  for (const part of text.split(/\s+/)) {
+    const gap = /^_(?:x(\d+))?$/.exec(part);
+    if (gap !== null) {
+      for (let i = 0; i < Number(gap[1] ?? 1); i++) offsets.push(null);
+      continue;
+    }
+    const match = item.exec(part);
+    if (match === null) throw new Error(`cannot read start time ${JSON.stringify(part)}`);
+    const [, sign, base, stepSign, step, times] = match;
+    let offset = parseDurationLiteral(base!) * (sign === '-' ? -1 : 1);
+    const change = step === undefined ? 0 : parseDurationLiteral(step) * (stepSign === '-' ? -1 : 1);
+    for (let i = 0; i <= Number(times ?? 0); i++) {
+      offsets.push(offset);
+      offset += change;
+    }
+  }
+  return offsets;
+}

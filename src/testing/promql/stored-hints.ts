@@ -1,0 +1,27 @@
+import { detectReset, type FloatHistogram } from '../../promql/index.ts';
+import type { LoadedSample } from './memory-source.ts';
+
+/**
+ * Histogram samples with the counter reset hints a store gives back: the first of a run is unknown (or a reset), the
+ * following ones are "not reset", a new run starts where a reset is found or the kind of sample changes.
+ * Shape: samples in time order.
+ */
+export function withStoredHints(samples: readonly LoadedSample[]): LoadedSample[] {
+  let previous: FloatHistogram | null = null;
+  return samples.map((sample) => {
+    const { histogram } = sample;
+    if (histogram === undefined) {
+      if (sample.stale !== true) previous = null;
+      return sample;
+    }
+    const before = previous;
+    previous = histogram;
+    if (histogram.counterReset === 'gauge') return sample;
+    if (histogram.counterReset === 'reset') return sample;
+    const continues = before !== null && before.counterReset !== 'gauge';
+    const unknown = { ...histogram, counterReset: 'unknown' } as const;
+    if (!continues) return { ...sample, histogram: unknown };
+    const reset = detectReset(unknown, before);
+    return { ...sample, histogram: { ...histogram, counterReset: reset ? 'reset' : 'not_reset' } };
+  });
+}
