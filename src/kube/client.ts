@@ -1,6 +1,9 @@
 import type { KubeObject, ResourceRef } from '../api/meta.ts';
 import type { WatchFrame } from './frames.ts';
 
+/** Any object; typed kinds fit it without an index signature. */
+export type TypedObject = Pick<KubeObject, 'apiVersion' | 'kind' | 'metadata'>;
+
 /** Names one object of a resource. `namespace` is required exactly for namespaced resources. */
 export interface ObjectName {
   namespace?: string | undefined;
@@ -47,7 +50,7 @@ export interface WatchOptions extends SelectorOptions {
   headersMs?: number | undefined;
 }
 
-export interface KubeList<T extends KubeObject = KubeObject> {
+export interface KubeList<T extends TypedObject = KubeObject> {
   /** `apiVersion` and `kind` are filled in on each item, also where the server leaves them out. */
   items: T[];
   resourceVersion: string;
@@ -102,9 +105,9 @@ export interface KubeClient {
   /** Base URL of the API server, for messages. */
   readonly server: string;
 
-  get<T extends KubeObject = KubeObject>(resource: ResourceRef, name: ObjectName, options?: ReadOptions): Promise<T>;
+  get<T extends TypedObject = KubeObject>(resource: ResourceRef, name: ObjectName, options?: ReadOptions): Promise<T>;
   /** One page. */
-  list<T extends KubeObject = KubeObject>(resource: ResourceRef, options?: ListOptions): Promise<KubeList<T>>;
+  list<T extends TypedObject = KubeObject>(resource: ResourceRef, options?: ListOptions): Promise<KubeList<T>>;
   /**
    * Raw frames until the server or the signal ends the stream; a clean end simply finishes the iteration.
    * Nothing is retried and silence is not noticed: that is the reflector's work.
@@ -112,14 +115,14 @@ export interface KubeClient {
    */
   watch(resource: ResourceRef, options: WatchOptions): AsyncIterable<WatchFrame>;
 
-  create<T extends KubeObject = KubeObject>(resource: ResourceRef, object: T, options?: WriteOptions): Promise<T>;
+  create<T extends TypedObject = KubeObject>(resource: ResourceRef, object: T, options?: WriteOptions): Promise<T>;
   /** PUT. With `metadata.resourceVersion` set it fails with 409 when the object changed since. */
-  update<T extends KubeObject = KubeObject>(resource: ResourceRef, object: T, options?: WriteOptions): Promise<T>;
+  update<T extends TypedObject = KubeObject>(resource: ResourceRef, object: T, options?: WriteOptions): Promise<T>;
   /** Server-side apply of exactly the fields in `object`. Errors: ERR_APPLY_CONFLICT names the other manager. */
-  apply<T extends KubeObject = KubeObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T>;
+  apply<T extends TypedObject = KubeObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T>;
   /** Server-side apply on the status subresource. */
-  applyStatus<T extends KubeObject = KubeObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T>;
-  patch<T extends KubeObject = KubeObject>(
+  applyStatus<T extends TypedObject = KubeObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T>;
+  patch<T extends TypedObject = KubeObject>(
     resource: ResourceRef,
     name: ObjectName,
     patch: Patch,

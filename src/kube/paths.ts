@@ -1,6 +1,6 @@
-import type { KubeObject, ResourceRef } from '../api/meta.ts';
+import type { ResourceRef } from '../api/meta.ts';
 import { OperatorError } from '../base/errors.ts';
-import type { ObjectName } from './client.ts';
+import type { ObjectName, TypedObject } from './client.ts';
 
 /**
  * REST path of a resource or of one object of it.
@@ -25,7 +25,7 @@ export function resourcePath(
 }
 
 /** Name and namespace of an object, as the client's calls take them. Errors: ERR_INPUT_INVALID without a name. */
-export function nameOf(object: KubeObject): ObjectName {
+export function nameOf(object: TypedObject): ObjectName {
   const { name, namespace } = object.metadata;
   if (!name) throw new OperatorError('ERR_INPUT_INVALID', `${object.kind}: metadata.name is missing`);
   return namespace === undefined ? { name } : { name, namespace };

@@ -1,9 +1,9 @@
 import type { KubeObject, ResourceRef } from '../api/meta.ts';
-import type { KubeClient, KubeList, ListOptions, ObjectName, ReadOptions } from './client.ts';
+import type { KubeClient, KubeList, ListOptions, ObjectName, ReadOptions, TypedObject } from './client.ts';
 import { isGone, isNotFound } from './errors.ts';
 
 /** The object, or undefined where it does not exist. */
-export async function getIfExists<T extends KubeObject>(
+export async function getIfExists<T extends TypedObject = KubeObject>(
   client: KubeClient,
   resource: ResourceRef,
   name: ObjectName,
@@ -21,7 +21,7 @@ export async function getIfExists<T extends KubeObject>(
  * The whole list, page by page; `pageSize` objects each. Where a continue token expires on the way the list is
  * taken once more in one piece, so the result is always one consistent snapshot.
  */
-export async function listAll<T extends KubeObject>(
+export async function listAll<T extends TypedObject = KubeObject>(
   client: KubeClient,
   resource: ResourceRef,
   options: Omit<ListOptions, 'continue' | 'limit'> = {},

@@ -1,5 +1,5 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import type { KubeObject, ResourceRef } from '../api/meta.ts';
+import type { ResourceRef } from '../api/meta.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
 import type {
@@ -12,6 +12,7 @@ import type {
   Patch,
   ReadOptions,
   RequestOptions,
+  TypedObject,
   WatchOptions,
   WriteOptions,
 } from './client.ts';
@@ -78,7 +79,7 @@ export class RestClient implements KubeClient {
     return this.#credentials.config;
   }
 
-  async get<T extends KubeObject>(resource: ResourceRef, name: ObjectName, options: ReadOptions = {}): Promise<T> {
+  async get<T extends TypedObject>(resource: ResourceRef, name: ObjectName, options: ReadOptions = {}): Promise<T> {
     const answer = await this.#http.json({
       ...request(options),
       method: 'GET',
@@ -89,7 +90,7 @@ export class RestClient implements KubeClient {
     return identified<T>(resource, answer);
   }
 
-  async list<T extends KubeObject>(resource: ResourceRef, options: ListOptions = {}): Promise<KubeList<T>> {
+  async list<T extends TypedObject>(resource: ResourceRef, options: ListOptions = {}): Promise<KubeList<T>> {
     const answer = (await this.#http.json({
       ...request(options),
       method: 'GET',
@@ -143,7 +144,7 @@ export class RestClient implements KubeClient {
     }
   }
 
-  async create<T extends KubeObject>(resource: ResourceRef, object: T, options: WriteOptions = {}): Promise<T> {
+  async create<T extends TypedObject>(resource: ResourceRef, object: T, options: WriteOptions = {}): Promise<T> {
     const { namespace, name } = object.metadata;
     return this.#write<T>('POST', resource, object, options, {
       path: resourcePath(resource, { namespace }),
@@ -151,7 +152,7 @@ export class RestClient implements KubeClient {
     });
   }
 
-  async update<T extends KubeObject>(resource: ResourceRef, object: T, options: WriteOptions = {}): Promise<T> {
+  async update<T extends TypedObject>(resource: ResourceRef, object: T, options: WriteOptions = {}): Promise<T> {
     const name = nameOf(object);
     return this.#write<T>('PUT', resource, object, options, {
       path: resourcePath(resource, { ...name, subresource: options.subresource }),
@@ -159,15 +160,15 @@ export class RestClient implements KubeClient {
     });
   }
 
-  async apply<T extends KubeObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T> {
+  async apply<T extends TypedObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T> {
     return this.#apply(resource, object, options, undefined);
   }
 
-  async applyStatus<T extends KubeObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T> {
+  async applyStatus<T extends TypedObject>(resource: ResourceRef, object: T, options: ApplyOptions): Promise<T> {
     return this.#apply(resource, object, options, 'status');
   }
 
-  async patch<T extends KubeObject>(
+  async patch<T extends TypedObject>(
     resource: ResourceRef,
     name: ObjectName,
     patch: Patch,
@@ -205,7 +206,7 @@ export class RestClient implements KubeClient {
     await this.#credentials.close();
   }
 
-  async #apply<T extends KubeObject>(
+  async #apply<T extends TypedObject>(
     resource: ResourceRef,
     object: T,
     options: ApplyOptions,
@@ -229,7 +230,7 @@ export class RestClient implements KubeClient {
     return identified<T>(resource, answer);
   }
 
-  async #write<T extends KubeObject>(
+  async #write<T extends TypedObject>(
     method: 'POST' | 'PUT' | 'PATCH',
     resource: ResourceRef,
     body: unknown,
@@ -265,7 +266,7 @@ function accept(metadataOnly: boolean | undefined, kind: string): string {
 }
 
 /** Built-in kinds come without apiVersion and kind inside lists, and as PartialObjectMetadata when so asked. */
-function identified<T extends KubeObject>(resource: ResourceRef, value: unknown): T {
+function identified<T extends TypedObject>(resource: ResourceRef, value: unknown): T {
   if (typeof value !== 'object' || value === null) {
     throw new OperatorError('ERR_API_REQUEST', `${resource.kind}: the answer is not an object`);
   }

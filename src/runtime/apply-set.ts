@@ -8,6 +8,7 @@ import {
   isNotFound,
   type FieldConflict,
   type KubeClient,
+  type TypedObject,
 } from '../kube/index.ts';
 import { keyOf, keyText } from './keys.ts';
 import { ownsExactly } from './managed-fields.ts';
@@ -32,12 +33,14 @@ export interface ApplyRequest {
   /** What must exist, in the order it is applied. */
   wanted: readonly KubeObject[];
   /** The object that owns the children; it gets into their `ownerReferences`. Leave out for cluster-wide sets. */
-  owner?: { object: KubeObject; resource: ResourceRef } | undefined;
+  owner?: { object: TypedObject; resource: ResourceRef } | undefined;
   /**
    * Which existing children belong to this set, beyond the informers' selectors. Default: those that `owner` controls;
    * without an owner, all.
    */
   belongs?: ((object: KubeObject) => boolean) | undefined;
+  /** Last change before a child is compared and applied, with the live object in view. */
+  adjust?: ((child: KubeObject, live: KubeObject | undefined) => KubeObject) | undefined;
   /** Take over fields from other managers: only where all that is applied is ours alone. Default false. */
   force?: boolean | undefined;
   logger: Logger;
@@ -94,10 +97,16 @@ export class ApplySet {
     return outcome;
   }
 
-  async #applyOne(informer: Informer, object: KubeObject, request: ApplyRequest, outcome: ApplyOutcome): Promise<void> {
+  async #applyOne(
+    informer: Informer,
+    rendered: KubeObject,
+    request: ApplyRequest,
+    outcome: ApplyOutcome,
+  ): Promise<void> {
     const { client, fieldManager } = this.#options;
     const { resource } = informer.source;
-    const live = informer.get(keyOf(object));
+    const live = informer.get(keyOf(rendered));
+    const object = request.adjust ? request.adjust(rendered, live) : rendered;
     if (live && !live.metadata.deletionTimestamp && ownsExactly(live, object, fieldManager)) {
       outcome.skipped++;
       return;
@@ -163,7 +172,7 @@ export function conflictText(error: unknown): string {
 }
 
 /** The reference that makes `owner` the controller of a child. Errors: ERR_INPUT_INVALID for an owner never stored. */
-export function controllerReference(owner: KubeObject, resource: ResourceRef): OwnerReference {
+export function controllerReference(owner: TypedObject, resource: ResourceRef): OwnerReference {
   const { name, uid } = owner.metadata;
   if (!name || !uid) throw new OperatorError('ERR_INPUT_INVALID', `${resource.kind}: the owner has no name or uid`);
   return {
@@ -176,10 +185,14 @@ export function controllerReference(owner: KubeObject, resource: ResourceRef): O
   };
 }
 
+/** The child with its owner, and without empty maps: those own nothing, yet would differ from what others put in. */
 function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject {
-  if (!owner) return child;
-  const ownerReferences = [controllerReference(owner.object, owner.resource)];
-  return { ...child, metadata: { ...child.metadata, ownerReferences } };
+  const entries = Object.entries(child.metadata).filter(
+    ([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0,
+  );
+  const metadata = Object.fromEntries(entries);
+  if (owner) metadata['ownerReferences'] = [controllerReference(owner.object, owner.resource)];
+  return { ...child, metadata };
 }
 
 function kindKey(resource: ResourceRef): string {

@@ -3,7 +3,7 @@ import { sleep, type Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
 import type { Logger } from '../base/logger.ts';
-import { coreResources, isNotFound, type KubeClient } from '../kube/index.ts';
+import { coreResources, isNotFound, type KubeClient, type TypedObject } from '../kube/index.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { microTime } from './micro-time.ts';
 import type { EventDetails, EventRecorder } from './types.ts';
@@ -26,7 +26,7 @@ interface Series {
   lastAt: number;
 }
 interface Pending {
-  regarding: KubeObject;
+  regarding: TypedObject;
   details: EventDetails;
   at: number;
 }
@@ -56,7 +56,7 @@ export class QueuedEventRecorder implements EventRecorder {
     options.metrics?.eventsDropped.inc(0);
   }
 
-  record(regarding: KubeObject, details: EventDetails): void {
+  record(regarding: TypedObject, details: EventDetails): void {
     if (this.#queue.length >= queueLimit) {
       this.#options.metrics?.eventsDropped.inc();
       return;

@@ -1,6 +1,6 @@
-import type { KubeObject, ResourceRef } from '../api/meta.ts';
+import type { ResourceRef } from '../api/meta.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
-import { isInvalid, isNotFound, type JsonPatchOperation, type KubeClient } from '../kube/index.ts';
+import { isInvalid, isNotFound, type JsonPatchOperation, type KubeClient, type TypedObject } from '../kube/index.ts';
 import { keyOf } from './keys.ts';
 
 export interface FinalizerOptions {
@@ -22,7 +22,7 @@ export interface FinalizerOptions {
  * Errors: ERR_FINALIZER when the clean-up failed (cause kept); those of the patch else.
  */
 export async function handleFinalizer(
-  object: KubeObject,
+  object: TypedObject,
   options: FinalizerOptions,
   cleanup: () => Promise<void>,
   signal?: AbortSignal,
@@ -70,7 +70,7 @@ export async function runCleanups(cleanups: Readonly<Record<string, () => Promis
 
 /** Replaces the finalizers that `object` shows by `wanted`, provided that the live object still shows the same ones. */
 export async function patchFinalizers(
-  object: KubeObject,
+  object: TypedObject,
   wanted: readonly string[],
   options: Pick<FinalizerOptions, 'client' | 'resource' | 'fieldManager'>,
   signal?: AbortSignal,

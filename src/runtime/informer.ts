@@ -1,6 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import type { TypedObject } from '../kube/index.ts';
 import { Indexer } from './indexer.ts';
 import { keyText, parseKey } from './keys.ts';
 import type { ReflectorSink } from './reflector.ts';
@@ -19,7 +20,7 @@ export interface InformerOptions {
 }
 
 /** Cache, indexes and listeners of one source; the sink of its reflector. */
-export class SharedInformer<T extends KubeObject = KubeObject> implements Informer<T>, ReflectorSink {
+export class SharedInformer<T extends TypedObject = KubeObject> implements Informer<T>, ReflectorSink {
   readonly source: Source;
   readonly #options: InformerOptions;
   readonly #store: Store;

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../api/meta.ts';
+import type { TypedObject } from '../kube/index.ts';
 import type { ObjectKey } from './types.ts';
 
 /** `namespace/name`, or `name` for cluster-scoped objects: the form of queue entries and log fields. */
@@ -13,7 +13,7 @@ export function parseKey(text: string): ObjectKey {
 }
 
 /** The key of an object. */
-export function keyOf(object: KubeObject): { name: string; namespace?: string } {
+export function keyOf(object: TypedObject): { name: string; namespace?: string } {
   const { namespace, name = '' } = object.metadata;
   return namespace ? { namespace, name } : { name };
 }

@@ -1,4 +1,5 @@
 import type { KubeObject, ManagedFieldsEntry } from '../api/meta.ts';
+import type { TypedObject } from '../kube/index.ts';
 
 /**
  * Whether a server-side apply of `wanted` by `manager` would change nothing: the manager owns exactly the fields that
@@ -9,7 +10,7 @@ import type { KubeObject, ManagedFieldsEntry } from '../api/meta.ts';
  * changes nothing.
  * Caveats: needs `managedFields` on the live object (no transform may strip them).
  */
-export function ownsExactly(live: KubeObject, wanted: KubeObject, manager: string, subresource?: 'status'): boolean {
+export function ownsExactly(live: TypedObject, wanted: KubeObject, manager: string, subresource?: 'status'): boolean {
   const entry = live.metadata.managedFields?.find(
     (e) => e.manager === manager && e.operation === 'Apply' && (e.subresource ?? undefined) === subresource,
   );
@@ -19,7 +20,7 @@ export function ownsExactly(live: KubeObject, wanted: KubeObject, manager: strin
 }
 
 /** The managers, other than `manager`, that own fields of the object; for messages about drift. */
-export function otherManagers(live: KubeObject, manager: string): string[] {
+export function otherManagers(live: TypedObject, manager: string): string[] {
   const entries: ManagedFieldsEntry[] = live.metadata.managedFields ?? [];
   return [...new Set(entries.map((e) => e.manager ?? 'unknown'))].filter((name) => name !== manager).toSorted();
 }

@@ -1,4 +1,5 @@
-import type { KubeObject, ResourceRef } from '../api/meta.ts';
+import type { ResourceRef } from '../api/meta.ts';
+import type { TypedObject } from '../kube/index.ts';
 import { keyOf } from './keys.ts';
 import type { Informer, Mapper, ObjectKey } from './types.ts';
 
@@ -37,7 +38,7 @@ export const toAll = (informer: Informer): Mapper => {
 };
 
 /** The objects that an index of `informer` files under what `value` reads from the changed object. */
-export function toIndexed<T extends KubeObject>(
+export function toIndexed<T extends TypedObject>(
   informer: Informer,
   index: string,
   value: (object: T) => string | undefined,

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../api/meta.ts';
+import type { TypedObject } from '../kube/index.ts';
 import type { Predicate } from './types.ts';
 
 /**
@@ -34,22 +34,22 @@ export const hasLabel =
 
 /** Something that `read` returns changed (compared as JSON), or the object came or went. */
 export const changed =
-  <T extends KubeObject>(read: (object: T) => unknown): Predicate<T> =>
+  <T extends TypedObject>(read: (object: T) => unknown): Predicate<T> =>
   (event) =>
     event.type !== 'updated' ||
     event.old === undefined ||
     JSON.stringify(read(event.old)) !== JSON.stringify(read(event.object));
 
 export const anyOf =
-  <T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> =>
+  <T extends TypedObject>(...predicates: readonly Predicate<T>[]): Predicate<T> =>
   (event) =>
     predicates.some((p) => p(event));
 export const allOf =
-  <T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> =>
+  <T extends TypedObject>(...predicates: readonly Predicate<T>[]): Predicate<T> =>
   (event) =>
     predicates.every((p) => p(event));
 export const not =
-  <T extends KubeObject>(predicate: Predicate<T>): Predicate<T> =>
+  <T extends TypedObject>(predicate: Predicate<T>): Predicate<T> =>
   (event) =>
     !predicate(event);
 

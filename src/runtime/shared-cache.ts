@@ -3,7 +3,7 @@ import { canonicalJson } from '../base/canonical-json.ts';
 import type { Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import type { KubeClient } from '../kube/index.ts';
+import type { KubeClient, TypedObject } from '../kube/index.ts';
 import { SharedInformer } from './informer.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { inactivityMs, Reflector } from './reflector.ts';
@@ -37,7 +37,7 @@ export class SharedCache implements Cache {
   }
 
   /** Errors: throws on two transforms of one name, and never otherwise. */
-  informer<T extends KubeObject = KubeObject>(source: Source): Informer<T> {
+  informer<T extends TypedObject = KubeObject>(source: Source): Informer<T> {
     const id = sourceId(source);
     let entry = this.#entries.get(id);
     if (entry && entry.informer.source.transform?.apply !== source.transform?.apply) {

@@ -1,10 +1,10 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { Informer } from './types.ts';
-import { isNotFound, type KubeClient } from '../kube/index.ts';
+import { isNotFound, type KubeClient, type TypedObject } from '../kube/index.ts';
 import { keyOf } from './keys.ts';
 import { ownsExactly } from './managed-fields.ts';
 
-export interface StatusWriterOptions<T extends KubeObject> {
+export interface StatusWriterOptions<T extends TypedObject> {
   client: KubeClient;
   /** `svc-controller/<controller>`: owns what it writes and nothing else, so several controllers share one status. */
   fieldManager: string;
@@ -19,7 +19,7 @@ export interface StatusWriterOptions<T extends KubeObject> {
  * Caveats: `status` must be complete for this manager: what is left out is given up.
  * Errors: those of the apply; an object that is gone is no error.
  */
-export class StatusWriter<T extends KubeObject> {
+export class StatusWriter<T extends TypedObject> {
   readonly #options: StatusWriterOptions<T>;
 
   constructor(options: StatusWriterOptions<T>) {

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { KubeObject, ResourceRef } from '../api/meta.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { KubeClient, ObjectName } from '../kube/index.ts';
+import type { KubeClient, ObjectName, TypedObject } from '../kube/index.ts';
 
 /** What a reconcile is about: one object by name. Never an event: a reconcile looks at the world as it is now. */
 export type ObjectKey = ObjectName;
@@ -25,7 +25,7 @@ export interface Source {
 }
 
 /** A change that a source saw. `object` is shared with the cache: never change it. */
-export interface SourceEvent<T extends KubeObject = KubeObject> {
+export interface SourceEvent<T extends TypedObject = KubeObject> {
   type: 'added' | 'updated' | 'deleted';
   object: T;
   /** The state before, for `updated` and `deleted`. For `deleted`, `object` is the last state that is known at all. */
@@ -37,7 +37,7 @@ export interface SourceEvent<T extends KubeObject = KubeObject> {
 }
 
 /** Reading side of a source's cache. Objects are shared: treat them as frozen (they are, in tests). */
-export interface Informer<T extends KubeObject = KubeObject> {
+export interface Informer<T extends TypedObject = KubeObject> {
   readonly source: Source;
   /** True once a list succeeded and every listener saw it. */
   readonly synced: boolean;
@@ -61,14 +61,14 @@ export interface Informer<T extends KubeObject = KubeObject> {
 
 /** Hands out the shared informer of a source. Ask for all of them before the manager starts. */
 export interface Cache {
-  informer<T extends KubeObject = KubeObject>(source: Source): Informer<T>;
+  informer<T extends TypedObject = KubeObject>(source: Source): Informer<T>;
 }
 
 /** Says whether an event is worth a reconcile. Must be pure. (A method type, so that a typed one fits an untyped slot.) */
-export type Predicate<T extends KubeObject = KubeObject> = { test(event: SourceEvent<T>): boolean }['test'];
+export type Predicate<T extends TypedObject = KubeObject> = { test(event: SourceEvent<T>): boolean }['test'];
 
 /** Names the objects that an event of another object concerns. A throw is logged, counted, and the event retried. */
-export type Mapper<T extends KubeObject = KubeObject> = { map(object: T): readonly ObjectKey[] }['map'];
+export type Mapper<T extends TypedObject = KubeObject> = { map(object: T): readonly ObjectKey[] }['map'];
 
 export interface Watch {
   source: Source;
@@ -147,7 +147,7 @@ export interface EventDetails {
 
 /** Writes Kubernetes Events: aggregated, bounded, in the background. Never blocks and never throws. */
 export interface EventRecorder {
-  record(regarding: KubeObject, event: EventDetails): void;
+  record(regarding: TypedObject, event: EventDetails): void;
 }
 
 /** What a controller is built from. The manager is one. */
