@@ -5,6 +5,7 @@ import { toolEnvironment } from '../cluster/processes.ts';
 import type { ProcessSpec } from './container-process.ts';
 import { containerEnvironment, expand } from './environment.ts';
 import { commandLine, findImage, resolveProgram } from './images.ts';
+import { mountParents } from './mount-parents.ts';
 import type { NodeContext } from './node-context.ts';
 import type { ProbeTarget } from './probe.ts';
 import { createRewriter } from './rewrite.ts';
@@ -36,9 +37,11 @@ export function createLauncher(node: NodeContext, podDir: string, podIP: string,
   });
   const socketSuffix = (pod: Pod): string =>
     `-${createHash('sha256').update(`${node.run}/${pod.metadata.uid}`).digest('hex').slice(0, 12)}`;
+  const rewriter = (pod: Pod, mounts: { mountPath: string; target: string }[]) =>
+    createRewriter({ mounts, podIP, loopback, socketSuffix: socketSuffix(pod) });
   const rewriterOf = (pod: Pod, container: Container, env: Readonly<Record<string, string>> = {}) => {
     const mounts = mountsOf(pod, container, volumes(pod), (path) => expand(path, env));
-    return { mounts, rewrite: createRewriter({ mounts, podIP, loopback, socketSuffix: socketSuffix(pod) }) };
+    return { mounts, rewrite: rewriter(pod, mounts) };
   };
   return {
     tokens,
@@ -46,13 +49,14 @@ export function createLauncher(node: NodeContext, podDir: string, podIP: string,
     async prepare(pod, container) {
       const image = findImage(node.images, container.image);
       const own = await containerEnvironment(pod, container, addresses, volumes(pod).read);
-      const { mounts, rewrite } = rewriterOf(pod, container, own);
+      const { mounts } = rewriterOf(pod, container, own);
+      const home = join(podDir, 'containers', container.name);
+      const rewrite = rewriter(pod, [...mounts, ...(await mountParents(mounts, join(home, 'root')))]);
       const argv = commandLine(image, {
         ...container,
         ...(container.command ? { command: container.command.map((a) => rewrite(expand(a, own))) } : {}),
         ...(container.args ? { args: container.args.map((a) => rewrite(expand(a, own))) } : {}),
       });
-      const home = join(podDir, 'containers', container.name);
       await mkdir(join(home, 'tmp'), { recursive: true });
       await mkdir(join(podDir, 'logs'), { recursive: true });
       const facts: Record<string, string> = {

@@ -1,0 +1,29 @@
+import { mkdir, rm, symlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+
+interface Mount {
+  mountPath: string;
+  target: string;
+}
+
+/**
+ * A program may be told the folder above its mounts: `/etc/app` where `/etc/app/rules` is mounted. That folder is made
+ * under `root`, with a link for each mount, and comes back as one more mount.
+ * Caveats: only the folder right above, and none of the first level: `/etc` is more than its mounts.
+ */
+export async function mountParents(mounts: readonly Mount[], root: string): Promise<Mount[]> {
+  const mounted = mounts.map((mount) => mount.mountPath.replace(/\/+$/, ''));
+  const parents = new Map<string, string>();
+  for (const [index, path] of mounted.entries()) {
+    const parent = dirname(path);
+    if (dirname(parent) === '/' || parent === '/') continue;
+    if (mounted.some((other) => parent === other || parent.startsWith(`${other}/`))) continue;
+    const target = join(root, parent);
+    await mkdir(target, { recursive: true });
+    const link = join(target, basename(path));
+    await rm(link, { recursive: true, force: true });
+    await symlink(mounts[index]!.target, link);
+    parents.set(parent, target);
+  }
+  return [...parents].map(([mountPath, target]) => ({ mountPath, target }));
+}
