@@ -7,3 +7,7 @@ export * from './capture-config.ts';
 export * from './protocol.ts';
 export { zeroConfig, seedLogText, type SeedOptions } from './seed.ts';
 export { instrumentVersion, instrumentVersions, type InstrumentVersion } from './instrument-yaml/version.ts';
+export { AgentClient, type AgentAddress, type AgentTransport } from './push-client.ts';
+export { compile } from './compile/compile.ts';
+export type * from './compile/types.ts';
+export { planRollout, type RolloutNode, type RolloutPlan, type HoldReason } from './rollout.ts';

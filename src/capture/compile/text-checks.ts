@@ -45,7 +45,6 @@ export const labelValueText: TextCheck = (text) => {
     : 'is not a Kubernetes label value';
 };
 
-// eslint-disable-next-line no-control-regex -- they are what must not get through
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/;
 
 function loneSurrogate(text: string): string | null {

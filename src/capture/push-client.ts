@@ -1,0 +1,107 @@
+import { canonicalJson } from '../base/canonical-json.ts';
+import { OperatorError } from '../base/errors.ts';
+import type { TlsRequest, TlsResponse } from '../net/tls-client.ts';
+import { parseCaptureConfig, type CaptureConfig } from './capture-config.ts';
+import {
+  agentServerName,
+  capturePath,
+  capturePutPath,
+  maxCaptureBytes,
+  maxStatusWaitSeconds,
+  parseAck,
+  parseAgentStatus,
+  statusPollPath,
+  type Ack,
+  type AgentStatus,
+} from './protocol.ts';
+
+/** How requests leave: `TlsClient` of `src/net`, or a stand-in of a test. */
+export interface AgentTransport {
+  request(options: TlsRequest): Promise<TlsResponse>;
+}
+
+export interface AgentAddress {
+  /** IP of the agent's pod. */
+  host: string;
+  port: number;
+}
+
+/** A PUT carries up to 4 MiB to one node of the same cluster. Units: ms. */
+const pushDeadlineMs = 10_000;
+/** Added to the wait of a poll: connecting, and the agent's own delay. Units: ms. */
+const pollGraceMs = 5_000;
+/** Cap on a status: 20 000 monitors at about 200 bytes. Units: bytes. */
+const maxStatusBytes = 8 * 1024 * 1024;
+
+/**
+ * One agent's capture port. Every call has a deadline and a size cap, and every answer is validated.
+ * Nothing is retried here: the caller decides by its newest knowledge what is still worth sending.
+ * Errors: ERR_CAPTURE_PUSH when the agent answers with a refusal (its words are in the message) or with something
+ * that is no answer; ERR_AGENT_UNREACHABLE, ERR_TIMEOUT, ERR_ABORTED, ERR_TOO_LARGE from the transport.
+ */
+export class AgentClient {
+  readonly #transport: AgentTransport;
+  readonly #address: AgentAddress;
+
+  constructor(transport: AgentTransport, address: AgentAddress) {
+    this.#transport = transport;
+    this.#address = address;
+  }
+
+  /** Puts a config in place. Doing it twice is harmless: the agent knows the hash. */
+  async put(config: CaptureConfig, hash: string, signal: AbortSignal): Promise<Ack> {
+    const body = Buffer.from(canonicalJson(config));
+    if (body.length > maxCaptureBytes) {
+      throw new OperatorError('ERR_TOO_LARGE', `capture config of ${config.node} has ${body.length} bytes`);
+    }
+    const answer = await this.#send('PUT', capturePutPath(hash), pushDeadlineMs, signal, body);
+    return parsed('ack', answer, parseAck);
+  }
+
+  /** Waits until the status differs from revision `after`, or for `waitSeconds`. */
+  async status(after: number, waitSeconds: number, signal: AbortSignal): Promise<AgentStatus> {
+    const wait = Math.min(waitSeconds, maxStatusWaitSeconds);
+    const answer = await this.#send('GET', statusPollPath(after, wait), wait * 1000 + pollGraceMs, signal);
+    return parsed('agent status', answer, parseAgentStatus);
+  }
+
+  /** The config that the agent holds; null when it runs on its own seed. */
+  async current(signal: AbortSignal): Promise<CaptureConfig | null> {
+    const answer = await this.#send('GET', capturePath, pushDeadlineMs, signal, undefined, [200, 404]);
+    return answer.status === 404 ? null : parsed('capture config', answer, parseCaptureConfig);
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    deadlineMs: number,
+    signal: AbortSignal,
+    body?: Buffer,
+    accept: readonly number[] = [200],
+  ): Promise<TlsResponse> {
+    const answer = await this.#transport.request({
+      ...this.#address,
+      servername: agentServerName,
+      method,
+      path,
+      ...(body ? { body, headers: { 'content-type': 'application/json', 'content-length': String(body.length) } } : {}),
+      deadlineMs,
+      maxBytes: maxStatusBytes,
+      signal,
+    });
+    if (accept.includes(answer.status)) return answer;
+    const words = answer.body.toString('utf8', 0, 500);
+    throw new OperatorError(
+      'ERR_CAPTURE_PUSH',
+      `${method} ${path.split('?')[0]}: agent answered ${answer.status} ${words}`,
+    );
+  }
+}
+
+function parsed<T>(what: string, answer: TlsResponse, parse: (value: unknown) => T): T {
+  try {
+    return parse(JSON.parse(answer.body.toString('utf8')));
+  } catch (cause) {
+    throw new OperatorError('ERR_CAPTURE_PUSH', `${what}: the answer of the agent is not one`, { cause });
+  }
+}

@@ -1,0 +1,127 @@
+import type { RolloutRules } from './compile/types.ts';
+import { planRollout, type RolloutNode } from './rollout.ts';
+
+const rules: RolloutRules = {
+  group: 'p',
+  maxUnavailable: '100%',
+  minIntervalMs: 60_000,
+  pauseOnFailure: true,
+  canary: null,
+};
+const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<RolloutRules> = {}): RolloutNode => ({
+  name,
+  desired: { hash: 'new', yaml: 'new-file' },
+  rules: { ...rules, ...ruled },
+  reachable: true,
+  held: { hash: 'old', yaml: 'old-file' },
+  running: true,
+  sentAt: null,
+  restartedAt: null,
+  failedYaml: null,
+  refusedHash: null,
+  ...more,
+});
+const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `n${i + 1}`);
+
+test('the first change goes out to every node at once', () => {
+  expect(planRollout([node('a'), node('b')], 0)).toEqual({ push: ['a', 'b'], hold: new Map(), wakeAt: null });
+});
+
+test('a node that holds the desired config gets nothing', () => {
+  expect(planRollout([node('a', { held: { hash: 'new', yaml: 'new-file' } })], 0).push).toEqual([]);
+});
+
+test('a second change within the interval waits until it is over', () => {
+  const nodes = [node('a', { restartedAt: 1_000 })];
+  expect(planRollout(nodes, 30_000)).toEqual({ push: [], hold: new Map([['a', 'MinInterval']]), wakeAt: 61_000 });
+  expect(planRollout(nodes, 61_000).push).toEqual(['a']);
+});
+
+test('a change of rules alone never waits: it restarts nothing', () => {
+  const nodes = [node('a', { restartedAt: 1_000, held: { hash: 'old', yaml: 'new-file' } })];
+  expect(planRollout(nodes, 2_000).push).toEqual(['a']);
+});
+
+test('a node on its seed does not wait for others', () => {
+  const more = { maxUnavailable: 1 };
+  expect(planRollout([node('a', { sentAt: 0 }, more), node('b', { held: null }, more)], 0).push).toEqual(['b']);
+});
+
+test.each<[string, number | string, number, number]>([
+  ['a tenth of thirty nodes is three', '10%', 30, 3],
+  ['a tenth of three nodes is rounded up to one', '10%', 3, 1],
+  ['a number is taken as it is', 2, 30, 2],
+  ['no share is none: one goes', '0%', 30, 1],
+])('at most maxUnavailable at a time: %s', (_sentence, maxUnavailable, size, expected) => {
+  const plan = planRollout(
+    names(size).map((n) => node(n, {}, { maxUnavailable })),
+    0,
+  );
+  expect(plan.push).toHaveLength(expected);
+  expect([...plan.hold.values()].every((h) => h === 'MaxUnavailable')).toBe(true);
+});
+
+test('nodes that are on their way take the place of others', () => {
+  const more = { maxUnavailable: 2 };
+  const nodes = [
+    node('a', { sentAt: 0, held: { hash: 'new', yaml: 'new-file' }, running: false }, more),
+    node('b', {}, more),
+    node('c', {}, more),
+  ];
+  expect(planRollout(nodes, 0)).toMatchObject({ push: ['b'], hold: new Map([['c', 'MaxUnavailable']]) });
+});
+
+describe('canaries', () => {
+  const canary = (more: Partial<RolloutNode> = {}): RolloutNode => node('z-canary', more, { canary: true });
+  const other = node('a', {}, { canary: false });
+  test('go first', () => {
+    expect(planRollout([other, canary()], 0)).toMatchObject({ push: ['z-canary'], hold: new Map([['a', 'Canary']]) });
+  });
+  test('hold the others until they run the new file', () => {
+    const held = { hash: 'new', yaml: 'new-file' };
+    expect(planRollout([other, canary({ held, running: false, sentAt: 0 })], 0).push).toEqual([]);
+    expect(planRollout([other, canary({ held, running: true })], 0).push).toEqual(['a']);
+  });
+  test('that cannot be reached hold nobody', () => {
+    expect(planRollout([other, canary({ reachable: false })], 0).push).toEqual(['a']);
+  });
+});
+
+describe('a file that failed on a node', () => {
+  const failed = node('bad', { failedYaml: 'new-file' });
+  test('is not sent there again, nor anywhere else in the group', () => {
+    expect(planRollout([failed, node('b')], 0)).toMatchObject({
+      push: [],
+      hold: new Map([
+        ['bad', 'Failed'],
+        ['b', 'Paused'],
+      ]),
+    });
+  });
+  test('goes on to the others without pauseOnFailure', () => {
+    const ruled = { pauseOnFailure: false };
+    expect(planRollout([node('bad', { failedYaml: 'new-file' }, ruled), node('b', {}, ruled)], 0).push).toEqual(['b']);
+  });
+  test('stands in nobody’s way once another is desired', () => {
+    const desired = { hash: 'newer', yaml: 'newer-file' };
+    expect(planRollout([node('bad', { failedYaml: 'new-file', desired }), node('b', { desired })], 0).push).toEqual([
+      'b',
+      'bad',
+    ]);
+  });
+  test('a config that the agent refused is not sent again, but a corrected one with the same file is', () => {
+    const held = { hash: 'old', yaml: 'new-file' };
+    expect(planRollout([node('a', { held, refusedHash: 'new' })], 0).hold).toEqual(new Map([['a', 'Failed']]));
+    expect(planRollout([node('a', { held, refusedHash: 'older' })], 0).push).toEqual(['a']);
+  });
+  test('does not pause another group', () => {
+    expect(planRollout([failed, node('b', {}, { group: 'q' })], 0).push).toEqual(['b']);
+  });
+});
+
+test('a node that cannot be reached is left alone', () => {
+  expect(planRollout([node('a', { reachable: false })], 0)).toMatchObject({
+    push: [],
+    hold: new Map([['a', 'Unreachable']]),
+  });
+});

@@ -1,0 +1,55 @@
+import { sleep, type Clock } from '../../base/clock.ts';
+import { OperatorError } from '../../base/errors.ts';
+import type { AgentClient, AgentStatus } from '../../capture/index.ts';
+
+export interface AgentLinkOptions {
+  node: string;
+  client: AgentClient;
+  clock: Clock;
+  /** In [0, 1). */
+  random: () => number;
+  onStatus: (status: AgentStatus) => void;
+  onLost: (error: unknown) => void;
+}
+
+/** How long one poll waits for news. Units: seconds. */
+const waitSeconds = 25;
+/** An agent that answers without news before its wait is over is asked again only after this. Units: ms. */
+const idleMs = 1_000;
+const firstBackoffMs = 250;
+const lastBackoffMs = 15_000;
+
+/**
+ * Follows the status of one agent until the signal aborts.
+ *
+ * Flow: an immediate first answer, then long polls, each from the last revision. Failures are told once per failed
+ * attempt and retried with backoff and jitter (250 ms doubling to 15 s).
+ * Guarantees: every failure reaches `onLost`, every valid status `onStatus`, in order; it never throws.
+ */
+export async function followAgent(options: AgentLinkOptions, signal: AbortSignal): Promise<void> {
+  const { client, clock, node } = options;
+  let revision = 0;
+  let fresh = true;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      const asked = clock.monotonic();
+      const status = await client.status(fresh ? 0 : revision, fresh ? 0 : waitSeconds, signal);
+      if (status.node !== node) {
+        throw new OperatorError('ERR_CAPTURE_PUSH', `the agent of ${node} says that it is on ${status.node}`);
+      }
+      const news = fresh || status.revision !== revision;
+      failures = 0;
+      fresh = false;
+      revision = status.revision;
+      if (news) options.onStatus(status);
+      else if (clock.monotonic() - asked < idleMs) await sleep(clock, idleMs, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      options.onLost(error);
+      fresh = true;
+      const backoff = Math.min(lastBackoffMs, firstBackoffMs * 2 ** failures++) * (0.5 + options.random() / 2);
+      await sleep(clock, backoff, signal).catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import type { Clock } from '../../base/clock.ts';
+
+export interface DebounceOptions {
+  /** Run this long after the last call. Units: ms. */
+  quietMs: number;
+  /** But never later than this after the first. Units: ms. */
+  maxMs: number;
+}
+
+/** Many calls become one run. `cancel` forgets a run that is due. */
+export class Debounce {
+  readonly #clock: Clock;
+  readonly #options: DebounceOptions;
+  readonly #run: () => void;
+  #first: number | null = null;
+  #cancel: () => void = () => {};
+
+  constructor(clock: Clock, options: DebounceOptions, run: () => void) {
+    this.#clock = clock;
+    this.#options = options;
+    this.#run = run;
+  }
+
+  call(): void {
+    const now = this.#clock.monotonic();
+    this.#first ??= now;
+    const wait = Math.min(this.#options.quietMs, Math.max(0, this.#first + this.#options.maxMs - now));
+    this.#cancel();
+    this.#cancel = this.#clock.setTimeout(() => {
+      this.#first = null;
+      this.#run();
+    }, wait);
+  }
+
+  cancel(): void {
+    this.#cancel();
+    this.#first = null;
+  }
+}

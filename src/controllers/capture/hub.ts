@@ -1,0 +1,330 @@
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import {
+  AgentClient,
+  compile,
+  planRollout,
+  type AgentTransport,
+  type CompileEnvironment,
+  type CompileInput,
+  type CompileResult,
+} from '../../capture/index.ts';
+import { followAgent } from './agent-link.ts';
+import { Debounce } from './debounce.ts';
+import { Limiter } from './limiter.ts';
+import type { CaptureMetrics } from './metrics.ts';
+import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
+
+/** The cluster as the caches show it now. */
+export interface World extends Omit<CompileInput, 'environment'> {
+  /** Names of nodes whose Ready condition is True. */
+  ready: ReadonlySet<string>;
+  /** Node name → IP of its agent's pod. */
+  agents: ReadonlyMap<string, string>;
+}
+
+export interface HubOptions {
+  clock: Clock;
+  logger: Logger;
+  random: () => number;
+  environment: CompileEnvironment;
+  /** Port of the agents' capture listener. */
+  agentPort: number;
+  /** Null as long as there is no client certificate. */
+  transport: () => AgentTransport | null;
+  read: () => World;
+  metrics?: CaptureMetrics;
+}
+
+/** What changed since the listener was last called. */
+export interface HubChange {
+  /** A new compile: any object may have another outcome. */
+  compiled: boolean;
+  /** Nodes with news. */
+  nodes: ReadonlySet<string>;
+}
+
+/** Changes of objects are collected this long before a compile. Units: ms. */
+const compileQuiet = { quietMs: 100, maxMs: 500 };
+/** News of agents are collected this long before anybody is told. Units: ms. */
+const newsQuiet = { quietMs: 50, maxMs: 250 };
+/** After a push that did not get through, the agent is followed anew after this. Units: ms. */
+const reconnectMs = 1_000;
+/** Configs on the wire at a time. */
+const maxPushes = 64;
+
+interface Link {
+  host: string;
+  client: AgentClient;
+  abort: AbortController;
+  pushing: boolean;
+}
+
+/**
+ * The leader's capture loop: objects → compile → rollout plan → pushes → acknowledgements → whoever writes status.
+ *
+ * Flow: `changed()` after any event → compile (collected for 100 ms) → aim each node → plan → push. Each agent is
+ * followed by a long poll; its news lead to a new plan.
+ * Guarantees: one push per node at a time, always of what the plan wants then; an agent that comes late or returns gets
+ * the current config; a config that fails is replaced by the last one that ran there; a compile that throws leaves the
+ * last one in force.
+ * Caveats: what nodes ran before this process led is learnt from the agents themselves.
+ */
+export class CaptureHub {
+  readonly #options: HubOptions;
+  readonly #nodes = new Map<string, NodeState>();
+  readonly #links = new Map<string, Link>();
+  readonly #listeners = new Set<(change: HubChange) => void>();
+  readonly #limiter = new Limiter(maxPushes);
+  readonly #tasks = new Set<Promise<unknown>>();
+  readonly #compiling: Debounce;
+  readonly #telling: Debounce;
+  #result: CompileResult | null = null;
+  #compileError: string | null = null;
+  #signal: AbortSignal | null = null;
+  #news: { compiled: boolean; nodes: Set<string> } = { compiled: false, nodes: new Set() };
+  #cancelWake: () => void = () => {};
+
+  constructor(options: HubOptions) {
+    this.#options = options;
+    this.#compiling = new Debounce(options.clock, compileQuiet, () => this.#compile());
+    this.#telling = new Debounce(options.clock, newsQuiet, () => this.#tell());
+  }
+
+  /** The newest compile; null until the first one. */
+  get result(): CompileResult | null {
+    return this.#result;
+  }
+
+  /** Why the newest compile failed, if it did; the one before stays in force. */
+  get compileError(): string | null {
+    return this.#compileError;
+  }
+
+  get nodes(): ReadonlyMap<string, NodeState> {
+    return this.#nodes;
+  }
+
+  /** Calls back after changes, at most a few times a second. The returned function ends it. */
+  onChange(listener: (change: HubChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Something that `read` returns has changed. */
+  changed(): void {
+    if (this.#signal && !this.#signal.aborted) this.#compiling.call();
+  }
+
+  /** Leads until the signal aborts; resolves when nothing of it runs any more. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    this.#compile();
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    this.#compiling.cancel();
+    this.#telling.cancel();
+    this.#cancelWake();
+    for (const link of this.#links.values()) link.abort.abort(signal.reason);
+    await Promise.allSettled(this.#tasks);
+    this.#links.clear();
+    this.#nodes.clear();
+    this.#result = null;
+  }
+
+  #compile(): void {
+    const { read, environment, logger, clock } = this.#options;
+    const world = read();
+    const started = clock.monotonic();
+    const seconds = (): number => (clock.monotonic() - started) / 1000;
+    try {
+      this.#result = compile({ ...world, environment });
+      this.#compileError = null;
+      this.#news.compiled = true;
+      logger.debug('capture compiled', {
+        nodes: this.#result.nodes.size,
+        monitors: this.#result.monitors.size,
+        seconds: seconds(),
+      });
+      this.#options.metrics?.compiled(seconds(), true);
+    } catch (error) {
+      this.#compileError = errorText(error);
+      this.#options.metrics?.compiled(seconds(), false);
+      logger.error('capture compile failed, the last one stays in force', { error: this.#compileError });
+    }
+    this.#syncNodes(world);
+    this.#plan();
+    this.#telling.call();
+  }
+
+  #syncNodes(world: World): void {
+    const wanted = new Set(world.nodes.map((n) => n.name));
+    for (const name of [...this.#nodes.keys()]) if (!wanted.has(name)) this.#nodes.delete(name);
+    for (const name of wanted) {
+      const node = this.#nodes.get(name) ?? new NodeState(name);
+      this.#nodes.set(name, node);
+      node.ready = world.ready.has(name);
+      const desired = this.#result?.nodes.get(name);
+      if (desired) node.aim(desired);
+    }
+    this.#syncLinks(world);
+  }
+
+  #syncLinks(world: World): void {
+    if (this.#signal?.aborted !== false) return;
+    const transport = this.#options.transport();
+    for (const [name, link] of this.#links) {
+      if (this.#nodes.has(name) && world.agents.get(name) === link.host) continue;
+      link.abort.abort();
+      this.#links.delete(name);
+    }
+    for (const node of this.#nodes.values()) {
+      const host = world.agents.get(node.name);
+      node.hasAgent = host !== undefined;
+      if (host === undefined) node.lost(new Error('no agent pod runs on the node'));
+      else if (transport && !this.#links.has(node.name)) this.#connect(node, host, transport);
+    }
+  }
+
+  #connect(node: NodeState, host: string, transport: AgentTransport): void {
+    const { clock, random, agentPort } = this.#options;
+    const client = new AgentClient(transport, { host, port: agentPort });
+    const link: Link = { host, client, abort: new AbortController(), pushing: false };
+    this.#links.set(node.name, link);
+    const current = (): boolean => this.#links.get(node.name) === link;
+    this.#track(
+      followAgent(
+        {
+          node: node.name,
+          client,
+          clock,
+          random,
+          onStatus: (status) => {
+            if (!current()) return;
+            const back = node.heard(status);
+            this.#afterNews(node, link, back);
+            if (node.needsCurrent) this.#track(this.#learn(node, link, status.ack?.hash ?? null));
+          },
+          onLost: (error) => {
+            if (!current()) return;
+            if (node.reachable) {
+              this.#options.logger.warn('agent does not answer', { node: node.name, error: errorText(error) });
+            }
+            node.lost(error);
+            this.#afterNews(node, link, null);
+          },
+        },
+        link.abort.signal,
+      ),
+    );
+  }
+
+  /** An agent holds a config from before our time: ask for it, so that a change can tell a restart from none. */
+  async #learn(node: NodeState, link: Link, hash: string | null): Promise<void> {
+    try {
+      const config = await link.client.current(link.abort.signal);
+      if (node.needsCurrent) node.learned(config, hash);
+    } catch (error) {
+      if (link.abort.signal.aborted) return;
+      // What it holds stays unknown; sending the wanted config is right in any case.
+      this.#options.logger.warn('agent did not tell its config', { node: node.name, error: errorText(error) });
+      if (node.needsCurrent) node.learned(null, null);
+    }
+    this.#afterNews(node, link, null);
+  }
+
+  #afterNews(node: NodeState, link: Link, back: KnownConfig | null): void {
+    if (back) this.#push(node, link, back);
+    this.#news.nodes.add(node.name);
+    this.#plan();
+    this.#telling.call();
+  }
+
+  #plan(): void {
+    if (!this.#signal || this.#signal.aborted) return;
+    const now = this.#options.clock.monotonic();
+    for (const node of this.#nodes.values()) {
+      const link = this.#links.get(node.name);
+      const back = node.tick(now);
+      if (back && link) this.#push(node, link, back);
+    }
+    const plan = planRollout(
+      [...this.#nodes.values()].flatMap((n) => n.rolloutNode() ?? []),
+      now,
+    );
+    for (const node of this.#nodes.values()) node.hold = plan.hold.get(node.name) ?? null;
+    for (const name of plan.push) {
+      const node = this.#nodes.get(name)!;
+      const link = this.#links.get(name);
+      if (link && node.desired) this.#push(node, link, knownOf(node.desired));
+    }
+    this.#wakeAt(plan.wakeAt);
+  }
+
+  /** Plans again when a wait is over, or an instrument has taken too long. */
+  #wakeAt(planned: number | null): void {
+    this.#cancelWake();
+    const times = [...this.#nodes.values()].flatMap((n) => n.deadline ?? []);
+    if (planned !== null) times.push(planned);
+    if (times.length === 0) return;
+    const wait = Math.max(0, times.reduce((a, b) => Math.min(a, b)) - this.#options.clock.monotonic());
+    this.#cancelWake = this.#options.clock.setTimeout(() => this.#plan(), wait);
+  }
+
+  #push(node: NodeState, link: Link, config: KnownConfig): void {
+    if (link.pushing) return;
+    link.pushing = true;
+    node.sending(config, this.#options.clock.monotonic());
+    this.#track(
+      this.#limiter.run(async () => {
+        let back: KnownConfig | null = null;
+        try {
+          const ack = await link.client.put(config.config, config.hash, link.abort.signal);
+          back = node.sent(config, ack);
+          this.#options.metrics?.pushed('acknowledged', config.config.instrument.yaml.length);
+          this.#options.logger.info('capture config pushed', { node: node.name, hash: config.hash, phase: ack.phase });
+        } catch (error) {
+          if (link.abort.signal.aborted) return;
+          node.pushFailed(config, error);
+          this.#options.metrics?.pushed(node.reachable ? 'refused' : 'unreachable', 0);
+          this.#options.logger.warn('capture config not taken', {
+            node: node.name,
+            hash: config.hash,
+            error: errorText(error),
+          });
+        } finally {
+          link.pushing = false;
+        }
+        if (this.#links.get(node.name) !== link) return;
+        if (!node.reachable) this.#reconnectLater(node.name, link);
+        this.#afterNews(node, link, back);
+      }),
+    );
+  }
+
+  /** The long poll in flight may hang for its whole wait on a dead connection: start over instead. */
+  #reconnectLater(name: string, link: Link): void {
+    link.abort.abort();
+    this.#options.clock.setTimeout(() => {
+      if (this.#links.get(name) !== link) return;
+      this.#links.delete(name);
+      this.#syncLinks(this.#options.read());
+    }, reconnectMs);
+  }
+
+  #tell(): void {
+    const change: HubChange = this.#news;
+    this.#news = { compiled: false, nodes: new Set() };
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  #track(task: Promise<unknown>): void {
+    const tracked = task
+      .catch((error: unknown) => this.#options.logger.error('capture task failed', { error: errorText(error) }))
+      .finally(() => this.#tasks.delete(tracked));
+    this.#tasks.add(tracked);
+  }
+}

@@ -1,0 +1,192 @@
+import { isOperatorError, errorText } from '../../base/errors.ts';
+import { sha256Hex } from '../../base/canonical-json.ts';
+import type { Ack, AgentStatus, CaptureConfig, HoldReason, NodeConfig, RolloutNode } from '../../capture/index.ts';
+
+/** A config whose content is known. */
+export interface KnownConfig {
+  hash: string;
+  yaml: string;
+  config: CaptureConfig;
+}
+
+export interface NodeFailure {
+  reason: string;
+  message: string;
+  /** The file that did not run, or null when the agent refused the config as such. */
+  yaml: string | null;
+  hash: string;
+}
+
+/** How long the instrument may take to run a new file before it counts as failed. Units: ms. */
+export const runningDeadlineMs = 120_000;
+
+/**
+ * What the leader knows of one node: what it should run, what its agent says it runs, what came in between.
+ * No I/O: the hub feeds it and acts on what it returns. Times are of the monotonic clock, in ms.
+ */
+export class NodeState {
+  readonly name: string;
+  /** The Node object says Ready. */
+  ready = false;
+  hasAgent = false;
+  reachable = false;
+  error: string | null = null;
+  desired: NodeConfig | null = null;
+  status: AgentStatus | null = null;
+  hold: HoldReason | null = null;
+  failure: NodeFailure | null = null;
+  lastGood: KnownConfig | null = null;
+  #held: { hash: string; known: KnownConfig | null } | null = null;
+  #ack: Ack | null = null;
+  #sentAt: number | null = null;
+  #restartedAt: number | null = null;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** The newest acknowledgement. */
+  get ack(): Ack | null {
+    return this.#ack;
+  }
+
+  /** Generations of the config that is Running here; null when none is known to be. */
+  get runningGenerations(): Readonly<Record<string, number>> | null {
+    return this.#ack?.phase === 'Running' ? (this.#held?.known?.config.generations ?? null) : null;
+  }
+
+  /** In one word. */
+  get state(): 'running' | 'behind' | 'failed' | 'unreachable' {
+    if (this.failure) return 'failed';
+    if (!this.reachable) return 'unreachable';
+    return this.#ack?.phase === 'Running' && this.#ack.hash === this.desired?.hash ? 'running' : 'behind';
+  }
+
+  /** True when the agent holds a config whose content has to be asked for. */
+  get needsCurrent(): boolean {
+    return this.#held !== null && this.#held.known === null;
+  }
+
+  /** A new target. A failure is forgiven when the file (or the refused config) is another one. */
+  aim(desired: NodeConfig): void {
+    this.desired = desired;
+    const f = this.failure;
+    if (f && (f.yaml === null ? f.hash !== desired.hash : f.yaml !== desired.yamlHash)) this.failure = null;
+    if (this.#held && !this.#held.known) this.#held.known = this.#recall(this.#held.hash);
+  }
+
+  /** What the agent said. Returns a config to go back to when the newest one failed. */
+  heard(status: AgentStatus): KnownConfig | null {
+    this.status = status;
+    this.reachable = true;
+    this.error = null;
+    return this.acknowledged(status.ack);
+  }
+
+  /** An acknowledgement, from a status or in answer to a push. Returns a config to go back to. */
+  acknowledged(ack: Ack | null): KnownConfig | null {
+    this.#ack = ack;
+    if (!ack) {
+      this.#held = null;
+      this.#sentAt = null;
+      return null;
+    }
+    if (this.#held?.hash !== ack.hash) this.#held = { hash: ack.hash, known: this.#recall(ack.hash) };
+    if (ack.phase === 'Running') {
+      this.#sentAt = null;
+      this.lastGood = this.#held.known ?? this.lastGood;
+      if (ack.hash === this.desired?.hash) this.failure = null;
+    }
+    return ack.phase === 'Failed'
+      ? this.#fail(ack.reason ?? 'Failed', ack.message ?? 'the agent gave no reason')
+      : null;
+  }
+
+  /** The content of what the agent holds; null when it runs on its seed. */
+  learned(config: CaptureConfig | null, hash: string | null): void {
+    if (config === null || hash === null) this.#held = null;
+    else this.#held = { hash, known: known(config, hash) };
+    if (this.#ack?.phase === 'Running' && this.#held?.known) this.lastGood = this.#held.known;
+  }
+
+  /** A push begins. From here on the node counts as on its way if its file changes. */
+  sending(config: KnownConfig, now: number): void {
+    const before = this.#held?.known?.yaml ?? null;
+    if (before === config.yaml) return;
+    // Leaving the seed is the node's start, not a restart that the next change has to keep its distance from.
+    if (this.#held !== null) this.#restartedAt = now;
+    this.#sentAt = now;
+  }
+
+  /** The agent answered a push. */
+  sent(config: KnownConfig, ack: Ack): KnownConfig | null {
+    this.#held = { hash: config.hash, known: config };
+    return this.acknowledged(ack);
+  }
+
+  /** A push did not get through, or was refused. */
+  pushFailed(config: KnownConfig, error: unknown): void {
+    this.#sentAt = null;
+    if (isOperatorError(error, 'ERR_CAPTURE_PUSH') || isOperatorError(error, 'ERR_TOO_LARGE')) {
+      this.failure = { reason: 'ConfigRefused', message: errorText(error), yaml: null, hash: config.hash };
+    } else this.lost(error);
+  }
+
+  /** The agent does not answer. */
+  lost(error: unknown): void {
+    this.reachable = false;
+    this.error = errorText(error);
+  }
+
+  /** Time passes. Returns a config to go back to when the instrument took too long; else null. */
+  tick(now: number): KnownConfig | null {
+    if (this.#sentAt === null || now < this.#sentAt + runningDeadlineMs || !this.reachable) return null;
+    return this.#fail('NotRunning', `the instrument did not run the new file within ${runningDeadlineMs / 1000} s`);
+  }
+
+  /** When `tick` has something to say. */
+  get deadline(): number | null {
+    return this.#sentAt === null ? null : this.#sentAt + runningDeadlineMs;
+  }
+
+  /** The planner's view; null when there is nothing to plan. */
+  rolloutNode(): RolloutNode | null {
+    if (!this.desired || !this.hasAgent) return null;
+    return {
+      name: this.name,
+      desired: { hash: this.desired.hash, yaml: this.desired.yamlHash },
+      rules: this.desired.rollout,
+      reachable: this.reachable && !this.needsCurrent,
+      held: this.#held && { hash: this.#held.hash, yaml: this.#held.known?.yaml ?? null },
+      running: this.#ack?.phase === 'Running',
+      sentAt: this.#sentAt,
+      restartedAt: this.#restartedAt,
+      failedYaml: this.failure?.yaml ?? null,
+      refusedHash: this.failure && this.failure.yaml === null ? this.failure.hash : null,
+    };
+  }
+
+  #fail(reason: string, message: string): KnownConfig | null {
+    this.#sentAt = null;
+    const held = this.#held;
+    if (!held?.known) return null;
+    // Going back failed too: nothing better is known, and the first failure is the one worth showing.
+    if (this.lastGood?.hash === held.hash && this.failure) return null;
+    this.failure = { reason, message, yaml: held.known.yaml, hash: held.hash };
+    return this.lastGood && this.lastGood.yaml !== held.known.yaml ? this.lastGood : null;
+  }
+
+  #recall(hash: string): KnownConfig | null {
+    if (this.desired?.hash === hash) return knownOf(this.desired);
+    if (this.lastGood?.hash === hash) return this.lastGood;
+    return this.#held?.known?.hash === hash ? this.#held.known : null;
+  }
+}
+
+export function knownOf(node: NodeConfig): KnownConfig {
+  return { hash: node.hash, yaml: node.yamlHash, config: node.config };
+}
+
+function known(config: CaptureConfig, hash: string): KnownConfig {
+  return { hash, yaml: `sha256:${sha256Hex(config.instrument.yaml)}`, config };
+}

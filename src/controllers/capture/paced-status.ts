@@ -1,0 +1,78 @@
+import type { Condition, KubeObject } from '../../api/meta.ts';
+import type { Clock } from '../../base/clock.ts';
+import { findCondition, keyOf, keyText, type EventRecorder } from '../../runtime/index.ts';
+
+export interface PacedStatusOptions<T extends KubeObject> {
+  clock: Clock;
+  events: EventRecorder;
+  writer: { write(object: T, status: object, options: { signal: AbortSignal }): Promise<boolean> };
+  /** Condition types whose change becomes an Event, and which status of them is the good one. */
+  eventConditions: readonly string[];
+  good: (type: string) => 'True' | 'False';
+}
+
+/** At most one write per object in this time, unless its generation is another. Units: ms. */
+export const statusPaceMs = 5_000;
+
+type WithStatus = KubeObject & { status?: { conditions?: Condition[] } };
+
+/**
+ * Status writes that do not follow every number that moves.
+ *
+ * Guarantees: a new generation is written at once; otherwise one write per object in 5 s, and none that would change
+ * nothing (the writer sees to that); an Event for each listed condition whose status or reason changed.
+ */
+export class PacedStatus<T extends KubeObject> {
+  readonly #options: PacedStatusOptions<T>;
+  readonly #last = new Map<string, { at: number; generation: number | undefined; uid: string | undefined }>();
+
+  constructor(options: PacedStatusOptions<T>) {
+    this.#options = options;
+  }
+
+  /** Writes, or says after how many ms it may. */
+  async write(
+    object: T,
+    status: { conditions?: Condition[] | undefined },
+    signal: AbortSignal,
+  ): Promise<{ waitMs: number | null }> {
+    const key = keyText(keyOf(object));
+    const { generation, uid } = object.metadata;
+    const now = this.#options.clock.monotonic();
+    const last = this.#last.get(key);
+    if (last && last.uid === uid && last.generation === generation && now < last.at + statusPaceMs) {
+      return { waitMs: last.at + statusPaceMs - now };
+    }
+    if (await this.#options.writer.write(object, status, { signal })) {
+      this.#last.set(key, { at: now, generation, uid });
+      this.#announce(object, status.conditions ?? []);
+    }
+    return { waitMs: null };
+  }
+
+  /** The object is gone. */
+  forget(key: string): void {
+    this.#last.delete(key);
+  }
+
+  #announce(object: T, conditions: readonly Condition[]): void {
+    const before = (object as WithStatus).status?.conditions;
+    for (const type of this.#options.eventConditions) {
+      const [old, next] = [findCondition(before, type), findCondition(conditions, type)];
+      if (!next || next.status === 'Unknown' || (old?.status === next.status && old.reason === next.reason)) continue;
+      const good = next.status === this.#options.good(type);
+      // The first word on an object that is well is no news.
+      if (!old && good) continue;
+      this.#options.events.record(object, {
+        type: good || isQuiet(next.reason) ? 'Normal' : 'Warning',
+        reason: next.reason,
+        message: next.message || `${type} is ${next.status}`,
+      });
+    }
+  }
+}
+
+/** States on the way, not faults. */
+function isQuiet(reason: string): boolean {
+  return reason === 'RollingOut' || reason === 'NoTraffic' || reason === 'NoMatchingPods';
+}

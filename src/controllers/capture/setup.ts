@@ -1,0 +1,143 @@
+import type { TrafficMonitor, ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
+import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/index.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { coreResources } from '../../kube/index.ts';
+import type { AgentTransport } from '../../capture/index.ts';
+import { TlsClient } from '../../net/tls-client.ts';
+import type { ControllerEnvironment, Informer } from '../../runtime/index.ts';
+import {
+  agentOf,
+  isReadyNode,
+  namedLabels,
+  nodeTransform,
+  podFacts,
+  podTransform,
+  runsAgents,
+  type NodeObject,
+  type PodObject,
+} from './facts.ts';
+import { CaptureHub, type World } from './hub.ts';
+import { captureMetrics, nodeGauge } from './metrics.ts';
+import { secretTls } from './secret-tls.ts';
+
+export interface CaptureSettings {
+  /** Where the agents run, and the Secret with the controller's certificate lies. */
+  namespace: string;
+  /** Version text or image reference's tag of the instrument, e.g. `v0.10.0`. */
+  instrumentVersion: string;
+  /** The ports of the lowest layer, e.g. `80,443,8080,8443`. */
+  instrumentPorts: string;
+  /** Default 9093. */
+  agentPort?: number;
+  /** Default `http://127.0.0.1:4318`. */
+  otlpEndpoint?: string;
+  /** Default `@svc-obi-health`. */
+  healthSocket?: string;
+  /** Default: mutual TLS with the Secret `svc-controller-tls`. */
+  transport?: () => AgentTransport | null;
+  /** In [0, 1). Default Math.random. */
+  random?: () => number;
+}
+
+/** The Secret with the client certificate towards the agents. */
+export const controllerTlsSecret = 'svc-controller-tls';
+
+/**
+ * Adds the capture loop to an operator. Call it before the manager runs.
+ * Returns the hub, from which the controllers of both kinds take what they write into statuses.
+ */
+export function setupCapture(env: ControllerEnvironment, settings: CaptureSettings): CaptureHub {
+  const { cache } = env;
+  const monitors = cache.informer<TrafficMonitor & KubeObject>({ resource: trafficMonitors });
+  const policies = cache.informer<ClusterTrafficPolicy & KubeObject>({ resource: clusterTrafficPolicies });
+  const namespaces = cache.informer({ resource: coreResources.namespaces, metadataOnly: true });
+  const nodes = cache.informer<NodeObject>({ resource: coreResources.nodes, transform: nodeTransform });
+  const pods = cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
+  const identity = settings.transport ? null : identityTransport(env, settings.namespace);
+  const hub = new CaptureHub({
+    clock: env.clock,
+    logger: env.logger.with({ controller: 'capture' }),
+    random: settings.random ?? Math.random,
+    environment: {
+      instrumentVersion: settings.instrumentVersion,
+      ports: settings.instrumentPorts,
+      ...(settings.otlpEndpoint ? { otlpEndpoint: settings.otlpEndpoint } : {}),
+      ...(settings.healthSocket ? { healthSocket: settings.healthSocket } : {}),
+    },
+    agentPort: settings.agentPort ?? 9093,
+    transport: settings.transport ?? (() => identity!.transport()),
+    read: () => readWorld({ monitors, policies, namespaces, nodes, pods }, settings.namespace),
+    metrics: captureMetrics(env.registry),
+  });
+  nodeGauge(env.registry, hub);
+  identity?.onChange(() => hub.changed());
+  onFacts(monitors, (o) => [o.metadata.generation, o.metadata.uid], hub);
+  onFacts(policies, (o) => [o.metadata.generation, o.metadata.uid], hub);
+  onFacts(namespaces, (o) => o.metadata.labels, hub);
+  onFacts(nodes, (o) => [o.metadata.labels, o.status], hub);
+  onFacts(pods, (o) => [podFacts(o), agentOf(o, settings.namespace)], hub);
+  env.addRunnable({ name: 'capture', needsLeader: true, run: (signal) => hub.run(signal) });
+  return hub;
+}
+
+/** Tells the hub when what it reads of an object changes; the rest of an object's life does not concern it. */
+function onFacts<T extends KubeObject>(informer: Informer<T>, read: (object: T) => unknown, hub: CaptureHub): void {
+  informer.onEvent((event) => {
+    const same =
+      event.type === 'updated' &&
+      event.old !== undefined &&
+      JSON.stringify(read(event.old)) === JSON.stringify(read(event.object));
+    if (!same) hub.changed();
+  });
+}
+
+interface Informers {
+  monitors: Informer<TrafficMonitor & KubeObject>;
+  policies: Informer<ClusterTrafficPolicy & KubeObject>;
+  namespaces: Informer;
+  nodes: Informer<NodeObject>;
+  pods: Informer<PodObject>;
+}
+
+function readWorld(informers: Informers, namespace: string): World {
+  const pods = informers.pods.list();
+  const nodes = informers.nodes.list().filter(runsAgents);
+  const living = <T extends KubeObject>(objects: readonly T[]): T[] =>
+    objects.filter((o) => o.metadata.deletionTimestamp === undefined);
+  return {
+    monitors: living(informers.monitors.list()),
+    policies: living(informers.policies.list()),
+    namespaces: informers.namespaces.list().map(namedLabels),
+    nodes: nodes.map(namedLabels),
+    pods: pods.flatMap((pod) => podFacts(pod) ?? []),
+    ready: new Set(nodes.filter(isReadyNode).map((n) => n.metadata.name ?? '')),
+    agents: new Map(
+      pods
+        .flatMap((pod) => agentOf(pod, namespace) ?? [])
+        .toSorted((a, b) => (a.host < b.host ? -1 : 1))
+        .map(({ node, host }) => [node, host]),
+    ),
+  };
+}
+
+/** Mutual TLS with the controller's Secret; null until it exists. */
+function identityTransport(
+  env: ControllerEnvironment,
+  namespace: string,
+): { transport(): AgentTransport | null; onChange(fn: () => void): void } {
+  const secrets = env.cache.informer({
+    resource: coreResources.secrets,
+    namespace,
+    fieldSelector: `metadata.name=${controllerTlsSecret}`,
+  });
+  const identity = secretTls(secrets, { namespace, name: controllerTlsSecret }, env.logger);
+  let client: TlsClient | null = null;
+  return {
+    transport() {
+      const source = identity.source();
+      if (!client && source) client = new TlsClient(source);
+      return client;
+    },
+    onChange: (fn) => void secrets.onEvent(fn),
+  };
+}

@@ -1,0 +1,67 @@
+import type { KubeObject } from '../../api/meta.ts';
+import {
+  clusterTrafficPolicies,
+  clusterTrafficPolicyConditions,
+  type ClusterTrafficPolicy,
+} from '../../api/v1alpha1/index.ts';
+import {
+  findCondition,
+  generationChanged,
+  keyOf,
+  keyText,
+  type ControllerEnvironment,
+  type ControllerHandle,
+} from '../../runtime/index.ts';
+import { StatusWriter } from '../../runtime/status-writer.ts';
+import type { CaptureHub } from '../capture/hub.ts';
+import { PacedStatus } from '../capture/paced-status.ts';
+import { eventConditions, pendingStatus, policyStatus } from './status.ts';
+
+type PolicyObject = ClusterTrafficPolicy & KubeObject;
+
+/** Units: ms. */
+const recheckMs = 60_000;
+const compileWaitMs = 1_000;
+
+/**
+ * Writes the status of ClusterTrafficPolicies, as far as capture is concerned; other conditions of the same status
+ * belong to other field managers and are left alone.
+ */
+export function setupClusterTrafficPolicies(env: ControllerEnvironment, hub: CaptureHub): ControllerHandle {
+  const policies = env.cache.informer<PolicyObject>({ resource: clusterTrafficPolicies });
+  const fieldManager = 'svc-controller/cluster-traffic-policy';
+  const paced = new PacedStatus<PolicyObject>({
+    clock: env.clock,
+    events: env.events,
+    writer: new StatusWriter({ client: env.client, fieldManager, informer: policies }),
+    eventConditions,
+    good: (type) => clusterTrafficPolicyConditions[type as keyof typeof clusterTrafficPolicyConditions].good,
+  });
+  const handle = env.addController({
+    name: 'cluster-traffic-policy',
+    for: { source: policies.source, predicates: [generationChanged] },
+    async reconcile({ key, signal, clock }) {
+      const object = policies.get(key);
+      if (!object || object.metadata.deletionTimestamp) {
+        paced.forget(keyText(key));
+        return undefined;
+      }
+      const outcome = hub.result?.policies.get(key.name);
+      if (!outcome || outcome.generation !== object.metadata.generation || outcome.uid !== object.metadata.uid) {
+        if (!findCondition(object.status?.conditions, 'Ready')) {
+          const why = hub.compileError ?? 'the controller has not judged this object yet';
+          await paced.write(object, pendingStatus(object, clock.now(), why), signal);
+        }
+        return { requeueAfterMs: compileWaitMs };
+      }
+      const nodes = outcome.nodes.flatMap((name) => hub.nodes.get(name) ?? []);
+      const { waitMs } = await paced.write(object, policyStatus({ object, outcome, nodes, now: clock.now() }), signal);
+      return { requeueAfterMs: waitMs ?? recheckMs };
+    },
+  });
+  hub.onChange((change) => {
+    if (!change.compiled && change.nodes.size === 0) return;
+    for (const policy of policies.list()) handle.trigger(keyOf(policy));
+  });
+  return handle;
+}

@@ -1,0 +1,106 @@
+import type { ClusterTrafficPolicy, ClusterTrafficPolicyStatus } from '../../api/v1alpha1/index.ts';
+import type { PolicyOutcome } from '../../capture/index.ts';
+import { mergeConditions, progressConditions, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
+import type { NodeState } from '../capture/node-state.ts';
+import { programmed, type Programmed } from '../capture/programmed.ts';
+
+export interface PolicyStatusInput {
+  object: ClusterTrafficPolicy;
+  outcome: PolicyOutcome;
+  /** The states of the nodes in scope. */
+  nodes: readonly NodeState[];
+  /** Wall time, ms since the epoch. */
+  now: number;
+}
+
+/** The whole status of a policy, as far as capture is concerned. Pure. */
+export function policyStatus(input: PolicyStatusInput): ClusterTrafficPolicyStatus {
+  const { object, outcome, nodes, now } = input;
+  const generation = object.metadata.generation ?? 0;
+  const previous = object.status;
+  const rollout = programmed(`ClusterTrafficPolicy/${outcome.name}`, generation, nodes);
+  const ready = nodes.filter((n) => n.ready && n.reachable && n.failure === null && n.ack?.phase === 'Running').length;
+  const dropped = nodes.reduce(
+    (sum, n) => sum + (n.status?.monitors ?? []).reduce((s, m) => s + m.droppedSeries, 0),
+    0,
+  );
+  const complete = outcome.accepted.ok && rollout.condition.status === 'True' && rollout.desired > 0;
+  const lastKnownGoodHash = complete ? outcome.configHash : previous?.lastKnownGoodHash;
+  const accepted = outcome.accepted.ok ? object.spec : previous?.lastAcceptedSpec;
+  return {
+    observedGeneration: generation,
+    conditions: mergeConditions(previous?.conditions, conditionsOf(outcome, rollout, dropped), { generation, now }),
+    nodes: {
+      desired: rollout.desired,
+      updated: outcome.accepted.ok ? rollout.updated : 0,
+      ready,
+      failed: rollout.failed,
+      outdated: rollout.desired - (outcome.accepted.ok ? rollout.updated : 0),
+    },
+    ...(outcome.configHash ? { configHash: outcome.configHash } : {}),
+    ...(lastKnownGoodHash ? { lastKnownGoodHash } : {}),
+    ...(accepted ? { lastAcceptedSpec: accepted } : {}),
+    monitors: outcome.monitors,
+    failedNodes: rollout.failedNodes,
+  };
+}
+
+function conditionsOf(outcome: PolicyOutcome, rollout: Programmed, dropped: number): ConditionInput[] {
+  const { accepted } = outcome;
+  const fallback = outcome.inForce ? '; the last accepted spec stays in force' : '';
+  const degraded = rollout.condition.reason === 'NodesFailed' || rollout.condition.reason === 'RolloutPaused';
+  const silent = rollout.failedNodes.some((n) => n.reason === 'Unreachable');
+  const conditions: ConditionInput[] = [
+    {
+      type: 'Accepted',
+      status: accepted.ok ? 'True' : 'False',
+      reason: accepted.reason,
+      message: accepted.ok ? accepted.message : accepted.message + fallback,
+    },
+    accepted.ok
+      ? rollout.condition
+      : { type: 'Programmed', status: 'False', reason: 'RollingOut', message: 'this generation is not accepted' },
+    degraded || silent
+      ? {
+          type: 'Degraded',
+          status: 'True',
+          reason: degraded ? 'NodesFailed' : 'NodesUnreachable',
+          message: rollout.failedNodes.map((n) => n.name).join(', '),
+        }
+      : { type: 'Degraded', status: 'False', reason: 'AllNodesReady', message: '' },
+    dropped > 0
+      ? {
+          type: 'LimitsExceeded',
+          status: 'True',
+          reason: 'SeriesLimit',
+          message: 'series beyond a ceiling are held back',
+        }
+      : { type: 'LimitsExceeded', status: 'False', reason: 'WithinLimits', message: '' },
+  ];
+  const { status, reason, message } = rollout.condition;
+  return [
+    summarizeReady(conditions, ['Accepted', 'Programmed'], { reason: 'Ready', message: '' }),
+    ...conditions,
+    ...progressConditions({
+      stalled: accepted.ok ? undefined : { reason: 'Invalid', message: accepted.message },
+      reconciling:
+        status === 'False' && (reason === 'RollingOut' || reason === 'NodesUnreachable')
+          ? { reason: 'Progressing', message }
+          : undefined,
+    }),
+  ];
+}
+
+/** The status before the first compile. */
+export function pendingStatus(object: ClusterTrafficPolicy, now: number, reason: string): ClusterTrafficPolicyStatus {
+  const generation = object.metadata.generation ?? 0;
+  const ready: ConditionInput = { type: 'Ready', status: 'Unknown', reason: 'Pending', message: reason };
+  return {
+    ...object.status,
+    observedGeneration: generation,
+    conditions: mergeConditions(object.status?.conditions, [ready], { generation, now }),
+  };
+}
+
+/** Conditions whose change is worth an Event. */
+export const eventConditions: readonly string[] = ['Accepted', 'Programmed', 'Degraded'];

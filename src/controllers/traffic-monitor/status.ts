@@ -1,0 +1,216 @@
+import type { TrafficMonitor, TrafficMonitorStatus } from '../../api/v1alpha1/index.ts';
+import { formatDuration } from '../../base/duration.ts';
+import type { MonitorOutcome } from '../../capture/index.ts';
+import {
+  findCondition,
+  mergeConditions,
+  progressConditions,
+  rfc3339,
+  summarizeReady,
+  type ConditionInput,
+} from '../../runtime/index.ts';
+import type { NodeState } from '../capture/node-state.ts';
+import { programmed, type Programmed } from '../capture/programmed.ts';
+
+export interface MonitorStatusInput {
+  object: TrafficMonitor;
+  outcome: MonitorOutcome;
+  /** The states of the nodes that `outcome.nodes` names, as far as they are known. */
+  nodes: readonly NodeState[];
+  /** Wall time, ms since the epoch. */
+  now: number;
+}
+
+/** Reasons of an agent that say why a node captures nothing. */
+const captureReasons = new Set([
+  'PortNotOpen',
+  'NotAttached',
+  'MissingCapability',
+  'KernelUnsupported',
+  'MetadataMissing',
+]);
+/** `lastSampleTime` of a status moves at most this often. Units: ms. */
+const sampleTimeStepMs = 60_000;
+
+/** Which conditions make a monitor not ready, in the order in which they speak for it. */
+const readyOrder = ['Accepted', 'ResolvedRefs', 'Programmed'];
+
+/**
+ * The whole status of a monitor. Pure; equal inputs give equal statuses, so that nothing is written when nothing
+ * changed. A pod without traffic and a monitor without pods are no fault: they leave `Ready` alone.
+ */
+export function monitorStatus(input: MonitorStatusInput): TrafficMonitorStatus {
+  const { object, outcome, nodes, now } = input;
+  const generation = object.metadata.generation ?? 0;
+  const previous = object.status;
+  const rollout = programmed(`TrafficMonitor/${outcome.namespace}/${outcome.name}`, generation, nodes);
+  const data = dataOf(outcome, nodes, now);
+  const conditions = conditionsOf(outcome, rollout, data);
+  const lastSampleTime = steppedTime(previous?.lastSampleTime, data.lastSampleMs);
+  const accepted = outcome.accepted.ok ? object.spec : previous?.lastAcceptedSpec;
+  return {
+    observedGeneration: generation,
+    conditions: mergeConditions(previous?.conditions, conditions, { generation, now }),
+    matchedPods: outcome.matchedPods,
+    nodes: {
+      desired: rollout.desired,
+      updated: outcome.accepted.ok ? rollout.updated : 0,
+      capturing: data.capturing,
+      failed: rollout.failed,
+    },
+    ...(outcome.configHash ? { configHash: outcome.configHash } : {}),
+    activeSeries: data.activeSeries,
+    droppedSeries: data.droppedSeries,
+    ...(lastSampleTime ? { lastSampleTime } : {}),
+    ...(accepted ? { lastAcceptedSpec: accepted } : {}),
+    effective: {
+      policyRefs: outcome.policyRefs.slice(0, 16),
+      overriddenFields: outcome.overriddenFields.slice(0, 32),
+    },
+    conflicts: outcome.conflicts.slice(0, 16).map((c) => ({ ...c, fields: c.fields.slice(0, 32) })),
+    failedNodes: rollout.failedNodes,
+  };
+}
+
+/** The status before the first compile: `Ready` exists from the first write, or tools would take the object as ready. */
+export function pendingStatus(object: TrafficMonitor, now: number, reason: string): TrafficMonitorStatus {
+  const generation = object.metadata.generation ?? 0;
+  const ready: ConditionInput = { type: 'Ready', status: 'Unknown', reason: 'Pending', message: reason };
+  return {
+    ...object.status,
+    observedGeneration: generation,
+    conditions: mergeConditions(object.status?.conditions, [ready], { generation, now }),
+  };
+}
+
+interface Data {
+  capturing: number;
+  activeSeries: number;
+  droppedSeries: number;
+  lastSampleMs: number | null;
+  /** A node's own word for why it captures nothing. */
+  obstacle: { reason: string; message: string } | null;
+}
+
+function dataOf(outcome: MonitorOutcome, nodes: readonly NodeState[], now: number): Data {
+  const recent = now - 3 * outcome.intervalMs;
+  const data: Data = { capturing: 0, activeSeries: 0, droppedSeries: 0, lastSampleMs: null, obstacle: null };
+  for (const node of nodes) {
+    const row = node.status?.monitors.find((m) => m.namespace === outcome.namespace && m.name === outcome.name);
+    const reason = node.ack?.reason;
+    if (reason && captureReasons.has(reason)) {
+      data.obstacle ??= { reason, message: `${node.name}: ${node.ack?.message ?? reason}` };
+    }
+    if (!row) continue;
+    data.activeSeries += row.activeSeries;
+    data.droppedSeries += row.droppedSeries;
+    const at = row.lastSampleTime === undefined ? Number.NaN : Date.parse(row.lastSampleTime);
+    if (Number.isNaN(at)) continue;
+    data.lastSampleMs = Math.max(data.lastSampleMs ?? 0, at);
+    if (at >= recent) data.capturing++;
+  }
+  return data;
+}
+
+function conditionsOf(outcome: MonitorOutcome, rollout: Programmed, data: Data): ConditionInput[] {
+  const { accepted } = outcome;
+  const acceptedCondition: ConditionInput = {
+    type: 'Accepted',
+    status: accepted.ok ? 'True' : 'False',
+    reason: accepted.reason,
+    message: accepted.ok ? accepted.message : withFallback(accepted.message, outcome),
+  };
+  const capturing = capturingCondition(outcome, data);
+  const conditions: ConditionInput[] = [
+    acceptedCondition,
+    { type: 'ResolvedRefs', status: 'True', reason: 'ResolvedRefs', message: '' },
+    accepted.ok
+      ? rollout.condition
+      : { type: 'Programmed', status: 'False', reason: 'RollingOut', message: 'this generation is not accepted' },
+    capturing,
+    conflictedCondition(outcome),
+    data.droppedSeries > 0
+      ? {
+          type: 'LimitsExceeded',
+          status: 'True',
+          reason: 'SeriesLimit',
+          message: 'series beyond a ceiling are held back',
+        }
+      : { type: 'LimitsExceeded', status: 'False', reason: 'WithinLimits', message: '' },
+  ];
+  const order = captureReasons.has(capturing.reason) ? [...readyOrder, 'Capturing'] : readyOrder;
+  const ready = outcome.suspended
+    ? { reason: 'Suspended', message: 'the monitor is suspended' }
+    : { reason: 'Ready', message: '' };
+  return [summarizeReady(conditions, order, ready), ...conditions, ...progressOf(outcome, rollout)];
+}
+
+function withFallback(message: string, outcome: MonitorOutcome): string {
+  return outcome.inForce ? `${message}; the last accepted spec stays in force` : message;
+}
+
+function capturingCondition(outcome: MonitorOutcome, data: Data): ConditionInput {
+  const not = (reason: string, message: string): ConditionInput => ({
+    type: 'Capturing',
+    status: 'False',
+    reason,
+    message,
+  });
+  if (!outcome.inForce) return not('NotAttached', 'nothing of this monitor is in force');
+  if (outcome.inForce.mode === 'Exclude') return not('NoTraffic', 'an excluding monitor captures nothing');
+  if (outcome.suspended) return not('NoTraffic', 'the monitor is suspended');
+  if (outcome.pausedBy) return not('NoTraffic', `capture is paused by ClusterTrafficPolicy ${outcome.pausedBy}`);
+  if (outcome.matchedPods === 0) return not('NoMatchingPods', 'no running pod matches');
+  if (data.capturing > 0) {
+    return {
+      type: 'Capturing',
+      status: 'True',
+      reason: 'TrafficSeen',
+      message: `recent samples from ${data.capturing} nodes`,
+    };
+  }
+  if (data.obstacle) return not(data.obstacle.reason, data.obstacle.message);
+  return not('NoTraffic', `no sample within ${formatDuration(3 * outcome.intervalMs)}`);
+}
+
+function conflictedCondition(outcome: MonitorOutcome): ConditionInput {
+  const first = outcome.conflicts[0];
+  if (!first) return { type: 'Conflicted', status: 'False', reason: 'NoConflicts', message: '' };
+  const byPolicy = first.with.startsWith('ClusterTrafficPolicy/');
+  return {
+    type: 'Conflicted',
+    status: 'True',
+    reason: byPolicy ? 'OverriddenByPolicy' : 'OverriddenByMonitor',
+    message: outcome.conflicts.map((c) => `${c.fields.join(', ')}: ${c.with} (${c.resolution})`).join('; '),
+  };
+}
+
+function progressOf(outcome: MonitorOutcome, rollout: Programmed): ConditionInput[] {
+  const { accepted } = outcome;
+  const { status, reason, message } = rollout.condition;
+  return progressConditions({
+    stalled: accepted.ok ? undefined : { reason: 'Invalid', message: accepted.message },
+    reconciling:
+      status === 'False' && (reason === 'RollingOut' || reason === 'NodesUnreachable')
+        ? { reason: 'Progressing', message }
+        : undefined,
+  });
+}
+
+/** Moves in steps of a minute, so that a busy monitor is not written with every sample. */
+function steppedTime(previous: string | undefined, latestMs: number | null): string | undefined {
+  if (latestMs === null) return previous;
+  if (previous && latestMs - Date.parse(previous) < sampleTimeStepMs) return previous;
+  return rfc3339(latestMs);
+}
+
+/** Whether a change of status is worth an Event, by type of condition. */
+export const eventConditions: readonly string[] = ['Accepted', 'Programmed', 'Capturing', 'Conflicted'];
+
+/** True when the newest status speaks of this very generation. */
+export function isObserved(object: TrafficMonitor): boolean {
+  return (
+    object.status?.observedGeneration === object.metadata.generation &&
+    !!findCondition(object.status?.conditions, 'Ready')
+  );
+}
