@@ -17,6 +17,7 @@ import { findInvariant } from './eval/invariant.ts';
 import { listDemands } from './eval/prefetch.ts';
 import { rawSeries, type RawSeries } from './eval/raw-series.ts';
 import { resolve, type QuerySpan } from './eval/resolve.ts';
+import { statsOnlySelectors, withDefiniteHints } from './eval/stats-only.ts';
 import { instantRange } from './eval/instant-range.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
 import { compareLabels } from './labels.ts';
@@ -28,6 +29,7 @@ import type {
   QueryOptions,
   QueryResult,
   QueryValue,
+  SelectRequest,
   SeriesSource,
   VectorElement,
 } from './types.ts';
@@ -137,10 +139,15 @@ class Run {
     const { source, signal } = this.#options;
     this.#budget.check();
     const demands = listDemands(this.#expr, this.#frame, this.#settings);
+    const statsOnly = statsOnlySelectors(this.#expr);
+    const select = (request: SelectRequest): Promise<readonly RawSeries[]> => {
+      const withSignal = signal === undefined ? request : { ...request, signal };
+      return readSeries(source, withSignal, annotations, this.#budget, signal);
+    };
     const reads = new Map<VectorSelector, Promise<readonly RawSeries[]>>();
     for (const { selector, request } of demands) {
-      const withSignal = signal === undefined ? request : { ...request, signal };
-      const read = readSeries(source, withSignal, annotations, this.#budget, signal);
+      const found = select(request);
+      const read = statsOnly.has(selector) ? found.then((series) => series.map(withDefiniteHints)) : found;
       // Evaluation may fail before it comes to this one; its own failure must not go unhandled then.
       read.catch(() => undefined);
       reads.set(selector, read);
@@ -152,7 +159,7 @@ class Run {
       series: (selector) => reads.get(selector)!,
       invariant: findInvariant(this.#expr),
       evaluate: (expr, frame) => evaluate(context, expr, frame),
-      source: { source, signal },
+      select,
     };
     const value = await compute(context, this.#expr, this.#frame);
     return {
@@ -165,9 +172,9 @@ class Run {
 }
 
 /** Asks the source for one selector's series, cut to the span and sorted by labels. */
-export async function readSeries(
+async function readSeries(
   source: SeriesSource,
-  request: Parameters<SeriesSource['select']>[0],
+  request: SelectRequest,
   annotations: Annotations,
   budget: Budget,
   signal: AbortSignal | undefined,

@@ -3,13 +3,14 @@ import { histogramText } from '../histogram/text.ts';
 import { filterLabels, labelsKey, noLabels, setLabel } from '../labels.ts';
 import type { AggregateExpr } from '../parser/ast.ts';
 import { formatFloatPlain } from '../parser/printer.ts';
+import { isValidName, quote } from '../parser/strings.ts';
 import type { Labels } from '../types.ts';
 import { ColumnBuilder, absent, isHistogram, type Column } from './columns.ts';
 import type { Frame } from './frame.ts';
 
 /** How many series of each group have each value; the value becomes a label. */
 export function countValues(expr: AggregateExpr, label: string, columns: readonly Column[], frame: Frame): Column[] {
-  if (label === '') throw executionError(`invalid label name ${JSON.stringify(label)}`);
+  if (!isValidName(label)) throw executionError(`invalid label name ${quote(label)}`);
   const names = new Set(expr.without ? [...expr.grouping, '__name__'] : [...expr.grouping, label]);
   const keep = (name: string): boolean => names.has(name) !== expr.without;
   const found = new Map<string, { labels: Labels; counts: Float64Array }>();

@@ -1,7 +1,7 @@
 import type { Annotations } from '../annotations.ts';
 import type { Position } from '../errors.ts';
 import type { Expr, VectorSelector } from '../parser/ast.ts';
-import type { SeriesSource } from '../types.ts';
+import type { SelectRequest } from '../types.ts';
 import type { Budget } from './budget.ts';
 import type { Value } from './columns.ts';
 import type { Frame } from './frame.ts';
@@ -25,8 +25,8 @@ export interface EvalContext {
   readonly series: (selector: VectorSelector) => Promise<readonly RawSeries[]>;
   /** Expressions whose value is the same at every step. */
   readonly invariant: ReadonlySet<Expr>;
-  /** For functions that read series no selector of the query names. */
-  readonly source: { readonly source: SeriesSource; readonly signal: AbortSignal | undefined };
+  /** Reads series no selector of the query names. */
+  readonly select: (request: SelectRequest) => Promise<readonly RawSeries[]>;
   readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
 }
 

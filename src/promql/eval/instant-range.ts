@@ -1,11 +1,14 @@
-import { sameLabelset, sortColumns } from './columns.ts';
+import { executionError } from '../errors.ts';
 import { dropMetadata, labelsKey } from '../labels.ts';
 import type { MatrixSelector, SubqueryExpr } from '../parser/ast.ts';
 import type { MatrixSeries } from '../types.ts';
-import type { EvalContext } from './context.ts';
+import { sameLabelset, sortColumns } from './columns.ts';
+import { positionOf, type EvalContext } from './context.ts';
+import { extendFloats } from './extend-floats.ts';
 import { referenceTime, type Frame } from './frame.ts';
-import { lowerBound } from './raw-series.ts';
-import { rangeInput } from './range/range-call.ts';
+import { rangeInput, type RangeInput } from './range/range-call.ts';
+import { Window } from './range/window.ts';
+import { lowerBound, type RangeSeries } from './raw-series.ts';
 
 /** The raw samples of a range selector, or the points of a subquery, as an instant query shows them. */
 export async function instantRange(
@@ -13,20 +16,49 @@ export async function instantRange(
   expr: MatrixSelector | SubqueryExpr,
   frame: Frame,
 ): Promise<MatrixSeries[]> {
-  const { series, range, timing } = await rangeInput(context, expr, frame);
-  const end = referenceTime(frame, timing, 0);
+  const input = await rangeInput(context, expr, frame);
+  const end = referenceTime(frame, input.timing, 0);
   const result: MatrixSeries[] = [];
-  for (const one of series) {
-    const { times, values } = one.floats;
-    const [from, to] = [lowerBound(times, end - range + 1), lowerBound(times, end + 1)];
+  for (const one of input.series) {
+    const { times, values } =
+      input.extension === null ? plainFloats(one, input, end) : extended(context, expr, one, input, end);
     const histograms = (one.histograms?.values ?? [])
       .map((histogram, i) => ({ timestamp: one.histograms!.times[i]!, histogram }))
-      .filter(({ timestamp }) => timestamp > end - range && timestamp <= end);
-    if (from === to && histograms.length === 0) continue;
-    context.budget.hold(to - from + histograms.length);
+      .filter(({ timestamp }) => timestamp > end - input.range && timestamp <= end);
+    if (times.length === 0 && histograms.length === 0) continue;
+    context.budget.hold(times.length + histograms.length);
     const labels = one.dropName ? dropMetadata(one.labels) : one.labels;
-    result.push({ labels, timestamps: times.slice(from, to), values: values.slice(from, to), histograms });
+    result.push({ labels, timestamps: times, values, histograms });
   }
   if (new Set(result.map(({ labels }) => labelsKey(labels))).size !== result.length) throw sameLabelset();
   return sortColumns(result);
+}
+
+interface Points {
+  readonly times: Float64Array;
+  readonly values: Float64Array;
+}
+
+function plainFloats({ floats }: RangeSeries, { range }: RangeInput, end: number): Points {
+  const from = lowerBound(floats.times, end - range + 1);
+  const to = lowerBound(floats.times, end + 1);
+  return { times: floats.times.slice(from, to), values: floats.values.slice(from, to) };
+}
+
+function extended(
+  context: EvalContext,
+  expr: MatrixSelector | SubqueryExpr,
+  series: RangeSeries,
+  { range, extension }: RangeInput,
+  end: number,
+): Points {
+  if (series.histograms !== null) throw executionError(`${extension} modifier is not supported with histograms`);
+  const lookback = context.settings.lookbackDeltaMs;
+  const shared = { position: positionOf(expr), annotations: context.annotations, extension };
+  const window = new Window(series, range, shared);
+  window.start = end - range;
+  window.end = end;
+  window.from = lowerBound(window.times, end - range - lookback + 1);
+  window.to = lowerBound(window.times, end + (extension === 'smoothed' ? lookback : 0) + 1);
+  return extendFloats(window);
 }

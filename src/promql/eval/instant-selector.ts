@@ -1,9 +1,10 @@
 import type { VectorSelector } from '../parser/ast.ts';
 import { ColumnBuilder, type Column } from './columns.ts';
 import type { EvalContext } from './context.ts';
-import { referenceTime, type Frame } from './frame.ts';
+import { referenceTime, type Frame, type Timing } from './frame.ts';
 import type { RawSeries } from './raw-series.ts';
 import { timingOf } from './resolve.ts';
+import { evaluateSmoothed } from './smoothed-selector.ts';
 
 /**
  * Finds the sample an instant selector sees at each step: the newest at or before the reference time and younger than
@@ -11,12 +12,11 @@ import { timingOf } from './resolve.ts';
  */
 export function lookBack(
   series: RawSeries,
-  selector: VectorSelector,
+  timing: Timing,
   frame: Frame,
   lookback: number,
   found: (step: number, index: number) => void,
 ): void {
-  const timing = timingOf(selector);
   const { times, stale } = series;
   let index = -1;
   for (let step = 0; step < frame.count; step++) {
@@ -33,11 +33,13 @@ export async function evaluateSelector(
   selector: VectorSelector,
   frame: Frame,
 ): Promise<Column[]> {
+  if (selector.extension === 'smoothed') return evaluateSmoothed(context, selector, frame);
   const { budget, settings } = context;
+  const timing = timingOf(selector);
   const columns: Column[] = [];
   for (const series of await context.series(selector)) {
     const builder = new ColumnBuilder(frame.count);
-    lookBack(series, selector, frame, settings.lookbackDeltaMs, (step, index) => {
+    lookBack(series, timing, frame, settings.lookbackDeltaMs, (step, index) => {
       const histogram = series.histograms?.[index] ?? null;
       if (histogram === null) builder.setFloat(step, series.values[index]!);
       else builder.setHistogram(step, histogram);

@@ -2,6 +2,7 @@ import type { VectorMatching } from './ast.ts';
 import { parseSignedNumber } from './parse-number.ts';
 import { unquoteToken } from './parse-selector.ts';
 import type { TokenStream } from './token-stream.ts';
+import { isValidName } from './strings.ts';
 import { canNameLabel } from './tokens.ts';
 
 /** Consumes `(label, …)`; names may be quoted, a trailing comma is fine. */
@@ -13,7 +14,7 @@ export function parseGrouping(stream: TokenStream): string[] {
     if (token.kind !== 'string' && !canNameLabel(token)) stream.unexpected('grouping opts', 'label');
     stream.take();
     const name = token.kind === 'string' ? unquoteToken(stream, token) : token.text;
-    if (name === '' || (token.kind === 'metric' && token.text.startsWith(':') && token.text === '')) {
+    if (!isValidName(name)) {
       stream.fail(token, `invalid label name for grouping: ${JSON.stringify(name)}`);
     }
     labels.push(name);

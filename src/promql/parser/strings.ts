@@ -25,7 +25,7 @@ export function unquote(literal: string): string {
   let out = '';
   let bytes: number[] = [];
   const flush = (): void => {
-    if (bytes.length > 0) out += Buffer.from(bytes).toString('utf8');
+    if (bytes.length > 0) out += decodeBytes(bytes);
     bytes = [];
   };
   for (let i = 0; i < body.length; i++) {
@@ -73,12 +73,32 @@ const short: Record<string, string> = {
   '"': '\\"',
 };
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Text of bytes. Bytes that are no UTF-8 become lone surrogates U+DC80…U+DCFF: no valid text has those, so that an
+ * invalid name can still be told from a valid one, and printed again as it was written.
+ */
+function decodeBytes(bytes: readonly number[]): string {
+  try {
+    return utf8.decode(Uint8Array.from(bytes));
+  } catch {
+    return bytes.map((byte) => String.fromCharCode(byte < 0x80 ? byte : 0xdc00 + byte)).join('');
+  }
+}
+
+/** True for what may be a label or metric name: any text but the empty one, as long as it is valid Unicode. */
+export function isValidName(name: string): boolean {
+  return name !== '' && name.isWellFormed();
+}
+
 /** A double-quoted literal that `unquote` reads back, printable characters as they are. */
 export function quote(text: string): string {
   let out = '"';
   for (const c of text) {
     const code = c.codePointAt(0)!;
     if (short[c] !== undefined) out += short[c];
+    else if (code >= 0xdc80 && code <= 0xdcff) out += `\\x${(code - 0xdc00).toString(16)}`;
     else if (code < 0x20 || code === 0x7f) out += `\\x${code.toString(16).padStart(2, '0')}`;
     else if (code >= 0x80 && !/[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(c)) {
       out += code > 0xffff ? `\\U${code.toString(16).padStart(8, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;

@@ -1,6 +1,6 @@
 import { parseDurationLiteral } from '../../promql/index.ts';
 
-const item = /^([+-]?)(\d+(?:ms|[smhdwy])(?:\d+(?:ms|[smhd]))*)(?:([+-])(\d+(?:ms|[smhdwy])))?(?:x(\d+))?$/;
+const item = /^([+-]?)(0|\d+(?:ms|[smhdwy])(?:\d+(?:ms|[smhd]))*)(?:([+-])(\d+(?:ms|[smhdwy])))?(?:x(\d+))?$/;
 
 /**
  * The sequence behind `metric@st`: for each sample how far its counter's start lies from it, in milliseconds;
@@ -17,7 +17,7 @@ export function parseStartTimes(text: string): (number | null)[] {
     const match = item.exec(part);
     if (match === null) throw new Error(`cannot read start time ${JSON.stringify(part)}`);
     const [, sign, base, stepSign, step, times] = match;
-    let offset = parseDurationLiteral(base!) * (sign === '-' ? -1 : 1);
+    let offset = (base === '0' ? 0 : parseDurationLiteral(base!)) * (sign === '-' ? -1 : 1);
     const change = step === undefined ? 0 : parseDurationLiteral(step) * (stepSign === '-' ? -1 : 1);
     for (let i = 0; i <= Number(times ?? 0); i++) {
       offsets.push(offset);

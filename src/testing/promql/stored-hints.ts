@@ -22,6 +22,6 @@ export function withStoredHints(samples: readonly LoadedSample[]): LoadedSample[
     const unknown = { ...histogram, counterReset: 'unknown' } as const;
     if (!continues) return { ...sample, histogram: unknown };
     const reset = detectReset(unknown, before);
-    return { ...sample, histogram: { ...histogram, counterReset: reset ? 'reset' : 'not_reset' } };
+    return { ...sample, histogram: { ...histogram, counterReset: reset ? 'unknown' : 'not_reset' } };
   });
 }

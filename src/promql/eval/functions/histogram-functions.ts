@@ -110,7 +110,7 @@ function overGroups(
 function groupHistograms(context: EvalContext, columns: readonly Column[], position: Position): HistogramGroup[] {
   const groups = new Map<string, HistogramGroup>();
   const notLe = (name: string): boolean => name !== 'le';
-  const groupFor = (key: string, column: Column, labels: () => Labels): HistogramGroup => {
+  const groupFor = (key: string, labels: () => Labels): HistogramGroup => {
     let group = groups.get(key);
     if (group === undefined) {
       groups.set(key, (group = { labels: labels(), dropName: true, buckets: [], natives: [] }));
@@ -119,7 +119,7 @@ function groupHistograms(context: EvalContext, columns: readonly Column[], posit
   };
   for (const column of columns) {
     if (column.histograms !== null) {
-      groupFor(labelsKey(column.labels), column, () => column.labels).natives.push(column);
+      groupFor(labelsKey(column.labels), () => column.labels).natives.push(column);
       if (!column.kinds.includes(isFloat)) continue;
     }
     const text = labelValue(column.labels, 'le');
@@ -134,7 +134,7 @@ function groupHistograms(context: EvalContext, columns: readonly Column[], posit
       continue;
     }
     const key = partialKey(column.labels, notLe);
-    groupFor(key, column, () => filterLabels(column.labels, notLe)).buckets.push({ bound, column });
+    groupFor(key, () => filterLabels(column.labels, notLe)).buckets.push({ bound, column });
   }
   const found = [...groups.values()];
   for (const group of found) group.buckets.sort((a, b) => (a.bound < b.bound ? -1 : a.bound > b.bound ? 1 : 0));

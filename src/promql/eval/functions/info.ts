@@ -1,9 +1,195 @@
 import { executionError } from '../../errors.ts';
+import { labelValue, labelsKey, labelsText, metricName, setLabel } from '../../labels.ts';
+import { compileMatcher, type CompiledMatcher } from '../../matching/matcher.ts';
 import type { CallExpr } from '../../parser/ast.ts';
-import type { Column } from '../columns.ts';
+import type { Labels, Matcher } from '../../types.ts';
+import { ColumnBuilder, absent, sameLabelset, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
-import type { Frame } from '../frame.ts';
+import { referenceTime, type Frame, type Timing } from '../frame.ts';
+import { infoReference } from '../info-reference.ts';
+import { lookBack } from '../instant-selector.ts';
+import type { RawSeries } from '../raw-series.ts';
 
-export async function evaluateInfo(_context: EvalContext, _call: CallExpr, _frame: Frame): Promise<Column[]> {
-  return Promise.reject(executionError('function "info" is not supported'));
+/** The labels by which a series finds its info series. */
+const identifying = ['instance', 'job'] as const;
+
+const targetInfo: Matcher = { type: '=', name: '__name__', value: 'target_info' };
+
+/** info(v, {…}): adds the data labels of the info metrics that share `instance` and `job`. */
+export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: Frame): Promise<Column[]> {
+  const base = await context.evaluate(call.args[0]!, frame);
+  if (base.kind !== 'vector') return [];
+  const selector = call.args[1];
+  const given = selector?.kind === 'vector' ? selector.matchers : [targetInfo];
+  const nameMatchers = effectiveNames(given.filter(({ name }) => name === '__name__'));
+  const dataMatchers = given.filter(({ name }) => name !== '__name__');
+  const isInfo = compileAll(nameMatchers);
+  const plain = base.columns.filter(({ labels }) => !isInfo(metricName(labels)));
+  const infos = await readInfos(context, call, plain, [...dataMatchers, ...nameMatchers], frame);
+  const enricher = new Enricher(infos, dataMatchers, frame);
+  for (const column of base.columns) {
+    if (plain.includes(column)) enricher.enrich(column);
+    else enricher.keep(column);
+  }
+  return enricher.columns();
+}
+
+/** Only exclusions mean "any *_info but these"; nothing at all means target_info. */
+function effectiveNames(matchers: readonly Matcher[]): readonly Matcher[] {
+  if (matchers.some(({ type }) => type === '=' || type === '=~')) return matchers;
+  if (matchers.length === 0) return [targetInfo];
+  return [{ type: '=~', name: '__name__', value: '.+_info' }, ...matchers];
+}
+
+function compileAll(matchers: readonly Matcher[]): (value: string) => boolean {
+  const compiled = matchers.map(compileMatcher);
+  return (value) => compiled.every(({ test }) => test(value));
+}
+
+/** One info series with the index of the sample it shows at each step, −1 for none. */
+interface InfoSeries {
+  readonly raw: RawSeries;
+  readonly shown: Int32Array;
+}
+
+async function readInfos(
+  context: EvalContext,
+  call: CallExpr,
+  columns: readonly Column[],
+  matchers: readonly Matcher[],
+  frame: Frame,
+): Promise<InfoSeries[]> {
+  const timing: Timing = infoReference(call.args[0]!);
+  const lookback = context.settings.lookbackDeltaMs;
+  const mint = referenceTime(frame, timing, 0) - lookback + 1;
+  const maxt = referenceTime(frame, timing, frame.count - 1);
+  const hints = { start: mint, end: maxt, step: frame.step, range: 0, func: 'info', grouping: [], by: false };
+  const infos: InfoSeries[] = [];
+  for (const set of identifyingSets(columns)) {
+    const found = await context.select({ matchers: [...set, ...matchers], mint, maxt, hints });
+    for (const raw of found) {
+      const shown = new Int32Array(frame.count).fill(-1);
+      lookBack(raw, timing, frame, lookback, (step, index) => {
+        if ((raw.histograms?.[index] ?? null) !== null) {
+          throw executionError(`this should be an info metric, with float samples: ${labelsText(raw.labels)}`);
+        }
+        shown[step] = index;
+      });
+      infos.push({ raw, shown });
+    }
+  }
+  return infos;
+}
+
+/** Matchers for the identifying labels that occur, one set for each pattern of present and missing ones. */
+function identifyingSets(columns: readonly Column[]): Matcher[][] {
+  const patterns = new Map<string, Set<string>[]>();
+  for (const { labels } of columns) {
+    const values = identifying.map((name) => labelValue(labels, name));
+    const pattern = values.map((value) => (value === '' ? '0' : '1')).join('');
+    if (!pattern.includes('1')) continue;
+    let sets = patterns.get(pattern);
+    if (sets === undefined) patterns.set(pattern, (sets = identifying.map(() => new Set<string>())));
+    values.forEach((value, i) => sets[i]!.add(value));
+  }
+  return [...patterns].map(([pattern, sets]) =>
+    identifying.map((name, i): Matcher => {
+      if (pattern[i] === '0') return { type: '=', name, value: '' };
+      const quoted = [...sets[i]!].map((value) => value.replaceAll(/[\\^$.|?*+()[\]{}]/g, '\\$&'));
+      return { type: '=~', name, value: quoted.sort().join('|') };
+    }),
+  );
+}
+
+const signature = (labels: Labels): string => identifying.map((name) => labelValue(labels, name)).join('\x00');
+
+/** Combines base series with info series step by step; output series are told apart by their labels. */
+class Enricher {
+  readonly #frame: Frame;
+  readonly #dataNames: ReadonlySet<string> | null;
+  readonly #required: readonly CompiledMatcher[];
+  /** By signature and info metric: the series shown at each step. */
+  readonly #chosen = new Map<string, Map<string, (InfoSeries | null)[]>>();
+  readonly #out = new Map<string, { builder: ColumnBuilder; labels: Labels; dropName: boolean }>();
+
+  constructor(infos: readonly InfoSeries[], dataMatchers: readonly Matcher[], frame: Frame) {
+    this.#frame = frame;
+    this.#dataNames = dataMatchers.length === 0 ? null : new Set(dataMatchers.map(({ name }) => name));
+    this.#required = dataMatchers.map(compileMatcher).filter(({ test }) => !test(''));
+    for (const info of infos) this.#choose(info);
+  }
+
+  columns(): Column[] {
+    return [...this.#out.values()].map(({ builder, labels, dropName }) => builder.build(labels, dropName));
+  }
+
+  /** Passes an info series itself through. */
+  keep(column: Column): void {
+    for (let step = 0; step < this.#frame.count; step++) this.#put(column, step, column.labels);
+  }
+
+  enrich(column: Column): void {
+    const chosen = [...(this.#chosen.get(signature(column.labels))?.values() ?? [])];
+    const known = new Map<string, Labels | null>();
+    for (let step = 0; step < this.#frame.count; step++) {
+      if (column.kinds[step] === absent) continue;
+      const infos = chosen.flatMap((steps) => steps[step] ?? []);
+      const key = infos.map(({ raw }) => labelsKey(raw.labels)).join('\x01');
+      let labels = known.get(key);
+      if (labels === undefined) known.set(key, (labels = this.#enriched(column.labels, infos)));
+      if (labels !== null) this.#put(column, step, labels);
+    }
+  }
+
+  /** Of several series of one info metric with the same signature the newest sample wins. */
+  #choose(info: InfoSeries): void {
+    const { labels, times } = info.raw;
+    const bySignature = this.#chosen.get(signature(labels)) ?? new Map<string, (InfoSeries | null)[]>();
+    this.#chosen.set(signature(labels), bySignature);
+    const name = metricName(labels);
+    const steps = bySignature.get(name) ?? new Array<InfoSeries | null>(this.#frame.count).fill(null);
+    bySignature.set(name, steps);
+    info.shown.forEach((index, step) => {
+      if (index < 0) return;
+      const other = steps[step] ?? null;
+      const time = times[index]!;
+      const otherTime = other === null ? -Infinity : other.raw.times[other.shown[step]!]!;
+      if (time === otherTime) {
+        throw executionError(
+          `found duplicate series for info metric: existing ${labelsText(other!.raw.labels)} @ ${otherTime}, ` +
+            `new ${labelsText(labels)} @ ${time}`,
+        );
+      }
+      if (time > otherTime) steps[step] = info;
+    });
+  }
+
+  /** The labels with the wanted data labels added; null when the series is to be left out. */
+  #enriched(base: Labels, infos: readonly InfoSeries[]): Labels | null {
+    if (infos.length === 0 && this.#required.length > 0) return null;
+    const added = new Map<string, string>();
+    for (const { raw } of infos) {
+      for (const [name, value] of raw.labels) {
+        if (name === '__name__' || this.#dataNames?.has(name) === false) continue;
+        const other = added.get(name);
+        if (other !== undefined && other !== value) throw executionError(`conflicting label: ${name}`);
+        if (labelValue(base, name) === '') added.set(name, value);
+      }
+    }
+    let labels = base;
+    for (const [name, value] of added) labels = setLabel(labels, name, value);
+    return labels;
+  }
+
+  #put(column: Column, step: number, labels: Labels): void {
+    if (column.kinds[step] === absent) return;
+    const key = labelsKey(labels);
+    let out = this.#out.get(key);
+    if (out === undefined) {
+      out = { builder: new ColumnBuilder(this.#frame.count), labels, dropName: column.dropName };
+      this.#out.set(key, out);
+    }
+    if (out.builder.kinds[step] !== absent) throw sameLabelset();
+    out.builder.copy(step, column);
+  }
 }

@@ -1,6 +1,7 @@
 import { RE2JS } from 're2js';
 import { executionError } from '../../errors.ts';
 import { labelValue, setLabel } from '../../labels.ts';
+import { isValidName } from '../../parser/strings.ts';
 import { mergeDuplicates, type Column } from '../columns.ts';
 
 /** label_replace(v, dst, replacement, src, regex): sets dst where the whole of src matches. */
@@ -14,7 +15,7 @@ export function labelReplace(columns: readonly Column[], texts: readonly string[
   } catch {
     throw executionError(`invalid regular expression in label_replace(): ${pattern}`);
   }
-  if (target === '') throw executionError(`invalid destination label name in label_replace(): ${target}`);
+  if (!isValidName(target)) throw executionError(`invalid destination label name in label_replace(): ${target}`);
   const expand = parseTemplate(replacement, regex);
   const known = new Map<string, string | null>();
   const replaced = columns.map((column) => {
@@ -30,9 +31,9 @@ export function labelReplace(columns: readonly Column[], texts: readonly string[
 export function labelJoin(columns: readonly Column[], texts: readonly string[]): Column[] {
   const [target, separator, ...sources] = texts as [string, string, ...string[]];
   for (const source of sources) {
-    if (source === '') throw executionError(`invalid source label name in label_join(): ${source}`);
+    if (!isValidName(source)) throw executionError(`invalid source label name in label_join(): ${source}`);
   }
-  if (target === '') throw executionError(`invalid destination label name in label_join(): ${target}`);
+  if (!isValidName(target)) throw executionError(`invalid destination label name in label_join(): ${target}`);
   const joined = columns.map((column) => {
     const text = sources.map((source) => labelValue(column.labels, source)).join(separator);
     return relabelled(column, target, text);

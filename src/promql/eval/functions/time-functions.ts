@@ -4,6 +4,7 @@ import { ColumnBuilder, absent, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { lookBack } from '../instant-selector.ts';
+import { timingOf } from '../resolve.ts';
 import { nameless } from './elementwise.ts';
 import { dropMetadata } from '../../labels.ts';
 
@@ -26,7 +27,7 @@ export async function timestampOfSelector(
   const columns: Column[] = [];
   for (const series of await context.series(selector)) {
     const builder = new ColumnBuilder(frame.count);
-    lookBack(series, selector, frame, settings.lookbackDeltaMs, (step, index) => {
+    lookBack(series, timingOf(selector), frame, settings.lookbackDeltaMs, (step, index) => {
       builder.setFloat(step, (wantStart ? (series.startTimes?.[index] ?? 0) : series.times[index]!) / 1000);
     });
     if (builder.points > 0) {

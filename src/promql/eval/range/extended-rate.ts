@@ -61,13 +61,15 @@ export function extendedRate(window: Window, isCounter: boolean, isRate: boolean
   return window.float(isRate ? result / (window.range / 1000) : result);
 }
 
-function valueAtStart(window: Window, first: number, isCounter: boolean): number {
+/** The value at the start of the range. */
+export function valueAtStart(window: Window, first: number, isCounter: boolean): number {
   const { times, values, start } = window;
   if (window.extension !== 'smoothed' || times[first]! >= start) return values[first]!;
   return interpolate(times[first]!, values[first]!, times[first + 1]!, values[first + 1]!, start, isCounter);
 }
 
-function valueAtEnd(window: Window, last: number, isCounter: boolean): number {
+/** The value at the end of the range. */
+export function valueAtEnd(window: Window, last: number, isCounter: boolean): number {
   const { times, values, end } = window;
   if (window.extension !== 'smoothed' || last <= window.from || times[last]! <= end) return values[last]!;
   return interpolate(times[last - 1]!, values[last - 1]!, times[last]!, values[last]!, end, isCounter);

@@ -1,0 +1,50 @@
+import { detectReset } from '../histogram/reset.ts';
+import type { FloatHistogram } from '../histogram/float-histogram.ts';
+import { childrenOf, type Expr, type VectorSelector } from '../parser/ast.ts';
+import type { RawSeries } from './raw-series.ts';
+
+const statsFunctions = new Set(['histogram_count', 'histogram_sum', 'histogram_avg']);
+const bucketFunctions = new Set([
+  'histogram_quantile',
+  'histogram_quantiles',
+  'histogram_fraction',
+  'histogram_stddev',
+  'histogram_stdvar',
+]);
+
+/**
+ * The selectors of which only count and sum of histograms are wanted in the end. Their counter resets are told from
+ * sample to sample while reading, which makes hints definite that otherwise stay unknown.
+ */
+export function statsOnlySelectors(expr: Expr): Set<VectorSelector> {
+  const found = new Set<VectorSelector>();
+  visit(expr, false, found);
+  return found;
+}
+
+function visit(expr: Expr, statsOnly: boolean, found: Set<VectorSelector>): void {
+  if (expr.kind === 'vector') {
+    if (statsOnly) found.add(expr);
+    return;
+  }
+  let inner = statsOnly;
+  if (expr.kind === 'subquery') inner = false;
+  else if (expr.kind === 'call' && bucketFunctions.has(expr.func.name)) inner = false;
+  else if (expr.kind === 'call' && statsFunctions.has(expr.func.name)) inner = true;
+  else if (expr.kind === 'binary' && (expr.op === '</' || expr.op === '>/')) inner = false;
+  for (const child of childrenOf(expr)) visit(child, inner, found);
+}
+
+/** The series with every unknown hint settled by comparison with the histogram read before it. */
+export function withDefiniteHints(series: RawSeries): RawSeries {
+  if (series.histograms === null) return series;
+  let previous: FloatHistogram | null = null;
+  const histograms = series.histograms.map((histogram) => {
+    if (histogram === null) return null;
+    const before = previous;
+    previous = histogram;
+    if (histogram.counterReset !== 'unknown' || before === null) return histogram;
+    return { ...histogram, counterReset: detectReset(histogram, before) ? 'reset' : 'not_reset' } as const;
+  });
+  return { ...series, histograms };
+}
