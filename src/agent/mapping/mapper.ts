@@ -1,9 +1,8 @@
-import type { CaptureMonitorRule } from '../../capture/index.ts';
 import type { Labels } from '../../tsdb/index.ts';
 import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
 import { componentsOf, expandMetric, type Expanded, familyType, sameShape } from './components.ts';
 import { streamLabels, valueText } from './label-set.ts';
-import { streamRules } from './monitor-rules.ts';
+import { fallbackRules, streamRules } from './monitor-rules.ts';
 import { infoMetrics, metricName } from './names.ts';
 import type { MappingPolicy } from './policy.ts';
 import { type LimitScope, overflowLabels, SeriesLimits } from './series-limits.ts';
@@ -258,16 +257,19 @@ export class SeriesMapper {
     const rules = { drop: this.#dropLabels, maxValueLength: this.#policy.limits.maxLabelValueLength };
     let base = streamLabels(stream.resource, stream.point, { ...rules, node: this.#policy.node });
     const monitors = this.limits.monitorsOf(base);
-    const monitorRules: CaptureMonitorRule[] = monitors.map((m) => m.rule);
-    const route = base.find(([name]) => name === 'http_route')?.[1] ?? '';
-    const { keep, dropLabels } = streamRules(monitorRules, stream.otlpName, route);
+    const valueOf = (label: string): string => base.find(([name]) => name === label)?.[1] ?? '';
+    const podRules =
+      monitors.length > 0
+        ? monitors.map((m) => m.rule)
+        : fallbackRules(this.#policy.fallback, valueOf('k8s_namespace_name'));
+    const { keep, dropLabels } = streamRules(podRules, stream.otlpName, valueOf('http_route'));
     const before = stream.group;
     stream.monitors = monitors;
     stream.scope = null;
     if (!keep) return this.#feed(stream, null, before);
     if (dropLabels.length > 0) base = base.filter(([name]) => !dropLabels.includes(name));
     const size = componentsOf(stream.shape).length;
-    let group = this.table.group(stream.family, base);
+    let group: Stream['group'] = this.table.group(stream.family, base) ?? null;
     const isNew = !group || (charged !== undefined && !charged.has(group));
     const scope = isNew ? this.limits.exceeded(base, monitors, Math.max(size, group?.series.length ?? 0)) : null;
     if (scope) {
@@ -281,7 +283,7 @@ export class SeriesMapper {
       group.charge.add(group.series.length);
       charged?.add(group);
     }
-    this.#feed(stream, group ?? null, before);
+    this.#feed(stream, group, before);
   }
 
   #noteLimit(stream: Stream, scope: LimitScope, size: number): void {

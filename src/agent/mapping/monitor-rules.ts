@@ -1,33 +1,51 @@
-import type { CaptureMonitorRule } from '../../capture/index.ts';
+import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
 
-/** What the monitors of a pod say about one of its metric streams. */
+/** What the rules of a pod say about one of its metric streams. */
 export interface StreamRules {
   readonly keep: boolean;
   /** Labels to take away, by their Prometheus names. */
   readonly dropLabels: readonly string[];
 }
 
+type PodRules = Pick<CaptureMonitorRule, 'families' | 'dropLabels' | 'ignorePaths'>;
+type Fallback = NonNullable<CaptureConfig['fallback']>;
+
 const keepAll: StreamRules = { keep: true, dropLabels: [] };
 
 /**
- * Joins the rules of all monitors that cover a pod: a stream is kept when one of them wants it, and loses every
- * label that one of them drops. A pod without a monitor keeps everything: then the policy decided to capture it.
+ * Joins the rules of a pod as `CaptureConfig` tells: families and label lists are united, and absent means all.
+ * A request whose route is ignored by one monitor counts only where another one wants it.
  */
-export function streamRules(rules: readonly CaptureMonitorRule[], otlpName: string, route: string): StreamRules {
+export function streamRules(rules: readonly PodRules[], otlpName: string, route: string): StreamRules {
   if (rules.length === 0) return keepAll;
   const family = metricFamily(otlpName);
   const keep = rules.some(
     (rule) =>
-      !rule.dropSignals?.includes('metrics') &&
       (!rule.families || family === null || (rule.families as readonly string[]).includes(family)) &&
       !(route && rule.ignorePaths?.some((path) => pathMatches(path, route))),
   );
   return { keep, dropLabels: rules.flatMap((rule) => rule.dropLabels ?? []) };
 }
 
-/** True when a path is the ignored one, or starts with it where it ends in `*`. */
+/** The rules for a pod that no monitor covers: those of the first fallback that holds its namespace, if any. */
+export function fallbackRules(fallback: Fallback, namespace: string): readonly PodRules[] {
+  const rule = fallback.find((f) => !f.namespaces || f.namespaces.includes(namespace));
+  return rule ? [rule] : [];
+}
+
+/** True when a path is the ignored one; each `*` stands for any text. */
 export function pathMatches(ignored: string, path: string): boolean {
-  return ignored.endsWith('*') ? path.startsWith(ignored.slice(0, -1)) : path === ignored;
+  const [head, ...rest] = ignored.split('*');
+  if (rest.length === 0) return path === ignored;
+  if (!path.startsWith(head!)) return false;
+  const tail = rest.pop()!;
+  let at = head!.length;
+  for (const part of rest) {
+    const found = path.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return path.length - tail.length >= at && path.endsWith(tail);
 }
 
 const families: readonly (readonly [prefix: string, family: string])[] = [

@@ -5,6 +5,8 @@ export interface MappingPolicy {
   readonly node: string;
   readonly limits: CaptureConfig['limits'];
   readonly monitors: readonly CaptureMonitorRule[];
+  /** Rules for pods that no monitor covers. */
+  readonly fallback: NonNullable<CaptureConfig['fallback']>;
   /** Labels (by their Prometheus names) that no series keeps. */
   readonly dropLabels: readonly string[];
   /** Explicit bounds that exponential histograms are converted into. Seconds, and bytes. */
@@ -27,6 +29,7 @@ export function defaultPolicy(node: string): MappingPolicy {
     node,
     limits: builtinLimits,
     monitors: [],
+    fallback: [],
     dropLabels: churnLabels,
     durationBounds: defaultDurationBounds,
     sizeBounds: defaultSizeBounds,
@@ -35,5 +38,6 @@ export function defaultPolicy(node: string): MappingPolicy {
 
 /** The policy that a capture config asks for. */
 export function policyOf(node: string, config: CaptureConfig): MappingPolicy {
-  return { ...defaultPolicy(node), limits: config.limits, monitors: config.monitors };
+  const { limits, monitors, fallback = [] } = config;
+  return { ...defaultPolicy(node), limits, monitors, fallback };
 }

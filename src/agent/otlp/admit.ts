@@ -42,7 +42,7 @@ function withPoints(metric: Metric, nowMs: number, keep: (point: PointBase) => b
   const points = (data.points as readonly PointBase[])
     .map((p) => (p.timeNs === 0 ? { ...p, timeNs: nowMs * 1e6 } : p))
     .filter(keep);
-  return { ...metric, data: { ...data, points } as MetricData };
+  return { ...metric, data: { ...data, points } as unknown as MetricData };
 }
 
 /** What is wrong with a point, or null. */

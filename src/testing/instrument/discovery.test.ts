@@ -1,0 +1,96 @@
+import { zeroConfig } from '../../capture/index.ts';
+import { parseInstrumentConfig, type Selector } from './config.ts';
+import { matches, sampled, select, type Workload } from './discovery.ts';
+import { globMatches } from './glob.ts';
+
+const checkout: Workload = {
+  namespace: 'shop',
+  pod: 'checkout-7d9-x1',
+  container: 'app',
+  labels: { app: 'checkout', tier: 'web' },
+  owners: { k8s_replicaset_name: 'checkout-7d9', k8s_deployment_name: 'checkout' },
+  port: 8080,
+};
+
+test.each([
+  ['shop', 'shop', true],
+  ['shop', 'shop2', false],
+  ['check*', 'checkout', true],
+  ['{api,web}', 'web', true],
+  ['{api,web}', 'db', false],
+  ['istio-*', 'istio-', true],
+  ['?[a-c]x', 'qbx', true],
+  ['[!a]b', 'ab', false],
+  ['a.b', 'axb', false],
+  ['a\\*', 'a*', true],
+])('glob %s against %s is %s', (pattern, text, expected) => {
+  expect(globMatches(pattern, text)).toBe(expected);
+});
+
+test.each([
+  ['its port in a list', { open_ports: '80,8080' }, true],
+  ['its port in a range', { open_ports: '8000-8999' }, true],
+  ['another port', { open_ports: '80,443' }, false],
+  [
+    'namespace and labels together',
+    { k8s_namespace: 'shop', k8s_pod_labels: { app: 'check*', tier: '{api,web}' } },
+    true,
+  ],
+  ['one label that differs', { k8s_namespace: 'shop', k8s_pod_labels: { app: 'cart' } }, false],
+  ['a label that is absent', { k8s_pod_labels: { team: '*' } }, false],
+  ['its deployment', { k8s_deployment_name: 'checkout' }, true],
+  ['an owner kind it does not have', { k8s_statefulset_name: '*' }, false],
+  ['any owner', { k8s_owner_name: 'checkout-7d9' }, true],
+  ['nothing but containers_only', { containers_only: true }, false],
+  ['something this stand-in cannot judge', { exe_path: '*' }, false],
+] as [string, Selector, boolean][])('an entry with %s', (_what, entry, expected) => {
+  expect(matches(entry, checkout)).toBe(expected);
+});
+
+const file = (include: string, exclude = '[]'): ReturnType<typeof parseInstrumentConfig> =>
+  parseInstrumentConfig(
+    `metrics: {features: [application]}
+otel_metrics_export: {endpoint: "http://127.0.0.1:4318"}
+discovery: {instrument: ${include}, exclude_instrument: ${exclude}}`,
+    {},
+  );
+
+test('the last matching entry that sets a field wins, field by field', () => {
+  const config = file(`[
+    {open_ports: "8080", exports: [metrics], sampler: {name: always_off}},
+    {k8s_namespace: shop, exports: [metrics, traces]},
+    {k8s_namespace: other, exports: []}]`);
+  expect(select(config, checkout)).toEqual({ metrics: true, traces: true, sampler: { name: 'always_off' } });
+});
+
+test('an empty list of exports turns both off, an absent one leaves both on', () => {
+  expect(select(file('[{open_ports: "8080", exports: []}]'), checkout)).toMatchObject({
+    metrics: false,
+    traces: false,
+  });
+  expect(select(file('[{open_ports: "8080"}]'), checkout)).toMatchObject({ metrics: true, traces: true });
+});
+
+test('exclusion beats every inclusion, and system namespaces are out by default', () => {
+  expect(select(file('[{open_ports: "8080"}]', '[{k8s_pod_labels: {tier: web}}]'), checkout)).toBeNull();
+  expect(select(file('[{open_ports: "8080"}]'), { ...checkout, namespace: 'kube-system' })).toBeNull();
+});
+
+test('the zero-config file of the product selects its ports and leaves svc-system out', () => {
+  const seed = zeroConfig({ node: 'node-1', ports: '80,443,8080,8443', instrumentVersion: 'v0.10.0' });
+  const config = parseInstrumentConfig(seed.instrument.yaml, {});
+  expect(select(config, checkout)).not.toBeNull();
+  expect(select(config, { ...checkout, port: 9999 })).toBeNull();
+  expect(select(config, { ...checkout, namespace: 'svc-system' })).toBeNull();
+});
+
+test('sampling by ratio is the same for all spans of a trace and about right over many', () => {
+  const id = (n: number): string => (BigInt(n) * 0x9e3779b97f4a7c15n).toString(16).slice(-16).padStart(32, '0');
+  const kept = Array.from({ length: 2_000 }, (_, n) => id(n + 1)).filter((t) =>
+    sampled({ name: 'parentbased_traceidratio', arg: '0.25' }, t),
+  );
+  expect(kept.length).toBeGreaterThan(400);
+  expect(kept.length).toBeLessThan(600);
+  expect(sampled({ name: 'always_off' }, id(1))).toBe(false);
+  expect(sampled({}, id(1))).toBe(true);
+});

@@ -1,0 +1,149 @@
+/**
+ * A stand-in for the eBPF instrument, for machines whose kernel cannot run it. It behaves like the instrument towards
+ * everything around it, and captures nothing by itself.
+ *
+ * Like the real one: it reads its file once and ends with code 255 for the same mistakes; it ends at once when a
+ * capability is missing and enforcement is on; it answers on the health socket; it decides by the discovery entries
+ * of its file whose data passes; it adds the Kubernetes attributes; it posts cumulative metrics each interval, with
+ * empty posts and info metrics among them; SIGTERM ends it with code 0.
+ *
+ * Unlike the real one: nothing is read from the kernel. Services instrument their own HTTP traffic with the
+ * OpenTelemetry SDK and post to `STANDIN_LISTEN`; every number is theirs. So there are no flows (`obi.network.*`),
+ * no body sizes, no protocols but HTTP, and nothing about a process that does not report itself.
+ * It must never be used to judge what the eBPF instrument captures or costs.
+ *
+ * Environment: OTEL_EBPF_CONFIG_PATH, OTEL_EBPF_ENFORCE_SYS_CAPS, NODE_NAME, KUBECONFIG, and of the stand-in itself
+ * STANDIN_LISTEN (host:port for the services), STANDIN_LOOPBACK (what 127.0.0.1 in the file means), STANDIN_SOCKET_SUFFIX
+ * (appended to abstract socket names), STANDIN_MISSING_CAPS (capabilities to be missing, comma-separated).
+ */
+import { createServer, type Server } from 'node:http';
+import { createHttpReceiver } from '../../agent/otlp/http-receiver.ts';
+import { silentLogger } from '../../base/logger.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { readInstrumentConfig, StartError } from './config.ts';
+import { PodDirectory } from './pod-directory.ts';
+import { Reporter } from './reporter.ts';
+
+const started = process.hrtime.bigint() - BigInt(Math.round(process.uptime() * 1e9));
+const { env } = process;
+
+function log(level: 'INFO' | 'WARN' | 'ERROR', msg: string, fields: Record<string, string> = {}): void {
+  const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
+  console.log(`time=${new Date().toISOString()} level=${level} msg=${JSON.stringify(msg)}${rest.join('')}`);
+}
+
+/** Repeats `work` with `ms` between the end of one and the start of the next. */
+function every(ms: number, work: () => Promise<void>): void {
+  setTimeout(() => void work().finally(() => every(ms, work)), ms);
+}
+
+function listening(server: Server, at: { path: string } | { host: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(at, resolve);
+  });
+}
+
+function healthServer(): Server {
+  return createServer((req, res) => {
+    if (req.url !== '/healthz') return res.writeHead(404).end();
+    const body = JSON.stringify({
+      schema_version: 1,
+      now_unix_ns: Math.round(Date.now() * 1e6),
+      process_uptime_ns: Number(process.hrtime.bigint() - started),
+    });
+    return res.writeHead(200, { 'content-type': 'application/json' }).end(body);
+  });
+}
+
+/** Posts a body; whatever goes wrong is an INFO line, as with the real exporters. */
+async function post(url: string, body: Uint8Array): Promise<void> {
+  try {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-protobuf' },
+      body: Buffer.from(body),
+      signal: AbortSignal.timeout(5_000),
+    });
+    await answer.arrayBuffer();
+    if (!answer.ok) log('INFO', 'failed to upload', { url, status: String(answer.status) });
+  } catch (error) {
+    log('INFO', 'failed to upload', { url, error: String((error as Error).cause ?? error) });
+  }
+}
+
+/** The API server of the environment; without one no pod is ever known, and nothing that needs metadata matches. */
+async function cluster(): Promise<Pick<KubeClient, 'get'>> {
+  try {
+    // Loaded late: a file that is refused must be refused at once.
+    const { createKubeClient } = await import('../../kube/rest-client.ts');
+    return createKubeClient({ userAgent: 'instrument-stand-in' });
+  } catch (error) {
+    log('WARN', 'no Kubernetes metadata', { error: (error as Error).message });
+    return { get: () => Promise.reject(error as Error) };
+  }
+}
+
+async function main(): Promise<void> {
+  log('INFO', 'OpenTelemetry eBPF Instrumentation stand-in', { note: 'captures nothing by itself' });
+  const path = process.argv.find((a) => a.startsWith('-config='))?.slice('-config='.length);
+  const config = readInstrumentConfig(path ?? env['OTEL_EBPF_CONFIG_PATH'], env);
+  const missing = env['STANDIN_MISSING_CAPS'];
+  if (missing) {
+    const required = `the following capabilities are required: ${missing.split(',').join(', ')}`;
+    if (config.enforceSysCaps) throw new StartError(`can't start OpenTelemetry eBPF Instrumentation: ${required}`);
+    log('WARN', required);
+  }
+  const loopback = env['STANDIN_LOOPBACK'] ?? '127.0.0.1';
+  const local = (endpoint: string | null): string | null => endpoint?.replace('//127.0.0.1', `//${loopback}`) ?? null;
+  const reporter = new Reporter({
+    config: { ...config, metricsEndpoint: local(config.metricsEndpoint), tracesEndpoint: local(config.tracesEndpoint) },
+    pods: new PodDirectory(await cluster(), Date.now),
+    node: env['NODE_NAME'] ?? '',
+    now: Date.now,
+    post,
+  });
+  for (const endpoint of [config.metricsEndpoint, config.tracesEndpoint]) {
+    if (endpoint === null || /^https?:\/\//.test(endpoint)) continue;
+    setTimeout(() => fail(`wrong endpoint ${JSON.stringify(endpoint)}: it must have a scheme`), 2_000);
+  }
+  if (config.healthSocket) {
+    const suffix = env['STANDIN_SOCKET_SUFFIX'] ?? '';
+    const name = config.healthSocket;
+    // A name that the surroundings have made their own already is taken as it is.
+    const own = suffix && !name.endsWith(suffix) ? name + suffix : name;
+    await listening(healthServer(), { path: own.startsWith('@') ? `\0${own.slice(1)}` : own });
+  }
+  const listen = env['STANDIN_LISTEN'];
+  if (listen) {
+    const colon = listen.lastIndexOf(':');
+    const at = { host: listen.slice(0, colon), port: Number(listen.slice(colon + 1)) };
+    await listening(createHttpReceiver({ consumer: reporter, logger: silentLogger }), at);
+  }
+  every(config.metricsIntervalMs, () => reporter.exportMetrics());
+  every(config.tracesBatchMs, () => reporter.exportTraces());
+  log('INFO', 'instrumentation running', { entries: String(config.include.length) });
+}
+
+function fail(message: string): never {
+  log('ERROR', message);
+  return end(255);
+}
+
+function end(code: number): never {
+  // eslint-disable-next-line no-restricted-syntax -- this file is an entry point
+  process.exit(code);
+}
+
+process.on('SIGUSR1', () => {});
+process.once('SIGTERM', stop);
+process.once('SIGINT', stop);
+
+function stop(): void {
+  log('INFO', 'stopping');
+  end(0);
+}
+
+main().catch((error: unknown) => {
+  fail(error instanceof StartError ? error.message : String((error as Error).stack));
+});

@@ -1,0 +1,98 @@
+import type { KubeObject } from '../../api/meta.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { resourceRef } from '../../api/meta.ts';
+
+const pods = resourceRef({ group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true });
+const replicaSets = resourceRef({
+  group: 'apps',
+  version: 'v1',
+  kind: 'ReplicaSet',
+  plural: 'replicasets',
+  namespaced: true,
+});
+const jobs = resourceRef({ group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true });
+
+/** What the instrument's informer would know of a pod. */
+export interface PodFacts {
+  readonly uid: string;
+  readonly startTime: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Owner names by the selector field of their kind, nearest first. */
+  readonly owners: Readonly<Record<string, string>>;
+}
+
+const ownerFields: Readonly<Record<string, string>> = {
+  Deployment: 'k8s_deployment_name',
+  ReplicaSet: 'k8s_replicaset_name',
+  StatefulSet: 'k8s_statefulset_name',
+  DaemonSet: 'k8s_daemonset_name',
+  Job: 'k8s_job_name',
+  CronJob: 'k8s_cronjob_name',
+};
+
+const reuseMs = 30_000;
+const missReuseMs = 2_000;
+
+/** Looks pods and their owners up at the API server, each at most twice a minute. */
+export class PodDirectory {
+  readonly #client: Pick<KubeClient, 'get'>;
+  readonly #now: () => number;
+  readonly #cache = new Map<string, { until: number; facts: Promise<PodFacts | null> }>();
+
+  constructor(client: Pick<KubeClient, 'get'>, now: () => number) {
+    this.#client = client;
+    this.#now = now;
+  }
+
+  /** Facts of a pod; null for one the API server does not know, or while it does not answer. */
+  find(namespace: string, pod: string): Promise<PodFacts | null> {
+    const key = `${namespace}/${pod}`;
+    const cached = this.#cache.get(key);
+    if (cached && cached.until > this.#now()) return cached.facts;
+    const entry = {
+      until: this.#now() + reuseMs,
+      facts: this.#read(namespace, pod).catch(() => cached?.facts ?? null),
+    };
+    this.#cache.set(key, entry);
+    void entry.facts.then((facts) => {
+      if (!facts) entry.until = this.#now() + missReuseMs;
+    });
+    return entry.facts;
+  }
+
+  async #read(namespace: string, name: string): Promise<PodFacts | null> {
+    const pod = await this.#get(pods, namespace, name);
+    if (!pod) return null;
+    const owners: Record<string, string> = {};
+    const owner = note(owners, pod);
+    if (owner?.kind === 'ReplicaSet' || owner?.kind === 'Job') {
+      const parent = await this.#get(owner.kind === 'Job' ? jobs : replicaSets, namespace, owner.name);
+      if (parent) note(owners, parent);
+    }
+    const status = pod['status'] as { startTime?: string } | undefined;
+    return {
+      uid: pod.metadata.uid ?? '',
+      startTime: status?.startTime ?? '',
+      labels: pod.metadata.labels ?? {},
+      owners,
+    };
+  }
+
+  async #get(resource: typeof pods, namespace: string, name: string): Promise<KubeObject | null> {
+    try {
+      return await this.#client.get(resource, { namespace, name }, { signal: AbortSignal.timeout(5_000) });
+    } catch (error) {
+      if (isNotFound(error)) return null;
+      throw error;
+    }
+  }
+}
+
+/** Notes the controlling owner of an object under the selector field of its kind. */
+function note(owners: Record<string, string>, object: KubeObject): { kind: string; name: string } | undefined {
+  const owner = object.metadata.ownerReferences?.find((o) => o.controller);
+  const field = owner && ownerFields[owner.kind];
+  if (field) owners[field] = owner.name;
+  return owner;
+}

@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { socketProbe } from '../../agent/capture/health-socket.ts';
+
+let dir: string;
+beforeAll(() => void (dir = mkdtempSync(join(tmpdir(), 'stand-in-'))));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const file = `
+health_check: {unix_socket_path: "@stand-in-test"}
+metrics: {features: [application]}
+discovery: {instrument: [{open_ports: "8080"}]}
+otel_metrics_export: {endpoint: "http://127.0.0.1:1"}
+`;
+
+function start(env: Record<string, string>): { child: ChildProcess; output: () => string } {
+  let output = '';
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
+    env: { PATH: process.env.PATH, HOME: dir, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  child.stdout!.on('data', (data: Buffer) => (output += data.toString()));
+  return { child, output: () => output };
+}
+
+async function end(env: Record<string, string>): Promise<{ code: unknown; output: string }> {
+  const { child, output } = start(env);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, output: output() };
+}
+
+function write(name: string, text: string): string {
+  const path = join(dir, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+test('ends with 255 and says why when there is no file', async () => {
+  const { code, output } = await end({ OTEL_EBPF_CONFIG_PATH: '/nowhere.yaml' });
+  expect(code).toBe(255);
+  expect(output).toContain("can't open /nowhere.yaml");
+});
+
+test('ends with 255 and names the capability that is missing', async () => {
+  const { code, output } = await end({
+    OTEL_EBPF_CONFIG_PATH: write('caps.yaml', file),
+    OTEL_EBPF_ENFORCE_SYS_CAPS: 'true',
+    STANDIN_MISSING_CAPS: 'CAP_SYS_PTRACE,CAP_BPF',
+  });
+  expect(code).toBe(255);
+  expect(output).toContain("can't start OpenTelemetry eBPF Instrumentation");
+  expect(output).toContain('the following capabilities are required: CAP_SYS_PTRACE, CAP_BPF');
+});
+
+test('answers on its health socket with its start time, and SIGTERM ends it with 0', async () => {
+  const before = Date.now();
+  const suffix = `-${process.pid}`;
+  const { child } = start({ OTEL_EBPF_CONFIG_PATH: write('ok.yaml', file), STANDIN_SOCKET_SUFFIX: suffix });
+  const probe = socketProbe(`@stand-in-test${suffix}`);
+  let health = null;
+  while (health === null && child.exitCode === null) health = await probe(new AbortController().signal);
+  expect(health!.startMs).toBeGreaterThan(before - 1_000);
+  expect(health!.startMs).toBeLessThan(Date.now() + 1);
+  child.kill('SIGTERM');
+  expect(await once(child, 'close')).toEqual([0, null]);
+});

@@ -1,0 +1,149 @@
+import type { Metric, Span } from '../../agent/otlp/model.ts';
+import { decodeMetricsRequest } from '../../agent/otlp/protobuf/metrics.ts';
+import { decodeTracesRequest } from '../../agent/otlp/protobuf/traces.ts';
+import { parseInstrumentConfig } from './config.ts';
+import type { PodFacts } from './pod-directory.ts';
+import { Reporter } from './reporter.ts';
+
+const config = parseInstrumentConfig(
+  `metrics: {features: [application]}
+otel_metrics_export: {endpoint: "http://agent"}
+otel_traces_export: {endpoint: "http://agent"}
+discovery: {instrument: [{k8s_namespace: shop}]}`,
+  {},
+);
+const facts: PodFacts = {
+  uid: 'u1',
+  startTime: '2026-01-01T00:00:00Z',
+  labels: {},
+  owners: { k8s_replicaset_name: 'checkout-7d9', k8s_deployment_name: 'checkout' },
+};
+
+function setUp(): { reporter: Reporter; posts: { url: string; body: Uint8Array }[]; move: (ms: number) => void } {
+  const posts: { url: string; body: Uint8Array }[] = [];
+  let now = 1_000_000;
+  const reporter = new Reporter({
+    config,
+    node: 'node-1',
+    now: () => now,
+    pods: { find: (_ns, pod) => Promise.resolve(pod === 'unknown' ? null : facts) },
+    post: (url, body) => Promise.resolve(void posts.push({ url, body: Uint8Array.from(body) })),
+  });
+  return { reporter, posts, move: (ms) => (now += ms) };
+}
+
+const resource = (pod: string, namespace = 'shop'): { key: string; value: string | number }[] => [
+  { key: 'service.name', value: 'checkout' },
+  { key: 'k8s.namespace.name', value: namespace },
+  { key: 'k8s.pod.name', value: pod },
+  { key: 'k8s.container.name', value: 'app' },
+  { key: 'svc.demo.port', value: 8080 },
+];
+
+const duration: Metric = {
+  name: 'http.server.request.duration',
+  description: 'sdk',
+  unit: 's',
+  data: {
+    kind: 'histogram',
+    temporality: 'cumulative',
+    points: ['1.1', '2'].map((version) => ({
+      attributes: [
+        { key: 'url.scheme', value: 'http' },
+        { key: 'network.protocol.version', value: version },
+        { key: 'http.request.method', value: 'GET' },
+      ],
+      startNs: 5e11,
+      timeNs: 9e11,
+      noValue: false,
+      count: 3,
+      sum: 0.5,
+      min: 0.1,
+      max: 0.3,
+      bucketCounts: [1, 2, 0],
+      bounds: [0.1, 1],
+      exemplars: [],
+    })),
+  },
+};
+const scope = { name: 'sdk', version: '1' };
+const metrics = [duration, { ...duration, name: 'nodejs.eventloop.delay' }];
+
+test('passes on the numbers of a selected service with the Kubernetes attributes of its pod', async () => {
+  const { reporter, posts } = setUp();
+  reporter.metrics({ resources: [{ attributes: resource('checkout-1'), scopes: [{ scope, metrics }] }] });
+  await reporter.exportMetrics();
+  expect(posts.map((p) => p.url)).toEqual(Array(3).fill('http://agent/v1/metrics'));
+  const [empty, data, info] = posts.map((p) => decodeMetricsRequest(p.body));
+  expect(empty!.resources).toEqual([{ attributes: [], scopes: [] }]);
+  const sent = data!.resources[0]!;
+  expect(Object.fromEntries(sent.attributes.map((a) => [a.key, a.value]))).toMatchObject({
+    'k8s.namespace.name': 'shop',
+    'k8s.pod.name': 'checkout-1',
+    'k8s.container.name': 'app',
+    'k8s.deployment.name': 'checkout',
+    'k8s.replicaset.name': 'checkout-7d9',
+    'k8s.node.name': 'node-1',
+    'service.name': 'checkout',
+  });
+  expect(sent.scopes[0]!.metrics.map((m) => m.name)).toEqual(['http.server.request.duration']);
+  expect(sent.scopes[0]!.metrics[0]!.data!.points).toMatchObject([
+    {
+      count: 6,
+      sum: 1,
+      min: 0.1,
+      max: 0.3,
+      bounds: [0, 0.1, 1],
+      bucketCounts: [0, 2, 4, 0],
+      timeNs: 1e12,
+      startNs: 5e11,
+    },
+  ]);
+  expect(info!.resources[0]!.attributes).toEqual([]);
+  expect(info!.resources[0]!.scopes[0]!.metrics.map((m) => m.name)).toContain('target.info');
+});
+
+test.each([
+  ['a service that no entry selects', resource('p', 'other')],
+  ['a pod whose metadata has not arrived', resource('unknown')],
+  ['a sender that does not name its pod', []],
+])('sends nothing of %s', async (_what, attributes) => {
+  const { reporter, posts } = setUp();
+  reporter.metrics({ resources: [{ attributes, scopes: [{ scope, metrics }] }] });
+  await reporter.exportMetrics();
+  expect(posts).toHaveLength(1);
+});
+
+test('stops repeating a service that went silent', async () => {
+  const { reporter, posts, move } = setUp();
+  reporter.metrics({ resources: [{ attributes: resource('checkout-1'), scopes: [{ scope, metrics }] }] });
+  move(5_000);
+  await reporter.exportMetrics();
+  expect(posts).toHaveLength(3);
+  move(6_000);
+  await reporter.exportMetrics();
+  expect(posts).toHaveLength(4);
+});
+
+test('passes spans on in one batch, marked as the real exporters mark them', async () => {
+  const { reporter, posts } = setUp();
+  const span: Span = {
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    parentSpanId: '',
+    name: 'GET /',
+    kind: 'server',
+    startNs: 1n,
+    endNs: 2n,
+    attributes: [],
+    status: 'unset',
+    statusMessage: '',
+  };
+  reporter.traces({ resources: [{ attributes: resource('checkout-1'), scopes: [{ scope, spans: [span] }] }] });
+  await reporter.exportTraces();
+  await reporter.exportTraces();
+  expect(posts.map((p) => p.url)).toEqual(['http://agent/v1/traces']);
+  const [sent] = decodeTracesRequest(posts[0]!.body).resources;
+  expect(sent!.attributes).toContainEqual({ key: 'span.metrics.skip', value: true });
+  expect(sent!.scopes[0]).toEqual({ scope: { name: '', version: '' }, spans: [span] });
+});

@@ -1,0 +1,116 @@
+import type { MetricsRequest, ResourceSpans, TracesRequest } from '../../agent/otlp/model.ts';
+import type { Acceptance, OtlpConsumer } from '../../agent/otlp/consumer.ts';
+import { encodeMetricsRequest, encodeTracesRequest } from '../otlp-encode.ts';
+import type { InstrumentConfig } from './config.ts';
+import { sampled, select, type Selection } from './discovery.ts';
+import type { PodDirectory, PodFacts } from './pod-directory.ts';
+import { infoMetrics, reshapeHttpMetrics } from './reshape.ts';
+import { enrichedResource, type Sender, senderOf, workloadOf } from './resource-attributes.ts';
+
+export interface ReporterOptions {
+  readonly config: InstrumentConfig;
+  readonly pods: Pick<PodDirectory, 'find'>;
+  readonly node: string;
+  readonly now: () => number;
+  /** Posts one body; failures are told to the log and forgotten, as the real exporters do after their retries. */
+  readonly post: (url: string, body: Uint8Array) => Promise<void>;
+}
+
+/** A sender that has said nothing for this long is gone: its series are not repeated. Units: ms. */
+const silentMs = 10_000;
+const scope = { name: 'go.opentelemetry.io/obi', version: '' };
+
+interface Held {
+  readonly sender: Sender;
+  request: MetricsRequest['resources'][number];
+  seenMs: number;
+}
+
+/**
+ * Holds what the instrumented services reported last and passes it on as the instrument would: one post per service
+ * and interval with cumulative values, one empty post each interval, spans in batches.
+ * A process whose pod is not known yet is decided about when its metadata has arrived.
+ */
+export class Reporter implements OtlpConsumer {
+  readonly #options: ReporterOptions;
+  readonly #held = new Map<string, Held>();
+  #spans: ResourceSpans[] = [];
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+  }
+
+  metrics(request: MetricsRequest): Acceptance {
+    for (const resource of request.resources) {
+      const sender = senderOf(resource.attributes);
+      if (!sender) continue;
+      const key = `${sender.namespace}/${sender.pod}/${sender.container}`;
+      this.#held.set(key, { sender, request: resource, seenMs: this.#options.now() });
+    }
+    return { rejected: 0, reason: '' };
+  }
+
+  traces(request: TracesRequest): Acceptance {
+    this.#spans.push(...request.resources);
+    return { rejected: 0, reason: '' };
+  }
+
+  rejected(): void {}
+
+  /** One export of metrics. */
+  async exportMetrics(): Promise<void> {
+    const { config, now, node, post } = this.#options;
+    if (!config.metricsEndpoint) return;
+    const url = `${config.metricsEndpoint.replace(/\/$/, '')}/v1/metrics`;
+    await post(url, encodeMetricsRequest({ resources: [{ attributes: [], scopes: [] }] }));
+    for (const [key, held] of this.#held) {
+      if (now() - held.seenMs > silentMs) {
+        this.#held.delete(key);
+        continue;
+      }
+      const judged = await this.#judge(held.sender);
+      if (!judged?.selection.metrics) continue;
+      const nowNs = now() * 1e6;
+      const metrics = held.request.scopes.flatMap((s) => reshapeHttpMetrics(s.metrics, held.sender, nowNs));
+      if (metrics.length === 0) continue;
+      const attributes = enrichedResource(held.sender, judged.facts, node);
+      await post(url, encodeMetricsRequest({ resources: [{ attributes, scopes: [{ scope, metrics }] }] }));
+      const info = infoMetrics(node, held.sender.service, nowNs);
+      await post(url, encodeMetricsRequest({ resources: [{ attributes: [], scopes: [{ scope, metrics: info }] }] }));
+    }
+  }
+
+  /** One batch of spans. */
+  async exportTraces(): Promise<void> {
+    const { config, node, post } = this.#options;
+    const waiting = this.#spans;
+    this.#spans = [];
+    if (!config.tracesEndpoint || waiting.length === 0) return;
+    const resources: ResourceSpans[] = [];
+    for (const resource of waiting) {
+      const sender = senderOf(resource.attributes);
+      if (!sender) continue;
+      const judged = await this.#judge(sender);
+      if (!judged?.selection.traces) continue;
+      const sampler = judged.selection.sampler ?? config.sampler;
+      const spans = resource.scopes.flatMap((s) => s.spans).filter((span) => sampled(sampler, span.traceId));
+      if (spans.length === 0) continue;
+      // The real exporters leave the scope empty and name it on the Resource.
+      const attributes = [
+        ...enrichedResource(sender, judged.facts, node),
+        { key: 'span.metrics.skip', value: true },
+        { key: 'otel.scope.name', value: scope.name },
+      ];
+      resources.push({ attributes, scopes: [{ scope: { name: '', version: '' }, spans }] });
+    }
+    if (resources.length === 0) return;
+    await post(`${config.tracesEndpoint.replace(/\/$/, '')}/v1/traces`, encodeTracesRequest({ resources }));
+  }
+
+  async #judge(sender: Sender): Promise<{ selection: Selection; facts: PodFacts } | null> {
+    const facts = await this.#options.pods.find(sender.namespace, sender.pod);
+    if (!facts) return null;
+    const selection = select(this.#options.config, workloadOf(sender, facts));
+    return selection && { selection, facts };
+  }
+}

@@ -1,0 +1,76 @@
+import type { Attribute, HistogramPoint, Metric } from '../../agent/otlp/model.ts';
+import type { Sender } from './resource-attributes.ts';
+
+/** The attributes that the real instrument puts on points of `http.*`; the SDK's others are taken away. */
+const pointAttributes = new Set([
+  'http.request.method',
+  'http.response.status_code',
+  'http.route',
+  'server.address',
+  'server.port',
+  'url.scheme',
+]);
+
+/**
+ * An SDK's HTTP metrics as the real instrument sends them: its point attributes, its times, its first bound of 0.
+ * No number is made up: counts and sums are the SDK's, and points that become one by losing an attribute are added.
+ * Metrics of other names are left out, as the instrument would not see them.
+ */
+export function reshapeHttpMetrics(metrics: readonly Metric[], sender: Sender, nowNs: number): Metric[] {
+  return metrics.flatMap((metric) => {
+    if (!metric.name.startsWith('http.') || metric.data?.kind !== 'histogram') return [];
+    const byKey = new Map<string, HistogramPoint>();
+    for (const point of metric.data.points) {
+      const attributes = reshapeAttributes(point.attributes, sender);
+      const key = JSON.stringify(attributes.map((a) => [a.key, String(a.value)]));
+      const before = byKey.get(key);
+      const shaped = { ...withZeroBound(point), attributes, timeNs: nowNs };
+      byKey.set(key, before ? added(before, shaped) : shaped);
+    }
+    return [{ ...metric, description: '', data: { ...metric.data, points: [...byKey.values()] } }];
+  });
+}
+
+function reshapeAttributes(attributes: readonly Attribute[], sender: Sender): Attribute[] {
+  const kept = attributes.filter(({ key }) => pointAttributes.has(key));
+  const own = [
+    { key: 'service.name', value: sender.service },
+    { key: 'service.namespace', value: sender.namespace },
+  ];
+  return [...kept, ...own].sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** The instrument's bounds start at 0; no request takes less than nothing, so the new bucket is empty. */
+function withZeroBound(point: HistogramPoint): HistogramPoint {
+  if (point.bounds.length === 0 || point.bounds[0]! <= 0) return point;
+  return { ...point, bounds: [0, ...point.bounds], bucketCounts: [0, ...point.bucketCounts] };
+}
+
+function added(a: HistogramPoint, b: HistogramPoint): HistogramPoint {
+  return {
+    ...a,
+    count: a.count + b.count,
+    sum: a.sum === null || b.sum === null ? null : a.sum + b.sum,
+    min: a.min === null || b.min === null ? null : Math.min(a.min, b.min),
+    max: a.max === null || b.max === null ? null : Math.max(a.max, b.max),
+    startNs: Math.min(a.startNs, b.startNs),
+    bucketCounts: a.bucketCounts.map((count, i) => count + (b.bucketCounts[i] ?? 0)),
+    exemplars: [...a.exemplars, ...b.exemplars],
+  };
+}
+
+/** The info metrics that the real instrument sends under an empty Resource; a receiver has to drop them. */
+export function infoMetrics(node: string, service: string, nowNs: number): Metric[] {
+  const base = { startNs: nowNs, timeNs: nowNs, noValue: false, exemplars: [], value: 1 };
+  const point = { ...base, attributes: [{ key: 'host.id', value: node }] };
+  const target = { ...base, attributes: [{ key: 'service.name', value: service }] };
+  return [
+    { name: 'traces.host.info', description: '', unit: '', data: { kind: 'gauge', points: [point] } },
+    {
+      name: 'target.info',
+      description: 'Target metadata',
+      unit: '',
+      data: { kind: 'sum', temporality: 'cumulative', monotonic: false, points: [target] },
+    },
+  ];
+}

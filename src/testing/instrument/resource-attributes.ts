@@ -1,0 +1,61 @@
+import type { Attribute } from '../../agent/otlp/model.ts';
+import type { Workload } from './discovery.ts';
+import type { PodFacts } from './pod-directory.ts';
+
+/** How a sender names itself: its own resource attributes. */
+export interface Sender {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly service: string;
+  readonly port: number;
+}
+
+/** Reads who sent a resource; null for one that does not name its pod. */
+export function senderOf(attributes: readonly Attribute[]): Sender | null {
+  const text = (key: string): string => String(attributes.find((a) => a.key === key)?.value ?? '');
+  const namespace = text('k8s.namespace.name');
+  const pod = text('k8s.pod.name');
+  if (!namespace || !pod) return null;
+  const container = text('k8s.container.name');
+  return { namespace, pod, container, service: text('service.name'), port: Number(text('svc.demo.port')) || 0 };
+}
+
+export function workloadOf(sender: Sender, facts: PodFacts): Workload {
+  const { namespace, pod, container, port } = sender;
+  return { namespace, pod, container, port, labels: facts.labels, owners: facts.owners };
+}
+
+const ownerAttributes: readonly (readonly [field: string, attribute: string])[] = [
+  ['k8s_deployment_name', 'k8s.deployment.name'],
+  ['k8s_statefulset_name', 'k8s.statefulset.name'],
+  ['k8s_daemonset_name', 'k8s.daemonset.name'],
+  ['k8s_cronjob_name', 'k8s.cronjob.name'],
+  ['k8s_job_name', 'k8s.job.name'],
+  ['k8s_replicaset_name', 'k8s.replicaset.name'],
+];
+
+/** The Resource the instrument would give this sender's data, in the order of keys that it keeps. */
+export function enrichedResource(sender: Sender, facts: PodFacts, node: string): Attribute[] {
+  const owners = ownerAttributes.filter(([field]) => facts.owners[field] !== undefined);
+  const attributes: Attribute[] = [
+    ['host.id', node],
+    ['host.name', node],
+    ['os.type', 'linux'],
+    ['service.instance.id', `${sender.namespace}.${sender.pod}.${sender.container}`],
+    ['service.name', sender.service],
+    ['service.namespace', sender.namespace],
+    ['telemetry.distro.name', 'svc-instrument-stand-in'],
+    ['telemetry.sdk.language', 'nodejs'],
+    ['telemetry.sdk.name', 'opentelemetry'],
+    ['k8s.namespace.name', sender.namespace],
+    ['k8s.pod.name', sender.pod],
+    ['k8s.container.name', sender.container],
+    ['k8s.node.name', node],
+    ['k8s.pod.uid', facts.uid],
+    ['k8s.pod.start_time', facts.startTime],
+    ...owners.map(([field, attribute]) => [attribute, facts.owners[field]!] as const),
+    ['k8s.owner.name', owners[0] ? facts.owners[owners[0][0]]! : sender.pod],
+  ].map(([key, value]) => ({ key: key!, value: value! }));
+  return attributes.sort((a, b) => (a.key < b.key ? -1 : 1));
+}

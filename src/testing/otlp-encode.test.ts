@@ -1,0 +1,23 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { decodeMetricsRequest } from '../agent/otlp/protobuf/metrics.ts';
+import { decodeTracesRequest } from '../agent/otlp/protobuf/traces.ts';
+import { encodeMetricsRequest, encodeTracesRequest } from './otlp-encode.ts';
+
+const dir = join(import.meta.dirname, '../agent/testdata/otlp');
+
+test.each(readdirSync(dir).filter((name) => name.endsWith('.bin')))(
+  '%s survives being written and read again',
+  (name) => {
+    const raw = readFileSync(join(dir, name));
+    const body = raw[0] === 0x1f ? gunzipSync(raw) : raw;
+    if (name.includes('traces')) {
+      const request = decodeTracesRequest(body);
+      expect(decodeTracesRequest(encodeTracesRequest(request))).toEqual(request);
+    } else {
+      const request = decodeMetricsRequest(body);
+      expect(decodeMetricsRequest(encodeMetricsRequest(request))).toEqual(request);
+    }
+  },
+);
