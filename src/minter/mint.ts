@@ -40,6 +40,8 @@ export interface MinterDeps {
   logger: Logger;
   /** Called when the platform refuses our App JWT: somebody should ask it who we are. */
   onUnauthorized?: () => void;
+  /** Called when the key service says that the key cannot be used. */
+  onKeyUnusable?: () => void;
 }
 
 const revokeMs = 2_000;
@@ -53,6 +55,7 @@ const revokeMs = 2_000;
 export class Minter {
   readonly installation: InstallationCache;
   readonly #deps: MinterDeps;
+  readonly #notCovered = new Set<string>();
 
   constructor(deps: MinterDeps) {
     this.#deps = deps;
@@ -76,6 +79,7 @@ export class Minter {
     const grant = checkGrant(answer.data, { org, ...request }, clock.now());
     if ('ok' in grant) {
       readiness.mintSucceeded(id);
+      this.#noteCovered(request.repositories);
       return grant.ok;
     }
     if (grant.token !== undefined) this.#revoke(grant.token);
@@ -97,6 +101,15 @@ export class Minter {
     throw viewRefusal(org, view);
   }
 
+  /** Repositories that were refused before and are granted now: the installation was mended. */
+  #noteCovered(repositories: readonly string[]): void {
+    if (this.#notCovered.size === 0) return;
+    for (const name of repositories) this.#notCovered.delete(name);
+    const { readiness, org } = this.#deps;
+    if (this.#notCovered.size > 0 || readiness.get('InstallationFound').reason !== 'RepositoryNotSelected') return;
+    readiness.set('InstallationFound', 'True', 'Found', `the App is installed in ${org}`);
+  }
+
   #exchangeRefusal(answer: PlatformAnswer, request: MintRequest): Refusal {
     const { readiness } = this.#deps;
     const reason = `exchange_${answer.status}`;
@@ -104,6 +117,7 @@ export class Minter {
     if (answer.status !== 422)
       return new Refusal('exchange_error', reason, 'the platform did not exchange the credential');
     const names = request.repositories.join(', ');
+    if (this.#notCovered.size < 1_000) for (const name of request.repositories) this.#notCovered.add(name);
     readiness.set(
       'InstallationFound',
       'False',
@@ -180,14 +194,17 @@ class Session {
   }
 
   async #sign(): Promise<AppJwt> {
-    const { jwts, clock, readiness } = this.#deps;
+    const { jwts, clock, readiness, onKeyUnusable } = this.#deps;
     const late = (): Refusal => signerRefusal('deadline');
     try {
       return await within(clock, this.#deadline, jwts.get(this.#deadline), late);
     } catch (error) {
       if (!(error instanceof KeyServiceFailure)) throw error;
       const verdict = judgeFailure(error);
-      if (verdict) readiness.set('KeyEnabled', verdict.status, verdict.reason, verdict.message);
+      if (verdict) {
+        readiness.set('KeyEnabled', verdict.status, verdict.reason, verdict.message);
+        onKeyUnusable?.();
+      }
       throw signerRefusal(error.kind, error);
     }
   }

@@ -15,7 +15,7 @@ export interface MonitorsOptions extends PlatformMonitorDeps {
 
 const keyMs = 30_000;
 /** Until the key or the App is known to be right, look more often: an operator may be waiting for it. */
-const impatientMs = 5_000;
+const impatientMs = 2_000;
 const installationMs = 5 * 60_000;
 
 /**
@@ -72,7 +72,7 @@ export class Monitors {
     if (this.#closed) return;
     const { readiness, clock } = this.#options;
     const settled = readiness.gates.key && this.#appKnown;
-    const ms = this.#again ? 250 : settled ? keyMs : impatientMs;
+    const ms = this.#again ? 1_000 : settled ? keyMs : impatientMs;
     this.#again = false;
     this.#cancel = clock.setTimeout(() => this.hurry(), ms);
   }

@@ -97,7 +97,12 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     nextJwts: settings.nextKeyVersion === undefined ? undefined : jwtsOf(signerFor(settings.nextKeyVersion)),
     wantedPermissions: () => allFiles(rules.current).flatMap((f) => [...f.scopes.values()].map((s) => s.permissions)),
   });
-  const minter = new Minter({ ...shared, metrics, onUnauthorized: () => monitors.doubtApp() });
+  const minter = new Minter({
+    ...shared,
+    metrics,
+    onUnauthorized: () => monitors.doubtApp(),
+    onKeyUnusable: () => monitors.hurry(),
+  });
   const app = createApp({
     org: settings.org,
     maxRepositories: settings.maxRepositories,

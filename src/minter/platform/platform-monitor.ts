@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
-import { deadlineIn } from '../deadline.ts';
+import { deadlineIn, type Deadline } from '../deadline.ts';
 import { KeyServiceFailure } from '../sign/key-service.ts';
 import type { AppJwtSource } from '../sign/app-jwt.ts';
 import type { Readiness } from '../readiness.ts';
 import { uncovered, type Permissions } from '../rules/permissions.ts';
 import { viewOf } from './installation.ts';
-import { PlatformUnreachable, type PlatformClient } from './platform-client.ts';
+import { PlatformUnreachable, type PlatformAnswer, type PlatformClient } from './platform-client.ts';
 
 export interface PlatformMonitorDeps {
   org: string;
@@ -20,6 +20,7 @@ export interface PlatformMonitorDeps {
 }
 
 const checkMs = 6_000;
+const notSelectedMs = 10 * 60_000;
 
 export type AppVerdict = 'matches' | 'wrong' | 'unknown';
 
@@ -32,10 +33,10 @@ export async function askWhoWeAre(
 ): Promise<{ verdict: AppVerdict; message: string }> {
   const deadline = deadlineIn(deps.clock, checkMs);
   try {
-    const jwt = await deps.jwts.get(deadline);
-    const answer = await deps.platform.call('get_app', jwt.token, {}, deadline);
+    let answer = await getApp(deps, deadline);
+    // One refusal may be a clock that jumped or a replica that lags; two in a row with a fresh signature are an answer.
+    if (answer.status === 401) answer = await getApp(deps, deadline);
     if (answer.status === 401) {
-      deps.jwts.drop(jwt);
       return { verdict: 'wrong', message: 'the platform does not accept the signature of this key for the App' };
     }
     const id = (answer.data as { id?: unknown } | undefined)?.id;
@@ -50,6 +51,22 @@ export async function askWhoWeAre(
     }
     throw error;
   }
+}
+
+/** The look-up cannot see which repositories are selected; what a mint met stays in force for a while. */
+function recentlyNotSelected(readiness: Readiness, clock: Clock): boolean {
+  const { reason, since } = readiness.get('InstallationFound');
+  return reason === 'RepositoryNotSelected' && clock.now() - Date.parse(since) < notSelectedMs;
+}
+
+async function getApp(
+  deps: Pick<PlatformMonitorDeps, 'jwts' | 'platform'>,
+  deadline: Deadline,
+): Promise<PlatformAnswer> {
+  const jwt = await deps.jwts.get(deadline);
+  const answer = await deps.platform.call('get_app', jwt.token, {}, deadline);
+  if (answer.status === 401) deps.jwts.drop(jwt);
+  return answer;
 }
 
 /** Looks the installation up and says what a mint would meet. It informs; it does not block. */
@@ -73,7 +90,7 @@ export async function checkInstallation(deps: PlatformMonitorDeps): Promise<void
           'PermissionMissing',
           `the installation lacks permission ${missing}`,
         );
-      } else if (readiness.get('InstallationFound').reason !== 'RepositoryNotSelected') {
+      } else if (!recentlyNotSelected(readiness, deps.clock)) {
         readiness.set('InstallationFound', 'True', 'Found', `the App is installed in ${org}`);
       }
     } else if (view?.state === 'suspended') {

@@ -1,0 +1,118 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { silentLogger } from '../../base/logger.ts';
+import { FakeIssuer, type JwksFault } from '../../testing/fake-issuer/fake-issuer.ts';
+import { testKey } from '../../testing/minter-world/keys.ts';
+import { ShiftedClock } from '../../testing/shifted-clock.ts';
+import { Refusal } from '../refusal.ts';
+import { Jwks } from './jwks.ts';
+
+let issuer: FakeIssuer;
+let clock: ShiftedClock;
+let jwks: Jwks;
+
+beforeEach(async () => {
+  clock = new ShiftedClock();
+  issuer = await FakeIssuer.start({ keys: [testKey('issuer')] });
+  jwks = new Jwks({ uri: issuer.jwksUri, clock, logger: silentLogger });
+});
+
+afterEach(() => issuer.stop());
+
+const outcome = async (kid = 'key-1'): Promise<string> =>
+  jwks.find(kid).then(
+    () => 'found',
+    (error: unknown) => (error instanceof Refusal ? error.answer : `bug: ${String(error)}`),
+  );
+const set = (...keys: unknown[]): JwksFault => ({ body: JSON.stringify({ keys }) });
+const publicJwk = (bits = 2048, more: object = {}): object => {
+  const { n, e } = testKey('other', bits).export({ format: 'jwk' });
+  return { kty: 'RSA', use: 'sig', alg: 'RS256', kid: 'key-1', n, e, ...more };
+};
+
+test.each<[sentence: string, fault: JwksFault, expected: string]>([
+  ['an answer of 500 leaves no keys: 503', { status: 500 }, 'issuer_keys_unavailable'],
+  ['a redirect is not followed: 503', { status: 302, headers: { location: '/elsewhere' } }, 'issuer_keys_unavailable'],
+  ['50 MB are cut off: 503', { body: ' '.repeat(65_536), endless: true }, 'issuer_keys_unavailable'],
+  ['a page instead of keys: 503', { body: '<html>', contentType: 'text/html' }, 'issuer_keys_unavailable'],
+  ['keys as text/plain: 503', { body: '{"keys":[]}', contentType: 'text/plain' }, 'issuer_keys_unavailable'],
+  ['broken JSON: 503', { body: '{"keys":' }, 'issuer_keys_unavailable'],
+  ['keys that are no list: 503', { body: '{"keys":{}}' }, 'issuer_keys_unavailable'],
+  ['a set named twice: 503', { body: '{"keys":[],"keys":[]}' }, 'issuer_keys_unavailable'],
+  ['an empty set: 401', set(), 'invalid_token'],
+  ['only a symmetric key: 401', set({ kty: 'oct', kid: 'key-1', k: 'AAAA' }), 'invalid_token'],
+  ['an elliptic key: 401', set({ kty: 'EC', crv: 'P-256', kid: 'key-1', x: 'AA', y: 'AA' }), 'invalid_token'],
+  ['a key for encryption: 401', set(publicJwk(2048, { use: 'enc' })), 'invalid_token'],
+  ['a key for another algorithm: 401', set(publicJwk(2048, { alg: 'RS512' })), 'invalid_token'],
+  ['a key that may only sign: 401', set(publicJwk(2048, { key_ops: ['sign'] })), 'invalid_token'],
+  ['a private key: 401', set(publicJwk(2048, { d: 'AAAA' })), 'invalid_token'],
+  ['an exponent of 3: 401', set(publicJwk(2048, { e: 'Aw' })), 'invalid_token'],
+  ['a key without kid: 401', set(publicJwk(2048, { kid: undefined })), 'invalid_token'],
+  ['one kid for two keys: 401', set(publicJwk(), publicJwk()), 'invalid_token'],
+  ['a key of 1024 bits: 401', set(publicJwk(1024)), 'invalid_token'],
+  ['a good key beside bad ones: found', set({ kty: 'oct' }, null, 7, publicJwk()), 'found'],
+])('without a set in force, %s', async (_sentence, fault, expected) => {
+  issuer.fault = fault;
+  expect(await outcome()).toBe(expected);
+});
+
+test('an issuer that hangs costs two seconds once, then 503 at once while it pauses', async () => {
+  issuer.fault = { hang: true };
+  const start = performance.now();
+  expect(await Promise.all([outcome(), outcome(), outcome()])).toEqual(Array(3).fill('issuer_keys_unavailable'));
+  expect(performance.now() - start).toBeLessThan(2_600);
+  expect(await outcome()).toBe('issuer_keys_unavailable');
+  expect(issuer.hits).toBe(1);
+  issuer.fault = undefined;
+  clock.shift(1_100);
+  expect(await outcome()).toBe('found');
+});
+
+test('a hundred callers at once cause one fetch', async () => {
+  await Promise.all(Array.from({ length: 100 }, () => outcome()));
+  expect(issuer.hits).toBe(1);
+});
+
+test('the last good set serves for an hour while refreshes fail, and no longer', async () => {
+  expect(await outcome()).toBe('found');
+  issuer.fault = { status: 500 };
+  clock.shift(30 * 60_000);
+  expect(await outcome()).toBe('found');
+  clock.shift(29 * 60_000);
+  expect(await outcome()).toBe('found');
+  clock.shift(2 * 60_000);
+  expect(await outcome()).toBe('issuer_keys_unavailable');
+});
+
+test('a set without a usable key never replaces a good one', async () => {
+  expect(await outcome()).toBe('found');
+  issuer.fault = set();
+  clock.shift(11 * 60_000);
+  expect(await outcome('none')).toBe('invalid_token');
+  expect(await outcome()).toBe('found');
+});
+
+test('unknown key ids cause at most one fetch in thirty seconds', async () => {
+  expect(await outcome()).toBe('found');
+  for (let i = 0; i < 50; i++) expect(await outcome(`nobody-${i}`)).toBe('invalid_token');
+  expect(issuer.hits).toBe(1);
+  clock.shift(31_000);
+  await Promise.all(Array.from({ length: 20 }, (_, i) => outcome(`nobody-${i}`)));
+  expect(issuer.hits).toBe(2);
+});
+
+test('a rotated key is found at its first use once the cool-down is over', async () => {
+  expect(await outcome()).toBe('found');
+  issuer.rotate(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey, { kid: 'key-2', keepOld: true });
+  expect(await outcome('key-2')).toBe('invalid_token');
+  clock.shift(31_000);
+  expect(await outcome('key-2')).toBe('found');
+  expect(await outcome('key-1')).toBe('found');
+});
+
+test('a key that the issuer withdrew is gone after ten minutes', async () => {
+  expect(await outcome()).toBe('found');
+  issuer.rotate(testKey('other'), { kid: 'key-2', keepOld: false });
+  clock.shift(10 * 60_000 + 1);
+  expect(await outcome('key-2')).toBe('found');
+  expect(await outcome('key-1')).toBe('invalid_token');
+});
