@@ -3,7 +3,7 @@ import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { collectionPath, documentOf, tables, verdict } from './documents.ts';
 import { installCrds } from './install.ts';
-import { ruleMessages, specPatterns } from './schema-walk.ts';
+import { ruleMessages, specPatterns } from '../../src/testing/schema-walk.ts';
 
 let cluster: Cluster;
 

@@ -1,6 +1,8 @@
 import { customResourceDefinition } from '../../src/api/schema/crd.ts';
+import { editorSchema } from '../../src/api/schema/editor.ts';
 import { kinds } from '../../src/api/v1alpha1/index.ts';
 import { installationFiles } from './installation.ts';
+import { referenceFiles } from './reference.ts';
 import { yamlOf } from './yaml.ts';
 
 /** A generated file: its path from the root of the repository, and its whole content. */
@@ -11,12 +13,20 @@ export interface GeneratedFile {
 
 /** Every generated file of the repository. Pure: equal sources give equal bytes. */
 export function generatedFiles(): GeneratedFile[] {
-  return [...crdFiles(), ...installationFiles()];
+  return [...crdFiles(), ...schemaFiles(), ...installationFiles(), ...referenceFiles()];
 }
 
 function crdFiles(): GeneratedFile[] {
   return kinds.map((kind) => ({
     path: `crds/${kind.resource.group}_${kind.resource.plural}.yaml`,
     content: yamlOf(customResourceDefinition(kind)),
+  }));
+}
+
+/** Named as catalogues of CRD schemas name them, so that editors find them by group, kind and version. */
+function schemaFiles(): GeneratedFile[] {
+  return kinds.map((kind) => ({
+    path: `schemas/${kind.resource.group}/${kind.resource.kind.toLowerCase()}_${kind.resource.version}.json`,
+    content: `${JSON.stringify(editorSchema(kind), undefined, 2)}\n`,
   }));
 }

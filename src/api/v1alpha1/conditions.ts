@@ -140,7 +140,7 @@ export const clusterTrafficPolicyConditions = {
     reasons: {
       Accepted: 'The spec is accepted as it is.',
       Invalid: 'A field does not mean anything that can be carried out.',
-      ExtraConfigNotAllowed: 'instrument.extraConfig is set and the controller does not allow it.',
+      ExtraConfigNotAllowed: 'The field instrument.extraConfig is set and the controller does not allow it.',
     },
   },
   Programmed: programmed,

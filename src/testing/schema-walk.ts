@@ -1,6 +1,6 @@
-import type { KindDefinition } from '../../src/api/schema/kind.ts';
-import { objectSchema } from '../../src/api/schema/crd.ts';
-import type { JsonSchema } from '../../src/api/schema/crd.ts';
+import type { KindDefinition } from '../api/schema/kind.ts';
+import { objectSchema } from '../api/schema/crd.ts';
+import type { JsonSchema } from '../api/schema/crd.ts';
 
 /** Every schema of a kind with its path, the root first. */
 export function* schemasOf(kind: KindDefinition): Generator<{ path: string; schema: JsonSchema }> {

@@ -1,0 +1,121 @@
+import type { JsonSchema } from '../schema/crd.ts';
+import { schemasOf } from '../../testing/schema-walk.ts';
+import { kinds } from './index.ts';
+
+/** Rules for the API as a whole. A mistake here would last for years, so each is checked over every field. */
+
+const all = kinds.flatMap((kind) =>
+  [...schemasOf(kind)].map(({ path, schema }) => ({
+    path: `${kind.resource.kind}${path}`,
+    name: path.split('.').at(-1) ?? '',
+    schema,
+  })),
+);
+const ofType = (type: string) => all.filter(({ schema }) => schema['type'] === type);
+const pathsOf = (list: { path: string }[]) => list.map(({ path }) => path);
+const isChoice = (schema: JsonSchema) => Array.isArray(schema['enum']);
+const isEnvelope = (path: string) => /^[A-Za-z]+(\.apiVersion|\.kind|\.metadata)?$/.test(path);
+
+/** Where a switch is a switch, as the reference of the kinds has it. Anything else is a choice of two words. */
+const switches = new Set([
+  'parentBased',
+  'keepErrors',
+  'suspend',
+  'containersOnly',
+  'enabled',
+  'acknowledgeCiliumConflict',
+  'dropExternal',
+  'dropClientAddress',
+  'pauseOnFailure',
+  'paused',
+  'create',
+  'podDisruptionBudget',
+]);
+
+describe('every kind', () => {
+  test('has no fractions: ratios are text, amounts are whole numbers', () => {
+    expect(pathsOf(ofType('number'))).toEqual([]);
+  });
+
+  test('has no member named phase or state: conditions say what is', () => {
+    expect(pathsOf(all.filter(({ name }) => /^(phase|state)$/i.test(name)))).toEqual([]);
+  });
+
+  test('has switches only where the reference names them', () => {
+    expect(pathsOf(ofType('boolean').filter(({ name }) => !switches.has(name)))).toEqual([]);
+  });
+
+  test('bounds every list', () => {
+    expect(pathsOf(ofType('array').filter(({ schema }) => schema['maxItems'] === undefined))).toEqual([]);
+  });
+
+  test('tells of every list how it is merged', () => {
+    expect(pathsOf(ofType('array').filter(({ schema }) => !schema['x-kubernetes-list-type']))).toEqual([]);
+  });
+
+  test('bounds every text', () => {
+    const free = ofType('string').filter(
+      ({ path, schema }) => !isChoice(schema) && !isEnvelope(path) && !schema['maxLength'],
+    );
+    expect(pathsOf(free)).toEqual([]);
+  });
+
+  test('bounds every number of a spec', () => {
+    const free = ofType('integer').filter(
+      ({ path, schema }) =>
+        path.includes('.spec') && (schema['minimum'] === undefined || schema['maximum'] === undefined),
+    );
+    expect(pathsOf(free)).toEqual([]);
+  });
+
+  test('bounds every map', () => {
+    expect(
+      pathsOf(all.filter(({ schema }) => schema['additionalProperties'] !== undefined && !schema['maxProperties'])),
+    ).toEqual([]);
+  });
+
+  test('explains every field in a sentence', () => {
+    const mute = all.filter(
+      ({ path, schema }) => !isEnvelope(path) && !/^[A-Z].*[.]$/s.test(String(schema['description'] ?? '')),
+    );
+    expect(pathsOf(mute)).toEqual([]);
+  });
+
+  test('writes words of a choice in CamelCase, save those that another system gives', () => {
+    const given = /(\.provider|\.permissions\{\})$/;
+    const odd = all.filter(
+      ({ path, schema }) =>
+        isChoice(schema) &&
+        !given.test(path) &&
+        (schema['enum'] as string[]).some((word) => !/^[A-Z][A-Za-z0-9]*$/.test(word)),
+    );
+    expect(pathsOf(odd)).toEqual([]);
+  });
+
+  test('is structural: nothing that the API server cannot prune or convert', () => {
+    const keywords = ['$ref', 'oneOf', 'allOf', 'not', 'patternProperties', 'const', 'definitions'];
+    const loose = all.filter(
+      ({ schema }) => keywords.some((keyword) => keyword in schema) || schema['additionalProperties'] === false,
+    );
+    expect(pathsOf(loose)).toEqual([]);
+    const union = all.filter(({ schema }) => 'anyOf' in schema && schema['x-kubernetes-int-or-string'] !== true);
+    expect(pathsOf(union)).toEqual([]);
+  });
+
+  test('says with every rule what to do', () => {
+    for (const { path, schema } of all) {
+      for (const rule of (schema['x-kubernetes-validations'] ?? []) as { rule: string; message: string }[]) {
+        expect({ path, message: rule.message }).toEqual({
+          path,
+          message: expect.stringMatching(/^.{15,200}$/s) as string,
+        });
+        expect(rule.rule).not.toMatch(/isCIDR|\bip\(/);
+      }
+    }
+  });
+
+  test('has no default in what a policy can default or override: presence means that it was set', () => {
+    const traffic = all.filter(({ path }) => !path.startsWith('MinterDeployment'));
+    expect(pathsOf(traffic.filter(({ schema }) => 'default' in schema))).toEqual(['TrafficMonitor.spec.mode']);
+  });
+});

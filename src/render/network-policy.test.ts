@@ -1,0 +1,94 @@
+import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
+import { mayConnect } from '../testing/network-policy.ts';
+import type { Connection, End } from '../testing/network-policy.ts';
+import {
+  controllerDefaults,
+  platformDefaults,
+  renderController,
+  renderMinter,
+  renderPlatform,
+  selectorLabels,
+} from './index.ts';
+import type { Component } from './index.ts';
+
+/** No network plugin runs in the tests, so an evaluator tells what the rendered policies mean. */
+
+const policies = [
+  ...renderController(controllerDefaults),
+  ...renderPlatform(platformDefaults),
+  ...renderMinter({
+    minter: aMinterDeployment({
+      vcs: { ...aMinterDeployment().spec.vcs, apiBaseURL: 'https://git.example:8443/api/v3' },
+      metrics: { allowedScrapers: { podSelector: { matchLabels: { app: 'prometheus' } } } },
+    }),
+    operatorNamespace: 'svc-system',
+  }),
+];
+
+const ours = (component: Component, instance?: string): End => ({
+  namespace: component === 'minter' ? 'platform-agent' : 'svc-system',
+  labels: selectorLabels(component, instance),
+});
+const pod = (namespace: string, app: string): End => ({ namespace, labels: { app } });
+const agent = ours('agent');
+const query = ours('query');
+const controller = ours('controller');
+const minter = ours('minter', 'minter');
+const collector = pod('gmp-system', 'collector');
+const stranger = pod('shop', 'checkout');
+const neighbour: End = { namespace: 'svc-system', labels: { app: 'debug' } };
+const caller = pod('platform-agent', 'platform-agent');
+const address = (ip: string): End => ({ ip });
+
+const to = (from: End, target: End, port: number, protocol: 'TCP' | 'UDP' = 'TCP'): Connection => ({
+  from,
+  to: target,
+  port,
+  protocol,
+});
+
+test.each<[string, Connection]>([
+  ['the managed collector scrapes an agent', to(collector, agent, 9090)],
+  ['the managed collector reads the metrics of query', to(collector, query, 9096)],
+  ['the managed collector reads the metrics of the operator', to(collector, controller, 8080)],
+  ['query reads from an agent', to(query, agent, 9091)],
+  ['query follows the spans of an agent', to(query, agent, 9092)],
+  ['the operator pushes to an agent', to(controller, agent, 9093)],
+  ['the operator reads from an agent', to(controller, agent, 9091)],
+  ['a pod of any namespace asks query', to(stranger, query, 9095)],
+  ['the platform agent asks the minter', to(caller, minter, 8080)],
+  ['the operator reads the health of the minter', to(controller, minter, 9090)],
+  ['an allowed scraper reads the metrics of the minter', to(pod('platform-agent', 'prometheus'), minter, 9090)],
+  ['the minter resolves names', to(minter, address('10.0.0.10'), 53, 'UDP')],
+  ['the minter reaches the key service', to(minter, address('142.250.1.1'), 443)],
+  ['the minter reaches the platform on its own port', to(minter, address('203.0.113.9'), 8443)],
+  ['the minter asks the metadata server', to(minter, address('169.254.169.254'), 80)],
+  ['the minter asks the metadata server of workload identity', to(minter, address('169.254.169.252'), 988)],
+  ['agents reach the API server', to(agent, address('10.0.0.1'), 443)],
+])('allowed: %s', (_, connection) => {
+  expect(mayConnect(policies, connection)).toBe(true);
+});
+
+test.each<[string, Connection]>([
+  ['a stranger scrapes an agent', to(stranger, agent, 9090)],
+  ['a pod beside them scrapes an agent', to(neighbour, agent, 9090)],
+  ['the collector reads remotely from an agent', to(collector, agent, 9091)],
+  ['a stranger reads from an agent', to(stranger, agent, 9091)],
+  ['query configures an agent', to(query, agent, 9093)],
+  ['a stranger configures an agent', to(stranger, agent, 9093)],
+  ['a neighbour of that name configures an agent', to(pod('shop', 'svc-controller'), agent, 9093)],
+  ['an agent reads from another', to(agent, agent, 9091)],
+  ['a stranger sends OTLP to an agent', to(stranger, agent, 4318)],
+  ['a stranger reads the health port of query', to(stranger, query, 9096)],
+  ['a stranger reads the metrics of the operator', to(stranger, controller, 8080)],
+  ['anybody reaches another pod of the namespace', to(stranger, neighbour, 80)],
+  ['an address outside asks query', to(address('203.0.113.9'), query, 9095)],
+  ['another pod of the namespace asks the minter', to(pod('platform-agent', 'other'), minter, 8080)],
+  ['a platform agent of another namespace asks the minter', to(pod('shop', 'platform-agent'), minter, 8080)],
+  ['the platform agent reads the metrics of the minter', to(caller, minter, 9090)],
+  ['the operator asks the minter for tokens', to(controller, minter, 8080)],
+  ['the minter talks plain HTTP to the world', to(minter, address('203.0.113.9'), 80)],
+  ['the minter talks to another link-local address', to(minter, address('169.254.1.1'), 988)],
+])('denied: %s', (_, connection) => {
+  expect(mayConnect(policies, connection)).toBe(false);
+});

@@ -1,0 +1,39 @@
+import type { Condition, KubeObject } from '../api/meta.ts';
+
+/** What kstatus, and with it Flux, kpt and `kubectl wait`-like tools, make of an object. */
+export type KStatus = 'InProgress' | 'Failed' | 'Current' | 'Terminating';
+
+export interface KStatusResult {
+  status: KStatus;
+  /** Why, for a failing test. */
+  message: string;
+}
+
+/**
+ * The kstatus rules for a custom resource, as a pure function.
+ * Flow: being deleted → Terminating; a generation not observed yet → InProgress; `Reconciling` True → InProgress;
+ * `Stalled` True → Failed; `Ready` not True → InProgress; otherwise Current.
+ * Caveats: an object without `Ready` and without `observedGeneration` counts as Current at once, which is why our
+ * controllers write both with their very first status.
+ * Source: sigs.k8s.io/cli-utils, pkg/kstatus/status, rules for generic resources.
+ */
+export function kstatus(object: KubeObject): KStatusResult {
+  const { metadata } = object;
+  const status = (object['status'] ?? {}) as { observedGeneration?: number; conditions?: Condition[] };
+  if (metadata.deletionTimestamp !== undefined) return { status: 'Terminating', message: 'is being deleted' };
+  const { observedGeneration } = status;
+  if (observedGeneration !== undefined && observedGeneration !== metadata.generation) {
+    const message = `observed generation ${observedGeneration}, want ${metadata.generation ?? 'none'}`;
+    return { status: 'InProgress', message };
+  }
+  const find = (type: string) => status.conditions?.find((condition) => condition.type === type);
+  const reconciling = find('Reconciling');
+  if (reconciling?.status === 'True') return { status: 'InProgress', message: textOf(reconciling) };
+  const stalled = find('Stalled');
+  if (stalled?.status === 'True') return { status: 'Failed', message: textOf(stalled) };
+  const ready = find('Ready');
+  if (ready && ready.status !== 'True') return { status: 'InProgress', message: textOf(ready) };
+  return { status: 'Current', message: ready ? textOf(ready) : 'has no Ready condition' };
+}
+
+const textOf = ({ type, reason, message }: Condition) => `${type}: ${reason}: ${message}`;
