@@ -1,0 +1,81 @@
+import type { ExpectedAgent } from './directory.ts';
+import { shouldRunOn } from './scheduling.ts';
+import type { NodeForScheduling, PodForScheduling } from './scheduling.ts';
+
+interface ConditionLike {
+  readonly type: string;
+  readonly status: string;
+}
+
+export interface NodeView extends NodeForScheduling {
+  readonly status?: { readonly conditions?: readonly ConditionLike[] };
+}
+
+export interface PodView {
+  readonly metadata: {
+    readonly name?: string;
+    readonly creationTimestamp?: string;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec?: { readonly nodeName?: string };
+  readonly status?: {
+    readonly phase?: string;
+    readonly podIP?: string;
+    readonly conditions?: readonly ConditionLike[];
+  };
+}
+
+export interface DaemonSetView {
+  readonly spec?: { readonly template?: { readonly spec?: PodForScheduling } };
+}
+
+/**
+ * Who must answer: every node on which the DaemonSet should run, ready or not, with its best agent pod; and every
+ * node that has a live agent pod all the same. So a node whose agent never came up is missing, not forgotten. Pure.
+ */
+export function expectedAgents(
+  nodes: readonly NodeView[],
+  daemonSets: readonly DaemonSetView[],
+  pods: readonly PodView[],
+): ExpectedAgent[] {
+  const byNode = new Map<string, PodView[]>();
+  for (const pod of pods) {
+    const node = pod.spec?.nodeName;
+    if (!node || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue;
+    byNode.set(node, [...(byNode.get(node) ?? []), pod]);
+  }
+  const templates = daemonSets.flatMap((d) => d.spec?.template?.spec ?? []);
+  const names = new Set(byNode.keys());
+  const ready = new Map<string, boolean>();
+  for (const node of nodes) {
+    const name = node.metadata.name ?? '';
+    ready.set(name, isTrue(node.status?.conditions, 'Ready'));
+    if (templates.some((template) => shouldRunOn(template, node))) names.add(name);
+  }
+  return [...names].sort(byText).map((node) => {
+    const pod = best(byNode.get(node) ?? []);
+    const address = pod?.status?.podIP;
+    const absence = address ? undefined : pod ? `agent pod ${pod.metadata.name} has no address yet` : 'no agent pod';
+    return { node, address, absence, nodeReady: ready.get(node) ?? false };
+  });
+}
+
+/** During a rolling update a node may have two: the ready one, then the one that is staying, then the newer. */
+function best(pods: readonly PodView[]): PodView | undefined {
+  const rank = (pod: PodView): string =>
+    [
+      pod.status?.podIP ? 1 : 0,
+      isTrue(pod.status?.conditions, 'Ready') ? 1 : 0,
+      pod.metadata.deletionTimestamp ? 0 : 1,
+      pod.metadata.creationTimestamp ?? '',
+    ].join(' ');
+  return [...pods].sort((a, b) => byText(rank(b), rank(a)))[0];
+}
+
+function isTrue(conditions: readonly ConditionLike[] | undefined, type: string): boolean {
+  return conditions?.some((c) => c.type === type && c.status === 'True') ?? false;
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,56 @@
+import { errorText } from '../../base/errors.ts';
+import { QueryError } from '../../promql/index.ts';
+
+export type ApiErrorType =
+  | 'bad_data'
+  | 'execution'
+  | 'timeout'
+  | 'canceled'
+  | 'internal'
+  | 'unavailable'
+  | 'not_found'
+  | 'unauthorized'
+  | 'forbidden';
+
+/** HTTP status of each error type. Source: Prometheus web/api/v1; `unavailable` is 503 with us. */
+const statusOf: Record<ApiErrorType, number> = {
+  bad_data: 400,
+  execution: 422,
+  timeout: 503,
+  canceled: 499,
+  internal: 500,
+  unavailable: 503,
+  not_found: 404,
+  unauthorized: 401,
+  forbidden: 403,
+};
+
+/** An error in the envelope of Prometheus' API. */
+export class ApiError extends Error {
+  readonly errorType: ApiErrorType;
+
+  constructor(errorType: ApiErrorType, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'ApiError';
+    this.errorType = errorType;
+  }
+
+  get status(): number {
+    return statusOf[this.errorType];
+  }
+}
+
+/** 400 with the words Prometheus uses for a wrong parameter. */
+export function invalidParameter(name: string, message: string): ApiError {
+  return new ApiError('bad_data', `invalid parameter "${name}": ${message}`);
+}
+
+/** Puts an error of the engine, or any other, into the envelope; a bad query is the fault of parameter `name`. */
+export function toApiError(error: unknown, name = 'query'): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof QueryError) {
+    if (error.errorType === 'bad_data') return invalidParameter(name, error.message);
+    return new ApiError(error.errorType, error.message, { cause: error });
+  }
+  return new ApiError('internal', errorText(error), { cause: error });
+}

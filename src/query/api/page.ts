@@ -1,0 +1,26 @@
+import express from 'express';
+import type { Express } from 'express';
+
+/** The page loads nothing from elsewhere and may not be framed. Inline styles are what its chart library sets. */
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/**
+ * Serves a folder of built files: `index.html` at `/` and `/graph`, the rest by name.
+ * The page holds no data, so it needs no token; what it shows comes from the API, which does.
+ */
+export function servePage(app: Express, dir: string): void {
+  const secure = express.Router();
+  secure.use((_req, res, next) => {
+    res.set({
+      'content-security-policy': contentSecurityPolicy,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    });
+    next();
+  });
+  secure.get('/graph', (_req, res) => res.sendFile('index.html', { root: dir, etag: true }));
+  secure.use(express.static(dir, { index: 'index.html', dotfiles: 'ignore', redirect: false, etag: true }));
+  app.get(/^\/(?!api\/|-\/)/, secure);
+}

@@ -1,0 +1,86 @@
+import type { IncomingMessage } from 'node:http';
+import { parseSelector, QueryError } from '../../promql/index.ts';
+import type { Matcher } from '../../promql/index.ts';
+import { ApiError, invalidParameter } from './api-error.ts';
+import { parseDurationParameter, parseTime } from './times.ts';
+
+const maxBodyBytes = 10 * 1024 * 1024;
+
+/** The parameters of a request: those of a POST form before those of the address, as in Go. Errors: ApiError bad_data. */
+export async function readParams(req: IncomingMessage): Promise<URLSearchParams> {
+  const address = new URLSearchParams(req.url?.split('?').slice(1).join('?') ?? '');
+  const type = req.headers['content-type'] ?? '';
+  if (req.method !== 'POST' || !type.startsWith('application/x-www-form-urlencoded')) return address;
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of req as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > maxBodyBytes) throw new ApiError('bad_data', `request body is larger than ${maxBodyBytes} bytes`);
+    parts.push(part);
+  }
+  return new URLSearchParams([...new URLSearchParams(Buffer.concat(parts).toString()), ...address]);
+}
+
+/** The time in `name`, or `fallback` when it is not given. Milliseconds. */
+export function timeParam(params: URLSearchParams, name: string, fallback: number): number {
+  const text = params.get(name) ?? '';
+  if (text === '') return fallback;
+  const ms = parseTime(text);
+  if (ms !== undefined) return ms;
+  throw invalidParameter(
+    name,
+    `invalid time value for '${name}': cannot parse ${JSON.stringify(text)} to a valid timestamp`,
+  );
+}
+
+/** A time that must be there. */
+export function requiredTime(params: URLSearchParams, name: string): number {
+  const text = params.get(name) ?? '';
+  const ms = parseTime(text);
+  if (ms === undefined) throw invalidParameter(name, `cannot parse ${JSON.stringify(text)} to a valid timestamp`);
+  return ms;
+}
+
+/** A duration in milliseconds; undefined when it is not given. */
+export function durationParam(params: URLSearchParams, name: string): number | undefined {
+  const text = params.get(name) ?? '';
+  return text === '' ? undefined : requiredDuration(params, name);
+}
+
+export function requiredDuration(params: URLSearchParams, name: string): number {
+  const text = params.get(name) ?? '';
+  const ms = parseDurationParameter(text);
+  if (ms === undefined) throw invalidParameter(name, `cannot parse ${JSON.stringify(text)} to a valid duration`);
+  return ms;
+}
+
+/** Most elements of an answer; 0 means all. */
+export function limitParam(params: URLSearchParams): number {
+  const text = params.get('limit') ?? '';
+  if (text === '') return 0;
+  if (!/^[+-]?\d+$/.test(text))
+    throw invalidParameter('limit', `cannot parse ${JSON.stringify(text)} to a whole number`);
+  const limit = Number(text);
+  if (limit < 0) throw invalidParameter('limit', 'limit must be non-negative');
+  return limit;
+}
+
+/** The selectors in `match[]`, each a list of matchers. */
+export function matcherSets(params: URLSearchParams): Matcher[][] {
+  return params.getAll('match[]').map((text) => {
+    try {
+      return [...parseSelector(text).matchers];
+    } catch (error) {
+      if (error instanceof QueryError) throw invalidParameter('match[]', error.message);
+      throw error;
+    }
+  });
+}
+
+/** Our own switch: `false` refuses an answer that lacks a node. Default true. */
+export function partialResponseParam(params: URLSearchParams): boolean {
+  const text = params.get('partial_response') ?? '';
+  if (text === '' || text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0') return false;
+  throw invalidParameter('partial_response', `cannot parse ${JSON.stringify(text)} to a boolean`);
+}

@@ -1,0 +1,40 @@
+const minTimeText = '-292273086-05-16T16:47:06Z';
+const maxTimeText = '292277025-08-18T07:12:54.999999999Z';
+/** Stands for "as early (late) as there is" in milliseconds; still exact as an integer. */
+export const minTimeMs = -(2 ** 51);
+export const maxTimeMs = 2 ** 51;
+
+const number = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+const duration = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
+const unitMs = [31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1];
+
+/** A time parameter: seconds as a float, or RFC 3339. Milliseconds; undefined when it is neither. */
+export function parseTime(text: string): number | undefined {
+  if (number.test(text)) return inRange(Math.round(Number(text) * 1000));
+  if (text === minTimeText) return minTimeMs;
+  if (text === maxTimeText) return maxTimeMs;
+  if (!rfc3339.test(text)) return undefined;
+  return inRange(Date.parse(text));
+}
+
+/** A duration parameter: seconds as a float, or `1h30m` with y w d h m s ms in this order. Milliseconds. */
+export function parseDurationParameter(text: string): number | undefined {
+  if (number.test(text)) return inRange(Number(text) * 1000);
+  const match = text === '' ? null : duration.exec(text);
+  if (!match) return undefined;
+  return inRange(unitMs.reduce((sum, unit, i) => sum + Number(match[i + 1] ?? 0) * unit, 0));
+}
+
+function inRange(ms: number): number | undefined {
+  return ms >= minTimeMs && ms <= maxTimeMs ? ms : undefined;
+}
+
+/** A timestamp as the API writes it: whole seconds, or seconds with exactly three decimals. */
+export function formatTimestamp(ms: number): string {
+  const size = Math.abs(ms);
+  const seconds = Math.floor(size / 1000);
+  const rest = size % 1000;
+  const text = rest === 0 ? String(seconds) : `${seconds}.${String(rest).padStart(3, '0')}`;
+  return ms < 0 ? `-${text}` : text;
+}

@@ -1,0 +1,67 @@
+import type { TlsClient } from '../../net/tls-client.ts';
+import { buildStreamedRead, readStreamedSeries, remoteReadPath } from '../../tsdb/index.ts';
+import type { ReadQuery } from '../../tsdb/index.ts';
+import type { ExpectedAgent } from '../agents/directory.ts';
+import { AgentFailure, asAgentFailure } from './failure.ts';
+import { SeriesCollector } from './series-collector.ts';
+import type { SampleBudget, ReadSeries } from './series-collector.ts';
+
+/** Largest answer of one agent. Bytes. */
+const maxAnswerBytes = 512 * 1024 * 1024;
+
+export interface AgentReadOptions {
+  readonly deadlineMs: number;
+  readonly budget: SampleBudget;
+  readonly signal: AbortSignal;
+}
+
+/** Reads several selectors from one agent in one request: all of them whole, or an AgentFailure. */
+export type AgentReader = (
+  agent: ExpectedAgent & { readonly address: string },
+  queries: readonly ReadQuery[],
+  options: AgentReadOptions,
+) => Promise<ReadSeries[][]>;
+
+/**
+ * Reads agents by stock remote read over mutual TLS.
+ * Errors: AgentFailure for anything the agent does wrong; the signal's reason when the query itself has ended;
+ * QueryError when the sample budget is spent.
+ */
+export function createAgentReader(client: TlsClient, port: number, servername: string): AgentReader {
+  return async (agent, queries, { deadlineMs, budget, signal }) => {
+    const collector = new SeriesCollector(agent.node, queries.length, budget);
+    let headArrived = false;
+    try {
+      const { headers, body } = buildStreamedRead(queries);
+      const response = await client.stream({
+        host: agent.address,
+        port,
+        servername,
+        method: 'POST',
+        path: remoteReadPath,
+        headers,
+        body,
+        deadlineMs,
+        maxBytes: maxAnswerBytes,
+        signal,
+      });
+      headArrived = true;
+      if (response.status !== 200) throw await refusal(response.status, response.body);
+      const type = response.headers['content-type'];
+      for await (const series of readStreamedSeries(type, response.body)) collector.add(series);
+      return collector.finish();
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (collector.overBudget) throw error;
+      throw asAgentFailure(error, headArrived);
+    }
+  };
+}
+
+async function refusal(status: number, body: AsyncIterable<Uint8Array>): Promise<AgentFailure> {
+  let text = '';
+  for await (const part of body) if (text.length < 200) text += Buffer.from(part).toString();
+  const reason =
+    status === 401 || status === 403 ? 'auth' : status === 429 || status === 503 ? 'over limit' : 'protocol';
+  return new AgentFailure(reason, `HTTP ${status}: ${text.slice(0, 200).trim()}`);
+}

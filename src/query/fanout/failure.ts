@@ -1,0 +1,51 @@
+import { errorText, isOperatorError } from '../../base/errors.ts';
+
+/** Why a node's data is not in an answer. */
+export type FailureReason = 'unreachable' | 'timeout' | 'auth' | 'protocol' | 'over limit';
+
+/** An agent that did not give its whole, sound answer. */
+export class AgentFailure extends Error {
+  readonly reason: FailureReason;
+
+  constructor(reason: FailureReason, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'AgentFailure';
+    this.reason = reason;
+  }
+}
+
+/** A node that is missing from an answer. */
+export interface LostNode {
+  readonly node: string;
+  readonly reason: FailureReason;
+  readonly message: string;
+  readonly elapsedMs: number;
+}
+
+/** The sentence that stands in the answer's `warnings`. */
+export function lostNodeWarning({ node, reason, message, elapsedMs }: LostNode): string {
+  return `node ${node} is missing from this answer: ${reason} after ${Math.round(elapsedMs)} ms: ${message}`;
+}
+
+/** Puts whatever went wrong while reading an agent under one of the reasons. */
+export function asAgentFailure(error: unknown, headArrived: boolean): AgentFailure {
+  if (error instanceof AgentFailure) return error;
+  const message = errorText(error);
+  const fail = (reason: FailureReason): AgentFailure => new AgentFailure(reason, message, { cause: error });
+  if (isOperatorError(error, 'ERR_TIMEOUT')) return fail('timeout');
+  if (isOperatorError(error, 'ERR_TOO_LARGE')) return fail('over limit');
+  if (isOperatorError(error, 'ERR_AGENT_UNREACHABLE')) {
+    if (headArrived) return fail('protocol');
+    return fail(isTlsRefusal(error) ? 'auth' : 'unreachable');
+  }
+  return fail('protocol');
+}
+
+/** Certificate and handshake errors of OpenSSL and Node. */
+function isTlsRefusal(error: unknown): boolean {
+  for (let e = error; e instanceof Error; e = e.cause) {
+    const code = (e as NodeJS.ErrnoException).code ?? '';
+    if (/CERT|SELF_SIGNED|ERR_TLS|ERR_SSL|UNABLE_TO_/.test(code)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,98 @@
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import { compileMatcher } from '../../tsdb/index.ts';
+import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
+import type { ExpectedAgent } from '../agents/directory.ts';
+import type { AgentReader } from './agent-reader.ts';
+import { AgentFailure } from './failure.ts';
+import type { LostNode } from './failure.ts';
+import { nodeLabel } from './series-collector.ts';
+import type { ReadSeries, SampleBudget } from './series-collector.ts';
+
+/** A node that Kubernetes reports as not ready is asked, but not waited for longer than this. */
+const unreadyDeadlineMs = 1_000;
+
+export interface FanOutDeps {
+  readonly reader: AgentReader;
+  readonly clock: Clock;
+  readonly agentTimeoutMs: number;
+}
+
+export interface FanOutRequest {
+  readonly agents: readonly ExpectedAgent[];
+  readonly queries: readonly ReadQuery[];
+  readonly budget: SampleBudget;
+  readonly signal: AbortSignal;
+  /** What is left of the query's time; an agent gets less, so that the answer can still be made without it. */
+  readonly remainingMs: number;
+}
+
+export interface FanOutResult {
+  /** For each query, the series of all agents that answered, in order of node names. */
+  readonly series: ReadSeries[][];
+  readonly answered: readonly string[];
+  readonly lost: readonly LostNode[];
+}
+
+/**
+ * Asks every agent that may have matching series, at the same time.
+ * Guarantees: an agent's data is in the result for all queries or for none; each that is not, is in `lost`.
+ * Errors: only what ends the query itself (its signal, its sample budget).
+ */
+export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<FanOutResult> {
+  const { queries } = request;
+  const series: ReadSeries[][] = queries.map(() => []);
+  const answered: string[] = [];
+  const lost: LostNode[] = [];
+  const allowed = queries.map(({ matchers }) => nodeFilter(matchers));
+  const asked = request.agents.flatMap((agent) => {
+    const indexes = queries.flatMap((_, i) => (allowed[i]!(agent.node) ? [i] : []));
+    return indexes.length > 0 ? [{ agent, indexes }] : [];
+  });
+  const outcomes = await Promise.all(
+    asked.map(({ agent, indexes }) =>
+      readOne(
+        agent,
+        indexes.map((i) => queries[i]!),
+        request,
+        deps,
+      ),
+    ),
+  );
+  for (const [k, outcome] of outcomes.entries()) {
+    const { agent, indexes } = asked[k]!;
+    if ('lost' in outcome) lost.push(outcome.lost);
+    else {
+      answered.push(agent.node);
+      for (const [n, i] of indexes.entries()) for (const one of outcome.series[n]!) series[i]!.push(one);
+    }
+  }
+  return { series, answered, lost };
+}
+
+async function readOne(
+  agent: ExpectedAgent,
+  queries: readonly ReadQuery[],
+  request: FanOutRequest,
+  deps: FanOutDeps,
+): Promise<{ series: ReadSeries[][] } | { lost: LostNode }> {
+  const started = deps.clock.monotonic();
+  const { node, address } = agent;
+  try {
+    if (address === undefined) throw new AgentFailure('unreachable', agent.absence ?? 'no agent pod');
+    const whole = agent.nodeReady ? deps.agentTimeoutMs : Math.min(unreadyDeadlineMs, deps.agentTimeoutMs);
+    const deadlineMs = Math.max(1, Math.min(whole, request.remainingMs * 0.8));
+    const options = { deadlineMs, budget: request.budget, signal: request.signal };
+    return { series: await deps.reader({ ...agent, address }, queries, options) };
+  } catch (error) {
+    if (!(error instanceof AgentFailure)) throw error;
+    const elapsedMs = deps.clock.monotonic() - started;
+    return { lost: { node, reason: error.reason, message: errorText(error), elapsedMs } };
+  }
+}
+
+/** Which nodes can have matching series: every series carries its node's name. */
+function nodeFilter(matchers: readonly Matcher[]): (node: string) => boolean {
+  const own = matchers.filter((m) => m.name === nodeLabel).map(compileMatcher);
+  return (node) => own.every((m) => m.matches(node));
+}

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { ApiReviews, createKubeClient } from '../kube/index.ts';
+import { watchTlsDirectory } from '../net/tls-material.ts';
+import { SharedCache } from '../runtime/index.ts';
+import { watchAgents } from './agents/kube-directory.ts';
+import { startQueryServer } from './query-server.ts';
+import type { QuerySettings } from './settings.ts';
+
+export interface QueryContext {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs the query server until the signal aborts.
+ * Errors: ERR_TLS_MATERIAL, ERR_LISTEN, and what a kubeconfig can be wrong in. An API server that is away is no
+ * error: the server starts, is not ready, and tries again.
+ */
+export async function runQuery(settings: QuerySettings, { logger, clock, signal }: QueryContext): Promise<void> {
+  const tls = await watchTlsDirectory(settings.tlsDir, { clock, logger, signal });
+  const client = createKubeClient();
+  const cache = new SharedCache({ client, clock, logger });
+  const directory = watchAgents(cache, settings.namespace, settings.agentSelector);
+  const server = await startQueryServer({
+    settings,
+    clock,
+    logger,
+    directory,
+    reviews: new ApiReviews(client),
+    tls,
+    version: packageVersion(),
+    pageDir: findPage(),
+  });
+  cache.start(signal);
+  try {
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  } finally {
+    await server.close();
+    await cache.stopped();
+    await client.close();
+  }
+}
+
+/** The built page: beside the compiled code in an image, in `dist/` of a checkout that runs from its sources. */
+function findPage(): string | undefined {
+  return ['../ui', '../../dist/ui']
+    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+    .find((dir) => existsSync(`${dir}/index.html`));
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
