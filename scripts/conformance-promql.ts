@@ -54,7 +54,7 @@ async function main(): Promise<number> {
   scores.failing.sort();
   const status = flags.only === undefined ? judge(scores) : 0;
   const { promqltest, goldens, compliance } = scores;
-  console.log(`compliance: ${compliance.passed}/${compliance.total} accepted or rejected as expected`);
+  console.log(`compliance: ${compliance.passed}/${compliance.total} valid queries accepted`);
   console.log(`promqltest: ${promqltest.passed}/${promqltest.total} passed`);
   console.log(`goldens: ${goldens.passed}/${goldens.total} identical`);
   return status;
@@ -111,8 +111,8 @@ function runCompliance(dir: string, scores: Scores): void {
     if (!wanted(file)) continue;
     const queries = JSON.parse(readFileSync(join(dir, file), 'utf8')) as { query: string; should_fail?: boolean }[];
     for (const { query, should_fail: shouldFail } of queries) {
-      // Whether a query fails while it runs is seen in the goldens; here every query that runs must parse.
-      note(scores.compliance, scores, `${file} ${query}`, shouldFail === true ? null : parseProblem(query));
+      // Those that must fail do so partly while they run, which the goldens cover; here every other one must parse.
+      if (shouldFail !== true) note(scores.compliance, scores, `${file} ${query}`, parseProblem(query));
     }
   }
 }

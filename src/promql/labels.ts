@@ -47,7 +47,7 @@ export function metricName(labels: Labels): string {
   return labelValue(labels, nameLabel);
 }
 
-// eslint-disable-next-line no-control-regex -- these two characters are what has to be escaped
+ 
 const needsEscape = /[\x00\x01]/;
 
 function keyPart(text: string): string {

@@ -7,13 +7,17 @@ import { timingOf } from './resolve.ts';
  * own time where they differ or where a part of the expression has no selector.
  */
 export function infoReference(expr: Expr): Timing {
+  return sharedReference(expr) ?? { at: null, offset: 0 };
+}
+
+/** The time all selectors of an expression share; null where there is none. */
+export function sharedReference(expr: Expr): Timing | null {
   const found: Timing[] = [];
   const free = { value: false };
   collect(expr, [], found, free);
   const [first] = found;
-  const own = { at: null, offset: 0 };
-  if (first === undefined || free.value) return own;
-  return found.every((other) => sameReference(first, other)) ? first : own;
+  if (first === undefined || free.value) return null;
+  return found.every((other) => sameReference(first, other)) ? first : null;
 }
 
 function sameReference(a: Timing, b: Timing): boolean {

@@ -1,3 +1,4 @@
+import { sharedReference } from './info-reference.ts';
 import type { CallExpr, Expr } from '../parser/ast.ts';
 import { atModifierUnsafeFunctions } from '../parser/functions.ts';
 
@@ -48,6 +49,10 @@ function isInvariant(expr: Expr, found: Set<Expr>): boolean {
 }
 
 function isInvariantCall(expr: CallExpr, found: Set<Expr>): boolean {
+  if (expr.func.name === 'info') {
+    // The second argument is only a list of matchers; info series are read as of the reference all selectors share.
+    return visit(expr.args[0]!, found) && sharedReference(expr.args[0]!) !== null;
+  }
   const args = expr.args.map((arg) => visit(arg, found));
   const all = args.every(Boolean);
   // timestamp(x @ t) is the sample's own time; timestamp of anything else is the step's.

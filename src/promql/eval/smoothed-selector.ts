@@ -1,9 +1,11 @@
 import type { Position } from '../errors.ts';
+import { usesCustomBuckets } from '../histogram/buckets.ts';
 import { metricName } from '../labels.ts';
 import type { VectorSelector } from '../parser/ast.ts';
 import { ColumnBuilder, type Column } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import { referenceTime, type Frame } from './frame.ts';
+import { tellMixedSchemas } from './histogram-notes.ts';
 import { interpolate } from './range/extended-rate.ts';
 import { interpolateHistograms } from './range/extended-histogram-rate.ts';
 import { Window } from './range/window.ts';
@@ -89,6 +91,10 @@ function smoothHistograms(
   if (at >= to) {
     // The hint speaks of the sample before, not of a value carried forward.
     out.setHistogram(step, { ...before, counterReset: 'unknown' });
+    return;
+  }
+  if (usesCustomBuckets(before) !== usesCustomBuckets(values[at]!)) {
+    tellMixedSchemas(context.annotations, metricName(series.labels), position);
     return;
   }
   const isCounter = before.counterReset !== 'gauge' || values[at]!.counterReset !== 'gauge';

@@ -1,5 +1,5 @@
 import { Engine, QueryError, almostEqual, labelsKey, sortedLabels, type QueryResult } from '../../promql/index.ts';
-import { MemorySource } from './memory-source.ts';
+import type { MemorySource } from './memory-source.ts';
 
 /** One recorded answer of the HTTP API. */
 export interface GoldenAnswer {
