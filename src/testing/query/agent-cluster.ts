@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server } from 'node:https';
+import type { Clock } from '../../base/clock.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { createCa, issueLeaf } from '../../net/ca.ts';
+import type { KeyPairPem } from '../../net/ca.ts';
+import { createTlsServer } from '../../net/https-server.ts';
+import { closeServer, listen } from '../../net/listen.ts';
+import { fixedTls } from '../../net/tls-material.ts';
+import type { TlsSource } from '../../net/tls-material.ts';
+import { createRemoteReadHandler, labelsFromObject, openStore } from '../../tsdb/index.ts';
+import type { Labels, Store } from '../../tsdb/index.ts';
+import type { ExpectedAgent } from '../../query/index.ts';
+import { MemoryFiles } from '../tsdb/memory-files.ts';
+
+/** One simulated agent: a real store behind a real mutual-TLS remote-read port. */
+export interface SimulatedAgent {
+  readonly node: string;
+  readonly address: string;
+  readonly store: Store;
+  /** When set, it answers instead of the store. */
+  misbehave: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
+  /** Requests received. */
+  requests: number;
+  /** Closes the port, as a dead node does; the store keeps its data. */
+  stop(): Promise<void>;
+}
+
+export interface AgentCluster {
+  readonly port: number;
+  readonly agents: readonly SimulatedAgent[];
+  readonly expected: readonly ExpectedAgent[];
+  /** Identity of the query server, trusted by the agents. */
+  readonly tls: TlsSource;
+  readonly ca: KeyPairPem;
+  append(node: string, labels: Readonly<Record<string, string>>, tMs: number, value: number): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts agents on 127.0.0.1, 127.0.0.2, … and one common port, each with a store of its own.
+ * Flow: append samples, then query; `agents[i].stop()` or `.misbehave` make a node fail.
+ */
+export async function startAgentCluster(nodes: readonly string[], clock: Clock): Promise<AgentCluster> {
+  const now = Date.now();
+  const ca = await createCa({ commonName: 'svc-ca', now });
+  const identity = async (commonName: string): Promise<TlsSource> => {
+    const dnsNames = [commonName, `${commonName}.svc-system.svc`, 'localhost'];
+    const leaf = await issueLeaf(ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now });
+    return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
+  };
+  const agentTls = await identity('svc-agent');
+  let port = 0;
+  const agents: SimulatedAgent[] = [];
+  for (const [i, node] of nodes.entries()) {
+    const agent = await startAgent(node, `127.0.0.${i + 1}`, port, agentTls, clock);
+    port = agent.port;
+    agents.push(agent.agent);
+  }
+  const cached = new Map<string, Labels>();
+  return {
+    port,
+    agents,
+    expected: agents.map(({ node, address }) => ({ node, address, absence: undefined, nodeReady: true })),
+    tls: await identity('svc-query'),
+    ca,
+    append: (node, labels, tMs, value) => {
+      const store = agents.find((a) => a.node === node)!.store;
+      const key = JSON.stringify(labels);
+      let made = cached.get(key);
+      if (!made) cached.set(key, (made = labelsFromObject(labels)));
+      const result = store.append(made, tMs, value);
+      if (result !== 'appended') throw new Error(`sample at ${tMs} was not appended: ${result}`);
+    },
+    close: async () => void (await Promise.all(agents.map(async (a) => (await a.stop(), await a.store.close())))),
+  };
+}
+
+async function startAgent(
+  node: string,
+  address: string,
+  port: number,
+  tls: TlsSource,
+  clock: Clock,
+): Promise<{ agent: SimulatedAgent; port: number }> {
+  const externalLabels = labelsFromObject({ k8s_node_name: node });
+  const store = await openStore({
+    dir: `/${node}`,
+    files: new MemoryFiles(),
+    clock,
+    logger: silentLogger,
+    externalLabels,
+  });
+  const read = createRemoteReadHandler(store);
+  const server: Server = createTlsServer(tls, (req, res) => void serve(req, res), {
+    clientNames: ['svc-query', 'svc-controller'],
+  });
+  const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    agent.requests++;
+    if (agent.misbehave) return agent.misbehave(req, res);
+    const parts: Buffer[] = [];
+    for await (const part of req) parts.push(part as Buffer);
+    const answer = await read({ headers: req.headers, body: Buffer.concat(parts) });
+    res.writeHead(answer.status, answer.headers);
+    try {
+      for await (const part of answer.body) if (!res.write(part)) await once(res, 'drain');
+      res.end();
+    } catch {
+      res.destroy();
+    }
+  };
+  const bound = await listen('remote-read', server, { host: address, port });
+  let stopped: Promise<void> | undefined;
+  const agent: SimulatedAgent = {
+    node,
+    address,
+    store,
+    misbehave: undefined,
+    requests: 0,
+    stop: () => (stopped ??= closeServer(server, 0)),
+  };
+  return { agent, port: bound };
+}
