@@ -136,26 +136,19 @@ export class CaptureHub {
   }
 
   #compile(): void {
-    const { read, environment, logger, clock } = this.#options;
-    const world = read();
+    const { read, environment, logger, clock, metrics } = this.#options;
     const started = clock.monotonic();
-    const seconds = (): number => (clock.monotonic() - started) / 1000;
     try {
+      const world = read();
       this.#result = compile({ ...world, environment });
       this.#compileError = null;
       this.#news.compiled = true;
-      logger.debug('capture compiled', {
-        nodes: this.#result.nodes.size,
-        monitors: this.#result.monitors.size,
-        seconds: seconds(),
-      });
-      this.#options.metrics?.compiled(seconds(), true);
+      this.#syncNodes(world);
     } catch (error) {
       this.#compileError = errorText(error);
-      this.#options.metrics?.compiled(seconds(), false);
       logger.error('capture compile failed, the last one stays in force', { error: this.#compileError });
     }
-    this.#syncNodes(world);
+    metrics?.compiled((clock.monotonic() - started) / 1000, this.#compileError === null);
     this.#plan();
     this.#telling.call();
   }

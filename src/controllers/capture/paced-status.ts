@@ -30,6 +30,11 @@ export class PacedStatus<T extends KubeObject> {
     this.#options = options;
   }
 
+  /** The status before anything is known; it does not make the next one wait. */
+  async writeFirst(object: T, status: object, signal: AbortSignal): Promise<void> {
+    await this.#options.writer.write(object, status, { signal });
+  }
+
   /** Writes, or says after how many ms it may. */
   async write(
     object: T,

@@ -30,7 +30,8 @@ export function programmed(ref: string, generation: number, nodes: readonly Node
   const runs = (n: NodeState): boolean => (n.runningGenerations?.[ref] ?? -1) >= generation;
   const behind = desired.filter((n) => !runs(n));
   const failed = desired.filter((n) => n.failure !== null && !runs(n));
-  const silent = behind.filter((n) => n.failure === null && !n.reachable);
+  // A node that has not been asked yet is no silent one.
+  const silent = behind.filter((n) => n.failure === null && !n.reachable && n.error !== null);
   const rows = [
     ...failed.map((n) => ({ name: n.name, reason: n.failure!.reason, message: n.failure!.message })),
     ...silent.map((n) => ({

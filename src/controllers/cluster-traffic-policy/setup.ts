@@ -9,10 +9,10 @@ import {
   generationChanged,
   keyOf,
   keyText,
+  StatusWriter,
   type ControllerEnvironment,
   type ControllerHandle,
 } from '../../runtime/index.ts';
-import { StatusWriter } from '../../runtime/status-writer.ts';
 import type { CaptureHub } from '../capture/hub.ts';
 import { PacedStatus } from '../capture/paced-status.ts';
 import { eventConditions, pendingStatus, policyStatus } from './status.ts';
@@ -50,7 +50,7 @@ export function setupClusterTrafficPolicies(env: ControllerEnvironment, hub: Cap
       if (!outcome || outcome.generation !== object.metadata.generation || outcome.uid !== object.metadata.uid) {
         if (!findCondition(object.status?.conditions, 'Ready')) {
           const why = hub.compileError ?? 'the controller has not judged this object yet';
-          await paced.write(object, pendingStatus(object, clock.now(), why), signal);
+          await paced.writeFirst(object, pendingStatus(object, clock.now(), why), signal);
         }
         return { requeueAfterMs: compileWaitMs };
       }

@@ -1,0 +1,186 @@
+import { CaptureWorld } from '../../testing/capture/operator.ts';
+import { until } from '../../testing/until.ts';
+
+let world: CaptureWorld;
+const checkout = { selector: { matchLabels: { app: 'checkout' } } };
+afterEach(() => world.stop());
+
+async function aCluster(nodes = 3, agent = {}): Promise<CaptureWorld> {
+  world = await CaptureWorld.start({ nodes, agent });
+  world.putPod('shop/checkout-1', 'node-1', { app: 'checkout' });
+  if (nodes > 1) world.putPod('shop/checkout-2', 'node-2', { app: 'checkout' });
+  return world;
+}
+const nodesOf = (path: string): unknown => world.monitor(path).status?.['nodes'];
+const condition = (path: string, type: string): string | undefined => world.conditions(world.monitor(path))[type];
+
+/** Lets the configs settle and their status be written, without waiting out the pace of status writes. */
+async function programmedStatus(): Promise<void> {
+  await until(() => world.monitor('shop/m').status?.['observedGeneration'], 'the first status');
+  await until(() => world.agents.every((a) => a.config?.generations['TrafficMonitor/shop/m']), 'the push');
+  await world.settled();
+  world.refresh();
+  await until(() => condition('shop/m', 'Programmed') === 'True/Programmed', 'Programmed');
+}
+
+test('an applied monitor reaches the file of every node and its status counts the nodes that run it', async () => {
+  await aCluster();
+  await world.settled();
+  world.putMonitor('shop/m', checkout);
+  const started = performance.now();
+  await until(
+    () => world.agents.every((a) => a.config?.instrument.yaml.includes('app: checkout')),
+    'the file on every node',
+  );
+  expect(performance.now() - started).toBeLessThan(1_500);
+  await programmedStatus();
+  expect(world.monitor('shop/m').status).toMatchObject({
+    observedGeneration: 1,
+    matchedPods: 2,
+    nodes: { desired: 2, updated: 2, capturing: 0, failed: 0 },
+    lastAcceptedSpec: { mode: 'Capture', ...checkout },
+  });
+  expect(world.conditions(world.monitor('shop/m'))).toEqual({
+    Ready: 'True/Ready',
+    Accepted: 'True/Accepted',
+    ResolvedRefs: 'True/ResolvedRefs',
+    Programmed: 'True/Programmed',
+    Capturing: 'False/NoTraffic',
+    Conflicted: 'False/NoConflicts',
+    LimitsExceeded: 'False/WithinLimits',
+  });
+});
+
+test('an edit within a second is one more push per node, not one per keystroke', async () => {
+  await aCluster(1);
+  await world.settled();
+  const before = world.agents[0]!.taken.length;
+  for (let port = 1; port <= 20; port++) world.putMonitor('shop/m', { ...checkout, ports: [{ port }] });
+  await until(() => world.agents[0]!.config?.instrument.yaml.includes('open_ports: "20"'), 'the last edit');
+  expect(world.agents[0]!.taken.length - before).toBeLessThanOrEqual(3);
+});
+
+test('samples make a monitor Capturing, and their age takes it back', async () => {
+  await aCluster(1);
+  world.putMonitor('shop/m', checkout);
+  await programmedStatus();
+  const sample = (): void =>
+    world.agents[0]!.update({
+      monitors: [
+        { namespace: 'shop', name: 'm', activeSeries: 44, droppedSeries: 0, lastSampleTime: new Date().toISOString() },
+      ],
+    });
+  world.clock.shift(6_000);
+  sample();
+  await until(() => condition('shop/m', 'Capturing') === 'True/TrafficSeen', 'Capturing');
+  expect(world.monitor('shop/m').status).toMatchObject({ activeSeries: 44, nodes: { capturing: 1 } });
+  world.clock.shift(60_000);
+  world.agents[0]!.update({});
+  await until(() => condition('shop/m', 'Capturing') === 'False/NoTraffic', 'NoTraffic');
+  expect(condition('shop/m', 'Ready')).toBe('True/Ready');
+});
+
+test('a bad edit leaves the last accepted spec in force and says so', async () => {
+  await aCluster(1);
+  world.putMonitor('shop/m', checkout);
+  await until(() => condition('shop/m', 'Accepted') === 'True/Accepted', 'Accepted');
+  world.putMonitor('shop/m', { selector: { matchLabels: { app: '*' } } });
+  await until(() => condition('shop/m', 'Accepted') === 'False/UnsafeSelector', 'the refusal');
+  expect(world.agents[0]!.config?.instrument.yaml).toContain('app: checkout');
+  expect(world.monitor('shop/m').status).toMatchObject({ observedGeneration: 2, lastAcceptedSpec: checkout });
+  expect(condition('shop/m', 'Stalled')).toBe('True/Invalid');
+  expect(condition('shop/m', 'Ready')).toBe('False/UnsafeSelector');
+});
+
+test('a node that cannot run the new file gets the last good one back and is named in the status', async () => {
+  await aCluster(2);
+  world.putMonitor('shop/m', checkout);
+  await world.settled();
+  const good = world.agents[0]!.config!.instrument.yaml;
+  world.agents[0]!.onPush = 'Failed';
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7000 }] });
+  await until(() => world.agents[0]!.taken.length >= 3, 'the way back');
+  expect(world.agents[0]!.config!.instrument.yaml).toBe(good);
+  world.refresh();
+  await until(() => (nodesOf('shop/m') as { failed?: number })?.failed === 1, 'the failure in the status');
+  expect(world.monitor('shop/m').status).toMatchObject({
+    failedNodes: [{ name: 'node-1', reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' }],
+  });
+  expect(condition('shop/m', 'Ready')).toMatch(/^False\/(NodesFailed|RolloutPaused)$/);
+});
+
+test('an agent that comes late gets the current config, and one that returns is asked what it has', async () => {
+  await aCluster(2);
+  world.putMonitor('shop/m', checkout);
+  await world.settled();
+  const [, second] = world.agents;
+  const pushed = second!.taken.length;
+  world.put('pods', {
+    metadata: { namespace: 'svc-system', name: 'svc-agent-node-2' },
+    status: { phase: 'Failed' },
+  });
+  await until(() => world.hub.nodes.get('node-2')!.state === 'unreachable', 'the loss of the agent');
+  world.putAgentPod(second!);
+  await world.settled();
+  expect(second!.taken.length).toBe(pushed);
+});
+
+test('a policy counts its nodes and monitors, and its status appears before its config is everywhere', async () => {
+  await aCluster(2, { onPush: 'Written' });
+  world.putMonitor('shop/m', checkout);
+  world.putPolicy('default', { defaults: { protocols: ['HTTP'] } });
+  await until(() => world.policy('default').status?.['observedGeneration'] === 1, 'the first status');
+  expect(world.conditions(world.policy('default'))).toMatchObject({
+    Accepted: 'True/Accepted',
+    Ready: 'False/RollingOut',
+  });
+  await until(() => world.agents.every((a) => a.config?.generations['ClusterTrafficPolicy/default'] === 1), 'the push');
+  for (const agent of world.agents) agent.phase('Running');
+  await world.settled();
+  world.refresh();
+  await until(() => world.conditions(world.policy('default'))['Ready'] === 'True/Ready', 'Ready');
+  expect(world.policy('default').status).toMatchObject({
+    nodes: { desired: 2, updated: 2, ready: 2, failed: 0, outdated: 0 },
+    monitors: { accepted: 1, rejected: 0, conflicted: 0 },
+  });
+});
+
+test('without minInterval running out a second change waits, with it gone it follows', async () => {
+  await aCluster(1);
+  world.putPolicy('slow', { rollout: { minInterval: '60s' } });
+  await world.settled();
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
+  await until(() => world.agents[0]!.config?.instrument.yaml.includes('7001'), 'the first change');
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7002 }] });
+  await until(() => world.hub.nodes.get('node-1')!.hold === 'MinInterval', 'the hold');
+  world.clock.shift(61_000);
+  world.agents[0]!.update({});
+  await until(() => world.agents[0]!.config?.instrument.yaml.includes('7002'), 'the second change');
+});
+
+test('an agent that refuses a config is not sent it again, and the monitor says that a node failed', async () => {
+  await aCluster(1, { onPush: 'refuse' });
+  world.putMonitor('shop/m', checkout);
+  await until(() => world.hub.nodes.get('node-1')?.failure?.reason === 'ConfigRefused', 'the refusal');
+  world.refresh();
+  await until(() => condition('shop/m', 'Programmed') === 'False/NodesFailed', 'NodesFailed');
+  const polls = world.agents[0]!.polls;
+  world.agents[0]!.update({});
+  await until(() => world.agents[0]!.polls > polls, 'one more poll');
+  expect(world.agents[0]!.taken).toEqual([]);
+});
+
+test('statuses are not written again when nothing changed', async () => {
+  await aCluster(1);
+  world.putMonitor('shop/m', checkout);
+  await programmedStatus();
+  const writes = (): number => world.api.seen({ plural: 'trafficmonitors', subresource: 'status' }).length;
+  const before = writes();
+  for (let i = 0; i < 3; i++) {
+    world.clock.shift(6_000);
+    const polls = world.agents[0]!.polls;
+    world.agents[0]!.update({});
+    await until(() => world.agents[0]!.polls > polls, 'a poll');
+  }
+  expect(writes()).toBe(before);
+});

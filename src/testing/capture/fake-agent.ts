@@ -1,0 +1,126 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { canonicalJson } from '../../base/canonical-json.ts';
+import {
+  captureHash,
+  capturePath,
+  hashOfPutPath,
+  parseCaptureConfig,
+  statusPath,
+  type Ack,
+  type AgentStatus,
+  type CaptureConfig,
+} from '../../capture/index.ts';
+import { createTlsServer } from '../../net/https-server.ts';
+import { closeServer, listen } from '../../net/listen.ts';
+import { fixedTls, type TlsMaterial } from '../../net/tls-material.ts';
+
+export interface FakeAgentOptions {
+  node: string;
+  material: TlsMaterial;
+  /** Loopback address of its own, e.g. 127.0.0.3. */
+  host: string;
+  /** 0 picks one. */
+  port: number;
+  /** How far a push comes at once. Default Running. `hold` never answers the push. */
+  onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold';
+}
+
+/** The capture port of an agent, over real mutual TLS, whose instrument does what a test says. */
+export class FakeAgent {
+  readonly node: string;
+  readonly host: string;
+  port = 0;
+  onPush: NonNullable<FakeAgentOptions['onPush']>;
+  config: CaptureConfig | null = null;
+  /** Every config that was taken, in order. */
+  readonly taken: CaptureConfig[] = [];
+  /** Bytes of every body that came in. */
+  bytes = 0;
+  polls = 0;
+  #status: AgentStatus;
+  readonly #server: Server;
+  readonly #waiting = new Set<() => void>();
+
+  private constructor(options: FakeAgentOptions) {
+    this.node = options.node;
+    this.host = options.host;
+    this.onPush = options.onPush ?? 'Running';
+    this.#status = {
+      node: options.node,
+      revision: 1,
+      ack: null,
+      instrument: { up: true, restarts: 0 },
+      monitors: [],
+      totals: { series: 0, samplesAppended: 0, rejected: 0 },
+    };
+    this.#server = createTlsServer(fixedTls(options.material), (req, res) => void this.#serve(req, res), {
+      clientNames: ['svc-controller'],
+    });
+  }
+
+  static async start(options: FakeAgentOptions): Promise<FakeAgent> {
+    const agent = new FakeAgent(options);
+    agent.port = await listen('capture-config', agent.#server, { host: options.host, port: options.port });
+    return agent;
+  }
+
+  get ack(): Ack | null {
+    return this.#status.ack;
+  }
+
+  /** The instrument got somewhere with the current config. */
+  phase(phase: Ack['phase'], more: Partial<Ack> = {}): void {
+    if (this.config) this.update({ ack: { node: this.node, hash: captureHash(this.config), phase, ...more } });
+  }
+
+  /** Anything of the status changed. */
+  update(change: Partial<AgentStatus>): void {
+    this.#status = { ...this.#status, ...change, revision: this.#status.revision + 1 };
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  async stop(): Promise<void> {
+    for (const wake of this.#waiting) wake();
+    this.#server.closeAllConnections();
+    await closeServer(this.#server, 0);
+  }
+
+  async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const url = new URL(req.url ?? '/', 'https://agent');
+    const send = (status: number, body: unknown): void => {
+      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    };
+    const hash = hashOfPutPath(url.pathname);
+    if (req.method === 'PUT' && hash) return this.#put(req, hash, send);
+    if (url.pathname === capturePath) return this.config ? send(200, this.config) : send(404, { code: 'none' });
+    if (url.pathname !== statusPath) return send(404, { code: 'not-found' });
+    this.polls++;
+    const wait = Number(url.searchParams.get('wait'));
+    if (wait > 0 && Number(url.searchParams.get('after')) === this.#status.revision) {
+      await new Promise<void>((resolve) => {
+        this.#waiting.add(resolve);
+        res.on('close', resolve);
+      });
+    }
+    return send(200, this.#status);
+  }
+
+  async #put(req: IncomingMessage, hash: string, send: (status: number, body: unknown) => void): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of req as AsyncIterable<Buffer>) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    this.bytes += body.length;
+    if (this.onPush === 'hold') return;
+    if (this.onPush === 'refuse') return send(400, { code: 'ERR_INPUT_INVALID', message: 'no' });
+    const config = parseCaptureConfig(JSON.parse(body.toString()));
+    if (captureHash(config) !== hash || body.toString() !== canonicalJson(config)) {
+      return send(400, { code: 'ERR_INPUT_INVALID', message: 'hash or form' });
+    }
+    this.config = config;
+    this.taken.push(config);
+    const failed = this.onPush === 'Failed' ? { reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' } : {};
+    this.phase(this.onPush, failed);
+    send(200, this.ack);
+  }
+}
