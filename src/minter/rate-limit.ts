@@ -30,8 +30,9 @@ export class RateLimiter {
     const tokens = old ? Math.min(this.#perMinute, old.tokens + (now - old.at) * perMs) : this.#perMinute;
     this.#buckets.delete(caller);
     if (!old && this.#buckets.size >= maxBuckets) this.#evict(now, perMs);
-    const granted = tokens >= 1;
-    this.#buckets.set(caller, { tokens: granted ? tokens - 1 : tokens, at: now });
+    // Refilling by fractions must not lose a token to rounding.
+    const granted = tokens >= 1 - 1e-9;
+    this.#buckets.set(caller, { tokens: granted ? Math.max(0, tokens - 1) : tokens, at: now });
     return granted ? null : Math.max(1, Math.ceil((1 - tokens) / perMs / 1000));
   }
 

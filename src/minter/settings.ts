@@ -1,7 +1,7 @@
-import { parseArgs } from 'node:util';
 import { isAbsolute } from 'node:path';
 import { OperatorError } from '../base/errors.ts';
 import type { LogLevel } from '../base/logger.ts';
+import { parseFlags } from './flags.ts';
 import { isKeyVersionName, isOrganizationName } from './names.ts';
 import { flagOf, minterSettingRows, type SettingName, type SettingRow } from './setting-table.ts';
 
@@ -39,7 +39,7 @@ export function minterSettings(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): MinterSettings {
-  const flags = parseFlags(argv);
+  const flags = readFlags(argv);
   const rows: readonly SettingRow[] = minterSettingRows;
   const get = (name: SettingName): string => {
     const row = rows.find((r) => r.env === name)!;
@@ -86,26 +86,16 @@ const versionShape = 'must be projects/*/locations/*/keyRings/*/cryptoKeys/*/cry
 
 type Get = (name: SettingName) => string;
 
-function parseFlags(argv: readonly string[]): Map<string, string> {
+function readFlags(argv: readonly string[]): Map<string, string> {
   const options = Object.fromEntries(minterSettingRows.map((row) => [flagOf(row.env), { type: 'string' as const }]));
-  try {
-    const { values } = parseArgs({ args: argv.map(doubleDash), options, allowPositionals: false, strict: true });
-    const found = new Map<string, string>();
-    for (const row of minterSettingRows) {
-      const value = values[flagOf(row.env)];
-      if (typeof value === 'string') found.set(row.env, value);
-    }
-    return found;
-  } catch (cause) {
-    const message =
-      cause instanceof Error ? (/'(--?[a-z-]+)/.exec(cause.message)?.[1] ?? 'an argument') : 'an argument';
-    throw new OperatorError('ERR_CONFIG_INVALID', `${message}: unknown flag, or a flag without its value`);
+  const { values, positionals } = parseFlags(argv, options);
+  if (positionals.length > 0) throw new OperatorError('ERR_CONFIG_INVALID', 'only flags are expected');
+  const found = new Map<string, string>();
+  for (const row of minterSettingRows) {
+    const value = values[flagOf(row.env)];
+    if (typeof value === 'string') found.set(row.env, value);
   }
-}
-
-/** Flags of older installations carry one dash (`-key-ring x`). */
-export function doubleDash(arg: string): string {
-  return /^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg;
+  return found;
 }
 
 function readKeyProvider(get: Get): MinterSettings['keyProvider'] {

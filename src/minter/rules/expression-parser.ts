@@ -151,7 +151,8 @@ class Parser {
     while (this.#at('.')) {
       const at = this.#peek().at;
       this.#next++;
-      const method = methods.find((m) => m === this.#name());
+      const name = this.#name();
+      const method = methods.find((m) => m === name);
       if (!method) throw new ExpressionFault('unknown method', at);
       this.#expect('(');
       const argumentAt = this.#peek().at;

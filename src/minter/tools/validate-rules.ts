@@ -9,7 +9,7 @@ import { claimNames, type ClaimName } from '../rules/expression-parser.ts';
 import { compileRules, readRuleDirectory } from '../rules/rule-directory.ts';
 import { allFiles, decide, fileFor, noRules, type RuleSet } from '../rules/rule-set.ts';
 import { members, parseStrictJson } from '../strict-json.ts';
-import { parseToolFlags } from './flags.ts';
+import { parseFlags } from '../flags.ts';
 
 export const validateRulesHelp = `minter tools validate-rules DIR: check rule files as the server would load them
 
@@ -24,7 +24,7 @@ Exit code: 0 no fault (and the request is admitted), 1 otherwise.
 
 /** `minter tools validate-rules`. Prints one line per file, scope and fault; with `-token`, the decision and why. */
 export async function validateRulesCommand(argv: readonly string[], io: ToolIo): Promise<number> {
-  const { values, positionals } = parseToolFlags(argv, {
+  const { values, positionals } = parseFlags(argv, {
     'allow-wildcard': { type: 'boolean', default: false },
     token: { type: 'string' },
     org: { type: 'string', default: '' },

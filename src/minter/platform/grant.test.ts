@@ -1,0 +1,109 @@
+import fc from 'fast-check';
+import type { Level } from '../rules/permissions.ts';
+import { checkGrant, type GrantRequest } from './grant.ts';
+
+const now = Date.UTC(2026, 0, 1);
+const inMs = (ms: number): string => new Date(now + ms).toISOString();
+const request: GrantRequest = {
+  org: 'acme',
+  repositories: ['gitops', 'extra'],
+  permissions: new Map<string, Level>([['contents', 'write']]),
+};
+const repository = (name: string, login = 'acme'): object => ({ name, owner: { login } });
+const good = {
+  token: 'ghs_x',
+  expires_at: inMs(3_600_000),
+  repositories: [repository('gitops'), repository('extra')],
+  permissions: { contents: 'write', metadata: 'read' },
+};
+const result = (change: object): string => {
+  const checked = checkGrant({ ...good, ...change }, request, now);
+  return 'ok' in checked ? 'ok' : checked.mismatch;
+};
+
+test.each<[sentence: string, change: object, expected: string]>([
+  ['exactly what was asked', {}, 'ok'],
+  ['without the permission the platform adds', { permissions: { contents: 'write' } }, 'ok'],
+  [
+    'names in the case the platform has them',
+    { repositories: [repository('GitOps', 'Acme'), repository('extra')] },
+    'ok',
+  ],
+  ['an end with a fraction of a second', { expires_at: '2026-01-01T00:59:59.123456Z' }, 'ok'],
+  ['no token', { token: undefined }, 'no_token'],
+  ['an empty token', { token: '' }, 'no_token'],
+  ['a token with a space', { token: 'a b' }, 'no_token'],
+  ['a token with a line feed', { token: 'a\n' }, 'no_token'],
+  ['a token of 5000 characters', { token: 'x'.repeat(5000) }, 'no_token'],
+  ['a token beyond ASCII', { token: 'ü' }, 'no_token'],
+  ['no repositories', { repositories: undefined }, 'no_repositories'],
+  ['an empty list', { repositories: [] }, 'missing_repository'],
+  ['one repository missing', { repositories: [repository('gitops')] }, 'missing_repository'],
+  [
+    'one named twice, one missing',
+    { repositories: [repository('gitops'), repository('gitops')] },
+    'missing_repository',
+  ],
+  ['one more repository', { repositories: [...good.repositories, repository('secret')] }, 'other_repository'],
+  ['another owner', { repositories: [repository('gitops', 'evil'), repository('extra')] }, 'other_owner'],
+  ['no owner', { repositories: [{ name: 'gitops' }, repository('extra')] }, 'other_owner'],
+  ['repositories as object', { repositories: { gitops: {} } }, 'no_repositories'],
+  ['a null among the repositories', { repositories: [null] }, 'other_repository'],
+  ['no permissions', { permissions: undefined }, 'no_permissions'],
+  ['permissions as list', { permissions: ['contents'] }, 'no_permissions'],
+  ['fewer permissions', { permissions: { metadata: 'read' } }, 'fewer_permissions'],
+  ['a lower level', { permissions: { contents: 'read' } }, 'fewer_permissions'],
+  ['a higher level', { permissions: { contents: 'admin' } }, 'higher_permission'],
+  ['one more permission', { permissions: { contents: 'write', issues: 'read' } }, 'more_permissions'],
+  ['metadata to write', { permissions: { contents: 'write', metadata: 'write' } }, 'more_permissions'],
+  ['a level nobody knows', { permissions: { contents: 'root' } }, 'unknown_level'],
+  ['no end', { expires_at: undefined }, 'no_expiry'],
+  ['an end as number', { expires_at: now + 1000 }, 'no_expiry'],
+  ['an end that is no time', { expires_at: 'tomorrow' }, 'no_expiry'],
+  ['an end with an offset', { expires_at: '2026-01-01T00:30:00+01:00' }, 'no_expiry'],
+  ['an end on the 99th of a month', { expires_at: '2026-01-99T00:30:00Z' }, 'expired'],
+  ['an end in the past', { expires_at: inMs(-1) }, 'expired'],
+  ['an end in 61 minutes and a second', { expires_at: inMs(3_661_000) }, 'lives_too_long'],
+])('%s', (_sentence, change, expected) => {
+  expect(result(change)).toBe(expected);
+});
+
+test('a mismatch carries the token to revoke, when there is one', () => {
+  expect(checkGrant({ ...good, permissions: {} }, request, now)).toEqual({
+    mismatch: 'fewer_permissions',
+    token: 'ghs_x',
+  });
+  expect(checkGrant(null, request, now)).toEqual({ mismatch: 'no_token', token: undefined });
+});
+
+test('whatever comes in, what is accepted is never wider than what was asked', () => {
+  const nameArb = fc.constantFrom('gitops', 'extra', 'secret', '', '__proto__');
+  const loginArb = fc.constantFrom('acme', 'evil');
+  const levelArb = fc.constantFrom('read', 'write', 'admin', 'root');
+  const answerArb = fc.record(
+    {
+      token: fc.constantFrom('t', ''),
+      expires_at: fc.constantFrom(inMs(1000), inMs(4_000_000), 'x'),
+      repositories: fc.array(
+        fc.oneof(fc.record({ name: nameArb, owner: fc.record({ login: loginArb }) }), fc.jsonValue()),
+        { maxLength: 3 },
+      ),
+      permissions: fc.dictionary(fc.constantFrom('contents', 'metadata', 'administration', '__proto__'), levelArb),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(answerArb, fc.jsonValue()), (answer) => {
+      const checked = checkGrant(answer, request, now);
+      if (!('ok' in checked)) return;
+      const { repositories, permissions } = answer as typeof good;
+      expect(repositories.every((r) => ['gitops', 'extra'].includes((r as { name: string }).name))).toBe(true);
+      expect(
+        Object.entries(permissions).every(
+          ([n, l]) => (n === 'contents' && l === 'write') || (n === 'metadata' && l === 'read'),
+        ),
+      ).toBe(true);
+    }),
+    { numRuns: 1_000 },
+  );
+});

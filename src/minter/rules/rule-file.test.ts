@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { parseRuleFile, type RuleFile } from './rule-file.ts';
+
+const head = `version: 'minty.abcxyz.dev/v2'\n`;
+const top = `rule: {if: "assertion.iss == issuers.google"}\n`;
+const scope = (body: string, name = 's'): string => `scope:\n  ${name}: ${body}\n`;
+const rule = `rule: {if: "assertion.email == 'a'"}`;
+const good = `{${rule}, repositories: ['gitops'], permissions: {contents: write}}`;
+const whole = head + top + scope(good);
+const parse = (text: string | Uint8Array, allowWildcard = false): ReturnType<typeof parseRuleFile> =>
+  parseRuleFile('.yaml', typeof text === 'string' ? Buffer.from(text) : text, { allowWildcard });
+const file = (text: string, allowWildcard = false): RuleFile => {
+  const result = parse(text, allowWildcard);
+  if (!('file' in result)) throw new Error(result.fault.message);
+  return result.file;
+};
+
+test('reads a document of version 2', () => {
+  const { scopes, faults } = file(whole);
+  expect(faults).toEqual([]);
+  expect([...scopes.get('s')!.repositories]).toEqual(['gitops']);
+  expect([...scopes.get('s')!.permissions]).toEqual([['contents', 'write']]);
+});
+
+test('takes YAML truth values as rules', () => {
+  const text = head + `rule: {if: true}\n` + scope(good);
+  expect([...file(text).scopes.keys()]).toEqual(['s']);
+});
+
+test.each<[sentence: string, text: string | Uint8Array, message: RegExp]>([
+  ['text that is no YAML', ':\n  - ][', /not valid YAML|mapping/],
+  ['an empty file', '', /one YAML document|mapping/],
+  ['a list (version 1)', '- rule: {}\n', /version 1/],
+  ['no version', top + scope(good), /version must be/],
+  ['another version', whole.replace('/v2', '/v3'), /version must be/],
+  ['no top rule', head + scope(good), /rule.if is missing/],
+  ['an empty top rule', head + 'rule: {}\n' + scope(good), /rule.if is missing/],
+  ['a top rule that is a number', head + 'rule: {if: 7}\n' + scope(good), /rule.if is missing/],
+  ['a top rule that does not parse', head + 'rule: {if: "email =="}\n' + scope(good), /rule.if: unknown name/],
+  ['an unknown key', whole + 'admin: true\n', /unknown key/],
+  ['an unknown key in the top rule', head + 'rule: {if: "true", else: "true"}\n' + scope(good), /unknown key/],
+  ['a repeated key', whole + top, /not valid YAML/],
+  ['two documents', `${whole}---\n${whole}`, /one YAML document/],
+  ['an alias', head + 'rule: &r {if: "true"}\nscope: *r\n', /aliases|anchors/],
+  ['an anchor', whole.replace('scope:', 'scope: &a'), /anchors/],
+  ['a tag of its own', whole.replace(`'minty`, `!x 'minty`), /YAML|tags/],
+  ['no scopes', head + top, /scope must be a mapping/],
+  ['more than 64 KiB', whole + `# ${'x'.repeat(65_536)}`, /larger/],
+  ['bytes that are no UTF-8', Buffer.from([0x61, 0xff]), /UTF-8/],
+  ['nesting without end', '['.repeat(60_000), /./],
+])('%s makes the file faulty', (_sentence, text, message) => {
+  const result = parse(text);
+  expect('fault' in result && result.fault.message).toMatch(message);
+});
+
+test.each<[sentence: string, scopeBody: string, message: RegExp]>([
+  ['no rule', `{repositories: ['a'], permissions: {contents: read}}`, /rule.if is missing/],
+  ['a bad rule', good.replace('==', '=~'), /rule.if/],
+  ['no repositories', `{${rule}, permissions: {contents: read}}`, /repositories is missing/],
+  ['empty repositories', `{${rule}, repositories: [], permissions: {contents: read}}`, /repositories is missing/],
+  ['* in repositories', good.replace(`'gitops'`, `'*'`), /plain names/],
+  ['a pattern in repositories', good.replace(`'gitops'`, `'git*'`), /plain names/],
+  ['an owner in repositories', good.replace(`'gitops'`, `'acme/gitops'`), /plain names/],
+  ['a number in repositories', good.replace(`'gitops'`, `7`), /plain names/],
+  ['no permissions', `{${rule}, repositories: ['a']}`, /permissions is missing/],
+  ['empty permissions', `{${rule}, repositories: ['a'], permissions: {}}`, /permissions is missing/],
+  ['* in permissions', good.replace('contents', `'*'`), /name is not valid/],
+  ['a level that does not exist', good.replace('write', 'own'), /read, write or admin/],
+  ['a permission that is a list', good.replace('write', '[write]'), /read, write or admin/],
+  ['an unknown key', good.replace(/}$/, ', branch: main}'), /unknown key/],
+  ['a scope that is a text', 'yes', /not a mapping/],
+  ['rules that look at nobody', good.replace(rule, `rule: {if: "true"}`), /neither rule refers/],
+])('a scope with %s is off, the others work, and the line is told', (_sentence, body, message) => {
+  const { scopes, faults } = file(`${head}${top}scope:\n  bad: ${body}\n  fine: ${good}\n`);
+  expect([...scopes.keys()]).toEqual(['fine']);
+  expect(faults).toHaveLength(1);
+  expect(faults[0]).toMatchObject({ file: '.yaml', scope: 'bad', line: 4 });
+  expect(faults[0]!.message).toMatch(message);
+});
+
+test('accepts the wildcard where the installation allows it, and only alone', () => {
+  const wild = head + top + scope(good.replace(`'gitops'`, `'*'`));
+  expect(file(wild, true).scopes.get('s')?.everyRepository).toBe(true);
+  const mixed = head + top + scope(good.replace(`'gitops'`, `'*', 'gitops'`));
+  expect(file(mixed, true).scopes.size).toBe(0);
+});
+
+test('any bytes give a file or a fault, never an exception', () => {
+  const pieces = fc.constantFrom(
+    head,
+    top,
+    'scope:\n',
+    '  s: ',
+    good,
+    '\n',
+    '{',
+    '}',
+    '[',
+    '&a ',
+    '*a',
+    '!!x ',
+    '- ',
+    '|\n',
+    'rule:',
+    ':',
+    '"',
+    '---\n',
+  );
+  const texts = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc.array(pieces, { maxLength: 12 }).map((p) => Buffer.from(p.join(''))),
+  );
+  fc.assert(
+    fc.property(texts, (bytes) => {
+      const result = parse(bytes);
+      expect('file' in result || result.fault.message !== '').toBe(true);
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { Refusal } from '../refusal.ts';
+import type { Claims } from './evaluate.ts';
+import type { ClaimName } from './expression-parser.ts';
+import { levels, type Level } from './permissions.ts';
+import { compileRules, type RuleSources } from './rule-directory.ts';
+import { decide, noRules, type RuleRequest, type RuleSet } from './rule-set.ts';
+
+const caller: Claims = new Map<ClaimName, string>([
+  ['iss', 'i'],
+  ['sub', '1'],
+  ['email', 'agent@x'],
+]);
+const issuers = new Map([['google', 'i']]);
+
+interface ScopeSpec {
+  rule?: string;
+  repositories: readonly string[];
+  permissions: Record<string, string>;
+}
+
+function document(scopes: Record<string, ScopeSpec>, top = 'assertion.iss == issuers.google'): string {
+  return JSON.stringify({
+    version: 'minty.abcxyz.dev/v2',
+    rule: { if: top },
+    scope: Object.fromEntries(
+      Object.entries(scopes).map(([name, { rule = `assertion.email == 'agent@x'`, ...rest }]) => [
+        name,
+        { rule: { if: rule }, ...rest },
+      ]),
+    ),
+  });
+}
+
+function rules(files: Record<string, string>): RuleSet {
+  const sources: RuleSources = new Map(Object.entries(files).map(([n, text]) => [n, { bytes: Buffer.from(text) }]));
+  return compileRules(sources, noRules, { allowWildcard: true });
+}
+
+const ask = (set: RuleSet, request: Partial<RuleRequest>): string => {
+  try {
+    const decision = decide(
+      set,
+      { org: 'acme', repositories: ['a'], scope: 's', permissions: undefined, ...request },
+      caller,
+      issuers,
+    );
+    return [...decision.permissions].map((p) => p.join(':')).join(',');
+  } catch (error) {
+    if (error instanceof Refusal) return error.answer;
+    throw error;
+  }
+};
+
+const s = (repositories: string[], permissions: Record<string, string> = { contents: 'write' }): ScopeSpec => ({
+  repositories,
+  permissions,
+});
+
+test('every repository is decided by its own file, all or nothing', () => {
+  const set = rules({
+    '.yaml': document({ s: s(['a', 'b', 'c']) }),
+    'b.yaml': document({ s: { ...s(['b']), rule: `assertion.email == 'boss@x'` } }),
+    'c.yaml': document({ s: s(['c'], { contents: 'read' }) }),
+  });
+  expect(ask(set, { repositories: ['a'] })).toBe('contents:write');
+  expect(ask(set, { repositories: ['a', 'b'] })).toBe('scope_denied');
+  expect(ask(set, { repositories: ['B'] })).toBe('scope_denied');
+  expect(ask(set, { repositories: ['a', 'c'] })).toBe('permission_denied');
+  expect(ask(set, { repositories: ['c', 'a'] })).toBe('contents:read');
+  expect(ask(set, { repositories: ['d'] })).toBe('repository_denied');
+});
+
+test('a file of its own must list the repository too', () => {
+  expect(ask(rules({ 'a.yaml': document({ s: s(['b']) }) }), {})).toBe('repository_denied');
+});
+
+test('the top rule and the rule of the scope must both hold', () => {
+  expect(ask(rules({ '.yaml': document({ s: s(['a']) }, 'false') }), {})).toBe('scope_denied');
+  expect(ask(rules({ '.yaml': document({ s: s(['a']) }, `assertion.repository == 'a'`) }), {})).toBe('scope_denied');
+});
+
+test('rules may look at the organisation and repository under evaluation', () => {
+  const rule = `assertion.email == 'agent@x' && assertion.parsed_org_name == 'acme' && assertion.parsed_repo_name == 'a'`;
+  const set = rules({ '.yaml': document({ s: { ...s(['a', 'b']), rule } }) });
+  expect(ask(set, {})).toBe('contents:write');
+  expect(ask(set, { repositories: ['b'] })).toBe('scope_denied');
+});
+
+test('no rules at all deny', () => {
+  expect(ask(noRules, {})).toBe('scope_denied');
+});
+
+test.each<[requested: [string, string][], allowed: Record<string, string>, expected: string]>([
+  [[['issues', 'read']], { issues: 'write' }, 'issues:read'],
+  [[['issues', 'write']], { issues: 'read' }, 'permission_denied'],
+  [[['issues', 'write']], { issues: 'admin' }, 'issues:write'],
+  [[['contents', 'read']], { issues: 'write' }, 'permission_denied'],
+  [[['issues', 'own']], { issues: 'write' }, 'permission_denied'],
+  [[['__proto__', 'read']], { issues: 'write' }, 'permission_denied'],
+  [[['toString', 'read']], { issues: 'write' }, 'permission_denied'],
+])('asked %j of %j: %s', (requested, allowed, expected) => {
+  expect(ask(rules({ '.yaml': document({ s: s(['a'], allowed) }) }), { permissions: new Map(requested) })).toBe(
+    expected,
+  );
+});
+
+test('what is admitted is never wider than the request and every scope it fell under', () => {
+  const names = ['a', 'b', 'c'];
+  const permissionsArb = fc.dictionary(
+    fc.constantFrom('contents', 'issues', 'pull_requests'),
+    fc.constantFrom(...levels),
+    { minKeys: 1 },
+  );
+  const scopeArb = fc.record({ repositories: fc.subarray(names, { minLength: 1 }), permissions: permissionsArb });
+  const filesArb = fc.dictionary(fc.constantFrom('.yaml', 'a.yaml', 'b.yaml'), scopeArb);
+  fc.assert(
+    fc.property(
+      filesArb,
+      fc.subarray(names, { minLength: 1 }),
+      fc.option(permissionsArb),
+      (files, repositories, wanted) => {
+        const set = rules(Object.fromEntries(Object.entries(files).map(([n, scope]) => [n, document({ s: scope })])));
+        const permissions = wanted ? new Map(Object.entries(wanted)) : undefined;
+        const text = ask(set, { repositories, permissions });
+        if (text.endsWith('_denied')) return;
+        for (const repository of repositories) {
+          const scope = files[`${repository}.yaml`] ?? files['.yaml'];
+          expect(scope?.repositories).toContain(repository);
+          for (const pair of text.split(',')) {
+            const [name, level] = pair.split(':') as [string, Level];
+            expect(levels.indexOf(level)).toBeLessThanOrEqual(levels.indexOf(scope!.permissions[name]!));
+            if (permissions) expect(permissions.get(name)).toBe(level);
+          }
+        }
+      },
+    ),
+    { numRuns: 500 },
+  );
+});

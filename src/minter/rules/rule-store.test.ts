@@ -1,0 +1,142 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/minter-world/running-minter.ts';
+import { agentRules } from '../../testing/minter-world/world.ts';
+import { fileFor } from './rule-set.ts';
+import { RuleStore } from './rule-store.ts';
+
+let dir: string;
+let clock: FakeClock;
+let store: RuleStore;
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'rules-'));
+  clock = new FakeClock();
+  store = new RuleStore({ dir, pollMs: 15_000, allowWildcard: false, clock, logger: silentLogger });
+});
+
+afterEach(async () => {
+  store.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const scopesOf = (repository: string): string[] => [...(fileFor(store.current, repository)?.scopes.keys() ?? [])];
+const hasRules = (repository: string): boolean => scopesOf(repository).length > 0;
+
+/** Puts files in place as a mounted ConfigMap does: a new directory, then one swap of the link `..data`. */
+async function mountConfigMap(version: string, files: Record<string, string>): Promise<void> {
+  const data = join(dir, `..${version}`);
+  await mkdir(data);
+  for (const [name, text] of Object.entries(files)) await writeFile(join(data, name), text);
+  await symlink(`..${version}`, join(dir, '..data_tmp'));
+  await rename(join(dir, '..data_tmp'), join(dir, '..data'));
+  for (const name of Object.keys(files)) await symlink(join('..data', name), join(dir, name)).catch(() => {});
+}
+
+test('reads a mounted ConfigMap and follows the swap of its link without waiting for a poll', async () => {
+  await mountConfigMap('v1', { 'gitops.yaml': agentRules(['gitops']) });
+  await store.start();
+  expect(hasRules('gitops')).toBe(true);
+  await mountConfigMap('v2', { 'gitops.yaml': agentRules(['other']) });
+  await until(
+    () => fileFor(store.current, 'gitops')?.scopes.get('platform-agent-scope')?.repositories.has('other'),
+    Boolean,
+  );
+});
+
+test('a removed key ends its rules although its link is still there', async () => {
+  await mountConfigMap('v1', { 'gitops.yaml': agentRules(['gitops']) });
+  await store.start();
+  await mountConfigMap('v2', { 'extra.yaml': agentRules(['extra']) });
+  await until(() => hasRules('extra') && !hasRules('gitops'), Boolean);
+  expect(store.current.files.has('gitops')).toBe(false);
+});
+
+test('polls where nothing tells of changes', async () => {
+  await store.start();
+  expect(hasRules('gitops')).toBe(false);
+  await rm(dir, { recursive: true });
+  await mkdir(dir);
+  await writeFile(join(dir, '.yaml'), agentRules(['gitops']));
+  await clock.advance(15_000);
+  await until(() => hasRules('gitops'), Boolean);
+});
+
+test('keeps the last good version of a file that became faulty, and reports it', async () => {
+  await writeFile(join(dir, 'gitops.yaml'), agentRules(['gitops']));
+  await store.start();
+  await writeFile(join(dir, 'gitops.yaml'), 'version: nonsense');
+  await store.reload();
+  expect(hasRules('gitops')).toBe(true);
+  expect(store.current.faults).toEqual([
+    expect.objectContaining({ file: 'gitops.yaml', message: expect.stringContaining('version') as string }),
+  ]);
+});
+
+test('a faulty file that never was good denies and does not fall through to the catch-all', async () => {
+  await writeFile(join(dir, '.yaml'), agentRules(['gitops', 'extra']));
+  await writeFile(join(dir, 'gitops.yaml'), 'nonsense');
+  await store.start();
+  expect(hasRules('gitops')).toBe(false);
+  expect(hasRules('GITOPS')).toBe(false);
+  expect(hasRules('extra')).toBe(true);
+});
+
+test('two files that differ only by case are both off', async () => {
+  await writeFile(join(dir, '.yaml'), agentRules(['gitops']));
+  await writeFile(join(dir, 'gitops.yaml'), agentRules(['gitops']));
+  await writeFile(join(dir, 'GitOps.yaml'), agentRules(['gitops']));
+  await store.start();
+  expect(hasRules('gitops')).toBe(false);
+  await rm(join(dir, 'GitOps.yaml'));
+  await store.reload();
+  expect(hasRules('gitops')).toBe(true);
+});
+
+test('links out of the directory, directories and odd names are faults', async () => {
+  const outside = await mkdtemp(join(tmpdir(), 'outside-'));
+  await writeFile(join(outside, 'x.yaml'), agentRules(['x']));
+  await symlink(join(outside, 'x.yaml'), join(dir, 'x.yaml'));
+  await mkdir(join(dir, 'd.yaml'));
+  await writeFile(join(dir, 'a b.yaml'), agentRules(['a']));
+  await writeFile(join(dir, '..hidden.yaml'), agentRules(['h']));
+  await writeFile(join(dir, 'notes.txt'), 'x');
+  await store.start();
+  expect(store.current.faults.map((f) => `${f.file}: ${f.message}`).sort()).toEqual([
+    'a b.yaml: file name is not <repository>.yaml',
+    'd.yaml: is not a regular file',
+    'x.yaml: link leads out of the directory',
+  ]);
+  expect(hasRules('x')).toBe(false);
+  await rm(outside, { recursive: true });
+});
+
+test('a directory that goes away takes its rules with it', async () => {
+  await writeFile(join(dir, '.yaml'), agentRules(['gitops']));
+  await store.start();
+  expect(store.found).toBe(true);
+  await rm(dir, { recursive: true });
+  await store.reload();
+  expect([store.found, hasRules('gitops')]).toEqual([false, false]);
+});
+
+test('the 201st file is a fault', async () => {
+  for (let i = 0; i < 201; i++) await writeFile(join(dir, `r${1000 + i}.yaml`), agentRules([`r${1000 + i}`]));
+  await store.start();
+  expect(store.current.faults).toEqual([{ file: 'r1200.yaml', message: 'more than 200 files' }]);
+});
+
+test('the hash depends on what is in force, not on the order of reading', async () => {
+  await writeFile(join(dir, 'a.yaml'), agentRules(['a']));
+  await writeFile(join(dir, 'b.yaml'), agentRules(['b']));
+  await store.start();
+  const { hash } = store.current;
+  await store.reload();
+  expect(store.current.hash).toBe(hash);
+  await rm(join(dir, 'b.yaml'));
+  await store.reload();
+  expect(store.current.hash).not.toBe(hash);
+});

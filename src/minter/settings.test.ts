@@ -1,0 +1,115 @@
+import { minterSettings } from './settings.ts';
+import { minterSettingRows, settingsHelp } from './setting-table.ts';
+
+const env = {
+  VCS_ORG: 'acme',
+  VCS_APP_ID: '42',
+  KMS_KEY_VERSION: 'projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1',
+  AUDIENCES: 'http://minter:8080',
+};
+
+test('needs four settings and has a default for the rest', () => {
+  expect(minterSettings([], env)).toMatchObject({
+    port: 8080,
+    adminPort: 9090,
+    configsDir: '/etc/minter',
+    apiBaseUrl: 'https://api.github.com',
+    issuerUrl: 'https://accounts.google.com',
+    rateLimitPerMinute: 30,
+    maxRepositories: 10,
+    appJwtReuseSeconds: 240,
+    rulesReloadSeconds: 15,
+    allowWildcardRepositories: false,
+    keyProvider: { kind: 'gcp', endpoint: undefined },
+  });
+});
+
+test('a flag wins over its variable, with one dash or two, joined or not', () => {
+  const set = { ...env, PORT: '1' };
+  for (const argv of [['--port', '2'], ['--port=2'], ['-port', '2'], ['-port=2']]) {
+    expect(minterSettings(argv, set).port).toBe(2);
+  }
+});
+
+test('audiences are kept byte for byte, in order', () => {
+  expect(minterSettings([], { ...env, AUDIENCES: 'http://b:8080,http://b:8080/token' }).audiences).toEqual([
+    'http://b:8080',
+    'http://b:8080/token',
+  ]);
+});
+
+test('an enterprise API root and a loopback key service are accepted', () => {
+  const more = { VCS_API_BASE_URL: 'https://git.example/api/v3', KMS_API_ENDPOINT: '[::1]:5000' };
+  expect(minterSettings([], { ...env, ...more })).toMatchObject({
+    apiBaseUrl: 'https://git.example/api/v3',
+    keyProvider: { endpoint: { host: '[::1]', port: 5000 } },
+  });
+});
+
+test.each<[field: string, value: string | undefined]>([
+  ['VCS_ORG', undefined],
+  ['VCS_ORG', 'acme/../x'],
+  ['VCS_ORG', '-acme'],
+  ['VCS_APP_ID', undefined],
+  ['VCS_APP_ID', '12x'],
+  ['VCS_APP_ID', '0'],
+  ['VCS_APP_ID', '1e3'],
+  ['KMS_KEY_VERSION', undefined],
+  ['KMS_KEY_VERSION', 'projects/p/locations/global/keyRings/r/cryptoKeys/k'],
+  ['KMS_KEY_VERSION', `${env.KMS_KEY_VERSION}/`],
+  ['KMS_KEY_VERSION', `${env.KMS_KEY_VERSION}\n`],
+  ['KMS_NEXT_KEY_VERSION', env.KMS_KEY_VERSION],
+  ['AUDIENCES', undefined],
+  ['AUDIENCES', ','],
+  ['AUDIENCES', 'a,b,c,d,e,f'],
+  ['AUDIENCES', 'http://a b'],
+  ['VCS_API_BASE_URL', 'http://api.example'],
+  ['VCS_API_BASE_URL', 'https://api.example/'],
+  ['VCS_API_BASE_URL', 'https://user:secret@api.example'],
+  ['VCS_API_BASE_URL', 'https://api.example?x=1'],
+  ['VCS_API_BASE_URL', 'file:///etc/passwd'],
+  ['VCS_API_BASE_URL', 'http://127.0.0.1.evil.example'],
+  ['VCS_API_BASE_URL', 'http://localhost.evil.example'],
+  ['ISSUER_URL', 'accounts.google.com'],
+  ['JWKS_URI', 'http://169.254.169.254/certs'],
+  ['PORT', '65536'],
+  ['PORT', '-1'],
+  ['ADMIN_PORT', 'x'],
+  ['CONFIGS_DIR', 'relative'],
+  ['MAX_REPOSITORIES', '501'],
+  ['RATE_LIMIT_PER_MINUTE', '0'],
+  ['APP_JWT_REUSE_SECONDS', '600'],
+  ['RULES_RELOAD_SECONDS', '0'],
+  ['ALLOW_WILDCARD_REPOSITORIES', 'yes'],
+  ['KMS_API_ENDPOINT', 'kms.example:443'],
+  ['KMS_API_ENDPOINT', '10.0.0.1:80'],
+  ['KMS_PROVIDER', 'vault'],
+  ['DEV_KEY_FILE', '/key.pem'],
+  ['LOG_LEVEL', 'loud'],
+])('%s = %j stops the start with the name and without the value', (field, value) => {
+  const start = (): unknown => minterSettings([], { ...env, [field]: value });
+  expect(start).toThrow(expect.objectContaining({ code: 'ERR_CONFIG_INVALID' }));
+  expect(start).toThrow(new RegExp(`^${field} `));
+  if (value && value.length > 3) expect(start).not.toThrow(value);
+});
+
+test('a key from a file needs an explicit permission', () => {
+  const file = { ...env, KMS_PROVIDER: 'file', DEV_KEY_FILE: '/key.pem' };
+  expect(() => minterSettings([], file)).toThrow(/^ALLOW_DEV_KEY must be true/);
+  expect(minterSettings([], { ...file, ALLOW_DEV_KEY: 'true' }).keyProvider).toEqual({
+    kind: 'file',
+    path: '/key.pem',
+  });
+});
+
+test('an unknown flag is refused without repeating its value', () => {
+  expect(() => minterSettings(['--private-key=SECRET'], env)).toThrow(/^--private-key: unknown flag/);
+  expect(() => minterSettings(['SECRET'], env)).not.toThrow('SECRET');
+});
+
+test('help names every setting, its flag and its variable', () => {
+  for (const row of minterSettingRows) {
+    expect(settingsHelp()).toContain(`--${row.env.toLowerCase().replaceAll('_', '-')}`);
+    expect(settingsHelp()).toContain(row.env);
+  }
+});

@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { isOperatorError } from '../base/errors.ts';
+import { members, parseStrictJson } from './strict-json.ts';
+
+const parse = (text: string): unknown => parseStrictJson(Buffer.from(text));
+
+test.each([
+  ['a name twice', '{"a":1,"a":2}'],
+  ['a name twice in another spelling', '{"a":1,"\\u0061":2}'],
+  ['a name twice deep inside', '[{"x":{"a":1,"b":[],"a":2}}]'],
+  ['__proto__ twice', '{"__proto__":1,"__proto__":2}'],
+  ['an empty name twice', '{"":1,"":2}'],
+  ['a byte-order mark', '\ufeff{}'],
+  ['bytes after the value', '{}x'],
+  ['two values', '{}{}'],
+  ['a comment', '{}/**/'],
+  ['a trailing comma', '{"a":1,}'],
+  ['nothing', ''],
+  ['NaN', 'NaN'],
+  ['33 levels', '['.repeat(33) + ']'.repeat(33)],
+])('refuses %s', (_sentence, text) => {
+  expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'ERR_INPUT_INVALID' }));
+});
+
+test('takes a name again in another object, and quotes and braces inside texts', () => {
+  expect(parse('[{"a":1},{"a":"{\\"a\\":"},{"b":{"a":1},"a":2}]')).toEqual([
+    { a: 1 },
+    { a: '{"a":' },
+    { b: { a: 1 }, a: 2 },
+  ]);
+});
+
+test('names of the language are names like any other', () => {
+  expect([...members(parse('{"__proto__":{"x":1},"constructor":2}')).keys()]).toEqual(['__proto__', 'constructor']);
+});
+
+test('reads back whatever JSON can say, and refuses anything else with the same code', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      const text = JSON.stringify(value);
+      expect(JSON.stringify(parse(text))).toBe(text);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
+      try {
+        parseStrictJson(bytes);
+      } catch (error) {
+        expect(isOperatorError(error, 'ERR_INPUT_INVALID')).toBe(true);
+      }
+    }),
+  );
+});
