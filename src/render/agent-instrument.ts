@@ -35,7 +35,8 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },
       fromField('OTEL_EBPF_NETWORK_AGENT_IP', 'status.hostIP'),
     ],
-    livenessProbe: httpProbe('/instrument/live', ports.scrape, 5, 3),
+    // Asked of the agent, which starts beside it: a refused connection counts as a failure too.
+    livenessProbe: { initialDelaySeconds: 15, ...httpProbe('/instrument/live', ports.scrape, 5, 3) },
     // BPF maps alone take about 338 MiB of the cgroup; some versions leak when processes come and go.
     resources: { requests: { cpu: '100m', memory: '512Mi' }, limits: { memory: '2Gi' } },
     securityContext: {

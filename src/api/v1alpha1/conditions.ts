@@ -212,7 +212,9 @@ export const minterDeploymentConditions = {
       PendingImport: 'The key version is still being imported.',
       WrongAlgorithm: 'The key does not sign with RSA PKCS#1 v1.5 and SHA-256.',
       PermissionDenied: 'The service account may not use the key.',
+      KeyServiceUnreachable: 'The key service did not answer.',
       NoPodAnswered: 'No pod could be asked.',
+      Pending: 'The pods have not checked it yet.',
     },
   },
   KeyMatchesApp: {
@@ -224,6 +226,8 @@ export const minterDeploymentConditions = {
       WrongApp: 'The key belongs to another App, or to none.',
       NextWrongApp: 'The next key version belongs to another App, or to none.',
       PlatformUnreachable: 'The platform did not answer.',
+      NoPodAnswered: 'No pod could be asked.',
+      Pending: 'The pods have not checked it yet.',
     },
   },
   InstallationFound: {
@@ -236,6 +240,8 @@ export const minterDeploymentConditions = {
       Suspended: 'The installation is suspended.',
       RepositoryNotSelected: 'The installation leaves a repository out.',
       PermissionMissing: 'The installation lacks a permission.',
+      NoPodAnswered: 'No pod could be asked.',
+      Pending: 'The pods have not checked it yet.',
     },
   },
   Available: {
