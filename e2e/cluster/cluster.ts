@@ -63,7 +63,8 @@ export interface Cluster {
 }
 
 /**
- * Starts etcd, API server, controller manager, scheduler and the nodes asked for; resolves when all nodes are Ready.
+ * Starts etcd, API server, controller manager, scheduler and the nodes asked for; resolves when all nodes are
+ * Ready and pods can be created.
  *
  * Guarantees: nothing outlives `stop()`; when the calling process ends any other way, kill -9 included, its children
  * die with it and its addresses and files are given back by a reaper, at the latest by the next `startCluster()`.
@@ -140,7 +141,7 @@ async function assemble(
       })()),
   };
   const wanted = Array.from({ length: options.nodes ?? 0 }, () => `node-${++numbered}`);
-  await Promise.all(wanted.map((name) => addNode({ name })));
+  await Promise.all([waitForServiceAccounts(plane), ...wanted.map((name) => addNode({ name }))]);
   nodes.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
   return cluster;
 }
@@ -172,6 +173,19 @@ async function startNode(
     heartbeatMs: 1500,
     compileCacheDir,
   });
+}
+
+/** Until the controller manager has made them, the API server refuses every pod of the default namespace. */
+async function waitForServiceAccounts(plane: ControlPlane): Promise<void> {
+  for (let i = 0; i < 600; i++) {
+    const dead = [plane.controllerManager, plane.scheduler].find((c) => !c.running);
+    if (dead) throw new Error(`${dead.name} ended:\n${dead.logTail()}`);
+    const path = '/api/v1/namespaces/default/serviceaccounts';
+    const accounts = await plane.api.request<{ items: unknown[] }>('GET', path);
+    if (accounts.items.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`there is no default service account after 60 s:\n${plane.controllerManager.logTail()}`);
 }
 
 interface NodeObject {

@@ -166,6 +166,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     '--node-monitor-period=1s',
     `--node-monitor-grace-period=${options.nodeMonitorGraceSeconds ?? 8}s`,
     '--allocate-node-cidrs=false',
+    // Each controller fetches its own token at the start: the default rate makes that take seconds.
+    '--kube-api-qps=200',
+    '--kube-api-burst=400',
     '--profiling=false',
     ...(options.controllerManagerFlags ?? []),
   ]);
@@ -181,11 +184,11 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   ]);
 
   const api = createApi({ server, ca: ca.cert, cert: admin.cert, key: admin.key });
-  const waitReady = async (timeoutMs = 60_000): Promise<void> => {
+  const waitReady = async (check: string, timeoutMs = 60_000): Promise<void> => {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       try {
-        await api.request('GET', '/readyz', undefined, { raw: true, timeoutMs: 2000 });
+        await api.request('GET', check, undefined, { raw: true, timeoutMs: 2000 });
         return;
       } catch (cause) {
         const dead = [etcd, apiServer].find((c) => !c.running);
@@ -205,13 +208,15 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   etcd.start();
   apiServer.start();
   try {
-    await waitReady();
+    // Before the roles are there, the others would be refused and end; other start hooks need not be waited for.
+    await waitReady('/readyz/poststarthook/rbac/bootstrap-roles');
+    controllerManager.start();
+    scheduler.start();
+    await waitReady('/readyz');
   } catch (error) {
     await stop();
     throw error;
   }
-  controllerManager.start();
-  scheduler.start();
   return {
     server,
     ca,
@@ -221,7 +226,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     scheduler,
     api,
     adminKubeconfig,
-    waitReady,
+    waitReady: (timeoutMs) => waitReady('/readyz', timeoutMs),
     credentials: (user, groups) => issueLeaf(ca, { commonName: user, organizations: groups }),
     stop,
   };
