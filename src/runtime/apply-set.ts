@@ -4,6 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import {
   describe,
   fieldConflicts,
+  getIfExists,
   isConflict,
   isNotFound,
   type FieldConflict,
@@ -47,11 +48,20 @@ export interface ApplyRequest {
   signal: AbortSignal;
 }
 
+/** A child that could not be applied. */
+export interface ApplyFailure {
+  kind: string;
+  /** `Kind namespace/name`. */
+  object: string;
+  error: unknown;
+}
+
 export interface ApplyOutcome {
   applied: string[];
   skipped: number;
   pruned: string[];
   conflicts: (FieldConflict & { object: string })[];
+  failures: ApplyFailure[];
 }
 
 /**
@@ -60,8 +70,8 @@ export interface ApplyOutcome {
  * Flow: for each wanted child compare with the cache → apply what differs → delete what belongs to the set and is not
  * wanted. Deleting comes last, so a crash in between leaves too much, never too little, and the next run ends it.
  * Guarantees: no request at all when nothing differs; a delete names the uid it means; every child is tried even if
- * one fails.
- * Errors: ERR_APPLY_CONFLICT with all conflicts when only those occurred; else the first other error.
+ * one fails; nothing is pruned after a failure; with an owner, an object of a wanted name that somebody else made is
+ * not taken over.
  */
 export class ApplySet {
   readonly #options: ApplySetOptions;
@@ -72,9 +82,16 @@ export class ApplySet {
     this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
   }
 
+  /** Errors: the first that is no conflict, else ERR_APPLY_CONFLICT. */
   async apply(request: ApplyRequest): Promise<ApplyOutcome> {
-    const outcome: ApplyOutcome = { applied: [], skipped: 0, pruned: [], conflicts: [] };
-    const errors: unknown[] = [];
+    const outcome = await this.tryApply(request);
+    throwFailures(outcome);
+    return outcome;
+  }
+
+  /** Like `apply`, with what failed in the outcome; for callers that first tell it in a status. Errors: ERR_ABORTED. */
+  async tryApply(request: ApplyRequest): Promise<ApplyOutcome> {
+    const outcome: ApplyOutcome = { applied: [], skipped: 0, pruned: [], conflicts: [], failures: [] };
     const kept = new Set<string>();
     for (const child of request.wanted) {
       request.signal.throwIfAborted();
@@ -87,13 +104,11 @@ export class ApplySet {
         const conflicts = fieldConflicts(error);
         const name = describe(informer.source.resource, keyOf(object));
         outcome.conflicts.push(...conflicts.map((c) => ({ ...c, object: name })));
-        errors.push(error);
+        outcome.failures.push({ kind: object.kind, object: name, error });
       }
     }
-    if (errors.length === 0) await this.#prune(request, kept, outcome);
+    if (outcome.failures.length === 0) await this.#prune(request, kept, outcome);
     this.#report(request, outcome);
-    const worst = errors.find((e) => fieldConflicts(e).length === 0) ?? errors[0];
-    if (worst !== undefined) throw worst;
     return outcome;
   }
 
@@ -111,6 +126,7 @@ export class ApplySet {
       outcome.skipped++;
       return;
     }
+    if (!live && request.owner) await this.#refuseForeign(resource, object, request);
     const written = await client.apply(resource, object, {
       fieldManager,
       force: request.force,
@@ -119,6 +135,16 @@ export class ApplySet {
     if (written.metadata.resourceVersion === live?.metadata.resourceVersion) outcome.skipped++;
     else outcome.applied.push(describe(resource, keyOf(object)));
     informer.wrote(written);
+  }
+
+  /** What the cache does not show may exist all the same, made by somebody else under the name we want. */
+  async #refuseForeign(resource: ResourceRef, object: KubeObject, request: ApplyRequest): Promise<void> {
+    const { client, fieldManager } = this.#options;
+    const found = await getIfExists(client, resource, keyOf(object), { signal: request.signal, metadataOnly: true });
+    if (!found || found.metadata.managedFields?.some((e) => e.manager === fieldManager && e.operation === 'Apply'))
+      return;
+    const name = describe(resource, keyOf(object));
+    throw new OperatorError('ERR_APPLY_CONFLICT', `${name} exists already and was not made by this controller`);
   }
 
   async #prune(request: ApplyRequest, kept: ReadonlySet<string>, outcome: ApplyOutcome): Promise<void> {
@@ -161,6 +187,12 @@ export class ApplySet {
     if (outcome.applied.length > 0) request.logger.info('applied', { objects: outcome.applied });
     if (outcome.pruned.length > 0) request.logger.info('pruned', { objects: outcome.pruned });
   }
+}
+
+/** Throws the worst failure of an outcome: the first that is no conflict, else the first. */
+export function throwFailures(outcome: ApplyOutcome): void {
+  const worst = outcome.failures.find((f) => fieldConflicts(f.error).length === 0) ?? outcome.failures[0];
+  if (worst) throw worst.error;
 }
 
 /** One sentence about conflicts for a condition: who holds what. */

@@ -90,6 +90,22 @@ export function progressConditions(state: {
   return [];
 }
 
+/** A condition that appeared, or whose status or reason changed; the stuff of Events. */
+export interface ConditionTransition {
+  before: Condition | undefined;
+  after: Condition;
+}
+
+/** What changed between two sets of conditions, in the order of the later one. Messages alone do not count. */
+export function conditionTransitions(
+  before: readonly Condition[] | undefined,
+  after: readonly Condition[],
+): ConditionTransition[] {
+  return after
+    .map((condition) => ({ before: findCondition(before, condition.type), after: condition }))
+    .filter((t) => t.before?.status !== t.after.status || t.before.reason !== t.after.reason);
+}
+
 /** Time as metav1.Time writes it: `2026-01-02T03:04:05Z`. */
 export function rfc3339(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;

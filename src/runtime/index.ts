@@ -46,6 +46,7 @@ export type * from './types.ts';
 export { RequeueError, TerminalError } from './result.ts';
 export { keyOf, keyText, parseKey } from './keys.ts';
 export {
+  conditionTransitions,
   findCondition,
   isTrue,
   mergeConditions,
@@ -59,7 +60,15 @@ export { toAll, toIndexed, toKey, toOwner, toSelf } from './mappers.ts';
 export { Manager, type ManagerOptions } from './manager.ts';
 export { RuntimeMetrics } from './metrics.ts';
 export { SharedCache } from './shared-cache.ts';
-export { ApplySet, conflictText, controllerReference, type ApplyOutcome, type ApplyRequest } from './apply-set.ts';
+export {
+  ApplySet,
+  conflictText,
+  controllerReference,
+  throwFailures,
+  type ApplyFailure,
+  type ApplyOutcome,
+  type ApplyRequest,
+} from './apply-set.ts';
 export { StatusWriter } from './status-writer.ts';
 export { handleFinalizer, patchFinalizers, runCleanups } from './finalizer.ts';
 export { healthText, type CheckReport } from './health.ts';

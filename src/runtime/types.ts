@@ -25,7 +25,7 @@ export interface Source {
 }
 
 /** A change that a source saw. `object` is shared with the cache: never change it. */
-export interface SourceEvent<T extends TypedObject = KubeObject> {
+export interface SourceEvent<T extends TypedObject = TypedObject> {
   type: 'added' | 'updated' | 'deleted';
   object: T;
   /** The state before, for `updated` and `deleted`. For `deleted`, `object` is the last state that is known at all. */
@@ -65,10 +65,10 @@ export interface Cache {
 }
 
 /** Says whether an event is worth a reconcile. Must be pure. (A method type, so that a typed one fits an untyped slot.) */
-export type Predicate<T extends TypedObject = KubeObject> = { test(event: SourceEvent<T>): boolean }['test'];
+export type Predicate<T extends TypedObject = TypedObject> = { test(event: SourceEvent<T>): boolean }['test'];
 
 /** Names the objects that an event of another object concerns. A throw is logged, counted, and the event retried. */
-export type Mapper<T extends TypedObject = KubeObject> = { map(object: T): readonly ObjectKey[] }['map'];
+export type Mapper<T extends TypedObject = TypedObject> = { map(object: T): readonly ObjectKey[] }['map'];
 
 export interface Watch {
   source: Source;

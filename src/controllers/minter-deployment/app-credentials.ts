@@ -1,0 +1,28 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { sha256Hex } from '../../base/canonical-json.ts';
+import type { ConditionInput } from '../../runtime/index.ts';
+
+export interface AppCredentials {
+  condition: ConditionInput;
+  /** Changes when the App ID does; the pods read it at start, so they have to roll then. */
+  hash?: string;
+}
+
+/** What the Secret with the App ID says. The value itself goes nowhere. */
+export function judgeAppCredentials(
+  secret: KubeObject | undefined,
+  ref: { name: string; key: string },
+): AppCredentials {
+  const type = 'AppCredentialsFound';
+  const no = (reason: string, message: string): AppCredentials => ({
+    condition: { type, status: 'False', reason, message },
+  });
+  if (!secret) return no('SecretNotFound', `Secret ${ref.name} does not exist in this namespace`);
+  const encoded = (secret['data'] as Record<string, string> | undefined)?.[ref.key];
+  if (encoded === undefined) return no('KeyMissing', `Secret ${ref.name} has no key ${ref.key}`);
+  const value = Buffer.from(encoded, 'base64').toString('utf8').trim();
+  if (!/^[0-9]{1,19}$/.test(value))
+    return no('NotNumeric', `key ${ref.key} of Secret ${ref.name} is not an App ID: digits only`);
+  const message = `Secret ${ref.name} has an App ID`;
+  return { condition: { type, status: 'True', reason: 'Found', message }, hash: sha256Hex(value).slice(0, 16) };
+}

@@ -1,0 +1,193 @@
+import type { Condition, ConditionStatus, KubeObject } from '../../api/meta.ts';
+import type { MinterDeployment, MinterDeploymentStatus } from '../../api/v1alpha1/index.ts';
+import {
+  minterCheckTypes,
+  type MinterCheck,
+  type MinterCheckType,
+  type MinterReadiness,
+} from '../../api/v1alpha1/minter-readiness.ts';
+import { minterUrl } from '../../render/index.ts';
+import {
+  findCondition,
+  mergeConditions,
+  progressConditions,
+  summarizeReady,
+  type ConditionInput,
+} from '../../runtime/index.ts';
+
+/** Everything a status is made of. */
+export interface MinterFacts {
+  minter: MinterDeployment;
+  /** Undefined until it exists. */
+  deployment: KubeObject | undefined;
+  appCredentials: ConditionInput;
+  /** Whether the ConfigMap that the spec refers to exists; true for inline rules. */
+  rulesSourceFound: boolean;
+  /** Answers of the pods that could be asked. */
+  answers: readonly MinterReadiness[];
+  /** Pods that run, whether they answered or not. */
+  pods: number;
+  /** What kept children from being applied, as one sentence each. */
+  applyFailures: readonly { kind: string; text: string }[];
+  /** Wall time, ms. */
+  now: number;
+}
+
+export interface MinterPlan {
+  status: MinterDeploymentStatus & { conditions: Condition[] };
+  ready: ConditionStatus;
+  /** When to look again although no event came: the pods' own checks make none. Units: ms. */
+  recheckMs: number;
+}
+
+/** Ready takes the first of these that is not well. */
+const readyOrder = [
+  'NetworkPolicyApplied',
+  'RulesValid',
+  'AppCredentialsFound',
+  'KeyEnabled',
+  'KeyMatchesApp',
+  'InstallationFound',
+  'Available',
+  'Progressing',
+] as const;
+
+/** `lastMintTime` moves at most this often, so that a busy minter does not write its status all the time. */
+const mintTimeStepMs = 60_000;
+
+/** The status that follows from the facts. Pure. */
+export function planMinterStatus(facts: MinterFacts): MinterPlan {
+  const { minter, answers, now } = facts;
+  const conditions: ConditionInput[] = [
+    ...minterCheckTypes.map((type) => podCondition(type, facts)),
+    facts.appCredentials,
+    ...deploymentConditions(facts.deployment),
+    networkPolicyCondition(facts),
+  ];
+  const ready = readyCondition(facts, conditions);
+  const all = [ready, ...conditions, ...progress(facts, ready, conditions)];
+  const status = {
+    observedGeneration: minter.metadata.generation ?? 0,
+    url: minterUrl(minter),
+    ...replicaCounts(facts.deployment),
+    ...fromPods(answers, minter.status, now),
+    conditions: mergeConditions(minter.status?.conditions, all, { generation: minter.metadata.generation ?? 0, now }),
+  };
+  return { status, ready: ready.status, recheckMs: ready.status === 'True' ? 30_000 : 5_000 };
+}
+
+/** One of the four conditions that only a pod can judge: the worst answer counts. */
+function podCondition(type: MinterCheckType, facts: MinterFacts): ConditionInput {
+  if (type === 'RulesValid' && !facts.rulesSourceFound) {
+    const name = facts.minter.spec.rules.configMapRef?.name ?? '';
+    return { type, status: 'False', reason: 'ConfigMapNotFound', message: `ConfigMap ${name} does not exist` };
+  }
+  const checks = facts.answers.flatMap((a) => a.checks.filter((c) => c.type === type));
+  const worst = checks.toSorted((a, b) => badness(b) - badness(a))[0];
+  if (!worst) {
+    const message = facts.pods === 0 ? 'no pod is running yet' : `none of ${facts.pods} running pods answered`;
+    return { type, status: 'Unknown', reason: 'NoPodAnswered', message };
+  }
+  const share = checks.filter((c) => c.reason === worst.reason && c.status === worst.status).length;
+  const where = checks.length > 1 && share < checks.length ? ` (${share} of ${checks.length} pods)` : '';
+  const message = `${worst.message}${where}${importHint(worst, facts.minter)}`;
+  return { type, status: worst.status, reason: worst.reason, message };
+}
+
+function badness(check: MinterCheck): number {
+  return check.status === 'False' ? 2 : check.status === 'Unknown' ? 1 : 0;
+}
+
+/** A key that was never imported is the normal state of a new installation: say what to run. */
+function importHint(check: MinterCheck, minter: MinterDeployment): string {
+  if (check.type !== 'KeyEnabled' || check.reason !== 'NotFound' || check.message.includes('import-pk')) return '';
+  const [, project, location, ring, key] =
+    /^projects\/([^/]+)\/locations\/([^/]+)\/keyRings\/([^/]+)\/cryptoKeys\/([^/]+)\//.exec(
+      minter.spec.kms.keyVersion,
+    ) ?? [];
+  return `; import it: minter tools import-pk --project-id ${project} --location ${location} --key-ring ${ring} --key ${key} --private-key @FILE`;
+}
+
+function deploymentConditions(deployment: KubeObject | undefined): ConditionInput[] {
+  const status = deployment?.['status'] as { conditions?: Condition[]; observedGeneration?: number } | undefined;
+  const current = status?.observedGeneration === deployment?.metadata.generation;
+  return (['Available', 'Progressing'] as const).map((type) => {
+    const found = current ? findCondition(status?.conditions, type) : undefined;
+    if (!found)
+      return { type, status: 'Unknown', reason: 'DeploymentPending', message: 'the Deployment has no status yet' };
+    return { type, status: found.status, reason: deploymentReason(type, found.reason), message: found.message };
+  });
+}
+
+/** The Deployment's word where it is one of ours; other words of a rollout under way all mean that it moves. */
+function deploymentReason(type: 'Available' | 'Progressing', reason: string): string {
+  if (type === 'Available' || reason === 'NewReplicaSetAvailable' || reason === 'ProgressDeadlineExceeded')
+    return reason;
+  return 'ReplicaSetUpdated';
+}
+
+function networkPolicyCondition({ applyFailures }: MinterFacts): ConditionInput {
+  const type = 'NetworkPolicyApplied';
+  const failure = applyFailures.find((f) => f.kind === 'NetworkPolicy');
+  if (failure) return { type, status: 'False', reason: 'ApplyFailed', message: failure.text };
+  return { type, status: 'True', reason: 'Applied', message: 'only allowed callers reach the minter' };
+}
+
+function readyCondition(facts: MinterFacts, conditions: readonly ConditionInput[]): ConditionInput {
+  const failure = facts.applyFailures.find((f) => f.kind !== 'NetworkPolicy');
+  if (failure) return { type: 'Ready', status: 'False', reason: 'ApplyFailed', message: failure.text };
+  return summarizeReady(conditions, readyOrder, { reason: 'Ready', message: 'tokens can be minted' });
+}
+
+/** Waiting for a person is `Stalled`, waiting for the cluster is `Reconciling`. */
+function progress(facts: MinterFacts, ready: ConditionInput, conditions: readonly ConditionInput[]): ConditionInput[] {
+  if (ready.status === 'True') return [];
+  const failed = (type: string): ConditionInput | undefined => {
+    const found = findCondition(conditions, type);
+    return found?.status === 'False' ? found : undefined;
+  };
+  if (facts.applyFailures.length > 0)
+    return progressConditions({ reconciling: { reason: 'Retrying', message: ready.message } });
+  const missing =
+    (facts.rulesSourceFound ? undefined : failed('RulesValid')) ??
+    failed('AppCredentialsFound') ??
+    failed('KeyEnabled');
+  const invalid = failed('RulesValid') ?? failed('KeyMatchesApp') ?? failed('InstallationFound');
+  if (missing) return progressConditions({ stalled: { reason: 'MissingDependency', message: missing.message } });
+  if (invalid) return progressConditions({ stalled: { reason: 'Invalid', message: invalid.message } });
+  return progressConditions({ reconciling: { reason: 'Progressing', message: ready.message } });
+}
+
+function replicaCounts(deployment: KubeObject | undefined): { replicas: number; readyReplicas: number } {
+  const status = (deployment?.['status'] ?? {}) as { replicas?: number; readyReplicas?: number };
+  return { replicas: status.replicas ?? 0, readyReplicas: status.readyReplicas ?? 0 };
+}
+
+/** What the pods tell beyond their checks. While none answers, what they told before stays. */
+function fromPods(
+  answers: readonly MinterReadiness[],
+  before: MinterDeploymentStatus | undefined,
+  now: number,
+): Partial<MinterDeploymentStatus> {
+  const first = answers[0];
+  const mint = latest(answers.flatMap((a) => a.lastMintTime ?? []));
+  const failed = answers.flatMap((a) => a.lastMintError ?? []).toSorted((a, b) => (a.time < b.time ? 1 : -1))[0];
+  const settled = before?.lastMintTime !== undefined && now - Date.parse(before.lastMintTime) < mintTimeStepMs;
+  const lastMintTime = settled
+    ? before.lastMintTime
+    : latest([mint, before?.lastMintTime].filter((t) => t !== undefined));
+  const lastMintError = failed ? { reason: failed.reason.slice(0, 128), time: failed.time } : before?.lastMintError;
+  const values = {
+    keyVersion: first?.keyVersion ?? before?.keyVersion,
+    rulesHash: first?.rulesHash ?? before?.rulesHash,
+    scopes: first?.scopes.length ?? before?.scopes,
+    installationId: answers.find((a) => a.installationId !== undefined)?.installationId ?? before?.installationId,
+    lastMintTime,
+    lastMintError,
+  };
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+function latest(times: readonly string[]): string | undefined {
+  return times.toSorted().at(-1);
+}

@@ -1,0 +1,78 @@
+import { request } from 'node:http';
+import { minterCheckTypes, type MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { ports } from '../../render/index.ts';
+
+/** Asks one minter pod how it fares. */
+export type ReadinessReader = (podIp: string, signal: AbortSignal) => Promise<MinterReadiness>;
+
+const deadlineMs = 3_000;
+const maxBytes = 256 * 1024;
+
+/**
+ * `GET http://<pod>:9090/readyz`; the body is the same whether the pod is ready (200) or not (503).
+ * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, ERR_INPUT_INVALID for a body of another form, ERR_API_REQUEST when nobody answers.
+ */
+export const readMinterReadiness: ReadinessReader = async (podIp, signal) => {
+  const what = `readyz of minter pod ${podIp}`;
+  const deadline = AbortSignal.timeout(deadlineMs);
+  const options = {
+    host: podIp,
+    port: ports.minterAdmin,
+    path: '/readyz',
+    signal: AbortSignal.any([deadline, signal]),
+  };
+  try {
+    return parseReadiness(await get(options, what), what);
+  } catch (cause) {
+    if (cause instanceof OperatorError) throw cause;
+    if (deadline.aborted) throw new OperatorError('ERR_TIMEOUT', `${what}: no answer in ${deadlineMs} ms`, { cause });
+    throw new OperatorError('ERR_API_REQUEST', `${what}: ${(cause as Error).message}`, { cause });
+  }
+};
+
+function get(options: object, what: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const req = request({ ...options, agent: false }, (res) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      res.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > maxBytes) {
+          reject(new OperatorError('ERR_TOO_LARGE', `${what}: the answer is larger than ${maxBytes} bytes`));
+          req.destroy();
+        } else chunks.push(chunk);
+      });
+      res.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+      res.once('error', reject);
+    });
+    req.once('error', reject);
+    req.end();
+  });
+}
+
+/** Checks the fields that the status is written from. Errors: ERR_INPUT_INVALID that names the field. */
+export function parseReadiness(text: string, what = 'readyz'): MinterReadiness {
+  const bad = (field: string): OperatorError =>
+    new OperatorError('ERR_INPUT_INVALID', `${what}: ${field} is wrong or missing`);
+  let body: Partial<MinterReadiness> | null;
+  try {
+    body = JSON.parse(text) as Partial<MinterReadiness> | null;
+  } catch (cause) {
+    throw new OperatorError('ERR_INPUT_INVALID', `${what}: not JSON`, { cause });
+  }
+  if (typeof body !== 'object' || body === null) throw bad('the body');
+  if (typeof body.ready !== 'boolean') throw bad('ready');
+  if (!Array.isArray(body.checks)) throw bad('checks');
+  for (const check of body.checks) {
+    if (!minterCheckTypes.includes(check?.type)) throw bad('checks[].type');
+    if (!['True', 'False', 'Unknown'].includes(check.status)) throw bad(`checks[${check.type}].status`);
+    // The API refuses a reason of another form, and with it the whole status.
+    if (!/^[A-Za-z]([A-Za-z0-9_]{0,254}[A-Za-z0-9])?$/.test(check.reason)) throw bad(`checks[${check.type}].reason`);
+    if (typeof check.message !== 'string') throw bad(`checks[${check.type}].message`);
+  }
+  if (typeof body.keyVersion !== 'string') throw bad('keyVersion');
+  if (typeof body.rulesHash !== 'string' || body.rulesHash.length > 80) throw bad('rulesHash');
+  if (!Array.isArray(body.scopes)) throw bad('scopes');
+  return body as MinterReadiness;
+}
