@@ -1,0 +1,328 @@
+/** The product as a whole, on a real control plane with three nodes: what a cluster team relies on. */
+import { createReport } from '../demo/report.ts';
+import { agentEmail, readRepositoryFile, startStage, type Stage } from '../demo/stage.ts';
+import { until } from '../demo/until.ts';
+import { countersAt, instrumentFiles, namesOf, podsOf, queryAtPod } from './probe.ts';
+
+let stage: Stage;
+const kubectl = (...args: string[]): Promise<string> => stage.cluster.kubectl(args);
+
+interface Resource {
+  metadata: { generation: number };
+  status?: {
+    observedGeneration?: number;
+    nodes?: { desired: number; updated: number };
+    conditions?: { type: string; status: string; reason: string; message: string }[];
+  };
+}
+const resource = (path: string): Promise<Resource> =>
+  stage.cluster.api.request<Resource>('GET', `/apis/svc.dev/v1alpha1/${path}`);
+const checkout = 'namespaces/shop/trafficmonitors/checkout';
+
+beforeAll(async () => {
+  stage = await startStage({ report: createReport((text) => void process.stderr.write(text)) });
+}, 240_000);
+
+afterAll(async () => {
+  await stage?.stop();
+}, 60_000);
+
+describe('from kubectl apply to an answer', () => {
+  test('every agent is counted once, though all say the same of themselves', async () => {
+    const answer = await until(
+      'three agents',
+      () => stage.query('sum(svc_agent_up)'),
+      (a) => a.body.data?.result[0]?.value[1] === '3',
+    );
+    expect(answer.body).toMatchObject({ status: 'success', degraded: false, missingNodes: [] });
+  });
+
+  test('the traffic of the shop arrives under the specified names and labels', async () => {
+    const query = 'http_server_request_duration_count{k8s_namespace_name="shop",k8s_deployment_name="catalog"}';
+    const answer = await until(
+      'catalog traffic',
+      () => stage.query(query),
+      (a) => (a.body.data?.result.length ?? 0) > 0,
+    );
+    const labels = answer.body.data!.result[0]!.metric;
+    expect(labels).toMatchObject({
+      http_request_method: 'GET',
+      service_name: 'catalog',
+      k8s_container_name: 'catalog',
+    });
+    expect(Object.keys(labels)).toEqual(
+      expect.arrayContaining(['k8s_pod_name', 'k8s_replicaset_name', 'k8s_node_name', 'http_response_status_code']),
+    );
+  });
+
+  test('rates, sums and quantiles over all agents are numbers that the load explains', async () => {
+    const query = 'sum(rate(http_server_request_duration_count{service_name="catalog"}[30s]))';
+    const rate = await until(
+      'a rate near the load',
+      () => stage.query(query),
+      (a) => Number(a.body.data?.result[0]?.value[1]) > 20,
+    );
+    expect(Number(rate.body.data!.result[0]!.value[1])).toBeLessThan(60);
+    const p99 = await stage.query(
+      'histogram_quantile(0.99, sum by (le) (rate(http_server_request_duration_bucket[30s])))',
+    );
+    expect(Number(p99.body.data!.result[0]!.value[1])).toBeGreaterThan(0.001);
+  });
+
+  test('an edited monitor reaches the instrument file of every node within five seconds, and the counts follow', async () => {
+    const before = await instrumentFiles(stage);
+    expect(Object.keys(before)).toEqual(['node-1', 'node-2', 'node-3']);
+    const sample = await readRepositoryFile('config/samples/trafficmonitor-checkout.yaml');
+    const started = performance.now();
+    await stage.cluster.kubectl(['apply', '-f', '-'], {
+      stdin: sample.replace('- /cart/{id}', '- /cart/{id}\n      - /edited/{id}'),
+    });
+    await until(
+      'the edit on every node',
+      () => instrumentFiles(stage),
+      (files) => Object.values(files).filter((f) => f.includes('/edited/{id}')).length === 3,
+      { timeoutMs: 10_000 },
+    );
+    expect(performance.now() - started).toBeLessThan(5_000);
+    const seen = await until(
+      'acknowledged',
+      () => resource(checkout),
+      (r) => {
+        const { observedGeneration, nodes } = r.status ?? {};
+        return (
+          observedGeneration === r.metadata.generation &&
+          nodes !== undefined &&
+          nodes.desired > 0 &&
+          nodes.updated === nodes.desired
+        );
+      },
+      { timeoutMs: 120_000 },
+    );
+    expect(await kubectl('get', 'tm', 'checkout', '-n', 'shop')).toMatch(
+      new RegExp(`checkout .*\\b${seen.status!.nodes!.desired}\\b`),
+    );
+  }, 150_000);
+
+  test('conditions carry the generation they speak of, and events tell people what happened', async () => {
+    const { metadata, status } = await resource('clustertrafficpolicies/default');
+    expect(status?.observedGeneration).toBe(metadata.generation);
+    expect(status?.conditions?.find((c) => c.type === 'Ready')).toMatchObject({ status: 'True' });
+    expect(await kubectl('describe', 'md', 'minter', '-n', 'platform-agent')).toMatch(/Events:\s+\S/);
+  });
+});
+
+describe('the minter', () => {
+  test('gives the platform agent a token that the platform takes for the repository', async () => {
+    const { status, body } = await stage.mint(agentEmail);
+    expect(status).toBe(200);
+    expect(body).toMatch(/^[!-~]{20,}$/);
+  });
+
+  test('refuses another identity without asking the key service or the platform', async () => {
+    const { status, body } = await stage.mint('stranger@demo-project.iam.gserviceaccount.com');
+    expect(status).toBe(403);
+    expect(JSON.parse(body)).toMatchObject({ error: expect.stringMatching(/denied/) as string });
+  });
+});
+
+describe('bad input', () => {
+  test('a monitor that selects nothing is refused by the API server with our words', async () => {
+    const monitor = {
+      apiVersion: 'svc.dev/v1alpha1',
+      kind: 'TrafficMonitor',
+      metadata: { name: 'empty', namespace: 'shop' },
+      spec: {},
+    };
+    await expect(stage.cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(monitor) })).rejects.toThrow(
+      /use selector: \{\} for the whole namespace/,
+    );
+  });
+
+  test('a query that does not parse is a 400 with line and column', async () => {
+    const answer = await stage.query('sum(svc_agent_up');
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatchObject({
+      status: 'error',
+      errorType: 'bad_data',
+      error: expect.stringMatching(/\d+:\d+: parse error/) as string,
+    });
+  });
+
+  test('away from loopback a query needs a token that is bound to svc-promql-reader', async () => {
+    expect(await queryAtPod(stage)).toBe(401);
+    expect(await queryAtPod(stage, 'nonsense')).toBe(401);
+    await kubectl('-n', 'shop', 'create', 'serviceaccount', 'dashboard');
+    const token = (await kubectl('-n', 'shop', 'create', 'token', 'dashboard')).trim();
+    expect(await queryAtPod(stage, token)).toBe(403);
+    await kubectl(
+      'create',
+      'clusterrolebinding',
+      'dashboard-promql',
+      '--clusterrole=svc-promql-reader',
+      '--serviceaccount=shop:dashboard',
+    );
+    await until(
+      'the binding to count',
+      () => queryAtPod(stage, token),
+      (status) => status === 200,
+      { timeoutMs: 30_000 },
+    );
+  });
+
+  test('a scrape away from loopback without a token is refused', async () => {
+    const [agent] = await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent');
+    const response = await fetch(`http://${agent!.status.podIP}:9090/metrics`, {
+      headers: { authorization: 'Bearer nonsense' },
+    });
+    expect(response.status).toBe(401);
+  });
+});
+
+describe('bad days', () => {
+  const moment = async (): Promise<number> => {
+    const { body } = await stage.query('time()');
+    return Number((body.data!.result as unknown as [number, string])[1]) - 5;
+  };
+
+  test('kill -9 of an agent loses no acknowledged sample', async () => {
+    const at = await moment();
+    const before = await countersAt(stage, at);
+    expect(Object.keys(before).length).toBeGreaterThan(5);
+    const [agent] = await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent');
+    const node = stage.cluster.nodes.find((n) => n.name === agent!.spec.nodeName)!;
+    await node.killContainer(`svc-system/${agent!.metadata.name}`, 'agent');
+    const after = await until(
+      'the agent to be back',
+      () => countersAt(stage, at),
+      () => true,
+      { timeoutMs: 60_000 },
+    );
+    expect(after).toEqual(before);
+  }, 90_000);
+
+  test('kill -9 of the operator: the next one takes over and goes on', async () => {
+    const [operator] = await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=controller');
+    const node = stage.cluster.nodes.find((n) => n.name === operator!.spec.nodeName)!;
+    await node.killContainer(`svc-system/${operator!.metadata.name}`, 'controller');
+    await kubectl(
+      '-n',
+      'shop',
+      'patch',
+      'tm',
+      'catalog',
+      '--type=merge',
+      '-p',
+      JSON.stringify({ spec: { priority: 7 } }),
+    );
+    await until(
+      'the change to be observed',
+      () => resource('namespaces/shop/trafficmonitors/catalog'),
+      (r) => r.status?.observedGeneration === r.metadata.generation,
+      { timeoutMs: 90_000 },
+    );
+  }, 120_000);
+
+  test('kill -9 of the API server: queries go on, and afterwards changes are seen again', async () => {
+    const at = await moment();
+    const before = await countersAt(stage, at);
+    await stage.cluster.apiServer.kill9();
+    const during = await stage.query('sum(svc_agent_up)');
+    expect(during.body).toMatchObject({ status: 'success', degraded: false });
+    await stage.cluster.apiServer.restart();
+    await kubectl(
+      '-n',
+      'shop',
+      'patch',
+      'tm',
+      'catalog',
+      '--type=merge',
+      '-p',
+      JSON.stringify({ spec: { priority: 8 } }),
+    );
+    await until(
+      'the change to be observed',
+      () => resource('namespaces/shop/trafficmonitors/catalog'),
+      (r) => r.status?.observedGeneration === r.metadata.generation,
+      { timeoutMs: 90_000 },
+    );
+    expect(await countersAt(stage, at)).toEqual(before);
+  }, 150_000);
+
+  test('drift is repaired: a deleted Service and a changed Deployment come back as rendered', async () => {
+    await kubectl('-n', 'svc-system', 'delete', 'service', 'svc-query');
+    await kubectl(
+      '-n',
+      'svc-system',
+      'patch',
+      'deployment',
+      'svc-query',
+      '--type=json',
+      '-p',
+      JSON.stringify([{ op: 'replace', path: '/spec/template/spec/containers/0/args/0', value: 'drifted' }]),
+    );
+    await until(
+      'the Service',
+      () => kubectl('-n', 'svc-system', 'get', 'service', 'svc-query', '-o', 'name'),
+      () => true,
+      { timeoutMs: 30_000 },
+    );
+    await until(
+      'the arguments',
+      () =>
+        kubectl(
+          '-n',
+          'svc-system',
+          'get',
+          'deployment',
+          'svc-query',
+          '-o',
+          'jsonpath={.spec.template.spec.containers[0].args[0]}',
+        ),
+      (text) => text === 'query',
+      { timeoutMs: 30_000 },
+    );
+  }, 90_000);
+});
+
+describe('deleting', () => {
+  test('a deleted monitor leaves the instrument files and nothing else changes', async () => {
+    await kubectl('-n', 'shop', 'delete', 'tm', 'checkout', '--timeout=30s');
+    await until(
+      'its entry to be gone',
+      () => instrumentFiles(stage),
+      (files) => Object.keys(files).length === 3 && Object.values(files).every((f) => !f.includes('checkout')),
+      { timeoutMs: 90_000 },
+    );
+    const files = await instrumentFiles(stage);
+    expect(Object.values(files).every((f) => f.includes('catalog'))).toBe(true);
+  }, 120_000);
+
+  test('a deleted MinterDeployment takes what it owned, and leaves the namespace, the Secret and the rest', async () => {
+    const selector = 'app.kubernetes.io/component=minter';
+    const kinds = 'deployments,services,configmaps,serviceaccounts,networkpolicies,poddisruptionbudgets';
+    expect((await namesOf(stage, kinds, selector)).length).toBeGreaterThanOrEqual(5);
+    const others = await namesOf(stage, kinds, 'app.kubernetes.io/component in (agent, query)');
+    await kubectl('-n', 'platform-agent', 'delete', 'md', 'minter', '--timeout=30s');
+    await until(
+      'its children to be gone',
+      () => namesOf(stage, kinds, selector),
+      (names) => names.length === 0,
+      { timeoutMs: 60_000 },
+    );
+    expect(await kubectl('-n', 'platform-agent', 'get', 'secret', 'vcs-app-credentials', '-o', 'name')).toContain(
+      'vcs-app-credentials',
+    );
+    expect(await namesOf(stage, kinds, 'app.kubernetes.io/component in (agent, query)')).toEqual(others);
+  }, 90_000);
+
+  test('a deleted policy puts the nodes back to what the flags say, and the agents stay', async () => {
+    await kubectl('delete', 'ctp', 'default', '--timeout=30s');
+    await until(
+      'the default exclusion to be gone',
+      () => instrumentFiles(stage),
+      (files) => Object.keys(files).length === 3 && Object.values(files).every((f) => !f.includes('istio-')),
+      { timeoutMs: 90_000 },
+    );
+    expect(await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent')).toHaveLength(3);
+  }, 120_000);
+});
