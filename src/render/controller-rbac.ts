@@ -30,10 +30,8 @@ const clusterRules: PolicyRule[] = [
     resources: ['trafficmonitors/finalizers', 'clustertrafficpolicies/finalizers', 'minterdeployments/finalizers'],
     verbs: ['update'],
   },
-  // Which pods a monitor matches, on which nodes, in which namespaces; workload names come through the owners of pods.
+  // Which pods a monitor matches, on which nodes, in which namespaces.
   { apiGroups: [''], resources: ['pods', 'nodes', 'namespaces'], verbs: read },
-  { apiGroups: ['apps'], resources: ['replicasets'], verbs: read },
-  { apiGroups: ['batch'], resources: ['jobs'], verbs: read },
   // A minter and its objects live in the namespace of its MinterDeployment, which may be any.
   { apiGroups: [''], resources: ['serviceaccounts', 'configmaps', 'services'], verbs: keep },
   { apiGroups: ['apps'], resources: ['deployments'], verbs: keep },
@@ -68,7 +66,8 @@ const clusterRules: PolicyRule[] = [
 /** What it needs only where it runs: the agents, its certificates, its lease. */
 const namespaceRules: PolicyRule[] = [
   { apiGroups: ['apps'], resources: ['daemonsets'], verbs: keep },
-  { apiGroups: [''], resources: ['secrets'], verbs: keep },
+  // The authority is created and replaced, never merged: its Secret is written as a whole.
+  { apiGroups: [''], resources: ['secrets'], verbs: [...keep, 'update'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'patch'] },
 ];
 
