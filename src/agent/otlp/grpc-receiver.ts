@@ -1,4 +1,12 @@
-import { Server, ServerCredentials, status, type handleUnaryCall, type ServiceDefinition } from '@grpc/grpc-js';
+import {
+  type handleUnaryCall,
+  logVerbosity,
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  setLogVerbosity,
+  status,
+} from '@grpc/grpc-js';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { listenError } from '../../net/listen.ts';
@@ -33,6 +41,7 @@ function exportService(path: string): ServiceDefinition {
  */
 export function createGrpcReceiver(options: { consumer: OtlpConsumer; logger: Logger }): Server {
   const { consumer, logger } = options;
+  setLogVerbosity(logVerbosity.NONE); // it writes plain lines among our JSON; errors reach us by other ways
   const server = new Server({
     'grpc.max_receive_message_length': bodyLimits.decoded,
     'grpc.max_concurrent_streams': 64,

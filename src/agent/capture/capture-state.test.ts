@@ -1,0 +1,155 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLogger, silentLogger } from '../../base/logger.ts';
+import { type CaptureConfig, captureHash, zeroConfig } from '../../capture/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { CaptureState } from './capture-state.ts';
+import { startConfig } from './start-config.ts';
+
+let dir: string;
+let file: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'capture-'));
+  file = join(dir, 'config.yaml');
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const seed = zeroConfig({ node: 'n1', ports: '80', instrumentVersion: 'v0.10.0' });
+const other: CaptureConfig = { ...seed, instrument: { ...seed.instrument, yaml: `${seed.instrument.yaml}# other\n` } };
+
+function setUp(): {
+  state: CaptureState;
+  clock: FakeClock;
+  health: { startMs: number | null };
+  applied: CaptureConfig[];
+} {
+  const clock = new FakeClock(Date.now());
+  const health: { startMs: number | null } = { startMs: null };
+  const applied: CaptureConfig[] = [];
+  const state = new CaptureState({
+    node: 'n1',
+    dataDir: dir,
+    instrumentFile: file,
+    probe: () => Promise.resolve(health.startMs === null ? null : { startMs: health.startMs }),
+    clock,
+    logger: silentLogger,
+    onConfig: (config) => void applied.push(config),
+    counts: () => ({ monitors: [], totals: { series: 0, samplesAppended: 0, rejected: 0 } }),
+  });
+  return { state, clock, health, applied };
+}
+
+const never = new AbortController().signal;
+
+test('a pushed config goes through Written to Running once the instrument started after the file', async () => {
+  const { state, clock, health, applied } = setUp();
+  const ack = await state.apply(seed, 'push');
+  expect(ack).toEqual({ node: 'n1', hash: captureHash(seed), phase: 'Written' });
+  expect(readFileSync(file, 'utf8')).toBe(seed.instrument.yaml);
+  expect(applied).toEqual([seed]);
+  health.startMs = Date.now() + 5_000;
+  state.start();
+  await clock.advance(1_000);
+  expect(state.ack).toMatchObject({
+    phase: 'Running',
+    instrumentStart: new Date(health.startMs).toISOString(),
+  });
+  state.stop();
+});
+
+test('changed bytes make the liveness answer fail until the instrument restarted; equal bytes do not', async () => {
+  const { state, clock, health } = setUp();
+  await state.apply(seed, 'seed');
+  health.startMs = Date.now() + 1_000;
+  state.start();
+  await clock.advance(1_000);
+  expect(state.instrumentMayLive).toBe(true);
+  const rulesOnly = { ...seed, generations: { 'TrafficMonitor/shop/m': 2 } };
+  const before = statSync(file).mtimeMs;
+  expect(await state.apply(rulesOnly, 'push')).toMatchObject({ phase: 'Running', hash: captureHash(rulesOnly) });
+  expect(statSync(file).mtimeMs).toBe(before);
+  await state.apply(other, 'push');
+  const written = new Date(Date.now() + 10_000);
+  utimesSync(file, written, written);
+  expect(await state.apply({ ...other, generations: {} }, 'disk')).toMatchObject({ phase: 'Written' });
+  expect(state.instrumentMayLive).toBe(false);
+  health.startMs = written.getTime() + 1;
+  await clock.advance(1_000);
+  expect(state.instrumentMayLive).toBe(true);
+  expect(state.status()).toMatchObject({ ack: { phase: 'Running' }, instrument: { up: true, restarts: 1 } });
+  state.stop();
+});
+
+test('a config that the instrument does not take up in time is Failed with a reason', async () => {
+  const { state, clock } = setUp();
+  await state.apply(seed, 'push');
+  state.start();
+  await clock.advance(91_000);
+  expect(state.ack).toMatchObject({ phase: 'Failed', reason: 'InstrumentNotRunning' });
+  state.stop();
+});
+
+test('a config for another node is refused and nothing changes', async () => {
+  const { state, applied } = setUp();
+  await expect(state.apply({ ...seed, node: 'n2' }, 'push')).rejects.toMatchObject({ code: 'ERR_INPUT_INVALID' });
+  expect(applied).toEqual([]);
+  expect(state.pushedConfig).toBeNull();
+});
+
+test('a file that cannot be written is a Failed ack that says so', async () => {
+  writeFileSync(join(dir, 'plain'), '');
+  const blocked = new CaptureState(optionsOf(join(dir, 'plain', 'config.yaml')));
+  expect(await blocked.apply(seed, 'push')).toMatchObject({ phase: 'Failed', reason: 'WriteFailed' });
+});
+
+function optionsOf(instrumentFile: string): ConstructorParameters<typeof CaptureState>[0] {
+  return {
+    node: 'n1',
+    dataDir: dir,
+    instrumentFile,
+    probe: () => Promise.resolve(null),
+    clock: new FakeClock(),
+    logger: silentLogger,
+    onConfig: () => {},
+    counts: () => ({ monitors: [], totals: { series: 0, samplesAppended: 0, rejected: 0 } }),
+  };
+}
+
+test('a status poll waits for a change, for its time, or not at all', async () => {
+  const { state, clock } = setUp();
+  const { revision } = state.status();
+  let answered = 0;
+  void state.statusAfter(revision, 30_000, never).then(() => answered++);
+  await clock.advance(0);
+  expect(answered).toBe(0);
+  await state.apply(seed, 'push');
+  await clock.advance(0);
+  expect(answered).toBe(1);
+  const unchanged = state.statusAfter(state.status().revision, 2_000, never);
+  await clock.advance(2_000);
+  expect((await unchanged).revision).toBe(state.status().revision);
+  expect((await state.statusAfter(999_999, 30_000, never)).node).toBe('n1');
+});
+
+test('the last good config is what an agent starts with; without one the seed, announced in its words', async () => {
+  const log: string[] = [];
+  const logger = createLogger({ write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) });
+  const settings = {
+    nodeName: 'n1',
+    dataDir: dir,
+    otlpBindAddress: '127.0.0.1',
+    otlpHttpPort: 4318,
+    obiInstrumentPorts: '80,443,8080,8443',
+    instrumentConfig: file,
+    instrumentHealthSocket: '@svc-obi-health',
+    instrumentVersion: 'v0.10.0',
+  };
+  expect((await startConfig(settings, logger)).source).toBe('seed');
+  expect(log).toEqual(['discovery seeded: open_ports=80,443,8080,8443']);
+  await setUp().state.apply(other, 'push');
+  expect(await startConfig(settings, logger)).toEqual({ config: other, source: 'disk' });
+  expect((await startConfig({ ...settings, nodeName: 'n2' }, logger)).source).toBe('seed');
+  writeFileSync(join(dir, 'capture-config.json'), '{"version":1');
+  expect((await startConfig(settings, logger)).source).toBe('seed');
+});

@@ -1,0 +1,142 @@
+import { createLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { labelsKey, type Labels, type Store } from '../../tsdb/index.ts';
+import { SeriesMapper } from '../mapping/mapper.ts';
+import { defaultPolicy } from '../mapping/policy.ts';
+import type { MetricsRequest } from '../otlp/model.ts';
+import { createSelfMetrics } from '../self-metrics.ts';
+import { Ingest, type IngestStore } from './ingest.ts';
+
+interface World {
+  ingest: Ingest;
+  clock: FakeClock;
+  samples: { labels: Labels; tMs: number; value: number }[];
+  commits: number;
+  metric: (name: string) => Promise<Record<string, number>>;
+  log: string[];
+  store: { -readonly [K in keyof IngestStore]: IngestStore[K] };
+}
+
+function setUp(budgetBytes?: number): World {
+  const clock = new FakeClock();
+  const metrics = createSelfMetrics({ node: 'n1', version: '1' });
+  const log: string[] = [];
+  const samples: World['samples'] = [];
+  const world = { clock, samples, log, commits: 0 } as unknown as World;
+  world.store = {
+    append: (labels, tMs, value) => (samples.push({ labels, tMs, value }), 'appended'),
+    appendStale: () => 'appended',
+    commit: () => Promise.resolve(void world.commits++),
+    stats: () => ({}) as ReturnType<Store['stats']>,
+  };
+  world.ingest = new Ingest({
+    mapper: new SeriesMapper(defaultPolicy('n1')),
+    store: world.store,
+    metrics,
+    clock,
+    logger: createLogger({ write: (line) => void log.push(line) }),
+    spans: () => 2,
+    ...(budgetBytes === undefined ? {} : { budgetBytes }),
+  });
+  world.metric = async (name) => {
+    const { values } = await metrics.registry.getSingleMetric(name)!.get();
+    return Object.fromEntries(values.map((v) => [Object.values(v.labels).join('/'), v.value]));
+  };
+  return world;
+}
+
+const gauge = (clock: FakeClock, value = 1, name = 'http.x'): MetricsRequest => {
+  const times = { startNs: 0, timeNs: clock.now() * 1e6, noValue: false };
+  const points = [{ ...times, attributes: [], value, exemplars: [] }];
+  const metric = { name, description: '', unit: '', data: { kind: 'gauge', points } } as const;
+  return { resources: [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics: [metric] }] }] };
+};
+
+const captured = (world: World): unknown[] =>
+  world.samples.filter((s) => !labelsKey(s.labels).includes('svc_')).map((s) => [s.tMs, s.value]);
+
+test('acknowledges at once and stores within a second, in one commit', async () => {
+  const world = setUp();
+  world.ingest.start();
+  expect(world.ingest.metrics(gauge(world.clock), 10)).toMatchObject({ rejected: 0 });
+  await world.clock.advance(100);
+  world.ingest.metrics(gauge(world.clock, 2), 10);
+  expect(world.samples).toEqual([]);
+  const at = world.clock.now();
+  await world.clock.advance(900);
+  expect(captured(world)).toEqual([
+    [at - 100, 1],
+    [at, 2],
+  ]);
+  expect(world.commits).toBe(1);
+});
+
+test('over the memory budget points are refused with a partial success, counted, and taken again later', async () => {
+  const world = setUp(15);
+  world.ingest.start();
+  expect(world.ingest.metrics(gauge(world.clock), 10).rejected).toBe(0);
+  expect(world.ingest.metrics(gauge(world.clock), 10)).toEqual({
+    rejected: 1,
+    reason: 'the agent is over its memory budget',
+  });
+  expect(await world.metric('svc_otlp_rejected_total')).toEqual({ over_budget: 1 });
+  await world.clock.advance(1_000);
+  expect(world.ingest.metrics(gauge(world.clock), 10).rejected).toBe(0);
+});
+
+test('stores its own named metrics every ten seconds, so that a query over the nodes can add them up', async () => {
+  const world = setUp();
+  world.ingest.start();
+  await world.clock.advance(25_000);
+  const up = world.samples.filter((s) => labelsKey(s.labels).includes('svc_agent_up'));
+  expect(up.map((s) => s.value)).toEqual([1, 1, 1]);
+  expect(Object.fromEntries(up[0]!.labels)).toEqual({ __name__: 'svc_agent_up', k8s_node_name: 'n1', version: '1' });
+  expect(new Set(up.map((s) => s.labels)).size).toBe(1);
+  expect(world.samples.some((s) => labelsKey(s.labels).includes('svc_capture_events_total'))).toBe(true);
+});
+
+test('counts capture events by module', async () => {
+  const world = setUp();
+  world.ingest.metrics(gauge(world.clock), 1);
+  world.ingest.metrics(gauge(world.clock, 1, 'obi.network.flow.bytes'), 1);
+  world.ingest.traces({ resources: [] });
+  await world.ingest.process();
+  expect(await world.metric('svc_capture_events_total')).toEqual({
+    'metric/l4_tcp': 1,
+    'metric/http1': 1,
+    'span/http1': 2,
+  });
+});
+
+test('a store that cannot write is told of once, and once again when it can', async () => {
+  const world = setUp();
+  world.store.commit = () => Promise.reject(new Error('no space left on device'));
+  await world.ingest.process();
+  await world.ingest.process();
+  expect(world.log).toHaveLength(1);
+  expect(world.log[0]).toContain('no space left on device');
+  expect(await world.metric('svc_tsdb_write_error')).toEqual({ '': 1 });
+  world.store.commit = () => Promise.resolve();
+  await world.ingest.process();
+  expect(world.log).toHaveLength(2);
+});
+
+test('samples that the store refuses are counted, duplicates are not', async () => {
+  const world = setUp();
+  const results = ['full', 'duplicate', 'late'] as const;
+  let n = 0;
+  world.store.append = () => results[n++] ?? 'appended';
+  for (const name of ['a', 'b', 'c']) world.ingest.metrics(gauge(world.clock, 1, name), 1);
+  await world.ingest.process();
+  expect(await world.metric('svc_otlp_rejected_total')).toEqual({ store: 2 });
+});
+
+test('closing stores what waits and takes nothing more', async () => {
+  const world = setUp();
+  world.ingest.start();
+  world.ingest.metrics(gauge(world.clock), 1);
+  await world.ingest.close();
+  expect(captured(world)).toHaveLength(1);
+  expect(world.ingest.metrics(gauge(world.clock), 1).rejected).toBe(1);
+  expect(world.clock.pending).toBe(0);
+});

@@ -1,0 +1,407 @@
+import type { CaptureMonitorRule } from '../../capture/index.ts';
+import type { Labels } from '../../tsdb/index.ts';
+import type { Attribute, HistogramPoint, Metric, MetricsRequest, NumberPoint } from '../otlp/model.ts';
+import { type Moment, SeriesMapper } from './mapper.ts';
+import { defaultPolicy, type MappingPolicy } from './policy.ts';
+
+const t0 = 1_800_000_000_000;
+
+/** A mapper with everything it hands out, written as `name{label="value"} value @seconds`. */
+function setUp(change: Partial<MappingPolicy> = {}): {
+  mapper: SeriesMapper;
+  send: (at: number, request: MetricsRequest) => string[];
+  sink: { append: (l: Labels, t: number, v: number) => void; stale: (l: Labels, t: number) => void };
+  out: string[];
+  at: (seconds: number) => Moment;
+} {
+  const mapper = new SeriesMapper({ ...defaultPolicy('n1'), ...change });
+  const out: string[] = [];
+  const text = (labels: Labels, tMs: number, value: string): void => {
+    const own = labels.filter(([name]) => name !== '__name__' && name !== 'k8s_node_name');
+    const name = labels.find(([n]) => n === '__name__')![1];
+    const shown = own.map(([n, v]) => `${n}=${v}`).join();
+    out.push(`${name}{${shown}} ${value} @${(tMs - t0) / 1_000}`);
+  };
+  const sink = {
+    append: (labels: Labels, tMs: number, value: number) => text(labels, tMs, String(value)),
+    stale: (labels: Labels, tMs: number) => text(labels, tMs, 'stale'),
+  };
+  const at = (seconds: number): Moment => ({ wall: t0 + seconds * 1_000, mono: seconds * 1_000 });
+  const send = (seconds: number, request: MetricsRequest): string[] => {
+    out.length = 0;
+    mapper.add(request, at(seconds), sink);
+    mapper.flush(sink);
+    return [...out];
+  };
+  return { mapper, send, sink, out, at };
+}
+
+const attributes = (labels: Record<string, string | number>): Attribute[] =>
+  Object.entries(labels).map(([key, value]) => ({ key, value }));
+
+interface PointOf {
+  at: number;
+  start?: number;
+  value: number;
+  labels?: Record<string, string | number>;
+}
+
+function numberPoint({ at, start = 0, value, labels = {} }: PointOf): NumberPoint {
+  const times = { startNs: (t0 + start * 1_000) * 1e6, timeNs: (t0 + at * 1_000) * 1e6 };
+  return { ...times, attributes: attributes(labels), value, noValue: false, exemplars: [] };
+}
+
+function request(metrics: Metric[], resource: Record<string, string | number> = {}): MetricsRequest {
+  return {
+    resources: [{ attributes: attributes(resource), scopes: [{ scope: { name: 's', version: '' }, metrics }] }],
+  };
+}
+
+function counter(
+  points: PointOf[],
+  resource: Record<string, string> = {},
+  temporality: 'cumulative' | 'delta' = 'cumulative',
+): MetricsRequest {
+  const data = { kind: 'sum', temporality, monotonic: true, points: points.map(numberPoint) } as const;
+  return request([{ name: 'c', description: '', unit: '', data }], resource);
+}
+
+function histogram(point: Partial<HistogramPoint> & { at: number; start?: number }): MetricsRequest {
+  const base = numberPoint({ at: point.at, start: point.start ?? 0, value: 0 });
+  const full: HistogramPoint = {
+    ...base,
+    count: 0,
+    sum: 0,
+    min: null,
+    max: null,
+    bucketCounts: [],
+    bounds: [],
+    ...point,
+  };
+  const data = { kind: 'histogram', temporality: 'cumulative', points: [full] } as const;
+  return request([{ name: 'h', description: '', unit: 's', data }]);
+}
+
+test('a stream alone in its series passes its raw values on', () => {
+  const { send } = setUp();
+  expect(send(1, counter([{ at: 1, value: 5 }]))).toEqual(['c{} 5 @1']);
+  expect(send(11, counter([{ at: 11, value: 9 }]))).toEqual(['c{} 9 @11']);
+});
+
+test('a restart with a smaller value is visible by itself', () => {
+  const { send } = setUp();
+  send(1, counter([{ at: 1, value: 5 }]));
+  expect(send(11, counter([{ at: 11, start: 8, value: 2 }]))).toEqual(['c{} 2 @11']);
+});
+
+test('a restart with a value not below the old one gets a zero in between, at the new start', () => {
+  const { send } = setUp();
+  send(1, counter([{ at: 1, value: 5 }]));
+  expect(send(11, counter([{ at: 11, start: 8, value: 5 }]))).toEqual(['c{} 0 @8', 'c{} 5 @11']);
+});
+
+test('the zero of a restart never comes before the last sample nor after the new one', () => {
+  const { send } = setUp();
+  send(1, counter([{ at: 1, start: -5, value: 5 }]));
+  expect(send(11, counter([{ at: 11, start: -3, value: 7 }]))).toEqual(['c{} 0 @1.001', 'c{} 7 @11']);
+  expect(send(12, counter([{ at: 12, start: 50, value: 8 }]))).toEqual(['c{} 0 @11.999', 'c{} 8 @12']);
+});
+
+test('a restarted histogram gets its zeros in all series, once one of them would hide it', () => {
+  const { send } = setUp();
+  send(1, histogram({ at: 1, count: 3, sum: 1.5, bounds: [1], bucketCounts: [1, 2] }));
+  expect(send(11, histogram({ at: 11, start: 9, count: 2, sum: 0.5, bounds: [1], bucketCounts: [2, 0] }))).toEqual([
+    'h_bucket{le=1} 0 @9',
+    'h_bucket{le=1} 2 @11',
+    'h_bucket{le=+Inf} 0 @9',
+    'h_bucket{le=+Inf} 2 @11',
+    'h_count{} 0 @9',
+    'h_count{} 2 @11',
+    'h_sum{} 0 @9',
+    'h_sum{} 0.5 @11',
+  ]);
+});
+
+test('a point that comes again, or behind a newer one, changes nothing', () => {
+  const { send, mapper } = setUp();
+  send(1, counter([{ at: 5, value: 5 }]));
+  expect(send(2, counter([{ at: 5, value: 5 }]))).toEqual([]);
+  expect(send(3, counter([{ at: 4, value: 4 }]))).toEqual([]);
+  expect(mapper.counts.late).toBe(2);
+});
+
+test('two points of one stream in one group are both handed out', () => {
+  const { send } = setUp();
+  expect(
+    send(
+      1,
+      counter([
+        { at: 1, value: 5 },
+        { at: 2, value: 6 },
+      ]),
+    ),
+  ).toEqual(['c{} 5 @1', 'c{} 6 @2']);
+});
+
+test('two processes that only a dropped label told apart are added, and neither restart nor end makes the sum fall', () => {
+  const { send, mapper, sink, out, at } = setUp();
+  const a = { 'service.instance.id': 'a' };
+  const b = { 'service.instance.id': 'b' };
+  const both = (points: [PointOf, PointOf]): MetricsRequest => ({
+    resources: [...counter([points[0]], a).resources, ...counter([points[1]], b).resources],
+  });
+  expect(
+    send(
+      1,
+      both([
+        { at: 1, value: 100 },
+        { at: 1, value: 10 },
+      ]),
+    ),
+  ).toEqual(['c{} 110 @1']);
+  expect(
+    send(
+      11,
+      both([
+        { at: 11, value: 101 },
+        { at: 11.5, value: 12 },
+      ]),
+    ),
+  ).toEqual(['c{} 113 @11.5']);
+  expect(send(21, counter([{ at: 21, start: 15, value: 3 }], a))).toEqual(['c{} 116 @21']);
+  for (let s = 31; s <= 91; s += 10) send(s, counter([{ at: s, start: 15, value: 3 }], a));
+  out.length = 0;
+  mapper.expire(at(92), sink);
+  expect(out).toEqual([]);
+  expect(send(101, counter([{ at: 101, start: 15, value: 4 }], a))).toEqual(['c{} 117 @101']);
+});
+
+test('a merged series never hands out two samples of one time', () => {
+  const { send } = setUp();
+  const a = { 'service.instance.id': 'a' };
+  const b = { 'service.instance.id': 'b' };
+  expect(send(1, counter([{ at: 1, value: 1 }], a))).toEqual(['c{} 1 @1']);
+  expect(send(1, counter([{ at: 1, value: 1 }], b))).toEqual(['c{} 2 @1.001']);
+});
+
+test('levels of merged streams are added as they stand, and an ended stream takes its part away', () => {
+  const { send, mapper, sink, at } = setUp();
+  const level = (at_: number, value: number, id: string): MetricsRequest => {
+    const points = [numberPoint({ at: at_, value })];
+    return request([{ name: 'g', description: '', unit: '', data: { kind: 'gauge', points } }], {
+      'service.instance.id': id,
+    });
+  };
+  send(1, level(1, 5, 'a'));
+  expect(send(2, level(2, 7, 'b'))).toEqual(['g{} 12 @2']);
+  expect(send(12, level(12, 1, 'a'))).toEqual(['g{} 8 @12']);
+  send(60, level(60, 1, 'a'));
+  mapper.expire(at(70), sink);
+  expect(send(71, level(71, 2, 'a'))).toEqual(['g{} 2 @71']);
+});
+
+test('deltas are summed up', () => {
+  const { send } = setUp();
+  expect(send(1, counter([{ at: 1, value: 5 }], {}, 'delta'))).toEqual(['c{} 5 @1']);
+  expect(send(11, counter([{ at: 11, start: 1, value: 2 }], {}, 'delta'))).toEqual(['c{} 7 @11']);
+});
+
+test('a silent stream ends with a stale marker, and its return with a larger value is a reset', () => {
+  const { send, mapper, sink, out, at } = setUp();
+  send(1, counter([{ at: 1, value: 5 }]));
+  send(11, counter([{ at: 11, value: 6 }]));
+  out.length = 0;
+  mapper.expire(at(40), sink);
+  expect(out).toEqual([]);
+  mapper.expire(at(42), sink);
+  expect(out).toEqual(['c{} stale @42']);
+  expect(mapper.table.size).toBe(0);
+  expect(send(50, counter([{ at: 50, start: 48, value: 9 }]))).toEqual(['c{} 0 @48', 'c{} 9 @50']);
+});
+
+test('a stream that its sender ends is marked stale at that time', () => {
+  const { send } = setUp();
+  send(1, counter([{ at: 1, value: 5 }]));
+  const ended = counter([{ at: 11, value: 0 }]);
+  (ended.resources[0]!.scopes[0]!.metrics[0]!.data!.points[0] as { noValue: boolean }).noValue = true;
+  expect(send(11, ended)).toEqual(['c{} stale @11']);
+});
+
+test('an ended stream is forgotten after ten minutes', () => {
+  const { send, mapper, sink, at } = setUp();
+  send(1, counter([{ at: 1, value: 5 }]));
+  mapper.expire(at(100), sink);
+  expect(mapper.streams).toBe(1);
+  mapper.expire(at(700), sink);
+  expect(mapper.streams).toBe(0);
+});
+
+test('a histogram whose bounds change ends its old series and starts new ones', () => {
+  const { send } = setUp();
+  send(1, histogram({ at: 1, count: 1, sum: 1, bounds: [1], bucketCounts: [1, 0] }));
+  const after = send(11, histogram({ at: 11, count: 2, sum: 2, bounds: [2], bucketCounts: [2, 0] }));
+  expect(after).toContain('h_bucket{le=1} stale @10.999');
+  expect(after).toContain('h_bucket{le=2} 2 @11');
+  expect(after).toContain('h_count{} 2 @11');
+});
+
+test('names and labels follow the rules: prefix, escaping, precedence of the point, drops, reserved names', () => {
+  const { mapper, send } = setUp();
+  const labels = {
+    'a.b': 'point',
+    'k8s.pod.uid': 'x',
+    le: '1',
+    '0x': 'd',
+    'server.address': 'h',
+    'service.namespace': '',
+  };
+  const points = [numberPoint({ at: 1, value: 1, labels })];
+  const metric: Metric = {
+    name: 'obi.network.flow.bytes',
+    description: '',
+    unit: '',
+    data: { kind: 'sum', temporality: 'cumulative', monotonic: true, points },
+  };
+  const resource = {
+    'a.b': 'resource',
+    'host.id': 'h',
+    'telemetry.sdk.name': 't',
+    'k8s.pod.name': 'p',
+    'obi.version': 'v',
+  };
+  expect(send(1, request([metric], resource))).toEqual([
+    'ebpf_network_flow_bytes{a_b=point,exported_le=1,k8s_pod_name=p,key_0x=d} 1 @1',
+  ]);
+  expect(mapper.counts).toMatchObject({ l4: 1, http: 0 });
+});
+
+test.each([
+  'target.info',
+  'target_info',
+  'traces.target.info',
+  'traces_target_info',
+  'traces.host.info',
+  'traces_host_info',
+])('the info metric %s is dropped', (name) => {
+  const { send } = setUp();
+  const points = [numberPoint({ at: 1, value: 1 })];
+  expect(send(1, request([{ name, description: '', unit: '', data: { kind: 'gauge', points } }]))).toEqual([]);
+});
+
+test('values are cut to the longest length, and keys that escape alike are joined', () => {
+  const limits = { ...defaultPolicy('n1').limits, maxLabelValueLength: 4 };
+  const { send } = setUp({ limits });
+  const labels = { 'x.y': 'b', x_y: 'a', long: 'abcdef', wide: 'abc😀' };
+  expect(send(1, counter([{ at: 1, value: 1, labels }]))).toEqual(['c{long=abcd,wide=abc,x_y=b;a} 1 @1']);
+});
+
+const rule = (change: Partial<CaptureMonitorRule>): CaptureMonitorRule => ({
+  namespace: 'shop',
+  name: 'm',
+  uid: 'u',
+  pods: ['p1'],
+  ...change,
+});
+const pod = (name: string): Record<string, string> => ({ 'k8s.namespace.name': 'shop', 'k8s.pod.name': name });
+
+test('series of a pod count for the monitor that covers it, with the time of the last sample', () => {
+  const { send, mapper } = setUp({ monitors: [rule({}), rule({ name: 'other', pods: ['p2'] })] });
+  send(
+    1,
+    counter(
+      [
+        { at: 1, value: 1, labels: { r: '1' } },
+        { at: 2, value: 1, labels: { r: '2' } },
+      ],
+      pod('p1'),
+    ),
+  );
+  expect(mapper.limits.monitors.map((m) => [m.activeSeries, m.lastSampleMs])).toEqual([
+    [2, t0 + 2_000],
+    [0, 0],
+  ]);
+});
+
+const routes = (n: number, at = 1): PointOf[] =>
+  Array.from({ length: n }, (_, i) => ({ at, value: 1, labels: { route: `/r${i}` } }));
+
+test('beyond a monitor limit series are added up in one that says so, and the namespace sum stays whole', () => {
+  const { send, mapper } = setUp({ monitors: [rule({ maxSeries: 2 })] });
+  const sent = send(1, counter(routes(5), pod('p1')));
+  expect(sent).toEqual([
+    'c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r0} 1 @1',
+    'c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r1} 1 @1',
+    'c{k8s_namespace_name=shop,k8s_pod_name=__overflow__,route=__overflow__} 3 @1',
+  ]);
+  expect(mapper.limits.monitors[0]).toMatchObject({ activeSeries: 2, droppedSeries: 3 });
+  expect(mapper.limitHits).toEqual({ node: 0, namespace: 0, monitor: 3 });
+  expect(send(2, counter(routes(5, 2), pod('p1')))).toHaveLength(3);
+});
+
+test('beyond a limit with Drop nothing is kept, and nothing is made up later', () => {
+  const limits = { ...defaultPolicy('n1').limits, maxSeriesPerNamespace: 1, onLimit: 'Drop' as const };
+  const { send, mapper } = setUp({ limits });
+  expect(send(1, counter(routes(3), pod('p1')))).toHaveLength(1);
+  expect(mapper.limitHits.namespace).toBe(2);
+});
+
+test('the node limit folds namespaces together too', () => {
+  const limits = { ...defaultPolicy('n1').limits, maxSeriesPerNode: 2 };
+  const { send } = setUp({ limits });
+  expect(send(1, counter(routes(4), pod('p1'))).at(-1)).toBe(
+    'c{k8s_namespace_name=__overflow__,k8s_pod_name=__overflow__,route=__overflow__} 2 @1',
+  );
+});
+
+test('a dropped label merges series on the next config without a reset, and the old series end', () => {
+  const { send, mapper, sink, out, at } = setUp({ monitors: [rule({})] });
+  send(1, counter(routes(2), pod('p1')));
+  out.length = 0;
+  const policy = { ...defaultPolicy('n1'), monitors: [rule({ dropLabels: ['route'] })] };
+  mapper.setPolicy(policy, at(5), sink);
+  expect(out).toEqual([
+    'c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r0} stale @5',
+    'c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r1} stale @5',
+  ]);
+  const next = routes(2, 11).map((p) => ({ ...p, value: 4 }));
+  expect(send(11, counter(next, pod('p1')))).toEqual(['c{k8s_namespace_name=shop,k8s_pod_name=p1} 8 @11']);
+  expect(mapper.limits.monitors[0]!.activeSeries).toBe(1);
+  mapper.setPolicy(policy, at(12), sink);
+  expect(mapper.limits.monitors[0]!.activeSeries).toBe(1);
+  expect(mapper.limits.nodeSeries).toBe(1);
+});
+
+test('a config without changes for a stream keeps its series, its sum and its counts', () => {
+  const { send, mapper, sink, out, at } = setUp({ monitors: [rule({})] });
+  send(1, counter(routes(3), pod('p1')));
+  out.length = 0;
+  mapper.setPolicy({ ...defaultPolicy('n1'), monitors: [rule({ name: 'renamed' })] }, at(2), sink);
+  expect(out).toEqual([]);
+  expect(mapper.limits.monitors[0]).toMatchObject({ activeSeries: 3, droppedSeries: 0 });
+  expect(mapper.table.size).toBe(3);
+});
+
+test('families and ignored paths of all monitors of a pod decide together', () => {
+  const http: Metric = {
+    name: 'http.server.x',
+    description: '',
+    unit: '',
+    data: { kind: 'gauge', points: [numberPoint({ at: 1, value: 1, labels: { 'http.route': '/healthz' } })] },
+  };
+  const sentWith = (...monitors: CaptureMonitorRule[]): number =>
+    setUp({ monitors }).send(1, request([http], pod('p1'))).length;
+  expect(sentWith(rule({}))).toBe(1);
+  expect(sentWith(rule({ families: ['RPC'] }))).toBe(0);
+  expect(sentWith(rule({ families: ['RPC'] }), rule({ name: 'b', families: ['HTTPServer'] }))).toBe(1);
+  expect(sentWith(rule({ ignorePaths: ['/health*'] }))).toBe(0);
+  expect(sentWith(rule({ ignorePaths: ['*/users/*'] }))).toBe(1);
+});
+
+test('counts are given back when series end', () => {
+  const { send, mapper, sink, at } = setUp({ monitors: [rule({ maxSeries: 2 })] });
+  send(1, counter(routes(4), pod('p1')));
+  mapper.expire(at(100), sink);
+  expect(mapper.limits.monitors[0]).toMatchObject({ activeSeries: 0, droppedSeries: 0 });
+  expect(mapper.limits.nodeSeries).toBe(0);
+  expect(mapper.table.size).toBe(0);
+});

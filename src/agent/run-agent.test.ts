@@ -1,0 +1,290 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { canonicalJson } from '../base/canonical-json.ts';
+import { systemClock } from '../base/clock.ts';
+import { silentLogger } from '../base/logger.ts';
+import { readSettings } from '../base/settings.ts';
+import { type Ack, type AgentStatus, captureHash, capturePutPath, zeroConfig } from '../capture/index.ts';
+import { createCa, issueLeaf, type KeyPairPem } from '../net/ca.ts';
+import { listen } from '../net/listen.ts';
+import { TlsClient } from '../net/tls-client.ts';
+import { fixedTls } from '../net/tls-material.ts';
+import {
+  buildStreamedRead,
+  decodeXorChunk,
+  labelsToObject,
+  type Matcher,
+  readStreamedSeries,
+  remoteReadPath,
+  SampleBuffer,
+} from '../tsdb/index.ts';
+import { encodeMetricsRequest, encodeTracesRequest } from '../testing/otlp-encode.ts';
+import { type AgentPorts, runAgent } from './run-agent.ts';
+import { agentSettingTable } from './settings.ts';
+
+const servername = 'svc-agent.svc-system.svc';
+let dir: string;
+let ca: KeyPairPem;
+const clients = new Map<string, TlsClient>();
+
+beforeAll(async () => {
+  ca = await createCa({ commonName: 'svc-ca', now: Date.now() });
+  for (const commonName of ['svc-query', 'svc-controller', 'intruder']) {
+    const leaf = await issueLeaf(ca, { commonName, dnsNames: [commonName] }, { now: Date.now() });
+    clients.set(commonName, new TlsClient(fixedTls({ ...leaf, ca: ca.cert })));
+  }
+});
+afterAll(() => clients.forEach((client) => client.close()));
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'agent-'));
+  mkdirSync(join(dir, 'tls'));
+  const leaf = await issueLeaf(ca, { commonName: 'svc-agent', dnsNames: [servername] }, { now: Date.now() });
+  writeFileSync(join(dir, 'tls/tls.crt'), leaf.cert);
+  writeFileSync(join(dir, 'tls/tls.key'), leaf.key);
+  writeFileSync(join(dir, 'tls/ca.crt'), ca.cert);
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+interface Running {
+  ports: AgentPorts;
+  stop: () => Promise<void>;
+}
+
+async function start(flags: Record<string, string> = {}, startMs: () => number | null = () => null): Promise<Running> {
+  const ports = ['scrapePort', 'remoteReadPort', 'spanStreamPort', 'captureConfigPort', 'otlpGrpcPort', 'otlpHttpPort'];
+  const settings = readSettings(agentSettingTable, {
+    flags: {
+      nodeName: 'node-1',
+      dataDir: join(dir, 'data'),
+      instrumentConfig: join(dir, 'config.yaml'),
+      tlsDir: join(dir, 'tls'),
+      bindAddress: '127.0.0.1',
+      ...Object.fromEntries(ports.map((name) => [name, '0'])),
+      ...flags,
+    },
+    env: {},
+    prefix: 'SVC_',
+  });
+  const abort = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  const bound = await new Promise<AgentPorts>((resolve, reject) => {
+    running = runAgent(settings, {
+      logger: silentLogger,
+      clock: systemClock,
+      signal: abort.signal,
+      reviews: {
+        reviewToken: (token) => Promise.resolve(token === 'none' ? undefined : { username: token }),
+        mayAccessPath: (user) => Promise.resolve(user.username === 'reader'),
+      },
+      probe: () => {
+        const ms = startMs();
+        return Promise.resolve(ms === null ? null : { startMs: ms });
+      },
+      onReady: resolve,
+    });
+    running.catch(reject);
+  });
+  return { ports: bound, stop: async () => (abort.abort(), running) };
+}
+
+function mtls(as: string, port: number, path: string, method = 'GET', body?: string | Uint8Array, headers = {}) {
+  return clients.get(as)!.request({
+    host: '127.0.0.1',
+    port,
+    servername,
+    method,
+    path,
+    headers,
+    ...(body === undefined ? {} : { body }),
+    deadlineMs: 10_000,
+    maxBytes: 10_000_000,
+  });
+}
+
+const point = (value: number, startNs: number) => ({
+  attributes: [],
+  startNs,
+  timeNs: Date.now() * 1e6,
+  noValue: false,
+  value,
+  exemplars: [],
+});
+
+async function post(port: number, signal: 'metrics' | 'traces', body: Uint8Array): Promise<number> {
+  const headers = { 'content-type': 'application/x-protobuf' };
+  const url = `http://127.0.0.1:${port}/v1/${signal}`;
+  const answer = await fetch(url, { method: 'POST', headers, body: Buffer.from(body) });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+function sendCounter(port: number, value: number): Promise<number> {
+  const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points: [point(value, 1e18)] } as const;
+  const metrics = [{ name: 'http.requests', description: 'all', unit: '', data }];
+  const resource = {
+    attributes: [{ key: 'k8s.pod.name', value: 'p1' }],
+    scopes: [{ scope: { name: '', version: '' }, metrics }],
+  };
+  return post(port, 'metrics', encodeMetricsRequest({ resources: [resource] }));
+}
+
+/** Values of all samples of a metric, read as a stock client reads them. */
+async function readBack(port: number, name: string): Promise<{ labels: Record<string, string>; values: number[] }[]> {
+  const matchers: Matcher[] = [{ type: '=', name: '__name__', value: name }];
+  const { headers, body } = buildStreamedRead([{ matchers, startMs: 0, endMs: Date.now() + 1_000 }]);
+  const answer = await mtls('svc-query', port, remoteReadPath, 'POST', body, headers);
+  expect(answer.status).toBe(200);
+  const found = [];
+  const source = (async function* () {
+    yield await Promise.resolve(answer.body);
+  })();
+  for await (const series of readStreamedSeries(answer.headers['content-type'], source)) {
+    const samples = new SampleBuffer();
+    for (const chunk of series.chunks) decodeXorChunk(chunk.bytes, samples);
+    found.push({ labels: labelsToObject(series.labels), values: [...samples.values.subarray(0, samples.length)] });
+  }
+  return found;
+}
+
+/** Asks again until the condition holds; the test's own timeout bounds it. */
+async function until<T>(ask: () => Promise<T>, holds: (answer: T) => boolean): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (holds(answer)) return answer;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+test('what comes in by OTLP is scraped, read back by remote read, and still there after a restart', async () => {
+  let agent = await start();
+  expect(await sendCounter(agent.ports.otlpHttp, 7)).toBe(200);
+  const scrape = (): Promise<string> =>
+    fetch(`http://127.0.0.1:${agent.ports.scrape}/metrics`).then((answer) => answer.text());
+  const text = await until(scrape, (t) => t.includes('http_requests{'));
+  expect(text).toContain('# HELP http_requests all\n# TYPE http_requests counter\n');
+  expect(text).toContain('http_requests{k8s_node_name="node-1",k8s_pod_name="p1"} 7\n');
+  expect(text).toMatch(/svc_agent_up\{version="[^"]+",k8s_node_name="node-1"\} 1\n/);
+  const labels = { __name__: 'http_requests', k8s_node_name: 'node-1', k8s_pod_name: 'p1' };
+  expect(await readBack(agent.ports.remoteRead, 'http_requests')).toEqual([{ labels, values: [7] }]);
+  expect(await readBack(agent.ports.remoteRead, 'svc_agent_up')).toMatchObject([
+    { labels: { k8s_node_name: 'node-1' }, values: [1] },
+  ]);
+  await sendCounter(agent.ports.otlpHttp, 9);
+  await agent.stop();
+  agent = await start();
+  expect(await readBack(agent.ports.remoteRead, 'http_requests')).toEqual([{ labels, values: [7, 9] }]);
+  await agent.stop();
+});
+
+test('a wrong OTLP body is 400, counted, and leaves the store alone', async () => {
+  const agent = await start();
+  expect(await post(agent.ports.otlpHttp, 'metrics', Uint8Array.of(255, 255))).toBe(400);
+  const text = await (await fetch(`http://127.0.0.1:${agent.ports.scrape}/metrics`)).text();
+  expect(text).toContain('svc_otlp_rejected_total{reason="malformed",k8s_node_name="node-1"} 1\n');
+  expect(text).not.toContain('http_');
+  await agent.stop();
+});
+
+test('probes need no token; metrics do when the loopback exemption is withdrawn', async () => {
+  const agent = await start({ loopbackExempt: 'false' });
+  const get = async (path: string, token?: string): Promise<[number, string]> => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const answer = await fetch(`http://127.0.0.1:${agent.ports.scrape}${path}`, { headers });
+    return [answer.status, await answer.text()];
+  };
+  expect((await get('/livez'))[0]).toBe(200);
+  expect((await get('/readyz'))[0]).toBe(200);
+  expect((await get('/instrument/live'))[0]).toBe(200);
+  expect(await get('/metrics')).toEqual([401, 'a bearer token is required\n']);
+  expect((await get('/metrics', 'none'))[0]).toBe(401);
+  expect(await get('/metrics', 'somebody')).toEqual([403, 'somebody may not get /metrics\n']);
+  expect((await get('/metrics', 'reader'))[0]).toBe(200);
+  expect((await get('/nothing'))[0]).toBe(404);
+  await agent.stop();
+});
+
+test('the controller pushes a config, hears how far it came, and an outsider does not get in', async () => {
+  let startMs: number | null = Date.now() + 60_000;
+  const agent = await start({}, () => startMs);
+  const port = agent.ports.captureConfig;
+  const seed = zeroConfig({ node: 'node-1', ports: '8080', instrumentVersion: 'v0.10.0' });
+  const config = { ...seed, generations: { 'TrafficMonitor/shop/m': 3 } };
+  const path = capturePutPath(captureHash(config));
+  expect((await mtls('svc-controller', port, '/v1/capture')).status).toBe(404);
+  for (const outsider of ['svc-query', 'intruder']) {
+    expect((await mtls(outsider, port, path, 'PUT', canonicalJson(config))).status).toBe(403);
+  }
+  const wrong = await mtls('svc-controller', port, capturePutPath(captureHash(seed)), 'PUT', canonicalJson(config));
+  expect([wrong.status, JSON.parse(wrong.body.toString())]).toMatchObject([400, { code: 'bad_request' }]);
+  const broken = await mtls('svc-controller', port, path, 'PUT', '{"version":1}');
+  expect(broken.status).toBe(400);
+  expect((await mtls('svc-controller', port, '/v1/capture')).status).toBe(404);
+  const put = await mtls('svc-controller', port, path, 'PUT', canonicalJson(config));
+  expect(put.status).toBe(200);
+  expect(JSON.parse(put.body.toString())).toMatchObject({ node: 'node-1', hash: captureHash(config) });
+  expect(readFileSync(join(dir, 'config.yaml'), 'utf8')).toBe(config.instrument.yaml);
+  expect((await mtls('svc-controller', port, '/v1/capture')).body.toString()).toBe(canonicalJson(config));
+  const status = async (): Promise<AgentStatus> => {
+    const answer = await mtls('svc-controller', port, '/v1/status?after=0&wait=1');
+    return JSON.parse(answer.body.toString()) as AgentStatus;
+  };
+  const running = await until(status, (s) => (s.ack as Ack).phase === 'Running');
+  expect(running.instrument).toMatchObject({ up: true, start: new Date(startMs).toISOString() });
+  startMs = null;
+  expect((await mtls('svc-controller', port, '/v1/status?after=x')).status).toBe(400);
+  await agent.stop();
+  const again = await start();
+  expect((await mtls('svc-controller', again.ports.captureConfig, '/v1/capture')).body.toString()).toBe(
+    canonicalJson(config),
+  );
+  await again.stop();
+});
+
+test('spans are streamed as lines, filtered, to query and controller alone', async () => {
+  const agent = await start();
+  const span = (name: string, status: number) => ({
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    parentSpanId: '',
+    name,
+    kind: 'server' as const,
+    startNs: BigInt(Date.now()) * 1_000_000n,
+    endNs: BigInt(Date.now()) * 1_000_000n,
+    attributes: [{ key: 'http.response.status_code', value: status }],
+    status: 'unset' as const,
+    statusMessage: '',
+  });
+  const scopes = [{ scope: { name: '', version: '' }, spans: [span('good', 200), span('bad', 500)] }];
+  await post(agent.ports.otlpHttp, 'traces', encodeTracesRequest({ resources: [{ attributes: [], scopes }] }));
+  const answer = await mtls('svc-query', agent.ports.spanStream, '/v1/spans?status=5%2B');
+  expect(answer.headers['content-type']).toBe('application/x-ndjson');
+  const lines = answer.body.toString().trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([{ node: 'node-1', span: { name: 'bad' } }]);
+  expect((await mtls('svc-query', agent.ports.spanStream, '/v1/spans?x=1')).status).toBe(400);
+  expect((await mtls('intruder', agent.ports.spanStream, '/v1/spans')).status).toBe(403);
+  await agent.stop();
+});
+
+test('a port in use ends the agent with the documented words, and everything opened before is closed', async () => {
+  const taken: Server = createServer();
+  const port = await listen('other', taken, { host: '127.0.0.1', port: 0 });
+  await expect(start({ scrapePort: String(port) })).rejects.toMatchObject({
+    code: 'ERR_LISTEN',
+    message: `scrape listen 127.0.0.1:${port}: address already in use`,
+  });
+  await new Promise((resolve) => taken.close(resolve));
+  const agent = await start();
+  await agent.stop();
+});
+
+test.each([
+  [{ nodeName: 'Not A Node' }, '--node-name'],
+  [{ otlpHttpPort: '99999' }, '--otlp-http-port'],
+  [{ obiInstrumentPorts: '80;81' }, '--obi-instrument-ports'],
+  [{ retentionTime: '1d' }, '--retention-time'],
+])('the setting %p is refused by its flag', async (flags, name) => {
+  await expect(start(flags)).rejects.toThrow(name);
+});
