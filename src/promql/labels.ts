@@ -47,7 +47,6 @@ export function metricName(labels: Labels): string {
   return labelValue(labels, nameLabel);
 }
 
- 
 const needsEscape = /[\x00\x01]/;
 
 function keyPart(text: string): string {

@@ -9,7 +9,7 @@ import { referenceTime, subqueryFrame, type Frame, type Timing } from '../frame.
 import { columnToRange, toRangeSeries, type RangeSeries } from '../raw-series.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 import { functionsWith, rangeFunctions, type RangeFunctionEntry } from './table.ts';
-import { sweepFor } from './sweeps.ts';
+import { sweepFor, windowBounds } from './sweeps.ts';
 import { Window } from './window.ts';
 
 /** Names a counter may have without raising a question. */
@@ -104,8 +104,10 @@ async function computeColumns(
     const builder = new ColumnBuilder(frame.count);
     let touched: number;
     if (sweep !== null && series.histograms === null && series.floats.startTimes === null) {
-      touched = windowBounds(series.floats.times, input, frame, from, to);
-      sweep({ times: series.floats.times, values: series.floats.values, from, to, input, frame }, builder);
+      const { range, timing } = input;
+      touched = series.floats.times.length;
+      windowBounds(series.floats.times, range, timing, frame, from, to);
+      sweep({ ...series.floats, from, to, range, timing, frame }, builder);
     } else {
       touched = computeSteps(context, arg, entry, input, series, params, frame, builder);
     }
@@ -164,26 +166,6 @@ function computeSteps(
     else builder.setHistogram(step, window.histogramResult);
   }
   return touched;
-}
-
-/** The samples of (start, end] of each step as index ranges. Returns the number of samples in all windows. */
-function windowBounds(
-  times: Float64Array,
-  { range, timing }: RangeInput,
-  frame: Frame,
-  from: Int32Array,
-  to: Int32Array,
-): number {
-  let low = 0;
-  let high = 0;
-  for (let step = 0; step < frame.count; step++) {
-    const end = referenceTime(frame, timing, step);
-    while (high < times.length && times[high]! <= end) high++;
-    while (low < high && times[low]! <= end - range) low++;
-    from[step] = low;
-    to[step] = high;
-  }
-  return times.length;
 }
 
 function withoutStartTimes(series: RangeSeries): RangeSeries {

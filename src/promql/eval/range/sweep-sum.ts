@@ -1,0 +1,83 @@
+import type { Sweep, SweepInput } from './sweeps.ts';
+
+/** Largest magnitude up to which every integer is a double. */
+const exactLimit = Number.MAX_SAFE_INTEGER;
+
+/**
+ * sum_over_time and avg_over_time. Sums of integers are exact as long as they stay below 2^53, so differences of
+ * prefix sums give what compensated summation of each window gives; everything else is summed window by window.
+ */
+export function sumSweep(isMean: boolean): Sweep {
+  return (input, out) => {
+    const { from, to, values } = input;
+    const prefix = exactPrefix(values);
+    for (let step = 0; step < from.length; step++) {
+      const low = from[step]!;
+      const high = to[step]!;
+      const count = high - low;
+      if (count === 0) continue;
+      if (prefix !== null) {
+        const sum = prefix[high]! - prefix[low]!;
+        out.setFloat(step, isMean ? sum / count : sum);
+      } else out.setFloat(step, isMean ? mean(input, low, high) : sum(input, low, high));
+    }
+  };
+}
+
+function exactPrefix(values: Float64Array): Float64Array | null {
+  const prefix = new Float64Array(values.length + 1);
+  let total = 0;
+  let magnitude = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    magnitude += Math.abs(value);
+    // A fraction, NaN or infinity fails the first test; sums of any window are bounded by the second.
+    if (value !== Math.floor(value) || !(magnitude <= exactLimit)) return null;
+    total += value;
+    prefix[i + 1] = total;
+  }
+  return prefix;
+}
+
+function sum({ values }: SweepInput, low: number, high: number): number {
+  let total = 0;
+  let compensation = 0;
+  for (let i = low; i < high; i++) {
+    const value = values[i]!;
+    const next = total + value;
+    if (next === Infinity || next === -Infinity) compensation = 0;
+    else if (Math.abs(total) >= Math.abs(value)) compensation += total - next + value;
+    else compensation += value - next + total;
+    total = next;
+  }
+  return total === Infinity || total === -Infinity ? total : total + compensation;
+}
+
+function mean({ values }: SweepInput, low: number, high: number): number {
+  let total = values[low]!;
+  let compensation = 0;
+  let running = false;
+  let count = 1;
+  for (let i = low + 1; i < high; i++) {
+    count++;
+    let value = values[i]!;
+    let base = total;
+    if (!running && Math.abs(total + value) === Infinity) {
+      running = true;
+      base = total / (count - 1);
+      compensation /= count - 1;
+    }
+    if (running) {
+      const share = (count - 1) / count;
+      base *= share;
+      compensation *= share;
+      value /= count;
+    }
+    const next = base + value;
+    if (Math.abs(next) === Infinity) compensation = 0;
+    else if (Math.abs(base) >= Math.abs(value)) compensation += base - next + value;
+    else compensation += value - next + base;
+    total = next;
+  }
+  return running ? total + compensation : total / count + compensation / count;
+}
