@@ -1,0 +1,222 @@
+import { writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
+import { privatePem, testKey } from '../testing/minter-world/keys.ts';
+import {
+  askToken,
+  startMinter,
+  until,
+  untilReady,
+  type RunningMinter,
+} from '../testing/minter-world/running-minter.ts';
+
+let world: MinterWorld;
+let minter: RunningMinter | undefined;
+
+beforeEach(async () => {
+  world = await startMinterWorld();
+  await world.writeRules({ '.yaml': agentRules() });
+});
+
+afterEach(async () => {
+  await minter?.stop();
+  minter = undefined;
+  await world.stop();
+});
+
+const start = async (env: Record<string, string> = {}): Promise<RunningMinter> =>
+  (minter = await startMinter(world, { env }));
+const token = (): string => world.issuer.token(agentEmail, audience);
+const check = async (type: string): Promise<unknown> => (await minter!.readiness()).checks.find((c) => c.type === type);
+const untilCheck = (type: string, reason: string): Promise<unknown> =>
+  until(
+    () => check(type),
+    (seen) => (seen as { reason: string }).reason === reason,
+  );
+
+test('starts without a key, says so, and becomes ready when the key appears', async () => {
+  const version = world.keyVersion;
+  const [key] = world.kms.keys.values();
+  const versions = key!.versions.splice(0);
+  const { url, adminUrl } = await start();
+  expect(await untilCheck('KeyEnabled', 'NotFound')).toMatchObject({ status: 'False' });
+  expect((await fetch(`${url}/version`)).status).toBe(503);
+  expect((await fetch(`${adminUrl}/readyz`)).status).toBe(503);
+  expect((await fetch(`${adminUrl}/livez`)).status).toBe(200);
+  key!.versions.push(...versions);
+  const report = await untilReady(minter!);
+  expect(report).toMatchObject({ keyVersion: version, gates: { rules: true, key: true, app: true } });
+});
+
+test.each([
+  ['NotFound', () => world.kms.keys.clear()],
+  ['WrongAlgorithm', () => (world.kms.version(world.keyVersion).algorithm = 'RSA_SIGN_PSS_2048_SHA256')],
+  ['PermissionDenied', () => (world.kms.faults = { status: { code: 7, message: 'denied' } })],
+  ['PendingImport', () => (world.kms.version(world.keyVersion).state = 'PENDING_IMPORT')],
+  ['KeyServiceUnreachable', () => (world.kms.faults = { status: { code: 14, message: 'away' } })],
+])('an unusable key is %s and keeps the pod out', async (reason, arrange) => {
+  arrange();
+  await start();
+  await untilCheck('KeyEnabled', reason);
+  expect((await minter!.readiness()).ready).toBe(false);
+});
+
+test('with the right to sign alone, the public key and a probe signature tell that the key works', async () => {
+  world.kms.faults = { denyDescribe: true };
+  await start();
+  await untilReady(minter!);
+  expect(await check('KeyEnabled')).toMatchObject({ status: 'True', message: 'a probe signature was made' });
+});
+
+test('a key of another App is found before the first mint and stops all of them', async () => {
+  world.kms.version(world.keyVersion).key = testKey('stranger');
+  await start();
+  await untilCheck('KeyMatchesApp', 'WrongApp');
+  expect((await fetch(`${minter!.url}/version`)).status).toBe(503);
+  const answer = await askToken(minter!, token());
+  expect(JSON.parse(answer.text)).toMatchObject({ error: 'not_ready' });
+  expect(answer.headers.get('retry-after')).toBe('30');
+});
+
+test('a platform that cannot be asked who we are does not block', async () => {
+  world.platform.faults.set('get_app', { status: 503 });
+  await start();
+  await untilReady(minter!);
+  expect(await check('KeyMatchesApp')).toMatchObject({ status: 'Unknown', reason: 'PlatformUnreachable' });
+  expect((await askToken(minter!, token())).status).toBe(200);
+});
+
+test.each([
+  ['NextMatches', 'app'],
+  ['NextWrongApp', 'stranger'],
+])('the next key version is checked beside the one in use: %s', async (reason, key) => {
+  const next = world.kms.addVersion(testKey(key));
+  await start({ KMS_NEXT_KEY_VERSION: next });
+  await untilCheck('KeyMatchesApp', reason);
+  await untilReady(minter!);
+  expect((await askToken(minter!, token())).status).toBe(200);
+});
+
+test.each([
+  ['NotInstalled', () => world.platform.state.installations.splice(0)],
+  ['Suspended', () => (world.platform.state.installations[0]!.suspended = true)],
+  ['PermissionMissing', () => delete world.platform.state.installations[0]!.permissions.issues],
+])('an installation that is %s is shown and does not block', async (reason, arrange) => {
+  arrange();
+  await start();
+  await untilCheck('InstallationFound', reason);
+  await untilReady(minter!);
+});
+
+test('no usable rule keeps the pod out, with file and line in the message', async () => {
+  await world.writeRules({ '.yaml': agentRules().replace('assertion.email in', 'email in') });
+  await start({ RULES_RELOAD_SECONDS: '1' });
+  expect(await untilCheck('RulesValid', 'ScopeFaulty')).toMatchObject({
+    message: expect.stringMatching(/^\.yaml:5: scope/) as string,
+  });
+  expect((await minter!.readiness()).gates.rules).toBe(false);
+  await writeFile(join(world.configsDir, world.org, '.yaml'), agentRules());
+  await untilReady(minter!);
+});
+
+test('issuer keys that cannot be had are 503, and never a reason to be not ready', async () => {
+  world.issuer.fault = { status: 500 };
+  await start();
+  await untilReady(minter!);
+  const answer = await askToken(minter!, token());
+  expect([answer.status, (JSON.parse(answer.text) as { error: string }).error]).toEqual([
+    503,
+    'issuer_keys_unavailable',
+  ]);
+  world.issuer.fault = undefined;
+  await until(
+    () => askToken(minter!, token()),
+    (a) => a.status === 200,
+  );
+});
+
+test('a caller over its limit gets 429 with the time to wait, another caller does not', async () => {
+  await world.writeRules({ '.yaml': agentRules().replace('in [', `in ['other@x', `) });
+  await start({ RATE_LIMIT_PER_MINUTE: '2' });
+  await untilReady(minter!);
+  const statuses = [];
+  for (let i = 0; i < 3; i++) statuses.push((await askToken(minter!, token())).status);
+  expect(statuses).toEqual([200, 200, 429]);
+  expect(Number((await askToken(minter!, token())).headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await askToken(minter!, world.issuer.token('other@x', audience))).status).toBe(200);
+});
+
+test('mints in flight finish after the stop, new connections are refused, and the process ends by itself', async () => {
+  await start();
+  await untilReady(minter!);
+  world.platform.faults.set('create_token', { delayMs: 400 });
+  const pending = askToken(minter!, token());
+  await until(
+    () => world.platform.count('create_token'),
+    (count) => count === 1,
+  );
+  const stopped = minter!.stop();
+  expect((await pending).status).toBe(200);
+  await stopped;
+  await expect(fetch(`${minter!.url}/version`)).rejects.toThrow();
+});
+
+test('a port in use ends the start with the words people search for', async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  const { port } = taken.address() as AddressInfo;
+  await expect(startMinter(world, { env: { PORT: String(port) } })).rejects.toThrow(
+    `minter listen 127.0.0.1:${port}: address already in use`,
+  );
+  await new Promise((resolve) => taken.close(resolve));
+});
+
+test('a development key from a file signs, when it was allowed', async () => {
+  const path = join(world.configsDir, 'dev.pem');
+  await writeFile(path, privatePem(testKey('app')));
+  await start({ KMS_PROVIDER: 'file', DEV_KEY_FILE: path, ALLOW_DEV_KEY: 'true', KMS_API_ENDPOINT: '' });
+  await untilReady(minter!);
+  expect((await askToken(minter!, token())).status).toBe(200);
+  expect(world.kms.calls.size).toBe(0);
+  expect(minter!.output()).toContain('for development only');
+});
+
+test('an allowed mint leaves one audit line that tells everything but the token, and counts', async () => {
+  await start();
+  await untilReady(minter!);
+  const answer = await askToken(minter!, token(), { permissions: { contents: 'read' } });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  expect(world.platform.state.tokens.get(answer.text)?.permissions).toEqual({ contents: 'read', metadata: 'read' });
+  expect(minter!.audit).toHaveLength(1);
+  expect(minter!.audit[0]).toEqual({
+    ts: expect.any(String) as string,
+    request_id: answer.headers.get('x-request-id'),
+    decision: 'allow',
+    code: 'ok',
+    reason: 'minted',
+    client_ip: '127.0.0.1',
+    iss: world.issuer.issuer,
+    sub: expect.any(String) as string,
+    email: agentEmail,
+    org: 'acme',
+    repositories: ['gitops'],
+    scope: 'platform-agent-scope',
+    permissions: { contents: 'read' },
+    rule_file: '.yaml',
+    rules_hash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    installation_id: 5000,
+    key_version: world.keyVersion,
+    app_jwt_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    token_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    expires_at: expect.any(String) as string,
+    duration_ms: expect.any(Number) as number,
+  });
+  const metrics = await (await fetch(`${minter!.adminUrl}/metrics`)).text();
+  expect(metrics).toContain('minter_mints_total{result="allow",code="ok"} 1');
+  expect(metrics).toContain('minter_ready{check="all"} 1');
+  expect(metrics).toContain('minter_rule_scopes{state="active"} 1');
+  expect(metrics).not.toMatch(/agent@|gitops|acme/);
+});
