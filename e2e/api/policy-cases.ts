@@ -195,7 +195,7 @@ const redactionAndInstrument: Case[] = [
         ],
       },
     },
-    /Duplicate value/,
+    /a label is named twice; give each one action/,
   ),
   accepts('instrument settings', {
     instrument: {

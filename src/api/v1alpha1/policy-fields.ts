@@ -194,7 +194,13 @@ export const redaction = object('What never leaves a node.', {
         name: text('The label name.', { minLength: 1, maxLength: 128, pattern: patterns.metricLabel }),
         action: choice('Drop it, hash its value, or cut its value.', ['Drop', 'Hash', 'Truncate']),
       }),
-      { maxItems: 64, type: 'map', keys: ['name'] },
+      {
+        maxItems: 64,
+        ...rules({
+          rule: 'self.all(a, self.exists_one(b, a.name == b.name))',
+          message: 'a label is named twice; give each one action',
+        }),
+      },
     ),
   ),
   dropClientAddress: optional(flag('Leave out the address of the client; true unless set.')),

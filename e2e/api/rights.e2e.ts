@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import { platformDefaults, renderMinter, renderPlatform } from '../../src/render/index.ts';
+import { aMinterDeployment } from '../../src/testing/builders/minter-deployment.ts';
+import { startCluster } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { installCrds, repository } from './install.ts';
+
+/** The rights that the installation gives: enough for what each part does, and not for anything else. */
+
+let cluster: Cluster;
+const account = (name: string) => `--as=system:serviceaccount:svc-system:${name}`;
+const groups = ['--as-group=system:serviceaccounts', '--as-group=system:authenticated'];
+
+beforeAll(async () => {
+  cluster = await startCluster({ nodes: 0 });
+  await installCrds(cluster);
+  await cluster.kubectl(['apply', '--server-side', '-f', join(repository, 'config/samples/namespaces.yaml')]);
+  await cluster.kubectl(['apply', '--server-side', '-f', join(repository, 'manifests/install.yaml')]);
+  await apply(renderPlatform(platformDefaults));
+});
+
+afterAll(() => cluster?.stop());
+
+const apply = (objects: readonly object[]) =>
+  cluster.kubectl(
+    ['apply', '--server-side', '--field-manager=svc-controller/test', '-f', '-', account('svc-controller'), ...groups],
+    {
+      stdin: objects.map((object) => JSON.stringify(object)).join('\n'),
+    },
+  );
+
+/** `yes` or `no` of `kubectl auth can-i`, which exits 1 with a no. */
+async function mayI(name: string, args: string): Promise<boolean> {
+  const question = ['auth', 'can-i', ...args.split(' '), account(name), ...groups];
+  return cluster.kubectl(question).then(
+    (answer) => answer.startsWith('yes'),
+    (error: Error) => {
+      if (!/exit 1/.test(error.message)) throw error;
+      return false;
+    },
+  );
+}
+
+describe('the operator', () => {
+  test('may apply all that it renders, and again, and delete it', async () => {
+    const minter = aMinterDeployment();
+    const ownerless = renderMinter({ minter, operatorNamespace: 'svc-system' }).map((object) => ({
+      ...object,
+      metadata: { ...object.metadata, ownerReferences: [] },
+    }));
+    await apply(ownerless);
+    await apply(renderPlatform({ ...platformDefaults, queryReplicas: 3 }));
+    const stdin = ownerless.map((object) => JSON.stringify(object)).join('\n');
+    await cluster.kubectl(['delete', '--wait=false', '-f', '-', account('svc-controller'), ...groups], { stdin });
+  });
+
+  test('may not write a role that it does not hand out, nor hand out others', async () => {
+    const other = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'other' },
+      rules: [],
+    };
+    await expect(apply([other])).rejects.toThrow(/forbidden/i);
+    const admin = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'svc-controller-admin' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [],
+    };
+    await expect(apply([admin])).rejects.toThrow(/forbidden/i);
+  });
+
+  test.each([
+    'watch trafficmonitors.svc.dev -A',
+    'patch minterdeployments.svc.dev/status -A',
+    'list pods -A',
+    'update leases.coordination.k8s.io -n svc-system',
+    'update secrets -n svc-system',
+    'create events.events.k8s.io -n shop',
+    'get secrets -n platform-agent',
+  ])('may %s', async (args) => {
+    expect(await mayI('svc-controller', args)).toBe(true);
+  });
+
+  test.each([
+    'list secrets -A',
+    'create secrets -n platform-agent',
+    'create pods -n svc-system',
+    'create pods/exec -n svc-system',
+    'delete nodes',
+    'delete trafficmonitors.svc.dev -A',
+    'update customresourcedefinitions.apiextensions.k8s.io',
+    'create daemonsets.apps -n shop',
+    'impersonate users',
+    'bind clusterroles.rbac.authorization.k8s.io/cluster-admin',
+    'escalate clusterroles.rbac.authorization.k8s.io/svc-controller',
+  ])('may not %s', async (args) => {
+    expect(await mayI('svc-controller', args)).toBe(false);
+  });
+});
+
+describe.each([
+  [
+    'svc-agent',
+    ['watch pods -A', 'list replicasets.apps -A', 'create tokenreviews.authentication.k8s.io'],
+    ['get secrets -n svc-system', 'list trafficmonitors.svc.dev -A', 'get /metrics'],
+  ],
+  [
+    'svc-query',
+    ['list nodes', 'watch daemonsets.apps -n svc-system', 'create subjectaccessreviews.authorization.k8s.io'],
+    ['list replicasets.apps -A', 'get secrets -n svc-system'],
+  ],
+])('%s', (name, allowed, denied) => {
+  test.each(allowed)('may %s', async (args) => expect(await mayI(name, args)).toBe(true));
+  test.each(denied)('may not %s', async (args) => expect(await mayI(name, args)).toBe(false));
+});
+
+test('the managed collector may get /metrics, another account may not', async () => {
+  const can = (user: string) =>
+    cluster.kubectl(['auth', 'can-i', 'get', '/metrics', `--as=system:serviceaccount:${user}`]).then(
+      () => true,
+      () => false,
+    );
+  expect(await can('gmp-system:collector')).toBe(true);
+  expect(await can('shop:default')).toBe(false);
+});

@@ -1,0 +1,36 @@
+import { choice, integer, list, map, object, opaque, optional, text } from './build.ts';
+import { structuralSchema } from './crd.ts';
+
+describe('structuralSchema', () => {
+  test('requires what is not optional, save what the API server fills in', () => {
+    const schema = object('Top.', {
+      given: text('A.', { maxLength: 1 }),
+      filled: choice('B.', ['X', 'Y'], { default: 'X' }),
+      free: optional(text('C.', { maxLength: 1 })),
+    });
+    expect(structuralSchema(schema)).toMatchObject({ required: ['given'] });
+  });
+
+  test('has no list of required members where none is left, at any depth', () => {
+    const inner = object('In.', { n: integer('N.', { minimum: 0, maximum: 9, default: 1 }) });
+    const schema = structuralSchema(
+      object('Top.', {
+        one: optional(inner),
+        many: optional(list('L.', inner, { maxItems: 2 })),
+        named: optional(map('M.', inner, { maxProperties: 2 })),
+      }),
+    );
+    expect(JSON.stringify(schema)).not.toContain('required');
+  });
+
+  test('keeps nothing of the builder that is not plain data', () => {
+    const schema = structuralSchema(object('Top.', { any: opaque<{ a: 1 }>('Any.') }));
+    expect(schema).toStrictEqual({
+      type: 'object',
+      description: 'Top.',
+      required: ['any'],
+      properties: { any: { type: 'object', description: 'Any.', 'x-kubernetes-preserve-unknown-fields': true } },
+    });
+    expect(Object.getOwnPropertySymbols(schema)).toEqual([]);
+  });
+});
