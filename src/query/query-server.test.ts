@@ -382,6 +382,101 @@ describe('what is refused', () => {
   });
 });
 
+describe('who may ask', () => {
+  let guarded: QueryServer;
+  const reviewed: string[] = [];
+
+  beforeAll(async () => {
+    const flags = {
+      namespace: 'svc-system',
+      bindAddress: '127.0.0.1',
+      port: '0',
+      healthPort: '0',
+      loopbackExempt: 'false',
+    };
+    guarded = await startQueryServer({
+      settings: readSettings(querySettingTable, {
+        flags: { ...flags, agentReadPort: String(cluster.port) },
+        env: {},
+        prefix: 'SVC_',
+      }),
+      clock: systemClock,
+      logger: silentLogger,
+      directory,
+      reviews: {
+        reviewToken: async (token) => (token === 'bad' ? undefined : { username: token }),
+        mayAccessPath: async (user, verb, path) => (
+          reviewed.push(`${user.username} ${verb} ${path}`),
+          user.username === 'reader'
+        ),
+      },
+      tls: cluster.tls,
+      version: '0.0.0',
+      pageDir,
+    });
+  });
+  afterAll(() => guarded.close());
+
+  const askAs = (token: string | undefined, path = '/api/v1/query'): Promise<ApiAnswer> =>
+    askApi(
+      { port: guarded.port, ca: cluster.ca.cert },
+      path,
+      { query: '1' },
+      token ? { headers: { authorization: `Bearer ${token}` } } : {},
+    );
+
+  test.each([
+    [undefined, 401, 'unauthorized'],
+    ['bad', 401, 'unauthorized'],
+    ['other', 403, 'forbidden'],
+  ])('the token %p is answered %d in the envelope', async (token, status, errorType) => {
+    const answer = await askAs(token);
+    expect([answer.status, answer.json.status, answer.json.errorType]).toEqual([status, 'error', errorType]);
+    expect(answer.headers['www-authenticate']).toBe(status === 401 ? 'Bearer' : undefined);
+  });
+
+  test('a token with the right is asked about by path, and every path of the API is guarded', async () => {
+    expect((await askAs('reader')).status).toBe(200);
+    expect(reviewed).toContain('reader get /api/v1/query');
+    for (const path of [
+      'labels',
+      'label/a/values',
+      'series',
+      'metadata',
+      'status/buildinfo',
+      'status/flags',
+      'query_range',
+      'format_query',
+    ]) {
+      expect([path, (await askAs(undefined, `/api/v1/${path}`)).status]).toEqual([path, 401]);
+    }
+  });
+
+  test('health and the page need no token: they hold no data', async () => {
+    expect([(await askAs(undefined, '/-/healthy')).status, (await askAs(undefined, '/')).status]).toEqual([200, 200]);
+  });
+
+  test('a port in use is named in the words people search for, and nothing is left open', async () => {
+    const flags = { namespace: 'svc-system', bindAddress: '127.0.0.1', port: String(guarded.port), healthPort: '0' };
+    const settings = readSettings(querySettingTable, { flags, env: {}, prefix: 'SVC_' });
+    const reviews = { reviewToken: async () => undefined, mayAccessPath: async () => false };
+    await expect(
+      startQueryServer({
+        settings,
+        clock: systemClock,
+        logger: silentLogger,
+        directory,
+        reviews,
+        tls: cluster.tls,
+        version: '0',
+      }),
+    ).rejects.toMatchObject({
+      code: 'ERR_LISTEN',
+      message: `query listen 127.0.0.1:${guarded.port}: address already in use`,
+    });
+  });
+});
+
 describe('beside queries', () => {
   test('health, build information, flags, metadata and formatting', async () => {
     expect((await ask('/-/healthy')).status).toBe(200);

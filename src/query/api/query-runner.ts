@@ -13,7 +13,7 @@ import type { Extras } from './respond.ts';
 export interface RunnerOptions {
   readonly directory: AgentDirectory;
   readonly reader: AgentReader;
-  readonly engine: Engine;
+  readonly engine: Pick<Engine, 'instant' | 'range'>;
   readonly clock: Clock;
   readonly agentTimeoutMs: number;
   readonly queryTimeoutMs: number;

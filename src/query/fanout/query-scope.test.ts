@@ -1,0 +1,107 @@
+import { systemClock } from '../../base/clock.ts';
+import { Engine } from '../../promql/index.ts';
+import type { QueryOptions, QueryResult, SelectRequest, Series } from '../../promql/index.ts';
+import { fixedDirectory } from '../agents/directory.ts';
+import { QueryRunner } from '../api/query-runner.ts';
+import type { RunnerOptions } from '../api/query-runner.ts';
+import type { AgentReader } from './agent-reader.ts';
+import { AgentFailure } from './failure.ts';
+
+const request = { signal: new AbortController().signal, partialResponse: true };
+
+function runner(
+  reader: AgentReader,
+  limits: { queryTimeoutMs?: number; maxConcurrency?: number } = {},
+  engine: RunnerOptions['engine'] = new Engine({ experimentalFunctions: true }),
+): QueryRunner {
+  const agents = ['a', 'b'].map((node) => ({ node, address: node, absence: undefined, nodeReady: node === 'a' }));
+  return new QueryRunner({
+    directory: fixedDirectory(agents),
+    reader,
+    engine,
+    clock: systemClock,
+    agentTimeoutMs: 5_000,
+    queryTimeoutMs: 10_000,
+    maxSamples: 1e6,
+    maxConcurrency: 20,
+    ...limits,
+  });
+}
+
+const series = (node: string, name: string): Series => ({
+  labels: [
+    ['__name__', name],
+    ['k8s_node_name', node],
+  ],
+  timestamps: Float64Array.of(1000),
+  values: Float64Array.of(1),
+});
+
+const selectByName = (value: string): SelectRequest => ({
+  matchers: [{ type: '=', name: '__name__', value }],
+  mint: 0,
+  maxt: 1000,
+  hints: { start: 0, end: 1000, step: 0, range: 0, func: '', grouping: [], by: false },
+});
+
+test('a node that answers one part of a query and fails a later one is in no part of the answer', async () => {
+  const asked: string[] = [];
+  const reader: AgentReader = async (agent, queries) => {
+    asked.push(agent.node);
+    if (agent.node === 'b' && queries.some((q) => q.matchers[0]!.value === 'info'))
+      throw new AgentFailure('protocol', 'broke');
+    return queries.map((q) => [series(agent.node, q.matchers[0]!.value)]);
+  };
+  // Two reads one after the other, as the engine makes for functions that look series up while they evaluate.
+  const engine = {
+    instant: async (_query: unknown, _time: unknown, { source }: QueryOptions): Promise<QueryResult> => {
+      const first = await source.select(selectByName('up'));
+      const second = await source.select(selectByName('info'));
+      const value = { type: 'string', timestamp: 0, value: `${first.series.length} ${second.series.length}` } as const;
+      return { value, warnings: [], infos: [], stats: { samplesRead: 0, peakSamples: 0 } };
+    },
+    range: () => Promise.reject(new Error('not used')),
+  };
+  const answer = await runner(reader, {}, engine).instant('', 0, request);
+  expect(answer.result.value).toMatchObject({ value: '1 1' });
+  expect(answer.missingNodes).toEqual(['b']);
+  expect(asked).toEqual(['a', 'b', 'a', 'b', 'a', 'a']);
+});
+
+test('an agent on a node that is not ready gets a second, the others their whole time', async () => {
+  const deadlines: Record<string, number> = {};
+  const run = runner(async (agent, queries, { deadlineMs }) => {
+    deadlines[agent.node] = deadlineMs;
+    return queries.map(() => []);
+  });
+  await run.instant('up', 1000, request);
+  expect(deadlines).toEqual({ a: 5_000, b: 1_000 });
+});
+
+test('a query that runs out of time is a timeout, and one whose client left is canceled', async () => {
+  const hang: AgentReader = (_a, _q, { signal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  await expect(runner(hang, { queryTimeoutMs: 20 }).instant('up', 1000, request)).rejects.toMatchObject({
+    errorType: 'timeout',
+  });
+  const left = new AbortController();
+  const canceled = runner(hang).instant('up', 1000, { ...request, signal: left.signal });
+  left.abort(new Error('client went away'));
+  await expect(canceled).rejects.toMatchObject({ errorType: 'canceled' });
+});
+
+test('queries above the limit wait for their turn', async () => {
+  let running = 0;
+  let most = 0;
+  const run = runner(
+    async (_agent, queries) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running--;
+      return queries.map(() => []);
+    },
+    { maxConcurrency: 2 },
+  );
+  await Promise.all(Array.from({ length: 8 }, () => run.instant('up{k8s_node_name="a"}', 1000, request)));
+  expect(most).toBe(2);
+});
