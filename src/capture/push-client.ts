@@ -1,4 +1,3 @@
-import { canonicalJson } from '../base/canonical-json.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { TlsRequest, TlsResponse } from '../net/tls-client.ts';
 import { parseCaptureConfig, type CaptureConfig } from './capture-config.ts';
@@ -48,11 +47,11 @@ export class AgentClient {
     this.#address = address;
   }
 
-  /** Puts a config in place. Doing it twice is harmless: the agent knows the hash. */
-  async put(config: CaptureConfig, hash: string, signal: AbortSignal): Promise<Ack> {
-    const body = Buffer.from(canonicalJson(config));
+  /** Puts a config, given as its canonical JSON, in place. Doing it twice is harmless: the agent knows the hash. */
+  async put(hash: string, json: string, signal: AbortSignal): Promise<Ack> {
+    const body = Buffer.from(json);
     if (body.length > maxCaptureBytes) {
-      throw new OperatorError('ERR_TOO_LARGE', `capture config of ${config.node} has ${body.length} bytes`);
+      throw new OperatorError('ERR_TOO_LARGE', `capture config ${hash} has ${body.length} bytes`);
     }
     const answer = await this.#send('PUT', capturePutPath(hash), pushDeadlineMs, signal, body);
     return parsed('ack', answer, parseAck);

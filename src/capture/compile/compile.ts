@@ -1,4 +1,5 @@
-import { captureHash, type CaptureConfig } from '../capture-config.ts';
+import type { CaptureMonitorRule } from '../capture-config.ts';
+import { ConfigEncoder } from '../config-encoder.ts';
 import { instrumentVersion } from '../instrument-yaml/version.ts';
 import { judgeMonitors, judgePolicies, objectRef } from './acceptance.ts';
 import { planGroup, type GroupPlan, type MonitorInForce } from './group.ts';
@@ -43,13 +44,11 @@ export function compile(input: CompileInput): CompileResult {
       .filter((o) => o.accepted.ok)
       .map(({ object }) => [objectRef(object), object.metadata.generation ?? 0] as const),
   );
-  const configs = new Map<string, NodeConfig>();
-  for (const group of groups) {
-    for (const node of group.nodes) configs.set(node.name, nodeConfig(node, group, monitors, matched, generations));
-  }
+  const coverage = coverageOf(monitors, matched);
+  const configs = groups.flatMap((group) => nodeConfigs(group, monitors, coverage, generations));
   const outcomes = monitorOutcomes(judged, monitors, matched, groups);
   return {
-    nodes: new Map([...configs].toSorted(([a], [b]) => compareText(a, b))),
+    nodes: new Map(configs.toSorted(([a], [b]) => compareText(a, b))),
     monitors: outcomes,
     policies: policyOutcomes(policies, outcomes, groups),
   };
@@ -92,44 +91,63 @@ function groupNodes(
   return [...groups.values()];
 }
 
-function nodeConfig(
-  node: NamedLabels,
+/** Node → index of a monitor → names of its pods there, in the order of both. */
+type Coverage = ReadonlyMap<string, ReadonlyMap<number, string[]>>;
+
+function coverageOf(monitors: readonly MonitorInForce[], matched: ReadonlyMap<string, readonly PodFacts[]>): Coverage {
+  const coverage = new Map<string, Map<number, string[]>>();
+  for (const [index, m] of monitors.entries()) {
+    for (const pod of matched.get(m.key)!) {
+      let onNode = coverage.get(pod.nodeName);
+      if (!onNode) coverage.set(pod.nodeName, (onNode = new Map<number, string[]>()));
+      const names = onNode.get(index);
+      if (names) names.push(pod.name);
+      else onNode.set(index, [pod.name]);
+    }
+  }
+  return coverage;
+}
+
+/** The configs of one group: what they share is put together, written and hashed once. */
+function nodeConfigs(
   group: Group,
   monitors: readonly MonitorInForce[],
-  matched: ReadonlyMap<string, readonly PodFacts[]>,
+  coverage: Coverage,
   generations: ReadonlyMap<string, number>,
-): NodeConfig {
+): [string, NodeConfig][] {
   const { plan } = group;
   const refs = [
     ...group.policies.map((p) => `ClusterTrafficPolicy/${p.name}`),
-    ...monitors.map((m) => objectRef(m.object)),
+    ...monitors.map((m) => `TrafficMonitor/${m.key}`),
   ];
-  const config: CaptureConfig = {
+  const encoder = new ConfigEncoder({
     version: 1,
-    node: node.name,
     instrument: { version: plan.version, yaml: plan.yaml },
-    monitors: monitors.flatMap((m) => {
-      const rule = plan.monitors.get(m.key)!.rule;
-      const pods = rule
-        ? matched
-            .get(m.key)!
-            .filter((p) => p.nodeName === node.name)
-            .map((p) => p.name)
-        : [];
-      return rule && pods.length > 0 ? [{ ...rule, pods }] : [];
-    }),
     ...(plan.fallback.length > 0 ? { fallback: [...plan.fallback] } : {}),
     limits: plan.limits,
     retention: plan.retention,
     generations: Object.fromEntries(
       refs.flatMap((ref) => (generations.has(ref) ? [[ref, generations.get(ref)!]] : [])),
     ),
-  };
+  });
   const { canaryNodes, ...rollout } = rolloutOf(group.policies);
-  return {
-    config,
-    hash: captureHash(config),
-    yamlHash: plan.yamlHash,
-    rollout: { ...rollout, canary: canaryNodes ? matchesSelector(canaryNodes, node.labels) : null },
-  };
+  return group.nodes.map((node) => [
+    node.name,
+    {
+      ...encoder.encode({ node: node.name, monitors: rulesOf(plan, monitors, coverage.get(node.name)) }),
+      yamlHash: plan.yamlHash,
+      rollout: { ...rollout, canary: canaryNodes ? matchesSelector(canaryNodes, node.labels) : null },
+    },
+  ]);
+}
+
+function rulesOf(
+  plan: GroupPlan,
+  monitors: readonly MonitorInForce[],
+  onNode: ReadonlyMap<number, string[]> | undefined,
+): CaptureMonitorRule[] {
+  return [...(onNode ?? [])].flatMap(([index, pods]) => {
+    const rule = plan.monitors.get(monitors[index]!.key)!.rule;
+    return rule ? [{ ...rule, pods }] : [];
+  });
 }

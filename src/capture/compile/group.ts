@@ -5,6 +5,7 @@ import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule } from '../
 import { builtinTraceInstrumentations } from '../instrument-yaml/builtin.ts';
 import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
+import { keptTooWidely } from './agent-features.ts';
 import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
 import { baseScopes, policiesOf, type BaseScope } from './scope.ts';
 import { distinct, exclusionSelections, mayOverlap, monitorSelections } from './selections.ts';
@@ -34,6 +35,8 @@ export interface MonitorPlan {
   /** Its rule without the names of pods; null when it captures nothing here. */
   rule: Omit<CaptureMonitorRule, 'pods'> | null;
   clamped: string | null;
+  /** What the agents keep beyond what it asked for. */
+  wide: readonly string[];
   digest: string;
 }
 
@@ -78,15 +81,16 @@ export function planGroup(input: GroupInput): GroupPlan {
   const wide = nodeWideSettings(policies, environment);
   const exportIntervalMs = Math.min(wide.exportIntervalMs, ...everyone.flatMap((s) => s.intervalMs ?? []));
   const zero = policies.length === 0 && active.length === 0;
+  const recognised = instrumentations(everyone);
   const yaml = renderInstrumentYaml({
     ...wide,
     exportIntervalMs,
     tcpStats,
     entries: [...live.map((s) => baseEntry(s, zero)), ...monitorEntries(active, drafts)],
     exclusions: exclusions(input),
-    instrumentations: instrumentations(everyone),
+    instrumentations: recognised,
   });
-  const common = { exportIntervalMs, tcpStats };
+  const common = { exportIntervalMs, tcpStats, instrumentations: recognised.metrics };
   return {
     yaml,
     yamlHash: `sha256:${sha256Hex(yaml)}`,
@@ -171,6 +175,8 @@ function instrumentations(everyone: readonly EffectiveSettings[]): InstrumentSet
 }
 
 interface Common {
+  /** What the instrument recognises on the node; `*` for everything. */
+  instrumentations: readonly string[];
   exportIntervalMs: number;
   tcpStats: boolean;
 }
@@ -225,11 +231,13 @@ function finish(
         ...(askedSpans === undefined ? {} : { maxSpansPerSecond: Math.min(askedSpans, spanCeiling) }),
       }
     : null;
+  const narrowed = node.instrumentations.length > (d.settings.protocols?.length ?? Number.POSITIVE_INFINITY);
+  const wide = rule ? keptTooWidely(rule, narrowed || node.instrumentations.includes('*')) : [];
   const contribution = {
     rule,
     selections: monitorSelections(namespaceOf(m), m.spec),
     settings: d.settings,
     mode: m.spec.mode,
   };
-  return { ...d, rule, clamped: clamped || null, digest: sha256Hex(canonicalJson(contribution)) };
+  return { ...d, rule, clamped: clamped || null, wide, digest: sha256Hex(canonicalJson(contribution)) };
 }

@@ -34,7 +34,7 @@ export function monitorOutcomes(
       name: object.metadata.name ?? '',
       uid: object.metadata.uid ?? '',
       generation: object.metadata.generation ?? 0,
-      accepted: withClamp(accepted, plans),
+      accepted: withNotes(accepted, plans),
       inForce: spec,
       matchedPods: pods.length,
       nodes,
@@ -52,11 +52,12 @@ export function monitorOutcomes(
   return result;
 }
 
-function withClamp(accepted: MonitorOutcome['accepted'], plans: readonly MonitorPlan[]): MonitorOutcome['accepted'] {
-  const clamped = [...new Set(plans.flatMap((p) => p.clamped ?? []))];
-  return accepted.ok && clamped.length > 0
-    ? { ok: true, reason: 'LimitClamped', message: clamped.join('; ') }
-    : accepted;
+/** An accepted object is told what was lowered, and what is kept beyond what it asked for. */
+function withNotes(accepted: MonitorOutcome['accepted'], plans: readonly MonitorPlan[]): MonitorOutcome['accepted'] {
+  if (!accepted.ok) return accepted;
+  const clamped = plans.flatMap((p) => p.clamped ?? []);
+  const message = [...new Set([...clamped, ...plans.flatMap((p) => p.wide)])].join('; ');
+  return { ok: true, reason: clamped.length > 0 ? 'LimitClamped' : 'Accepted', message };
 }
 
 function pausedBy(plans: readonly MonitorPlan[]): { pausedBy?: string } {

@@ -1,6 +1,7 @@
 import type { ClusterTrafficPolicySpec, MonitorSettings } from '../../api/v1alpha1/index.ts';
 import type { InstrumentVersion } from '../instrument-yaml/version.ts';
 import { parseDuration } from '../../base/duration.ts';
+import { refusedOfPolicy } from './agent-features.ts';
 import { parseBytes } from './bytes.ts';
 import { isCidr } from './cidr.ts';
 import { durationFault, longestInterval, longestRetention } from './durations.ts';
@@ -157,8 +158,9 @@ function notYet(spec: ClusterTrafficPolicySpec, version: InstrumentVersion): Pol
     ['export', some(spec.export)],
     ['http.histogram.type', spec.http?.histogram?.type === 'Exponential'],
   ];
-  const field = asked.find(([, wanted]) => wanted)?.[0];
-  return field ? invalid(`spec.${field}: this version cannot do that yet; remove the field`) : null;
+  const found = asked.find(([, wanted]) => wanted)?.[0];
+  const field = found ? `spec.${found}` : refusedOfPolicy(spec);
+  return field ? invalid(`${field}: this version cannot do that yet; remove the field`) : null;
 }
 
 /** A duration text in seconds, a size in bytes: the units of the instrument. Errors: ERR_INPUT_INVALID. */

@@ -68,6 +68,16 @@ describe('a monitor is refused', () => {
     expect(outcome.inForce).toBeNull();
   });
 
+  test('for pod labels, which the agents do not add yet', () => {
+    expect(judge({ ...whole, metrics: { labels: { podLabels: ['team'] } } }).accepted.message).toMatch(/podLabels/);
+  });
+
+  test('but accepted with a word on it where the agents only keep more than it asked for', () => {
+    const outcome = judge({ ...whole, sampling: { ratio: '0.1', keepErrors: true }, protocols: ['SQL'] });
+    expect(outcome.accepted).toMatchObject({ ok: true, reason: 'Accepted' });
+    expect(outcome.accepted.message).toMatch(/keepErrors.*protocols/);
+  });
+
   test('and its last accepted spec stays in force', () => {
     const good: TrafficMonitorSpec = { mode: 'Capture', selector: { matchLabels: { app: 'checkout' } } };
     const bad = aMonitor('shop/m', {}, { generation: 7, status: { lastAcceptedSpec: good } });

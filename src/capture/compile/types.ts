@@ -95,6 +95,8 @@ export interface PolicyOutcome {
 export interface NodeConfig {
   config: CaptureConfig;
   hash: string;
+  /** Its canonical JSON, put together when it is needed. */
+  json: () => string;
   /** Restarting the instrument is needed exactly when this changes. */
   yamlHash: string;
   rollout: RolloutRules;

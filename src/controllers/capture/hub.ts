@@ -275,7 +275,7 @@ export class CaptureHub {
       this.#limiter.run(async () => {
         let back: KnownConfig | null = null;
         try {
-          const ack = await link.client.put(config.config, config.hash, link.abort.signal);
+          const ack = await link.client.put(config.hash, config.json(), link.abort.signal);
           back = node.sent(config, ack);
           this.#options.metrics?.pushed('acknowledged', config.config.instrument.yaml.length);
           this.#options.logger.info('capture config pushed', { node: node.name, hash: config.hash, phase: ack.phase });

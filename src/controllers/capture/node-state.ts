@@ -1,5 +1,5 @@
 import { isOperatorError, errorText } from '../../base/errors.ts';
-import { sha256Hex } from '../../base/canonical-json.ts';
+import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import type { Ack, AgentStatus, CaptureConfig, HoldReason, NodeConfig, RolloutNode } from '../../capture/index.ts';
 
 /** A config whose content is known. */
@@ -7,6 +7,8 @@ export interface KnownConfig {
   hash: string;
   yaml: string;
   config: CaptureConfig;
+  /** Its canonical JSON. */
+  json: () => string;
 }
 
 export interface NodeFailure {
@@ -184,9 +186,9 @@ export class NodeState {
 }
 
 export function knownOf(node: NodeConfig): KnownConfig {
-  return { hash: node.hash, yaml: node.yamlHash, config: node.config };
+  return { hash: node.hash, yaml: node.yamlHash, config: node.config, json: node.json };
 }
 
 function known(config: CaptureConfig, hash: string): KnownConfig {
-  return { hash, yaml: `sha256:${sha256Hex(config.instrument.yaml)}`, config };
+  return { hash, yaml: `sha256:${sha256Hex(config.instrument.yaml)}`, config, json: () => canonicalJson(config) };
 }

@@ -1,0 +1,57 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import type { ClusterTrafficPolicy, TrafficMonitor } from '../api/v1alpha1/index.ts';
+import { aMonitor, aPod, aPolicy, aWorld } from '../testing/capture/world.ts';
+import { expectGolden } from '../testing/golden.ts';
+import { compile } from './compile/compile.ts';
+import { emitYaml, type YamlValue } from './instrument-yaml/emit.ts';
+import { instrumentVersions } from './instrument-yaml/version.ts';
+
+/**
+ * `testdata/cases/<case>.yaml` holds policies and monitors; what nodes get for them is in `testdata/<version>/`.
+ * The golden file shows node-1 and, where it differs, node-3 (of another pool); rules follow the file.
+ */
+const folder = join(import.meta.dirname, 'testdata/cases');
+const cases = existsSync(folder) ? readdirSync(folder).map((f) => f.replace(/\.yaml$/, '')) : [];
+
+test('there are enough cases', () => expect(cases.length * instrumentVersions.length).toBeGreaterThanOrEqual(40));
+
+describe.each(instrumentVersions)('instrument %s', (version) => {
+  test.each(cases)('%s', (name) => {
+    const objects = parseAllDocuments(readFileSync(join(folder, `${name}.yaml`), 'utf8')).map(
+      (doc) => doc.toJS() as ClusterTrafficPolicy | TrafficMonitor,
+    );
+    const result = compile(
+      aWorld({
+        environment: { instrumentVersion: version, ports: '80,443,8080,8443' },
+        policies: objects
+          .filter((o) => o.kind === 'ClusterTrafficPolicy')
+          .map((o) => aPolicy(o.metadata.name!, o.spec)),
+        monitors: objects
+          .filter((o) => o.kind === 'TrafficMonitor')
+          .map((o) => aMonitor(`${o.metadata.namespace}/${o.metadata.name}`, o.spec)),
+        pods: [
+          aPod('shop/checkout-1', 'node-1', { labels: { app: 'checkout', tier: 'web' } }),
+          aPod('shop/cart-1', 'node-1'),
+          aPod('pay/ledger-1', 'node-3'),
+        ],
+      }),
+    );
+    const verdicts = [...result.policies.values(), ...result.monitors.values()].map((o) =>
+      `# ${'namespace' in o ? `${o.namespace}/` : ''}${o.name}: ${o.accepted.reason} ${o.accepted.message}`.trimEnd(),
+    );
+    const parts = [verdicts.join('\n')];
+    for (const node of ['node-1', 'node-3']) {
+      const { config, yamlHash } = result.nodes.get(node)!;
+      if (node !== 'node-1' && yamlHash === result.nodes.get('node-1')!.yamlHash)
+        parts.push(`# ${node}: the same file`);
+      else parts.push(`# ${node}: the instrument's file\n${config.instrument.yaml}`.trimEnd());
+      const { monitors, fallback, limits } = config;
+      parts.push(
+        `# ${node}: the agent's rules\n${emitYaml({ monitors, fallback, limits } as Record<string, YamlValue>)}`.trimEnd(),
+      );
+    }
+    expectGolden(import.meta.dirname, `${version}/${name}.yaml`, `${parts.join('\n---\n')}\n`);
+  });
+});
