@@ -1,6 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
+/** Jest's global, as far as it is used here: the build for production does not know Jest's types. */
+declare const expect: { (actual: string): { toBe(expected: string): void }; getState(): object };
+
 /**
  * Compares a text with a golden file, so that a reviewer sees an effect in the diff and not only the code.
  * `npm run test:update-golden` (jest's `-u`) writes the files anew instead.
