@@ -1,49 +1,71 @@
 import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { basename, dirname } from 'node:path';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startCluster } from './cluster.ts';
 import { eventually } from './eventually.ts';
-import { exited, processesOfRun, toolEnvironment } from './processes.ts';
-
-/** The addresses that runs have put on the loopback device. */
-const addresses = (): string[] =>
-  process.platform === 'linux'
-    ? (execFileSync('ip', ['-o', 'addr', 'show', 'dev', 'lo'], { encoding: 'utf8' }).match(/198\.18\.\d+\.1\/24/g) ??
-      [])
-    : [];
+import { loopbackNetworks } from './run-registry.ts';
+import { exited, processesOfRun, spawnBound, toolEnvironment } from './processes.ts';
 
 describe('what a run leaves on the machine', () => {
-  test('leaves no process behind after stop', async () => {
-    const cluster = await startCluster({ nodes: 1 });
-    const run = basename(cluster.dir);
-    const address = `${cluster.nodes[0]?.ip}/24`;
-    expect(processesOfRun(run).length).toBeGreaterThanOrEqual(5);
-    await cluster.stop();
-    expect(processesOfRun(run)).toEqual([]);
-    expect(addresses()).not.toContain(address);
-    expect(existsSync(cluster.dir)).toBe(false);
-  });
-
   test('leaves no process behind when the owner is killed with -9', async () => {
-    const main = fileURLToPath(new URL('./main.ts', import.meta.url));
-    const owner = spawn(process.execPath, [main, '--nodes=1'], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-      detached: true,
-      env: toolEnvironment(),
-    });
-    const kubeconfig = await new Promise<string>((resolve, reject) => {
-      createInterface({ input: owner.stdout }).once('line', resolve);
-      owner.once('exit', () => reject(new Error('the owner ended before the cluster was up')));
-    });
-    const run = basename(dirname(kubeconfig));
-    const held = addresses();
+    const { owner, kubeconfig, run } = await startOwner();
+    const held = loopbackNetworks();
     expect(processesOfRun(run).length).toBeGreaterThanOrEqual(5);
     owner.kill('SIGKILL');
     await exited(owner);
     await eventually('all its processes are gone', () => processesOfRun(run).length === 0, 10_000);
     await eventually('its folder is gone', () => !existsSync(dirname(kubeconfig)), 10_000);
-    if (held.length > 0) await eventually('its addresses are gone', () => addresses().length < held.length, 10_000);
+    if (held.length > 0)
+      await eventually('its addresses are gone', () => loopbackNetworks().length < held.length, 10_000);
+  });
+
+  test('Ctrl-C ends a running cluster in order', async () => {
+    const { owner, kubeconfig, run } = await startOwner();
+    owner.kill('SIGINT');
+    await exited(owner);
+    expect(owner.exitCode).toBe(0);
+    expect(processesOfRun(run)).toEqual([]);
+    expect(existsSync(dirname(kubeconfig))).toBe(false);
+  });
+
+  test('what a crashed run left is given back by the next run', async () => {
+    // A registry of its own: the runs of this machine are none of this test's business.
+    const temp = mkdtempSync(join(tmpdir(), 'svc-orphans-'));
+    const registry = join(temp, `svc-cluster-${process.getuid?.() ?? 0}`);
+    const run = randomBytes(6).toString('hex');
+    const data = join(temp, 'data');
+    mkdirSync(join(registry, 'runs'), { recursive: true });
+    mkdirSync(data);
+    const record = { owner: 2 ** 22 + 1, ownerIdentity: '1', dir: data, keep: false };
+    writeFileSync(join(registry, 'runs', run), JSON.stringify(record));
+    const left = spawnBound(['sleep', '600'], { run, env: toolEnvironment(), stdio: 'ignore' });
+    await eventually('it runs with the marker', () => processesOfRun(run).length === 1);
+    const module = new URL('./run-registry.ts', import.meta.url).href;
+    const script = `import { openRun } from '${module}'; await (await openRun()).close();`;
+    execFileSync(process.execPath, ['--input-type=module', '-e', script], { env: toolEnvironment({ TMPDIR: temp }) });
+    await exited(left);
+    expect(left.signalCode).toBe('SIGKILL');
+    expect(existsSync(data)).toBe(false);
+    expect(readdirSync(join(registry, 'runs'))).toEqual([]);
+    rmSync(temp, { recursive: true });
   });
 });
+
+/** A cluster with one node, owned by another process. */
+async function startOwner(): Promise<{ owner: ChildProcess; kubeconfig: string; run: string }> {
+  const main = fileURLToPath(new URL('./main.ts', import.meta.url));
+  const owner = spawn(process.execPath, [main, '--nodes=1'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+    env: toolEnvironment(),
+  });
+  const kubeconfig = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: owner.stdout }).once('line', resolve);
+    owner.once('exit', () => reject(new Error('the owner ended before the cluster was up')));
+  });
+  return { owner, kubeconfig, run: basename(dirname(kubeconfig)) };
+}

@@ -1,10 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { echoImage } from '../node/testdata/image.ts';
 import type { Pod } from '../node/types.ts';
 import { startCluster } from './cluster.ts';
 import type { Cluster } from './cluster.ts';
 import { eventually } from './eventually.ts';
+import { processesOfRun } from './processes.ts';
+import { loopbackNetworks } from './run-registry.ts';
 
 describe('a cluster with two process nodes', () => {
   let cluster: Cluster;
@@ -286,5 +288,15 @@ describe('a cluster with two process nodes', () => {
     expect(statusOf(after, 'echo')).toMatchObject({ restartCount: 1, lastState: { terminated: { exitCode: 255 } } });
     await eventually('both starts are on the disk', () => starts() === 'xx');
     await cluster.kubectl(['delete', 'daemonset', 'disk']);
+  });
+
+  test('leaves no process, address or file behind after stop', async () => {
+    const run = basename(cluster.dir);
+    const network = `${cluster.nodes[0]?.ip}/24`;
+    expect(processesOfRun(run).length).toBeGreaterThanOrEqual(6);
+    await cluster.stop();
+    expect(processesOfRun(run)).toEqual([]);
+    expect(loopbackNetworks()).not.toContain(network);
+    expect(existsSync(cluster.dir)).toBe(false);
   });
 });

@@ -143,6 +143,13 @@ function canAddAddresses(): boolean {
   }
 }
 
+/** The networks, `198.18.N.1/24`, that runs have put on this machine's loopback device. */
+export function loopbackNetworks(): string[] {
+  if (process.platform !== 'linux') return [];
+  const shown = execFileSync('ip', ['-o', 'addr', 'show', 'dev', 'lo'], { encoding: 'utf8' });
+  return shown.match(/198\.18\.\d+\.1\/24/g) ?? [];
+}
+
 function removeAddress(n: number): void {
   try {
     execFileSync('ip', ['addr', 'del', `${networkPrefix(n, true).pods}.1/24`, 'dev', 'lo'], { stdio: 'ignore' });
