@@ -2,10 +2,12 @@ import type { KubeObject } from '../api/meta.ts';
 import { agentSettingTable, initConfigSettingTable } from '../agent/settings.ts';
 import { readSettings } from '../base/settings.ts';
 import type { SettingTable } from '../base/settings.ts';
+import { operatorSettingTable } from '../controllers/operator-settings.ts';
 import { minterSettingRows } from '../minter/setting-table.ts';
 import { minterSettings } from '../minter/settings.ts';
+import { querySettingTable } from '../query/settings.ts';
 import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
-import { platformDefaults, renderMinter, renderPlatform } from './index.ts';
+import { controllerDefaults, platformDefaults, renderController, renderMinter, renderPlatform } from './index.ts';
 import type { PlatformInput } from './index.ts';
 
 /** The manifests and the programs agree on every flag: a program refuses one that it does not know. */
@@ -37,7 +39,13 @@ function flagsOf(args: readonly string[]): Record<string, string> {
       .map((arg) => {
         const [flag = '', value = ''] = arg.slice(2).split(/=(.*)/s);
         const key = flag.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-        return [key, value.replace('$(NODE_NAME)', 'node-1').replace('$(POD_IP)', '10.0.0.1')];
+        return [
+          key,
+          value
+            .replace('$(NODE_NAME)', 'node-1')
+            .replace('$(POD_IP)', '10.0.0.1')
+            .replace('$(POD_NAMESPACE)', 'svc-system'),
+        ];
       }),
   );
 }
@@ -62,6 +70,17 @@ describe.each([
     const agent = flagsOf(container(objects, 'DaemonSet', 'agent').args);
     const { dataOwner: _owner, ...init } = flagsOf(container(objects, 'DaemonSet', 'init-config').args);
     expect(agent).toMatchObject(init);
+  });
+});
+
+describe.each<[string, KubeObject[], SettingTable]>([
+  ['query', renderPlatform(platformDefaults), querySettingTable],
+  ['controller', renderController(controllerDefaults), operatorSettingTable],
+])('container %s', (name, objects, table) => {
+  test('knows and takes each of its flags', () => {
+    const flags = flagsOf(container(objects, 'Deployment', name).args);
+    expect(Object.keys(flags).filter((flag) => !(flag in table))).toEqual([]);
+    expect(() => readSettings(table, { flags, env: {}, prefix: 'SVC_' })).not.toThrow();
   });
 });
 
