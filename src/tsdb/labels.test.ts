@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import {
+  compareLabels,
+  compareUtf8,
+  labelsFromObject,
+  labelsFromPairs,
+  labelsKey,
+  labelsToObject,
+  withExternalLabels,
+} from './index.ts';
+
+test('texts are ordered by their UTF-8 bytes, also above U+FFFF', () => {
+  expect(['\u{1F600}', '\uFFFD', 'z', 'é'].sort(compareUtf8)).toEqual(['z', 'é', '\uFFFD', '\u{1F600}']);
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (a, b) => {
+      expect(Math.sign(compareUtf8(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    }),
+  );
+});
+
+test('labels are sorted, and empty values are left out', () => {
+  const labels = labelsFromPairs([
+    ['b', '1'],
+    ['__name__', 'up'],
+    ['a', ''],
+    ['B', '2'],
+    ['b', '3'],
+  ]);
+  expect(labels).toEqual([
+    ['B', '2'],
+    ['__name__', 'up'],
+    ['b', '3'],
+  ]);
+  expect(labelsToObject(labels)).toEqual({ B: '2', __name__: 'up', b: '3' });
+});
+
+test('keys are equal for equal labels and for no others', () => {
+  const pairs = fc.array(fc.tuple(fc.string({ minLength: 1, maxLength: 3 }), fc.string({ maxLength: 3 })), {
+    maxLength: 3,
+  });
+  fc.assert(
+    fc.property(pairs, pairs, (a, b) => {
+      const x = labelsFromPairs(a);
+      const y = labelsFromPairs(b);
+      expect(labelsKey(x) === labelsKey(y)).toBe(compareLabels(x, y) === 0);
+    }),
+  );
+});
+
+test('external labels fill gaps and never replace', () => {
+  const external = labelsFromObject({ node: 'n1', region: 'r' });
+  const own = labelsFromObject({ a: '1', node: 'mine' });
+  expect(labelsToObject(withExternalLabels(own, external))).toEqual({ a: '1', node: 'mine', region: 'r' });
+  const whole = labelsFromObject({ node: 'x', region: 'y' });
+  expect(withExternalLabels(whole, external)).toBe(whole);
+});

@@ -1,0 +1,67 @@
+import { RE2JS } from 're2js';
+import { compileMatcher } from './index.ts';
+import { regexShape } from './regex-shape.ts';
+
+const texts = ['', 'a', 'b', 'ab', 'abc', 'a.c', 'a\nc', 'A', 'a|b', '(a)', 'x.*', '\u{1F600}', '2xx', '200'];
+
+test.each([
+  'a',
+  'a|b',
+  '(a|b)',
+  '(?:a|b)',
+  'a|',
+  '|',
+  '',
+  'a.*',
+  'a.+',
+  '.*',
+  '.+',
+  'a\\.c',
+  'a\\|b',
+  '\\(a\\)',
+  '(a)|(b)',
+  '(a|b)c',
+  '[ab]',
+  'a?',
+  '(?i)a',
+  '(?i:a|b)',
+  'a\\.*',
+  'a|b.*',
+  '^a$',
+  '2..',
+  'x\\.\\*',
+  '\\d+',
+  'a{1}',
+  '.',
+  '\\x61',
+])('the expression %j matches just what the regex engine matches', (source) => {
+  const regex = RE2JS.compile(source, RE2JS.DOTALL);
+  const yes = compileMatcher({ type: '=~', name: 'l', value: source });
+  const no = compileMatcher({ type: '!~', name: 'l', value: source });
+  for (const text of texts) {
+    expect([text, yes.matches(text)]).toEqual([text, regex.testExact(text)]);
+    expect(no.matches(text)).toBe(!yes.matches(text));
+  }
+  expect(yes.matchesEmpty).toBe(regex.testExact(''));
+});
+
+test('plain alternatives and prefixes never reach the engine', () => {
+  expect(regexShape('(?:GET|POST)')).toEqual({ kind: 'literals', literals: ['GET', 'POST'] });
+  expect(regexShape('api\\.v1.*')).toEqual({ kind: 'prefix', prefix: 'api.v1', minRest: 0 });
+  expect(regexShape('[ab]')).toEqual({ kind: 'other' });
+});
+
+test('an expression that makes backtracking engines hang is answered at once', () => {
+  const evil = compileMatcher({ type: '=~', name: 'l', value: '(a+)+b' });
+  const started = performance.now();
+  expect(evil.matches('a'.repeat(5000))).toBe(false);
+  expect(performance.now() - started).toBeLessThan(2000);
+});
+
+test.each(['(?=x)', '(a', '\\1', '*'])('the expression %j is refused', (value) => {
+  expect(() => compileMatcher({ type: '=~', name: 'l', value })).toThrow(/matcher on l: bad regular expression/);
+});
+
+test('an unknown type is refused', () => {
+  expect(() => compileMatcher({ type: '==' as '=', name: 'l', value: 'x' })).toThrow(/unknown type "=="/);
+});
