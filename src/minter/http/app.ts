@@ -6,7 +6,7 @@ import { auditLine } from '../audit.ts';
 import type { BuildInfo } from '../build-info.ts';
 import type { Readiness } from '../readiness.ts';
 import { Refusal } from '../refusal.ts';
-import { decideToken, type AuditFields, type TokenRouteDeps } from './token-route.ts';
+import { decideToken, maxBodyBytes, type AuditFields, type TokenRouteDeps } from './token-route.ts';
 
 export interface AppDeps extends TokenRouteDeps {
   build: BuildInfo;
@@ -52,7 +52,7 @@ function begin(deps: AppDeps, req: Request, res: Response, next: NextFunction): 
     deps.metrics.httpRequests.inc({ path, method, code });
     deps.metrics.httpSeconds.observe({ path, code }, (deps.clock.monotonic() - start) / 1000);
   });
-  if (deps.readiness.draining) res.setHeader('Connection', 'close');
+  res.locals.draining = () => deps.readiness.draining;
   next();
 }
 
@@ -65,7 +65,7 @@ async function answerToken(deps: AppDeps, req: Request, res: Response): Promise<
     const token = await decideToken(req, deps, audit);
     record(deps, res, audit, 'allow', 'ok', 'minted');
     res.status(200).setHeader('Content-Type', 'text/plain; charset=utf-8');
-    res.end(token);
+    finish(res, token);
   } catch (error) {
     const refusal = asRefusal(deps, error);
     if (refusal.status >= 500) deps.readiness.mintFailed(refusal.reason);
@@ -113,7 +113,7 @@ function answerVersion(deps: AppDeps, res: Response): void {
   const { ready } = deps.readiness;
   const body = { ...deps.build, platform: deps.platformHost, ready };
   res.status(ready ? 200 : 503).setHeader('Content-Type', 'application/json; charset=utf-8');
-  res.end(JSON.stringify(body));
+  finish(res, JSON.stringify(body));
 }
 
 function methodNotAllowed(): Refusal {
@@ -126,7 +126,16 @@ function refuse(res: Response, refusal: Refusal, allow?: string): void {
   if (refusal.retryAfterSeconds !== undefined) res.setHeader('Retry-After', String(refusal.retryAfterSeconds));
   const body = { error: refusal.answer, message: refusal.message, request_id: res.locals.requestId as string };
   res.status(refusal.status).setHeader('Content-Type', 'application/json; charset=utf-8');
-  // A body nobody will read must not hold the connection: it is closed behind the answer.
-  if (!res.req.complete) res.setHeader('Connection', 'close');
-  res.end(JSON.stringify(body));
+  finish(res, JSON.stringify(body));
+}
+
+/**
+ * Sends the answer. The connection is closed behind it when the process ends, or when a body of unknown or great length
+ * was left unread; a short one is read and dropped, so that a refusal does not cost its caller a new connection.
+ */
+function finish(res: Response, body: string): void {
+  const draining = (res.locals.draining as () => boolean)();
+  const declared = Number(res.req.headers['content-length'] ?? (res.req.headers['transfer-encoding'] ? Infinity : 0));
+  if (draining || (!res.req.complete && !(declared <= maxBodyBytes))) res.setHeader('Connection', 'close');
+  res.end(body);
 }

@@ -11,7 +11,7 @@ const limits = {
   maxHeaderSize: 16 * 1024,
 } as const;
 const maxConnections = 256;
-/** How long a closed connection may go on sending before it is cut: cutting at once could lose our answer. */
+/** How long a client may go on sending a body that was answered already: cutting at once could lose our answer. */
 const lingerMs = 500;
 
 /** The public HTTP server. What its parser refuses is answered in our form, with Node's own status for it. */
@@ -30,7 +30,9 @@ export function createPublicServer(handler: RequestListener): Server {
     res.on('finish', () => {
       if (req.complete) return;
       req.resume();
-      setTimeout(() => req.socket.destroy(), lingerMs).unref();
+      setTimeout(() => {
+        if (!req.complete) req.socket.destroy();
+      }, lingerMs).unref();
     });
   });
   return server;

@@ -1,4 +1,5 @@
-import { askToken, type RunningMinter } from './running-minter.ts';
+import type { askToken} from './running-minter.ts';
+import { type RunningMinter } from './running-minter.ts';
 import type { MinterWorld } from './world.ts';
 
 /** What an attack must not have cost or shown. */
