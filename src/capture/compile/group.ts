@@ -75,6 +75,7 @@ export function planGroup(input: GroupInput): GroupPlan {
     input.monitors.map((m) => [m.key, draft(m, policiesOf(policies, labels.get(namespaceOf(m)) ?? {}))]),
   );
   const active = input.monitors.filter((m) => m.spec.mode !== 'Exclude' && isActive(m, drafts.get(m.key)!));
+  const capturing = new Set(active.map((m) => m.key));
   const live = scopes.filter((s) => s.base.mode !== 'AllowList' && s.base.pausedBy === null);
   const everyone = [...live.map((s) => s.base.settings), ...active.map((m) => drafts.get(m.key)!.settings)];
   const tcpStats = everyone.some((s) => s.families?.includes('TCPStats'));
@@ -100,7 +101,7 @@ export function planGroup(input: GroupInput): GroupPlan {
     retention: retentionOf(policies),
     fallback: live.flatMap((s) => fallbackRule(s, common)),
     monitors: new Map(
-      input.monitors.map((m) => [m.key, finish(m, drafts.get(m.key)!, active.includes(m), limits, common)]),
+      input.monitors.map((m) => [m.key, finish(m, drafts.get(m.key)!, capturing.has(m.key), limits, common)]),
     ),
   };
 }
@@ -136,13 +137,14 @@ function baseEntry({ namespaces, base }: BaseScope, zero: boolean): DiscoveryEnt
 /** Weakest first. Where two monitors may share a pod the stronger entry carries the routes of both: it decides. */
 function monitorEntries(active: readonly MonitorInForce[], drafts: ReadonlyMap<string, Draft>): DiscoveryEntry[] {
   const entries: DiscoveryEntry[] = [];
-  for (const m of active.toReversed()) {
-    const { settings } = drafts.get(m.key)!;
-    const weaker = active.slice(active.indexOf(m) + 1).filter((o) => namespaceOf(o) === namespaceOf(m));
-    const shared = weaker.filter((o) => mayOverlap(o.spec, m.spec));
-    const routes = sortedSet([...settings.routes, ...shared.flatMap((o) => drafts.get(o.key)!.settings.routes)]);
-    for (const selection of monitorSelections(namespaceOf(m), m.spec)) {
-      entries.push({ ...selection, exports: settings.exports, sampler: settings.sampler, routes });
+  for (const monitors of Map.groupBy(active, namespaceOf).values()) {
+    for (const [i, m] of [...monitors.entries()].toReversed()) {
+      const { settings } = drafts.get(m.key)!;
+      const shared = monitors.slice(i + 1).filter((weaker) => mayOverlap(weaker.spec, m.spec));
+      const routes = sortedSet([...settings.routes, ...shared.flatMap((o) => drafts.get(o.key)!.settings.routes)]);
+      for (const selection of monitorSelections(namespaceOf(m), m.spec)) {
+        entries.push({ ...selection, exports: settings.exports, sampler: settings.sampler, routes });
+      }
     }
   }
   return entries;

@@ -1,0 +1,193 @@
+import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import type { AgentStatus, MonitorOutcome } from '../../capture/index.ts';
+import { compile } from '../../capture/compile/compile.ts';
+import { aMonitor, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { NodeState } from '../capture/node-state.ts';
+import { monitorStatus } from './status.ts';
+
+const now = Date.UTC(2026, 0, 1, 12);
+const spec = { selector: { matchLabels: { app: 'checkout' } } };
+
+interface Scene {
+  object?: TrafficMonitor;
+  policies?: ReturnType<typeof aPolicy>[];
+  /** Per node: how far it is, and what it counts. */
+  nodes?: Record<
+    string,
+    Partial<AgentStatus> & {
+      phase?: 'Running' | 'Failed' | 'Written';
+      ready?: boolean;
+      silent?: boolean;
+      reason?: string;
+    }
+  >;
+}
+
+/** Compiles a world with one monitor and lets its nodes answer. */
+function scene({ object = aMonitor('shop/m', spec), policies = [], nodes = {} }: Scene) {
+  const result = compile(aWorld({ monitors: [object], policies }));
+  const outcome = result.monitors.get('shop/m')!;
+  const states = outcome.nodes.map((name) => {
+    const { phase = 'Running', ready = true, silent = false, reason, ...status } = nodes[name] ?? {};
+    const state = new NodeState(name);
+    state.ready = ready;
+    state.hasAgent = true;
+    const desired = result.nodes.get(name)!;
+    state.aim(desired);
+    if (silent) state.lost(new Error('connection refused'));
+    else {
+      const ack = { node: name, hash: desired.hash, phase, ...(reason ? { reason, message: 'why' } : {}) };
+      state.heard({
+        node: name,
+        revision: 1,
+        ack,
+        instrument: { up: true, restarts: 0 },
+        monitors: [],
+        totals: { series: 0, samplesAppended: 0, rejected: 0 },
+        ...status,
+      });
+    }
+    return state;
+  });
+  return { outcome, states, status: monitorStatus({ object, outcome, nodes: states, now }) };
+}
+
+const conditionsOf = (s: Scene): Record<string, string> =>
+  Object.fromEntries(scene(s).status.conditions!.map((c) => [c.type, `${c.status}/${c.reason}`]));
+const samples = (ageMs: number, droppedSeries = 0): Partial<AgentStatus> => ({
+  monitors: [
+    {
+      namespace: 'shop',
+      name: 'm',
+      activeSeries: 10,
+      droppedSeries,
+      lastSampleTime: new Date(now - ageMs).toISOString(),
+    },
+  ],
+});
+
+describe('Capturing', () => {
+  test.each<[string, Scene, string]>([
+    [
+      'is True with a sample within three export intervals',
+      { nodes: { 'node-1': samples(29_000) } },
+      'True/TrafficSeen',
+    ],
+    ['is NoTraffic after that', { nodes: { 'node-1': samples(31_000) } }, 'False/NoTraffic'],
+    [
+      'is NoMatchingPods without pods',
+      { object: aMonitor('shop/m', { selector: { matchLabels: { app: 'none' } } }) },
+      'False/NoMatchingPods',
+    ],
+    [
+      'names what the agent names',
+      { nodes: { 'node-1': { phase: 'Failed', reason: 'KernelUnsupported' } } },
+      'False/KernelUnsupported',
+    ],
+    ['is NoTraffic when suspended', { object: aMonitor('shop/m', { ...spec, suspend: true }) }, 'False/NoTraffic'],
+    ['is NoTraffic under a paused policy', { policies: [aPolicy('p', { paused: true })] }, 'False/NoTraffic'],
+    [
+      'waits three of the longer intervals where the node exports slowly',
+      { policies: [aPolicy('p', { instrument: { exportInterval: '60s' } })], nodes: { 'node-1': samples(170_000) } },
+      'True/TrafficSeen',
+    ],
+  ])('%s', (_sentence, s, expected) => expect(conditionsOf(s)['Capturing']).toBe(expected));
+});
+
+describe('Programmed', () => {
+  test.each<[string, Scene, string]>([
+    ['is True when every node runs this generation', {}, 'True/Programmed'],
+    [
+      'is RollingOut while a node has only written the file',
+      { nodes: { 'node-1': { phase: 'Written' } } },
+      'False/RollingOut',
+    ],
+    ['is NodesFailed when a node could not run it', { nodes: { 'node-1': { phase: 'Failed' } } }, 'False/NodesFailed'],
+    [
+      'is NodesUnreachable when an agent does not answer',
+      { nodes: { 'node-2': { silent: true } } },
+      'False/NodesUnreachable',
+    ],
+    [
+      'does not wait for a node that is not Ready',
+      { nodes: { 'node-2': { silent: true, ready: false } } },
+      'True/Programmed',
+    ],
+    [
+      'is True without a node to run it on',
+      { object: aMonitor('shop/m', { selector: { matchLabels: { app: 'none' } } }) },
+      'True/Programmed',
+    ],
+  ])('%s', (_sentence, s, expected) => expect(conditionsOf(s)['Programmed']).toBe(expected));
+});
+
+describe('Ready', () => {
+  test.each<[string, Scene, string]>([
+    ['is True without traffic', {}, 'True/Ready'],
+    ['says that a monitor is suspended', { object: aMonitor('shop/m', { ...spec, suspend: true }) }, 'True/Suspended'],
+    ['mirrors Accepted first', { object: aMonitor('shop/m', {}), nodes: {} }, 'False/Invalid'],
+    ['mirrors Programmed', { nodes: { 'node-1': { phase: 'Written' } } }, 'False/RollingOut'],
+    [
+      'mirrors Capturing when capture is impossible',
+      { nodes: { 'node-1': { reason: 'MetadataMissing' } } },
+      'False/MetadataMissing',
+    ],
+  ])('%s', (_sentence, s, expected) => expect(conditionsOf(s)['Ready']).toBe(expected));
+});
+
+test('a policy that overrides a field is a conflict, dropped series exceed a limit', () => {
+  const conditions = conditionsOf({
+    object: aMonitor('shop/m', { ...spec, protocols: ['SQL'] }),
+    policies: [aPolicy('p', { overrides: { protocols: ['HTTP'] } })],
+    nodes: { 'node-1': samples(0, 3) },
+  });
+  expect(conditions['Conflicted']).toBe('True/OverriddenByPolicy');
+  expect(conditions['LimitsExceeded']).toBe('True/SeriesLimit');
+});
+
+test('every reason is one of the documented ones', async () => {
+  const { trafficMonitorConditions } = await import('../../api/v1alpha1/index.ts');
+  for (const s of [{}, { object: aMonitor('shop/m', {}) }, { nodes: { 'node-1': { phase: 'Failed' as const } } }]) {
+    for (const { type, reason } of scene(s).status.conditions!) {
+      const info = trafficMonitorConditions[type as keyof typeof trafficMonitorConditions] as { reasons: object };
+      const all =
+        type === 'Ready'
+          ? Object.values(trafficMonitorConditions).flatMap((c) => Object.keys(c.reasons))
+          : Object.keys(info.reasons);
+      expect(all).toContain(reason);
+    }
+  }
+});
+
+test('the newest sample time moves at most once a minute', () => {
+  const at = (previous: string | undefined, ageMs: number): string | undefined => {
+    const object = aMonitor('shop/m', spec, previous ? { status: { lastSampleTime: previous } } : {});
+    return scene({ object, nodes: { 'node-1': samples(ageMs) } }).status.lastSampleTime;
+  };
+  expect(at(undefined, 0)).toBe('2026-01-01T12:00:00Z');
+  expect(at('2026-01-01T11:59:01Z', 0)).toBe('2026-01-01T11:59:01Z');
+  expect(at('2026-01-01T11:59:00Z', 0)).toBe('2026-01-01T12:00:00Z');
+  expect(at('2026-01-01T11:00:00Z', 3_000_000)).toBe('2026-01-01T11:10:00Z');
+});
+
+test('counts are exact and rows are capped at 16', () => {
+  const outcome: MonitorOutcome = scene({}).outcome;
+  const states = Array.from({ length: 20 }, (_, i) => {
+    const state = new NodeState(`n${i}`);
+    state.ready = true;
+    state.failure = { reason: 'X', message: 'x'.repeat(5_000), yaml: 'y', hash: 'h' };
+    return state;
+  });
+  const status = monitorStatus({ object: aMonitor('shop/m', spec), outcome, nodes: states, now });
+  expect(status.nodes).toEqual({ desired: 20, updated: 0, capturing: 0, failed: 20 });
+  expect(status.failedNodes).toHaveLength(16);
+  expect(status.failedNodes![0]!.message).toHaveLength(1024);
+});
+
+test('times of conditions stay where the status stays', () => {
+  const first = scene({}).status;
+  const object = aMonitor('shop/m', spec, { status: first });
+  const { outcome, states } = scene({ object });
+  const later = monitorStatus({ object, outcome, nodes: states, now: now + 3_600_000 });
+  expect(later).toEqual(first);
+});
