@@ -1,6 +1,18 @@
 /**
  * PromQL: lexer, parser, printer, and a vectorised engine over one small interface (`SeriesSource`). Pure: no I/O, no
- * clock, no environment. Prometheus 3.x semantics.
+ * clock, no environment. Prometheus 3.x semantics, native histograms included.
+ *
+ * For: answering queries over any series that can be handed over as typed arrays, on a server or in a test.
+ * Not for: storage, HTTP, JSON. Those are the caller's.
+ *
+ * ```ts
+ * const engine = new Engine({ monotonic: () => performance.now() });
+ * const source: SeriesSource = { select: ({ matchers, mint, maxt }) => store.read(matchers, mint, maxt) };
+ * const { value, warnings, infos } = await engine.range('sum(rate(x_total[5m]))', start, end, 60_000, { source });
+ * ```
+ *
+ * How an evaluation goes: parse (typed tree) ▸ resolve (durations, `@ start()`) ▸ ask the source for every selector at
+ * once ▸ evaluate bottom-up, each node for all steps of the query at a time ▸ sort, annotate.
  */
 export type * from './types.ts';
 export type { FloatHistogram, Buckets, CounterResetHint } from './histogram/float-histogram.ts';
@@ -27,3 +39,5 @@ export { almostEqual } from './numbers.ts';
 export { labelsText } from './labels.ts';
 export { childrenOf } from './parser/ast.ts';
 export { functionIsUnsafeUnderAt } from './parser/functions.ts';
+export { formatFloatPlain } from './parser/printer.ts';
+export { metricName, labelValue } from './labels.ts';

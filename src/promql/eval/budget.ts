@@ -74,7 +74,7 @@ export class Budget {
 /** The query error for an aborted signal: a TimeoutError is a timeout, all else a cancellation. */
 export function abortError(signal: AbortSignal): QueryError {
   const reason: unknown = signal.reason;
-  const timedOut = reason instanceof Error && reason.name === 'TimeoutError';
+  const timedOut = typeof reason === 'object' && reason !== null && 'name' in reason && reason.name === 'TimeoutError';
   return timedOut
     ? new QueryError('timeout', 'query timed out in expression evaluation', { cause: reason })
     : new QueryError('canceled', 'query was canceled in expression evaluation', { cause: reason });

@@ -62,7 +62,8 @@ export function formatFloatPlain(value: number): string {
 }
 
 function printNumber(value: number, isDuration: boolean): string {
-  if (!isDuration) return formatFloatPlain(value);
+  // Without a sign: `+Inf` would be read as a plus before Inf.
+  if (!isDuration) return value === Infinity ? 'Inf' : formatFloatPlain(value);
   const text = formatDurationLiteral(Math.abs(value) * 1000);
   return value < 0 ? `-${text}` : text;
 }

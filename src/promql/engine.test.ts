@@ -1,0 +1,302 @@
+import { MemorySource, type LoadedSample } from '../testing/promql/memory-source.ts';
+import { parseMetric } from '../testing/promql/series-description.ts';
+import { Engine, QueryError, labelsText } from './index.ts';
+import type { QueryResult, SelectRequest, SeriesSource } from './index.ts';
+
+const minute = 60_000;
+
+/** A source with series as `metric → values a minute apart`. */
+function sourceOf(series: Record<string, readonly number[]>): MemorySource {
+  const source = new MemorySource();
+  for (const [metric, values] of Object.entries(series)) {
+    source.load(
+      parseMetric(metric),
+      values.map((value, i): LoadedSample => ({ time: i * minute, value })),
+    );
+  }
+  return source;
+}
+
+/** An instant vector as text: `{a="b"} value`. */
+function shown({ value }: QueryResult): string[] {
+  if (value.type === 'vector') return value.elements.map((e) => `${labelsText(e.labels)} ${e.value}`);
+  if (value.type === 'matrix') {
+    return value.series.map(
+      (s) => `${labelsText(s.labels)} ${Array.from(s.timestamps, (t, i) => `${s.values[i]}@${t / 1000}`).join(' ')}`,
+    );
+  }
+  return [String(value.value)];
+}
+
+const two = sourceOf({ 'x_total{a="1"}': [0, 60, 120, 180], 'x_total{a="2"}': [0, 6, 12, 18] });
+
+describe('an instant query', () => {
+  test.each([
+    ['rate speaks per second', 'rate(x_total[2m30s])', ['{a="1"} 1', '{a="2"} 0.1']],
+    ['sums go over groups', 'sum(x_total)', ['{} 198']],
+    ['names stay where nothing changes the meaning', 'x_total > 100', ['{__name__="x_total", a="1"} 180']],
+    ['bool answers 0 and 1', 'x_total > bool 100', ['{a="1"} 1', '{a="2"} 0']],
+    ['scalars are scalars', '1 + 2 * 3', ['7']],
+    ['strings are strings', '"a"', ['a']],
+    ['a range shows its samples', 'x_total{a="2"}[90s]', ['{__name__="x_total", a="2"} 12@120 18@180']],
+    ['a subquery is aligned to its step', 'x_total{a="2"}[2m:1m]', ['{__name__="x_total", a="2"} 12@120 18@180']],
+    ['absent tells what it looked for', 'absent(y{b="c"})', ['{b="c"} 1']],
+    [
+      'sort orders by value',
+      'sort_desc(x_total)',
+      ['{__name__="x_total", a="1"} 180', '{__name__="x_total", a="2"} 18'],
+    ],
+    ['a subtree may be pinned', 'x_total @ 60 - on (a) x_total @ 0', ['{a="1"} 60', '{a="2"} 6']],
+  ])('%s', async (_, query, expected) => {
+    expect(shown(await new Engine().instant(query, 3 * minute, { source: two }))).toEqual(expected);
+  });
+
+  test('equal values of topk are chosen as the peer chooses them', async () => {
+    const source = sourceOf({ 'x{n="a"}': [1], 'x{n="b"}': [1], 'x{n="c"}': [2] });
+    expect(shown(await new Engine().instant('topk(2, x)', 0, { source }))).toEqual([
+      '{__name__="x", n="c"} 2',
+      '{__name__="x", n="b"} 1',
+    ]);
+  });
+
+  test('a sample is seen for five minutes, the last instant excluded', async () => {
+    const source = sourceOf({ x: [1] });
+    const at = async (time: number): Promise<number> => shown(await new Engine().instant('x', time, { source })).length;
+    expect([await at(0), await at(5 * minute - 1), await at(5 * minute)]).toEqual([1, 1, 0]);
+  });
+
+  test('a stale marker ends a series at once, and ranges skip it', async () => {
+    const source = new MemorySource();
+    source.load(parseMetric('x'), [
+      { time: 0, value: 1 },
+      { time: minute, value: NaN, stale: true },
+      { time: 2 * minute, value: NaN },
+    ]);
+    const run = async (query: string, time: number): Promise<string[]> =>
+      shown(await new Engine().instant(query, time, { source }));
+    expect(await run('x', minute)).toEqual([]);
+    expect(await run('count_over_time(x[5m])', minute)).toEqual(['{} 1']);
+    expect(await run('x', 2 * minute)).toEqual(['{__name__="x"} NaN']);
+  });
+});
+
+describe('a range query', () => {
+  test('visits start, start + step, … up to the end, sorted by labels', async () => {
+    const { value } = await new Engine().range('x_total', 30_000, 130_000, minute, { source: two });
+    expect(shown({ value } as QueryResult)).toEqual([
+      '{__name__="x_total", a="1"} 0@30 60@90',
+      '{__name__="x_total", a="2"} 0@30 6@90',
+    ]);
+  });
+
+  test('makes one series without labels of a scalar', async () => {
+    expect(shown(await new Engine().range('time()', 0, minute, minute, { source: two }))).toEqual(['{} 0@0 60@60']);
+  });
+
+  test('has nothing to say where the end lies before the start', async () => {
+    expect(shown(await new Engine().range('x_total', minute, 0, minute, { source: two }))).toEqual([]);
+  });
+
+  test('wants a scalar or an instant vector', async () => {
+    await expect(new Engine().range('x[5m]', 0, 1, 1, { source: two })).rejects.toMatchObject({
+      errorType: 'bad_data',
+      message: 'invalid expression type "range vector" for range query, must be Scalar or instant Vector',
+    });
+  });
+
+  test('gives at every step what an instant query gives there', async () => {
+    const source = sourceOf({
+      'c_bucket{le="1"}': [0, 1, 5, 2, 3, 9],
+      'c_bucket{le="2"}': [0, 3, 5, 8, 9, 9],
+      'c_bucket{le="+Inf"}': [0, 3, 7, 8, 9, 12],
+      'g{le="1"}': [5, -1, NaN, 3, 2, 8],
+    });
+    const engine = new Engine();
+    const queries = [
+      'histogram_quantile(0.9, rate(c_bucket[3m]))',
+      'sum by (le) (increase(c_bucket[2m30s])) / on () group_left scalar(g) + 1 or g',
+      'max_over_time(sum(c_bucket)[3m:30s]) unless g > 4',
+      'quantile(0.3, {__name__=~"c_bucket|g"})',
+      'avg_over_time(g[4m] offset 1m)',
+    ].map((query) => query.replace('group_left scalar(g)', 'group_left g'));
+    for (const query of queries) {
+      const range = await engine.range(query, 0, 6 * minute, 45_000, { source });
+      const perStep = new Map<string, string[]>();
+      for (let time = 0; time <= 6 * minute; time += 45_000) {
+        const { value } = await engine.instant(query, time, { source });
+        for (const e of value.type === 'vector' ? value.elements : []) {
+          const key = labelsText(e.labels);
+          perStep.set(key, [...(perStep.get(key) ?? []), `${e.value}@${time / 1000}`]);
+        }
+      }
+      expect(shown(range).sort()).toEqual([...perStep].map(([key, points]) => `${key} ${points.join(' ')}`).sort());
+    }
+  });
+});
+
+describe('failures', () => {
+  test.each([
+    [
+      'two series of the one side',
+      'x * on (n) y',
+      'found duplicate series for the match group {n="1"} on the right hand-side of the operation: [{__name__="y", m="1", n="1"}, {__name__="y", m="2", n="1"}];many-to-many matching not allowed: matching labels must be unique on one side',
+    ],
+    [
+      'two matches',
+      'y * on (n) x',
+      'multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)',
+    ],
+    [
+      'results that cannot be told apart',
+      'y * on (n) group_left (m) x',
+      'multiple matches for labels: grouping labels must ensure unique matches',
+    ],
+    [
+      'equal labels after dropping the name',
+      'rate({__name__=~"a|b"}[5m])',
+      'vector cannot contain metrics with the same labelset',
+    ],
+    [
+      'equal labels after a replacement',
+      'label_replace(y, "m", "", "", "")',
+      'vector cannot contain metrics with the same labelset',
+    ],
+    ['a bad pattern', 'label_replace(x, "a", "", "b", "(")', 'invalid regular expression in label_replace(): ('],
+    ['a parameter that is no number', 'topk(NaN, x)', 'Parameter value is NaN'],
+  ])('%s end a query with type execution', async (_, query, message) => {
+    const source = sourceOf({
+      'x{n="1"}': [1, 2],
+      'y{m="1",n="1"}': [1, 2],
+      'y{m="2",n="1"}': [1, 2],
+      a: [1, 2],
+      b: [1, 2],
+    });
+    await expect(new Engine().instant(query, minute, { source })).rejects.toMatchObject({
+      errorType: 'execution',
+      message,
+    });
+  });
+
+  test('a name removed only at the end may be the difference on the way', async () => {
+    const source = sourceOf({ 'a{i="1"}': [0, 60], 'b{i="1"}': [0, 120] });
+    const query = 'label_replace(last_over_time({__name__=~"a|b"}[5m]) * 2, "from", "$1", "__name__", "(.*)")';
+    expect(shown(await new Engine({ delayedNameRemoval: true }).instant(query, minute, { source }))).toEqual([
+      '{from="a", i="1"} 120',
+      '{from="b", i="1"} 240',
+    ]);
+    await expect(new Engine().instant(query, minute, { source })).rejects.toMatchObject({ errorType: 'execution' });
+  });
+
+  test('more samples than allowed end a query', async () => {
+    await expect(
+      new Engine({ maxSamples: 3 }).range('x_total', 0, 3 * minute, minute, { source: two }),
+    ).rejects.toMatchObject({
+      errorType: 'execution',
+      code: 'ERR_QUERY_LIMIT',
+      message: 'query processing would load too many samples into memory in query execution',
+    });
+  });
+
+  test('a source that fails ends the query with type internal and its reason', async () => {
+    const source: SeriesSource = { select: () => Promise.reject(new Error('disk on fire')) };
+    await expect(new Engine().instant('x + y', 0, { source })).rejects.toMatchObject({
+      errorType: 'internal',
+      message: 'expanding series: disk on fire',
+    });
+  });
+
+  test('an aborted query is cancelled, one whose signal ran out of time has timed out', async () => {
+    const run = (signal: AbortSignal): Promise<QueryResult> =>
+      new Engine().instant('x_total', 0, { source: two, signal });
+    await expect(run(AbortSignal.abort())).rejects.toMatchObject({ errorType: 'canceled' });
+    await expect(run(AbortSignal.abort(new DOMException('late', 'TimeoutError')))).rejects.toMatchObject({
+      errorType: 'timeout',
+    });
+  });
+
+  test('a long evaluation gives others a turn and stops at once when aborted there', async () => {
+    const series = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x{i="${i}"}`, [1, 2, 3]]));
+    const stop = new AbortController();
+    let turns = 0;
+    const engine = new Engine({
+      yieldTurn: () => {
+        if (++turns === 2) stop.abort();
+        return Promise.resolve();
+      },
+    });
+    const query = engine.range('sum(rate(x[5m]))', 0, 10_000_000, 1_000, {
+      source: sourceOf(series),
+      signal: stop.signal,
+    });
+    await expect(query).rejects.toBeInstanceOf(QueryError);
+    expect(turns).toBe(2);
+  });
+
+  test('a query that takes longer than its time limit stops', async () => {
+    let now = 0;
+    const engine = new Engine({ timeoutMs: 100, monotonic: () => (now += 60) });
+    await expect(engine.instant('x_total + x_total', 0, { source: two })).rejects.toMatchObject({
+      errorType: 'timeout',
+      code: 'ERR_QUERY_TIMEOUT',
+    });
+  });
+});
+
+describe('annotations', () => {
+  test.each([
+    [
+      'rate asks whether its input is a counter',
+      'sum(rate(gauge[5m]))',
+      [],
+      ['PromQL info: metric might not be a counter, name does not end in _total/_sum/_count/_bucket: "gauge" (1:10)'],
+    ],
+    ['irate does not ask', 'irate(gauge[5m])', [], []],
+    [
+      'a quantile beyond 1 is doubted',
+      'quantile(1.5, gauge)',
+      ['PromQL warning: quantile value should be between 0 and 1, got 1.5 (1:10)'],
+      [],
+    ],
+    [
+      'a bucket wants its bound',
+      'histogram_quantile(0.9, gauge)',
+      ['PromQL warning: bucket label "le" is missing or has a malformed value of "" (1:25)'],
+      [],
+    ],
+  ])('%s', async (_, query, warnings, infos) => {
+    const result = await new Engine().instant(query, minute, { source: sourceOf({ gauge: [1, 5] }) });
+    expect([result.warnings, result.infos]).toEqual([warnings, infos]);
+  });
+
+  test('sorting a range is pointless and said to be', async () => {
+    const { warnings } = await new Engine().range('sort(x_total)', 0, minute, minute, { source: two });
+    expect(warnings).toEqual([
+      'PromQL warning: sort is ineffective for range queries since results are always ordered by labels (1:1)',
+    ]);
+  });
+
+  test('warnings of the source are passed on', async () => {
+    const source: SeriesSource = { select: () => Promise.resolve({ series: [], warnings: ['node-3 did not answer'] }) };
+    expect((await new Engine().instant('x', 0, { source })).warnings).toEqual(['node-3 did not answer']);
+  });
+});
+
+describe('what is asked of the source', () => {
+  test('every selector once, with exact bounds and hints, all before any evaluation', async () => {
+    const asked: SelectRequest[] = [];
+    const source: SeriesSource = {
+      select: (request) => {
+        asked.push(request);
+        return Promise.resolve({ series: [] });
+      },
+    };
+    const query = 'sum by (a) (x) + rate(y[2m] offset 1m) + max_over_time(z[10m:1m]) + x @ 5';
+    await new Engine().range(query, 600_000, 1_200_000, minute, { source });
+    expect(asked.map(({ mint, maxt, hints }) => [hints.func, mint, maxt, hints.range, hints.grouping])).toEqual([
+      ['sum', 300_001, 1_200_000, 0, ['a']],
+      ['rate', 420_001, 1_140_000, 120_000, []],
+      ['max_over_time', -239_999, 1_200_000, 0, []],
+      ['', -294_999, 5_000, 0, []],
+    ]);
+  });
+});

@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import {
+  HistogramMean,
+  HistogramSum,
+  addHistograms,
+  compactHistogram,
+  divideHistogram,
+  emptyHistogram,
+  scaleHistogram,
+  subtractHistograms,
+} from './arithmetic.ts';
+import { exponentialBound } from './buckets.ts';
+import { histogramsEqual } from './compare.ts';
+import type { FloatHistogram } from './float-histogram.ts';
+import { histogramFraction, histogramQuantile } from './quantile.ts';
+import { detectReset } from './reset.ts';
+import { histogramText } from './text.ts';
+import { trimHistogram } from './trim.ts';
+
+/** A histogram with these positive buckets from index 1 on. */
+function of(counts: readonly number[], more: Partial<FloatHistogram> = {}): FloatHistogram {
+  const count = counts.reduce((a, b) => a + b, 0) + (more.zeroCount ?? 0);
+  const positive = { indexes: counts.map((_, i) => i + 1), counts };
+  return compactHistogram({ ...emptyHistogram, count, sum: count, positive, ...more });
+}
+
+const custom = (bounds: readonly number[], counts: readonly number[]): FloatHistogram =>
+  of(counts, { schema: -53, customValues: bounds, positive: { indexes: counts.map((_, i) => i), counts } });
+
+const silent = (): void => undefined;
+
+describe('native histograms', () => {
+  test('bounds double with each index of schema 0 and lie closer in finer ones', () => {
+    expect([exponentialBound(0, 0), exponentialBound(3, 0), exponentialBound(2, 1), exponentialBound(1, -1)]).toEqual([
+      1, 8, 2, 4,
+    ]);
+  });
+
+  test('adding is adding bucket by bucket, in the coarser of both schemas', () => {
+    const fine = of([1, 2, 3, 4], { schema: 1 });
+    const coarse = of([10, 20]);
+    const { histogram } = addHistograms(fine, coarse);
+    expect([histogram.schema, histogram.count, histogram.positive]).toEqual([
+      0,
+      40,
+      { indexes: [1, 2], counts: [13, 27] },
+    ]);
+  });
+
+  test('a wider zero bucket swallows the buckets inside it, and is widened where it would cut one', () => {
+    const narrow = of([5, 7]);
+    const wide = of([], { zeroThreshold: 1.5, zeroCount: 2 });
+    const { histogram } = addHistograms(narrow, wide);
+    expect([histogram.zeroThreshold, histogram.zeroCount, histogram.positive]).toEqual([
+      2,
+      7,
+      { indexes: [2], counts: [7] },
+    ]);
+  });
+
+  test('custom bounds are reduced to those both have', () => {
+    const { histogram, boundsReconciled } = addHistograms(custom([1, 2, 3], [1, 1, 1, 1]), custom([1, 3], [5, 5, 5]));
+    expect(boundsReconciled).toBe(true);
+    expect([histogram.customValues, histogram.positive.counts]).toEqual([
+      [1, 3],
+      [6, 7, 6],
+    ]);
+  });
+
+  test('exponential and custom buckets refuse each other', () => {
+    expect(() => addHistograms(of([1]), custom([1], [1]))).toThrow(/cannot be combined/);
+  });
+
+  const counts = fc.array(fc.integer({ min: 0, max: 1_000 }), { minLength: 1, maxLength: 8 });
+  const histogram = fc.tuple(counts, fc.integer({ min: -1, max: 2 })).map(([c, schema]) => of(c, { schema }));
+
+  test('what is added can be subtracted again', () => {
+    fc.assert(
+      fc.property(counts, counts, (a, b) => {
+        const sum = addHistograms(of(a), of(b)).histogram;
+        const back = compactHistogram(subtractHistograms(sum, of(b)).histogram);
+        expect(histogramsEqual(back, of(a))).toBe(true);
+      }),
+      { seed: 19 },
+    );
+  });
+
+  test('a compensated sum of integer histograms is the plain one, their mean its share', () => {
+    fc.assert(
+      fc.property(fc.array(histogram, { minLength: 1, maxLength: 6 }), ([first, ...rest]) => {
+        const sum = new HistogramSum(first!);
+        const mean = new HistogramMean(first!);
+        let plain = first!;
+        for (const h of rest) {
+          sum.add(h);
+          mean.add(h);
+          plain = addHistograms(plain, h).histogram;
+        }
+        expect(histogramsEqual(sum.result, compactHistogram(plain))).toBe(true);
+        expect(histogramsEqual(mean.result, compactHistogram(divideHistogram(plain, rest.length + 1)))).toBe(true);
+      }),
+      { seed: 23 },
+    );
+  });
+
+  test('a fall of any bucket, a finer layout or a smaller count is a reset; a growing one is none', () => {
+    expect(detectReset(of([1, 3]), of([1, 2]))).toBe(false);
+    expect(detectReset(of([0, 9]), of([1, 2]))).toBe(true);
+    expect(detectReset(of([9, 9], { schema: 1 }), of([1, 2]))).toBe(true);
+    expect(detectReset(of([1, 1]), of([1, 2]))).toBe(true);
+    expect(detectReset(of([1], { counterReset: 'not_reset' }), of([9]))).toBe(false);
+  });
+
+  test('quantile and fraction undo each other', () => {
+    fc.assert(
+      fc.property(histogram, fc.double({ min: 0.01, max: 0.99, noNaN: true }), (h, q) => {
+        if (h.count === 0) return;
+        const value = histogramQuantile(q, h, silent);
+        expect(histogramFraction(-Infinity, value, h, silent)).toBeCloseTo(q, 9);
+      }),
+      { seed: 29 },
+    );
+  });
+
+  test('trimming below and above a limit leaves every observation in one of the two', () => {
+    fc.assert(
+      fc.property(histogram, fc.double({ min: 0.1, max: 300, noNaN: true }), (h, limit) => {
+        const below = trimHistogram(h, limit, true);
+        const above = trimHistogram(h, limit, false);
+        expect(below.count + above.count).toBeCloseTo(h.count, 6);
+      }),
+      { seed: 31 },
+    );
+  });
+
+  test('a negative factor makes a gauge, division by zero leaves no bucket', () => {
+    expect(scaleHistogram(of([1]), -1).counterReset).toBe('gauge');
+    expect(divideHistogram(of([1]), 0).positive.indexes).toEqual([]);
+  });
+
+  test('the text of a histogram names its buckets', () => {
+    expect(histogramText(of([2], { zeroCount: 1, zeroThreshold: 0.001 }))).toBe(
+      '{count:3, sum:3, [-0.001,0.001]:1, (1,2]:2}',
+    );
+  });
+});

@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { compareLabels, compareStrings, dropMetadata, labelsKey, setLabel, sortedLabels } from './labels.ts';
+import type { Label } from './types.ts';
+
+describe('labels', () => {
+  test('strings sort by their UTF-8 bytes, also above U+FFFF', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 6 }), fc.string({ unit: 'binary', maxLength: 6 }), (a, b) => {
+        expect(Math.sign(compareStrings(a, b))).toBe(Math.sign(Buffer.compare(Buffer.from(a), Buffer.from(b))));
+      }),
+      { numRuns: 500, seed: 3 },
+    );
+    expect(compareStrings('\uffff', '\u{10000}')).toBeLessThan(0);
+  });
+
+  test('keys are equal exactly for equal labels, whatever bytes the values hold', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', '\x00', '\x01', '0', '1', 'é'), maxLength: 4 });
+    const labels = fc
+      .uniqueArray(fc.tuple(text, text), { selector: ([name]) => name, maxLength: 3 })
+      .map((pairs) => sortedLabels(pairs.map(([n, v]): Label => [n, v])));
+    fc.assert(
+      fc.property(labels, labels, (a, b) => {
+        expect(labelsKey(a) === labelsKey(b)).toBe(compareLabels(a, b) === 0);
+      }),
+      { numRuns: 500, seed: 5 },
+    );
+  });
+
+  test('setting a label keeps the order, setting it empty removes it', () => {
+    const labels = sortedLabels([
+      ['b', '2'],
+      ['a', '1'],
+    ]);
+    expect(setLabel(labels, 'ab', 'x')).toEqual([
+      ['a', '1'],
+      ['ab', 'x'],
+      ['b', '2'],
+    ]);
+    expect(setLabel(labels, 'a', '')).toEqual([['b', '2']]);
+  });
+
+  test('type and unit go with the name', () => {
+    const labels = sortedLabels([
+      ['__name__', 'x'],
+      ['__type__', 'counter'],
+      ['__unit__', 'bytes'],
+      ['a', '1'],
+    ]);
+    expect(dropMetadata(labels)).toEqual([['a', '1']]);
+  });
+});
