@@ -10,7 +10,7 @@ import {
 } from '../testing/minter-world/running-minter.ts';
 
 /** MINTER_FUZZ_RUNS asks for more than the few hundred of every day. */
-const numRuns = Number(process.env.MINTER_FUZZ_RUNS ?? 150);
+const numRuns = Number(process.env.MINTER_FUZZ_RUNS ?? 80);
 const time = Math.max(15_000, numRuns * 50);
 
 let world: MinterWorld;

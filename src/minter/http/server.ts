@@ -12,7 +12,7 @@ const limits = {
 } as const;
 const maxConnections = 256;
 /** How long a client may go on sending a body that was answered already: cutting at once could lose our answer. */
-const lingerMs = 500;
+const lingerMs = 2_000;
 
 /** The public HTTP server. What its parser refuses is answered in our form, with Node's own status for it. */
 export function createPublicServer(handler: RequestListener): Server {
