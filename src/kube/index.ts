@@ -13,3 +13,4 @@ export { coreResources } from './core-resources.ts';
 export { describe, nameOf, resourcePath } from './paths.ts';
 export { getIfExists, listAll } from './reads.ts';
 export { ApiReviews } from './reviews.ts';
+export { discover } from './discovery.ts';

@@ -59,6 +59,8 @@ export class Manager implements ControllerEnvironment {
   readonly #controllers: Controller[] = [];
   readonly #runnables: Runnable[] = [];
   #started = false;
+  /** While controllers run: the signal that will stop them. */
+  #working: AbortSignal | undefined;
   #elector: LeaderElector | undefined;
 
   constructor(options: ManagerOptions) {
@@ -97,12 +99,20 @@ export class Manager implements ControllerEnvironment {
   }
 
   addController(spec: ControllerSpec): ControllerHandle {
-    if (this.#started) throw new Error(`controller ${spec.name} added after the start`);
     if (this.#controllers.some((c) => c.name === spec.name)) throw new Error(`two controllers named ${spec.name}`);
     const { client, cache, clock, logger, metrics } = this;
     const controller = new Controller(spec, { client, cache, clock, logger, metrics });
     this.#controllers.push(controller);
+    if (this.#working) void this.#startLate(controller, this.#working);
     return controller;
+  }
+
+  /** `name`, or `name-2`, `name-3` … where it is taken. */
+  uniqueName(name: string): string {
+    const taken = new Set(this.#controllers.map((c) => c.name));
+    let unique = name;
+    for (let i = 2; taken.has(unique); i++) unique = `${name}-${i}`;
+    return unique;
   }
 
   addRunnable(runnable: Runnable): void {
@@ -155,14 +165,27 @@ export class Manager implements ControllerEnvironment {
       for (const controller of this.#controllers) controller.abort('the lease is lost');
       fatal.with(error);
     });
+    this.#working = stop;
     for (const controller of this.#controllers) controller.start();
     const runnables = this.#startRunnables(true, leading.signal, fatal);
     await aborted(stop);
+    this.#working = undefined;
     this.logger.info('stopping', { reason: fatal.error === undefined ? 'asked to' : errorText(fatal.error) });
     await this.#drain();
     leading.abort();
     await Promise.all([...runnables, held]);
     if (!isOperatorError(fatal.error, 'ERR_LEASE_LOST')) await elector?.release();
+  }
+
+  /** A controller that was added while the others work begins when its own sources are filled. */
+  async #startLate(controller: Controller, stop: AbortSignal): Promise<void> {
+    try {
+      await this.cache.untilSynced(this.#options.syncLimitMs ?? 120_000, stop);
+      if (this.#working) controller.start();
+    } catch (error) {
+      if (!stop.aborted)
+        this.logger.error('controller not started', { controller: controller.name, error: errorText(error) });
+    }
   }
 
   async #drain(): Promise<void> {

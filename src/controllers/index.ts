@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { collectDefaultMetrics } from 'prom-client';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { createKubeClient } from '../kube/index.ts';
+import { closeServer, listen } from '../net/listen.ts';
+import { RuntimeMetrics } from '../runtime/index.ts';
+import { createOperatorServer } from './operator-server.ts';
+import { SvcOperator } from './operator.ts';
+import type { OperatorSettings } from './operator-settings.ts';
+
+/** The operator: what reconciles our kinds, one folder a concern. */
+export { operatorSettingTable, platformInput, type OperatorSettings } from './operator-settings.ts';
+export { SvcOperator } from './operator.ts';
+
+export interface OperatorDeps {
+  logger: Logger;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/**
+ * Runs the operator until the signal aborts: health and metrics first, then caches, leadership, controllers.
+ * Errors: ERR_LISTEN, ERR_CONFIG_INVALID (no cluster to talk to), ERR_CACHE_SYNC, ERR_LEASE_LOST.
+ */
+export async function runOperator(settings: OperatorSettings, deps: OperatorDeps): Promise<void> {
+  const { logger, clock, signal } = deps;
+  const metrics = new RuntimeMetrics();
+  collectDefaultMetrics({ register: metrics.registry });
+  const instance = process.env['POD_NAME'] ?? hostname();
+  const client = createKubeClient({
+    clock,
+    userAgent: 'svc-controller',
+    onRequest: metrics.onRequest,
+    onRetry: metrics.onRetry,
+  });
+  const identity = `${instance}_${randomUUID()}`;
+  const operator = new SvcOperator(settings, logger, {
+    client,
+    clock,
+    logger,
+    metrics,
+    component: 'svc-controller',
+    instance,
+    ...(settings.leaderElect
+      ? { leaderElection: { namespace: settings.namespace, name: 'svc-controller', identity } }
+      : {}),
+  });
+  const server = createOperatorServer(operator.runtime);
+  try {
+    const port = await listen('metrics', server, { host: settings.bindAddress, port: settings.metricsPort });
+    logger.info('operator starts', { server: client.server, namespace: settings.namespace, metricsPort: port });
+    await operator.start();
+    await Promise.race([aborted(signal), operator.finished()]);
+    await operator.stop();
+    await operator.finished();
+  } finally {
+    await closeServer(server, 1_000);
+    await client.close();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,41 @@
+import type { OperatorLogger } from '../kube/dot-i.ts';
+import { RuntimeOperator, type RuntimeOperatorOptions } from '../runtime/dot-i-operator.ts';
+import type { Manager } from '../runtime/index.ts';
+import { setupCapture } from './capture/setup.ts';
+import { setupClusterTrafficPolicies } from './cluster-traffic-policy/setup.ts';
+import { setupMinterDeployment } from './minter-deployment/index.ts';
+import { platformInput, type OperatorSettings } from './operator-settings.ts';
+import { setupPlatform } from './platform/index.ts';
+import { setupTrafficMonitors } from './traffic-monitor/setup.ts';
+
+/**
+ * The operator's entry class: dot-i's `Operator` on our runtime. `init` registers the controllers and does no I/O;
+ * everything else is the manager's.
+ */
+export class SvcOperator extends RuntimeOperator {
+  readonly #settings: OperatorSettings;
+
+  constructor(settings: OperatorSettings, logger: OperatorLogger, options: RuntimeOperatorOptions) {
+    super(logger, options);
+    this.#settings = settings;
+  }
+
+  /** The runtime underneath, for the health and metrics server. */
+  get runtime(): Manager {
+    return this.manager;
+  }
+
+  protected override init(): Promise<void> {
+    const { namespace, instrumentImage, obiInstrumentPorts } = this.#settings;
+    setupPlatform(this.manager, platformInput(this.#settings));
+    setupMinterDeployment(this.manager, { namespace });
+    const hub = setupCapture(this.manager, {
+      namespace,
+      instrumentVersion: instrumentImage.split('@')[0]!.split(':').at(-1)!,
+      instrumentPorts: obiInstrumentPorts,
+    });
+    setupTrafficMonitors(this.manager, hub);
+    setupClusterTrafficPolicies(this.manager, hub);
+    return Promise.resolve();
+  }
+}
