@@ -4,6 +4,7 @@ import { compareUtf8, labelValue } from '../../tsdb/index.ts';
 import { parse, print, QueryError } from '../../promql/index.ts';
 import type { QueryValue } from '../../promql/index.ts';
 import type { QuerySettings } from '../settings.ts';
+import { absenceWarnings } from './absence-warnings.ts';
 import { ApiError, invalidParameter } from './api-error.ts';
 import { knownMetrics } from './metadata.ts';
 import {
@@ -161,7 +162,9 @@ async function sendQuery(
 ): Promise<void> {
   const value = limited(answer.result.value, limit);
   assertFloats(value);
-  const warnings = value === answer.result.value ? answer.warnings : [...answer.warnings, truncated];
+  const warnings = [...answer.warnings];
+  if (answer.missingNodes.length > 0) warnings.push(...absenceWarnings(parseParam(params)));
+  if (value !== answer.result.value) warnings.push(truncated);
   const stats =
     params.has('stats') && params.get('stats') !== '' ? statsJson(answer.result.stats, answer.seconds) : undefined;
   await sendSuccess(req, res, renderQueryData(value, stats), { ...answer, warnings });

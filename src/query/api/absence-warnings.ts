@@ -1,0 +1,41 @@
+import type { Expr } from '../../promql/index.ts';
+
+/**
+ * What a missing node changes beyond "less data": one sentence for each part of the query whose meaning turns on what
+ * is absent. Added to a degraded answer beside the warnings that name the nodes. Pure.
+ */
+export function absenceWarnings(expr: Expr): string[] {
+  const found = new Set<string>();
+  visit(expr, found);
+  return [...found];
+}
+
+function visit(expr: Expr, found: Set<string>): void {
+  switch (expr.kind) {
+    case 'call':
+      if (expr.func.name === 'absent' || expr.func.name === 'absent_over_time') {
+        found.add(`${expr.func.name}() may be true only because a node is missing`);
+      }
+      for (const arg of expr.args) visit(arg, found);
+      return;
+    case 'aggregate':
+      if (['topk', 'bottomk', 'limitk', 'limit_ratio'].includes(expr.op)) {
+        found.add(`${expr.op} chooses among the series of the nodes that answered only`);
+      }
+      visit(expr.expr, found);
+      return;
+    case 'binary':
+      if (expr.op === '/' && expr.matching)
+        found.add('a ratio may lack a node on both sides or on one: it can be too high or too low');
+      if (expr.op === 'unless') found.add('unless keeps series whose counterpart may be on a missing node');
+      if (['==', '<', '<='].includes(expr.op))
+        found.add(`a comparison with ${expr.op} may hold only because a node is missing`);
+      visit(expr.left, found);
+      visit(expr.right, found);
+      return;
+    case 'subquery':
+    case 'paren':
+    case 'unary':
+      visit(expr.expr, found);
+  }
+}
