@@ -1,6 +1,6 @@
 import type { PlatformInput } from './input.ts';
 import { nonRootId, ports } from './names.ts';
-import { fromField, httpProbe, restrictedContainer } from './pod-security.ts';
+import { fromField, lifeProbes, restrictedContainer } from './pod-security.ts';
 import { volumes } from './agent-volumes.ts';
 
 /** The instrument's version: what the configuration file is written for. The image's tag unless told otherwise. */
@@ -94,9 +94,7 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       { name: 'span-stream', containerPort: ports.spanStream, protocol: 'TCP' },
       { name: 'capture-config', containerPort: ports.captureConfig, protocol: 'TCP' },
     ],
-    // The store replays its log before it is ready: a minute of silence is not death.
-    livenessProbe: httpProbe('/livez', 'scrape', 10, 6),
-    readinessProbe: httpProbe('/readyz', 'scrape', 5, 3),
+    ...lifeProbes('scrape', { path: '/readyz', port: 'scrape' }),
     resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '1Gi' } },
     securityContext: restrictedContainer,
     volumeMounts: [configMount, dataMount, { name: volumes.tls.name, mountPath: volumes.tls.path, readOnly: true }],

@@ -56,7 +56,6 @@ export function renderAgentPriorityClass(): KubeObject {
     { component: 'agent', name: names.agent },
     {
       value: 1_000_000,
-      globalDefault: false,
       preemptionPolicy: 'PreemptLowerPriority',
       description: 'Node agents of svc-operator.',
     },

@@ -4,7 +4,7 @@ import type { ControllerInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { renderControllerNetworkPolicies } from './network-policy.ts';
 import { objectOf } from './objects.ts';
-import { fromField, httpProbe, restrictedContainer, spreadOverNodes } from './pod-security.ts';
+import { fromField, lifeProbes, restrictedContainer, spreadOverNodes } from './pod-security.ts';
 
 /**
  * The operator's own installation: what a person applies. The rest follows from it (`renderPlatform`, `renderMinter`).
@@ -69,8 +69,7 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
                 ],
                 env: [fromField('POD_NAMESPACE', 'metadata.namespace'), fromField('POD_NAME', 'metadata.name')],
                 ports: [{ name: 'metrics', containerPort: ports.controllerMetrics, protocol: 'TCP' }],
-                livenessProbe: httpProbe('/livez', 'metrics', 10, 3),
-                readinessProbe: httpProbe('/readyz', 'metrics', 5, 3),
+                ...lifeProbes('metrics', { path: '/readyz', port: 'metrics' }),
                 resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
                 securityContext: restrictedContainer,
               },

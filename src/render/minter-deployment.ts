@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import type { MinterInput } from './input.ts';
 import { minterNames, minterObject, minterUrl } from './minter-names.ts';
 import { ports, selectorLabels } from './names.ts';
-import { httpProbe, keyFileMode, restrictedContainer, sharedVolumes, spreadOverNodes } from './pod-security.ts';
+import { lifeProbes, keyFileMode, restrictedContainer, sharedVolumes, spreadOverNodes } from './pod-security.ts';
 import type { EnvVar } from './pod-security.ts';
 
 const configsDir = '/etc/minter';
@@ -74,8 +74,7 @@ export function renderMinterDeployment(input: MinterInput): KubeObject {
                 { name: 'http', containerPort: ports.minter, protocol: 'TCP' },
                 { name: 'admin', containerPort: ports.minterAdmin, protocol: 'TCP' },
               ],
-              livenessProbe: httpProbe('/livez', 'admin', 10, 3),
-              readinessProbe: httpProbe('/version', 'http', 5, 3, spec.tls ? 'HTTPS' : undefined),
+              ...lifeProbes('admin', { path: '/version', port: 'http', scheme: spec.tls ? 'HTTPS' : undefined }),
               resources: spec.resources,
               securityContext: restrictedContainer,
               volumeMounts: [

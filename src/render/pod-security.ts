@@ -23,12 +23,15 @@ export const keyFileMode = 0o440;
 export interface EnvVar {
   name: string;
   value?: string;
-  valueFrom?: { fieldRef: { fieldPath: string } } | { secretKeyRef: { name: string; key: string } };
+  valueFrom?: { fieldRef: { apiVersion: string; fieldPath: string } } | { secretKeyRef: { name: string; key: string } };
 }
 
-/** An environment variable with a field of the pod itself. */
+/**
+ * An environment variable with a field of the pod itself. The API version is written out because the server would fill
+ * it in, and the reference is one atomic value: without it, what is stored would never equal what we render.
+ */
 export function fromField(name: string, fieldPath: string): EnvVar {
-  return { name, valueFrom: { fieldRef: { fieldPath } } };
+  return { name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } };
 }
 
 /** Spreads replicas over nodes where there is room, without refusing to run where there is not. */
@@ -56,5 +59,17 @@ export function httpProbe(
     periodSeconds,
     failureThreshold,
     timeoutSeconds: 3,
+  };
+}
+
+/**
+ * The probes of a program that serves `/livez` and says with `ready` whether it can work. A start may take two minutes,
+ * on a busy node or with a long log to replay, without being taken for death; after that liveness is strict.
+ */
+export function lifeProbes(livePort: string, ready: { path: string; port: string; scheme?: 'HTTPS' | undefined }) {
+  return {
+    startupProbe: httpProbe('/livez', livePort, 2, 60),
+    livenessProbe: httpProbe('/livez', livePort, 10, 3),
+    readinessProbe: httpProbe(ready.path, ready.port, 5, 3, ready.scheme),
   };
 }

@@ -4,7 +4,7 @@ import { names, ports, selectorLabels } from './names.ts';
 import { objectOf } from './objects.ts';
 import {
   fromField,
-  httpProbe,
+  lifeProbes,
   keyFileMode,
   restrictedContainer,
   sharedVolumes,
@@ -61,8 +61,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                   { name: 'https', containerPort: ports.query, protocol: 'TCP' },
                   { name: 'health', containerPort: ports.queryHealth, protocol: 'TCP' },
                 ],
-                livenessProbe: httpProbe('/livez', 'health', 10, 3),
-                readinessProbe: httpProbe('/readyz', 'health', 5, 3),
+                ...lifeProbes('health', { path: '/readyz', port: 'health' }),
                 resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '2Gi' } },
                 securityContext: restrictedContainer,
                 volumeMounts: [{ name: 'tls', mountPath: tlsPath, readOnly: true }],
