@@ -284,7 +284,7 @@ test('gives a body that never comes four seconds', async () => {
   const start = performance.now();
   const answer = await rawRequest(minter.url, `${head(['Content-Length: 100'])}{"org`);
   expect(answer.status).toBe(408);
-  expect(performance.now() - start).toBeLessThan(6_000);
+  expect(performance.now() - start).toBeLessThan(9_000);
 });
 
 test('a hostile request id, scope or email cannot forge an audit line', async () => {

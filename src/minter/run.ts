@@ -1,3 +1,4 @@
+import type { Server as TlsServer } from 'node:https';
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
@@ -5,6 +6,7 @@ import { closeServer, listen } from '../net/listen.ts';
 import { readBuildInfo, type BuildInfo } from './build-info.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { createApp } from './http/app.ts';
+import { followServerIdentity, readServerIdentity } from './http/server-identity.ts';
 import { createPublicServer } from './http/server.ts';
 import { Jwks } from './identity/jwks.ts';
 import { createMinterMetrics } from './metrics.ts';
@@ -39,7 +41,7 @@ const drainMs = 5_000;
 /**
  * Runs the minter until `signal` aborts: not ready at once, requests in flight get five seconds, then everything is
  * closed and the promise resolves. It starts and answers `/version` (503) whatever the state of the key.
- * Errors: ERR_LISTEN; ERR_CONFIG_INVALID for a development key that cannot be read.
+ * Errors: ERR_LISTEN; ERR_TLS_MATERIAL; ERR_CONFIG_INVALID for a development key that cannot be read.
  */
 export async function runMinterServer(settings: MinterSettings, deps: MinterServerDeps): Promise<void> {
   const { clock, logger, signal } = deps;
@@ -59,6 +61,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     logger,
     onLoad: (set, result) => watchRules(metrics, readiness, clock, set, result, rules.found),
   });
+  const identity = settings.tlsDir === undefined ? undefined : await readServerIdentity(settings.tlsDir);
   const service = await openKeyService(settings.keyProvider, logger);
   const signerFor = (version: string): KmsSigner =>
     new KmsSigner({
@@ -123,7 +126,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     logger,
     audit: deps.audit ?? ((line) => void process.stdout.write(line)),
   });
-  const server = createPublicServer(app);
+  const server = createPublicServer(app, identity);
   const admin = createAdminServer({
     registry: metrics.registry,
     readiness: () => {
@@ -144,6 +147,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     const host = settings.bindAddress;
     const adminPort = await listen('minter-admin', admin, { host, port: settings.adminPort });
     const port = await listen('minter', server, { host, port: settings.port });
+    if (identity) followServerIdentity(settings.tlsDir!, server as TlsServer, identity, { clock, logger, signal });
     monitors.start();
     logger.info('minter started', { port, adminPort, org: settings.org, ...build });
     deps.onListening?.({ port, adminPort });

@@ -20,6 +20,7 @@ export const minterSettingRows = [
   { env: 'BIND_ADDRESS', default: '0.0.0.0', help: 'address of both listeners' },
   { env: 'PORT', default: '8080', help: 'port of /token and /version' },
   { env: 'ADMIN_PORT', default: '9090', help: 'port of /livez, /readyz and /metrics' },
+  { env: 'TLS_DIR', default: '', help: 'directory of tls.crt and tls.key for PORT; absent: plain HTTP' },
   { env: 'CONFIGS_DIR', default: '/etc/minter', help: 'parent directory of the rule files' },
   { env: 'VCS_API_BASE_URL', default: 'https://api.github.com', help: 'API root of the hosting platform' },
   { env: 'ISSUER_URL', default: 'https://accounts.google.com', help: 'the one issuer of identity tokens' },

@@ -11,6 +11,8 @@ export interface MinterSettings {
   port: number;
   adminPort: number;
   configsDir: string;
+  /** Serve /token and /version over TLS with what is in this directory. */
+  tlsDir: string | undefined;
   org: string;
   appId: number;
   keyVersion: string;
@@ -59,11 +61,14 @@ export function minterSettings(
   }
   const configsDir = get('CONFIGS_DIR');
   if (!isAbsolute(configsDir)) throw invalid('CONFIGS_DIR', 'must be an absolute path');
+  const tlsDir = get('TLS_DIR') || undefined;
+  if (tlsDir !== undefined && !isAbsolute(tlsDir)) throw invalid('TLS_DIR', 'must be an absolute path');
   return {
     bindAddress: get('BIND_ADDRESS'),
     port: integer(get, 'PORT', 0, 65_535),
     adminPort: integer(get, 'ADMIN_PORT', 0, 65_535),
     configsDir,
+    tlsDir,
     org,
     appId,
     keyVersion,

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { ServerIdentity } from './server-identity.ts';
 
 /** Bounds of the public listener. Units: ms, bytes. */
 const limits = {
@@ -14,9 +16,15 @@ const maxConnections = 256;
 /** How long a client may go on sending a body that was answered already: cutting at once could lose our answer. */
 const lingerMs = 2_000;
 
-/** The public HTTP server. What its parser refuses is answered in our form, with Node's own status for it. */
-export function createPublicServer(handler: RequestListener): Server {
-  const server = createServer({ ...limits, insecureHTTPParser: false, requireHostHeader: true }, handler);
+/** The public server: HTTP, or HTTPS with an identity. What its parser refuses is answered in our form, with Node's own status for it. */
+export function createPublicServer(handler: RequestListener, identity?: ServerIdentity): Server {
+  const options = { ...limits, insecureHTTPParser: false, requireHostHeader: true };
+  const server = identity
+    ? createTlsServer(
+        { ...options, ...identity, minVersion: 'TLSv1.2', handshakeTimeout: limits.headersTimeout },
+        handler,
+      )
+    : createServer(options, handler);
   server.maxConnections = maxConnections;
   // Without these, Node would answer an Expect header by itself, before any check of ours.
   server.on('checkExpectation', handler);

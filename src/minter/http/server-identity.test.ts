@@ -1,0 +1,56 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Server } from 'node:https';
+import { silentLogger } from '../../base/logger.ts';
+import { createCa, issueLeaf } from '../../net/ca.ts';
+import { closeServer, listen } from '../../net/listen.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/minter-world/running-minter.ts';
+import { followServerIdentity, readServerIdentity } from './server-identity.ts';
+import { createPublicServer } from './server.ts';
+
+let dir: string;
+beforeEach(async () => (dir = await mkdtemp(join(tmpdir(), 'identity-'))));
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+async function write(commonName: string): Promise<void> {
+  const now = Date.now();
+  const ca = await createCa({ commonName: 'test', now });
+  const leaf = await issueLeaf(ca, { commonName, dnsNames: ['localhost'] }, { now });
+  await writeFile(join(dir, 'tls.crt'), leaf.cert);
+  await writeFile(join(dir, 'tls.key'), leaf.key);
+}
+
+test('serves TLS with the mounted pair and follows its rotation; a broken pair changes nothing', async () => {
+  await write('first');
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const identity = await readServerIdentity(dir);
+  const server = createPublicServer((_req, res) => res.end('ok'), identity) as Server;
+  const port = await listen('minter', server, { host: '127.0.0.1', port: 0 });
+  followServerIdentity(dir, server, identity, { clock, logger: silentLogger, signal: stop.signal });
+  const peer = (): Promise<string> =>
+    new Promise((resolve, reject) => {
+      request({ host: '127.0.0.1', port, agent: false, rejectUnauthorized: false }, (res) => {
+        const { subject } = (res.socket as import('node:tls').TLSSocket).getPeerCertificate();
+        res.resume().on('end', () => resolve(String(subject.CN)));
+      })
+        .on('error', reject)
+        .end();
+    });
+  expect(await peer()).toBe('first');
+  await write('second');
+  await clock.advance(5_000);
+  await until(peer, (name) => name === 'second');
+  await writeFile(join(dir, 'tls.key'), 'broken');
+  await clock.advance(5_000);
+  expect(await peer()).toBe('second');
+  stop.abort();
+  await closeServer(server, 100);
+});
+
+test('a directory without a pair stops the start', async () => {
+  await expect(readServerIdentity(dir)).rejects.toMatchObject({ code: 'ERR_TLS_MATERIAL' });
+});
