@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
+import type { TLSSocket } from 'node:tls';
 import { join } from 'node:path';
 import type { Server } from 'node:https';
 import { silentLogger } from '../../base/logger.ts';
@@ -34,7 +35,7 @@ test('serves TLS with the mounted pair and follows its rotation; a broken pair c
   const peer = (): Promise<string> =>
     new Promise((resolve, reject) => {
       request({ host: '127.0.0.1', port, agent: false, rejectUnauthorized: false }, (res) => {
-        const { subject } = (res.socket as import('node:tls').TLSSocket).getPeerCertificate();
+        const { subject } = (res.socket as TLSSocket).getPeerCertificate();
         res.resume().on('end', () => resolve(String(subject.CN)));
       })
         .on('error', reject)
