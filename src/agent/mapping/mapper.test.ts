@@ -405,3 +405,19 @@ test('counts are given back when series end', () => {
   expect(mapper.limits.nodeSeries).toBe(0);
   expect(mapper.table.size).toBe(0);
 });
+
+test('names that nobody uses any more are forgotten, and one that comes back is listed again', () => {
+  const { send, mapper, sink, at } = setUp();
+  send(1, counter([{ at: 1, value: 5 }]));
+  mapper.expire(at(100), sink);
+  expect(mapper.table.families.size).toBe(0);
+  expect(send(101, counter([{ at: 101, value: 6 }]))).toEqual(['c{} 6 @101']);
+  expect([...mapper.table.families.keys()]).toEqual(['c']);
+});
+
+test('a second list of equal attributes, in another order or another object, is the same stream', () => {
+  const { send, mapper } = setUp();
+  send(1, counter([{ at: 1, value: 5, labels: { a: '1', b: '2' } }]));
+  expect(send(2, counter([{ at: 2, value: 6, labels: { b: '2', a: '1' } }]))).toEqual(['c{a=1,b=2} 6 @2']);
+  expect(mapper.streams).toBe(1);
+});

@@ -1,13 +1,14 @@
 import type { Labels } from '../../tsdb/index.ts';
 import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
 import { componentsOf, expandMetric, type Expanded, familyType, sameShape } from './components.ts';
-import { streamLabels, valueText } from './label-set.ts';
+import { streamLabels } from './label-set.ts';
 import { fallbackRules, streamRules } from './monitor-rules.ts';
 import { infoMetrics, metricName } from './names.ts';
 import type { MappingPolicy } from './policy.ts';
 import { type LimitScope, overflowLabels, SeriesLimits } from './series-limits.ts';
 import { type Family, type Series, SeriesTable } from './series-table.ts';
 import { rememberEndedMs, silenceLimit, type Stream } from './stream.ts';
+import { StreamIndex, type StreamSet } from './stream-index.ts';
 
 /** Where samples go: the store. Times in ms since the epoch. */
 export interface SampleSink {
@@ -52,7 +53,7 @@ export class SeriesMapper {
   readonly limitHits: Record<LimitScope, number> = { node: 0, namespace: 0, monitor: 0 };
   #policy: MappingPolicy;
   #dropLabels: ReadonlySet<string>;
-  #streams = new Map<string, Stream>();
+  readonly #streams = new StreamIndex();
   #touched: Series[] = [];
   #window = 1;
 
@@ -75,45 +76,42 @@ export class SeriesMapper {
   /** Takes in all points of a request whose points passed `admitMetrics`. Samples wait for `flush`. */
   add(request: MetricsRequest, now: Moment, sink: SampleSink): void {
     for (const { attributes: resource, scopes } of request.resources) {
-      if (scopes.length === 0) continue;
-      const resourceKey = attributesKey(resource);
       for (const { scope, metrics } of scopes) {
-        for (const metric of metrics) this.#addMetric(metric, resource, `${resourceKey}${scope.name}\u0002`, now, sink);
+        for (const metric of metrics) this.#addMetric(metric, resource, scope.name, now, sink);
       }
     }
   }
 
-  #addMetric(metric: Metric, resource: readonly Attribute[], prefix: string, now: Moment, sink: SampleSink): void {
+  #addMetric(metric: Metric, resource: readonly Attribute[], scope: string, now: Moment, sink: SampleSink): void {
     const name = metricName(metric.name);
     if (!metric.data || name === '' || infoMetrics.has(name)) return;
     if (name.startsWith('ebpf_network_')) this.counts.l4 += metric.data.points.length;
     else if (metric.name.startsWith('http.')) this.counts.http += metric.data.points.length;
     const family = this.table.family(name, familyType(metric.data), metric.description, metric.unit);
-    const metricKey = `${prefix}${metric.name}\u0002`;
+    const set = this.#streams.set(resource, scope, metric.name);
     for (const expanded of expandMetric(metric, this.#policy)) {
-      const stream = this.#stream(metricKey, metric.name, family, resource, expanded, now);
+      const stream =
+        this.#streams.find(set, expanded.point.attributes) ??
+        this.#addStream(set, metric.name, family, resource, expanded, now);
       if (stream) this.#apply(stream, expanded, now, sink);
     }
   }
 
-  #stream(
-    metricKey: string,
+  #addStream(
+    set: StreamSet,
     otlpName: string,
     family: Family,
     resource: readonly Attribute[],
     expanded: Expanded,
     now: Moment,
   ): Stream | null {
-    const key = metricKey + attributesKey(expanded.point.attributes);
-    const known = this.#streams.get(key);
-    if (known) return known;
     if (this.#streams.size >= 2 * this.#policy.limits.maxSeriesPerNode) {
       this.counts.refused++;
       this.limitHits.node++;
       return null;
     }
     const stream: Stream = {
-      key,
+      set,
       otlpName,
       family,
       resource,
@@ -130,8 +128,9 @@ export class SeriesMapper {
       gapMs: 0,
       window: 0,
       endedMs: 0,
+      forgotten: false,
     };
-    this.#streams.set(key, stream);
+    this.#streams.add(set, stream);
     this.#bind(stream);
     return stream;
   }
@@ -218,11 +217,11 @@ export class SeriesMapper {
 
   /** Ends the series of streams that have been silent too long, and forgets what ended long ago. */
   expire(now: Moment, sink: SampleSink): void {
-    for (const stream of this.#streams.values()) {
+    for (const stream of this.#streams) {
       const silence = now.mono - stream.seenMs;
       if (stream.endedMs === 0) {
         if (silence > silenceLimit(stream)) this.#end(stream, now, sink);
-      } else if (silence > rememberEndedMs) this.#streams.delete(stream.key);
+      } else if (silence > rememberEndedMs) this.#streams.delete(stream);
     }
   }
 
@@ -234,7 +233,7 @@ export class SeriesMapper {
     this.limits.reset(policy.limits, policy.monitors);
     const left = new Set<Stream['group']>();
     const charged = new Set<Stream['group']>();
-    for (const stream of this.#streams.values()) {
+    for (const stream of this.#streams) {
       if (stream.endedMs !== 0) continue;
       const { group, series } = stream;
       this.#bind(stream, charged);
@@ -268,6 +267,8 @@ export class SeriesMapper {
     stream.scope = null;
     if (!keep) return this.#feed(stream, null, before);
     if (dropLabels.length > 0) base = base.filter(([name]) => !dropLabels.includes(name));
+    const { name, type, help, unit } = stream.family;
+    stream.family = this.table.family(name, type, help, unit);
     const size = componentsOf(stream.shape).length;
     let group: Stream['group'] = this.table.group(stream.family, base) ?? null;
     const isNew = !group || (charged !== undefined && !charged.has(group));
@@ -399,22 +400,4 @@ function isReset(stream: Stream, point: PointBase, values: readonly number[]): b
 
 function isSum(series: Series | undefined): boolean {
   return series?.component.suffix === '_sum';
-}
-
-/** A text that is equal for equal attributes, in whatever order they came. */
-function attributesKey(attributes: readonly Attribute[]): string {
-  let key = '';
-  for (const { key: name, value } of sorted(attributes)) {
-    key += `${name}\u0000${typeof value === 'string' ? value : valueText(value)}\u0001`;
-  }
-  return key;
-}
-
-function sorted(attributes: readonly Attribute[]): readonly Attribute[] {
-  for (let i = 1; i < attributes.length; i++) {
-    if (attributes[i - 1]!.key > attributes[i]!.key) {
-      return attributes.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-    }
-  }
-  return attributes;
 }

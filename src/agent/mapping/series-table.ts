@@ -43,7 +43,7 @@ export interface Charge {
   readonly add: (series: number) => void;
 }
 
-/** All live series by metric and label set. Families stay once seen: their number is bounded by the names' cache. */
+/** All live series by metric and label set. A family is listed while it has a group, so that names do not pile up. */
 export class SeriesTable {
   readonly families = new Map<string, Family>();
   #series = 0;
@@ -54,12 +54,7 @@ export class SeriesTable {
   }
 
   family(name: string, type: FamilyType, help: string, unit: string): Family {
-    let family = this.families.get(name);
-    if (!family) {
-      family = { name, type, help, unit, groups: new Map() };
-      this.families.set(name, family);
-    }
-    return family;
+    return this.families.get(name) ?? { name, type, help, unit, groups: new Map() };
   }
 
   group(family: Family, base: readonly Pair[]): Group | undefined {
@@ -69,6 +64,7 @@ export class SeriesTable {
   addGroup(family: Family, base: readonly Pair[], charge: Charge): Group {
     const group: Group = { family, key: baseKey(base), base, series: [], charge };
     family.groups.set(group.key, group);
+    this.families.set(family.name, family);
     return group;
   }
 
@@ -102,7 +98,10 @@ export class SeriesTable {
     group.series.push(...kept);
     this.#series -= gone.length;
     group.charge.add(-gone.length);
-    if (kept.length === 0) group.family.groups.delete(group.key);
+    if (kept.length === 0) {
+      group.family.groups.delete(group.key);
+      if (group.family.groups.size === 0) this.families.delete(group.family.name);
+    }
     return gone;
   }
 }

@@ -2,15 +2,17 @@ import type { Attribute } from '../otlp/model.ts';
 import type { Shape } from './components.ts';
 import type { LimitScope, MonitorCounts } from './series-limits.ts';
 import type { Family, Group, Series } from './series-table.ts';
+import type { StreamSet } from './stream-index.ts';
 
 /**
  * One sender's stream: a metric with all its attributes, before any label is dropped.
  * It keeps the last raw values, so that resets are seen and increments are known whatever the labels become.
  */
 export interface Stream {
-  readonly key: string;
+  /** The metric of the resource and scope it belongs to. */
+  readonly set: StreamSet;
   readonly otlpName: string;
-  readonly family: Family;
+  family: Family;
   readonly resource: readonly Attribute[];
   readonly point: readonly Attribute[];
   shape: Shape;
@@ -32,6 +34,8 @@ export interface Stream {
   window: number;
   /** Time of its series' end, wall clock ms; 0 while it lives. */
   endedMs: number;
+  /** Taken out of the index: whoever still holds it must look again. */
+  forgotten: boolean;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { OperatorError } from '../../base/errors.ts';
+import type { AttributeCache } from './protobuf/attribute-cache.ts';
 
 /**
  * Bounds on one request beyond its size in bytes: a small body must not become a large structure.
@@ -27,15 +28,21 @@ export class Cursor {
   field = '';
   items = 0;
   containers = 0;
+  /** Attribute lists seen before, where the caller keeps them. */
+  readonly cache: AttributeCache | null;
   readonly #steps: (string | number)[] = [];
 
-  enter(name: string, index?: number): void {
-    this.#steps.push(index === undefined ? name : `${name}[${index}]`);
+  constructor(cache: AttributeCache | null = null) {
+    this.cache = cache;
+  }
+
+  enter(name: string, index = -1): void {
+    this.#steps.push(name, index);
     this.field = '';
   }
 
   leave(): void {
-    this.#steps.pop();
+    this.#steps.length -= 2;
     this.field = '';
   }
 
@@ -52,7 +59,12 @@ export class Cursor {
 
   /** ERR_INPUT_INVALID whose message starts with the field's path. */
   error(reason: string, cause?: unknown): OperatorError {
-    const path = [...this.#steps, ...(this.field ? [this.field] : [])].join('.');
+    let path = '';
+    for (let i = 0; i < this.#steps.length; i += 2) {
+      const index = this.#steps[i + 1] as number;
+      path += `${path && '.'}${this.#steps[i]}${index < 0 ? '' : `[${index}]`}`;
+    }
+    if (this.field) path += `${path && '.'}${this.field}`;
     return new OperatorError('ERR_INPUT_INVALID', `${path || 'request'}: ${reason}`, { cause });
   }
 }

@@ -11,6 +11,7 @@ import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { listenError } from '../../net/listen.ts';
 import { type Acceptance, bodyLimits, type OtlpConsumer } from './consumer.ts';
+import { AttributeCache } from './protobuf/attribute-cache.ts';
 import { decodeMetricsRequest } from './protobuf/metrics.ts';
 import { decodeTracesRequest } from './protobuf/traces.ts';
 import { exportResponse } from './responses.ts';
@@ -41,6 +42,7 @@ function exportService(path: string): ServiceDefinition {
  */
 export function createGrpcReceiver(options: { consumer: OtlpConsumer; logger: Logger }): Server {
   const { consumer, logger } = options;
+  const cache = new AttributeCache();
   setLogVerbosity(logVerbosity.NONE); // it writes plain lines among our JSON; errors reach us by other ways
   const server = new Server({
     'grpc.max_receive_message_length': bodyLimits.decoded,
@@ -63,7 +65,7 @@ export function createGrpcReceiver(options: { consumer: OtlpConsumer; logger: Lo
       }
     };
   server.addService(exportService(metricsPath), {
-    Export: handler((body) => consumer.metrics(decodeMetricsRequest(body), body.length), 'metrics'),
+    Export: handler((body) => consumer.metrics(decodeMetricsRequest(body, cache), body.length), 'metrics'),
   });
   server.addService(exportService(tracesPath), {
     Export: handler((body) => consumer.traces(decodeTracesRequest(body), body.length), 'traces'),

@@ -5,6 +5,7 @@ import { serverLimits } from '../../net/https-server.ts';
 import { type Acceptance, bodyLimits, type OtlpConsumer, type RejectReason } from './consumer.ts';
 import { decodeMetricsJson } from './json/metrics.ts';
 import { decodeTracesJson } from './json/traces.ts';
+import { AttributeCache } from './protobuf/attribute-cache.ts';
 import { decodeMetricsRequest } from './protobuf/metrics.ts';
 import { decodeTracesRequest } from './protobuf/traces.ts';
 import { knownEncoding, readBody } from './request-body.ts';
@@ -29,8 +30,9 @@ export interface HttpReceiverOptions {
  * Source: OTLP specification, "OTLP/HTTP".
  */
 export function createHttpReceiver(options: HttpReceiverOptions): Server {
+  const cache = new AttributeCache();
   return createServer(serverLimits, (req, res) => {
-    handle(req, res, options).catch((error: unknown) => {
+    handle(req, res, options, cache).catch((error: unknown) => {
       options.logger.error('otlp request failed', { error: errorText(error) });
       if (!res.headersSent) answer(res, 500, 'json', statusBody('json', rpcCodes.internal, 'internal error'));
       else res.destroy();
@@ -38,7 +40,12 @@ export function createHttpReceiver(options: HttpReceiverOptions): Server {
   });
 }
 
-async function handle(req: IncomingMessage, res: ServerResponse, options: HttpReceiverOptions): Promise<void> {
+async function handle(
+  req: IncomingMessage,
+  res: ServerResponse,
+  options: HttpReceiverOptions,
+  cache: AttributeCache,
+): Promise<void> {
   const signal = paths[(req.url ?? '').split('?', 1)[0]!];
   const encoding = encodingOf(req.headers['content-type']);
   const shown = encoding ?? 'json';
@@ -62,7 +69,7 @@ async function handle(req: IncomingMessage, res: ServerResponse, options: HttpRe
   }
   try {
     const body = await readBody(req, options.limits ?? bodyLimits);
-    const { rejected, reason } = take(signal, encoding, body, options.consumer);
+    const { rejected, reason } = take(signal, encoding, body, options.consumer, cache);
     answer(res, 200, encoding, exportResponse(encoding, signal, rejected, reason));
   } catch (error) {
     if (isOperatorError(error, 'ERR_TOO_LARGE')) {
@@ -75,9 +82,16 @@ async function handle(req: IncomingMessage, res: ServerResponse, options: HttpRe
   }
 }
 
-function take(signal: Signal, encoding: Encoding, body: Buffer, consumer: OtlpConsumer): Acceptance {
+function take(
+  signal: Signal,
+  encoding: Encoding,
+  body: Buffer,
+  consumer: OtlpConsumer,
+  cache: AttributeCache,
+): Acceptance {
   if (signal === 'metrics') {
-    return consumer.metrics(encoding === 'json' ? decodeMetricsJson(body) : decodeMetricsRequest(body), body.length);
+    const request = encoding === 'json' ? decodeMetricsJson(body) : decodeMetricsRequest(body, cache);
+    return consumer.metrics(request, body.length);
   }
   return consumer.traces(encoding === 'json' ? decodeTracesJson(body) : decodeTracesRequest(body), body.length);
 }

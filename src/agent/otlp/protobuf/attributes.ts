@@ -113,21 +113,6 @@ function readEntries(cursor: Cursor, field: string, message: WireReader, depth: 
   return entries;
 }
 
-/** The attributes of a Resource message. */
-export function readResource(cursor: Cursor, message: WireReader): Attribute[] {
-  const attributes: Attribute[] = [];
-  while (!message.done) {
-    const tag = message.key();
-    if (tag >>> 3 !== 1) {
-      message.skip(tag & 7);
-      continue;
-    }
-    expectWire(cursor, 'resource.attributes', tag & 7, wire.bytes);
-    readAttribute(cursor, 'resource.attributes', message, attributes);
-  }
-  return attributes;
-}
-
 /** Name and version of an InstrumentationScope message. */
 export function readScope(cursor: Cursor, message: WireReader): Scope {
   let name = '';

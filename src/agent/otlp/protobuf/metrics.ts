@@ -12,17 +12,19 @@ import {
   type ScopeMetrics,
   type Temporality,
 } from '../model.ts';
-import { readResource, readScope } from './attributes.ts';
+import type { AttributeCache } from './attribute-cache.ts';
+import { readScope } from './attributes.ts';
 import { expectWire, nameField, wire, withPath } from './fields.ts';
 import { readExponentialPoint, readHistogramPoint, readNumberPoint, readSummaryPoint } from './points.ts';
+import { readResource } from './resource.ts';
 
 /**
  * Decodes an ExportMetricsServiceRequest.
  * Unknown fields are read over; a field of the wrong wire type, a length that lies, bad UTF-8 or a structure
- * beyond `decodeLimits` is refused as a whole. Errors: ERR_INPUT_INVALID that names the field's path.
+ * beyond `decodeLimits` is refused as a whole. With a `cache`, equal attribute lists come out as one object. Errors: ERR_INPUT_INVALID that names the field's path.
  */
-export function decodeMetricsRequest(bytes: Uint8Array): MetricsRequest {
-  const cursor = new Cursor();
+export function decodeMetricsRequest(bytes: Uint8Array, cache: AttributeCache | null = null): MetricsRequest {
+  const cursor = new Cursor(cache);
   return withPath(cursor, () => {
     const reader = new WireReader(bytes);
     const resources: ResourceMetrics[] = [];

@@ -1,7 +1,6 @@
 import type { WireReader } from '../../../base/protobuf-wire.ts';
 import type { Cursor } from '../decode-limits.ts';
 import {
-  type Attribute,
   type Exemplar,
   type ExponentialBuckets,
   type ExponentialPoint,
@@ -10,18 +9,19 @@ import {
   type NumberPoint,
   type SummaryPoint,
 } from '../model.ts';
-import { readAttribute } from './attributes.ts';
+import { AttributeList } from './attribute-list.ts';
 import { expectWire, fixed64Number, idField, repeatedScalar, sfixed64Number, sint32, wire } from './fields.ts';
 
 /** NumberDataPoint of a gauge or a sum. */
 export function readNumberPoint(cursor: Cursor, message: WireReader): NumberPoint {
-  const attributes: Attribute[] = [];
+  const attributes = new AttributeList('attributes');
   const exemplars: Exemplar[] = [];
   let startNs = 0;
   let timeNs = 0;
   let value = 0;
   let flags = 0;
   while (!message.done) {
+    const at = message.pos;
     const tag = message.key();
     const wireType = tag & 7;
     switch (tag >>> 3) {
@@ -47,7 +47,7 @@ export function readNumberPoint(cursor: Cursor, message: WireReader): NumberPoin
         break;
       case 7:
         expectWire(cursor, 'attributes', wireType, wire.bytes);
-        readAttribute(cursor, 'attributes', message, attributes);
+        attributes.take(at, message);
         break;
       case 8:
         expectWire(cursor, 'flags', wireType, wire.varint);
@@ -57,11 +57,12 @@ export function readNumberPoint(cursor: Cursor, message: WireReader): NumberPoin
         message.skip(wireType);
     }
   }
-  return { attributes, startNs, timeNs, noValue: flags % 2 === 1, value, exemplars };
+  const list = attributes.finish(cursor, message.bytes);
+  return { attributes: list, startNs, timeNs, noValue: flags % 2 === 1, value, exemplars };
 }
 
 export function readHistogramPoint(cursor: Cursor, message: WireReader): HistogramPoint {
-  const attributes: Attribute[] = [];
+  const attributes = new AttributeList('attributes');
   const exemplars: Exemplar[] = [];
   const bucketCounts: number[] = [];
   const bounds: number[] = [];
@@ -73,6 +74,7 @@ export function readHistogramPoint(cursor: Cursor, message: WireReader): Histogr
   let max: number | null = null;
   let flags = 0;
   while (!message.done) {
+    const at = message.pos;
     const tag = message.key();
     const wireType = tag & 7;
     switch (tag >>> 3) {
@@ -104,7 +106,7 @@ export function readHistogramPoint(cursor: Cursor, message: WireReader): Histogr
         break;
       case 9:
         expectWire(cursor, 'attributes', wireType, wire.bytes);
-        readAttribute(cursor, 'attributes', message, attributes);
+        attributes.take(at, message);
         break;
       case 10:
         expectWire(cursor, 'flags', wireType, wire.varint);
@@ -122,12 +124,12 @@ export function readHistogramPoint(cursor: Cursor, message: WireReader): Histogr
         message.skip(wireType);
     }
   }
-  const noValue = flags % 2 === 1;
-  return { attributes, startNs, timeNs, noValue, count, sum, min, max, bucketCounts, bounds, exemplars };
+  const base = { attributes: attributes.finish(cursor, message.bytes), startNs, timeNs, noValue: flags % 2 === 1 };
+  return { ...base, count, sum, min, max, bucketCounts, bounds, exemplars };
 }
 
 export function readExponentialPoint(cursor: Cursor, message: WireReader): ExponentialPoint {
-  const attributes: Attribute[] = [];
+  const attributes = new AttributeList('attributes');
   const exemplars: Exemplar[] = [];
   let startNs = 0;
   let timeNs = 0;
@@ -142,12 +144,13 @@ export function readExponentialPoint(cursor: Cursor, message: WireReader): Expon
   let negative: ExponentialBuckets = noBuckets;
   let flags = 0;
   while (!message.done) {
+    const at = message.pos;
     const tag = message.key();
     const wireType = tag & 7;
     switch (tag >>> 3) {
       case 1:
         expectWire(cursor, 'attributes', wireType, wire.bytes);
-        readAttribute(cursor, 'attributes', message, attributes);
+        attributes.take(at, message);
         break;
       case 2:
         expectWire(cursor, 'start_time_unix_nano', wireType, wire.fixed64);
@@ -205,12 +208,12 @@ export function readExponentialPoint(cursor: Cursor, message: WireReader): Expon
         message.skip(wireType);
     }
   }
-  const base = { attributes, startNs, timeNs, noValue: flags % 2 === 1 };
+  const base = { attributes: attributes.finish(cursor, message.bytes), startNs, timeNs, noValue: flags % 2 === 1 };
   return { ...base, count, sum, min, max, scale, zeroCount, zeroThreshold, positive, negative, exemplars };
 }
 
 export function readSummaryPoint(cursor: Cursor, message: WireReader): SummaryPoint {
-  const attributes: Attribute[] = [];
+  const attributes = new AttributeList('attributes');
   const quantiles: { quantile: number; value: number }[] = [];
   let startNs = 0;
   let timeNs = 0;
@@ -218,6 +221,7 @@ export function readSummaryPoint(cursor: Cursor, message: WireReader): SummaryPo
   let sum = 0;
   let flags = 0;
   while (!message.done) {
+    const at = message.pos;
     const tag = message.key();
     const wireType = tag & 7;
     switch (tag >>> 3) {
@@ -243,7 +247,7 @@ export function readSummaryPoint(cursor: Cursor, message: WireReader): SummaryPo
         break;
       case 7:
         expectWire(cursor, 'attributes', wireType, wire.bytes);
-        readAttribute(cursor, 'attributes', message, attributes);
+        attributes.take(at, message);
         break;
       case 8:
         expectWire(cursor, 'flags', wireType, wire.varint);
@@ -253,7 +257,8 @@ export function readSummaryPoint(cursor: Cursor, message: WireReader): SummaryPo
         message.skip(wireType);
     }
   }
-  return { attributes, startNs, timeNs, noValue: flags % 2 === 1, count, sum, quantiles };
+  const list = attributes.finish(cursor, message.bytes);
+  return { attributes: list, startNs, timeNs, noValue: flags % 2 === 1, count, sum, quantiles };
 }
 
 const readDouble = (reader: WireReader): number => reader.double();

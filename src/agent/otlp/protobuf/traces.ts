@@ -14,8 +14,9 @@ import {
   statusCodes,
   type TracesRequest,
 } from '../model.ts';
-import { readAttribute, readResource, readScope } from './attributes.ts';
+import { readAttribute, readScope } from './attributes.ts';
 import { expectWire, idField, nameField, wire, withPath } from './fields.ts';
+import { readResource } from './resource.ts';
 
 /**
  * Decodes an ExportTraceServiceRequest, under the same rules as `decodeMetricsRequest`.

@@ -1,0 +1,80 @@
+import type { Attribute } from '../otlp/model.ts';
+import { valueText } from './label-set.ts';
+import type { Stream } from './stream.ts';
+
+/**
+ * Streams by resource, scope, metric and attributes. A point whose attribute list is the very object of an earlier
+ * point is found by identity, which a decoder with a cache makes the rule; any other by the text of its attributes.
+ */
+export class StreamIndex {
+  readonly #sets = new Map<string, StreamSet>();
+  readonly #keys = new WeakMap<readonly Attribute[], string>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The streams of one metric of one resource and scope. It is kept only while it has one. */
+  set(resource: readonly Attribute[], scope: string, metric: string): StreamSet {
+    const key = `${this.#key(resource)}\u0002${scope}\u0002${metric}`;
+    return this.#sets.get(key) ?? { key, byList: new WeakMap(), byText: new Map() };
+  }
+
+  find(set: StreamSet, attributes: readonly Attribute[]): Stream | undefined {
+    const known = set.byList.get(attributes);
+    if (known && !known.forgotten) return known;
+    const stream = set.byText.get(this.#key(attributes));
+    if (stream) set.byList.set(attributes, stream);
+    return stream;
+  }
+
+  add(set: StreamSet, stream: Stream): void {
+    this.#sets.set(set.key, set);
+    set.byText.set(this.#key(stream.point), stream);
+    set.byList.set(stream.point, stream);
+    this.#size++;
+  }
+
+  delete(stream: Stream): void {
+    stream.forgotten = true;
+    stream.set.byText.delete(this.#key(stream.point));
+    if (stream.set.byText.size === 0) this.#sets.delete(stream.set.key);
+    this.#size--;
+  }
+
+  *[Symbol.iterator](): Generator<Stream> {
+    for (const set of this.#sets.values()) yield* set.byText.values();
+  }
+
+  #key(attributes: readonly Attribute[]): string {
+    let key = this.#keys.get(attributes);
+    if (key === undefined) {
+      key = attributesKey(attributes);
+      this.#keys.set(attributes, key);
+    }
+    return key;
+  }
+}
+
+export interface StreamSet {
+  readonly key: string;
+  readonly byList: WeakMap<readonly Attribute[], Stream>;
+  readonly byText: Map<string, Stream>;
+}
+
+/** A text that is equal for equal attributes, in whatever order they came. */
+function attributesKey(attributes: readonly Attribute[]): string {
+  let key = '';
+  for (const { key: name, value } of sorted(attributes)) key += `${name}\u0000${valueText(value)}\u0001`;
+  return key;
+}
+
+function sorted(attributes: readonly Attribute[]): readonly Attribute[] {
+  for (let i = 1; i < attributes.length; i++) {
+    if (attributes[i - 1]!.key > attributes[i]!.key) {
+      return attributes.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+    }
+  }
+  return attributes;
+}

@@ -1,0 +1,50 @@
+import { WireReader } from '../../../base/protobuf-wire.ts';
+import type { Cursor } from '../decode-limits.ts';
+import { type Attribute, noAttributes } from '../model.ts';
+import { readAttribute } from './attributes.ts';
+import { wire } from './fields.ts';
+
+/**
+ * Collects the attribute fields of one message while its other fields are read, and decodes them at the end.
+ * Where they follow each other, as every sender writes them, the whole run is looked up in the cursor's cache first.
+ */
+export class AttributeList {
+  readonly #field: string;
+  #start = -1;
+  #end = -1;
+  /** Runs before the last one, when other fields came between. */
+  #earlier: [start: number, end: number][] | null = null;
+
+  constructor(field: string) {
+    this.#field = field;
+  }
+
+  /** Steps over one attribute field whose key began at `at`; the reader stands behind the key. */
+  take(at: number, message: WireReader): void {
+    message.skip(wire.bytes);
+    if (this.#start < 0) this.#start = at;
+    else if (at !== this.#end) {
+      (this.#earlier ??= []).push([this.#start, this.#end]);
+      this.#start = at;
+    }
+    this.#end = message.pos;
+  }
+
+  finish(cursor: Cursor, bytes: Uint8Array): readonly Attribute[] {
+    if (this.#start < 0) return noAttributes;
+    const runs = [...(this.#earlier ?? []), [this.#start, this.#end] as [number, number]];
+    const decode = (): Attribute[] => {
+      const into: Attribute[] = [];
+      for (const [start, end] of runs) {
+        const reader = new WireReader(bytes, start, end);
+        while (!reader.done) {
+          reader.key();
+          readAttribute(cursor, this.#field, reader, into);
+        }
+      }
+      return into;
+    };
+    if (!cursor.cache || this.#earlier) return decode();
+    return cursor.cache.get(bytes, this.#start, this.#end, decode);
+  }
+}
