@@ -10,11 +10,12 @@ export class WireReader {
   readonly end: number;
   readonly #view: DataView;
 
-  constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
+  /** `view` is the one of the reader around this one: making a view costs more than reading a small message. */
+  constructor(bytes: Uint8Array, start = 0, end = bytes.length, view?: DataView) {
     this.bytes = bytes;
     this.pos = start;
     this.end = end;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#view = view ?? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
   get done(): boolean {
@@ -110,7 +111,7 @@ export class WireReader {
   message(): WireReader {
     const length = this.uint();
     this.#need(length);
-    const reader = new WireReader(this.bytes, this.pos, this.pos + length);
+    const reader = new WireReader(this.bytes, this.pos, this.pos + length, this.#view);
     this.pos += length;
     return reader;
   }
