@@ -73,14 +73,14 @@ async function post(url: string, body: Uint8Array): Promise<void> {
 }
 
 /** The API server of the environment; without one no pod is ever known, and nothing that needs metadata matches. */
-async function cluster(): Promise<Pick<KubeClient, 'get'>> {
+async function cluster(): Promise<Pick<KubeClient, 'list'>> {
   try {
     // Loaded late: a file that is refused must be refused at once.
     const { createKubeClient } = await import('../../kube/rest-client.ts');
     return createKubeClient({ userAgent: 'instrument-stand-in' });
   } catch (error) {
     log('WARN', 'no Kubernetes metadata', { error: (error as Error).message });
-    return { get: () => Promise.reject(error as Error) };
+    return { list: () => Promise.reject(error as Error) };
   }
 }
 

@@ -1,6 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isNotFound } from '../../kube/errors.ts';
 import { resourceRef } from '../../api/meta.ts';
 
 const pods = resourceRef({ group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true });
@@ -36,11 +35,11 @@ const missReuseMs = 2_000;
 
 /** Looks pods and their owners up at the API server, each at most twice a minute. */
 export class PodDirectory {
-  readonly #client: Pick<KubeClient, 'get'>;
+  readonly #client: Pick<KubeClient, 'list'>;
   readonly #now: () => number;
   readonly #cache = new Map<string, { until: number; facts: Promise<PodFacts | null> }>();
 
-  constructor(client: Pick<KubeClient, 'get'>, now: () => number) {
+  constructor(client: Pick<KubeClient, 'list'>, now: () => number) {
     this.#client = client;
     this.#now = now;
   }
@@ -79,13 +78,11 @@ export class PodDirectory {
     };
   }
 
+  /** By list, because an instrument may list and watch, and nothing else. */
   async #get(resource: typeof pods, namespace: string, name: string): Promise<KubeObject | null> {
-    try {
-      return await this.#client.get(resource, { namespace, name }, { signal: AbortSignal.timeout(5_000) });
-    } catch (error) {
-      if (isNotFound(error)) return null;
-      throw error;
-    }
+    const signal = AbortSignal.timeout(5_000);
+    const { items } = await this.#client.list(resource, { namespace, fieldSelector: `metadata.name=${name}`, signal });
+    return items[0] ?? null;
   }
 }
 
