@@ -61,9 +61,7 @@ export class Transport {
           const wait = scope.signal.aborted ? undefined : this.#retryDelay(call, error, attempt);
           if (wait === undefined || this.#options.clock.monotonic() + wait >= end) throw scope.explain(error);
           this.#options.onRetry?.(call.method, new URL(this.#options.credentials.server).host);
-          await sleep(this.#options.clock, wait, scope.signal).catch((cause: unknown) => {
-            throw scope.explain(cause);
-          });
+          if (wait > 0) await this.#pause(wait, scope);
         }
       }
     } finally {
@@ -86,6 +84,14 @@ export class Transport {
       throw scope.explain(error);
     } finally {
       scope.end();
+    }
+  }
+
+  async #pause(ms: number, scope: Scope): Promise<void> {
+    try {
+      await sleep(this.#options.clock, ms, scope.signal);
+    } catch (cause) {
+      throw scope.explain(cause);
     }
   }
 

@@ -3,6 +3,7 @@ import type { KubeObject, ResourceRef } from '../api/meta.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient, ObjectName, TypedObject } from '../kube/index.ts';
+import type { RuntimeMetrics } from './metrics.ts';
 
 /** What a reconcile is about: one object by name. Never an event: a reconcile looks at the world as it is now. */
 export type ObjectKey = ObjectName;
@@ -159,6 +160,8 @@ export interface ControllerEnvironment {
   readonly logger: Logger;
   /** Self-metrics; register your own with names `svc_controller_…`. */
   readonly registry: Registry;
+  /** The runtime's own metrics, for what counts on its behalf (apply sets). */
+  readonly metrics?: RuntimeMetrics | undefined;
   addController(spec: ControllerSpec): ControllerHandle;
   addRunnable(runnable: Runnable): void;
   /** A named check of `/readyz` (and, with `live`, of `/livez`): resolves when fine, throws with the reason. */

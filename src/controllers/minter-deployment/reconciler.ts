@@ -67,7 +67,13 @@ export function setupMinterDeployment(
     labelSelector: 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=minter',
   });
   pods.addIndex('minter', (pod) => mintersOfPod(pod).map(keyText));
-  const set = new ApplySet({ client: env.client, fieldManager, controller: controllerName, children });
+  const set = new ApplySet({
+    client: env.client,
+    fieldManager,
+    controller: controllerName,
+    metrics: env.metrics,
+    children,
+  });
   const status = new StatusWriter<MinterDeployment>({ client: env.client, fieldManager, informer: minters });
 
   const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
@@ -156,7 +162,8 @@ function recordTransitions(
 ): void {
   for (const { before, after } of conditionTransitions(minter.status?.conditions, conditions)) {
     // Things that merely are not known yet, and those that start out well, are no news.
-    const wentBad = after.status === 'False';
+    // A Deployment is never available in its first seconds.
+    const wentBad = after.status === 'False' && (after.type !== 'Available' || before?.status === 'True');
     const recovered = after.status === 'True' && (before?.status === 'False' || after.type === 'Ready');
     if (!wentBad && !recovered) continue;
     if (after.type === 'Reconciling' || after.type === 'Stalled') continue;

@@ -59,13 +59,9 @@ export function setupPlatform(env: ControllerEnvironment, base: PlatformInput): 
     labelSelector: secretSelector,
   });
   const children = childKinds.map((resource) => env.cache.informer(childSource(resource, namespace)));
-  const set = new ApplySet({ client: env.client, fieldManager, controller: controllerName, children });
-  const secretSet = new ApplySet({
-    client: env.client,
-    fieldManager,
-    controller: controllerName,
-    children: [secrets as Informer],
-  });
+  const common = { client: env.client, fieldManager, controller: controllerName, metrics: env.metrics };
+  const set = new ApplySet({ ...common, children });
+  const secretSet = new ApplySet({ ...common, children: [secrets as Informer] });
   const toPlatform = toKey(platformKey);
   const rendersDifferently = changed<ClusterTrafficPolicy>((policy) => wantsHostNetwork([policy]));
 

@@ -1,0 +1,215 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { KubeObject } from '../api/meta.ts';
+import { busy, FakeApiServer, StatusError } from '../testing/fake-api-server/index.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { until } from '../testing/until.ts';
+import {
+  coreResources,
+  createKubeClient,
+  fieldConflicts,
+  getIfExists,
+  isConflict,
+  isNotFound,
+  listAll,
+} from './index.ts';
+
+const configMap = (name: string, data: Record<string, string> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: 'shop' },
+  data,
+});
+const { configMaps } = coreResources;
+
+let server: FakeApiServer;
+let clock: FakeClock;
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  clock = new FakeClock();
+});
+afterEach(() => server.stop());
+
+test('fills in the kind that the server leaves out inside lists', async () => {
+  server.put(configMaps, configMap('a'));
+  const { items } = await server.client().list(configMaps, { namespace: 'shop' });
+  expect(items).toMatchObject([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }]);
+});
+
+test('reads a long list page by page, and once more in one piece when the continue token expires on the way', async () => {
+  for (let i = 0; i < 7; i++) server.put(configMaps, configMap(`c${i}`));
+  const client = server.client();
+  expect((await listAll(client, configMaps, {}, 3)).items).toHaveLength(7);
+  expect(server.seen({ verb: 'list' })).toHaveLength(3);
+  let hits = 0;
+  server.script((r) => r.verb === 'list' && r.query.has('continue') && ++hits === 1, {
+    do: 'fail',
+    error: new StatusError(410, 'Expired', 'continue token too old'),
+  });
+  expect((await listAll(client, configMaps, {}, 3)).items).toHaveLength(7);
+});
+
+test('waits the Retry-After seconds on a write and then succeeds', async () => {
+  server.script({ verb: 'create' }, { do: 'fail', error: busy(), retryAfter: '7' });
+  const created = server.client(clock).create(configMaps, configMap('a'));
+  await until(() => server.seen({ verb: 'create' }).length === 1 && clock.pending === 2, 'the first try');
+  await clock.advance(6_900);
+  expect(server.seen({ verb: 'create' })).toHaveLength(1);
+  await clock.advance(200);
+  expect(await created).toMatchObject({ metadata: { name: 'a' } });
+});
+
+test('reads the delay from the body where there is no header', async () => {
+  server.script({ verb: 'get' }, { do: 'fail', error: busy(3) });
+  server.put(configMaps, configMap('a'));
+  const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' });
+  await until(() => clock.pending === 2, 'the wait');
+  await clock.advance(3_000);
+  expect(await got).toMatchObject({ metadata: { name: 'a' } });
+});
+
+test('hands 429 to a caller that wants it at once', async () => {
+  server.script({ verb: 'get' }, { do: 'fail', error: busy(), retryAfter: '2' });
+  await expect(
+    server.client().get(configMaps, { namespace: 'shop', name: 'a' }, { retry: false }),
+  ).rejects.toMatchObject({ status: 429, retryAfterMs: 2_000 });
+});
+
+test('repeats a read after a lost connection, but never a write', async () => {
+  server.put(configMaps, configMap('a'));
+  server.script({ verb: 'get' }, { do: 'reset' });
+  const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' });
+  await until(() => server.seen({ verb: 'get' }).length === 1 && clock.pending === 2, 'the first try');
+  await clock.advance(100);
+  expect(await got).toMatchObject({ metadata: { name: 'a' } });
+  server.script({ verb: 'create' }, { do: 'reset', afterWork: true });
+  await expect(server.client(clock).create(configMaps, configMap('b'))).rejects.toMatchObject({
+    code: 'ERR_API_REQUEST',
+  });
+  expect(server.seen({ verb: 'create' })).toHaveLength(1);
+});
+
+test('gives up at its deadline', async () => {
+  server.script({ verb: 'get' }, { do: 'hold', until: new Promise(() => {}) });
+  const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' }, { deadlineMs: 4_000 });
+  const failed = expect(got).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
+  await until(() => server.seen({ verb: 'get' }).length === 1, 'the request');
+  await clock.advance(4_000);
+  await failed;
+});
+
+test('tells a cancelled call from a failed one', async () => {
+  const abort = new AbortController();
+  server.script({ verb: 'get' }, { do: 'hold', until: new Promise(() => {}) });
+  const got = server.client().get(configMaps, { namespace: 'shop', name: 'a' }, { signal: abort.signal });
+  await until(() => server.seen({ verb: 'get' }).length === 1, 'the request');
+  abort.abort();
+  await expect(got).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+});
+
+test.each([
+  [404, 'NotFound', 'ERR_API_NOT_FOUND'],
+  [403, 'Forbidden', 'ERR_API_FORBIDDEN'],
+  [409, 'Conflict', 'ERR_API_CONFLICT'],
+  [410, 'Expired', 'ERR_WATCH_EXPIRED'],
+  [422, 'Invalid', 'ERR_API_INVALID'],
+  [500, 'InternalError', 'ERR_API_REQUEST'],
+])('maps %i %s to %s', async (code, reason, expected) => {
+  server.script({ verb: 'get' }, { do: 'fail', error: new StatusError(code, reason, 'because') });
+  await expect(server.client().get(configMaps, { namespace: 'shop', name: 'a' })).rejects.toMatchObject({
+    code: expected,
+    status: code,
+    reason,
+  });
+});
+
+test('an answer that is no Status is still an error with its text', async () => {
+  server.script({ verb: 'get' }, { do: 'raw', status: 502, body: 'bad gateway' });
+  await expect(server.client().get(configMaps, { namespace: 'shop', name: 'a' })).rejects.toThrow(/502 bad gateway/);
+});
+
+test('absence is a value where the caller asks for one', async () => {
+  expect(await getIfExists(server.client(), configMaps, { namespace: 'shop', name: 'a' })).toBeUndefined();
+  const error: unknown = await server
+    .client()
+    .get(configMaps, { namespace: 'shop', name: 'a' })
+    .catch((e: unknown) => e);
+  expect(isNotFound(error)).toBe(true);
+});
+
+test('a namespaced object without a namespace is refused before anything is sent', async () => {
+  await expect(server.client().get(configMaps, { name: 'a' })).rejects.toThrow(/metadata.namespace is missing/);
+  expect(server.requests).toHaveLength(0);
+});
+
+test('applies only with its own manager, and a conflict names the other one and the field', async () => {
+  const client = server.client();
+  await client.apply(configMaps, configMap('a', { x: '1' }), { fieldManager: 'one' });
+  const error: unknown = await client
+    .apply(configMaps, configMap('a', { x: '2' }), { fieldManager: 'two' })
+    .catch((e: unknown) => e);
+  expect(error).toMatchObject({ code: 'ERR_APPLY_CONFLICT' });
+  expect(isConflict(error)).toBe(true);
+  expect(fieldConflicts(error)).toEqual([{ manager: 'one', field: '.data.x' }]);
+  await client.apply(configMaps, configMap('a', { x: '2' }), { fieldManager: 'two', force: true });
+  expect(server.storage.get(configMaps, 'shop', 'a')).toMatchObject({ data: { x: '2' } });
+  expect(server.seen({ verb: 'apply' })[0]?.query.get('fieldValidation')).toBe('Strict');
+});
+
+test('a delete with a uid spares the object that took the name since', async () => {
+  server.put(configMaps, configMap('a'));
+  await expect(
+    server.client().delete(configMaps, { namespace: 'shop', name: 'a' }, { uid: 'another' }),
+  ).rejects.toMatchObject({ status: 409 });
+  expect(server.storage.find(configMaps, 'shop', 'a')).toBeDefined();
+});
+
+describe('with a token in a file', () => {
+  let dir: string;
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'svc-kube-'));
+    const config = {
+      'current-context': 'c',
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+      clusters: [{ name: 'c', cluster: { server: server.url, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'u', user: { tokenFile: join(dir, 'token') } }],
+    };
+    await writeFile(join(dir, 'config'), JSON.stringify(config));
+  });
+  afterEach(() => rm(dir, { recursive: true, force: true }));
+
+  test('uses the rotated token on the next request after a 401', async () => {
+    server.put(configMaps, configMap('a'));
+    server.token = 'first';
+    await writeFile(join(dir, 'token'), 'first\n');
+    const client = createKubeClient({ kubeconfig: join(dir, 'config'), clock });
+    await client.get(configMaps, { namespace: 'shop', name: 'a' });
+    server.token = 'second';
+    await writeFile(join(dir, 'token'), 'second\n');
+    await clock.advance(5_000);
+    expect(await client.get(configMaps, { namespace: 'shop', name: 'a' })).toMatchObject({ metadata: { name: 'a' } });
+    expect(server.requests.map((r) => r.authorization)).toEqual(['Bearer first', 'Bearer first', 'Bearer second']);
+    await client.close();
+  });
+
+  test('a token that stays wrong is an error after one more try', async () => {
+    server.token = 'right';
+    await writeFile(join(dir, 'token'), 'wrong');
+    const client = createKubeClient({ kubeconfig: join(dir, 'config'), clock });
+    await expect(client.get(configMaps, { namespace: 'shop', name: 'a' })).rejects.toMatchObject({ status: 401 });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test('impersonated groups are refused, not dropped in silence', async () => {
+    const user = { token: 't', as: 'jane', 'as-groups': ['a', 'b'] };
+    const config = {
+      'current-context': 'c',
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+      clusters: [{ name: 'c', cluster: { server: server.url, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'u', user }],
+    };
+    await writeFile(join(dir, 'config'), JSON.stringify(config));
+    expect(() => createKubeClient({ kubeconfig: join(dir, 'config') })).toThrow(/as-groups is not supported/);
+  });
+});
