@@ -87,6 +87,12 @@ export class SharedCache implements Cache {
     await Promise.all([...this.#entries.values()].map(async (e) => e.running));
   }
 
+  /** When the server last said anything about a source. Monotonic ms. */
+  lastSeenAt(informer: Informer): number {
+    const entry = [...this.#entries.values()].find((e) => e.informer === informer);
+    return entry?.reflector.health.lastSeenAt ?? -Infinity;
+  }
+
   /** Errors: throws with the sources that are not synced or have been deaf for `factor` × the inactivity limit. */
   check(factor: number): void {
     const now = this.#options.clock.monotonic();
