@@ -199,7 +199,7 @@ export class CaptureHub {
             if (!current()) return;
             const back = node.heard(status);
             this.#afterNews(node, link, back);
-            if (node.needsCurrent) this.#track(this.#learn(node, link, status.ack?.hash ?? null));
+            if (node.needsCurrent) this.#track(this.#learn(node, link));
           },
           onLost: (error) => {
             if (!current()) return;
@@ -216,15 +216,15 @@ export class CaptureHub {
   }
 
   /** An agent holds a config from before our time: ask for it, so that a change can tell a restart from none. */
-  async #learn(node: NodeState, link: Link, hash: string | null): Promise<void> {
+  async #learn(node: NodeState, link: Link): Promise<void> {
     try {
       const config = await link.client.current(link.abort.signal);
-      if (node.needsCurrent) node.learned(config, hash);
+      if (node.needsCurrent) node.learned(config);
     } catch (error) {
       if (link.abort.signal.aborted) return;
       // What it holds stays unknown; sending the wanted config is right in any case.
       this.#options.logger.warn('agent did not tell its config', { node: node.name, error: errorText(error) });
-      if (node.needsCurrent) node.learned(null, null);
+      if (node.needsCurrent) node.learned(null);
     }
     this.#afterNews(node, link, null);
   }

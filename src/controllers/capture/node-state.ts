@@ -1,6 +1,14 @@
 import { isOperatorError, errorText } from '../../base/errors.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
-import type { Ack, AgentStatus, CaptureConfig, HoldReason, NodeConfig, RolloutNode } from '../../capture/index.ts';
+import {
+  captureHash,
+  type Ack,
+  type AgentStatus,
+  type CaptureConfig,
+  type HoldReason,
+  type NodeConfig,
+  type RolloutNode,
+} from '../../capture/index.ts';
 
 /** A config whose content is known. */
 export interface KnownConfig {
@@ -105,9 +113,9 @@ export class NodeState {
   }
 
   /** The content of what the agent holds; null when it runs on its seed. */
-  learned(config: CaptureConfig | null, hash: string | null): void {
-    if (config === null || hash === null) this.#held = null;
-    else this.#held = { hash, known: known(config, hash) };
+  learned(config: CaptureConfig | null): void {
+    const found = config && known(config, captureHash(config));
+    this.#held = found && { hash: found.hash, known: found };
     if (this.#ack?.phase === 'Running' && this.#held?.known) this.lastGood = this.#held.known;
   }
 
