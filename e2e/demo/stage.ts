@@ -179,10 +179,17 @@ function watchShop(cluster: Cluster, signal: AbortSignal): LoadTargets {
 
 async function reachQuery(cluster: Cluster, port: number, stops: (() => unknown)[]): Promise<QueryTarget> {
   const selector = 'app.kubernetes.io/component=query';
+  let last: { ip: string; port: number } | undefined;
   const target = async (): Promise<{ ip: string; port: number }> => {
-    const [pod] = await readyPods(cluster, 'svc-system', selector);
-    if (!pod) throw new Error('no query pod is ready');
-    return { ip: pod.ip, port: 9095 };
+    try {
+      const [pod] = await readyPods(cluster, 'svc-system', selector);
+      if (!pod) throw new Error('no query pod is ready');
+      last = { ip: pod.ip, port: 9095 };
+    } catch (error) {
+      // While the API server is away, the pod is where it was.
+      if (!last) throw error;
+    }
+    return last;
   };
   await until('a ready query pod', target, () => true, { timeoutMs: 60_000 });
   const forwarded = await forward(target, port).catch(() => forward(target, 0));

@@ -11,7 +11,7 @@ export interface Clock {
   setTimeout(fn: () => void, ms: number): () => void;
 }
 
-/** The machine's clock. Its timers do not keep a process alive: servers and watches do that. */
+/** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -437,7 +437,7 @@ describe('who may ask', () => {
 
   test('a token with the right is asked about by path, and every path of the API is guarded', async () => {
     expect((await askAs('reader')).status).toBe(200);
-    expect(reviewed).toContain('reader get /api/v1/query');
+    expect(reviewed).toContain('reader get /promql');
     for (const path of [
       'labels',
       'label/a/values',

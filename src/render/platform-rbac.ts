@@ -2,6 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import type { PlatformInput } from './input.ts';
 import { names } from './names.ts';
 import { clusterRole, clusterRoleBinding, reviewRules, serviceAccount } from './rbac.ts';
+import { promqlReadPath } from '../api/rights.ts';
 
 const listWatch = ['list', 'watch'];
 
@@ -33,6 +34,6 @@ export function renderPlatformRbac(input: PlatformInput): KubeObject[] {
     clusterRoleBinding('agent', names.metricsReader, [input.collector]),
 
     // Not bound here: whoever may read captured metrics is added by the cluster's administrators.
-    clusterRole('query', names.promqlReader, [{ nonResourceURLs: ['/api/v1/*', '/federate'], verbs: ['get', 'post'] }]),
+    clusterRole('query', names.promqlReader, [{ nonResourceURLs: [promqlReadPath], verbs: ['get'] }]),
   ];
 }

@@ -10,6 +10,7 @@ import type { Handler, HandlerDeps } from './handlers.ts';
 import { readParams } from './params.ts';
 import { servePage } from './page.ts';
 import { sendError, sendText } from './respond.ts';
+import { promqlReadPath } from '../../api/rights.ts';
 
 export interface AppDeps extends HandlerDeps {
   readonly auth: Pick<TokenAuth, 'decide'>;
@@ -90,9 +91,9 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
   }
 }
 
-/** Every path of the API needs the right to read it; what is granted is `svc-promql-reader`. Errors: ApiError. */
+/** One right for all of the API: `svc-promql-reader`. Errors: ApiError. */
 async function authorize(req: Request, deps: AppDeps): Promise<void> {
-  const decision = await deps.auth.decide(req, 'get', req.path);
+  const decision = await deps.auth.decide(req, 'get', promqlReadPath);
   if (decision.allowed) return;
   const types = { 401: 'unauthorized', 403: 'forbidden', 503: 'unavailable' } as const;
   throw new ApiError(types[decision.status], decision.message);
