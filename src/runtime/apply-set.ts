@@ -76,6 +76,7 @@ export interface ApplyOutcome {
 export class ApplySet {
   readonly #options: ApplySetOptions;
   readonly #byKind: Map<string, Informer>;
+  readonly #deleted = new Set<string>();
 
   constructor(options: ApplySetOptions) {
     this.#options = options;
@@ -157,13 +158,17 @@ export class ApplySet {
     for (const informer of this.#options.children) {
       const { resource } = informer.source;
       for (const object of informer.list()) {
-        if (kept.has(childKey(resource, object)) || object.metadata.deletionTimestamp || !belongs(object)) continue;
+        const { uid = '', deletionTimestamp } = object.metadata;
+        if (kept.has(childKey(resource, object)) || deletionTimestamp || !belongs(object)) continue;
+        // The cache may not have caught up with our own delete; a uid never comes back.
+        if (this.#deleted.has(uid)) continue;
         request.signal.throwIfAborted();
         try {
           await this.#options.client.delete(resource, keyOf(object), {
-            uid: object.metadata.uid,
+            uid,
             signal: request.signal,
           });
+          this.#remember(uid);
           outcome.pruned.push(describe(resource, keyOf(object)));
         } catch (error) {
           // Gone already, or replaced by an object that the next event will tell us about.
@@ -171,6 +176,11 @@ export class ApplySet {
         }
       }
     }
+  }
+
+  #remember(uid: string): void {
+    if (this.#deleted.size >= 1_000) this.#deleted.delete(this.#deleted.values().next().value!);
+    this.#deleted.add(uid);
   }
 
   #informer(child: KubeObject): Informer {

@@ -129,9 +129,9 @@ export class Controller implements ControllerHandle {
       this.#stop.signal.addEventListener('abort', cancel, { once: true });
       return;
     }
-    for (const key of keys) {
+    for (const key of new Set(keys.map(keyText))) {
       this.#count(watch.by, event.type);
-      this.queue.add(keyText(key), { priority: event.initial ? lowPriority : 0 });
+      this.queue.add(key, { priority: event.initial ? lowPriority : 0 });
     }
   }
 

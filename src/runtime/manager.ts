@@ -98,6 +98,11 @@ export class Manager implements ControllerEnvironment {
     return this.#options.leaderElection ? (this.#elector?.leading ?? false) : this.#started;
   }
 
+  /** True while nothing runs and nothing is ready to run; what waits for its time does not count. */
+  get idle(): boolean {
+    return this.#working !== undefined && this.#controllers.every((c) => c.queue.idle);
+  }
+
   addController(spec: ControllerSpec): ControllerHandle {
     if (this.#controllers.some((c) => c.name === spec.name)) throw new Error(`two controllers named ${spec.name}`);
     const { client, cache, clock, logger, metrics } = this;

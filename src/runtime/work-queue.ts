@@ -77,6 +77,11 @@ export class WorkQueue {
     return this.#entries.size;
   }
 
+  /** Nothing runs and nothing is ready to. */
+  get idle(): boolean {
+    return this.#running.size === 0 && this.#depth === 0;
+  }
+
   /** Keys being worked on. */
   get active(): number {
     return this.#running.size;

@@ -1,0 +1,171 @@
+import type { KubeObject } from '../api/meta.ts';
+import { coreResources } from '../kube/index.ts';
+import { StatusError } from '../testing/fake-api-server/index.ts';
+import { runController, type ControllerHarness } from '../testing/run-controller.ts';
+import { ApplySet, conflictText, StatusWriter, type ApplyOutcome, type Informer } from './index.ts';
+
+const { configMaps, services, secrets } = coreResources;
+const selector = 'managed=yes';
+const owner: KubeObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'owner', namespace: 'shop' } };
+const child = (kind: 'ConfigMap' | 'Service', name: string, body: object): KubeObject => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { name, namespace: 'shop', labels: { managed: 'yes' }, annotations: {} },
+  ...body,
+});
+
+let harness: ControllerHarness;
+let wanted: KubeObject[];
+let outcomes: ApplyOutcome[];
+let errors: unknown[];
+let force: boolean;
+
+async function begin(objects: [typeof configMaps, KubeObject][] = []): Promise<void> {
+  outcomes = [];
+  errors = [];
+  force = true;
+  harness = await runController(
+    (env) => {
+      const owners = env.cache.informer({ resource: secrets, fieldSelector: 'metadata.name=owner' });
+      const children: Informer[] = [configMaps, services].map((resource) =>
+        env.cache.informer({ resource, labelSelector: selector }),
+      );
+      const set = new ApplySet({
+        client: env.client,
+        fieldManager: 'svc-controller/test',
+        controller: 'test',
+        children,
+      });
+      env.addController({
+        name: 'test',
+        for: { source: owners.source },
+        owns: children.map(({ source }) => ({ source })),
+        reconcile: async ({ key, logger, signal }) => {
+          const object = owners.get(key);
+          if (!object) return;
+          try {
+            outcomes.push(await set.apply({ wanted, owner: { object, resource: secrets }, force, logger, signal }));
+          } catch (error) {
+            errors.push(error);
+            throw error;
+          }
+        },
+      });
+    },
+    { objects: [[secrets, owner], ...objects] },
+  );
+  await harness.passUntil(() => outcomes.length + errors.length > 0, 'the first apply');
+  await harness.idle();
+}
+afterEach(() => harness.stop());
+const run = async (): Promise<void> => {
+  const before = outcomes.length + errors.length;
+  harness.server.put(secrets, { ...owner, data: { n: String(before) } });
+  await harness.passUntil(() => outcomes.length + errors.length > before, 'the next apply');
+  await harness.idle();
+};
+const writes = (): number => harness.server.requests.filter((r) => r.method !== 'GET').length;
+
+test('applies what is wanted with the owner as controller, and writes nothing more once it is there', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } }), child('Service', 'b', { spec: { ports: [{ port: 80 }] } })];
+  await begin();
+  expect(outcomes[0]?.applied).toEqual(['ConfigMap shop/a', 'Service shop/b']);
+  const { uid } = harness.server.storage.get(secrets, 'shop', 'owner').metadata;
+  const { metadata } = harness.server.storage.get(configMaps, 'shop', 'a');
+  expect(metadata.ownerReferences).toMatchObject([{ kind: 'Secret', name: 'owner', uid, controller: true }]);
+  expect(metadata.annotations).toBeUndefined();
+  const before = writes();
+  await run();
+  expect(outcomes.at(-1)).toMatchObject({ applied: [], skipped: 2, pruned: [] });
+  expect(writes()).toBe(before);
+});
+
+test('repairs drift on the event that shows it', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  harness.server.put(configMaps, child('ConfigMap', 'a', { data: { x: 'changed' } }), 'kubectl');
+  await harness.passUntil(
+    () => JSON.stringify(harness.server.storage.get(configMaps, 'shop', 'a')['data']) === '{"x":"1"}',
+    'the repair',
+  );
+  harness.server.storage.remove(configMaps, 'shop', 'a');
+  await harness.passUntil(() => harness.server.storage.find(configMaps, 'shop', 'a'), 'the child again');
+});
+
+test('prunes children of this owner that are no longer wanted, across kinds, and nobody else’s', async () => {
+  wanted = [child('ConfigMap', 'a', { data: {} }), child('Service', 'b', { spec: {} })];
+  const foreign = child('ConfigMap', 'foreign', { data: {} });
+  await begin([[configMaps, foreign]]);
+  wanted = [];
+  await run();
+  await harness.passUntil(() => !harness.server.storage.find(services, 'shop', 'b'), 'the pruning');
+  expect(harness.server.storage.find(configMaps, 'shop', 'a')).toBeUndefined();
+  expect(harness.server.storage.find(configMaps, 'shop', 'foreign')).toBeDefined();
+  expect(harness.server.seen({ verb: 'delete' })).toHaveLength(2);
+});
+
+test('a crash between two applies is made good by the next run', async () => {
+  wanted = [child('ConfigMap', 'old', { data: {} })];
+  await begin();
+  wanted = [child('ConfigMap', 'new', { data: {} }), child('Service', 'b', { spec: {} })];
+  harness.server.script({ verb: 'apply', plural: 'services' }, { do: 'reset' });
+  await run();
+  await harness.passUntil(() => harness.server.storage.find(services, 'shop', 'b'), 'the retry');
+  await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'old'), 'the pruning');
+  expect(harness.server.storage.find(configMaps, 'shop', 'new')).toBeDefined();
+});
+
+test('nothing is pruned while something cannot be applied', async () => {
+  wanted = [child('ConfigMap', 'old', { data: {} })];
+  await begin();
+  wanted = [child('ConfigMap', 'new', { data: {} })];
+  const error = new StatusError(422, 'Invalid', 'data is wrong');
+  harness.server.script({ verb: 'apply', name: 'new' }, { do: 'fail', error });
+  await run();
+  await harness.passUntil(() => harness.server.seen({ verb: 'delete' }).length === 1, 'the pruning after the retry');
+  expect(errors[0]).toMatchObject({ code: 'ERR_API_INVALID' });
+  const order = harness.server.requests
+    .filter((r) => r.name === 'new' || r.name === 'old')
+    .map((r) => `${r.verb} ${r.name}`);
+  expect(order.slice(-3)).toEqual(['get new', 'apply new', 'delete old']);
+});
+
+test('a conflict without force names the other manager and the field', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  force = false;
+  harness.server.put(configMaps, child('ConfigMap', 'a', { data: { x: 'mine' } }), 'somebody-else');
+  await harness.passUntil(() => errors.length > 0, 'the conflict');
+  expect(errors[0]).toMatchObject({ code: 'ERR_APPLY_CONFLICT' });
+  expect(conflictText(errors[0])).toBe('.data.x is held by somebody-else');
+});
+
+test('an object of the wanted name that somebody else made is not taken over', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  const theirs = {
+    ...child('ConfigMap', 'a', { data: { precious: 'yes' } }),
+    metadata: { name: 'a', namespace: 'shop' },
+  };
+  await begin([[configMaps, theirs]]);
+  expect(errors[0]).toMatchObject({ code: 'ERR_APPLY_CONFLICT' });
+  expect(harness.server.storage.get(configMaps, 'shop', 'a')['data']).toEqual({ precious: 'yes' });
+  expect(writes()).toBe(0);
+});
+
+test('a status is written once, and again only when it differs; what is left out goes', async () => {
+  wanted = [];
+  await begin();
+  const { manager, server, clock } = harness;
+  const informer = manager.cache.informer({ resource: secrets, fieldSelector: 'metadata.name=owner' });
+  const writer = new StatusWriter({ client: server.client(clock), fieldManager: 'svc-controller/test', informer });
+  const { signal } = new AbortController();
+  const write = (status: object): Promise<boolean> =>
+    writer.write(informer.get({ namespace: 'shop', name: 'owner' })!, status, { signal });
+  const shown = (): unknown => server.storage.get(secrets, 'shop', 'owner')['status'];
+  expect(await write({ url: 'http://x', count: 1 })).toBe(true);
+  expect(await write({ url: 'http://x', count: 1 })).toBe(false);
+  expect(await write({ count: 1 })).toBe(true);
+  expect(shown()).toEqual({ count: 1 });
+  server.storage.remove(secrets, 'shop', 'owner');
+  expect(await writer.write(owner, { count: 2 }, { signal })).toBe(false);
+});
