@@ -22,9 +22,12 @@ export const maxStatusWaitSeconds = 30;
 /** TLS name that every agent's certificate carries. */
 export const agentServerName = 'svc-agent.svc-system.svc';
 
-/** `/v1/capture/sha256:…` of a hash. */
-export function capturePutPath(hash: string): string {
-  return `${capturePath}/${hash}`;
+/**
+ * `/v1/capture/sha256:…` of a hash. With `restart=hold` the agent writes the file, but lets the instrument go on with
+ * the old one until the same hash is put without it.
+ */
+export function capturePutPath(hash: string, restart: 'now' | 'hold' = 'now'): string {
+  return `${capturePath}/${hash}${restart === 'hold' ? '?restart=hold' : ''}`;
 }
 
 /** The hash in a PUT path, or null when the path is not one. A percent-encoded colon is accepted. */

@@ -47,13 +47,16 @@ export class AgentClient {
     this.#address = address;
   }
 
-  /** Puts a config, given as its canonical JSON, in place. Doing it twice is harmless: the agent knows the hash. */
-  async put(hash: string, json: string, signal: AbortSignal): Promise<Ack> {
+  /**
+   * Puts a config, given as its canonical JSON, in place. Doing it twice is harmless: the agent knows the hash.
+   * With `hold` the instrument goes on with its old file until the same config is put with `now`.
+   */
+  async put(hash: string, json: string, restart: 'now' | 'hold', signal: AbortSignal): Promise<Ack> {
     const body = Buffer.from(json);
     if (body.length > maxCaptureBytes) {
       throw new OperatorError('ERR_TOO_LARGE', `capture config ${hash} has ${body.length} bytes`);
     }
-    const answer = await this.#send('PUT', capturePutPath(hash), pushDeadlineMs, signal, body);
+    const answer = await this.#send('PUT', capturePutPath(hash, restart), pushDeadlineMs, signal, body);
     return parsed('ack', answer, parseAck);
   }
 

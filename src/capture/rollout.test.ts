@@ -14,6 +14,7 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
   rules: { ...rules, ...ruled },
   reachable: true,
   held: { hash: 'old', yaml: 'old-file' },
+  granted: true,
   running: true,
   sentAt: null,
   restartedAt: null,
@@ -24,17 +25,39 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
 const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `n${i + 1}`);
 
 test('the first change goes out to every node at once', () => {
-  expect(planRollout([node('a'), node('b')], 0)).toEqual({ push: ['a', 'b'], hold: new Map(), wakeAt: null });
+  expect(planRollout([node('a'), node('b')], 0)).toEqual({
+    push: ['a', 'b'],
+    deliver: [],
+    hold: new Map(),
+    wakeAt: null,
+  });
 });
 
 test('a node that holds the desired config gets nothing', () => {
   expect(planRollout([node('a', { held: { hash: 'new', yaml: 'new-file' } })], 0).push).toEqual([]);
 });
 
-test('a second change within the interval waits until it is over', () => {
+test('a second change within the interval is delivered, and its restart waits until the interval is over', () => {
   const nodes = [node('a', { restartedAt: 1_000 })];
-  expect(planRollout(nodes, 30_000)).toEqual({ push: [], hold: new Map([['a', 'MinInterval']]), wakeAt: 61_000 });
+  expect(planRollout(nodes, 30_000)).toEqual({
+    push: [],
+    deliver: ['a'],
+    hold: new Map([['a', 'MinInterval']]),
+    wakeAt: 61_000,
+  });
   expect(planRollout(nodes, 61_000).push).toEqual(['a']);
+});
+
+test('a file on hold is not sent again, and gets its restart when its turn comes', () => {
+  const held = { hash: 'new', yaml: 'new-file' };
+  const nodes = [node('a', { restartedAt: 1_000, held, granted: false, running: false })];
+  expect(planRollout(nodes, 30_000)).toMatchObject({ push: [], deliver: [], wakeAt: 61_000 });
+  expect(planRollout(nodes, 61_000)).toMatchObject({ push: ['a'], deliver: [] });
+});
+
+test('a node that is about to restart anyway takes a newer file with the same restart', () => {
+  const nodes = [node('a', { restartedAt: 1_000, sentAt: 1_000, running: false }, { maxUnavailable: 1 })];
+  expect(planRollout(nodes, 2_000)).toMatchObject({ push: ['a'], deliver: [] });
 });
 
 test('a change of rules alone never waits: it restarts nothing', () => {
@@ -44,7 +67,8 @@ test('a change of rules alone never waits: it restarts nothing', () => {
 
 test('a node on its seed does not wait for others', () => {
   const more = { maxUnavailable: 1 };
-  expect(planRollout([node('a', { sentAt: 0 }, more), node('b', { held: null }, more)], 0).push).toEqual(['b']);
+  const onItsWay = node('a', { sentAt: 0, held: { hash: 'new', yaml: 'new-file' }, running: false }, more);
+  expect(planRollout([onItsWay, node('b', { held: null }, more)], 0).push).toEqual(['b']);
 });
 
 test.each<[string, number | string, number, number]>([
@@ -59,6 +83,7 @@ test.each<[string, number | string, number, number]>([
   );
   expect(plan.push).toHaveLength(expected);
   expect([...plan.hold.values()].every((h) => h === 'MaxUnavailable')).toBe(true);
+  expect(plan.deliver).toHaveLength(size - expected);
 });
 
 test('nodes that are on their way take the place of others', () => {
@@ -75,7 +100,8 @@ describe('canaries', () => {
   const canary = (more: Partial<RolloutNode> = {}): RolloutNode => node('z-canary', more, { canary: true });
   const other = node('a', {}, { canary: false });
   test('go first', () => {
-    expect(planRollout([other, canary()], 0)).toMatchObject({ push: ['z-canary'], hold: new Map([['a', 'Canary']]) });
+    const plan = planRollout([other, canary()], 0);
+    expect(plan).toMatchObject({ push: ['z-canary'], deliver: [], hold: new Map([['a', 'Canary']]) });
   });
   test('hold the others until they run the new file', () => {
     const held = { hash: 'new', yaml: 'new-file' };
@@ -92,6 +118,7 @@ describe('a file that failed on a node', () => {
   test('is not sent there again, nor anywhere else in the group', () => {
     expect(planRollout([failed, node('b')], 0)).toMatchObject({
       push: [],
+      deliver: [],
       hold: new Map([
         ['bad', 'Failed'],
         ['b', 'Paused'],

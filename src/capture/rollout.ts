@@ -8,6 +8,8 @@ export interface RolloutNode {
   reachable: boolean;
   /** What the agent holds, as far as known; null = its own seed. */
   held: { hash: string; yaml: string | null } | null;
+  /** The instrument may restart for the file that the agent holds; false while it waits for its turn. */
+  granted: boolean;
   /** The agent says that what it holds is Running. */
   running: boolean;
   /** A change of the file was sent and is not Running yet. Units: ms of the monotonic clock. */
@@ -23,36 +25,49 @@ export interface RolloutNode {
 export type HoldReason = 'MinInterval' | 'Canary' | 'MaxUnavailable' | 'Paused' | 'Failed' | 'Unreachable';
 
 export interface RolloutPlan {
-  /** Nodes that get their desired config now. */
+  /** Nodes that get their desired config now and may restart their instrument for it. */
   push: string[];
+  /** Nodes that get it now, while their instrument goes on with the old file until a later plan pushes. */
+  deliver: string[];
   hold: Map<string, HoldReason>;
   /** When to plan again although nothing has happened. Units: ms of the monotonic clock. */
   wakeAt: number | null;
 }
 
 /**
- * Who gets the newest config now. Pure.
+ * Who gets the newest config now, and whose instrument may restart for it. Pure.
  *
- * Rules: a change of the agent's rules alone goes out at once, since it restarts nothing. A change of the file: the
- * first at once, the next ones of a node not before `minIntervalMs` after the last; canary nodes first, the others
- * when these are Running; at most `maxUnavailable` nodes of a group on their way at a time; none where that same file
- * has failed on a node of the group, if `pauseOnFailure`. A file that failed on a node is not sent there again.
- * A node that runs its seed has nothing to lose and does not wait for others.
+ * Rules: a change of the agent's rules alone goes out at once, since it restarts nothing. So does a changed file, but
+ * the restarts it asks for are paced: those of one node are `minIntervalMs` apart, and at most `maxUnavailable` nodes of
+ * a group are on their way at a time. Where there are canary nodes, the others do not even get the file before these are
+ * Running; and if `pauseOnFailure`, nobody gets a file that has failed on a node of the group. A file that failed on a
+ * node is not sent there again. A node that runs its seed has nothing to lose and does not wait for others.
  */
 export function planRollout(nodes: readonly RolloutNode[], now: number): RolloutPlan {
-  const plan: RolloutPlan = { push: [], hold: new Map(), wakeAt: null };
+  const plan: RolloutPlan = { push: [], deliver: [], hold: new Map(), wakeAt: null };
   const groups = Map.groupBy(nodes, (n) => n.rules.group);
   for (const group of groups.values()) planGroup(group, now, plan);
   return plan;
 }
 
 function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan): void {
-  const pending = group.filter((n) => n.held?.hash !== n.desired.hash);
+  const pending = group.filter((n) => n.held?.hash !== n.desired.hash || !n.granted);
   const changing: RolloutNode[] = [];
+  const seen: Seen = {
+    failed: new Set(group.flatMap((n) => n.failedYaml ?? [])),
+    waiting: group.some(
+      (n) => n.rules.canary === true && n.reachable && !(n.running && n.held?.yaml === n.desired.yaml),
+    ),
+  };
+  const wait = (node: RolloutNode, hold: HoldReason): void => {
+    plan.hold.set(node.name, hold);
+    const paced = hold === 'MinInterval' || hold === 'MaxUnavailable';
+    if (paced && node.held?.hash !== node.desired.hash) plan.deliver.push(node.name);
+  };
   for (const node of pending) {
-    const hold = firstHold(node, group, now, plan);
-    if (hold) plan.hold.set(node.name, hold);
-    else if (node.held === null || node.held.yaml === node.desired.yaml) plan.push.push(node.name);
+    const hold = firstHold(node, seen, now, plan);
+    if (hold) wait(node, hold);
+    else if (restartsNothing(node)) plan.push.push(node.name);
     else changing.push(node);
   }
   const onTheirWay = group.filter((n) => n.sentAt !== null && n.reachable).length;
@@ -61,28 +76,28 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
     if (room > 0) {
       plan.push.push(node.name);
       room--;
-    } else plan.hold.set(node.name, 'MaxUnavailable');
+    } else wait(node, 'MaxUnavailable');
   }
 }
 
-function firstHold(
-  node: RolloutNode,
-  group: readonly RolloutNode[],
-  now: number,
-  plan: RolloutPlan,
-): HoldReason | null {
+/** The node runs its seed, or the very file it should, or is about to restart anyway: one restart serves both files. */
+function restartsNothing(node: RolloutNode): boolean {
+  return node.held === null || node.sentAt !== null || (node.held.yaml === node.desired.yaml && node.granted);
+}
+
+/** What nodes of a group have to know of each other. */
+interface Seen {
+  failed: ReadonlySet<string>;
+  /** A canary does not run its new file yet. */
+  waiting: boolean;
+}
+
+function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan): HoldReason | null {
   if (!node.reachable) return 'Unreachable';
   if (node.failedYaml === node.desired.yaml || node.refusedHash === node.desired.hash) return 'Failed';
-  if (node.held === null || node.held.yaml === node.desired.yaml) return null;
-  if (node.rules.pauseOnFailure && group.some((n) => n.failedYaml === node.desired.yaml)) return 'Paused';
-  if (node.restartedAt !== null && now < node.restartedAt + node.rules.minIntervalMs) {
-    const at = node.restartedAt + node.rules.minIntervalMs;
-    plan.wakeAt = Math.min(plan.wakeAt ?? at, at);
-    return 'MinInterval';
-  }
-  const waiting = (n: RolloutNode): boolean =>
-    n.rules.canary === true && n.reachable && !(n.running && n.held?.yaml === n.desired.yaml);
-  return node.rules.canary === false && group.some(waiting) ? 'Canary' : null;
+  if (restartsNothing(node)) return null;
+  if (node.rules.pauseOnFailure && seen.failed.has(node.desired.yaml)) return 'Paused';
+  return node.rules.canary === false && seen.waiting ? 'Canary' : null;
 }
 
 /** Nodes of the group that may be restarting at a time; a share is rounded up, and it is never none. */

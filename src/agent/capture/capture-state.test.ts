@@ -81,6 +81,27 @@ test('changed bytes make the liveness answer fail until the instrument restarted
   state.stop();
 });
 
+test('a file on hold is written, but the instrument lives on until the same config comes without the hold', async () => {
+  const { state, clock, health } = setUp();
+  const past = new Date(Date.now() - 60_000);
+  await state.apply(seed, 'push');
+  utimesSync(file, past, past);
+  await state.apply({ ...seed, generations: {} }, 'disk');
+  health.startMs = past.getTime() + 1;
+  state.start();
+  await clock.advance(1_000);
+  expect(await state.apply(other, 'push', 'hold')).toMatchObject({ phase: 'Written' });
+  expect(readFileSync(file, 'utf8')).toBe(other.instrument.yaml);
+  await clock.advance(600_000);
+  expect(state.ack).toMatchObject({ phase: 'Written' });
+  expect(state.instrumentMayLive).toBe(true);
+  await state.apply(other, 'push', 'now');
+  expect(state.instrumentMayLive).toBe(false);
+  await clock.advance(91_000);
+  expect(state.ack).toMatchObject({ phase: 'Failed', reason: 'InstrumentNotRestarted' });
+  state.stop();
+});
+
 test('a config that the instrument does not take up in time is Failed with a reason', async () => {
   const { state, clock } = setUp();
   await state.apply(seed, 'push');

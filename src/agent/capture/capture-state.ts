@@ -41,7 +41,8 @@ const countsEveryMs = 5_000;
  * start after the file (Running) or nothing in time (Failed).
  * Guarantees: configs are applied one after the other; the last good one on disk is one that was written whole;
  * the file is left alone when its bytes are right; `status` grows its revision with every change.
- * Caveats: an instrument without a health socket (older than v0.10) never gets past Written.
+ * Caveats: an instrument without a health socket (older than v0.10) ends as Failed after the deadline; an agent that
+ * restarts while a file is on hold forgets the hold.
  */
 export class CaptureState {
   readonly #options: CaptureStateOptions;
@@ -49,6 +50,8 @@ export class CaptureState {
   #pushed = false;
   #ack: Ack | null = null;
   #view: InstrumentView = unknownInstrument;
+  /** The instrument may be restarted for the file in place; false while the controller holds it back. */
+  #restartGranted = true;
   #revision = 1;
   #countsText = '';
   #countsAt = -Infinity;
@@ -76,7 +79,7 @@ export class CaptureState {
 
   /** False when the instrument must be restarted to read its file; true as long as nothing is known. */
   get instrumentMayLive(): boolean {
-    return !runsOldFile(this.#view);
+    return !this.#restartGranted || !runsOldFile(this.#view);
   }
 
   /** Begins to watch the instrument. */
@@ -91,22 +94,26 @@ export class CaptureState {
   }
 
   /**
-   * Puts a config in force and resolves with how far it came at once (Written or Running).
+   * Puts a config in force and resolves with how far it came at once (Written or Running). With `hold` its file is
+   * written, but the instrument is left alone until the same config comes with `now`.
    * Errors: ERR_INPUT_INVALID for a config of another node. A file that cannot be written is a Failed ack.
    */
-  apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed'): Promise<Ack> {
-    const run = this.#queue.then(() => this.#apply(config, source));
+  apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed', restart: 'now' | 'hold' = 'now'): Promise<Ack> {
+    const run = this.#queue.then(() => this.#apply(config, source, restart));
     this.#queue = run.catch(() => {});
     return run;
   }
 
-  async #apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed'): Promise<Ack> {
+  async #apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed', restart: 'now' | 'hold'): Promise<Ack> {
     const { node, dataDir, instrumentFile, logger, clock, onConfig } = this.#options;
     if (config.node !== node) {
       throw new OperatorError('ERR_INPUT_INVALID', `node: the config is for ${config.node}, this is ${node}`);
     }
     const hash = captureHash(config);
-    if (source === 'push' && this.#pushed && this.#ack?.hash === hash && this.#ack.phase !== 'Failed') return this.#ack;
+    if (source === 'push' && this.#pushed && this.#ack?.hash === hash && this.#ack.phase !== 'Failed') {
+      if (restart === 'now' && !this.#restartGranted) this.#grant();
+      return this.#ack;
+    }
     try {
       if (source === 'push') await saveLastGood(dataDir, config);
       this.#config = config;
@@ -115,6 +122,7 @@ export class CaptureState {
       this.#setAck({ node, hash, phase: 'Received' });
       const { changed, modifiedMs } = await writeInstrumentFile(instrumentFile, config.instrument.yaml);
       this.#view = afterFile(this.#view, modifiedMs, changed, clock.monotonic());
+      this.#restartGranted = restart === 'now';
       logger.info('capture config in force', { hash, source, monitors: config.monitors.length, fileChanged: changed });
     } catch (error) {
       logger.error('capture config could not be put in force', { hash, error: errorText(error) });
@@ -124,6 +132,14 @@ export class CaptureState {
     }
     this.#refreshAck(hash);
     return this.#ack!;
+  }
+
+  /** From here on the instrument has its time to run the file. */
+  #grant(): void {
+    this.#restartGranted = true;
+    if (this.#view.fileMs !== null) {
+      this.#view = afterFile(this.#view, this.#view.fileMs, true, this.#options.clock.monotonic());
+    }
   }
 
   /** The status as of now. */
@@ -180,7 +196,8 @@ export class CaptureState {
 
   #refreshAck(hash: string): void {
     if (this.#view.fileMs === null || this.#ack?.reason === 'WriteFailed') return;
-    const { node, deadlineMs = 90_000, clock, logger } = this.#options;
+    const { node, clock, logger } = this.#options;
+    const deadlineMs = this.#restartGranted ? (this.#options.deadlineMs ?? 90_000) : Infinity;
     const state = phaseOf(this.#view, { deadlineMs, monoMs: clock.monotonic() });
     const { startMs } = this.#view;
     const running = state.phase === 'Running' && startMs !== null;

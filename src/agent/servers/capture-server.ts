@@ -38,8 +38,12 @@ export function captureHandler(state: CaptureState, logger: Logger): RequestList
     const hash = hashOfPutPath(url.pathname);
     if (hash === null) return answerError(res, 404, 'not_found', 'no such path');
     if (req.method !== 'PUT') return answerMethod(res, 'PUT');
+    const restart = url.searchParams.get('restart') ?? 'now';
+    if (restart !== 'now' && restart !== 'hold') {
+      return answerError(res, 400, 'bad_request', 'restart: must be now or hold');
+    }
     readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
-      .then((body) => state.apply(checkedConfig(hash, body), 'push'))
+      .then((body) => state.apply(checkedConfig(hash, body), 'push', restart))
       .then((ack) => answerJson(res, 200, ack), fail);
   };
 }

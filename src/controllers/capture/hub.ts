@@ -49,6 +49,8 @@ export interface HubChange {
 const compileQuiet = { quietMs: 100, maxMs: 500 };
 /** News of agents are collected this long before anybody is told. Units: ms. */
 const newsQuiet = { quietMs: 50, maxMs: 250 };
+/** A thousand acknowledgements at a time are one new plan, not a thousand. Units: ms. */
+const planQuiet = { quietMs: 5, maxMs: 20 };
 /** After a push that did not get through, the agent is followed anew after this. Units: ms. */
 const reconnectMs = 1_000;
 /** Configs on the wire at a time. */
@@ -80,6 +82,7 @@ export class CaptureHub {
   readonly #tasks = new Set<Promise<unknown>>();
   readonly #compiling: Debounce;
   readonly #telling: Debounce;
+  readonly #planning: Debounce;
   #result: CompileResult | null = null;
   #compileError: string | null = null;
   #signal: AbortSignal | null = null;
@@ -89,6 +92,7 @@ export class CaptureHub {
   constructor(options: HubOptions) {
     this.#options = options;
     this.#compiling = new Debounce(options.clock, compileQuiet, () => this.#compile());
+    this.#planning = new Debounce(options.clock, planQuiet, () => this.#plan());
     this.#telling = new Debounce(options.clock, newsQuiet, () => this.#tell());
   }
 
@@ -127,6 +131,7 @@ export class CaptureHub {
     });
     this.#compiling.cancel();
     this.#telling.cancel();
+    this.#planning.cancel();
     this.#cancelWake();
     for (const link of this.#links.values()) link.abort.abort(signal.reason);
     await Promise.allSettled(this.#tasks);
@@ -232,7 +237,7 @@ export class CaptureHub {
   #afterNews(node: NodeState, link: Link, back: KnownConfig | null): void {
     if (back) this.#push(node, link, back);
     this.#news.nodes.add(node.name);
-    this.#plan();
+    this.#planning.call();
     this.#telling.call();
   }
 
@@ -249,10 +254,15 @@ export class CaptureHub {
       now,
     );
     for (const node of this.#nodes.values()) node.hold = plan.hold.get(node.name) ?? null;
-    for (const name of plan.push) {
-      const node = this.#nodes.get(name)!;
-      const link = this.#links.get(name);
-      if (link && node.desired) this.#push(node, link, knownOf(node.desired));
+    for (const [names, restart] of [
+      [plan.push, 'now'],
+      [plan.deliver, 'hold'],
+    ] as const) {
+      for (const name of names) {
+        const node = this.#nodes.get(name)!;
+        const link = this.#links.get(name);
+        if (link && node.desired) this.#push(node, link, knownOf(node.desired), restart);
+      }
     }
     this.#wakeAt(plan.wakeAt);
   }
@@ -267,18 +277,23 @@ export class CaptureHub {
     this.#cancelWake = this.#options.clock.setTimeout(() => this.#plan(), wait);
   }
 
-  #push(node: NodeState, link: Link, config: KnownConfig): void {
+  #push(node: NodeState, link: Link, config: KnownConfig, restart: 'now' | 'hold' = 'now'): void {
     if (link.pushing) return;
     link.pushing = true;
-    node.sending(config, this.#options.clock.monotonic());
+    node.sending(config, restart, this.#options.clock.monotonic());
     this.#track(
       this.#limiter.run(async () => {
         let back: KnownConfig | null = null;
         try {
-          const ack = await link.client.put(config.hash, config.json(), link.abort.signal);
+          const ack = await link.client.put(config.hash, config.json(), restart, link.abort.signal);
           back = node.sent(config, ack);
           this.#options.metrics?.pushed('acknowledged', config.config.instrument.yaml.length);
-          this.#options.logger.info('capture config pushed', { node: node.name, hash: config.hash, phase: ack.phase });
+          this.#options.logger.info('capture config pushed', {
+            node: node.name,
+            hash: config.hash,
+            restart,
+            phase: ack.phase,
+          });
         } catch (error) {
           if (link.abort.signal.aborted) return;
           node.pushFailed(config, error);

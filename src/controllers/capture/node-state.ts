@@ -48,6 +48,10 @@ export class NodeState {
   lastGood: KnownConfig | null = null;
   #held: { hash: string; known: KnownConfig | null } | null = null;
   #ack: Ack | null = null;
+  /** The instrument may restart for the file that the agent holds. */
+  #granted = true;
+  /** Hash of our newest push: its acknowledgement may come by the long poll before the answer does. */
+  #putHash: string | null = null;
   #sentAt: number | null = null;
   #restartedAt: number | null = null;
 
@@ -101,9 +105,14 @@ export class NodeState {
       this.#sentAt = null;
       return null;
     }
-    if (this.#held?.hash !== ack.hash) this.#held = { hash: ack.hash, known: this.#recall(ack.hash) };
+    if (this.#held?.hash !== ack.hash) {
+      this.#held = { hash: ack.hash, known: this.#recall(ack.hash) };
+      // Put by a leader before us, perhaps on hold: granting it once more is harmless, forgetting it is not.
+      if (this.#putHash !== ack.hash) this.#granted = ack.phase !== 'Written';
+    }
     if (ack.phase === 'Running') {
       this.#sentAt = null;
+      this.#granted = true;
       this.lastGood = this.#held.known ?? this.lastGood;
       if (ack.hash === this.desired?.hash) this.failure = null;
     }
@@ -119,10 +128,16 @@ export class NodeState {
     if (this.#ack?.phase === 'Running' && this.#held?.known) this.lastGood = this.#held.known;
   }
 
-  /** A push begins. From here on the node counts as on its way if its file changes. */
-  sending(config: KnownConfig, now: number): void {
+  /** A push begins. From here on the node counts as on its way if its instrument restarts for it. */
+  sending(config: KnownConfig, restart: 'now' | 'hold', now: number): void {
+    this.#putHash = config.hash;
     const before = this.#held?.known?.yaml ?? null;
-    if (before === config.yaml) return;
+    if (before === config.yaml && this.#granted) return;
+    this.#granted = restart === 'now';
+    if (!this.#granted) {
+      this.#sentAt = null;
+      return;
+    }
     // Leaving the seed is the node's start, not a restart that the next change has to keep its distance from.
     if (this.#held !== null) this.#restartedAt = now;
     this.#sentAt = now;
@@ -168,6 +183,7 @@ export class NodeState {
       rules: this.desired.rollout,
       reachable: this.reachable && !this.needsCurrent,
       held: this.#held && { hash: this.#held.hash, yaml: this.#held.known?.yaml ?? null },
+      granted: this.#granted,
       running: this.#ack?.phase === 'Running',
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
