@@ -158,6 +158,7 @@ export class FakeApiServer {
       if (this.token !== undefined && seen.authorization !== `Bearer ${this.token}`) {
         throw new StatusError(401, 'Unauthorized', 'Unauthorized');
       }
+      if (!resource && seen.plural === '') return send(res, 200, this.#discovery(seen.path));
       if (!resource) throw notFound(`the server could not find the requested resource ${seen.path}`);
       if (seen.verb === 'watch') return this.#watch(seen, resource, res);
       const answer = this.#act(seen, resource, body);
@@ -193,6 +194,15 @@ export class FakeApiServer {
       userAgent: req.headers['user-agent'],
     };
     return { seen, resource: this.#resources.get(`${apiVersion}/${plural}`) };
+  }
+
+  /** The resource list of one group and version. */
+  #discovery(path: string): unknown {
+    const apiVersion = path.replace(/^\/apis?\//, '');
+    const resources = [...this.#resources.values()].filter((r) => r.apiVersion === apiVersion);
+    if (resources.length === 0) throw notFound(path);
+    const shown = resources.map((r) => ({ name: r.plural, kind: r.kind, namespaced: r.namespaced }));
+    return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: apiVersion, resources: shown };
   }
 
   #act(seen: SeenRequest, resource: ResourceRef, body: string): unknown {
