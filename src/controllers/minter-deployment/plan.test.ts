@@ -1,0 +1,211 @@
+import type { Condition, KubeObject } from '../../api/meta.ts';
+import type { MinterDeployment } from '../../api/v1alpha1/index.ts';
+import type { MinterCheck, MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
+import { judgeAppCredentials } from './app-credentials.ts';
+import { planMinterStatus, type MinterFacts } from './plan.ts';
+import { parseReadiness } from './readiness-client.ts';
+
+const now = Date.UTC(2026, 5, 1, 12);
+const keyVersion = 'projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1';
+
+const minter = (status?: MinterDeployment['status']): MinterDeployment =>
+  ({
+    apiVersion: 'svc.dev/v1alpha1',
+    kind: 'MinterDeployment',
+    metadata: { name: 'minter', namespace: 'agents', generation: 4, uid: 'u' },
+    spec: {
+      kms: { provider: 'gcp', keyVersion },
+      rules: { configMapRef: { name: 'rules' } },
+      serviceAccount: { create: true },
+    },
+    ...(status ? { status } : {}),
+  }) as MinterDeployment;
+
+const check = (type: MinterCheck['type'], status: MinterCheck['status'], reason: string): MinterCheck =>
+  ({ type, status, reason, message: `${type} is ${reason}`, since: 'x' }) as MinterCheck;
+const good = [
+  check('RulesValid', 'True', 'Valid'),
+  check('KeyEnabled', 'True', 'Enabled'),
+  check('KeyMatchesApp', 'True', 'Matches'),
+  check('InstallationFound', 'True', 'Found'),
+];
+const answer = (over: MinterCheck[] = [], rest: Partial<MinterReadiness> = {}): MinterReadiness => ({
+  ready: true,
+  gates: { rules: true, key: true, app: true },
+  checks: good.map((c) => over.find((o) => o.type === c.type) ?? c),
+  keyVersion,
+  rulesHash: 'abc',
+  scopes: ['a', 'b'],
+  installationId: 7,
+  jwks: { ageSeconds: 1 },
+  ...rest,
+});
+const deployment: KubeObject = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'minter', namespace: 'agents', generation: 2 },
+  status: {
+    observedGeneration: 2,
+    replicas: 2,
+    readyReplicas: 2,
+    conditions: [
+      { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable', message: 'ok' },
+      { type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable', message: 'ok' },
+    ],
+  },
+};
+const found = { type: 'AppCredentialsFound', status: 'True', reason: 'Found', message: 'ok' } as const;
+const facts = (over: Partial<MinterFacts> = {}): MinterFacts => ({
+  minter: minter(),
+  deployment,
+  appCredentials: found,
+  rulesSourceFound: true,
+  answers: [answer(), answer()],
+  pods: 2,
+  applyFailures: [],
+  now,
+  ...over,
+});
+const condition = (over: Partial<MinterFacts>, type: string): Condition | undefined =>
+  planMinterStatus(facts(over)).status.conditions.find((c) => c.type === type);
+
+test('all well is Ready, with everything the pods told, and nothing in progress', () => {
+  const { status, ready } = planMinterStatus(facts());
+  expect(ready).toBe('True');
+  expect(status).toMatchObject({
+    observedGeneration: 4,
+    url: 'http://minter.agents.svc.cluster.local:8080',
+    keyVersion,
+    replicas: 2,
+    readyReplicas: 2,
+    rulesHash: 'abc',
+    scopes: 2,
+    installationId: 7,
+  });
+  expect(status.conditions.map((c) => c.type)).not.toContain('Stalled');
+  expect(status.conditions.every((c) => c.observedGeneration === 4)).toBe(true);
+});
+
+test.each<[string, Partial<MinterFacts>, string, string]>([
+  ['nothing is known', { deployment: undefined, answers: [], pods: 0 }, 'Unknown', 'NoPodAnswered'],
+  [
+    'the Secret is missing',
+    { appCredentials: { ...found, status: 'False', reason: 'SecretNotFound' }, answers: [] },
+    'False',
+    'SecretNotFound',
+  ],
+  ['the rules are missing', { rulesSourceFound: false, answers: [] }, 'False', 'ConfigMapNotFound'],
+  [
+    'one pod of two has a disabled key',
+    { answers: [answer(), answer([check('KeyEnabled', 'False', 'Disabled')])] },
+    'False',
+    'Disabled',
+  ],
+  [
+    'False beats Unknown among pods',
+    {
+      answers: [
+        answer([check('KeyMatchesApp', 'Unknown', 'PlatformUnreachable')]),
+        answer([check('KeyMatchesApp', 'False', 'WrongApp')]),
+      ],
+    },
+    'False',
+    'WrongApp',
+  ],
+  [
+    'the platform is out',
+    { answers: [answer([check('InstallationFound', 'Unknown', 'PlatformUnreachable')])] },
+    'Unknown',
+    'PlatformUnreachable',
+  ],
+  [
+    'the policy cannot be applied',
+    { applyFailures: [{ kind: 'NetworkPolicy', text: 'no right' }] },
+    'False',
+    'ApplyFailed',
+  ],
+  [
+    'the Deployment cannot be applied',
+    { applyFailures: [{ kind: 'Deployment', text: 'no right' }] },
+    'False',
+    'ApplyFailed',
+  ],
+])('Ready when %s', (_what, over, status, reason) => {
+  expect(condition(over, 'Ready')).toMatchObject({ status, reason });
+});
+
+test('a key that was never imported is told with the command that imports it', () => {
+  const over = { answers: [answer([check('KeyEnabled', 'False', 'NotFound')])] };
+  expect(condition(over, 'KeyEnabled')?.message).toContain(
+    'minter tools import-pk --project-id p --location global --key-ring r --key k',
+  );
+  expect(condition(over, 'Stalled')).toMatchObject({ status: 'True', reason: 'MissingDependency' });
+});
+
+test('says how many pods share the worst answer', () => {
+  const over = { answers: [answer(), answer([check('RulesValid', 'False', 'FileFaulty')])] };
+  expect(condition(over, 'RulesValid')?.message).toBe('RulesValid is FileFaulty (1 of 2 pods)');
+});
+
+test('a status of an older Deployment generation counts as none', () => {
+  const stale = { ...deployment, metadata: { ...deployment.metadata, generation: 3 } };
+  expect(condition({ deployment: stale }, 'Available')).toMatchObject({
+    status: 'Unknown',
+    reason: 'DeploymentPending',
+  });
+});
+
+test('while no pod answers, what the pods told before stays', () => {
+  const before = planMinterStatus(facts()).status;
+  const { status } = planMinterStatus(facts({ minter: minter(before), answers: [], pods: 0 }));
+  expect(status).toMatchObject({ keyVersion, rulesHash: 'abc', installationId: 7 });
+});
+
+test('the time of the last mint moves once a minute, not with every mint', () => {
+  const at = (s: number): string => new Date(now + s * 1000).toISOString();
+  const first = planMinterStatus(facts({ answers: [answer([], { lastMintTime: at(0) })] })).status;
+  const plan = (seconds: number): string | undefined =>
+    planMinterStatus(
+      facts({ minter: minter(first), now: now + seconds * 1000, answers: [answer([], { lastMintTime: at(seconds) })] }),
+    ).status.lastMintTime;
+  expect(plan(30)).toBe(at(0));
+  expect(plan(61)).toBe(at(61));
+});
+
+test('an equal world gives an equal status, whatever the time', () => {
+  const first = planMinterStatus(facts()).status;
+  const second = planMinterStatus(facts({ minter: minter(first), now: now + 3_600_000 })).status;
+  expect(second).toEqual(first);
+});
+
+const secret = (data: Record<string, string>): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 's' },
+  data: Object.fromEntries(Object.entries(data).map(([k, v]) => [k, Buffer.from(v).toString('base64')])),
+});
+test.each<[string, KubeObject | undefined, string]>([
+  ['is missing', undefined, 'SecretNotFound'],
+  ['lacks the key', secret({ other: '1' }), 'KeyMissing'],
+  ['holds a name', secret({ 'app-id': 'my-app' }), 'NotNumeric'],
+  ['holds nothing', secret({ 'app-id': '' }), 'NotNumeric'],
+  ['holds a number with a newline', secret({ 'app-id': '12345\n' }), 'Found'],
+])('a Secret that %s is %s', (_what, object, reason) => {
+  const result = judgeAppCredentials(object, { name: 's', key: 'app-id' });
+  expect(result.condition.reason).toBe(reason);
+  expect(JSON.stringify(result)).not.toContain('12345');
+  expect(result.hash === undefined).toBe(reason !== 'Found');
+});
+
+test.each<[string, string, RegExp]>([
+  ['no JSON', '<html>', /not JSON/],
+  ['no checks', '{"ready":true}', /checks/],
+  ['a check of an unknown type', '{"ready":true,"checks":[{"type":"Weather"}]}', /checks\[\]\.type/],
+  [
+    'a reason that the API would refuse',
+    '{"ready":true,"checks":[{"type":"RulesValid","status":"True","reason":"no good","message":""}]}',
+    /checks\[RulesValid\]\.reason/,
+  ],
+])('an answer with %s is refused with the field named', (_what, text, message) => {
+  expect(() => parseReadiness(text)).toThrow(message);
+});
