@@ -36,7 +36,7 @@ say(`starting ${agents} agents`);
 const world = await CaptureWorld.start({ nodes: agents });
 try {
   for (let i = 0; i < monitors; i++) {
-    world.putMonitor(i % 2 ? `shop/m${i}` : `pay/m${i}`, { selector: { matchLabels: { app: `app-${i % 20}` } } });
+    world.putMonitor(`team-${i % 10}/m${i}`, { selector: { matchLabels: { app: `app-${i % 20}` } } });
   }
   const everywhere = (text: string): boolean => world.agents.every((a) => a.config?.instrument.yaml.includes(text));
   await until(() => everywhere('app-0') && world.agents.every((a) => a.ack?.phase === 'Running'), 'the first configs');

@@ -97,6 +97,11 @@ function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan
   if (node.failedYaml === node.desired.yaml || node.refusedHash === node.desired.hash) return 'Failed';
   if (restartsNothing(node)) return null;
   if (node.rules.pauseOnFailure && seen.failed.has(node.desired.yaml)) return 'Paused';
+  if (node.restartedAt !== null && now < node.restartedAt + node.rules.minIntervalMs) {
+    const at = node.restartedAt + node.rules.minIntervalMs;
+    plan.wakeAt = Math.min(plan.wakeAt ?? at, at);
+    return 'MinInterval';
+  }
   return node.rules.canary === false && seen.waiting ? 'Canary' : null;
 }
 
