@@ -108,6 +108,10 @@ describe('canaries', () => {
     expect(planRollout([other, canary({ held, running: false, sentAt: 0 })], 0).push).toEqual([]);
     expect(planRollout([other, canary({ held, running: true })], 0).push).toEqual(['a']);
   });
+  test('keep the file itself from the others, also from one that has just restarted', () => {
+    const recent = node('a', { restartedAt: 1_000 }, { canary: false });
+    expect(planRollout([recent, canary()], 2_000)).toMatchObject({ deliver: [], hold: new Map([['a', 'Canary']]) });
+  });
   test('that cannot be reached hold nobody', () => {
     expect(planRollout([other, canary({ reachable: false })], 0).push).toEqual(['a']);
   });

@@ -97,12 +97,14 @@ function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan
   if (node.failedYaml === node.desired.yaml || node.refusedHash === node.desired.hash) return 'Failed';
   if (restartsNothing(node)) return null;
   if (node.rules.pauseOnFailure && seen.failed.has(node.desired.yaml)) return 'Paused';
+  // Before the pacing: a file that waits only for its restart is delivered, and one that canaries try is not.
+  if (node.rules.canary === false && seen.waiting) return 'Canary';
   if (node.restartedAt !== null && now < node.restartedAt + node.rules.minIntervalMs) {
     const at = node.restartedAt + node.rules.minIntervalMs;
     plan.wakeAt = Math.min(plan.wakeAt ?? at, at);
     return 'MinInterval';
   }
-  return node.rules.canary === false && seen.waiting ? 'Canary' : null;
+  return null;
 }
 
 /** Nodes of the group that may be restarting at a time; a share is rounded up, and it is never none. */
