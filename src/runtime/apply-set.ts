@@ -72,6 +72,8 @@ export interface ApplyOutcome {
  * Guarantees: no request at all when nothing differs; a delete names the uid it means; every child is tried even if
  * one fails; nothing is pruned after a failure; with an owner, an object of a wanted name that somebody else made is
  * not taken over.
+ * Caveats: it is server-side apply, so what others own stays: a list item that somebody added under another key (a port
+ * of a Service, a container) is theirs, and goes only when they give it up.
  */
 export class ApplySet {
   readonly #options: ApplySetOptions;
