@@ -88,34 +88,27 @@ function images(world: OutsideWorld): ImageTable {
 }
 
 async function installOperator(cluster: Cluster, report: Report): Promise<void> {
-  await report.step('kubectl apply: CRDs and the operator (manifests/install.yaml)', async (note) => {
+  await report.step('kubectl apply: CRDs and the operator (manifests/install.yaml)', async () => {
     await cluster.kubectl(['apply', '--server-side', '-f', `${root}manifests/install.yaml`]);
-    note('waiting for svc-controller');
-    await cluster.kubectl(['-n', 'svc-system', 'rollout', 'status', 'deployment/svc-controller', '--timeout=120s'], {
-      timeoutMs: 130_000,
-    });
+    await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...crds]);
   });
 }
+
+const crds = ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments'].map(
+  (plural) => `crd/${plural}.svc.dev`,
+);
 
 /** The samples as they are in the repository; only the addresses of the outside world are put in. */
 async function applySamples(cluster: Cluster, world: OutsideWorld, report: Report): Promise<void> {
   await report.step('kubectl apply: the shop, and config/samples (a policy, two monitors, a minter)', async () => {
-    await cluster.kubectl(['apply', '-f', `${root}config/samples/namespaces.yaml`]);
-    await cluster.kubectl(['apply', '-f', `${root}e2e/demo/shop/shop.yaml`]);
-    await cluster.kubectl([
-      ...['-n', 'platform-agent', 'create', 'secret', 'generic', 'vcs-app-credentials'],
-      `--from-literal=app-id=${world.appId}`,
-    ]);
-    for (const sample of ['clustertrafficpolicy', 'trafficmonitor-checkout', 'trafficmonitor-catalog']) {
-      await cluster.kubectl(['apply', '-f', `${root}config/samples/${sample}.yaml`]);
-    }
-    const local = {
-      spec: {
-        vcs: { apiBaseURL: world.platform.apiBaseUrl },
-        issuer: { url: world.issuer.issuer, jwksURI: world.issuer.jwksUri },
-      },
+    const samples = ['namespaces', 'clustertrafficpolicy', 'trafficmonitor-checkout', 'trafficmonitor-catalog'];
+    const files = [...samples.map((name) => `${root}config/samples/${name}.yaml`), `${root}e2e/demo/shop/shop.yaml`];
+    const secret = ['-n', 'platform-agent', 'create', 'secret', 'generic', 'vcs-app-credentials'];
+    const spec = {
+      vcs: { apiBaseURL: world.platform.apiBaseUrl },
+      issuer: { url: world.issuer.issuer, jwksURI: world.issuer.jwksUri },
     };
-    const patch = [
+    const local = [
       'patch',
       '--local',
       '-f',
@@ -123,24 +116,34 @@ async function applySamples(cluster: Cluster, world: OutsideWorld, report: Repor
       '--type=merge',
       '-o',
       'json',
-      '-p',
-      JSON.stringify(local),
     ];
-    await cluster.kubectl(['apply', '-f', '-'], { stdin: await cluster.kubectl(patch) });
+    const [minter] = await Promise.all([
+      cluster.kubectl([...local, '-p', JSON.stringify({ spec })]),
+      cluster.kubectl(['apply', ...files.flatMap((file) => ['-f', file])]),
+    ]);
+    await Promise.all([
+      cluster.kubectl([...secret, `--from-literal=app-id=${world.appId}`]),
+      cluster.kubectl(['apply', '-f', '-'], { stdin: minter }),
+    ]);
   });
 }
 
 async function waitForReady(cluster: Cluster, report: Report): Promise<void> {
-  await report.step('waiting until every condition is Ready', async () => {
-    await cluster.kubectl(['wait', '--for=condition=Ready', '--timeout=120s', '-A', '--all', 'ctp,tm,md'], {
-      timeoutMs: 130_000,
-    });
-    await cluster.kubectl(['-n', 'svc-system', 'rollout', 'status', 'daemonset/svc-agent', '--timeout=60s'], {
-      timeoutMs: 70_000,
-    });
-    await cluster.kubectl(['-n', 'svc-system', 'rollout', 'status', 'deployment/svc-query', '--timeout=60s'], {
-      timeoutMs: 70_000,
-    });
+  const rollout = (workload: string): Promise<string> =>
+    cluster.kubectl(['-n', 'svc-system', 'rollout', 'status', workload, '--timeout=120s'], { timeoutMs: 130_000 });
+  await report.step('waiting until every condition is Ready', async (note) => {
+    note('the operator');
+    await rollout('deployment/svc-controller');
+    // The operator makes these; wait for them to exist before asking for their roll-out.
+    await cluster.kubectl(
+      ['-n', 'svc-system', 'wait', '--for=create', 'daemonset/svc-agent', 'deployment/svc-query', '--timeout=60s'],
+      { timeoutMs: 70_000 },
+    );
+    note('agents and query servers');
+    await Promise.all([rollout('daemonset/svc-agent'), rollout('deployment/svc-query')]);
+    note('the instruments restart with their new configuration');
+    const ready = ['wait', '--for=condition=Ready', '--timeout=120s', '-A', '--all', 'ctp,tm,md'];
+    await cluster.kubectl(ready, { timeoutMs: 130_000 });
   });
 }
 

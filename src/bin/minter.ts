@@ -27,9 +27,9 @@ program
     await runMain('info', async (context) => runMinterServer(minterSettings(command.args, process.env), context));
   });
 
-program
-  .command('tools')
-  .description('what an installer needs')
+const tools = program.command('tools').description('what an installer needs');
+
+tools
   .command('import-pk')
   .description("bring the App's private key (PEM, PKCS#1 or PKCS#8) into the key service, wrapped on this machine")
   .requiredOption('--project-id <id>', 'cloud project')
@@ -54,6 +54,25 @@ program
     if (result.outcome === 'imported')
       console.error(`set KMS_KEY_VERSION (spec.kms.keyVersion) to this version and apply`);
   });
+
+for (const [name, description] of [
+  ['validate-rules', 'check rule files, and explain what they decide about a caller'],
+  ['verify-app', 'sign, ask the platform who we are, and list the installation and missing permissions'],
+] as const) {
+  tools
+    .command(name)
+    .description(description)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .helpOption(false)
+    .action(async (_options, command: Command) => {
+      const { validateRulesCommand, verifyAppCommand } = await import('../minter/index.ts');
+      const run = name === 'validate-rules' ? validateRulesCommand : verifyAppCommand;
+      const { env, stdout, stderr } = process;
+      const text = (stream: NodeJS.WriteStream) => (line: string) => void stream.write(line);
+      process.exit(await run(command.args, { env, stdout: text(stdout), stderr: text(stderr), clock: systemClock }));
+    });
+}
 
 interface ImportFlags {
   projectId: string;

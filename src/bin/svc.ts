@@ -20,25 +20,35 @@ program.parseAsync().catch((error: unknown) => {
   process.exit(1);
 });
 
-/** Adds the flags of the one subcommand that runs; the others stay a line of help. */
+/** Adds the flags of the one subcommand that runs; what does the work is loaded when its settings are good. */
 async function register(name: string | undefined): Promise<void> {
   const command = program.commands.find((c) => c.name() === name);
   if (!command) return;
   if (name === 'operator') {
-    const { operatorSettingTable, runOperator } = await import('../controllers/index.ts');
-    settingsCommand(command, operatorSettingTable, 'SVC_', (s) =>
-      runMain(s.logLevel, (context) => runOperator(s, context)),
-    );
+    const { operatorSettingTable } = await import('../controllers/operator-settings.ts');
+    settingsCommand(command, operatorSettingTable, 'SVC_', async (settings) => {
+      const { runOperator } = await import('../controllers/index.ts');
+      await runMain(settings.logLevel, (context) => runOperator(settings, context));
+    });
   } else if (name === 'query') {
-    const { querySettingTable, runQuery } = await import('../query/index.ts');
-    settingsCommand(command, querySettingTable, 'SVC_', (s) => runMain(s.logLevel, (context) => runQuery(s, context)));
-  } else {
-    const { agentSettingTable, initConfig, initConfigSettingTable, runAgent } = await import('../agent/index.ts');
+    const { querySettingTable } = await import('../query/settings.ts');
+    settingsCommand(command, querySettingTable, 'SVC_', async (settings) => {
+      const { runQuery } = await import('../query/index.ts');
+      await runMain(settings.logLevel, (context) => runQuery(settings, context));
+    });
+  } else if (name === 'agent') {
+    const { agentSettingTable, initConfigSettingTable } = await import('../agent/settings.ts');
     command.enablePositionalOptions();
-    settingsCommand(command, agentSettingTable, 'SVC_', (s) => runMain(s.logLevel, (context) => runAgent(s, context)));
+    settingsCommand(command, agentSettingTable, 'SVC_', async (settings) => {
+      const { runAgent } = await import('../agent/index.ts');
+      await runMain(settings.logLevel, (context) => runAgent(settings, context));
+    });
     const init = command
       .command('init-config')
       .description('write the instrument file before the first start, then exit');
-    settingsCommand(init, initConfigSettingTable, 'SVC_', (s) => runMain('info', (context) => initConfig(s, context)));
+    settingsCommand(init, initConfigSettingTable, 'SVC_', async (settings) => {
+      const { initConfig } = await import('../agent/init-config.ts');
+      await runMain(settings.logLevel, (context) => initConfig(settings, context));
+    });
   }
 }
