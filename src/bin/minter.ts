@@ -66,7 +66,16 @@ for (const [name, description] of [
     .allowExcessArguments()
     .helpOption(false)
     .action(async (_options, command: Command) => {
-      const { validateRulesCommand, verifyAppCommand } = await import('../minter/index.ts');
+      const { settingsHelp, validateRulesCommand, validateRulesHelp, verifyAppCommand } =
+        await import('../minter/index.ts');
+      if (command.args.includes('--help') || command.args.includes('-h')) {
+        console.log(
+          name === 'validate-rules'
+            ? validateRulesHelp
+            : `${description}\n\nFlags, as of server run:\n${settingsHelp()}`,
+        );
+        return;
+      }
       const run = name === 'validate-rules' ? validateRulesCommand : verifyAppCommand;
       const { env, stdout, stderr } = process;
       const text = (stream: NodeJS.WriteStream) => (line: string) => void stream.write(line);
