@@ -26,7 +26,8 @@
  *       const greeter = greeters.get(key);           // 2. read the cache; objects are shared, never change them
  *       if (!greeter || greeter.metadata.deletionTimestamp) return;   // gone: owner references clean up
  *       const plan = planGreeter(greeter);           // 3. decide, purely
- *       await applySet.apply({ owner: greeter, wanted: plan.children, signal });   // 4. write what differs, prune the rest
+ *       // 4. Write what differs, prune the rest; both need no request when nothing differs.
+ *       await applySet.apply({ owner: { object: greeter, resource }, wanted: plan.children, logger, signal });
  *       await statusWriter.write(greeter, plan.status, { signal });   // 5. conditions through mergeConditions()
  *       return { requeueAfterMs: plan.ready ? undefined : 60_000 };
  *     },
@@ -39,8 +40,8 @@
  * - From outside a watch (an agent's acknowledgement, a timer): `handle.trigger(key)`.
  * - A loop beside the controllers: `env.addRunnable({ name, needsLeader: true, run(signal) {…} })`.
  * - People see `env.events.record(object, { type, reason, message })` in `kubectl describe`.
- * - Tests: `FakeKube` in `src/testing` is an in-memory API server behind the same port, `runController` drives one
- *   controller on it with a fake clock.
+ * - Tests: `FakeApiServer` (`src/testing/fake-api-server`) is an API server on loopback that misbehaves as scripted;
+ *   `runController` (`src/testing/run-controller.ts`) drives controllers on it with a fake clock.
  */
 export type * from './types.ts';
 export { RequeueError, TerminalError } from './result.ts';

@@ -42,6 +42,25 @@ function deployment(
   };
 }
 
+/** A live Deployment, as tests change it. */
+interface Editable extends KubeObject {
+  spec: {
+    replicas: number;
+    strategy?: unknown;
+    template: {
+      spec: {
+        containers: {
+          name: string;
+          image: string;
+          args?: string[];
+          ports?: { containerPort: number; protocol?: string }[];
+          resources?: { limits: { cpu: string } };
+        }[];
+      };
+    };
+  };
+}
+
 let storage: Storage;
 beforeEach(() => {
   storage = new Storage(() => 0);
@@ -49,8 +68,8 @@ beforeEach(() => {
 });
 const live = (): KubeObject => storage.get(deployments, 'shop', 'web');
 /** What the server or another writer does to the live object. */
-function edit(change: (object: any) => void, by?: string): void {
-  const object = structuredClone(live());
+function edit(change: (object: Editable) => void, by?: string): void {
+  const object = structuredClone(live()) as Editable;
   change(object);
   storage.update(deployments, object, by === undefined ? {} : { manager: by });
 }
@@ -59,10 +78,10 @@ test('what was just applied needs no second apply', () => {
   expect(ownsExactly(live(), deployment(), manager)).toBe(true);
 });
 
-test.each<[string, (o: any) => void]>([
+test.each<[string, (o: Editable) => void]>([
   ['values the server defaults', (o) => (o.spec.strategy = { type: 'RollingUpdate' })],
-  ['defaults inside list items', (o) => (o.spec.template.spec.containers[0].ports[0].protocol = 'TCP')],
-  ['quantities in canonical form', (o) => (o.spec.template.spec.containers[0].resources.limits.cpu = '1')],
+  ['defaults inside list items', (o) => (o.spec.template.spec.containers[0]!.ports![0]!.protocol = 'TCP')],
+  ['quantities in canonical form', (o) => (o.spec.template.spec.containers[0]!.resources!.limits.cpu = '1')],
   ['status', (o) => (o.status = { replicas: 2 })],
   ['annotations of other controllers', (o) => (o.metadata.annotations = { 'deployment.kubernetes.io/revision': '1' })],
   ['containers that others inject', (o) => o.spec.template.spec.containers.push({ name: 'mesh', image: 'mesh:9' })],
@@ -71,11 +90,11 @@ test.each<[string, (o: any) => void]>([
   expect(ownsExactly(live(), deployment(), manager)).toBe(true);
 });
 
-test.each<[string, (o: any) => void]>([
+test.each<[string, (o: Editable) => void]>([
   ['a scaled Deployment', (o) => (o.spec.replicas = 9)],
-  ['another image', (o) => (o.spec.template.spec.containers[0].image = 'evil:1')],
-  ['another argument', (o) => o.spec.template.spec.containers[0].args.push('--debug')],
-  ['a label that was removed', (o) => delete o.metadata.labels.app],
+  ['another image', (o) => (o.spec.template.spec.containers[0]!.image = 'evil:1')],
+  ['another argument', (o) => o.spec.template.spec.containers[0]!.args!.push('--debug')],
+  ['a label that was removed', (o) => delete o.metadata.labels!['app']],
   ['a container that was removed', (o) => o.spec.template.spec.containers.pop()],
   ['another order of containers', (o) => o.spec.template.spec.containers.reverse()],
 ])('%s by somebody else is drift', (_what, change) => {

@@ -118,7 +118,8 @@ async function ensureCa(context: ReconcileContext, namespace: string) {
   const found = readCa(secret);
   if ('ca' in found) return found.ca;
   const next = await newCaSecret(namespace, clock.now());
-  logger.warn('certificate authority is made anew', { secret: names.ca, reason: found.fault });
+  const level = secret ? 'warn' : 'info';
+  logger[level]('certificate authority is made', { secret: names.ca, reason: found.fault });
   const options = { fieldManager, signal };
   if (secret) {
     const { resourceVersion } = secret.metadata;
