@@ -9,7 +9,7 @@
  * How a controller is written:
  *
  * ```ts
- * import { mergeConditions, toAll, writeStatus, type ControllerEnvironment } from '../../runtime/index.ts';
+ * import { ApplySet, labelsChanged, StatusWriter, toAll, type ControllerEnvironment } from '../../runtime/index.ts';
  *
  * export function setupGreeter(env: ControllerEnvironment): ControllerHandle {
  *   // 1. Name the sources; asking twice for an equal one gives the same informer. Do this before the manager runs.
