@@ -2,6 +2,7 @@ import { customResourceDefinition } from '../../src/api/schema/crd.ts';
 import { editorSchema } from '../../src/api/schema/editor.ts';
 import { kinds } from '../../src/api/v1alpha1/index.ts';
 import { installationFiles } from './installation.ts';
+import { processReferenceFiles } from './process-reference.ts';
 import { referenceFiles } from './reference.ts';
 import { yamlOf } from './yaml.ts';
 
@@ -13,7 +14,7 @@ export interface GeneratedFile {
 
 /** Every generated file of the repository. Pure: equal sources give equal bytes. */
 export function generatedFiles(): GeneratedFile[] {
-  return [...crdFiles(), ...schemaFiles(), ...installationFiles(), ...referenceFiles()];
+  return [...crdFiles(), ...schemaFiles(), ...installationFiles(), ...referenceFiles(), ...processReferenceFiles()];
 }
 
 function crdFiles(): GeneratedFile[] {

@@ -8,6 +8,7 @@ import {
   trafficMonitorConditions,
 } from '../../src/api/v1alpha1/index.ts';
 import type { GeneratedFile } from './files.ts';
+import { table } from './markdown.ts';
 
 /** The reference pages that follow from the schemas: every field, every condition, every reason. */
 
@@ -113,10 +114,4 @@ function conditionsPage(): string {
     ]),
   ]);
   return [intro, ...texts].join('\n');
-}
-
-function table(head: string[], rows: string[][]): string {
-  const line = (cells: string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |\n`;
-  return line(head) + line(head.map(() => '---')) + rows.map(line).join('');
 }
