@@ -19,6 +19,7 @@ const steps: { name: string; command: string[]; jest?: string }[] = [
   { name: 'lint', command: ['npm', 'run', '-s', 'lint'] },
   { name: 'generated files are current', command: ['npm', 'run', '-s', 'generate', '--', '--check'] },
   { name: 'unit and integration', command: ['npm', 'run', '-s', 'test', '--'], jest: 'unit.json' },
+  ...conformance(),
   { name: 'e2e on a real control plane', command: ['npm', 'run', '-s', 'e2e', '--'], jest: 'e2e.json' },
 ];
 
@@ -51,6 +52,16 @@ try {
 }
 console.log(`${total.passed} passed, ${total.failed} failed`);
 if (total.failed > 0) process.exitCode ??= 1;
+
+/** Prometheus' own test scripts and recorded answers are not part of this repository; where they are, they must pass. */
+function conformance(): { name: string; command: string[] }[] {
+  const dir = process.env['SVC_PROMQL_DATA'];
+  if (!dir) {
+    console.error('skipped: PromQL conformance, because SVC_PROMQL_DATA names no directory with its data');
+    return [];
+  }
+  return [{ name: 'PromQL conformance', command: ['npm', 'run', '-s', 'conformance:promql', '--', '--dir', dir] }];
+}
 
 function run(command: string[]): Promise<number> {
   return new Promise((resolve) => {
