@@ -4,6 +4,9 @@ import type { SourceEvent } from './types.ts';
 
 type Listener = (event: SourceEvent) => void;
 
+/** Versions that the watch has shown lately; an answer comes within moments of its echo, so a few thousand are plenty. */
+const maxRecent = 4_096;
+
 /** How long a written object is shown before its echo must have come. Units: ms. */
 export const overlayMs = 10_000;
 
@@ -17,6 +20,8 @@ export class Store {
   readonly #objects = new Map<string, KubeObject>();
   /** What we wrote and the watch has not shown yet. */
   readonly #overlay = new Map<string, { object: KubeObject; until: number }>();
+  /** `key@resourceVersion` of what the watch has shown lately, oldest first. */
+  readonly #recent = new Set<string>();
   readonly #listener: Listener;
   readonly #now: () => number;
   #filled = false;
@@ -74,6 +79,7 @@ export class Store {
   upsert(object: KubeObject): void {
     const key = keyText(keyOf(object));
     this.#settle(key, object);
+    this.#remember(key, object);
     this.#put(key, object, false, false);
   }
 
@@ -89,13 +95,20 @@ export class Store {
   /**
    * Shows `object` until its own version, or a deletion, comes by. Versions are opaque, so this relies on order: the
    * echo of a write precedes whatever follows it in one stream. A list drops all overlays, and so does time.
+   * An answer that comes after its echo is old news, and somebody's newer edit may have been shown since: it must not
+   * hide that edit.
    */
   wrote(object: KubeObject): void {
     const key = keyText(keyOf(object));
-    const known = this.#objects.get(key);
-    // The echo was faster than the answer, or the write changed nothing.
-    if (known?.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    const { resourceVersion } = object.metadata;
+    const unchanged = this.#objects.get(key)?.metadata.resourceVersion === resourceVersion;
+    if (unchanged || this.#recent.has(`${key}@${resourceVersion}`)) return;
     this.#overlay.set(key, { object, until: this.#now() + overlayMs });
+  }
+
+  #remember(key: string, object: KubeObject): void {
+    this.#recent.add(`${key}@${object.metadata.resourceVersion}`);
+    if (this.#recent.size > maxRecent) this.#recent.delete(this.#recent.values().next().value!);
   }
 
   #settle(key: string, object: KubeObject): void {

@@ -15,7 +15,6 @@ import {
 } from '../../runtime/index.ts';
 import type { CaptureHub } from '../capture/hub.ts';
 import { PacedStatus } from '../capture/paced-status.ts';
-import { watchedOnly } from '../capture/watched-only.ts';
 import { eventConditions, pendingStatus, policyStatus } from './status.ts';
 
 type PolicyObject = ClusterTrafficPolicy & KubeObject;
@@ -34,7 +33,7 @@ export function setupClusterTrafficPolicies(env: ControllerEnvironment, hub: Cap
   const paced = new PacedStatus<PolicyObject>({
     clock: env.clock,
     events: env.events,
-    writer: new StatusWriter({ client: env.client, fieldManager, informer: watchedOnly(policies) }),
+    writer: new StatusWriter({ client: env.client, fieldManager, informer: policies }),
     eventConditions,
     good: (type) => clusterTrafficPolicyConditions[type as keyof typeof clusterTrafficPolicyConditions].good,
   });

@@ -11,7 +11,6 @@ import {
 } from '../../runtime/index.ts';
 import type { CaptureHub } from '../capture/hub.ts';
 import { PacedStatus } from '../capture/paced-status.ts';
-import { watchedOnly } from '../capture/watched-only.ts';
 import { eventConditions, monitorStatus, pendingStatus } from './status.ts';
 
 type MonitorObject = TrafficMonitor & KubeObject;
@@ -32,7 +31,7 @@ export function setupTrafficMonitors(env: ControllerEnvironment, hub: CaptureHub
   const paced = new PacedStatus<MonitorObject>({
     clock: env.clock,
     events: env.events,
-    writer: new StatusWriter({ client: env.client, fieldManager, informer: watchedOnly(monitors) }),
+    writer: new StatusWriter({ client: env.client, fieldManager, informer: monitors }),
     eventConditions,
     good: (type) => trafficMonitorConditions[type as keyof typeof trafficMonitorConditions].good,
   });
