@@ -12,7 +12,7 @@ export function print(expr: Expr): string {
     case 'string':
       return quote(expr.value);
     case 'paren':
-      return `(${print(expr.expr)})`;
+      return `(${printAlone(expr.expr)})`;
     case 'unary':
       return `${expr.op}${print(expr.expr)}`;
     case 'vector':
@@ -28,14 +28,14 @@ export function print(expr: Expr): string {
       return `${print(expr.expr)}[${printDuration(expr.range)}:${step}]${printAt(expr.at)}${printOffset(expr.offset)}`;
     }
     case 'call':
-      return `${expr.func.name}(${expr.args.map(print).join(', ')})`;
+      return `${expr.func.name}(${expr.args.map(printAlone).join(', ')})`;
     case 'aggregate': {
       const grouping = expr.without
         ? ` without (${printLabels(expr.grouping)}) `
         : expr.grouping.length > 0
           ? ` by (${printLabels(expr.grouping)}) `
           : '';
-      const param = parameterAggregators.has(expr.op) ? `${print(expr.param!)}, ` : '';
+      const param = parameterAggregators.has(expr.op) ? `${printAlone(expr.param!)}, ` : '';
       return `${expr.op}${grouping}(${param}${print(expr.expr)})`;
     }
     case 'binary': {
@@ -43,6 +43,11 @@ export function print(expr: Expr): string {
       return `${print(expr.left)} ${expr.op}${bool}${printMatching(expr.matching)} ${print(expr.right)}`;
     }
   }
+}
+
+/** Where nothing binds to it, infinity has its sign, as the original prints it. */
+function printAlone(expr: Expr): string {
+  return expr.kind === 'number' && expr.value === Infinity && !expr.isDuration ? '+Inf' : print(expr);
 }
 
 /** A float as Go's 'f' format prints it: shortest digits, never an exponent. */
@@ -62,7 +67,7 @@ export function formatFloatPlain(value: number): string {
 }
 
 function printNumber(value: number, isDuration: boolean): string {
-  // Without a sign: `+Inf` would be read as a plus before Inf.
+  // Without a sign: in `+Inf ^ 2` it would be read as a plus before Inf ^ 2.
   if (!isDuration) return value === Infinity ? 'Inf' : formatFloatPlain(value);
   const text = formatDurationLiteral(Math.abs(value) * 1000);
   return value < 0 ? `-${text}` : text;

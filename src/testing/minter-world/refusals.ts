@@ -1,4 +1,4 @@
-import type { askToken} from './running-minter.ts';
+import type { askToken } from './running-minter.ts';
 import { type RunningMinter } from './running-minter.ts';
 import type { MinterWorld } from './world.ts';
 
