@@ -6,8 +6,11 @@ export const group = 'svc.dev';
 export const version = 'v1alpha1';
 export const groupVersion = `${group}/${version}`;
 
-/** `kubectl get svc.dev`-style category that lists all three kinds. */
-export const category = 'svc';
+/**
+ * `kubectl get svcdev` lists all three kinds. It is not `svc`: kubectl looks at categories before short names, and
+ * `kubectl get svc` must go on to list Services.
+ */
+export const category = 'svcdev';
 
 export const trafficMonitors: ResourceRef = resourceRef({
   group,
