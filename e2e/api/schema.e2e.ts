@@ -29,8 +29,12 @@ describe('the definitions', () => {
     },
   );
 
+  test('kubectl get svc goes on to list Services', async () => {
+    expect(await cluster.kubectl(['-n', 'default', 'get', 'svc', '-o', 'name'])).toBe('service/kubernetes\n');
+  });
+
   test('all kinds are listed by their category and found by their short names', async () => {
-    const listed = await cluster.kubectl(['api-resources', '--categories=svc', '--no-headers']);
+    const listed = await cluster.kubectl(['api-resources', '--categories=svcdev', '--no-headers']);
     for (const kind of kinds) expect(listed).toContain(kind.resource.plural);
     for (const kind of kinds) {
       const text = await cluster.kubectl(['explain', kind.shortNames[0] ?? '']);

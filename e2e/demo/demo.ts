@@ -27,6 +27,7 @@ if (!Number.isInteger(nodes) || nodes < 2 || nodes > 20) {
 }
 
 const report = createReport();
+const started = performance.now();
 let stage: Stage | undefined;
 let stopping = false;
 const stopped = Promise.withResolvers<void>();
@@ -60,5 +61,9 @@ if (report.failures.length > 0) {
   report.show(`\ndemo: ${report.failures.length} line(s) not as expected: ${report.failures.join('; ')}`);
   process.exit(1);
 }
-report.show(stopping ? 'demo: stopped' : 'demo: every line was as expected');
+report.show(
+  stopping
+    ? 'demo: stopped'
+    : `demo: every line was as expected, ${Math.round((performance.now() - started) / 1000)} s in all`,
+);
 process.exit(0);
