@@ -1,5 +1,5 @@
 import { createLogger } from '../../base/logger.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import { labelsKey, type Labels, type Store } from '../../tsdb/index.ts';
 import { SeriesMapper } from '../mapping/mapper.ts';
 import { defaultPolicy } from '../mapping/policy.ts';
@@ -55,20 +55,52 @@ const gauge = (clock: FakeClock, value = 1, name = 'http.x'): MetricsRequest => 
 const captured = (world: World): unknown[] =>
   world.samples.filter((s) => !labelsKey(s.labels).includes('svc_')).map((s) => [s.tMs, s.value]);
 
-test('acknowledges at once and stores within a second, in one commit', async () => {
+test('requests that come close together are stored in one commit', async () => {
   const world = setUp();
   world.ingest.start();
   expect(world.ingest.metrics(gauge(world.clock), 10)).toMatchObject({ rejected: 0 });
-  await world.clock.advance(100);
+  await world.clock.advance(20);
   world.ingest.metrics(gauge(world.clock, 2), 10);
   expect(world.samples).toEqual([]);
   const at = world.clock.now();
-  await world.clock.advance(900);
+  await world.clock.advance(30);
   expect(captured(world)).toEqual([
-    [at - 100, 1],
+    [at - 20, 1],
     [at, 2],
   ]);
   expect(world.commits).toBe(1);
+});
+
+/** Whether a promise has settled, after everything that is ready has run. */
+const isSettled = async (promise: Promise<void> | undefined): Promise<boolean> => {
+  let settled = false;
+  void promise?.then(() => (settled = true));
+  await settle();
+  return settled;
+};
+
+test('a request settles when its samples are durable, not before', async () => {
+  const world = setUp();
+  const disk = Promise.withResolvers<void>();
+  world.store.commit = () => disk.promise;
+  world.ingest.start();
+  const { settled } = world.ingest.metrics(gauge(world.clock), 10);
+  await world.clock.advance(100);
+  expect(captured(world)).toHaveLength(1);
+  expect(await isSettled(settled)).toBe(false);
+  disk.resolve();
+  expect(await isSettled(settled)).toBe(true);
+});
+
+test('a disk that stalls holds a sender for a quarter of a second and no longer', async () => {
+  const world = setUp();
+  world.store.commit = () => new Promise(() => {});
+  world.ingest.start();
+  const { settled } = world.ingest.metrics(gauge(world.clock), 10);
+  await world.clock.advance(249);
+  expect(await isSettled(settled)).toBe(false);
+  await world.clock.advance(1);
+  expect(await isSettled(settled)).toBe(true);
 });
 
 test('over the memory budget points are refused with a partial success, counted, and taken again later', async () => {

@@ -24,19 +24,23 @@ export interface IngestOptions {
 }
 
 /** Requests are grouped this long before they become samples and one write. Units: ms. */
-const groupMs = 1_000;
+const groupMs = 50;
+/** How often the store is written to where no request comes. Units: ms. */
+const idleMs = 1_000;
+/** A sender waits at most this long for the disk: one that stalls must not stall the instrument. Units: ms. */
+const maxWaitMs = 250;
 /** How often silent streams are looked for and the agent's own metrics are stored. Units: ms. */
 const houseKeepingMs = 10_000;
 
 /**
  * From decoded requests to the store.
  *
- * Flow: `metrics` (checks, queue, return) → once a second: map all, one sample per series, `commit` → every 10 s:
+ * Flow: `metrics` (checks, queue, return) → 50 ms later: map all, one sample per series, `commit`, answer → every 10 s:
  * stale markers, the agent's own series.
- * Guarantees: a caller never waits for the mapping or for a disk. What is beyond the memory budget is refused with
- * a partial success and counted. A store that cannot write is told of in the log once, and serving goes on.
- * Caveats: a kill loses at most the last group, about one second; it was acknowledged, as the protocol of the
- * instrument has no way to wait without growing.
+ * Guarantees: what was answered is durable, as long as the disk takes it within a quarter of a second; after that the
+ * sender is answered all the same, because an instrument that waits grows without bound. What is beyond the memory
+ * budget is refused with a partial success and counted. A store that cannot write is told of in the log once, and
+ * serving goes on.
  */
 export class Ingest implements OtlpConsumer {
   readonly #options: IngestOptions;
@@ -45,6 +49,8 @@ export class Ingest implements OtlpConsumer {
   #queue: { request: MetricsRequest; bytes: number }[] = [];
   #queuedBytes = 0;
   #cancel: () => void = () => {};
+  /** Resolves when the requests that wait now are durable. */
+  #group: PromiseWithResolvers<void> | null = null;
   #lastHouseKeeping = -Infinity;
   #storeFailing = false;
   #appended = 0;
@@ -70,7 +76,7 @@ export class Ingest implements OtlpConsumer {
 
   /** Starts the clock of groups. */
   start(): void {
-    this.#schedule();
+    this.#schedule(idleMs);
   }
 
   metrics(request: MetricsRequest, bytes: number): Acceptance {
@@ -83,7 +89,12 @@ export class Ingest implements OtlpConsumer {
     if (admitted.rejected > 0) this.rejected('invalid_point', admitted.rejected);
     this.#queue.push({ request: admitted.request, bytes });
     this.#queuedBytes += bytes;
-    return admitted;
+    if (!this.#group) {
+      this.#group = Promise.withResolvers<void>();
+      this.#cancel();
+      this.#schedule(groupMs);
+    }
+    return { ...admitted, settled: this.#atMost(maxWaitMs, this.#group.promise) };
   }
 
   traces(request: TracesRequest): Acceptance {
@@ -100,8 +111,10 @@ export class Ingest implements OtlpConsumer {
   async process(): Promise<void> {
     const { mapper, metrics, clock } = this.#options;
     const waiting = this.#queue;
+    const group = this.#group;
     this.#queue = [];
     this.#queuedBytes = 0;
+    this.#group = null;
     const now = { wall: clock.now(), mono: clock.monotonic() };
     this.#newestMs = 0;
     for (const { request } of waiting) {
@@ -121,6 +134,7 @@ export class Ingest implements OtlpConsumer {
     }
     this.#count();
     await this.#commitOnce();
+    group?.resolve();
   }
 
   /** Rules and limits of a new capture config, at once. */
@@ -136,11 +150,24 @@ export class Ingest implements OtlpConsumer {
     await this.process();
   }
 
-  #schedule(): void {
+  #schedule(ms: number): void {
     if (this.#closed) return;
     this.#cancel = this.#options.clock.setTimeout(() => {
-      void this.process().finally(() => this.#schedule());
-    }, groupMs);
+      void this.process().finally(() => {
+        // A request that came meanwhile has set its own, nearer time.
+        if (!this.#group) this.#schedule(idleMs);
+      });
+    }, ms);
+  }
+
+  #atMost(ms: number, work: Promise<void>): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.setTimeout(resolve, ms);
+      void work.then(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 
   #note(result: ReturnType<IngestStore['append']>, tMs: number): void {

@@ -6,6 +6,11 @@ export interface Acceptance {
   readonly rejected: number;
   /** Why; empty when all were taken. */
   readonly reason: string;
+  /**
+   * Resolves when a kill of the process can no longer lose what was taken, or when the sender has waited long enough;
+   * it never rejects. The answer is sent then. Absent: there is nothing to wait for.
+   */
+  readonly settled?: Promise<void>;
 }
 
 /** Why input was refused; the label of `svc_otlp_rejected_total`. */
@@ -13,8 +18,8 @@ export type RejectReason =
   'malformed' | 'too_large' | 'content_type' | 'encoding' | 'method' | 'invalid_point' | 'over_budget' | 'store';
 
 /**
- * Where both receivers put what they decoded. The calls return at once: taking in is an enqueue in memory,
- * so that a sender never waits for a disk.
+ * Where both receivers put what they decoded. The calls return at once: taking in is an enqueue in memory. How long a
+ * sender waits for the disk is bounded by `settled`.
  */
 export interface OtlpConsumer {
   metrics(request: MetricsRequest, bytes: number): Acceptance;

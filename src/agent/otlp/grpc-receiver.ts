@@ -52,8 +52,10 @@ export function createGrpcReceiver(options: { consumer: OtlpConsumer; logger: Lo
     (take: (body: Buffer) => Acceptance, signal: 'metrics' | 'traces'): handleUnaryCall<Buffer, Buffer> =>
     (call, callback) => {
       try {
-        const { rejected, reason } = take(call.request);
-        callback(null, exportResponse('protobuf', signal, rejected, reason));
+        const { rejected, reason, settled } = take(call.request);
+        const answer = (): void => callback(null, exportResponse('protobuf', signal, rejected, reason));
+        if (settled) void settled.then(answer);
+        else answer();
       } catch (error) {
         if (isOperatorError(error, 'ERR_INPUT_INVALID')) {
           consumer.rejected('malformed', 1);

@@ -69,7 +69,8 @@ async function handle(
   }
   try {
     const body = await readBody(req, options.limits ?? bodyLimits);
-    const { rejected, reason } = take(signal, encoding, body, options.consumer, cache);
+    const { rejected, reason, settled } = take(signal, encoding, body, options.consumer, cache);
+    await settled;
     answer(res, 200, encoding, exportResponse(encoding, signal, rejected, reason));
   } catch (error) {
     if (isOperatorError(error, 'ERR_TOO_LARGE')) {
