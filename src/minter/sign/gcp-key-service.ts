@@ -24,19 +24,21 @@ const kinds: Readonly<Record<number, KeyFailureKind>> = {
  * Errors: KeyServiceFailure.
  */
 export class GcpKeyService implements KeyService {
-  readonly #client: KeyManagementServiceClient;
+  readonly #make: () => KeyManagementServiceClient;
+  #starting: Promise<KeyManagementServiceClient> | null = null;
 
-  constructor(client: KeyManagementServiceClient) {
-    this.#client = client;
+  /** `make`: called at the first use, and again after a client that could not start. */
+  constructor(make: () => KeyManagementServiceClient) {
+    this.#make = make;
   }
 
   async describeVersion(version: string, timeoutMs: number): Promise<KeyVersionInfo> {
-    const [answer] = await this.#call(this.#client.getCryptoKeyVersion({ name: version }, once(timeoutMs)));
+    const [answer] = await this.#call(timeoutMs, (c) => c.getCryptoKeyVersion({ name: version }, once(timeoutMs)));
     return { name: answer.name ?? '', state: String(answer.state ?? ''), algorithm: String(answer.algorithm ?? '') };
   }
 
   async publicKey(version: string, timeoutMs: number): Promise<PublicKeyAnswer> {
-    const [answer] = await this.#call(this.#client.getPublicKey({ name: version }, once(timeoutMs)));
+    const [answer] = await this.#call(timeoutMs, (c) => c.getPublicKey({ name: version }, once(timeoutMs)));
     return {
       name: answer.name ?? '',
       algorithm: String(answer.algorithm ?? ''),
@@ -46,12 +48,8 @@ export class GcpKeyService implements KeyService {
   }
 
   async signDigest(version: string, digest: Uint8Array, digestCrc32c: number, timeoutMs: number): Promise<SignAnswer> {
-    const [answer] = await this.#call(
-      this.#client.asymmetricSign(
-        { name: version, digest: { sha256: digest }, digestCrc32c: { value: digestCrc32c } },
-        once(timeoutMs),
-      ),
-    );
+    const request = { name: version, digest: { sha256: digest }, digestCrc32c: { value: digestCrc32c } };
+    const [answer] = await this.#call(timeoutMs, (c) => c.asymmetricSign(request, once(timeoutMs)));
     return {
       name: answer.name ?? '',
       signature: Buffer.from((answer.signature as Uint8Array | undefined) ?? []),
@@ -61,16 +59,44 @@ export class GcpKeyService implements KeyService {
   }
 
   async close(): Promise<void> {
-    await this.#client.close();
+    await (await this.#starting?.catch(() => null))?.close();
   }
 
-  async #call<T>(call: Promise<T>): Promise<T> {
+  async #call<T>(timeoutMs: number, use: (client: KeyManagementServiceClient) => Promise<T>): Promise<T> {
     try {
-      return await call;
+      return await use(await within(timeoutMs, this.#connected()));
     } catch (cause) {
       throw failureOf(cause);
     }
   }
+
+  /**
+   * The client, once it has found its credentials. One that has not keeps its failure for ever, and a pod often starts
+   * before its identity does: the next call makes a new one.
+   */
+  #connected(): Promise<KeyManagementServiceClient> {
+    this.#starting ??= (async () => {
+      const client = this.#make();
+      try {
+        await client.initialize();
+        return client;
+      } catch (error) {
+        this.#starting = null;
+        throw error;
+      }
+    })();
+    return this.#starting;
+  }
+}
+
+/** The promise's value, or a failure in the client's own terms when it takes too long. */
+function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  const late = new Promise<never>((_resolve, reject) => {
+    AbortSignal.timeout(timeoutMs).addEventListener('abort', () => {
+      reject(Object.assign(new Error('the key service client is not ready in time'), { code: 4 }));
+    });
+  });
+  return Promise.race([work, late]);
 }
 
 /** Turns the client's error into ours. The state is fished out of the message because the protocol has no field for it. */

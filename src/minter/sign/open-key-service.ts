@@ -9,7 +9,7 @@ import { createKmsClient } from './kms-client.ts';
 
 /** The key service that the settings name. Errors: ERR_CONFIG_INVALID for a development key that cannot be used. */
 export async function openKeyService(provider: MinterSettings['keyProvider'], logger: Logger): Promise<KeyService> {
-  if (provider.kind === 'gcp') return new GcpKeyService(createKmsClient(provider.endpoint));
+  if (provider.kind === 'gcp') return new GcpKeyService(() => createKmsClient(provider.endpoint));
   logger.warn('signing with a key from a file: for development only, whoever reads the file is the App');
   let pem: Buffer;
   try {
