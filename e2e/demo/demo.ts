@@ -45,12 +45,12 @@ try {
   stage = await startStage({ report, nodes, queryPort: 9095 });
   if (!stopping) await runTour(stage, report);
   const { queryTarget, cluster } = stage;
-  if (!values.once && !stopping) {
-    report.show(`\nTo look at, until Ctrl-C:
+  if (!stopping) {
+    report.show(`\nTo look at${values.once ? '' : ', until Ctrl-C'}:
   the page     https://127.0.0.1:${queryTarget.port}/  (certificate of our own CA)
   PromQL       curl -sk 'https://127.0.0.1:${queryTarget.port}/api/v1/query?query=sum(svc_agent_up)'
-  the cluster  export KUBECONFIG=${cluster.kubeconfig}; ${cluster.binaries.kubectl} get tm,ctp,md -A`);
-    await stopped.promise;
+  the cluster  export KUBECONFIG=${cluster.kubeconfig}; ${cluster.binaries.kubectl} get svcdev -A`);
+    if (!values.once) await stopped.promise;
   }
 } catch (error) {
   if (!stopping) report.expect('the demo', false, error instanceof Error ? error.message : String(error));
