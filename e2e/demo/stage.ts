@@ -135,9 +135,11 @@ async function waitForReady(cluster: Cluster, report: Report): Promise<void> {
     note('the operator');
     await rollout('deployment/svc-controller');
     // The operator makes these; wait for them to exist before asking for their roll-out.
-    await cluster.kubectl(
-      ['-n', 'svc-system', 'wait', '--for=create', 'daemonset/svc-agent', 'deployment/svc-query', '--timeout=60s'],
-      { timeoutMs: 70_000 },
+    const made = ['-n', 'svc-system', 'get', 'daemonset/svc-agent', 'deployment/svc-query', '-o', 'name'];
+    await until(
+      'the operator to render agents and query',
+      () => cluster.kubectl(made),
+      () => true,
     );
     note('agents and query servers');
     await Promise.all([rollout('daemonset/svc-agent'), rollout('deployment/svc-query')]);
