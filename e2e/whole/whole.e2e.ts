@@ -104,9 +104,10 @@ describe('from kubectl apply to an answer', () => {
   }, 150_000);
 
   test('conditions carry the generation they speak of, and events tell people what happened', async () => {
-    const { metadata, status } = await resource('clustertrafficpolicies/default');
-    expect(status?.observedGeneration).toBe(metadata.generation);
-    expect(status?.conditions?.find((c) => c.type === 'Ready')).toMatchObject({ status: 'True' });
+    const isReady = (r: Resource): boolean =>
+      r.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
+    const ready = await until('Ready', () => resource('clustertrafficpolicies/default'), isReady);
+    expect(ready.status?.observedGeneration).toBe(ready.metadata.generation);
     expect(await kubectl('describe', 'md', 'minter', '-n', 'platform-agent')).toMatch(/Events:\s+\S/);
   });
 });

@@ -36,7 +36,7 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       fromField('OTEL_EBPF_NETWORK_AGENT_IP', 'status.hostIP'),
     ],
     // Asked of the agent, which starts beside it: a refused connection counts as a failure too.
-    livenessProbe: { initialDelaySeconds: 5, ...httpProbe('/instrument/live', ports.scrape, 3, 4) },
+    livenessProbe: { initialDelaySeconds: 5, ...httpProbe('/instrument/live', ports.scrape, 2, 5) },
     // BPF maps alone take about 338 MiB of the cgroup; some versions leak when processes come and go.
     resources: { requests: { cpu: '100m', memory: '512Mi' }, limits: { memory: '2Gi' } },
     securityContext: {
