@@ -1,0 +1,171 @@
+import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { findGo } from './go-toolchain.ts';
+import { processIdentity, spawnBound, toolEnvironment } from './processes.ts';
+
+/** Programs that are built, pinned, from a Go module of this repository which holds versions and no code. */
+export interface GoPrograms<Name extends string> {
+  /** The folder of the go.mod. */
+  moduleDir: string;
+  /** The module whose version names the cache folder and is printed, as go.mod spells it. */
+  versionOf: string;
+  /** Folder below the cache root. */
+  folder: string;
+  /** Program name → Go package. */
+  packages: Readonly<Record<Name, string>>;
+  /** Further flags of `go build` for a version (linker flags, tags). */
+  flags: (version: string) => readonly string[];
+  /** What to expect of a cold build, for the progress line. */
+  cold: string;
+}
+
+export interface FindOptions<Name extends string> {
+  /** Where progress lines go. Default stderr. */
+  log?: (line: string) => void;
+  /** Cache root. Default `${XDG_CACHE_HOME:-~/.cache}/svc-operator`. */
+  cacheDir?: string;
+  /** Only these. Default all. */
+  only?: readonly Name[];
+  /** A folder to look in before the cache. */
+  assets?: string;
+}
+
+/** The version that go.mod pins, with its `v`. */
+export function pinnedVersion({ moduleDir, versionOf }: Pick<GoPrograms<string>, 'moduleDir' | 'versionOf'>): string {
+  const line = readFileSync(join(moduleDir, 'go.mod'), 'utf8')
+    .split('\n')
+    .find((text) => text.trim().replace(/^require /, '').startsWith(`${versionOf} v`));
+  const found = /(v\d+\.\d+\.\d+\S*)/.exec(line?.slice(line.indexOf(versionOf) + versionOf.length) ?? '');
+  if (!found?.[1]) throw new Error(`${moduleDir}go.mod does not pin ${versionOf}`);
+  return found[1];
+}
+
+/**
+ * The programs, in this order of preference: the assets folder, the cache, a build with Go (seconds when Go's own
+ * cache is warm).
+ * Guarantees: a program is complete or absent (built aside, then renamed); two callers never build at once.
+ */
+export async function findGoPrograms<Name extends string>(
+  programs: GoPrograms<Name>,
+  options: FindOptions<Name> = {},
+): Promise<Readonly<Record<Name, string>>> {
+  const log = options.log ?? ((line: string) => void process.stderr.write(`${line}\n`));
+  const root = options.cacheDir ?? defaultCacheDir();
+  const dir = join(root, programs.folder, pinnedVersion(programs));
+  const names = options.only ?? (Object.keys(programs.packages) as Name[]);
+  const find = (name: Name): string | undefined =>
+    [...(options.assets ? [join(options.assets, name)] : []), join(dir, name)].find(isExecutable);
+  if (names.some((name) => !find(name))) {
+    mkdirSync(dir, { recursive: true });
+    const unlock = await lock(`${dir}.lock`, log);
+    try {
+      // Asked again under the lock: whoever held it may have built what is missing.
+      const missing = names.filter((name) => !find(name));
+      if (missing.length > 0) await build(programs, missing, root, dir, log);
+    } finally {
+      unlock();
+    }
+  }
+  return Object.fromEntries(names.map((name) => [name, find(name)])) as unknown as Record<Name, string>;
+}
+
+function defaultCacheDir(): string {
+  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'svc-operator');
+}
+
+async function build<Name extends string>(
+  programs: GoPrograms<Name>,
+  names: readonly Name[],
+  root: string,
+  dir: string,
+  log: (line: string) => void,
+) {
+  const go = await findGo(root, log);
+  const started = Date.now();
+  log(
+    `building ${names.join(', ')} ${pinnedVersion(programs)} with ${go.version} into ${dir} (once; ${programs.cold} when cold)`,
+  );
+  for (const [i, name] of names.entries()) {
+    const label = `[${i + 1}/${names.length}] ${name}`;
+    const heartbeat = setInterval(() => log(`${label}: still building, ${seconds(started)} so far`), 15_000);
+    try {
+      await buildOne(programs, go.path, name, dir);
+      log(`${label}: built, ${seconds(started)} so far`);
+    } finally {
+      clearInterval(heartbeat);
+    }
+  }
+}
+
+function buildOne<Name extends string>(programs: GoPrograms<Name>, go: string, name: Name, dir: string): Promise<void> {
+  const temp = join(dir, `.${name}.${process.pid}`);
+  const source = programs.packages[name];
+  const args = ['build', '-trimpath', ...programs.flags(pinnedVersion(programs)), '-o', temp, source];
+  return new Promise((resolve, reject) => {
+    const env = { ...toolEnvironment(goSettings()), CGO_ENABLED: '0' };
+    const child = spawnBound([go, ...args], {
+      run: `build-${process.pid}`,
+      cwd: programs.moduleDir,
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let errors = '';
+    child.stderr?.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-4000)));
+    child.once('error', reject);
+    child.once('exit', (code) => {
+      if (code === 0) {
+        renameSync(temp, join(dir, name));
+        return resolve();
+      }
+      rmSync(temp, { force: true });
+      reject(new Error(`go build ${source} failed (exit ${code ?? 'by signal'}):\n${errors}`));
+    });
+  });
+}
+
+/** The user's Go and proxy settings; nothing else of the environment reaches the build. */
+function goSettings(): Record<string, string> {
+  const names = Object.keys(process.env).filter((n) => /^(GO|HTTPS?_PROXY$|NO_PROXY$|XDG_|SSL_CERT_)/i.test(n));
+  return Object.fromEntries(names.map((n) => [n, process.env[n] ?? '']));
+}
+
+/** A lock file with its holder inside; one whose holder is gone is taken over. */
+async function lock(path: string, log: (line: string) => void): Promise<() => void> {
+  mkdirSync(dirname(path), { recursive: true });
+  const mine = `${process.pid} ${processIdentity(process.pid) ?? ''}`;
+  for (let waited = 0; ; waited++) {
+    try {
+      writeFileSync(path, mine, { flag: 'wx' });
+      return () => rmSync(path, { force: true });
+    } catch {
+      const holder = readHolder(path);
+      if (holder && processIdentity(holder.pid) !== holder.identity) {
+        rmSync(path, { force: true });
+        continue;
+      }
+      if (waited % 15 === 0) log(`waiting for another build (${path} held by ${holder?.pid ?? 'somebody'})`);
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+    }
+  }
+}
+
+function readHolder(path: string): { pid: number; identity: string } | undefined {
+  try {
+    const [pid = '', identity = ''] = readFileSync(path, 'utf8').split(' ');
+    return pid === '' ? undefined : { pid: Number(pid), identity };
+  } catch {
+    return undefined;
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const seconds = (since: number): string => `${Math.round((Date.now() - since) / 1000)} s`;
