@@ -35,7 +35,12 @@ export interface FindOptions<Name extends string> {
 export function pinnedVersion({ moduleDir, versionOf }: Pick<GoPrograms<string>, 'moduleDir' | 'versionOf'>): string {
   const line = readFileSync(join(moduleDir, 'go.mod'), 'utf8')
     .split('\n')
-    .find((text) => text.trim().replace(/^require /, '').startsWith(`${versionOf} v`));
+    .find((text) =>
+      text
+        .trim()
+        .replace(/^require /, '')
+        .startsWith(`${versionOf} v`),
+    );
   const found = /(v\d+\.\d+\.\d+\S*)/.exec(line?.slice(line.indexOf(versionOf) + versionOf.length) ?? '');
   if (!found?.[1]) throw new Error(`${moduleDir}go.mod does not pin ${versionOf}`);
   return found[1];
