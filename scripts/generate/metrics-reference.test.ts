@@ -1,0 +1,39 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { registeredMetrics } from './registered-metrics.ts';
+
+const root = join(import.meta.dirname, '../..');
+const page = await readFile(join(root, 'docs/reference/metrics.md'), 'utf8');
+const row = /^\| `([a-z0-9_]+)` +\| (\w+) +\| ([^|]*?) +\| (.*?) +\|$/gm;
+const rows = [...page.matchAll(row)].map(([, name = '', type, labels = '', meaning]) => ({
+  name,
+  type,
+  labels: [...labels.matchAll(/`([^`]+)`/g)].map((m) => m[1]),
+  meaning,
+}));
+
+test('the page has a row for every metric that a program registers, with its type and labels', () => {
+  const byName = new Map(rows.map((r) => [r.name, r]));
+  for (const { name, type, labels } of Object.values(registeredMetrics()).flat()) {
+    expect([name, byName.get(name)]).toEqual([name, expect.objectContaining({ name, type, labels })]);
+  }
+});
+
+test('the page names no metric that no program knows, and none twice', async () => {
+  const registered = new Set(
+    Object.values(registeredMetrics())
+      .flat()
+      .map((m) => m.name),
+  );
+  const files = await readdir(join(root, 'src'), { recursive: true });
+  const sources = await Promise.all(
+    files.filter((f) => f.endsWith('.ts')).map((f) => readFile(join(root, 'src', f), 'utf8')),
+  );
+  const text = sources.join('\n');
+  expect(rows.filter((r) => !registered.has(r.name) && !text.includes(r.name)).map((r) => r.name)).toEqual([]);
+  expect(new Set(rows.map((r) => r.name)).size).toBe(rows.length);
+});
+
+test('every row says what the metric means', () => {
+  expect(rows.filter((r) => (r.meaning ?? '').length < 8)).toEqual([]);
+});

@@ -1,0 +1,42 @@
+import type { Registry } from 'prom-client';
+import { createSelfMetrics } from '../../src/agent/self-metrics.ts';
+import { captureMetrics, nodeGauge } from '../../src/controllers/capture/metrics.ts';
+import { createMinterMetrics } from '../../src/minter/metrics.ts';
+import { QueryMetrics } from '../../src/query/metrics.ts';
+import { RuntimeMetrics } from '../../src/runtime/index.ts';
+import { Registry as NewRegistry } from 'prom-client';
+
+/** One metric as a program registers it. */
+export interface RegisteredMetric {
+  name: string;
+  type: string;
+  labels: string[];
+  help: string;
+}
+
+/** Every metric that the programs register themselves, by heading of the reference page. Node's own are left out. */
+export function registeredMetrics(): Record<string, RegisteredMetric[]> {
+  const controller = new NewRegistry();
+  captureMetrics(controller);
+  nodeGauge(controller, { nodes: new Map() } as never);
+  return {
+    runtime: described(new RuntimeMetrics().registry),
+    controller: described(controller),
+    agent: described(createSelfMetrics({ node: 'n', version: 'v' }).registry),
+    query: described(new QueryMetrics({ missingAgents: () => 0, running: () => 0 }).registry),
+    minter: described(createMinterMetrics({ version: 'v', commit: 'c' }, () => 0).registry),
+  };
+}
+
+function described(registry: Registry): RegisteredMetric[] {
+  const all = registry.getMetricsAsArray() as unknown as { name: string; help: string; labelNames?: string[] }[];
+  return all
+    .filter((m) => !/^(nodejs|process)_/.test(m.name))
+    .map((m) => ({
+      name: m.name,
+      type: m.constructor.name.toLowerCase(),
+      labels: (m.labelNames ?? []).filter((l) => l !== 'le'),
+      help: m.help,
+    }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
