@@ -19,11 +19,13 @@ let wanted: KubeObject[];
 let outcomes: ApplyOutcome[];
 let errors: unknown[];
 let force: boolean;
+let told: string[];
 
 async function begin(objects: [typeof configMaps, KubeObject][] = []): Promise<void> {
   outcomes = [];
   errors = [];
   force = true;
+  told = [];
   harness = await runController(
     (env) => {
       const owners = env.cache.informer({ resource: secrets, fieldSelector: 'metadata.name=owner' });
@@ -35,6 +37,7 @@ async function begin(objects: [typeof configMaps, KubeObject][] = []): Promise<v
         fieldManager: 'svc-controller/test',
         controller: 'test',
         children,
+        events: { record: (object, { message }) => void told.push(`${object.kind}: ${message}`) },
       });
       env.addController({
         name: 'test',
@@ -90,6 +93,25 @@ test('repairs drift on the event that shows it', async () => {
   );
   harness.server.storage.remove(configMaps, 'shop', 'a');
   await harness.passUntil(() => harness.server.storage.find(configMaps, 'shop', 'a'), 'the child again');
+  await harness.idle();
+  const instead = '; change Secret owner instead';
+  expect(told.filter((line) => line.startsWith('ConfigMap: '))).toEqual([
+    `ConfigMap: the change of ConfigMap shop/a by kubectl was undone (.data.x)${instead}`,
+    'ConfigMap: ConfigMap shop/a was deleted and has been made again',
+  ]);
+});
+
+test('a field that somebody took away comes back, and our own changes are no drift', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1', y: '2' } })];
+  await begin();
+  wanted = [child('ConfigMap', 'a', { data: { x: '1', y: '3' } })];
+  await run();
+  expect(told).toEqual([]);
+  const live = harness.server.storage.get(configMaps, 'shop', 'a');
+  harness.server.storage.update(configMaps, { ...live, data: { x: '1' } }, { manager: 'kubectl' });
+  await harness.passUntil(() => told.length > 0, 'the word on it');
+  expect(harness.server.storage.get(configMaps, 'shop', 'a')['data']).toEqual({ x: '1', y: '3' });
+  expect(told[0]).toContain('the change of ConfigMap shop/a by a manager that the API server does not name was undone');
 });
 
 test('prunes children of this owner that are no longer wanted, across kinds, and nobody else’s', async () => {

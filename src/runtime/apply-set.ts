@@ -1,4 +1,5 @@
 import type { KubeObject, OwnerReference, ResourceRef } from '../api/meta.ts';
+import { canonicalJson, sha256Hex } from '../base/canonical-json.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import {
@@ -12,9 +13,10 @@ import {
   type TypedObject,
 } from '../kube/index.ts';
 import { keyOf, keyText } from './keys.ts';
+import { announceDrift, foreignEdits, type Drift } from './drift.ts';
 import { ownsExactly } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
-import type { Informer } from './types.ts';
+import type { EventRecorder, Informer } from './types.ts';
 
 export interface ApplySetOptions {
   client: KubeClient;
@@ -23,6 +25,8 @@ export interface ApplySetOptions {
   /** The `controller` label of metrics. */
   controller: string;
   metrics?: RuntimeMetrics | undefined;
+  /** Where it is told whose change of a child was undone. */
+  events?: EventRecorder | undefined;
   /**
    * One informer for each kind of child, selected by the labels that all children carry. They say what exists, and
    * what is to be pruned. They must keep managedFields.
@@ -60,9 +64,20 @@ export interface ApplyOutcome {
   applied: string[];
   skipped: number;
   pruned: string[];
+  /** Children that somebody else had changed or deleted, and what was undone. */
+  repaired: (Drift & { object: string })[];
   conflicts: (FieldConflict & { object: string })[];
   failures: ApplyFailure[];
 }
+
+interface InPlace {
+  wish: string;
+  uid: string | undefined;
+  resourceVersion: string | undefined;
+}
+
+/** Children whose state is remembered; beyond it the oldest are forgotten, and with them only the word on drift. */
+const maxRemembered = 20_000;
 
 /**
  * Makes the children of one object be exactly the wanted ones.
@@ -79,6 +94,8 @@ export class ApplySet {
   readonly #options: ApplySetOptions;
   readonly #byKind: Map<string, Informer>;
   readonly #deleted = new Set<string>();
+  /** What was seen in place, by child: a difference from the very same wish is somebody's change, not our news. */
+  readonly #inPlace = new Map<string, InPlace>();
 
   constructor(options: ApplySetOptions) {
     this.#options = options;
@@ -94,7 +111,14 @@ export class ApplySet {
 
   /** Like `apply`, with what failed in the outcome; for callers that first tell it in a status. Errors: ERR_ABORTED. */
   async tryApply(request: ApplyRequest): Promise<ApplyOutcome> {
-    const outcome: ApplyOutcome = { applied: [], skipped: 0, pruned: [], conflicts: [], failures: [] };
+    const outcome: ApplyOutcome = {
+      applied: [],
+      skipped: 0,
+      pruned: [],
+      repaired: [],
+      conflicts: [],
+      failures: [],
+    };
     const kept = new Set<string>();
     for (const child of request.wanted) {
       request.signal.throwIfAborted();
@@ -126,6 +150,7 @@ export class ApplySet {
     const live = informer.get(keyOf(rendered));
     const object = request.adjust ? request.adjust(rendered, live) : rendered;
     if (live && !live.metadata.deletionTimestamp && ownsExactly(live, object, fieldManager)) {
+      this.#settled(resource, object, live);
       outcome.skipped++;
       return;
     }
@@ -136,8 +161,45 @@ export class ApplySet {
       signal: request.signal,
     });
     if (written.metadata.resourceVersion === live?.metadata.resourceVersion) outcome.skipped++;
-    else outcome.applied.push(describe(resource, keyOf(object)));
+    else {
+      outcome.applied.push(describe(resource, keyOf(object)));
+      this.#tellDrift(resource, { wanted: object, live, written }, request, outcome);
+    }
+    this.#settled(resource, object, written);
     informer.wrote(written);
+  }
+
+  /** Remembers what is in place. What the server keeps rewriting (admission) is never in place, so it is no drift. */
+  #settled(resource: ResourceRef, wanted: KubeObject, written: KubeObject): void {
+    const key = childKey(resource, wanted);
+    const { uid, resourceVersion } = written.metadata;
+    const known = this.#inPlace.get(key);
+    // The same version holds the same wish: no need to hash on every look.
+    if (known && known.uid === uid && known.resourceVersion === resourceVersion) return;
+    this.#inPlace.delete(key);
+    if (!ownsExactly(written, wanted, this.#options.fieldManager)) return;
+    if (this.#inPlace.size >= maxRemembered) this.#inPlace.delete(this.#inPlace.keys().next().value!);
+    this.#inPlace.set(key, { wish: sha256Hex(canonicalJson(wanted)), uid, resourceVersion });
+  }
+
+  #tellDrift(
+    resource: ResourceRef,
+    { wanted, live, written }: { wanted: KubeObject; live: KubeObject | undefined; written: KubeObject },
+    request: ApplyRequest,
+    outcome: ApplyOutcome,
+  ): void {
+    const known = this.#inPlace.get(childKey(resource, wanted));
+    const sameWish = known?.wish === sha256Hex(canonicalJson(wanted));
+    const edits = live ? foreignEdits(live, wanted, this.#options.fieldManager) : { managers: [], fields: [] };
+    if (!sameWish && edits.fields.length === 0) return;
+    // Without our labels the cache loses an object from sight: only another uid proves that it was deleted.
+    const what = !live && known?.uid !== written.metadata.uid ? 'deleted' : 'edited';
+    const name = describe(resource, keyOf(wanted));
+    const drift: Drift = { what, ...edits };
+    outcome.repaired.push({ ...drift, object: name });
+    if (this.#options.events) {
+      announceDrift(this.#options.events, drift, { name, object: written }, request.owner?.object);
+    }
   }
 
   /** What the cache does not show may exist all the same, made by somebody else under the name we want. */
@@ -171,6 +233,7 @@ export class ApplySet {
             signal: request.signal,
           });
           this.#remember(uid);
+          this.#inPlace.delete(childKey(resource, object));
           outcome.pruned.push(describe(resource, keyOf(object)));
         } catch (error) {
           // Gone already, or replaced by an object that the next event will tell us about.
@@ -198,6 +261,7 @@ export class ApplySet {
     metrics?.applies.inc({ controller, operation: 'pruned' }, outcome.pruned.length);
     if (outcome.applied.length > 0) request.logger.info('applied', { objects: outcome.applied });
     if (outcome.pruned.length > 0) request.logger.info('pruned', { objects: outcome.pruned });
+    if (outcome.repaired.length > 0) request.logger.warn('undid changes of others', { repaired: outcome.repaired });
   }
 }
 

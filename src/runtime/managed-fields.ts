@@ -73,7 +73,7 @@ function sameList(wanted: unknown[], live: unknown, owned: FieldSet, children: s
 }
 
 /** Whether a list item is the one that a `k:{…}` or `v:…` element names; keys the item leaves out were defaulted. */
-function matches(child: string, item: unknown): boolean {
+export function matches(child: string, item: unknown): boolean {
   const text = child.slice(2);
   if (child.startsWith('v:')) return JSON.stringify(item) === text;
   if (!child.startsWith('k:') || !isObject(item)) return false;
@@ -81,7 +81,8 @@ function matches(child: string, item: unknown): boolean {
   return Object.entries(keys).every(([name, value]) => item[name] === undefined || item[name] === value);
 }
 
-function sameValue(wanted: unknown, live: unknown, path: string): boolean {
+/** Equal values, quantities by amount. `path` tells where quantities are. */
+export function sameValue(wanted: unknown, live: unknown, path: string): boolean {
   if (Array.isArray(wanted)) {
     return (
       Array.isArray(live) &&
