@@ -12,6 +12,7 @@ import {
   type KubeClient,
   type TypedObject,
 } from '../kube/index.ts';
+import { heal } from './heal.ts';
 import { keyOf, keyText } from './keys.ts';
 import { announceDrift, foreignEdits, type Drift } from './drift.ts';
 import { ownsExactly } from './managed-fields.ts';
@@ -62,6 +63,8 @@ export interface ApplyFailure {
 
 export interface ApplyOutcome {
   applied: string[];
+  /** Of those applied: deleted and made anew, because a field that cannot be changed in place differed. */
+  recreated: string[];
   skipped: number;
   pruned: string[];
   /** Children that somebody else had changed or deleted, and what was undone. */
@@ -87,8 +90,10 @@ const maxRemembered = 20_000;
  * Guarantees: no request at all when nothing differs; a delete names the uid it means; every child is tried even if
  * one fails; nothing is pruned after a failure; with an owner, an object of a wanted name that somebody else made is
  * not taken over.
- * Caveats: it is server-side apply, so what others own stays: a list item that somebody added under another key (a port
- * of a Service, a container) is theirs, and goes only when they give it up.
+ * With `force`, what an apply alone cannot put right is put right too (see heal.ts): a child whose immutable fields
+ * differ is made anew, and a list that somebody's edit made invalid is replaced.
+ * Caveats: it is server-side apply, so what others own stays: a list item that somebody added under another key (a
+ * further port of a Service, a container) is theirs as long as the object is valid with it.
  */
 export class ApplySet {
   readonly #options: ApplySetOptions;
@@ -113,6 +118,7 @@ export class ApplySet {
   async tryApply(request: ApplyRequest): Promise<ApplyOutcome> {
     const outcome: ApplyOutcome = {
       applied: [],
+      recreated: [],
       skipped: 0,
       pruned: [],
       repaired: [],
@@ -155,11 +161,14 @@ export class ApplySet {
       return;
     }
     if (!live && request.owner) await this.#refuseForeign(resource, object, request);
-    const written = await client.apply(resource, object, {
-      fieldManager,
-      force: request.force,
-      signal: request.signal,
-    });
+    const written = await client
+      .apply(resource, object, { fieldManager, force: request.force, signal: request.signal })
+      .catch(async (refusal: unknown) => {
+        if (!request.force) throw refusal;
+        const healed = await heal(object, refusal, { client, resource, fieldManager, signal: request.signal });
+        if (healed.recreated) outcome.recreated.push(describe(resource, keyOf(object)));
+        return healed.object;
+      });
     if (written.metadata.resourceVersion === live?.metadata.resourceVersion) outcome.skipped++;
     else {
       outcome.applied.push(describe(resource, keyOf(object)));
@@ -257,9 +266,11 @@ export class ApplySet {
   #report(request: ApplyRequest, outcome: ApplyOutcome): void {
     const { controller, metrics } = this.#options;
     metrics?.applies.inc({ controller, operation: 'applied' }, outcome.applied.length);
+    metrics?.applies.inc({ controller, operation: 'recreated' }, outcome.recreated.length);
     metrics?.applies.inc({ controller, operation: 'skipped' }, outcome.skipped);
     metrics?.applies.inc({ controller, operation: 'pruned' }, outcome.pruned.length);
     if (outcome.applied.length > 0) request.logger.info('applied', { objects: outcome.applied });
+    if (outcome.recreated.length > 0) request.logger.warn('made anew', { objects: outcome.recreated });
     if (outcome.pruned.length > 0) request.logger.info('pruned', { objects: outcome.pruned });
     if (outcome.repaired.length > 0) request.logger.warn('undid changes of others', { repaired: outcome.repaired });
   }

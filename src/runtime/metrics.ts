@@ -103,10 +103,11 @@ export class RuntimeMetrics {
       'kind',
     ]);
     this.ready = gauge(`${prefix}_ready`, '1 when all sources are synced and fresh', []);
-    this.applies = counter(`${prefix}_apply_operations_total`, 'Children: applied, skipped (nothing to do), pruned', [
-      'controller',
-      'operation',
-    ]);
+    this.applies = counter(
+      `${prefix}_apply_operations_total`,
+      'Children: applied, of those recreated, skipped (nothing to do), pruned',
+      ['controller', 'operation'],
+    );
     this.eventsDropped = counter(`${prefix}_events_dropped_total`, 'Events not written: queue full or refused', []);
   }
 
@@ -118,7 +119,8 @@ export class RuntimeMetrics {
     for (const counter of [this.reconcileErrors, this.terminalErrors, this.reconcilePanics, this.reconcileTimeouts]) {
       counter.inc({ controller }, 0);
     }
-    for (const operation of ['applied', 'skipped', 'pruned']) this.applies.inc({ controller, operation }, 0);
+    for (const operation of ['applied', 'recreated', 'skipped', 'pruned'])
+      this.applies.inc({ controller, operation }, 0);
     this.reconcileTime.zero({ controller });
     this.maxConcurrent.set({ controller }, workers);
     this.activeWorkers.set({ controller }, 0);

@@ -178,7 +178,8 @@ export class Storage {
 
   /** Gives what a non-apply write changed to its manager, and takes it from the others. */
   #own(old: KubeObject | undefined, object: KubeObject, meta: WriteMeta): void {
-    const before = old?.metadata.managedFields ?? [];
+    // A writer may edit the record of owners itself, as it may any other field.
+    const before = (old && object.metadata.managedFields) ?? old?.metadata.managedFields ?? [];
     const rest = before
       .map((e) => ({
         ...e,
