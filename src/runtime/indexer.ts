@@ -21,6 +21,11 @@ export class Indexer {
     return index.keys.get(value) ?? [];
   }
 
+  /** Whether an object belongs under a value, whether it was filed or not. */
+  files(name: string, value: string, object: KubeObject): boolean {
+    return this.#indexes.get(name)?.values(object).includes(value) ?? false;
+  }
+
   add(object: KubeObject): void {
     for (const name of this.#indexes.keys()) this.#file(name, object);
   }

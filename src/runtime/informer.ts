@@ -3,7 +3,7 @@ import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { TypedObject } from '../kube/index.ts';
 import { Indexer } from './indexer.ts';
-import { keyText, parseKey } from './keys.ts';
+import { keyOf, keyText, parseKey } from './keys.ts';
 import type { ReflectorSink } from './reflector.ts';
 import { Store } from './store.ts';
 import type { Informer, ObjectKey, Source, SourceEvent } from './types.ts';
@@ -57,10 +57,15 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
   }
 
   byIndex(name: string, value: string): T[] {
+    // What we wrote is in no index until its echo comes, and may have moved from one value to another.
+    const written = new Map([...this.#store.written()].map((object) => [keyText(keyOf(object)), object as T]));
     const found: T[] = [];
     for (const key of this.#indexer.keys(name, value)) {
-      const object = this.get(parseKey(key));
+      const object = written.has(key) ? undefined : this.get(parseKey(key));
       if (object) found.push(object);
+    }
+    for (const object of written.values()) {
+      if (this.#indexer.files(name, value, object as unknown as KubeObject)) found.push(object);
     }
     return found;
   }

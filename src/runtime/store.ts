@@ -54,6 +54,14 @@ export class Store {
     }
   }
 
+  /** What is shown in place of what the watch said last. */
+  *written(): Generator<KubeObject> {
+    for (const key of this.#overlay.keys()) {
+      const object = this.get(key);
+      if (object && object !== this.#objects.get(key)) yield object;
+    }
+  }
+
   /** Takes a complete list. Returns how many differences a later list (not the first) brought to light. */
   replace(items: readonly KubeObject[]): number {
     const initial = !this.#filled;
