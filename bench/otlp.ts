@@ -11,111 +11,36 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { expositionText } from '../src/agent/exposition/text.ts';
+import { capturedFamilies } from '../src/agent/exposition/captured.ts';
+import { pageText } from '../src/agent/exposition/page.ts';
 import { type SampleSink, SeriesMapper } from '../src/agent/mapping/mapper.ts';
-import { defaultDurationBounds, defaultPolicy, defaultSizeBounds } from '../src/agent/mapping/policy.ts';
+import { defaultPolicy } from '../src/agent/mapping/policy.ts';
 import { admitMetrics } from '../src/agent/otlp/admit.ts';
-import type { Attribute, Metric, MetricsRequest } from '../src/agent/otlp/model.ts';
+import type { MetricsRequest } from '../src/agent/otlp/model.ts';
 import { AttributeCache } from '../src/agent/otlp/protobuf/attribute-cache.ts';
 import { decodeMetricsRequest } from '../src/agent/otlp/protobuf/metrics.ts';
 import { takeSpans } from '../src/agent/spans/span-intake.ts';
 import { StreamRing } from '../src/agent/spans/stream-ring.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { silentLogger } from '../src/base/logger.ts';
-import { encodeMetricsRequest } from '../src/testing/otlp-encode.ts';
 import { openStore } from '../src/tsdb/index.ts';
+import {
+  attributes,
+  flowBodies,
+  httpBodies,
+  intervalMs,
+  podResource,
+  scope,
+  seriesPerPod,
+  timeline,
+} from './agent/workload.ts';
 
 const { values: flags } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 const pods = flags.quick ? 5 : 50;
 const flows = flags.quick ? 2_000 : 20_000;
 const rounds = flags.quick ? 6 : 30;
-const intervalMs = 10_000;
 const endMs = Date.now();
-const startMs = endMs - rounds * intervalMs;
-
-const attributes = (labels: Record<string, string | number>): Attribute[] =>
-  Object.entries(labels).map(([key, value]) => ({ key, value }));
-
-function podResource(pod: number): Attribute[] {
-  return attributes({
-    'host.id': 'bench',
-    'k8s.container.name': 'app',
-    'k8s.deployment.name': `dep-${pod % 10}`,
-    'k8s.namespace.name': `ns-${pod % 3}`,
-    'k8s.node.name': 'node-1',
-    'k8s.pod.name': `dep-${pod % 10}-7d9f-${pod}`,
-    'k8s.replicaset.name': `dep-${pod % 10}-7d9f`,
-    'service.instance.id': `i-${pod}`,
-    'service.name': `dep-${pod % 10}`,
-    'telemetry.sdk.language': 'go',
-  });
-}
-
-function histogramMetric(name: string, unit: string, bounds: readonly number[], round: number): Metric {
-  const points = Array.from({ length: 10 }, (_, i) => {
-    const bucketCounts = [0, ...bounds].map((_b, bucket) =>
-      bucket === 0 ? 0 : (round + 1) * (1 + ((i + bucket) % 5)),
-    );
-    const count = bucketCounts.reduce((sum, n) => sum + n, 0);
-    return {
-      attributes: attributes({
-        'http.request.method': i % 2 ? 'GET' : 'POST',
-        'http.response.status_code': 200 + (i % 3),
-        'http.route': `/api/items/{id}/${i}`,
-        'server.address': 'shop',
-        'server.port': 8080,
-        'service.name': 'shop',
-        'url.scheme': 'http',
-      }),
-      startNs: (startMs - 60_000) * 1e6,
-      timeNs: (startMs + round * intervalMs) * 1e6,
-      noValue: false,
-      count,
-      sum: count * 0.0123,
-      min: 0.001,
-      max: 3,
-      bucketCounts,
-      bounds: [...bounds],
-      exemplars: [],
-    };
-  });
-  return { name, description: '', unit, data: { kind: 'histogram', temporality: 'cumulative', points } };
-}
-
-const scope = { name: 'bench', version: '' };
-
-function httpBodies(round: number): Uint8Array[] {
-  return Array.from({ length: pods }, (_, pod) => {
-    const metrics = [
-      histogramMetric('http.server.request.duration', 's', defaultDurationBounds, round),
-      histogramMetric('http.server.request.body.size', 'By', defaultSizeBounds, round),
-      histogramMetric('http.server.response.body.size', 'By', defaultSizeBounds, round),
-    ];
-    return encodeMetricsRequest({ resources: [{ attributes: podResource(pod), scopes: [{ scope, metrics }] }] });
-  });
-}
-
-function flowBodies(round: number): Uint8Array[] {
-  const points = Array.from({ length: flows }, (_, i) => ({
-    attributes: attributes({
-      direction: i % 2 ? 'request' : 'response',
-      'k8s.dst.namespace': `ns-${i % 7}`,
-      'k8s.dst.owner.name': `dst-${i}`,
-      'k8s.dst.owner.type': 'Deployment',
-      'k8s.src.namespace': `ns-${i % 5}`,
-      'k8s.src.owner.name': `src-${i % 400}`,
-      'k8s.src.owner.type': 'Deployment',
-    }),
-    startNs: (startMs - 60_000) * 1e6,
-    timeNs: (startMs + round * intervalMs) * 1e6,
-    noValue: false,
-    value: (round + 1) * (i + 1),
-    exemplars: [],
-  }));
-  const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
-  const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '{bytes}', data }];
-  return [encodeMetricsRequest({ resources: [{ attributes: [], scopes: [{ scope, metrics }] }] })];
-}
+const time = timeline(endMs - rounds * intervalMs);
 
 function report(name: string, unit: string, ours: number, goal: number | null, met: boolean | null): void {
   console.log(JSON.stringify({ name, unit, ours, peer: null, ratio: null, goal, met }));
@@ -198,7 +123,9 @@ function scrape(mapper: SeriesMapper): void {
   let bytes = 0;
   for (let i = 0; i < 10; i++) {
     const from = performance.now();
-    bytes = Buffer.from([...expositionText(mapper.table.families.values())].join('')).length;
+    bytes = Buffer.from(
+      [...pageText(capturedFamilies(mapper.table.families.values(), 'text'), 'text')].join(''),
+    ).length;
     times.push(performance.now() - from);
   }
   const median = times.toSorted((a, b) => a - b)[5]!;
@@ -240,13 +167,13 @@ async function spans(): Promise<void> {
 }
 
 console.error(`building ${rounds} intervals of ${pods} pods and ${flows} flows`);
-const http = Array.from({ length: rounds }, (_, round) => httpBodies(round));
-const httpSeries = pods * 10 * (18 + 13 + 13);
+const http = Array.from({ length: rounds }, (_, round) => httpBodies(pods, time, round));
+const httpSeries = pods * seriesPerPod;
 await decodeOnly('http', http, httpSeries);
 const mapper = await decodeAndMap('http', http, httpSeries);
 await toStore('http', http, httpSeries);
 scrape(mapper);
-const flow = Array.from({ length: rounds }, (_, round) => flowBodies(round));
+const flow = Array.from({ length: rounds }, (_, round) => flowBodies(flows, time, round));
 await decodeOnly('flows', flow, flows);
 await decodeAndMap('flows', flow, flows);
 await toStore('flows', flow, flows);

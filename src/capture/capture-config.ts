@@ -57,6 +57,8 @@ export const captureMonitorRuleSchema = Type.Object(
     ...podRules,
     /** URL paths whose requests are not recorded. `*` matches any text. */
     ignorePaths: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 })),
+    /** Names of the HTTP headers that its spans keep, lower case; a redaction rule must allow each of them too. */
+    headers: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16 })),
     maxSeries: Type.Optional(count),
     maxSpansPerSecond: Type.Optional(count),
   },
@@ -68,6 +70,60 @@ export const captureFallbackRuleSchema = Type.Object(
   { namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })), ...podRules },
   strict,
 );
+
+/**
+ * What one policy says of what must not be seen; absent where none does, and then the built-in rules hold alone.
+ * All rules that hold for a namespace are joined so that the most restrictive counts.
+ */
+export const captureRedactionSchema = Type.Object(
+  {
+    /** The namespaces it is for; absent = all, and processes outside of pods. */
+    namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })),
+    /** Names beside the built-in ones, and built-in names to let through. */
+    queryParams: Type.Optional(
+      Type.Object(
+        {
+          add: Type.Array(Type.String({ maxLength: 128 }), { maxItems: 64 }),
+          remove: Type.Array(Type.String({ maxLength: 128 }), { maxItems: 64 }),
+        },
+        strict,
+      ),
+    ),
+    headers: Type.Optional(
+      Type.Object(
+        {
+          allow: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
+          obfuscate: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
+        },
+        strict,
+      ),
+    ),
+    /** RE2 expressions and what takes the place of each match (`$1` is the first group), in order. */
+    paths: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { pattern: Type.String({ minLength: 1, maxLength: 256 }), replacement: Type.String({ maxLength: 128 }) },
+          strict,
+        ),
+        { maxItems: 32 },
+      ),
+    ),
+    labels: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { name: Type.String({ minLength: 1, maxLength: 128 }), action: oneOf(['Drop', 'Hash', 'Truncate'] as const) },
+          strict,
+        ),
+        { maxItems: 64 },
+      ),
+    ),
+    dropClientAddress: Type.Optional(Type.Boolean()),
+    dbQueryText: Type.Optional(oneOf(['Drop', 'Keep'] as const)),
+  },
+  strict,
+);
+
+const bounds = Type.Array(Type.Number(), { minItems: 1, maxItems: 64 });
 
 const retentionSchema = Type.Object({ timeMs: count, sizeBytes: count }, strict);
 
@@ -100,6 +156,12 @@ export const captureConfigSchema = Type.Object(
       strict,
     ),
     retention: Type.Object({ metrics: retentionSchema, spans: retentionSchema }, strict),
+    /** Of the policies, strongest first; absent when none speaks of redaction. */
+    redaction: Type.Optional(Type.Array(captureRedactionSchema, { maxItems: 64 })),
+    /** Bounds that exponential histograms are converted into, where a policy sets them. Units: seconds, and bytes. */
+    histogram: Type.Optional(
+      Type.Object({ durationBounds: Type.Optional(bounds), sizeBounds: Type.Optional(bounds) }, strict),
+    ),
     /** `TrafficMonitor/<namespace>/<name>` or `ClusterTrafficPolicy/<name>` → the metadata.generation compiled in. */
     generations: Type.Record(Type.String(), count),
   },
@@ -108,6 +170,7 @@ export const captureConfigSchema = Type.Object(
 
 export type CaptureMonitorRule = Static<typeof captureMonitorRuleSchema>;
 export type CaptureFallbackRule = Static<typeof captureFallbackRuleSchema>;
+export type CaptureRedaction = Static<typeof captureRedactionSchema>;
 export type CaptureConfig = Static<typeof captureConfigSchema>;
 export type CaptureLimits = CaptureConfig['limits'];
 export type CaptureRetention = CaptureConfig['retention'];

@@ -9,5 +9,6 @@ export { zeroConfig, seedLogText, type SeedOptions } from './seed.ts';
 export { instrumentVersion, instrumentVersions, type InstrumentVersion } from './instrument-yaml/version.ts';
 export { AgentClient, type AgentAddress, type AgentTransport } from './push-client.ts';
 export { compile } from './compile/compile.ts';
+export { comparePolicies } from './compile/precedence.ts';
 export type * from './compile/types.ts';
 export { planRollout, type RolloutNode, type RolloutPlan, type HoldReason } from './rollout.ts';

@@ -1,5 +1,4 @@
 import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
-import type { InstrumentVersion } from '../instrument-yaml/version.ts';
 import { monitorFinding } from './monitor-checks.ts';
 import { policyFinding } from './policy-checks.ts';
 import { byAge, comparePolicies, objectPath } from './precedence.ts';
@@ -21,18 +20,15 @@ const accepted = { ok: true, reason: 'Accepted', message: '' } as const;
  * Policies, strongest first. A bad one is represented by its last accepted spec, where it has one that still compiles:
  * a typing mistake must not switch off exclusions or ceilings.
  */
-export function judgePolicies(
-  policies: readonly ClusterTrafficPolicy[],
-  version: InstrumentVersion,
-): Judged<ClusterTrafficPolicy>[] {
+export function judgePolicies(policies: readonly ClusterTrafficPolicy[]): Judged<ClusterTrafficPolicy>[] {
   const judged = policies.map((object): Judged<ClusterTrafficPolicy> => {
-    const finding = policyFinding(object.spec, version);
+    const finding = policyFinding(object.spec);
     if (!finding) return { object, accepted, inForce: object.spec };
     const last = object.status?.lastAcceptedSpec;
     return {
       object,
       accepted: { ok: false, reason: finding.reason, message: finding.message },
-      inForce: last && policyFinding(last, version) === null ? last : null,
+      inForce: last && policyFinding(last) === null ? last : null,
     };
   });
   return judged.toSorted((a, b) =>

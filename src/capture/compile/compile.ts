@@ -1,6 +1,5 @@
 import type { CaptureMonitorRule } from '../capture-config.ts';
 import { ConfigEncoder } from '../config-encoder.ts';
-import { instrumentVersion } from '../instrument-yaml/version.ts';
 import { judgeMonitors, judgePolicies, objectRef } from './acceptance.ts';
 import { planGroup, type GroupPlan, type MonitorInForce } from './group.ts';
 import { monitorOutcomes, policyOutcomes, type Group } from './outcomes.ts';
@@ -18,8 +17,7 @@ import type { CompileInput, CompileResult, NamedLabels, NodeConfig, PodFacts } f
  * Errors: ERR_CONFIG_INVALID for the environment (ports, instrument version).
  */
 export function compile(input: CompileInput): CompileResult {
-  const version = instrumentVersion(input.environment.instrumentVersion);
-  const policies = judgePolicies(input.policies, version);
+  const policies = judgePolicies(input.policies);
   const inForce: PolicyInForce[] = policies.flatMap((p) =>
     p.inForce ? [{ name: p.object.metadata.name ?? '', spec: p.inForce }] : [],
   );
@@ -126,6 +124,8 @@ function nodeConfigs(
     ...(plan.fallback.length > 0 ? { fallback: [...plan.fallback] } : {}),
     limits: plan.limits,
     retention: plan.retention,
+    ...(plan.redaction.length > 0 ? { redaction: [...plan.redaction] } : {}),
+    ...(plan.histogram ? { histogram: plan.histogram } : {}),
     generations: Object.fromEntries(
       refs.flatMap((ref) => (generations.has(ref) ? [[ref, generations.get(ref)!]] : [])),
     ),

@@ -5,8 +5,8 @@ import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule } from '../
 import { builtinTraceInstrumentations } from '../instrument-yaml/builtin.ts';
 import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
-import { keptTooWidely } from './agent-features.ts';
 import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
+import { headerNames, redactionOf } from './redaction.ts';
 import { baseScopes, policiesOf, type BaseScope } from './scope.ts';
 import { distinct, exclusionSelections, mayOverlap, monitorSelections } from './selections.ts';
 import {
@@ -35,8 +35,6 @@ export interface MonitorPlan {
   /** Its rule without the names of pods; null when it captures nothing here. */
   rule: Omit<CaptureMonitorRule, 'pods'> | null;
   clamped: string | null;
-  /** What the agents keep beyond what it asked for. */
-  wide: readonly string[];
   digest: string;
 }
 
@@ -49,6 +47,9 @@ export interface GroupPlan {
   exportIntervalMs: number;
   limits: CaptureConfig['limits'];
   retention: CaptureConfig['retention'];
+  /** Empty where no policy speaks of it. */
+  redaction: NonNullable<CaptureConfig['redaction']>;
+  histogram: CaptureConfig['histogram'];
   fallback: readonly CaptureFallbackRule[];
   monitors: ReadonlyMap<string, MonitorPlan>;
 }
@@ -91,7 +92,7 @@ export function planGroup(input: GroupInput): GroupPlan {
     exclusions: exclusions(input),
     instrumentations: recognised,
   });
-  const common = { exportIntervalMs, tcpStats, instrumentations: recognised.metrics };
+  const common = { exportIntervalMs, tcpStats };
   return {
     yaml,
     yamlHash: `sha256:${sha256Hex(yaml)}`,
@@ -99,10 +100,21 @@ export function planGroup(input: GroupInput): GroupPlan {
     exportIntervalMs,
     limits,
     retention: retentionOf(policies),
+    redaction: redactionOf(policies, input.namespaces),
+    histogram: histogramOf(wide.histograms),
     fallback: live.flatMap((s) => fallbackRule(s, common)),
     monitors: new Map(
       input.monitors.map((m) => [m.key, finish(m, drafts.get(m.key)!, capturing.has(m.key), limits, common)]),
     ),
+  };
+}
+
+/** The explicit bounds of a policy, for the agent to convert exponential histograms into. */
+function histogramOf({ durationBuckets, sizeBuckets }: InstrumentSettings['histograms']): CaptureConfig['histogram'] {
+  if (!durationBuckets && !sizeBuckets) return undefined;
+  return {
+    ...(durationBuckets ? { durationBounds: [...durationBuckets] } : {}),
+    ...(sizeBuckets ? { sizeBounds: [...sizeBuckets] } : {}),
   };
 }
 
@@ -177,8 +189,6 @@ function instrumentations(everyone: readonly EffectiveSettings[]): InstrumentSet
 }
 
 interface Common {
-  /** What the instrument recognises on the node; `*` for everything. */
-  instrumentations: readonly string[];
   exportIntervalMs: number;
   tcpStats: boolean;
 }
@@ -222,6 +232,7 @@ function finish(
       : []),
   ].join('; ');
   const ignorePaths = sortedSet(m.spec.http?.ignorePaths ?? []);
+  const headers = headerNames(m.spec.http?.headers?.capture ?? []);
   const rule: MonitorPlan['rule'] = active
     ? {
         namespace: namespaceOf(m),
@@ -229,17 +240,16 @@ function finish(
         uid: m.object.metadata.uid ?? '',
         ...podRules(d.settings, node),
         ...(ignorePaths.length > 0 ? { ignorePaths } : {}),
+        ...(headers.length > 0 ? { headers } : {}),
         ...(maxSeries < limits.maxSeriesPerMonitor ? { maxSeries } : {}),
         ...(askedSpans === undefined ? {} : { maxSpansPerSecond: Math.min(askedSpans, spanCeiling) }),
       }
     : null;
-  const narrowed = node.instrumentations.length > (d.settings.protocols?.length ?? Number.POSITIVE_INFINITY);
-  const wide = rule ? keptTooWidely(rule, narrowed || node.instrumentations.includes('*')) : [];
   const contribution = {
     rule,
     selections: monitorSelections(namespaceOf(m), m.spec),
     settings: d.settings,
     mode: m.spec.mode,
   };
-  return { ...d, rule, clamped: clamped || null, wide, digest: sha256Hex(canonicalJson(contribution)) };
+  return { ...d, rule, clamped: clamped || null, digest: sha256Hex(canonicalJson(contribution)) };
 }

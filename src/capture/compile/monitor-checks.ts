@@ -1,5 +1,4 @@
 import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
-import { refusedOfMonitor } from './agent-features.ts';
 import { durationFault, longestInterval } from './durations.ts';
 import { globText, labelKeyText, labelValueText, routeText, type TextCheck } from './text-checks.ts';
 import type { MonitorFinding } from './types.ts';
@@ -99,7 +98,7 @@ function notYet(spec: TrafficMonitorSpec): MonitorFinding | null {
       ? 'spec.http.headers.capture'
       : (spec.export?.length ?? 0) > 0
         ? 'spec.export'
-        : refusedOfMonitor(spec);
+        : null;
   return field ? { reason: 'Invalid', message: `${field}: this version cannot do that yet; remove the field` } : null;
 }
 

@@ -52,11 +52,11 @@ export function monitorOutcomes(
   return result;
 }
 
-/** An accepted object is told what was lowered, and what is kept beyond what it asked for. */
+/** An accepted object is told what was lowered. */
 function withNotes(accepted: MonitorOutcome['accepted'], plans: readonly MonitorPlan[]): MonitorOutcome['accepted'] {
   if (!accepted.ok) return accepted;
   const clamped = plans.flatMap((p) => p.clamped ?? []);
-  const message = [...new Set([...clamped, ...plans.flatMap((p) => p.wide)])].join('; ');
+  const message = [...new Set(clamped)].join('; ');
   return { ok: true, reason: clamped.length > 0 ? 'LimitClamped' : 'Accepted', message };
 }
 

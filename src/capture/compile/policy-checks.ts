@@ -1,18 +1,17 @@
 import type { ClusterTrafficPolicySpec, MonitorSettings } from '../../api/v1alpha1/index.ts';
-import type { InstrumentVersion } from '../instrument-yaml/version.ts';
 import { parseDuration } from '../../base/duration.ts';
-import { refusedOfPolicy } from './agent-features.ts';
 import { parseBytes } from './bytes.ts';
 import { isCidr } from './cidr.ts';
 import { durationFault, longestInterval, longestRetention } from './durations.ts';
 import { flowAttributes } from './flow-attributes.ts';
+import { pathRewriteFault } from './redaction.ts';
 import { globText, labelKeyText, literalText, pathGlobText, routeText, type TextCheck } from './text-checks.ts';
 import type { PolicyFinding } from './types.ts';
 
 /**
- * Why a policy cannot be compiled for this version of the instrument, or null. Order decides which fault is shown.
+ * Why a policy cannot be compiled, or null. Order decides which fault is shown.
  */
-export function policyFinding(spec: ClusterTrafficPolicySpec, version: InstrumentVersion): PolicyFinding | null {
+export function policyFinding(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
   return (
     extraConfig(spec) ??
     exclusions(spec) ??
@@ -23,7 +22,8 @@ export function policyFinding(spec: ClusterTrafficPolicySpec, version: Instrumen
     network(spec) ??
     histogram(spec) ??
     nodeWide(spec) ??
-    notYet(spec, version)
+    pathRewrites(spec) ??
+    notYet(spec)
   );
 }
 
@@ -128,6 +128,11 @@ function histogram(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
   return null;
 }
 
+function pathRewrites(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  const fault = pathRewriteFault(spec);
+  return fault ? invalid(fault) : null;
+}
+
 /** These exist once per node, so a policy of a few namespaces cannot set them. */
 function nodeWide(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
   if (!spec.namespaceSelector) return null;
@@ -145,22 +150,9 @@ function nodeWide(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
 }
 
 /** What the API has and this version cannot do is refused where it is asked for, never dropped in silence. */
-function notYet(spec: ClusterTrafficPolicySpec, version: InstrumentVersion): PolicyFinding | null {
-  const r = spec.redaction;
-  const some = (list: readonly unknown[] | undefined): boolean => (list?.length ?? 0) > 0;
-  const asked: [string, boolean][] = [
-    ['redaction.headers', some(r?.headers?.allow) || some(r?.headers?.obfuscate)],
-    ['redaction.paths', some(r?.paths)],
-    ['redaction.labels', some(r?.labels)],
-    ['redaction.dropClientAddress', r?.dropClientAddress === false],
-    ['redaction.dbQueryText', r?.dbQueryText === 'Keep'],
-    ['redaction.queryParams', version === 'v0.9' && (some(r?.queryParams?.add) || some(r?.queryParams?.remove))],
-    ['export', some(spec.export)],
-    ['http.histogram.type', spec.http?.histogram?.type === 'Exponential'],
-  ];
-  const found = asked.find(([, wanted]) => wanted)?.[0];
-  const field = found ? `spec.${found}` : refusedOfPolicy(spec);
-  return field ? invalid(`${field}: this version cannot do that yet; remove the field`) : null;
+function notYet(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  const found = (spec.export?.length ?? 0) > 0 ? 'export' : null;
+  return found ? invalid(`spec.${found}: this version cannot do that yet; remove the field`) : null;
 }
 
 /** A duration text in seconds, a size in bytes: the units of the instrument. Errors: ERR_INPUT_INVALID. */

@@ -1,0 +1,27 @@
+import { pathRewriter, patternFault } from './redaction-pattern.ts';
+
+test.each([
+  ['(', 'x', /^pattern: .*RE2/],
+  ['a(?=b)', 'x', /^pattern: /],
+  ['a', '$1', /^replacement: \$1 names a group/],
+  ['a', 'cost $', /^replacement: .*no group number/],
+])('the rewrite of %s into %s is refused with the field that is wrong', (pattern, replacement, message) => {
+  expect(patternFault(pattern, replacement)).toMatch(message);
+});
+
+test.each([
+  ['/users/[0-9]+', '/users/{id}', '/users/17/users/18', '/users/{id}/users/{id}'],
+  ['/(\\w+)/secret/[^/]+', '/$1/secret/*', '/a/secret/b/c', '/a/secret/*/c'],
+  ['x', 'y', '/none', '/none'],
+  ['^', '/base', '/a', '/base/a'],
+])('%s → %s makes of %s %s', (pattern, replacement, path, expected) => {
+  expect(patternFault(pattern, replacement)).toBeNull();
+  expect(pathRewriter(pattern, replacement)(path)).toBe(expected);
+});
+
+test('a pattern that would take exponential time elsewhere is done at once', () => {
+  const rewrite = pathRewriter('(a+)+$', 'b');
+  const started = performance.now();
+  rewrite(`${'a'.repeat(5_000)}!`);
+  expect(performance.now() - started).toBeLessThan(5_000);
+});

@@ -1,0 +1,38 @@
+import { RE2JS } from 're2js';
+import { errorText } from '../base/errors.ts';
+
+/**
+ * Why a path rewrite cannot be used, or null: `pattern: …` where it is no RE2 expression, `replacement: …` where it
+ * names a group that the pattern does not have.
+ */
+export function patternFault(pattern: string, replacement: string): string | null {
+  let groups: number;
+  try {
+    groups = RE2JS.compile(pattern).groupCount();
+  } catch (error) {
+    return `pattern: ${JSON.stringify(pattern)} is no RE2 expression: ${errorText(error)}`;
+  }
+  for (const [, group] of replacement.matchAll(/\$(\d+|.?)/gs)) {
+    if (!/^\d+$/.test(group!))
+      return `replacement: ${JSON.stringify(replacement)} has a $ that no group number follows`;
+    if (Number(group) > groups) return `replacement: $${group} names a group that the pattern does not have`;
+  }
+  return null;
+}
+
+/** A path rewrite ready for use. RE2 takes time linear in the text, so that no pattern can hold the agent up. */
+export function pathRewriter(pattern: string, replacement: string): (path: string) => string {
+  const regex = RE2JS.compile(pattern);
+  const parts = replacement.split(/\$(\d+)/);
+  return (path) => {
+    const matcher = regex.matcher(path);
+    let out = '';
+    let at = 0;
+    while (matcher.find()) {
+      out += path.slice(at, matcher.start());
+      out += parts.map((part, i) => (i % 2 === 0 ? part : (matcher.group(Number(part)) ?? ''))).join('');
+      at = matcher.end();
+    }
+    return at === 0 && out === '' ? path : out + path.slice(at);
+  };
+}
