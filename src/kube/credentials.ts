@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { delimiter } from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
+import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
-import { parse as parseYaml } from 'yaml';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
+import { currentCluster, currentUser, fullConfig, serverOf, type KubeSettings } from './kubeconfig.ts';
 
 /** What one request needs to reach the API server as the right user. */
 export interface Endpoint {
@@ -25,27 +24,28 @@ const minRefreshMs = 1_000;
  * the same. Rotated files are picked up within a minute, and at once after `invalidate()`.
  */
 export class Credentials {
-  readonly #load: () => KubeConfig;
+  readonly #load: () => KubeSettings;
   readonly #clock: Clock;
-  #config: KubeConfig;
+  #settings: KubeSettings;
+  #config: KubeConfig | undefined;
   #endpoint: Promise<Endpoint> | undefined;
   #readAt = -Infinity;
   #poolKey = '';
   #pool: Dispatcher | undefined;
 
-  constructor(load: () => KubeConfig, clock: Clock) {
+  constructor(load: () => KubeSettings, clock: Clock) {
     this.#load = load;
     this.#clock = clock;
-    this.#config = load();
+    this.#settings = load();
   }
 
   get server(): string {
-    return serverOf(this.#config);
+    return serverOf(this.#settings);
   }
 
-  /** The kubeconfig in use, for what needs more than requests (the dot-i bridge). */
+  /** The kubeconfig in use as client-node has it, for what needs more than requests. Loads client-node. */
   get config(): KubeConfig {
-    return this.#config;
+    return (this.#config ??= fullConfig(this.#settings));
   }
 
   /** Errors: ERR_CONFIG_INVALID when the kubeconfig cannot be used at all. */
@@ -75,19 +75,20 @@ export class Credentials {
 
   #reload(): void {
     try {
-      // A new KubeConfig also drops the token that its file reader would keep for a minute.
-      this.#config = this.#load();
+      this.#settings = this.#load();
+      // A new one also drops the token that client-node's authenticators would keep.
+      this.#config = undefined;
     } catch {
       // Half-written or removed for a moment: what we have may well still serve.
     }
   }
 
   async #resolve(): Promise<Endpoint> {
-    const config = this.#config;
-    const cluster = config.getCurrentCluster();
-    const options: TlsOptions = {};
+    const settings = this.#settings;
+    const cluster = currentCluster(settings);
+    let options: TlsOptions;
     try {
-      await config.applyToHTTPSOptions(options);
+      options = needsAuthenticator(settings) ? await authenticated(this.config) : identity(settings);
     } catch (cause) {
       throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${errorText(cause)}`, { cause });
     }
@@ -104,7 +105,7 @@ export class Credentials {
       // Requests in flight finish on the old pool; watches end with their server-side timeout.
       void old?.close().catch(() => {});
     }
-    return { server: serverOf(config), headers, dispatcher: this.#pool };
+    return { server: serverOf(settings), headers, dispatcher: this.#pool };
   }
 }
 
@@ -118,6 +119,51 @@ interface TlsMembers {
   rejectUnauthorized?: unknown;
 }
 type TlsOptions = TlsMembers & { headers?: Record<string, unknown>; auth?: string } & Record<string, unknown>;
+
+/** True where a program or a provider has to be asked for the credentials. */
+function needsAuthenticator(settings: KubeSettings): boolean {
+  const user = currentUser(settings);
+  return Boolean(user?.exec) || (Boolean(user?.authProvider) && tokenFileOf(settings) === undefined);
+}
+
+async function authenticated(config: KubeConfig): Promise<TlsOptions> {
+  const options: TlsOptions = {};
+  await config.applyToHTTPSOptions(options);
+  return options;
+}
+
+/** Certificates, token or password as the kubeconfig holds or names them: nobody has to be asked. */
+function identity(settings: KubeSettings): TlsOptions {
+  const cluster = currentCluster(settings);
+  const user = currentUser(settings);
+  if (cluster?.server.startsWith('http:') && !cluster.skipTLSVerify) {
+    throw new Error('plain http needs insecure-skip-tls-verify');
+  }
+  const tokenFile = tokenFileOf(settings);
+  const token = user?.token ?? (tokenFile === undefined ? undefined : readFileSync(tokenFile, 'utf8'));
+  return {
+    ca: content(cluster?.caFile, cluster?.caData),
+    cert: content(user?.certFile, user?.certData),
+    key: content(user?.keyFile, user?.keyData),
+    servername: cluster?.tlsServerName,
+    ...(cluster?.skipTLSVerify ? { rejectUnauthorized: false } : {}),
+    ...(user?.username ? { auth: `${user.username}:${user.password ?? ''}` } : {}),
+    headers: {
+      ...(token ? { Authorization: `Bearer ${token}` } : {}),
+      ...(user?.impersonateUser ? { 'Impersonate-User': user.impersonateUser } : {}),
+    },
+  };
+}
+
+function tokenFileOf(settings: KubeSettings): string | undefined {
+  const provider = currentUser(settings)?.authProvider as { config?: { tokenFile?: string } } | undefined;
+  return provider?.config?.tokenFile || undefined;
+}
+
+function content(file: string | undefined, data: string | undefined): Buffer | undefined {
+  if (file) return readFileSync(file);
+  return data ? Buffer.from(data, 'base64') : undefined;
+}
 
 function pick(options: TlsOptions): TlsMembers {
   const tls: TlsMembers = {};
@@ -135,63 +181,4 @@ function createPool(tls: TlsMembers, proxyUrl: string | undefined): Dispatcher {
     throw new OperatorError('ERR_CONFIG_INVALID', 'kubeconfig: proxy-url must be http or https');
   }
   return new ProxyAgent({ ...pool, uri: proxyUrl, requestTls: connect } as ProxyAgent.Options);
-}
-
-function serverOf(config: KubeConfig): string {
-  const server = config.getCurrentCluster()?.server;
-  if (!server) throw new OperatorError('ERR_CONFIG_INVALID', 'kubeconfig: the current context names no cluster');
-  return server.replace(/\/+$/, '');
-}
-
-/**
- * Finds the cluster: the file given, else `KUBECONFIG`, else `~/.kube/config`, else the pod's service account.
- * Errors: ERR_CONFIG_INVALID where none is usable, or where it asks for what we do not do (impersonated groups).
- */
-export function loadKubeConfig(options: { path?: string | undefined; context?: string | undefined } = {}): KubeConfig {
-  const config = new KubeConfig();
-  try {
-    if (options.path !== undefined) config.loadFromFile(options.path);
-    else config.loadFromDefault();
-  } catch (cause) {
-    throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${errorText(cause)}`, { cause });
-  }
-  if (options.context !== undefined) config.setCurrentContext(options.context);
-  for (const path of kubeConfigFiles(options.path)) addTokenFiles(config, path);
-  if (config.getCurrentCluster()?.server === 'http://localhost:8080' && config.getCurrentUser()?.name === 'user') {
-    throw new OperatorError('ERR_CONFIG_INVALID', 'no KUBECONFIG, no ~/.kube/config, and not inside a cluster');
-  }
-  serverOf(config);
-  return config;
-}
-
-/** A configuration for a server that asks for no credentials. */
-export function openKubeConfig(server: string): KubeConfig {
-  const config = new KubeConfig();
-  // client-node refuses plain http unless verification is off.
-  config.loadFromClusterAndUser({ name: 'open', server, skipTLSVerify: true }, { name: 'open' });
-  return config;
-}
-
-function kubeConfigFiles(path: string | undefined): string[] {
-  return path !== undefined ? [path] : (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
-}
-
-/**
- * client-node reads `token-file`, which is no kubeconfig field, and overlooks `tokenFile`, which is; it also drops
- * impersonated groups in silence, which would act with other rights than asked for.
- */
-function addTokenFiles(config: KubeConfig, path: string): void {
-  const raw = parseYaml(readFileSync(path, 'utf8')) as { users?: { name?: string; user?: Record<string, unknown> }[] };
-  for (const entry of raw?.users ?? []) {
-    if (Array.isArray(entry.user?.['as-groups']) && config.getCurrentUser()?.name === entry.name) {
-      throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: user ${entry.name}: as-groups is not supported`);
-    }
-    const tokenFile = entry.user?.['tokenFile'];
-    if (typeof tokenFile !== 'string') continue;
-    config.users = config.users.map((user) =>
-      user.name === entry.name && !user.token
-        ? { ...user, authProvider: { name: 'tokenFile', config: { tokenFile } } }
-        : user,
-    );
-  }
 }

@@ -1,15 +1,50 @@
 import { createRequire } from 'node:module';
-import { CoreV1Api, type KubeConfig } from '@kubernetes/client-node';
+import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import type * as DotI from '@dot-i/k8s-operator';
 import { parse as parseYaml } from 'yaml';
 import type { TypedObject } from './client.ts';
+import { clientNode } from './kubeconfig.ts';
 
 /**
  * The one way to `@dot-i/k8s-operator`. It is CommonJS: imported statically its class would hide behind a namespace
  * object, and together with client-node (ESM) the test runner would refuse the cycle; `createRequire` works in any
  * order.
+ *
+ * It is loaded without client-node, which costs an operator most of a second and 80 MB: the base class uses it in its
+ * constructor, whose results are replaced, and in methods that are all overridden. Whatever else is asked for is loaded
+ * then. Where modules cannot be put in place (the test runner), the real one is loaded at once.
  */
-const dotI = createRequire(import.meta.url)('@dot-i/k8s-operator') as typeof DotI.default;
+function loadLightly(): typeof DotI.default {
+  const require = createRequire(import.meta.url);
+  const path = require.resolve('@kubernetes/client-node');
+  const standIn = new Proxy(
+    {},
+    {
+      get: (_, name) => {
+        if (name === '__esModule') return true;
+        if (name === 'KubeConfig') return UnreadConfig;
+        return name === 'CoreV1Api' ? undefined : Reflect.get(clientNode(), name);
+      },
+    },
+  );
+  const loaded = require.cache[path];
+  if (!loaded) Reflect.set(require.cache, path, { id: path, filename: path, loaded: true, exports: standIn });
+  try {
+    return require('@dot-i/k8s-operator') as typeof DotI.default;
+  } finally {
+    if (!loaded) Reflect.deleteProperty(require.cache, path);
+  }
+}
+
+/** What the base's constructor makes and `RuntimeOperator` replaces before anybody sees it. */
+class UnreadConfig {
+  loadFromDefault(): void {}
+  makeApiClient(): undefined {
+    return undefined;
+  }
+}
+
+const dotI = loadLightly();
 
 /** The base class. Its transport must not be used: `src/runtime/dot-i-operator.ts` replaces every method. */
 export const Operator = dotI.default;
@@ -28,7 +63,7 @@ export function foreignObject(object: TypedObject): DotI.ResourceEvent['object']
 
 /** The typed core client that the base class hands to its subclasses. */
 export function coreApi(config: KubeConfig): CoreV1Api {
-  return config.makeApiClient(CoreV1Api);
+  return config.makeApiClient(clientNode().CoreV1Api);
 }
 
 /** What a request through a foreign HTTP client needs; password whole, TLS options complete, one agent per user. */

@@ -108,6 +108,18 @@ export const isGone = (error: unknown): boolean => status(error) === 410;
 export const isTooManyRequests = (error: unknown): boolean => status(error) === 429;
 export const isUnauthorized = (error: unknown): boolean => status(error) === 401;
 export const isForbidden = (error: unknown): boolean => status(error) === 403;
+/** A ResourceQuota leaves no room. Source: the quota admission plugin's message; it has no reason of its own. */
+export const isQuotaExceeded = (error: unknown): boolean =>
+  error instanceof ApiError && /\b(exceeded|failed) quota\b/.test(error.message);
+/**
+ * A webhook or an admission policy said no, or could not be asked. Webhooks choose their own status code, so only the
+ * message tells. Source: apiserver admission plugins webhook, validatingadmissionpolicy and podsecurity.
+ */
+export const isRefusedByAdmission = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  /admission webhook "|failed calling webhook|ValidatingAdmissionPolicy '|MutatingAdmissionPolicy '|violates PodSecurity/.test(
+    error.message,
+  );
 /** 422 or 400: the object itself is at fault, another try without a change cannot help. */
 export const isInvalid = (error: unknown): boolean => status(error) === 422 || status(error) === 400;
 /** The namespace is going away; nothing can be created in it any more. */

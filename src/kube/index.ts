@@ -8,7 +8,6 @@ export type { WatchFrame } from './frames.ts';
 export type { RequestObservation } from './transport.ts';
 export * from './errors.ts';
 export { createKubeClient, RestClient, type KubeClientOptions } from './rest-client.ts';
-export { loadKubeConfig } from './credentials.ts';
 export { coreResources } from './core-resources.ts';
 export { describe, nameOf, resourcePath } from './paths.ts';
 export { getIfExists, listAll } from './reads.ts';

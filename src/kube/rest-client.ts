@@ -16,8 +16,9 @@ import type {
   WatchOptions,
   WriteOptions,
 } from './client.ts';
-import { Credentials, loadKubeConfig, openKubeConfig } from './credentials.ts';
+import { Credentials } from './credentials.ts';
 import { decodeFrames, type WatchFrame } from './frames.ts';
+import { loadKubeSettings, openKubeSettings, type KubeSettings } from './kubeconfig.ts';
 import { describe, nameOf, resourcePath } from './paths.ts';
 import { Transport, type RequestObservation } from './transport.ts';
 
@@ -40,10 +41,10 @@ export interface KubeClientOptions {
 export function createKubeClient(options: KubeClientOptions = {}): RestClient {
   const clock = options.clock ?? systemClock;
   const { server } = options;
-  const load = (): KubeConfig =>
+  const load = (): KubeSettings =>
     server === undefined
-      ? loadKubeConfig({ path: options.kubeconfig, context: options.context })
-      : openKubeConfig(server);
+      ? loadKubeSettings({ path: options.kubeconfig, context: options.context })
+      : openKubeSettings(server);
   return new RestClient(new Credentials(load, clock), {
     clock,
     userAgent: options.userAgent ?? 'svc-operator',
@@ -74,7 +75,7 @@ export class RestClient implements KubeClient {
     return this.#credentials.server;
   }
 
-  /** The kubeconfig in use, for the dot-i bridge. */
+  /** The kubeconfig in use as client-node has it, for the dot-i bridge. The first use loads client-node. */
   get kubeConfig(): KubeConfig {
     return this.#credentials.config;
   }

@@ -60,15 +60,31 @@ export abstract class RuntimeOperator extends Operator {
     super(logger);
     this.#clock = options.clock ?? systemClock;
     this.#client = options.client ?? createKubeClient({ clock: this.#clock });
-    this.kubeConfig = this.#client.kubeConfig;
-    this.k8sApi = coreApi(this.kubeConfig);
+    this.#offerClientNode();
     this.#manager = new Manager({
-      component: 'svc.dev/operator',
+      component: 'operator',
       instance: process.env['POD_NAME'] ?? `pid-${process.pid}`,
       ...options,
       client: this.#client,
       clock: this.#clock,
       logger: options.logger ?? bridgeLogger(this.logger),
+    });
+  }
+
+  /** `kubeConfig` and `k8sApi` as the base declares them, made when first asked for: they load all of client-node. */
+  #offerClientNode(): void {
+    const lazy = <T>(make: () => T): PropertyDescriptor => {
+      let made: { value: T } | undefined;
+      return {
+        get: () => (made ??= { value: make() }).value,
+        set: (value: T) => (made = { value }),
+        configurable: true,
+        enumerable: true,
+      };
+    };
+    Object.defineProperties(this, {
+      kubeConfig: lazy(() => this.#client.kubeConfig),
+      k8sApi: lazy(() => coreApi(this.kubeConfig)),
     });
   }
 

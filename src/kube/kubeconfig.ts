@@ -1,0 +1,167 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { isIPv6 } from 'node:net';
+import { homedir } from 'node:os';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import type * as ClientNode from '@kubernetes/client-node';
+// The package's index loads fifteen hundred generated files: most of a second, and 80 MB for the life of a process.
+// This one module of it has what reads a kubeconfig, and loads nothing else.
+import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js';
+import { parse as parseYaml } from 'yaml';
+import { errorText, OperatorError } from '../base/errors.ts';
+
+type KubeConfig = ClientNode.KubeConfig;
+
+/** A kubeconfig as client-node reads it, paths absolute. Whole: other contexts stay in it. */
+export interface KubeSettings {
+  clusters: ClientNode.Cluster[];
+  users: ClientNode.User[];
+  contexts: ClientNode.Context[];
+  currentContext: string;
+}
+
+const serviceAccount = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/**
+ * Finds the cluster: the file given, else `KUBECONFIG` (several files are merged), else `~/.kube/config`, else the pod's
+ * service account.
+ * Errors: ERR_CONFIG_INVALID where none is usable, or where it asks for what we do not do (impersonated groups).
+ */
+export function loadKubeSettings(
+  options: { path?: string | undefined; context?: string | undefined } = {},
+): KubeSettings {
+  let settings: KubeSettings;
+  try {
+    settings = merge(filesOf(options.path).map(readSettings)) ?? inCluster();
+  } catch (cause) {
+    if (cause instanceof OperatorError) throw cause;
+    throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${errorText(cause)}`, { cause });
+  }
+  if (options.context !== undefined) settings.currentContext = options.context;
+  serverOf(settings);
+  const user = currentUser(settings);
+  if (user && groups.has(user)) {
+    throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: user ${user.name}: as-groups is not supported`);
+  }
+  return settings;
+}
+
+/** For a server that asks for no credentials. */
+export function openKubeSettings(server: string): KubeSettings {
+  return {
+    // client-node refuses plain http unless verification is off.
+    clusters: [{ name: 'open', server, skipTLSVerify: true }],
+    users: [{ name: 'open' }],
+    contexts: [{ name: 'open', cluster: 'open', user: 'open' }],
+    currentContext: 'open',
+  };
+}
+
+export function currentCluster(settings: KubeSettings): ClientNode.Cluster | undefined {
+  const name = currentContext(settings)?.cluster;
+  return settings.clusters.find((c) => c.name === name);
+}
+
+export function currentUser(settings: KubeSettings): ClientNode.User | undefined {
+  const name = currentContext(settings)?.user;
+  return settings.users.find((u) => u.name === name);
+}
+
+/** Base URL without a trailing slash. Errors: ERR_CONFIG_INVALID where the current context names no cluster. */
+export function serverOf(settings: KubeSettings): string {
+  const server = currentCluster(settings)?.server;
+  if (!server) throw new OperatorError('ERR_CONFIG_INVALID', 'kubeconfig: the current context names no cluster');
+  return server.replace(/\/+$/, '');
+}
+
+/**
+ * client-node's own configuration of the same content, for what needs its authenticators (exec plugins, OIDC, cloud
+ * providers) or its typed clients. Caveats: the first call in a process loads all of client-node, synchronously.
+ */
+export function fullConfig(settings: KubeSettings): KubeConfig {
+  const config = new (clientNode().KubeConfig)();
+  config.loadFromOptions(structuredClone(settings));
+  return config;
+}
+
+/** All of client-node, loaded when it is first needed. */
+export function clientNode(): typeof ClientNode {
+  return createRequire(import.meta.url)('@kubernetes/client-node') as typeof ClientNode;
+}
+
+/** Users who ask to be impersonated with groups: client-node would drop them and act with other rights than asked for. */
+const groups = new WeakSet<ClientNode.User>();
+
+function currentContext(settings: KubeSettings): ClientNode.Context | undefined {
+  return settings.contexts.find((c) => c.name === settings.currentContext);
+}
+
+function filesOf(path: string | undefined): string[] {
+  if (path !== undefined) return [path];
+  const named = (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
+  if (named.length > 0) return named;
+  const own = join(process.env['HOME'] || homedir(), '.kube', 'config');
+  return existsSync(own) ? [own] : [];
+}
+
+function readSettings(path: string): KubeSettings {
+  const raw = (parseYaml(readFileSync(path, 'utf8')) ?? {}) as RawConfig;
+  const absolute = (file: string): string => (isAbsolute(file) ? file : join(dirname(path), file));
+  const users = newUsers(raw.users).map((user) => {
+    const entry = raw.users?.find((u) => u.name === user.name)?.user ?? {};
+    const { tokenFile, 'as-groups': asGroups } = entry;
+    const read: ClientNode.User = {
+      ...user,
+      ...(user.certFile ? { certFile: absolute(user.certFile) } : {}),
+      ...(user.keyFile ? { keyFile: absolute(user.keyFile) } : {}),
+      // client-node reads `token-file`, which is no kubeconfig field, and overlooks `tokenFile`, which is.
+      ...(typeof tokenFile === 'string' && !user.token ? { authProvider: tokenFrom(absolute(tokenFile)) } : {}),
+    };
+    if (Array.isArray(asGroups)) groups.add(read);
+    return read;
+  });
+  const clusters = newClusters(raw.clusters);
+  for (const cluster of clusters) if (cluster.caFile) cluster.caFile = absolute(cluster.caFile);
+  return { clusters, users, contexts: newContexts(raw.contexts), currentContext: raw['current-context'] ?? '' };
+}
+
+interface RawConfig {
+  clusters?: unknown;
+  users?: { name?: string; user?: Record<string, unknown> }[];
+  contexts?: unknown;
+  'current-context'?: string;
+}
+
+const tokenFrom = (tokenFile: string): { name: string; config: { tokenFile: string } } => ({
+  name: 'tokenFile',
+  config: { tokenFile },
+});
+
+/** The first file that has a name keeps it, as for kubectl; undefined for no file at all. */
+function merge(all: readonly KubeSettings[]): KubeSettings | undefined {
+  const first = <T extends { name: string }>(entries: T[]): T[] => [
+    ...new Map(entries.toReversed().map((e) => [e.name, e])).values(),
+  ];
+  if (all.length === 0) return undefined;
+  return {
+    clusters: first(all.flatMap((s) => s.clusters)),
+    users: first(all.flatMap((s) => s.users)),
+    contexts: first(all.flatMap((s) => s.contexts)),
+    currentContext: all.find((s) => s.currentContext)?.currentContext ?? '',
+  };
+}
+
+function inCluster(): KubeSettings {
+  const host = process.env['KUBERNETES_SERVICE_HOST'];
+  const port = process.env['KUBERNETES_SERVICE_PORT'] ?? '443';
+  if (!host || !existsSync(`${serviceAccount}/token`)) {
+    throw new OperatorError('ERR_CONFIG_INVALID', 'no KUBECONFIG, no ~/.kube/config, and not inside a cluster');
+  }
+  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  return {
+    clusters: [{ name: 'pod', server, caFile: `${serviceAccount}/ca.crt`, skipTLSVerify: false }],
+    users: [{ name: 'pod', authProvider: tokenFrom(`${serviceAccount}/token`) }],
+    contexts: [{ name: 'pod', cluster: 'pod', user: 'pod' }],
+    currentContext: 'pod',
+  };
+}
