@@ -8,4 +8,6 @@ export default {
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   maxWorkers: 1,
   testTimeout: 180_000,
+  // A hook that ran out of time leaves its cluster running; the children end with this process.
+  forceExit: true,
 };
