@@ -13,6 +13,18 @@ interface ConditionInfo {
 }
 type ConditionTable = Readonly<Record<string, ConditionInfo>>;
 
+/** Why an object that belongs to ours could not be written or run, on `Ready` and on `Stalled`. */
+const refusals = {
+  Forbidden: 'The API server denies the controller a request that it needs.',
+  QuotaExceeded: 'A quota of the namespace leaves no room for an object.',
+  AdmissionDenied: 'An admission webhook or policy refuses an object, or could not be asked.',
+  Conflict: 'An object of the needed name exists and belongs to somebody else.',
+  MissingDependency: 'An object that the spec refers to is missing.',
+  ImagePullFailed: 'The image of a pod cannot be pulled.',
+} as const;
+
+const notApplied = { ApplyFailed: 'An object could not be written; it is tried again.' } as const;
+
 /** Set by the runtime on every kind, as kstatus expects them: present only while they are True. */
 export const commonConditions = {
   Reconciling: {
@@ -29,8 +41,7 @@ export const commonConditions = {
     about: 'The controller cannot go on until somebody changes something.',
     reasons: {
       Invalid: 'The spec cannot be carried out as it is.',
-      MissingDependency: 'An object that the spec refers to is missing.',
-      Forbidden: 'The API server denies the controller a request that it needs.',
+      ...refusals,
       RetriesExhausted: 'Repeating did not help.',
     },
   },
@@ -132,6 +143,8 @@ export const clusterTrafficPolicyConditions = {
     reasons: {
       Ready: 'Accepted, and every node in scope runs it.',
       Pending: 'The controller has not judged this object yet.',
+      ...refusals,
+      ...notApplied,
     },
   },
   Accepted: {
@@ -178,7 +191,12 @@ export const minterDeploymentConditions = {
   Ready: {
     good: 'True',
     about: 'Tokens can be minted; otherwise the first condition that is not well.',
-    reasons: { Ready: 'Tokens can be minted.', Pending: 'The controller has not judged this object yet.' },
+    reasons: {
+      Ready: 'Tokens can be minted.',
+      Pending: 'The controller has not judged this object yet.',
+      ...refusals,
+      ...notApplied,
+    },
   },
   RulesValid: {
     good: 'True',
@@ -199,6 +217,7 @@ export const minterDeploymentConditions = {
       SecretNotFound: 'The Secret is missing.',
       KeyMissing: 'The Secret lacks the key.',
       NotNumeric: 'The value is not a number.',
+      Forbidden: 'The controller may not read the Secret, so nobody knows.',
     },
   },
   KeyEnabled: {

@@ -4,8 +4,13 @@ import { findCondition, keyOf, keyText, type EventRecorder } from '../../runtime
 
 export interface PacedStatusOptions<T extends KubeObject> {
   clock: Clock;
-  events: EventRecorder;
   writer: { write(object: T, status: object, options: { signal: AbortSignal }): Promise<boolean> };
+  /** Tells people what a status that was written changes; see `conditionEvents`. */
+  announce: (object: T, before: readonly Condition[] | undefined, after: readonly Condition[]) => void;
+}
+
+export interface ConditionEventsOptions {
+  events: EventRecorder;
   /** Condition types whose change becomes an Event, and which status of them is the good one. */
   eventConditions: readonly string[];
   good: (type: string) => 'True' | 'False';
@@ -20,7 +25,7 @@ type WithStatus = KubeObject & { status?: { conditions?: Condition[] } };
  * Status writes that do not follow every number that moves.
  *
  * Guarantees: a new generation is written at once; otherwise one write per object in 5 s, and none that would change
- * nothing (the writer sees to that); an Event for each listed condition whose status or reason changed.
+ * nothing (the writer sees to that); whatever was written is announced.
  */
 export class PacedStatus<T extends KubeObject> {
   readonly #options: PacedStatusOptions<T>;
@@ -50,7 +55,7 @@ export class PacedStatus<T extends KubeObject> {
     }
     if (await this.#options.writer.write(object, status, { signal })) {
       this.#last.set(key, { at: now, generation, uid });
-      this.#announce(object, status.conditions ?? []);
+      this.#options.announce(object, (object as WithStatus).status?.conditions, status.conditions ?? []);
     }
     return { waitMs: null };
   }
@@ -59,22 +64,27 @@ export class PacedStatus<T extends KubeObject> {
   forget(key: string): void {
     this.#last.delete(key);
   }
+}
 
-  #announce(object: T, conditions: readonly Condition[]): void {
-    const before = (object as WithStatus).status?.conditions;
-    for (const type of this.#options.eventConditions) {
+/** An Event for each listed condition whose status or reason changed. */
+export function conditionEvents<T extends KubeObject>(
+  options: ConditionEventsOptions,
+): PacedStatusOptions<T>['announce'] {
+  const { events, eventConditions, good: goodOf } = options;
+  return (object, before, conditions) => {
+    for (const type of eventConditions) {
       const [old, next] = [findCondition(before, type), findCondition(conditions, type)];
       if (!next || next.status === 'Unknown' || (old?.status === next.status && old.reason === next.reason)) continue;
-      const good = next.status === this.#options.good(type);
+      const good = next.status === goodOf(type);
       // The first word on an object that is well is no news.
       if (!old && good) continue;
-      this.#options.events.record(object, {
+      events.record(object, {
         type: good || isQuiet(next.reason) ? 'Normal' : 'Warning',
         reason: next.reason,
         message: next.message || `${type} is ${next.status}`,
       });
     }
-  }
+  };
 }
 
 /** States on the way, not faults. */

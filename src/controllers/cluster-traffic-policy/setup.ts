@@ -14,7 +14,8 @@ import {
   type ControllerHandle,
 } from '../../runtime/index.ts';
 import type { CaptureHub } from '../capture/hub.ts';
-import { PacedStatus } from '../capture/paced-status.ts';
+import { conditionEvents, PacedStatus } from '../capture/paced-status.ts';
+import { PlatformTrouble } from '../platform/trouble.ts';
 import { eventConditions, pendingStatus, policyStatus } from './status.ts';
 
 type PolicyObject = ClusterTrafficPolicy & KubeObject;
@@ -27,15 +28,21 @@ const compileWaitMs = 1_000;
  * Writes the status of ClusterTrafficPolicies, as far as capture is concerned; other conditions of the same status
  * belong to other field managers and are left alone.
  */
-export function setupClusterTrafficPolicies(env: ControllerEnvironment, hub: CaptureHub): ControllerHandle {
+export function setupClusterTrafficPolicies(
+  env: ControllerEnvironment,
+  hub: CaptureHub,
+  trouble: PlatformTrouble = new PlatformTrouble(),
+): ControllerHandle {
   const policies = env.cache.informer<PolicyObject>({ resource: clusterTrafficPolicies });
   const fieldManager = 'svc-controller/cluster-traffic-policy';
   const paced = new PacedStatus<PolicyObject>({
     clock: env.clock,
-    events: env.events,
     writer: new StatusWriter({ client: env.client, fieldManager, informer: policies }),
-    eventConditions,
-    good: (type) => clusterTrafficPolicyConditions[type as keyof typeof clusterTrafficPolicyConditions].good,
+    announce: conditionEvents({
+      events: env.events,
+      eventConditions,
+      good: (type) => clusterTrafficPolicyConditions[type as keyof typeof clusterTrafficPolicyConditions].good,
+    }),
   });
   const handle = env.addController({
     name: 'cluster-traffic-policy',
@@ -55,9 +62,16 @@ export function setupClusterTrafficPolicies(env: ControllerEnvironment, hub: Cap
         return { requeueAfterMs: compileWaitMs };
       }
       const nodes = outcome.nodes.flatMap((name) => hub.nodes.get(name) ?? []);
-      const { waitMs } = await paced.write(object, policyStatus({ object, outcome, nodes, now: clock.now() }), signal);
+      const { waitMs } = await paced.write(
+        object,
+        policyStatus({ object, outcome, nodes, trouble: trouble.current, now: clock.now() }),
+        signal,
+      );
       return { requeueAfterMs: waitMs ?? recheckMs };
     },
+  });
+  trouble.onChange(() => {
+    for (const policy of policies.list()) handle.trigger(keyOf(policy));
   });
   hub.onChange((change) => {
     if (!change.compiled && change.nodes.size === 0) return;

@@ -3,12 +3,15 @@ import type { PolicyOutcome } from '../../capture/index.ts';
 import { mergeConditions, progressConditions, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { programmed, type Programmed } from '../capture/programmed.ts';
+import type { Refusal } from '../refusal.ts';
 
 export interface PolicyStatusInput {
   object: ClusterTrafficPolicy;
   outcome: PolicyOutcome;
   /** The states of the nodes in scope. */
   nodes: readonly NodeState[];
+  /** What is wrong with the agents' and query server's own objects. */
+  trouble?: Refusal | undefined;
   /** Wall time, ms since the epoch. */
   now: number;
 }
@@ -29,7 +32,7 @@ export function policyStatus(input: PolicyStatusInput): ClusterTrafficPolicyStat
   const accepted = outcome.accepted.ok ? object.spec : previous?.lastAcceptedSpec;
   return {
     observedGeneration: generation,
-    conditions: mergeConditions(previous?.conditions, conditionsOf(outcome, rollout, dropped), { generation, now }),
+    conditions: mergeConditions(previous?.conditions, conditionsOf(input, rollout, dropped), { generation, now }),
     nodes: {
       desired: rollout.desired,
       updated: outcome.accepted.ok ? rollout.updated : 0,
@@ -45,7 +48,11 @@ export function policyStatus(input: PolicyStatusInput): ClusterTrafficPolicyStat
   };
 }
 
-function conditionsOf(outcome: PolicyOutcome, rollout: Programmed, dropped: number): ConditionInput[] {
+function conditionsOf(
+  { outcome, trouble }: Pick<PolicyStatusInput, 'outcome' | 'trouble'>,
+  rollout: Programmed,
+  dropped: number,
+): ConditionInput[] {
   const { accepted } = outcome;
   const fallback = outcome.inForce ? '; the last accepted spec stays in force' : '';
   const degraded = rollout.condition.reason === 'NodesFailed' || rollout.condition.reason === 'RolloutPaused';
@@ -77,18 +84,29 @@ function conditionsOf(outcome: PolicyOutcome, rollout: Programmed, dropped: numb
         }
       : { type: 'LimitsExceeded', status: 'False', reason: 'WithinLimits', message: '' },
   ];
+  const ready = summarizeReady(conditions, ['Accepted', 'Programmed'], { reason: 'Ready', message: '' });
+  return [readyDespite(trouble, ready), ...conditions, ...progressOf(outcome, rollout, trouble)];
+}
+
+/** A policy is not carried out by agents that cannot be kept in place. */
+function readyDespite(trouble: Refusal | undefined, ready: ConditionInput): ConditionInput {
+  if (!trouble || ready.status === 'False') return ready;
+  const reason = trouble.reason === 'Invalid' ? 'ApplyFailed' : trouble.reason;
+  return { type: 'Ready', status: 'False', reason, message: trouble.message };
+}
+
+function progressOf({ accepted }: PolicyOutcome, rollout: Programmed, trouble?: Refusal): ConditionInput[] {
   const { status, reason, message } = rollout.condition;
-  return [
-    summarizeReady(conditions, ['Accepted', 'Programmed'], { reason: 'Ready', message: '' }),
-    ...conditions,
-    ...progressConditions({
-      stalled: accepted.ok ? undefined : { reason: 'Invalid', message: accepted.message },
-      reconciling:
-        status === 'False' && (reason === 'RollingOut' || reason === 'NodesUnreachable')
-          ? { reason: 'Progressing', message }
-          : undefined,
-    }),
-  ];
+  const moving = status === 'False' && (reason === 'RollingOut' || reason === 'NodesUnreachable');
+  const retrying = trouble && !trouble.stalled ? { reason: 'Retrying', message: trouble.message } : undefined;
+  return progressConditions({
+    stalled: !accepted.ok
+      ? { reason: 'Invalid', message: accepted.message }
+      : trouble?.stalled
+        ? { reason: trouble.reason, message: trouble.message }
+        : undefined,
+    reconciling: retrying ?? (moving ? { reason: 'Progressing', message } : undefined),
+  });
 }
 
 /** The status before the first compile. */

@@ -8,6 +8,12 @@ export interface AppCredentials {
   hash?: string;
 }
 
+/** Nobody knows whether the Secret is there: the API server does not let us look. */
+export function unreadableAppCredentials(ref: { name: string }, why: string): AppCredentials {
+  const message = `Secret ${ref.name} cannot be read: ${why}`;
+  return { condition: { type: 'AppCredentialsFound', status: 'Unknown', reason: 'Forbidden', message } };
+}
+
 /** What the Secret with the App ID says. The value itself goes nowhere. */
 export function judgeAppCredentials(
   secret: KubeObject | undefined,

@@ -1,7 +1,8 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import type { MinterDeployment } from '../../api/v1alpha1/index.ts';
 import type { MinterCheck, MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
-import { judgeAppCredentials } from './app-credentials.ts';
+import type { Refusal } from '../refusal.ts';
+import { judgeAppCredentials, unreadableAppCredentials } from './app-credentials.ts';
 import { planMinterStatus, type MinterFacts } from './plan.ts';
 import { parseReadiness } from './readiness-client.ts';
 
@@ -44,10 +45,13 @@ const deployment: KubeObject = {
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: { name: 'minter', namespace: 'agents', generation: 2 },
+  spec: { replicas: 2 },
   status: {
     observedGeneration: 2,
     replicas: 2,
     readyReplicas: 2,
+    updatedReplicas: 2,
+    availableReplicas: 2,
     conditions: [
       { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable', message: 'ok' },
       { type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable', message: 'ok' },
@@ -66,6 +70,7 @@ const facts = (over: Partial<MinterFacts> = {}): MinterFacts => ({
   now,
   ...over,
 });
+const refused = (reason: Refusal['reason'], stalled: boolean): Refusal => ({ reason, stalled, message: 'no right' });
 const condition = (over: Partial<MinterFacts>, type: string): Condition | undefined =>
   planMinterStatus(facts(over)).status.conditions.find((c) => c.type === type);
 
@@ -120,13 +125,13 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
   ],
   [
     'the policy cannot be applied',
-    { applyFailures: [{ kind: 'NetworkPolicy', text: 'no right' }] },
+    { applyFailures: [{ kind: 'NetworkPolicy', refusal: refused('Forbidden', true) }] },
     'False',
     'ApplyFailed',
   ],
   [
     'the Deployment cannot be applied',
-    { applyFailures: [{ kind: 'Deployment', text: 'no right' }] },
+    { applyFailures: [{ kind: 'Deployment', refusal: refused('ApplyFailed', false) }] },
     'False',
     'ApplyFailed',
   ],
@@ -145,6 +150,57 @@ test('a key that was never imported is told with the command that imports it', (
 test('says how many pods share the worst answer', () => {
   const over = { answers: [answer(), answer([check('RulesValid', 'False', 'FileFaulty')])] };
   expect(condition(over, 'RulesValid')?.message).toBe('RulesValid is FileFaulty (1 of 2 pods)');
+});
+
+const withStatus = (over: object): KubeObject => ({
+  ...deployment,
+  status: { ...(deployment['status'] as object), ...over },
+});
+const replicaFailure = (message: string): KubeObject =>
+  withStatus({ conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message }] });
+
+test.each<[string, Partial<MinterFacts>, string, string]>([
+  [
+    'a right that is missing',
+    { applyFailures: [{ kind: 'Deployment', refusal: refused('Forbidden', true) }] },
+    'Forbidden',
+    'no right',
+  ],
+  [
+    'a quota',
+    { applyFailures: [{ kind: 'Service', refusal: refused('QuotaExceeded', true) }] },
+    'QuotaExceeded',
+    'no right',
+  ],
+  ['a quota on pods', { deployment: replicaFailure('exceeded quota: small') }, 'QuotaExceeded', 'small'],
+  [
+    'a webhook that refuses pods',
+    { deployment: replicaFailure('admission webhook "a" denied the request') },
+    'AdmissionDenied',
+    'denied',
+  ],
+  [
+    'a Secret that nobody lets us read',
+    { appCredentials: unreadableAppCredentials({ name: 's' }, 'no').condition },
+    'Forbidden',
+    'Secret s cannot be read',
+  ],
+  ['a certificate that is not there', { missing: 'Secret tls is missing' }, 'MissingDependency', 'Secret tls'],
+  ['an image that cannot be pulled', { imagePull: 'the image x cannot be pulled' }, 'ImagePullFailed', 'the image x'],
+])('%s is Stalled with a reason of its own', (_what, over, reason, message) => {
+  const stalled = condition(over, 'Stalled');
+  expect(stalled).toMatchObject({ status: 'True', reason });
+  expect(stalled?.message).toContain(message);
+  expect(condition(over, 'Reconciling')).toBeUndefined();
+});
+
+test('a rollout that has not ended is Reconciling, though old pods still mint', () => {
+  const moving = withStatus({ updatedReplicas: 1, replicas: 3 });
+  expect(condition({ deployment: moving }, 'Ready')).toMatchObject({ status: 'True' });
+  expect(condition({ deployment: moving }, 'Reconciling')).toMatchObject({
+    reason: 'Progressing',
+    message: '1 of 2 pods are of this generation, 2 are available',
+  });
 });
 
 test('a status of an older Deployment generation counts as none', () => {

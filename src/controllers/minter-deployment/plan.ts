@@ -7,6 +7,7 @@ import {
   type MinterReadiness,
 } from '../../api/v1alpha1/minter-readiness.ts';
 import { minterUrl } from '../../render/index.ts';
+import { podRefusal, type Refusal } from '../refusal.ts';
 import {
   findCondition,
   mergeConditions,
@@ -27,8 +28,12 @@ export interface MinterFacts {
   answers: readonly MinterReadiness[];
   /** Pods that run, whether they answered or not. */
   pods: number;
-  /** What kept children from being applied, as one sentence each. */
-  applyFailures: readonly { kind: string; text: string }[];
+  /** What kept children from being applied. */
+  applyFailures: readonly { kind: string; refusal: Refusal }[];
+  /** Names of other objects that the pods need and that do not exist, as a sentence; undefined when all are there. */
+  missing?: string | undefined;
+  /** Why an image cannot be pulled, as a sentence. */
+  imagePull?: string | undefined;
   /** Wall time, ms. */
   now: number;
 }
@@ -61,7 +66,7 @@ export function planMinterStatus(facts: MinterFacts): MinterPlan {
   const conditions: ConditionInput[] = [
     ...minterCheckTypes.map((type) => podCondition(type, facts)),
     facts.appCredentials,
-    ...deploymentConditions(facts.deployment),
+    ...deploymentConditions(facts),
     networkPolicyCondition(facts),
   ];
   const ready = readyCondition(facts, conditions);
@@ -108,14 +113,16 @@ function importHint(check: MinterCheck, minter: MinterDeployment): string {
   return `; import it: minter tools import-pk --project-id ${project} --location ${location} --key-ring ${ring} --key ${key} --private-key @FILE`;
 }
 
-function deploymentConditions(deployment: KubeObject | undefined): ConditionInput[] {
+function deploymentConditions({ deployment, imagePull }: MinterFacts): ConditionInput[] {
   const status = deployment?.['status'] as { conditions?: Condition[]; observedGeneration?: number } | undefined;
   const current = status?.observedGeneration === deployment?.metadata.generation;
   return (['Available', 'Progressing'] as const).map((type) => {
     const found = current ? findCondition(status?.conditions, type) : undefined;
     if (!found)
       return { type, status: 'Unknown', reason: 'DeploymentPending', message: 'the Deployment has no status yet' };
-    return { type, status: found.status, reason: deploymentReason(type, found.reason), message: found.message };
+    const reason = deploymentReason(type, found.reason);
+    const why = type === 'Available' && found.status !== 'True' && imagePull ? `; ${imagePull}` : '';
+    return { type, status: found.status, reason, message: `${found.message}${why}` };
   });
 }
 
@@ -129,33 +136,74 @@ function deploymentReason(type: 'Available' | 'Progressing', reason: string): st
 function networkPolicyCondition({ applyFailures }: MinterFacts): ConditionInput {
   const type = 'NetworkPolicyApplied';
   const failure = applyFailures.find((f) => f.kind === 'NetworkPolicy');
-  if (failure) return { type, status: 'False', reason: 'ApplyFailed', message: failure.text };
+  if (failure) return { type, status: 'False', reason: 'ApplyFailed', message: failure.refusal.message };
   return { type, status: 'True', reason: 'Applied', message: 'only allowed callers reach the minter' };
 }
 
 function readyCondition(facts: MinterFacts, conditions: readonly ConditionInput[]): ConditionInput {
-  const failure = facts.applyFailures.find((f) => f.kind !== 'NetworkPolicy');
-  if (failure) return { type: 'Ready', status: 'False', reason: 'ApplyFailed', message: failure.text };
+  const refusal = facts.applyFailures.find((f) => f.kind !== 'NetworkPolicy')?.refusal ?? podsRefused(facts);
+  if (refusal && refusal.reason !== 'Invalid') {
+    return { type: 'Ready', status: 'False', reason: refusal.reason, message: refusal.message };
+  }
+  if (refusal) return { type: 'Ready', status: 'False', reason: 'ApplyFailed', message: refusal.message };
+  if (facts.missing) return { type: 'Ready', status: 'False', reason: 'MissingDependency', message: facts.missing };
   return summarizeReady(conditions, readyOrder, { reason: 'Ready', message: 'tokens can be minted' });
 }
 
 /** Waiting for a person is `Stalled`, waiting for the cluster is `Reconciling`. */
 function progress(facts: MinterFacts, ready: ConditionInput, conditions: readonly ConditionInput[]): ConditionInput[] {
-  if (ready.status === 'True') return [];
+  const reconciling = (reason: string, message: string): ConditionInput[] =>
+    progressConditions({ reconciling: { reason, message } });
+  const stalled = (reason: string, message: string): ConditionInput[] =>
+    progressConditions({ stalled: { reason, message } });
   const failed = (type: string): ConditionInput | undefined => {
     const found = findCondition(conditions, type);
     return found?.status === 'False' ? found : undefined;
   };
-  if (facts.applyFailures.length > 0)
-    return progressConditions({ reconciling: { reason: 'Retrying', message: ready.message } });
-  const missing =
-    (facts.rulesSourceFound ? undefined : failed('RulesValid')) ??
-    failed('AppCredentialsFound') ??
-    failed('KeyEnabled');
+  const refusals = [...facts.applyFailures.map((f) => f.refusal), podsRefused(facts)].filter((r) => r !== undefined);
+  const final = refusals.find((refusal) => refusal.stalled);
+  if (final) return stalled(final.reason, final.message);
+  if (refusals[0]) return reconciling('Retrying', refusals[0].message);
+  const credentials = findCondition(conditions, 'AppCredentialsFound');
+  if (credentials?.reason === 'Forbidden') return stalled('Forbidden', credentials.message);
+  const absent =
+    facts.missing ??
+    (facts.rulesSourceFound ? undefined : failed('RulesValid')?.message) ??
+    failed('AppCredentialsFound')?.message;
+  if (absent) return stalled('MissingDependency', absent);
+  if (facts.imagePull) return stalled('ImagePullFailed', facts.imagePull);
+  const key = failed('KeyEnabled');
+  if (key) return stalled('MissingDependency', key.message);
   const invalid = failed('RulesValid') ?? failed('KeyMatchesApp') ?? failed('InstallationFound');
-  if (missing) return progressConditions({ stalled: { reason: 'MissingDependency', message: missing.message } });
-  if (invalid) return progressConditions({ stalled: { reason: 'Invalid', message: invalid.message } });
-  return progressConditions({ reconciling: { reason: 'Progressing', message: ready.message } });
+  if (invalid) return stalled('Invalid', invalid.message);
+  if (ready.status !== 'True') return reconciling('Progressing', ready.message);
+  // Old pods may serve while new ones come up: tokens can be minted, and yet this generation is not there.
+  const moving = rollingOut(facts.deployment);
+  return moving ? reconciling('Progressing', moving) : [];
+}
+
+/** Why the Deployment cannot make its pods. */
+function podsRefused({ deployment }: MinterFacts): Refusal | undefined {
+  const { conditions } = (deployment?.['status'] ?? {}) as { conditions?: Condition[] };
+  const failure = findCondition(conditions, 'ReplicaFailure');
+  return failure?.status === 'True' ? podRefusal(failure.message) : undefined;
+}
+
+/** How far a rollout is that has not ended; undefined when all pods are of the newest template and ready. */
+function rollingOut(deployment: KubeObject | undefined): string | undefined {
+  const { replicas: wanted = 1 } = (deployment?.['spec'] ?? {}) as { replicas?: number };
+  const status = (deployment?.['status'] ?? {}) as {
+    observedGeneration?: number;
+    replicas?: number;
+    updatedReplicas?: number;
+    availableReplicas?: number;
+  };
+  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  const current = status.observedGeneration === deployment?.metadata.generation;
+  if (current && updatedReplicas >= wanted && replicas <= updatedReplicas && availableReplicas >= wanted) {
+    return undefined;
+  }
+  return `${updatedReplicas} of ${wanted} pods are of this generation, ${availableReplicas} are available`;
 }
 
 function replicaCounts(deployment: KubeObject | undefined): { replicas: number; readyReplicas: number } {

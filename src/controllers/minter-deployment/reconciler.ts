@@ -1,13 +1,13 @@
-import type { KubeObject } from '../../api/meta.ts';
-import { minterDeployments, type MinterDeployment } from '../../api/v1alpha1/index.ts';
+import type { Condition, KubeObject } from '../../api/meta.ts';
+import { minterDeploymentConditions, minterDeployments, type MinterDeployment } from '../../api/v1alpha1/index.ts';
 import type { MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
-import { coreResources, getIfExists, type TypedObject } from '../../kube/index.ts';
+import { errorText } from '../../base/errors.ts';
+import { coreResources, getIfExists, isForbidden, type TypedObject } from '../../kube/index.ts';
 import { renderedKinds, renderMinter } from '../../render/index.ts';
 import {
   ApplySet,
   changed,
   conditionTransitions,
-  conflictText,
   generationChanged,
   keyText,
   StatusWriter,
@@ -18,7 +18,11 @@ import {
   type ReconcileContext,
   type ReconcileResult,
 } from '../../runtime/index.ts';
-import { judgeAppCredentials, type AppCredentials } from './app-credentials.ts';
+import { PacedStatus } from '../capture/paced-status.ts';
+import { withForeignScale } from '../foreign-scale.ts';
+import { imagePullTrouble } from '../pod-trouble.ts';
+import { refusalOf } from '../refusal.ts';
+import { judgeAppCredentials, unreadableAppCredentials, type AppCredentials } from './app-credentials.ts';
 import { planMinterStatus } from './plan.ts';
 import { readMinterReadiness, type ReadinessReader } from './readiness-client.ts';
 
@@ -31,6 +35,10 @@ export interface MinterDeps {
   readReadiness?: ReadinessReader;
 }
 
+type MinterObject = MinterDeployment & KubeObject;
+
+/** How soon to try again what could not be applied, however often it failed. Units: ms. */
+const failedRecheckMs = 30_000;
 const controllerName = 'minter-deployment';
 const fieldManager = `svc-controller/${controllerName}`;
 const selector = 'app.kubernetes.io/managed-by=svc-controller,app.kubernetes.io/component=minter';
@@ -59,7 +67,7 @@ export function setupMinterDeployment(
   deps: MinterDeps = {},
 ): ControllerHandle {
   const readReadiness = deps.readReadiness ?? readMinterReadiness;
-  const minters = env.cache.informer<MinterDeployment>({ resource: minterDeployments });
+  const minters = env.cache.informer<MinterObject>({ resource: minterDeployments });
   const children = childKinds.map((resource) => env.cache.informer({ resource, labelSelector: selector }));
   const deployments = children.at(-1)!;
   const pods = env.cache.informer({
@@ -72,18 +80,27 @@ export function setupMinterDeployment(
     fieldManager,
     controller: controllerName,
     metrics: env.metrics,
+    events: env.events,
     children,
   });
-  const status = new StatusWriter<MinterDeployment>({ client: env.client, fieldManager, informer: minters });
+  const paced = new PacedStatus<MinterObject>({
+    clock: env.clock,
+    writer: new StatusWriter<MinterObject>({ client: env.client, fieldManager, informer: minters }),
+    announce: (minter, before, after) => recordTransitions(env, minter, before, after),
+  });
 
   const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
     const { key, clock, logger, signal } = context;
     const minter = minters.get(key);
     // Gone, or going: the garbage collector removes the children, which name it as their owner.
-    if (!minter || minter.metadata.deletionTimestamp) return undefined;
-    const [appCredentials, rulesSourceFound] = await Promise.all([
+    if (!minter || minter.metadata.deletionTimestamp) {
+      paced.forget(keyText(key));
+      return undefined;
+    }
+    const [appCredentials, rulesSourceFound, missing] = await Promise.all([
       lookUpApp(context, minter),
       lookUpRules(context, minter),
+      lookUpOthers(context, minter),
     ]);
     const wanted = renderMinter({
       minter,
@@ -91,8 +108,9 @@ export function setupMinterDeployment(
       ...(appCredentials.hash === undefined ? {} : { appIdHash: appCredentials.hash }),
     });
     const owner = { object: minter, resource: minterDeployments };
-    const outcome = await set.tryApply({ wanted, owner, force: true, logger, signal });
-    const running = pods.byIndex('minter', keyText(key)).filter(isRunning);
+    const outcome = await set.tryApply({ wanted, adjust: withForeignScale, owner, force: true, logger, signal });
+    const all = pods.byIndex('minter', keyText(key));
+    const running = all.filter(isRunning);
     const plan = planMinterStatus({
       minter,
       deployment: deployments.get(key),
@@ -100,19 +118,21 @@ export function setupMinterDeployment(
       rulesSourceFound,
       answers: await askPods(running, readReadiness, context),
       pods: running.length,
-      applyFailures: outcome.failures.map(({ kind, object, error }) => ({
-        kind,
-        text: `${object}: ${conflictText(error)}`,
-      })),
+      applyFailures: outcome.failures.map(({ kind, object, error }) => ({ kind, refusal: refusalOf(error, object) })),
+      missing,
+      imagePull: imagePullTrouble(all),
       now: clock.now(),
     });
-    await status.write(minter, plan.status, { signal });
-    recordTransitions(env, minter, plan.status.conditions);
-    throwFailures(outcome);
-    return { requeueAfterMs: plan.recheckMs };
+    const { waitMs } = await paced.write(minter, plan.status, signal);
+    if (outcome.failures.length > 0) {
+      // The backoff grows to minutes; what a person has put right meanwhile is to be seen sooner.
+      handle.trigger(key, { afterMs: waitMs ?? failedRecheckMs });
+      throwFailures(outcome);
+    }
+    return { requeueAfterMs: Math.min(waitMs ?? Infinity, plan.recheckMs) };
   };
 
-  return env.addController({
+  const handle = env.addController({
     name: controllerName,
     for: { source: minters.source, predicates: [generationChanged] },
     owns: children.map(({ source }) => ({ source })),
@@ -126,12 +146,36 @@ export function setupMinterDeployment(
     concurrency: 2,
     reconcile,
   });
+  return handle;
 }
 
 async function lookUpApp({ client, signal }: ReconcileContext, minter: MinterDeployment): Promise<AppCredentials> {
   const ref = minter.spec.vcs.appIdSecretRef;
   const name = { namespace: minter.metadata.namespace, name: ref.name };
-  return judgeAppCredentials(await getIfExists(client, coreResources.secrets, name, { signal }), ref);
+  try {
+    return judgeAppCredentials(await getIfExists(client, coreResources.secrets, name, { signal }), ref);
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    return unreadableAppCredentials(ref, errorText(error));
+  }
+}
+
+/** What else the pods cannot start without: the service account and the certificate that the spec only names. */
+async function lookUpOthers(
+  { client, signal }: ReconcileContext,
+  minter: MinterDeployment,
+): Promise<string | undefined> {
+  const { tls, serviceAccount } = minter.spec;
+  const options = { signal, metadataOnly: true };
+  const { namespace } = minter.metadata;
+  if (tls && !(await getIfExists(client, coreResources.secrets, { namespace, name: tls.secretName }, options))) {
+    return `Secret ${tls.secretName} with the certificate does not exist in this namespace`;
+  }
+  const account = serviceAccount.create ? undefined : (serviceAccount.name ?? minter.metadata.name);
+  if (account && !(await getIfExists(client, coreResources.serviceAccounts, { namespace, name: account }, options))) {
+    return `ServiceAccount ${account} does not exist in this namespace; create it, or set serviceAccount.create`;
+  }
+  return undefined;
 }
 
 async function lookUpRules({ client, signal }: ReconcileContext, minter: MinterDeployment): Promise<boolean> {
@@ -157,16 +201,20 @@ async function askPods(
 
 function recordTransitions(
   env: ControllerEnvironment,
-  minter: MinterDeployment,
-  conditions: Parameters<typeof conditionTransitions>[1],
+  minter: MinterObject,
+  conditionsBefore: readonly Condition[] | undefined,
+  conditions: readonly Condition[],
 ): void {
-  for (const { before, after } of conditionTransitions(minter.status?.conditions, conditions)) {
+  for (const { before, after } of conditionTransitions(conditionsBefore, conditions)) {
     // Things that merely are not known yet, and those that start out well, are no news.
     // A Deployment is never available in its first seconds.
-    const wentBad = after.status === 'False' && (after.type !== 'Available' || before?.status === 'True');
-    const recovered = after.status === 'True' && (before?.status === 'False' || after.type === 'Ready');
+    const { good } = minterDeploymentConditions[after.type as keyof typeof minterDeploymentConditions];
+    if (after.type === 'Reconciling') continue;
+    const wentBad =
+      after.status === (good === 'True' ? 'False' : 'True') &&
+      (after.type !== 'Available' || before?.status === 'True');
+    const recovered = after.status === good && (before?.status === 'False' || after.type === 'Ready');
     if (!wentBad && !recovered) continue;
-    if (after.type === 'Reconciling' || after.type === 'Stalled') continue;
     const type = wentBad ? 'Warning' : 'Normal';
     env.events.record(minter, { type, reason: after.reason, message: `${after.type}: ${after.message}` });
   }
@@ -180,6 +228,7 @@ function mintersOfPod(pod: TypedObject): ObjectKey[] {
 }
 
 interface PodState {
+  trouble: string | undefined;
   ip: string | undefined;
   phase: string | undefined;
   ready: string | undefined;
@@ -192,6 +241,7 @@ function podState(pod: KubeObject): PodState {
     conditions?: { type: string; status: string }[];
   };
   return {
+    trouble: imagePullTrouble([pod]),
     ip: status.podIP,
     phase: status.phase,
     ready: status.conditions?.find((c) => c.type === 'Ready')?.status,

@@ -10,7 +10,7 @@ import {
   type ControllerHandle,
 } from '../../runtime/index.ts';
 import type { CaptureHub } from '../capture/hub.ts';
-import { PacedStatus } from '../capture/paced-status.ts';
+import { conditionEvents, PacedStatus } from '../capture/paced-status.ts';
 import { eventConditions, monitorStatus, pendingStatus } from './status.ts';
 
 type MonitorObject = TrafficMonitor & KubeObject;
@@ -30,10 +30,12 @@ export function setupTrafficMonitors(env: ControllerEnvironment, hub: CaptureHub
   const fieldManager = 'svc-controller/traffic-monitor';
   const paced = new PacedStatus<MonitorObject>({
     clock: env.clock,
-    events: env.events,
     writer: new StatusWriter({ client: env.client, fieldManager, informer: monitors }),
-    eventConditions,
-    good: (type) => trafficMonitorConditions[type as keyof typeof trafficMonitorConditions].good,
+    announce: conditionEvents({
+      events: env.events,
+      eventConditions,
+      good: (type) => trafficMonitorConditions[type as keyof typeof trafficMonitorConditions].good,
+    }),
   });
   const handle = env.addController({
     name: 'traffic-monitor',

@@ -1,0 +1,20 @@
+import type { KubeObject } from '../api/meta.ts';
+
+/**
+ * Leaves `spec.replicas` out of a Deployment that an autoscaler scales, so that applying it gives the field up instead
+ * of fighting over it. Who scales through the `scale` subresource is an autoscaler, unless it is a person at kubectl:
+ * that is an edit, and is undone. Pure; other objects come out as they went in.
+ * Caveats: when the autoscaler goes, its last number stays until somebody else sets one.
+ */
+export function withForeignScale(rendered: KubeObject, live: KubeObject | undefined): KubeObject {
+  if (rendered.kind !== 'Deployment' || !live || !isAutoscaled(live)) return rendered;
+  const { replicas: _, ...spec } = rendered['spec'] as { replicas?: number };
+  return { ...rendered, spec };
+}
+
+function isAutoscaled(live: KubeObject): boolean {
+  return (live.metadata.managedFields ?? []).some((entry) => {
+    const spec = entry.fieldsV1?.['f:spec'] as Record<string, unknown> | undefined;
+    return entry.subresource === 'scale' && !entry.manager?.startsWith('kubectl') && spec?.['f:replicas'] !== undefined;
+  });
+}

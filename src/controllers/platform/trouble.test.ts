@@ -1,0 +1,47 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { kinds } from '../../api/v1alpha1/index.ts';
+import { apiError } from '../../kube/index.ts';
+import type { ReconcileContext } from '../../runtime/index.ts';
+import type { Refusal } from '../refusal.ts';
+import { PlatformTrouble, reportingTo } from './trouble.ts';
+import { missingKinds } from './watchman.ts';
+
+const refusal = (message: string): Refusal => ({ reason: 'Forbidden', message, stalled: true });
+
+test('the same trouble twice is news once, and the worst source speaks first', () => {
+  const trouble = new PlatformTrouble();
+  const told: (string | undefined)[] = [];
+  trouble.onChange((current) => void told.push(current?.message));
+  expect(trouble.report('pods', refusal('image'))).toBe(true);
+  expect(trouble.report('pods', refusal('image'))).toBe(false);
+  trouble.report('apply', refusal('right'));
+  trouble.report('apply', undefined);
+  trouble.report('pods', undefined);
+  expect(told).toEqual(['image', 'right', 'image', undefined]);
+});
+
+test('a reconcile that fails is told until it succeeds, and still fails', async () => {
+  const trouble = new PlatformTrouble();
+  const context = { signal: new AbortController().signal } as ReconcileContext;
+  let error: unknown = apiError('apply DaemonSet a/b', 403, { reason: 'Forbidden', message: 'cannot patch' });
+  const reconcile = reportingTo(trouble, () => (error ? Promise.reject(error as Error) : Promise.resolve()));
+  await expect(reconcile(context)).rejects.toBe(error);
+  expect(trouble.current).toMatchObject({ reason: 'Forbidden', stalled: true });
+  expect(trouble.current?.message).toContain('DaemonSet a/b');
+  error = undefined;
+  await reconcile(context);
+  expect(trouble.current).toBeUndefined();
+});
+
+test('a kind that is gone or going is missing', () => {
+  const crd = (name: string, deletionTimestamp?: string): KubeObject => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name, ...(deletionTimestamp ? { deletionTimestamp } : {}) },
+  });
+  const all = kinds.map(({ resource }) => crd(`${resource.plural}.${resource.group}`));
+  expect(missingKinds(all)).toBeUndefined();
+  expect(missingKinds(all.slice(1))).toMatchObject({ reason: 'MissingDependency', stalled: true });
+  const going = all.map((o, i) => (i === 0 ? crd(o.metadata.name!, '2026-01-02T03:04:05Z') : o));
+  expect(missingKinds(going)?.message).toContain(`${all[0]!.metadata.name} removed; apply the CRDs`);
+});

@@ -1,0 +1,89 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { kinds } from '../../api/v1alpha1/index.ts';
+import { coreResources } from '../../kube/index.ts';
+import { names } from '../../render/index.ts';
+import { changed, toKey, type ControllerEnvironment, type ControllerHandle } from '../../runtime/index.ts';
+import { imagePullTrouble, podTroubleTransform } from '../pod-trouble.ts';
+import type { Refusal } from '../refusal.ts';
+import type { PlatformTrouble } from './trouble.ts';
+
+const controllerName = 'platform-watch';
+
+/** The names of the CRDs that the operator lives on. */
+const ownKinds = kinds.map(({ resource }) => `${resource.plural}.${resource.group}`);
+
+/**
+ * Looks at what no other controller sees: whether our kinds are still served, and whether the platform's pods get their
+ * images. It changes nothing; what it finds goes to `PlatformTrouble` and into an Event.
+ * Guarantees: an Event when something turns bad and when it is well again, none in between.
+ */
+export function setupPlatformWatch(
+  env: ControllerEnvironment,
+  options: { namespace: string; trouble: PlatformTrouble },
+): ControllerHandle {
+  const { namespace, trouble } = options;
+  const crds = env.cache.informer({ resource: coreResources.customResourceDefinitions, metadataOnly: true });
+  const pods = env.cache.informer({
+    resource: coreResources.pods,
+    namespace,
+    labelSelector: 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component in (agent,query)',
+    transform: podTroubleTransform,
+  });
+  const toPlatform = toKey({ name: 'platform' });
+  return env.addController({
+    name: controllerName,
+    initialKeys: [{ name: 'platform' }],
+    watches: [
+      {
+        source: crds.source,
+        map: toPlatform,
+        predicates: [(event) => ownKinds.includes(event.object.metadata.name ?? '')],
+      },
+      { source: pods.source, map: toPlatform, predicates: [changed((pod) => imagePullTrouble([pod as KubeObject]))] },
+    ],
+    reconcile() {
+      trouble.report('kinds', missingKinds(crds.list()));
+      const image = imagePullTrouble(pods.list());
+      trouble.report(
+        'pods',
+        image === undefined ? undefined : { reason: 'ImagePullFailed', message: image, stalled: true },
+      );
+      return Promise.resolve();
+    },
+  });
+}
+
+/** Which of our kinds are not served, or will not be in a moment. Pure. */
+export function missingKinds(crds: readonly KubeObject[]): Refusal | undefined {
+  const served = new Set(
+    crds.filter((crd) => crd.metadata.deletionTimestamp === undefined).map((crd) => crd.metadata.name),
+  );
+  const missing = ownKinds.filter((name) => !served.has(name));
+  if (missing.length === 0) return undefined;
+  const what = missing.length === 1 ? 'CustomResourceDefinition' : 'CustomResourceDefinitions';
+  return {
+    reason: 'MissingDependency',
+    message: `${what} ${missing.join(', ')} removed; apply the CRDs of this version again`,
+    stalled: true,
+  };
+}
+
+/** Tells the people who look after the operator: on its own Deployment. */
+export function announceTrouble(env: ControllerEnvironment, namespace: string, trouble: PlatformTrouble): void {
+  const regarding: KubeObject = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: names.controller, namespace },
+  };
+  let bad = false;
+  trouble.onChange((current) => {
+    if (!current && !bad) return;
+    bad = current !== undefined;
+    env.events.record(
+      regarding,
+      current
+        ? { type: 'Warning', reason: current.reason, message: `platform: ${current.message}` }
+        : { type: 'Normal', reason: 'Recovered', message: 'platform: everything is in place again' },
+    );
+  });
+}

@@ -1,0 +1,68 @@
+import { apiError } from '../kube/index.ts';
+import { podRefusal, refusalOf } from './refusal.ts';
+
+const answer = (status: number, reason: string, message: string): unknown =>
+  apiError('apply Deployment shop/minter', status, { reason, message });
+
+test.each<[string, unknown, string, boolean]>([
+  [
+    'a quota',
+    answer(
+      403,
+      'Forbidden',
+      'deployments.apps "minter" is forbidden: exceeded quota: small, requested: count/deployments.apps=1',
+    ),
+    'QuotaExceeded',
+    true,
+  ],
+  [
+    'a webhook that says no, with whatever code it likes',
+    answer(403, 'Forbidden', 'admission webhook "no.example.com" denied the request: not here'),
+    'AdmissionDenied',
+    true,
+  ],
+  [
+    'a webhook that cannot be reached',
+    answer(
+      500,
+      'InternalError',
+      'Internal error occurred: failed calling webhook "no.example.com": connection refused',
+    ),
+    'AdmissionDenied',
+    true,
+  ],
+  [
+    'an admission policy',
+    answer(
+      422,
+      'Invalid',
+      "deployments.apps \"minter\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+    ),
+    'AdmissionDenied',
+    true,
+  ],
+  [
+    'a missing right',
+    answer(403, 'Forbidden', 'deployments.apps "minter" is forbidden: User "x" cannot patch resource "deployments"'),
+    'Forbidden',
+    true,
+  ],
+  ['an object that the server finds invalid', answer(422, 'Invalid', 'spec.replicas: Invalid value'), 'Invalid', true],
+  ['a server in trouble', answer(503, 'ServiceUnavailable', 'try again'), 'ApplyFailed', false],
+  ['a connection that broke', new Error('socket hang up'), 'ApplyFailed', false],
+])('%s has a word of its own', (_what, error, reason, stalled) => {
+  const refusal = refusalOf(error, 'Deployment shop/minter');
+  expect(refusal).toMatchObject({ reason, stalled });
+  expect(refusal.message).toContain('Deployment shop/minter');
+});
+
+test.each([
+  ['pods "m-1" is forbidden: exceeded quota: small, requested: pods=1, used: pods=0, limited: pods=0', 'QuotaExceeded'],
+  ['admission webhook "no.example.com" denied the request', 'AdmissionDenied'],
+  ['pods "m-1" is forbidden: violates PodSecurity "restricted:latest": privileged', 'AdmissionDenied'],
+  ['pods "m-" is forbidden: error looking up service account a/b: serviceaccount "b" not found', 'MissingDependency'],
+  ['pods "m-1" is forbidden: something new', 'Forbidden'],
+  ['Internal error occurred', 'ApplyFailed'],
+])('pods that are not made because of %j', (message, reason) => {
+  expect(podRefusal(message)).toMatchObject({ reason, message });
+});

@@ -1,0 +1,49 @@
+import { isConflict, isForbidden, isInvalid, isQuotaExceeded, isRefusedByAdmission } from '../kube/index.ts';
+import { conflictText } from '../runtime/index.ts';
+import { errorText, isOperatorError } from '../base/errors.ts';
+
+/** Why something of ours could not be written or run, in the words of the `Ready` and `Stalled` conditions. */
+export interface Refusal {
+  reason:
+    | 'Forbidden'
+    | 'QuotaExceeded'
+    | 'AdmissionDenied'
+    | 'Conflict'
+    | 'Invalid'
+    | 'MissingDependency'
+    | 'ImagePullFailed'
+    | 'ApplyFailed';
+  message: string;
+  /** Only a change by somebody helps; otherwise it is a matter of time. */
+  stalled: boolean;
+}
+
+const stalled = (reason: Refusal['reason'], message: string): Refusal => ({ reason, message, stalled: true });
+
+/**
+ * What a failed write means. Pure.
+ * Order counts: quotas and webhooks answer with the same status codes as missing rights.
+ */
+export function refusalOf(error: unknown, object?: string): Refusal {
+  const text = conflictText(error);
+  const message = object === undefined || text.includes(object) ? text : `${object}: ${text}`;
+  if (isQuotaExceeded(error)) return stalled('QuotaExceeded', message);
+  if (isRefusedByAdmission(error)) return stalled('AdmissionDenied', message);
+  if (isForbidden(error)) return stalled('Forbidden', message);
+  if (isOperatorError(error, 'ERR_APPLY_CONFLICT')) return stalled('Conflict', message);
+  if (isInvalid(error) && !isConflict(error)) return stalled('Invalid', message);
+  return { reason: 'ApplyFailed', message: message || errorText(error), stalled: false };
+}
+
+/** What keeps pods from being created, from the message of a Deployment's `ReplicaFailure`. Pure. */
+export function podRefusal(message: string): Refusal {
+  if (/\b(exceeded|failed) quota\b/.test(message)) return stalled('QuotaExceeded', message);
+  if (/admission webhook "|failed calling webhook|AdmissionPolicy '|violates PodSecurity/.test(message)) {
+    return stalled('AdmissionDenied', message);
+  }
+  if (/serviceaccounts? ".*" not found|serviceaccount .* not found/i.test(message)) {
+    return stalled('MissingDependency', message);
+  }
+  if (/forbidden/i.test(message)) return stalled('Forbidden', message);
+  return { reason: 'ApplyFailed', message, stalled: false };
+}
