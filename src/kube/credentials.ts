@@ -8,8 +8,12 @@ import { currentCluster, currentUser, fullConfig, serverOf, type KubeSettings } 
 
 /** What one request needs to reach the API server as the right user. */
 export interface Endpoint {
-  /** Base URL without a trailing slash. */
-  server: string;
+  /** `https://host:port`. */
+  origin: string;
+  /** What precedes every path; empty where the server is not behind a prefix. */
+  basePath: string;
+  /** `host:port`, for metrics. */
+  host: string;
   headers: Record<string, string>;
   dispatcher: Dispatcher;
 }
@@ -105,7 +109,8 @@ export class Credentials {
       // Requests in flight finish on the old pool; watches end with their server-side timeout.
       void old?.close().catch(() => {});
     }
-    return { server: serverOf(settings), headers, dispatcher: this.#pool };
+    const { origin, host, pathname } = new URL(serverOf(settings));
+    return { origin, host, basePath: pathname === '/' ? '' : pathname, headers, dispatcher: this.#pool };
   }
 }
 

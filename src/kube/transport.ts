@@ -1,8 +1,9 @@
-import { request, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { sleep, type Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
-import type { Credentials } from './credentials.ts';
+import type { Credentials, Endpoint } from './credentials.ts';
 import { ApiError, apiError, isTooManyRequests, isUnauthorized } from './errors.ts';
+import { exchange } from './exchange.ts';
 
 export interface HttpCall {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -74,8 +75,11 @@ export class Transport {
     const headers = new AbortController();
     const scope = this.#deadline(call, call.deadlineMs ?? defaultDeadlineMs, headers);
     try {
-      const answer = await this.#send(call, headers.signal, 0);
-      if (answer.statusCode !== 200) throw await this.#failure(call, answer);
+      const answer = await this.#open(call, headers.signal);
+      if (answer.statusCode !== 200) {
+        const text = await readCapped(answer, 1024 * 1024, call.what).catch(() => '');
+        throw this.#failure(call, answer.statusCode, answer.headers['retry-after'], text);
+      }
       const abort = (): void => headers.abort(call.signal.reason);
       call.signal.addEventListener('abort', abort, { once: true });
       answer.body.once('close', () => call.signal.removeEventListener('abort', abort));
@@ -96,9 +100,26 @@ export class Transport {
   }
 
   async #once(call: HttpCall, signal: AbortSignal): Promise<unknown> {
-    const answer = await this.#send(call, signal, undefined);
-    if (answer.statusCode < 200 || answer.statusCode > 299) throw await this.#failure(call, answer);
-    const text = await readCapped(answer, call.maxBytes ?? maxAnswerBytes, call.what);
+    const { credentials } = this.#options;
+    const endpoint = await credentials.current();
+    const observe = this.#observer(call, endpoint);
+    let seen = false;
+    const maxBytes = call.maxBytes ?? maxAnswerBytes;
+    const onHead = (status: number): void => {
+      seen = true;
+      observe(String(status));
+    };
+    const { status, headers, text } = await exchange(endpoint.dispatcher, this.#request(call, endpoint), {
+      signal,
+      what: call.what,
+      maxBytes,
+      onHead,
+    }).catch((error: unknown) => {
+      if (!seen) observe('<error>');
+      throw error;
+    });
+    if (status === 401) credentials.invalidate();
+    if (status < 200 || status > 299) throw this.#failure(call, status, headers['retry-after'], text);
     if (text === '') return undefined;
     try {
       return JSON.parse(text) as unknown;
@@ -107,39 +128,14 @@ export class Transport {
     }
   }
 
-  async #send(
-    call: HttpCall,
-    signal: AbortSignal,
-    bodyTimeout: number | undefined,
-  ): Promise<Dispatcher.ResponseData<null>> {
-    const { credentials, clock, onRequest, userAgent } = this.#options;
-    const endpoint = await credentials.current();
-    const started = clock.monotonic();
-    const observe = (code: string): void =>
-      onRequest?.({
-        method: call.method,
-        host: new URL(endpoint.server).host,
-        code,
-        durationMs: clock.monotonic() - started,
-      });
+  /** Opens a call whose answer is read as a stream. */
+  async #open(call: HttpCall, signal: AbortSignal): Promise<Dispatcher.ResponseData<null>> {
+    const endpoint = await this.#options.credentials.current();
+    const observe = this.#observer(call, endpoint);
     try {
-      const answer = await request(endpoint.server + call.path, {
-        method: call.method,
-        dispatcher: endpoint.dispatcher,
-        headers: {
-          accept: call.accept ?? 'application/json',
-          'user-agent': userAgent,
-          ...(call.body !== undefined ? { 'content-type': call.contentType ?? 'application/json' } : {}),
-          ...endpoint.headers,
-        },
-        ...(call.body !== undefined ? { body: call.body } : {}),
-        // The deadline is ours; undici's own timers stay out of it.
-        headersTimeout: 0,
-        bodyTimeout: bodyTimeout ?? 0,
-        signal,
-      });
+      const answer = await endpoint.dispatcher.request({ ...this.#request(call, endpoint), signal });
       observe(String(answer.statusCode));
-      if (answer.statusCode === 401) credentials.invalidate();
+      if (answer.statusCode === 401) this.#options.credentials.invalidate();
       return answer;
     } catch (error) {
       observe('<error>');
@@ -147,22 +143,41 @@ export class Transport {
     }
   }
 
-  async #failure(call: HttpCall, answer: Dispatcher.ResponseData<null>): Promise<ApiError> {
-    const text = await readCapped(answer, 1024 * 1024, call.what).catch(() => '');
+  #request(call: HttpCall, endpoint: Endpoint): Dispatcher.RequestOptions {
+    const headers: Record<string, string> = {
+      accept: call.accept ?? 'application/json',
+      'user-agent': this.#options.userAgent,
+      ...endpoint.headers,
+    };
+    if (call.body !== undefined) headers['content-type'] = call.contentType ?? 'application/json';
+    return {
+      origin: endpoint.origin,
+      path: endpoint.basePath + call.path,
+      method: call.method,
+      headers,
+      ...(call.body !== undefined ? { body: call.body } : {}),
+      // The deadline is ours; undici's own timers stay out of it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    };
+  }
+
+  #observer(call: HttpCall, endpoint: Endpoint): (code: string) => void {
+    const { clock, onRequest } = this.#options;
+    const started = clock.monotonic();
+    return (code) =>
+      onRequest?.({ method: call.method, host: endpoint.host, code, durationMs: clock.monotonic() - started });
+  }
+
+  #failure(call: HttpCall, status: number, retryAfter: string | string[] | undefined, text: string): ApiError {
     let body: unknown = text;
     try {
       body = JSON.parse(text) as unknown;
     } catch {
       // Proxies and half-started servers answer in plain text.
     }
-    const header = answer.headers['retry-after'];
-    return apiError(
-      call.what,
-      answer.statusCode,
-      body,
-      Array.isArray(header) ? header[0] : header,
-      this.#options.clock.now(),
-    );
+    const header = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
+    return apiError(call.what, status, body, header, this.#options.clock.now());
   }
 
   /** How long to wait before trying again, or undefined not to. */

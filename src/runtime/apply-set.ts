@@ -21,7 +21,7 @@ import type { EventRecorder, Informer } from './types.ts';
 
 export interface ApplySetOptions {
   client: KubeClient;
-  /** `svc-controller/<controller>`. */
+  /** `<component>/<controller>`. */
   fieldManager: string;
   /** The `controller` label of metrics. */
   controller: string;
@@ -105,6 +105,8 @@ export class ApplySet {
   constructor(options: ApplySetOptions) {
     this.#options = options;
     this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
+    // Without it, each reconcile would look at the children of all owners to find those of its own.
+    for (const child of options.children) child.addIndex(ownerIndex, controllerUids);
   }
 
   /** Errors: the first that is no conflict, else ERR_APPLY_CONFLICT. */
@@ -160,7 +162,7 @@ export class ApplySet {
       outcome.skipped++;
       return;
     }
-    if (!live && request.owner) await this.#refuseForeign(resource, object, request);
+    if (request.owner) await this.#refuseForeign(informer, object, live, request.owner.object, request.signal);
     const written = await client
       .apply(resource, object, { fieldManager, force: request.force, signal: request.signal })
       .catch(async (refusal: unknown) => {
@@ -211,26 +213,34 @@ export class ApplySet {
     }
   }
 
-  /** What the cache does not show may exist all the same, made by somebody else under the name we want. */
-  async #refuseForeign(resource: ResourceRef, object: KubeObject, request: ApplyRequest): Promise<void> {
+  /** Somebody else's object under the name we want is not taken over, wherever it shows. */
+  async #refuseForeign(
+    { source }: Informer,
+    object: KubeObject,
+    live: KubeObject | undefined,
+    owner: TypedObject,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { client, fieldManager } = this.#options;
-    const found = await getIfExists(client, resource, keyOf(object), { signal: request.signal, metadataOnly: true });
-    if (!found || found.metadata.managedFields?.some((e) => e.manager === fieldManager && e.operation === 'Apply'))
-      return;
+    const { resource } = source;
+    // A cache of our labels cannot say whether the name is taken; one of everything can.
+    const seesAll = source.labelSelector === undefined && source.fieldSelector === undefined;
+    if (!seesAll && live) return;
+    const found = seesAll ? live : await getIfExists(client, resource, keyOf(object), { signal, metadataOnly: true });
+    if (!found || controllerUids(found).includes(owner.metadata.uid ?? '')) return;
+    if (found.metadata.managedFields?.some((e) => e.manager === fieldManager && e.operation === 'Apply')) return;
     const name = describe(resource, keyOf(object));
     throw new OperatorError('ERR_APPLY_CONFLICT', `${name} exists already and was not made by this controller`);
   }
 
   async #prune(request: ApplyRequest, kept: ReadonlySet<string>, outcome: ApplyOutcome): Promise<void> {
     const ownerUid = request.owner?.object.metadata.uid;
-    const belongs =
-      request.belongs ??
-      (request.owner
-        ? (o: KubeObject) => (o.metadata.ownerReferences ?? []).some((r) => r.controller && r.uid === ownerUid)
-        : () => true);
+    const belongs = request.belongs ?? (() => true);
+    const present = (informer: Informer): KubeObject[] =>
+      request.belongs || !request.owner ? informer.list() : informer.byIndex(ownerIndex, ownerUid ?? '');
     for (const informer of this.#options.children) {
       const { resource } = informer.source;
-      for (const object of informer.list()) {
+      for (const object of present(informer)) {
         const { uid = '', deletionTimestamp } = object.metadata;
         if (kept.has(childKey(resource, object)) || deletionTimestamp || !belongs(object)) continue;
         // The cache may not have caught up with our own delete; a uid never comes back.
@@ -312,6 +322,12 @@ function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject 
   const metadata = Object.fromEntries(entries);
   if (owner) metadata['ownerReferences'] = [controllerReference(owner.object, owner.resource)];
   return { ...child, metadata };
+}
+
+const ownerIndex = 'svc.dev/controller-uid';
+
+function controllerUids(object: TypedObject): string[] {
+  return (object.metadata.ownerReferences ?? []).filter((r) => r.controller).map((r) => r.uid);
 }
 
 function kindKey(resource: ResourceRef): string {

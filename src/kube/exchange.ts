@@ -1,0 +1,84 @@
+import type { Dispatcher } from 'undici';
+import { OperatorError } from '../base/errors.ts';
+
+/** A whole answer. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+}
+
+export interface ExchangeOptions {
+  signal: AbortSignal;
+  /** What it is about, for messages. */
+  what: string;
+  maxBytes: number;
+  /** Called when the head of the answer is there. */
+  onHead?: ((status: number) => void) | undefined;
+}
+
+/**
+ * Sends one request and collects its answer.
+ * It takes the parts as the connection delivers them: a stream per answer would cost more than all else we do for one.
+ * Errors: ERR_TOO_LARGE; the connection's own error; the signal's reason.
+ */
+export function exchange(
+  dispatcher: Dispatcher,
+  request: Dispatcher.DispatchOptions,
+  { signal, what, maxBytes, onHead }: ExchangeOptions,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let connection: Dispatcher.DispatchController | undefined;
+    let status = 0;
+    let headers: Answer['headers'] = {};
+    let settled = false;
+    let size = 0;
+    const chunks: Uint8Array[] = [];
+    const settle = (act: () => void): void => {
+      if (settled) return;
+      settled = true;
+      signal.removeEventListener('abort', onAbort);
+      act();
+    };
+    const fail = (error: Error): void => {
+      settle(() => reject(error));
+      connection?.abort(error);
+    };
+    const onAbort = (): void => fail(signal.reason as Error);
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort);
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(controller) {
+        connection = controller;
+        // It was given up while it waited for a connection.
+        if (settled) controller.abort(new OperatorError('ERR_ABORTED', `${what}: cancelled`));
+      },
+      onResponseStart(_controller, code, head) {
+        // 1xx: the answer itself is still to come.
+        if (code < 200) return;
+        status = code;
+        headers = head;
+        onHead?.(code);
+      },
+      onResponseData(_controller, chunk) {
+        size += chunk.length;
+        if (size > maxBytes) {
+          fail(new OperatorError('ERR_TOO_LARGE', `${what}: the answer is larger than ${maxBytes} bytes`));
+        } else chunks.push(chunk);
+      },
+      onResponseEnd() {
+        const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+        const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8');
+        settle(() => resolve({ status, headers, text }));
+      },
+      onResponseError(_controller, error) {
+        fail(error);
+      },
+    };
+    try {
+      dispatcher.dispatch(request, handler);
+    } catch (error) {
+      fail(error as Error);
+    }
+  });
+}
