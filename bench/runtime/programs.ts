@@ -1,0 +1,66 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { findGoPrograms } from '../../e2e/cluster/go-programs.ts';
+import { sha256Hex } from '../../src/base/canonical-json.ts';
+import type { Program } from './subject.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The peer, built from the module beside this file with the release of controller-runtime that it pins. */
+export async function peerProgram(log: (line: string) => void): Promise<Program> {
+  const moduleDir = join(root, 'bench/runtime/controller-runtime/');
+  const sources = ['go.mod', 'main.go', 'widget.go'].map((file) => readFileSync(join(moduleDir, file), 'utf8'));
+  const { widgets } = await findGoPrograms(
+    {
+      moduleDir,
+      versionOf: 'sigs.k8s.io/controller-runtime',
+      // Unlike the other modules this one has code of its own, so its text is part of the version.
+      folder: `bench-controller-runtime-${sha256Hex(sources.join()).slice(0, 12)}`,
+      packages: { widgets: '.' },
+      flags: () => ['-ldflags', '-s -w'],
+      cold: '~1 min',
+    },
+    { log },
+  );
+  return {
+    name: 'peer',
+    command: (namespace, concurrency, port) => [
+      widgets,
+      `--namespace=${namespace}`,
+      `--concurrency=${concurrency}`,
+      `--metrics=127.0.0.1:${port}`,
+    ],
+  };
+}
+
+/** Ours, as JavaScript: what ships is compiled too, and stripping types would be measured otherwise. */
+export async function ourProgram(): Promise<Program> {
+  const folder = join(root, 'node_modules/.cache/svc-bench-runtime');
+  mkdirSync(folder, { recursive: true });
+  await build({
+    entryPoints: [join(root, 'bench/runtime/widgets.ts')],
+    outdir: folder,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    packages: 'external',
+    sourcemap: true,
+    logLevel: 'warning',
+  });
+  return {
+    name: 'ours',
+    command: (namespace, concurrency, port) => [
+      process.execPath,
+      ...(process.env['BENCH_NODE_FLAGS']?.split(' ') ?? []),
+      join(folder, 'widgets.mjs'),
+      namespace,
+      String(concurrency),
+      String(port),
+    ],
+  };
+}
