@@ -2,7 +2,7 @@ import { agentSettingTable } from '../../src/agent/settings.ts';
 import { errorCodes } from '../../src/base/errors.ts';
 import { flagOf, variableOf, type SettingTable } from '../../src/base/settings.ts';
 import { operatorSettingTable } from '../../src/controllers/operator-settings.ts';
-import { minterSettingRows } from '../../src/minter/setting-table.ts';
+import { minterSettingTable } from '../../src/minter/setting-table.ts';
 import { querySettingTable } from '../../src/query/settings.ts';
 import type { GeneratedFile } from './files.ts';
 import { table } from './markdown.ts';
@@ -34,22 +34,18 @@ function errorsPage(): string {
 function configurationPage(): string {
   return [
     '# Configuration\n',
-    'A flag beats its environment variable, which beats the default. A wrong value ends the process with exit code 1 and a line that names it.\n',
+    'A flag beats its environment variable, which beats a settings file, which beats the default. A settings file is one flat YAML map, its keys the flags without dashes in front (`log-level: debug`); `--settings-file`, `SVC_SETTINGS_FILE` or `MINTER_SETTINGS_FILE` names it. A wrong value ends the process with exit code 1 and a line that names it.\n',
     ...section('svc operator', operatorSettingTable),
     ...section('svc agent', agentSettingTable),
     ...section('svc query', querySettingTable),
-    '## minter server run\n',
-    table(
-      ['Variable', 'Default', 'What'],
-      minterSettingRows.map((row) => [`\`${row.env}\``, shown('default' in row ? row.default : undefined), row.help]),
-    ),
+    ...section('minter server run', minterSettingTable, ''),
   ].join('\n');
 }
 
-function section(command: string, settings: SettingTable): string[] {
+function section(command: string, settings: SettingTable, prefix = 'SVC_'): string[] {
   const rows = Object.entries(settings).map(([key, row]) => [
     `\`${flagOf(key)}\``,
-    `\`${variableOf(key, 'SVC_')}\``,
+    `\`${variableOf(key, prefix)}\``,
     shown(row.default),
     row.help,
   ]);

@@ -41,6 +41,22 @@ test('a flag beats its variable, which beats the default', () => {
   });
 });
 
+test('a settings file stands between variable and default, and is named where it is wrong', () => {
+  const file = (values: Record<string, string>): unknown =>
+    readSettings(table, {
+      flags: { nodeName: 'a', replicas: '1' },
+      env: { SVC_SCRAPE_PORT: '2', SVC_RETENTION_TIME: '' },
+      file: { name: '/etc/svc.yaml', values },
+      prefix: 'SVC_',
+    });
+  expect(file({ replicas: '5', scrapePort: '5', retentionTime: '1h' })).toMatchObject({
+    replicas: 1,
+    scrapePort: 2,
+    retentionTime: 3_600_000,
+  });
+  expect(() => file({ onLimit: 'Stop' })).toThrow('on-limit in /etc/svc.yaml: "Stop" is not one of Drop, Aggregate');
+});
+
 test('names flag and variable of what is missing', () => {
   expect(() => read({})).toThrow('--node-name (or SVC_NODE_NAME) is required: name of this node');
 });

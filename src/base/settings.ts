@@ -3,8 +3,9 @@ import { OperatorError } from './errors.ts';
 
 /**
  * Settings of a process as a table: one row gives the flag, the environment variable, the default, the help text and
- * the check. A flag beats its variable, which beats the default. Shape: the key `scrapePort` is `--scrape-port` and,
- * with the prefix `SVC_`, `SVC_SCRAPE_PORT`.
+ * the check. A flag beats its variable, which beats the settings file, which beats the default; empty text in a
+ * variable counts as unset. Shape: the key `scrapePort` is `--scrape-port`, `scrape-port` in a file and, with the
+ * prefix `SVC_`, `SVC_SCRAPE_PORT`.
  */
 export interface Setting<T> {
   readonly help: string;
@@ -23,6 +24,8 @@ export interface SettingSources {
   /** What the command line gave, by key of the table. */
   flags: Readonly<Record<string, string | undefined>>;
   env: Readonly<Record<string, string | undefined>>;
+  /** What a settings file gave, by key of the table, and how to name that file. */
+  file?: { name: string; values: Readonly<Record<string, string | undefined>> } | undefined;
   /** Prefix of the environment variables, e.g. `SVC_`. */
   prefix: string;
 }
@@ -35,30 +38,43 @@ export function readSettings<T extends SettingTable>(table: T, sources: SettingS
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const [key, row] of Object.entries(table)) {
-    const variable = variableOf(key, sources.prefix);
-    const [text, name] =
-      sources.flags[key] !== undefined
-        ? [sources.flags[key], flagOf(key)]
-        : [sources.env[variable] ?? row.default, variable];
+    const { text, name } = sourceOf(key, row, sources);
     if (text === undefined) {
-      problems.push(`${flagOf(key)} (or ${variable}) is required: ${row.help}`);
+      problems.push(`${flagOf(key)} (or ${variableOf(key, sources.prefix)}) is required: ${row.help}`);
       continue;
     }
     try {
       values[key] = row.parse(text);
     } catch (error) {
-      problems.push(
-        `${name === variable && sources.env[variable] === undefined ? flagOf(key) : name}: ${(error as Error).message}`,
-      );
+      problems.push(`${name}: ${(error as Error).message}`);
     }
   }
   if (problems.length > 0) throw new OperatorError('ERR_CONFIG_INVALID', problems.join('; '));
   return values as SettingValues<T>;
 }
 
+/** The first source that gives the setting, and the name that a person would look for. */
+function sourceOf(
+  key: string,
+  row: Setting<unknown>,
+  { flags, env, file, prefix }: SettingSources,
+): { text: string | undefined; name: string } {
+  const variable = variableOf(key, prefix);
+  if (flags[key] !== undefined) return { text: flags[key], name: flagOf(key) };
+  if (env[variable]) return { text: env[variable], name: variable };
+  const text = file?.values[key];
+  if (file && text !== undefined) return { text, name: `${fileKeyOf(key)} in ${file.name}` };
+  return { text: row.default, name: flagOf(key) };
+}
+
 /** `scrapePort` → `--scrape-port`. */
 export function flagOf(key: string): string {
-  return `--${key.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`;
+  return `--${fileKeyOf(key)}`;
+}
+
+/** `scrapePort` → `scrape-port`: the key of a settings file. */
+export function fileKeyOf(key: string): string {
+  return key.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
 }
 
 /** `scrapePort` → `SVC_SCRAPE_PORT`. */

@@ -1,31 +1,24 @@
 #!/usr/bin/env node
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { systemClock } from '../base/clock.ts';
 import { readSecret } from './read-secret.ts';
 import { runMain } from './main.ts';
+import { settingsCommand, type SettingsNames } from './settings-command.ts';
+import type { ToolIo, ValidateRulesOptions } from '../minter/index.ts';
+
+// Flags of older installations carry one dash (`-key-ring x`).
+const argv = process.argv.map((arg, i) => (i > 1 && /^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg));
+const names: SettingsNames = { prefix: '', file: 'MINTER_SETTINGS_FILE' };
 
 const program = new Command('minter').description(
   'mints 1-hour, repository-scoped tokens from a key that never leaves the key service',
 );
 
-program
+const run = program
   .command('server')
   .description('the HTTP service')
   .command('run', { isDefault: true })
-  .description('serve POST /token and GET /version until SIGTERM')
-  .allowUnknownOption()
-  .allowExcessArguments()
-  .helpOption(false)
-  .action(async (_options, command: Command) => {
-    const { minterSettings, settingsHelp, runMinterServer } = await import('../minter/index.ts');
-    if (command.args.includes('--help') || command.args.includes('-h')) {
-      console.log(
-        `Usage: minter server run [flags]\n\nEvery flag is also an environment variable.\n\n${settingsHelp()}`,
-      );
-      return;
-    }
-    await runMain('info', async (context) => runMinterServer(minterSettings(command.args, process.env), context));
-  });
+  .description('serve POST /token and GET /version until SIGTERM');
 
 const tools = program.command('tools').description('what an installer needs');
 
@@ -38,7 +31,8 @@ tools
   .requiredOption('--key <name>', 'key; made import-only if absent')
   .option('--import-job-prefix <prefix>', 'prefix of the import job', 'app-signing-key')
   .option('--private-key <source>', '@FILE, - for standard input; asked for without echo where absent')
-  .option('--skip-if-enabled', 'do nothing where a version is enabled already', false)
+  .option('--force', 'import although a version is enabled already: a rotation', false)
+  .addOption(new Option('--skip-if-enabled', 'the default; kept for older scripts').hideHelp())
   .option('--dry-run', 'look and say, change nothing', false)
   .action(async (options: ImportFlags) => {
     const { createKmsClient, importPrivateKey, loopbackEndpoint } = await import('../minter/index.ts');
@@ -55,32 +49,55 @@ tools
       console.error(`set KMS_KEY_VERSION (spec.kms.keyVersion) to this version and apply`);
   });
 
-for (const [name, description] of [
-  ['validate-rules', 'check rule files, and explain what they decide about a caller'],
-  ['verify-app', 'sign, ask the platform who we are, and list the installation and missing permissions'],
-] as const) {
-  tools
-    .command(name)
-    .description(description)
-    .allowUnknownOption()
-    .allowExcessArguments()
-    .helpOption(false)
-    .action(async (_options, command: Command) => {
-      const { settingsHelp, validateRulesCommand, validateRulesHelp, verifyAppCommand } =
-        await import('../minter/index.ts');
-      if (command.args.includes('--help') || command.args.includes('-h')) {
-        console.log(
-          name === 'validate-rules'
-            ? validateRulesHelp
-            : `${description}\n\nFlags, as of server run:\n${settingsHelp()}`,
-        );
-        return;
-      }
-      const run = name === 'validate-rules' ? validateRulesCommand : verifyAppCommand;
-      const { env, stdout, stderr } = process;
-      const text = (stream: NodeJS.WriteStream) => (line: string) => void stream.write(line);
-      process.exit(await run(command.args, { env, stdout: text(stdout), stderr: text(stderr), clock: systemClock }));
+tools
+  .command('validate-rules')
+  .description('check rule files as the server would load them, and explain what they decide about a caller')
+  .argument('<directory>', 'the rule files: <repository>.yaml, or .yaml for every other')
+  .option('--allow-wildcard', "accept repositories: ['*']", false)
+  .option('--token <file>', 'claims of a caller (JSON); then the decision for the request is explained')
+  .option('--org <name>', 'the request: organisation', '')
+  .option('--repo <name...>', 'the request: repository, may be given several times', [])
+  .option('--scope <name>', 'the request: scope', '')
+  .option('--issuer <url>', 'value of issuers.google', 'https://accounts.google.com')
+  .addHelpText('after', '\nExit code: 0 without a fault (and the request is admitted), 1 otherwise.')
+  .action(async (directory: string, options: ValidateRulesOptions) => {
+    const { validateRules } = await import('../minter/index.ts');
+    process.exit(await validateRules(directory, options, toolIo()));
+  });
+
+const check = tools
+  .command('check')
+  .alias('verify-app')
+  .description('sign once, ask the platform who we are, and list the installation and missing permissions');
+
+await register();
+program.parseAsync(argv).catch((error: unknown) => {
+  console.error(`minter: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});
+
+/** The settings are read from the minter's own table, which is loaded only for the two commands that take it. */
+async function register(): Promise<void> {
+  if (argv[2] === 'server') {
+    const { minterSettingTable } = await import('../minter/setting-table.ts');
+    settingsCommand(run, minterSettingTable, names, async (values) => {
+      await runMain(values.logLevel, async (context) => {
+        const { minterSettings, runMinterServer } = await import('../minter/index.ts');
+        await runMinterServer(minterSettings(values), context);
+      });
     });
+  } else if (argv[3] === 'check' || argv[3] === 'verify-app') {
+    const { checkSettingTable } = await import('../minter/setting-table.ts');
+    settingsCommand(check, checkSettingTable, names, async (values) => {
+      const { checkApp } = await import('../minter/index.ts');
+      process.exit(await checkApp(values, toolIo()));
+    });
+  }
+}
+
+function toolIo(): ToolIo {
+  const text = (stream: NodeJS.WriteStream) => (line: string) => void stream.write(line);
+  return { env: process.env, stdout: text(process.stdout), stderr: text(process.stderr), clock: systemClock };
 }
 
 interface ImportFlags {
@@ -90,13 +107,6 @@ interface ImportFlags {
   key: string;
   importJobPrefix: string;
   privateKey?: string;
-  skipIfEnabled: boolean;
+  force: boolean;
   dryRun: boolean;
 }
-
-// Flags of older installations carry one dash (`-key-ring x`).
-const argv = process.argv.map((arg, i) => (i > 1 && /^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg));
-program.parseAsync(argv).catch((error: unknown) => {
-  console.error(`minter: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
-});

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
 import { runMain } from './main.ts';
-import { settingsCommand } from './settings-command.ts';
+import { settingsCommand, svcNames } from './settings-command.ts';
 
 /** Parts are loaded when they are asked for: an agent should not pay for the operator's libraries. */
 const program = new Command('svc')
@@ -26,27 +26,27 @@ async function register(name: string | undefined): Promise<void> {
   if (!command) return;
   if (name === 'operator') {
     const { operatorSettingTable } = await import('../controllers/operator-settings.ts');
-    settingsCommand(command, operatorSettingTable, 'SVC_', async (settings) => {
+    settingsCommand(command, operatorSettingTable, svcNames, async (settings) => {
       const { runOperator } = await import('../controllers/index.ts');
       await runMain(settings.logLevel, (context) => runOperator(settings, context));
     });
   } else if (name === 'query') {
     const { querySettingTable } = await import('../query/settings.ts');
-    settingsCommand(command, querySettingTable, 'SVC_', async (settings) => {
+    settingsCommand(command, querySettingTable, svcNames, async (settings) => {
       const { runQuery } = await import('../query/index.ts');
       await runMain(settings.logLevel, (context) => runQuery(settings, context));
     });
   } else if (name === 'agent') {
     const { agentSettingTable, initConfigSettingTable } = await import('../agent/settings.ts');
     command.enablePositionalOptions();
-    settingsCommand(command, agentSettingTable, 'SVC_', async (settings) => {
+    settingsCommand(command, agentSettingTable, svcNames, async (settings) => {
       const { runAgent } = await import('../agent/index.ts');
       await runMain(settings.logLevel, (context) => runAgent(settings, context));
     });
     const init = command
       .command('init-config')
       .description('write the instrument file before the first start, then exit');
-    settingsCommand(init, initConfigSettingTable, 'SVC_', async (settings) => {
+    settingsCommand(init, initConfigSettingTable, svcNames, async (settings) => {
       const { initConfig } = await import('../agent/init-config.ts');
       await runMain(settings.logLevel, (context) => initConfig(settings, context));
     });

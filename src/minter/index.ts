@@ -3,10 +3,10 @@
  * repositories out. Rules decide locally; a key service signs; the hosting platform grants; the grant is compared.
  */
 export { runMinterServer, type MinterServerDeps } from './run.ts';
-export { loopbackEndpoint, minterSettings, type MinterSettings } from './settings.ts';
-export { minterSettingRows, settingsHelp } from './setting-table.ts';
+export { minterSettings, type MinterSettings } from './settings.ts';
+export { loopbackEndpoint, minterSettingTable } from './setting-table.ts';
 export { createKmsClient } from './sign/kms-client.ts';
 export { importPrivateKey, type ImportOptions, type ImportResult } from './tools/import-private-key.ts';
+export { checkApp } from './tools/check-app.ts';
 export type { ToolIo } from './tools/tool-io.ts';
-export { validateRulesCommand, validateRulesHelp } from './tools/validate-rules.ts';
-export { verifyAppCommand } from './tools/verify-app.ts';
+export { validateRules, type ValidateRulesOptions } from './tools/validate-rules.ts';

@@ -1,55 +1,156 @@
-/** One row per setting: the only place that knows its names, default and help. Flags and help are made from it. */
-export interface SettingRow {
-  env: string;
-  /** Absent: required. */
-  default?: string;
+import type { LogLevel } from '../base/logger.ts';
+import type { Setting } from '../base/settings.ts';
+import { isKeyVersionName, isOrganizationName } from './names.ts';
+
+/**
+ * Every setting of `minter server run`: the key `vcsAppId` is `--vcs-app-id`, `VCS_APP_ID` and, in a settings file,
+ * `vcs-app-id`. Order is the order of `--help`. No message repeats a value.
+ */
+export const minterSettingTable = {
+  vcsOrg: must(
+    { help: 'organisation served; rules are read from <CONFIGS_DIR>/<VCS_ORG>/' },
+    isOrganizationName,
+    'be an organisation name',
+  ),
+  vcsAppId: integer({ help: "the App's numeric ID" }, 1, Number.MAX_SAFE_INTEGER),
+  kmsKeyVersion: must(
+    { help: 'full name of one key version: projects/…/cryptoKeyVersions/N' },
+    isKeyVersionName,
+    'be projects/*/locations/*/keyRings/*/cryptoKeys/*/cryptoKeyVersions/N',
+  ),
+  kmsNextKeyVersion: must(
+    { default: '', help: 'a version to check beside it before a rotation; it mints nothing' },
+    (text) => text === '' || isKeyVersionName(text),
+    'be projects/*/locations/*/keyRings/*/cryptoKeys/*/cryptoKeyVersions/N',
+  ),
+  audiences: audienceList({ help: 'accepted audiences, comma list of at most 5, compared byte for byte' }),
+  bindAddress: must(
+    { default: '0.0.0.0', help: 'address of both listeners' },
+    (text) => /^[0-9a-fA-F.:]+$/.test(text),
+    'be an IP address',
+  ),
+  port: integer({ default: '8080', help: 'port of /token and /version' }, 0, 65_535),
+  adminPort: integer({ default: '9090', help: 'port of /livez, /readyz and /metrics' }, 0, 65_535),
+  tlsDir: absolutePath({ default: '', help: 'directory of tls.crt and tls.key for PORT; absent: plain HTTP' }),
+  configsDir: absolutePath({ default: '/etc/minter', help: 'parent directory of the rule files' }),
+  vcsApiBaseUrl: url({ default: 'https://api.github.com', help: 'API root of the hosting platform' }),
+  issuerUrl: url({ default: 'https://accounts.google.com', help: 'the one issuer of identity tokens' }),
+  jwksUri: url({ default: 'https://www.googleapis.com/oauth2/v3/certs', help: "the issuer's keys; pinned" }),
+  rateLimitPerMinute: integer({ default: '30', help: 'mints per caller, minute and pod' }, 1, 60_000),
+  maxRepositories: integer({ default: '10', help: 'repositories per request, at most 500' }, 1, 500),
+  appJwtReuseSeconds: integer({ default: '240', help: 'how long one App JWT serves; 0 signs for every mint' }, 0, 480),
+  rulesReloadSeconds: integer({ default: '15', help: 'poll of the rule files, on top of watching them' }, 1, 60),
+  allowWildcardRepositories: boolean({ default: 'false', help: "accept repositories: ['*'] in a rule file" }),
+  kmsProvider: oneOf({ default: 'gcp', help: 'gcp, or file: a local key, for development only' }, ['gcp', 'file']),
+  kmsApiEndpoint: loopbackSetting({ default: '', help: 'host:port of a key service on loopback, plaintext: tests' }),
+  devKeyFile: absolutePath({ default: '', help: 'PEM of the development key (KMS_PROVIDER=file)' }),
+  allowDevKey: boolean({ default: 'false', help: 'must be true for KMS_PROVIDER=file to start at all' }),
+  logLevel: oneOf<LogLevel>({ default: 'info', help: 'debug, info, warn or error' }, [
+    'debug',
+    'info',
+    'warn',
+    'error',
+  ]),
+};
+
+const { vcsOrg, vcsAppId, kmsKeyVersion, vcsApiBaseUrl, kmsProvider, kmsApiEndpoint, devKeyFile, allowDevKey } =
+  minterSettingTable;
+
+/** What `minter tools check` needs to know: who we are, which key signs, and whom to ask. */
+export const checkSettingTable = {
+  vcsOrg,
+  vcsAppId,
+  kmsKeyVersion,
+  vcsApiBaseUrl,
+  kmsProvider,
+  kmsApiEndpoint,
+  devKeyFile,
+  allowDevKey,
+};
+
+interface Meaning {
   help: string;
+  default?: string;
 }
 
-/** Order is the order of `--help`. The flag of `VCS_APP_ID` is `--vcs-app-id`. */
-export const minterSettingRows = [
-  { env: 'VCS_ORG', help: 'organisation served; rules are read from <CONFIGS_DIR>/<VCS_ORG>/' },
-  { env: 'VCS_APP_ID', help: "the App's numeric ID" },
-  { env: 'KMS_KEY_VERSION', help: 'full name of one key version: projects/…/cryptoKeyVersions/N' },
-  {
-    env: 'KMS_NEXT_KEY_VERSION',
-    default: '',
-    help: 'a version to check beside it before a rotation; it mints nothing',
-  },
-  { env: 'AUDIENCES', help: 'accepted audiences, comma list of at most 5, compared byte for byte' },
-  { env: 'BIND_ADDRESS', default: '0.0.0.0', help: 'address of both listeners' },
-  { env: 'PORT', default: '8080', help: 'port of /token and /version' },
-  { env: 'ADMIN_PORT', default: '9090', help: 'port of /livez, /readyz and /metrics' },
-  { env: 'TLS_DIR', default: '', help: 'directory of tls.crt and tls.key for PORT; absent: plain HTTP' },
-  { env: 'CONFIGS_DIR', default: '/etc/minter', help: 'parent directory of the rule files' },
-  { env: 'VCS_API_BASE_URL', default: 'https://api.github.com', help: 'API root of the hosting platform' },
-  { env: 'ISSUER_URL', default: 'https://accounts.google.com', help: 'the one issuer of identity tokens' },
-  { env: 'JWKS_URI', default: 'https://www.googleapis.com/oauth2/v3/certs', help: "the issuer's keys; pinned" },
-  { env: 'RATE_LIMIT_PER_MINUTE', default: '30', help: 'mints per caller, minute and pod' },
-  { env: 'MAX_REPOSITORIES', default: '10', help: 'repositories per request, at most 500' },
-  { env: 'APP_JWT_REUSE_SECONDS', default: '240', help: 'how long one App JWT serves; 0 signs for every mint' },
-  { env: 'RULES_RELOAD_SECONDS', default: '15', help: 'poll of the rule files, on top of watching them' },
-  { env: 'ALLOW_WILDCARD_REPOSITORIES', default: 'false', help: "accept repositories: ['*'] in a rule file" },
-  { env: 'KMS_PROVIDER', default: 'gcp', help: 'gcp, or file: a local key, for development only' },
-  { env: 'KMS_API_ENDPOINT', default: '', help: 'host:port of a key service on loopback, plaintext: tests' },
-  { env: 'DEV_KEY_FILE', default: '', help: 'PEM of the development key (KMS_PROVIDER=file)' },
-  { env: 'ALLOW_DEV_KEY', default: 'false', help: 'must be true for KMS_PROVIDER=file to start at all' },
-  { env: 'LOG_LEVEL', default: 'info', help: 'debug, info, warn or error' },
-] as const satisfies readonly SettingRow[];
-
-export type SettingName = (typeof minterSettingRows)[number]['env'];
-
-export function flagOf(env: string): string {
-  return env.toLowerCase().replaceAll('_', '-');
+/** `host:port` on this machine, for a key service reached in plaintext. Errors: an Error that says the shape. */
+export function loopbackEndpoint(text: string): { host: string; port: number } {
+  const match = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):([1-9]\d{0,4})$/.exec(text);
+  const port = Number(match?.[2]);
+  if (!match || port > 65_535) throw new Error('must be host:port on loopback');
+  return { host: match[1]!, port };
 }
 
-/** The settings part of `minter server run --help`. */
-export function settingsHelp(): string {
-  const rows: readonly SettingRow[] = minterSettingRows;
-  return rows
-    .map((row) => {
-      const value = row.default === undefined ? 'required' : row.default === '' ? 'unset' : row.default;
-      return `  --${flagOf(row.env).padEnd(29)} ${row.help} [${row.env}; ${value}]`;
-    })
-    .join('\n');
+function must(meaning: Meaning, holds: (text: string) => boolean, be: string): Setting<string> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      if (!holds(text)) throw new Error(`must ${be}`);
+      return text;
+    },
+  };
+}
+
+function absolutePath(meaning: Meaning & { default: string }): Setting<string> {
+  return must(meaning, (text) => text === meaning.default || text.startsWith('/'), 'be an absolute path');
+}
+
+function loopbackSetting(meaning: Meaning): Setting<{ host: string; port: number } | undefined> {
+  return { ...meaning, parse: (text) => (text === '' ? undefined : loopbackEndpoint(text)) };
+}
+
+function integer(meaning: Meaning, min: number, max: number): Setting<number> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+      if (!(value >= min && value <= max)) throw new Error(`must be a whole number from ${min} to ${max}`);
+      return value;
+    },
+  };
+}
+
+function boolean(meaning: Meaning): Setting<boolean> {
+  const choice = oneOf(meaning, ['true', 'false']);
+  return { ...meaning, parse: (text) => choice.parse(text) === 'true' };
+}
+
+function oneOf<const T extends string>(meaning: Meaning, words: readonly T[]): Setting<T> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      const found = words.find((word) => word === text);
+      if (found === undefined) throw new Error(`must be one of ${words.join(', ')}`);
+      return found;
+    },
+  };
+}
+
+function audienceList(meaning: Meaning): Setting<readonly string[]> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      const list = text.split(',').filter((part) => part !== '');
+      if (list.length < 1 || list.length > 5 || !list.every((audience) => /^[!-~]{1,256}$/.test(audience))) {
+        throw new Error('must be a comma list of 1 to 5 audiences of at most 256 printable characters');
+      }
+      return [...new Set(list)];
+    },
+  };
+}
+
+function url(meaning: Meaning): Setting<string> {
+  const plain = 'without user, query, fragment or trailing slash';
+  return must(meaning, isServiceUrl, `be an https URL (http only to loopback) ${plain}`);
+}
+
+function isServiceUrl(text: string): boolean {
+  const parsed = URL.parse(text);
+  if (!parsed || parsed.username !== '' || parsed.password !== '') return false;
+  if (/[?#\s]/.test(text) || text.endsWith('/') || text.length > 256) return false;
+  return parsed.protocol === 'https:' || (parsed.protocol === 'http:' && isLoopbackHost(parsed.hostname));
+}
+
+function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -1,9 +1,9 @@
 import type { KubeObject } from '../api/meta.ts';
 import { agentSettingTable, initConfigSettingTable } from '../agent/settings.ts';
-import { readSettings } from '../base/settings.ts';
+import { readSettings, variableOf } from '../base/settings.ts';
 import type { SettingTable } from '../base/settings.ts';
 import { operatorSettingTable } from '../controllers/operator-settings.ts';
-import { minterSettingRows } from '../minter/setting-table.ts';
+import { minterSettingTable } from '../minter/setting-table.ts';
 import { minterSettings } from '../minter/settings.ts';
 import { querySettingTable } from '../query/settings.ts';
 import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
@@ -88,9 +88,10 @@ describe('the minter', () => {
   test('knows and takes each of its variables', () => {
     const objects = renderMinter({ minter: aMinterDeployment(), operatorNamespace: 'svc-system' });
     const env = container(objects, 'Deployment', 'minter').env ?? [];
-    const known = minterSettingRows.map((row): string => row.env);
+    const known = Object.keys(minterSettingTable).map((key) => variableOf(key, ''));
     expect(env.map((variable) => variable.name).filter((name) => !known.includes(name))).toEqual([]);
     const values = Object.fromEntries(env.map(({ name, value }) => [name, value ?? '4711']));
-    expect(minterSettings([], values)).toMatchObject({ org: 'acme', appId: 4711, bindAddress: '0.0.0.0' });
+    const settings = minterSettings(readSettings(minterSettingTable, { flags: {}, env: values, prefix: '' }));
+    expect(settings).toMatchObject({ org: 'acme', appId: 4711, bindAddress: '0.0.0.0' });
   });
 });

@@ -183,11 +183,12 @@ class Parser {
     this.#expect('.');
     const field = this.#name();
     if (name === 'issuers') {
-      if (field !== 'google' && field !== 'github') throw new ExpressionFault('unknown issuer', token.at);
+      if (field !== 'google' && field !== 'github')
+        throw new ExpressionFault(`unknown issuer issuers.${field.slice(0, 40)}`, token.at);
       return { type: 'text', node: { op: 'issuer', name: field } };
     }
     const claim = claimNames.find((c) => c === field);
-    if (!claim) throw new ExpressionFault('unknown claim', token.at);
+    if (!claim) throw new ExpressionFault(`unknown claim assertion.${field.slice(0, 40)}`, token.at);
     this.claims.add(claim);
     return { type: 'text', node: { op: 'claim', name: claim } };
   }

@@ -40,7 +40,7 @@ const run = (options: Partial<ImportOptions> = {}): Promise<ImportResult> =>
       key: 'app',
       importJobPrefix: 'app-signing-key',
       privateKey: privatePem(testKey('app')),
-      skipIfEnabled: false,
+      force: false,
       dryRun: false,
       ...options,
     },
@@ -73,28 +73,28 @@ test('the key bytes are zeroed, and nothing of the key is in the progress', asyn
   expect(progress.join('\n')).not.toMatch(/BEGIN|MII/);
 });
 
-test('a second import makes a second version with the same ring, key and job', async () => {
+test('a forced second import makes a second version with the same ring, key and job', async () => {
   await run();
-  expect(await run()).toEqual({ outcome: 'imported', version: version(2) });
+  expect(await run({ force: true })).toEqual({ outcome: 'imported', version: version(2) });
   expect([kms.count('CreateKeyRing'), kms.count('CreateCryptoKey'), kms.count('CreateImportJob')]).toEqual([1, 1, 1]);
 });
 
-test('with skip-if-enabled an enabled version is left alone, a disabled one is not enough', async () => {
+test('an enabled version is left alone unless forced, a disabled one is not enough', async () => {
   await run();
-  expect(await run({ skipIfEnabled: true })).toEqual({ outcome: 'skipped', version: version(1) });
+  expect(await run()).toEqual({ outcome: 'skipped', version: version(1) });
   kms.version(version(1)).state = 'DISABLED';
-  expect(await run({ skipIfEnabled: true })).toEqual({ outcome: 'imported', version: version(2) });
+  expect(await run()).toEqual({ outcome: 'imported', version: version(2) });
 });
 
 test('a dry run changes nothing', async () => {
-  expect(await run({ dryRun: true, skipIfEnabled: true })).toEqual({ outcome: 'would-import' });
+  expect(await run({ dryRun: true })).toEqual({ outcome: 'would-import' });
   expect([kms.rings.size, kms.keys.size, kms.jobs.size]).toEqual([0, 0, 0]);
 });
 
 test('an expired job is not reused', async () => {
   await run();
   for (const job of kms.jobs.values()) job.state = 'EXPIRED';
-  expect((await run({ importJobPrefix: 'second' })).outcome).toBe('imported');
+  expect((await run({ importJobPrefix: 'second', force: true })).outcome).toBe('imported');
   expect(kms.jobs.size).toBe(2);
 });
 

@@ -13,8 +13,8 @@ export interface ImportOptions {
   importJobPrefix: string;
   /** PEM bytes; they are zeroed before the call returns. */
   privateKey: Buffer;
-  /** Leave a key alone that has an enabled version already. */
-  skipIfEnabled: boolean;
+  /** Import although a version is enabled: a rotation. Without it such a key is left alone. */
+  force: boolean;
   /** Look and say, change nothing. */
   dryRun: boolean;
 }
@@ -50,9 +50,9 @@ export async function importPrivateKey(options: ImportOptions, deps: ImportDeps)
     const names = checkNames(options);
     const algorithm = `RSA_SIGN_PKCS1_${bits}_SHA256`;
     const importer = new Importer(options, deps, names, algorithm);
-    const enabled = options.skipIfEnabled ? await importer.enabledVersion() : undefined;
+    const enabled = options.force ? undefined : await importer.enabledVersion();
     if (enabled) {
-      deps.progress(`an enabled version exists: ${enabled}`);
+      deps.progress(`an enabled version exists, nothing to do (--force imports another): ${enabled}`);
       return { outcome: 'skipped', version: enabled };
     }
     if (options.dryRun) {
@@ -104,9 +104,10 @@ class Importer {
     this.#algorithm = algorithm;
   }
 
-  /** Name of an enabled version of the key, if both exist. */
+  /** Name of an enabled version of the key, if both exist. Errors: ERR_INPUT_INVALID for a key of another kind. */
   async enabledVersion(): Promise<string | undefined> {
     const { client } = this.#deps;
+    if (!(await this.#existingKey())) return undefined;
     const versions = await orAbsent(client.listCryptoKeyVersions({ parent: this.#names.key }, callOptions));
     return versions?.[0].find((version) => version.state === 'ENABLED')?.name ?? undefined;
   }
@@ -122,17 +123,7 @@ class Importer {
   async ensureKey(): Promise<void> {
     const { client, progress } = this.#deps;
     const { ring, key } = this.#names;
-    const found = await orAbsent(client.getCryptoKey({ name: key }, callOptions));
-    if (found) {
-      const [existing] = found;
-      if (existing.purpose !== 'ASYMMETRIC_SIGN') {
-        throw new OperatorError(
-          'ERR_INPUT_INVALID',
-          `${key} exists with another purpose (${String(existing.purpose)})`,
-        );
-      }
-      return;
-    }
+    if (await this.#existingKey()) return;
     progress(`creating import-only key ${key}`);
     await orExists(
       client.createCryptoKey(
@@ -152,6 +143,17 @@ class Importer {
         callOptions,
       ),
     );
+  }
+
+  async #existingKey(): Promise<boolean> {
+    const { key } = this.#names;
+    const found = await orAbsent(this.#deps.client.getCryptoKey({ name: key }, callOptions));
+    if (!found) return false;
+    const [{ purpose }] = found;
+    if (purpose !== 'ASYMMETRIC_SIGN') {
+      throw new OperatorError('ERR_INPUT_INVALID', `${key} exists with another purpose (${String(purpose)})`);
+    }
+    return true;
   }
 
   /** An ACTIVE job of ours, reused or made; jobs end by themselves after three days. */

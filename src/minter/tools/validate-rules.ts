@@ -9,43 +9,37 @@ import { claimNames, type ClaimName } from '../rules/expression-parser.ts';
 import { compileRules, readRuleDirectory } from '../rules/rule-directory.ts';
 import { allFiles, decide, fileFor, noRules, type RuleSet } from '../rules/rule-set.ts';
 import { members, parseStrictJson } from '../strict-json.ts';
-import { parseFlags } from '../flags.ts';
 
-export const validateRulesHelp = `minter tools validate-rules DIR: check rule files as the server would load them
+export interface ValidateRulesOptions {
+  /** Accept `repositories: ['*']`. */
+  allowWildcard: boolean;
+  /** File with the claims of a caller (JSON); with it the decision for a request is explained. */
+  token?: string;
+  /** The request. */
+  org: string;
+  repo: readonly string[];
+  scope: string;
+  /** Value of `issuers.google`. */
+  issuer: string;
+}
 
-  -allow-wildcard           accept repositories: ['*']
-  -token FILE               claims of a caller (JSON); then the decision for a request is explained
-  -org NAME -repo NAME -scope NAME
-                            the request; -repo may be given several times
-  -issuer URL               value of issuers.google (https://accounts.google.com)
-
-Exit code: 0 no fault (and the request is admitted), 1 otherwise.
-`;
-
-/** `minter tools validate-rules`. Prints one line per file, scope and fault; with `-token`, the decision and why. */
-export async function validateRulesCommand(argv: readonly string[], io: ToolIo): Promise<number> {
-  const { values, positionals } = parseFlags(argv, {
-    'allow-wildcard': { type: 'boolean', default: false },
-    token: { type: 'string' },
-    org: { type: 'string', default: '' },
-    repo: { type: 'string', multiple: true, default: [] },
-    scope: { type: 'string', default: '' },
-    issuer: { type: 'string', default: 'https://accounts.google.com' },
-  });
-  const [dir] = positionals;
-  if (!dir || positionals.length > 1)
-    throw new OperatorError('ERR_CONFIG_INVALID', 'validate-rules takes one directory');
+/**
+ * `minter tools validate-rules`: one line per file, scope and fault; with `token`, the decision and why.
+ * Resolves with the exit code: 0 without a fault and, where a request was given, when it is admitted; else 1.
+ * Errors: ERR_INPUT_INVALID for a directory that cannot be read, a claims file that is none, a name that is none.
+ */
+export async function validateRules(dir: string, options: ValidateRulesOptions, io: ToolIo): Promise<number> {
   let rules: RuleSet;
   try {
-    rules = compileRules(await readRuleDirectory(resolve(dir)), noRules, { allowWildcard: values['allow-wildcard'] });
+    rules = compileRules(await readRuleDirectory(resolve(dir)), noRules, { allowWildcard: options.allowWildcard });
   } catch (cause) {
     throw new OperatorError('ERR_INPUT_INVALID', `the directory cannot be read: ${errorText(cause)}`, { cause });
   }
   for (const line of describeRules(rules)) io.stdout(`${line}\n`);
   let admitted = true;
-  if (values.token !== undefined) {
-    const claims = readClaims(await readFile(values.token));
-    const decision = explain(rules, { ...values, repositories: values.repo }, claims);
+  if (options.token !== undefined) {
+    const claims = readClaims(await readClaimsFile(options.token));
+    const decision = explain(rules, { ...options, repositories: options.repo }, claims);
     admitted = decision.admitted;
     for (const line of decision.lines) io.stdout(`${line}\n`);
   }
@@ -94,6 +88,14 @@ export function explain(
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return { admitted: false, lines: [...lines, `DENIED: ${error.answer} (${error.reason}): ${error.message}`] };
+  }
+}
+
+async function readClaimsFile(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    throw new OperatorError('ERR_INPUT_INVALID', `-token: the file cannot be read: ${errorText(cause)}`, { cause });
   }
 }
 

@@ -3,7 +3,9 @@ import { systemClock } from '../../base/clock.ts';
 import { createLogger } from '../../base/logger.ts';
 import type { MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
 import { runMinterServer } from '../../minter/run.ts';
-import { minterSettings } from '../../minter/settings.ts';
+import { readSettings } from '../../base/settings.ts';
+import { minterSettingTable } from '../../minter/setting-table.ts';
+import { minterSettings, type MinterSettings } from '../../minter/settings.ts';
 import { audience, type MinterWorld } from './world.ts';
 
 /** A minter of this process, with everything it said. */
@@ -21,17 +23,9 @@ export interface RunningMinter {
 /** Starts a minter in front of a world. Resolves when it listens; use `untilReady` to wait for more. */
 export async function startMinter(
   world: MinterWorld,
-  options: { env?: Record<string, string>; clock?: Clock; argv?: readonly string[] } = {},
+  options: { env?: Record<string, string>; clock?: Clock } = {},
 ): Promise<RunningMinter> {
-  const settings = minterSettings(options.argv ?? [], {
-    ...world.env,
-    AUDIENCES: audience,
-    PORT: '0',
-    ADMIN_PORT: '0',
-    BIND_ADDRESS: '127.0.0.1',
-    RATE_LIMIT_PER_MINUTE: '60000',
-    ...options.env,
-  });
+  const settings = settingsOf(world, options.env);
   const stopper = new AbortController();
   const lines: string[] = [];
   const audit: Record<string, unknown>[] = [];
@@ -63,6 +57,13 @@ export async function startMinter(
       await running;
     },
   };
+}
+
+/** What a minter in front of this world is set to, unless the variables say otherwise. */
+export function settingsOf(world: MinterWorld, env: Record<string, string> = {}): MinterSettings {
+  const defaults = { AUDIENCES: audience, PORT: '0', ADMIN_PORT: '0', BIND_ADDRESS: '127.0.0.1' };
+  const all = { ...world.env, ...defaults, RATE_LIMIT_PER_MINUTE: '60000', ...env };
+  return minterSettings(readSettings(minterSettingTable, { flags: {}, env: all, prefix: '' }));
 }
 
 /** Asks until the condition holds. Errors: after `ms` milliseconds, with what was seen last. */

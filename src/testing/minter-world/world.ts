@@ -133,7 +133,7 @@ async function importAppKey(kms: FakeKms, progress: (line: string) => void): Pro
         key: 'app',
         importJobPrefix: 'app-signing-key',
         privateKey: privatePem(testKey('app')),
-        skipIfEnabled: true,
+        force: false,
         dryRun: false,
       },
       { client, clock: systemClock, progress },

@@ -8,7 +8,9 @@ import { viewOf } from '../platform/installation.ts';
 import { askWhoWeAre } from '../platform/platform-monitor.ts';
 import { levels, uncovered, type Level } from '../rules/permissions.ts';
 import { openKeyService } from '../sign/open-key-service.ts';
-import { minterSettings } from '../settings.ts';
+import type { SettingValues } from '../../base/settings.ts';
+import type { checkSettingTable } from '../setting-table.ts';
+import { keyProviderOf } from '../settings.ts';
 import { AppJwtSource } from '../sign/app-jwt.ts';
 import { KeyMonitor } from '../sign/key-monitor.ts';
 import { KmsSigner } from '../sign/kms-signer.ts';
@@ -21,29 +23,29 @@ const expected = new Map<string, Level>([
 ]);
 
 /**
- * `minter tools verify-app`: one signature, then the platform's word on who that is and where the App is installed.
- * Takes the server's settings. Exit code 0 when everything a mint needs is in place.
+ * `minter tools check`: one signature, then the platform's word on who that is and where the App is installed.
+ * Prints a line per finding; resolves with the exit code, 0 when everything a mint needs is in place.
  */
-export async function verifyAppCommand(argv: readonly string[], io: ToolIo): Promise<number> {
-  const settings = minterSettings(argv, { AUDIENCES: 'unused', ...io.env });
+export async function checkApp(values: SettingValues<typeof checkSettingTable>, io: ToolIo): Promise<number> {
   const logger = createLogger({ level: 'warn', write: io.stderr });
   const { clock } = io;
-  const service = await openKeyService(settings.keyProvider, logger);
+  const { vcsOrg: org, vcsAppId: appId } = values;
+  const service = await openKeyService(keyProviderOf(values), logger);
   try {
-    const signer = new KmsSigner({ service, version: settings.keyVersion, clock });
+    const signer = new KmsSigner({ service, version: values.kmsKeyVersion, clock });
     const key = await new KeyMonitor(signer, clock).check();
     io.stdout(`key: ${key ? `${key.reason}: ${key.message}` : 'the key service cannot be reached'}\n`);
     if (key?.status !== 'True') return 1;
-    const jwts = new AppJwtSource({ appId: settings.appId, signer, reuseSeconds: 240, clock, logger });
+    const jwts = new AppJwtSource({ appId, signer, reuseSeconds: 240, clock, logger });
     const userAgent = `svc-minter/${readBuildInfo(io.env).version}`;
-    const platform = new PlatformClient({ apiBaseUrl: settings.apiBaseUrl, userAgent, clock });
-    const app = await askWhoWeAre({ appId: settings.appId, jwts, platform, clock });
+    const platform = new PlatformClient({ apiBaseUrl: values.vcsApiBaseUrl, userAgent, clock });
+    const app = await askWhoWeAre({ appId, jwts, platform, clock });
     io.stdout(`app: ${app.verdict}: ${app.message}\n`);
     if (app.verdict !== 'matches') return 1;
     const deadline = deadlineIn(clock, 6_000);
     const jwt = await jwts.get(deadline);
-    const answer = await platform.call('get_installation', jwt.token, { org: settings.org }, deadline);
-    const view = viewOf(answer, settings.org, settings.appId);
+    const answer = await platform.call('get_installation', jwt.token, { org }, deadline);
+    const view = viewOf(answer, org, appId);
     if (view?.state !== 'found') {
       io.stdout(`installation: ${view?.state ?? `the platform answered ${answer.status}`}\n`);
       return 1;
@@ -54,7 +56,7 @@ export async function verifyAppCommand(argv: readonly string[], io: ToolIo): Pro
     for (const [name, level] of missing) io.stdout(`missing permission: ${name}:${level} (of ${levels.join(' < ')})\n`);
     return missing.length === 0 ? 0 : 1;
   } catch (error) {
-    io.stderr(`verify-app: ${errorText(error)}\n`);
+    io.stderr(`check: ${errorText(error)}\n`);
     return 1;
   } finally {
     await service.close();

@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { integerSetting, textSetting } from '../base/settings.ts';
+import { readSettingsFile } from './settings-file.ts';
+
+const table = {
+  appId: integerSetting({ help: 'id' }, 1, 9),
+  logLevel: textSetting({ help: 'level', default: 'info' }),
+};
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'svc-settings-'));
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+function read(text: string): Readonly<Record<string, string | undefined>> {
+  const path = join(dir, 'settings.yaml');
+  writeFileSync(path, text);
+  return readSettingsFile(path, table).values;
+}
+
+test('keys are the flags, numbers and words are taken as they are written', () => {
+  expect(read('app-id: 7\nlog-level: debug # loud\n')).toEqual({ appId: '7', logLevel: 'debug' });
+});
+
+test('an empty file sets nothing', () => {
+  expect(read('# nothing yet\n')).toEqual({});
+});
+
+test.each([
+  ['an unknown key', 'app_id: 7', /"app_id" is not a setting of this command/],
+  ['a key twice', 'app-id: 7\napp-id: 8', /line 2: duplicate key/],
+  ['a list', '- app-id', /must be a map of settings/],
+  ['a nested value', 'log-level: {a: SECRET}', /log-level must be one plain value/],
+  ['an empty value', 'log-level:', /log-level must be one plain value/],
+  ['a file that is no YAML', 'log-level: "SECRET', /line 1: missing char/],
+  ['a file that is too large', `# ${'x'.repeat(70_000)}`, /is larger than 65536 bytes/],
+])('%s is refused with the place and without the value', (_case, text, message) => {
+  expect(() => read(text)).toThrow(message);
+  expect(() => read(text)).not.toThrow(/SECRET/);
+});
+
+test('a file that is not there is refused by name', () => {
+  expect(() => readSettingsFile(join(dir, 'none.yaml'), table)).toThrow(/none\.yaml: cannot be read: .*ENOENT/);
+});

@@ -1,0 +1,48 @@
+import { readSettings } from '../../base/settings.ts';
+import { systemClock } from '../../base/clock.ts';
+import { startMinterWorld, type MinterWorld } from '../../testing/minter-world/world.ts';
+import { checkSettingTable } from '../setting-table.ts';
+import { checkApp } from './check-app.ts';
+
+/** The tool against a real client of the key service and a platform that verifies what is signed. */
+
+let world: MinterWorld;
+beforeEach(async () => {
+  world = await startMinterWorld();
+});
+afterEach(() => world.stop());
+
+async function check(env: Record<string, string> = {}): Promise<{ code: number; out: string }> {
+  let out = '';
+  const write = (text: string): void => void (out += text);
+  const values = readSettings(checkSettingTable, { flags: {}, env: { ...world.env, ...env }, prefix: '' });
+  const code = await checkApp(values, { env: {}, stdout: write, stderr: write, clock: systemClock });
+  return { code, out };
+}
+
+test('says key, App and installation, and ends with 0 when a mint would work', async () => {
+  const { code, out } = await check();
+  expect(out).toMatch(/^key: Enabled: .*\napp: matches: .*\ninstallation: found, id \d+: .*contents:write/);
+  expect(code).toBe(0);
+});
+
+test('a disabled key version is named with its state, and the platform is not asked', async () => {
+  world.kms.version(world.env['KMS_KEY_VERSION']!).state = 'DISABLED';
+  const { code, out } = await check();
+  expect(out).toMatch(/^key: Disabled: /);
+  expect(code).toBe(1);
+  expect(world.platform.requests).toHaveLength(0);
+});
+
+test('a key of another App is found out by asking the platform who we are', async () => {
+  const { code, out } = await check({ VCS_APP_ID: '999' });
+  expect(out).toMatch(/\napp: wrong/);
+  expect(code).toBe(1);
+});
+
+test('an organisation without the App is named as such', async () => {
+  const { code, out } = await check({ VCS_ORG: 'nobody' });
+  expect(out).toMatch(/\ninstallation: /);
+  expect(out).not.toMatch(/installation: found/);
+  expect(code).toBe(1);
+});
