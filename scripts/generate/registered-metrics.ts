@@ -20,7 +20,7 @@ export function registeredMetrics(): Record<string, RegisteredMetric[]> {
   captureMetrics(controller);
   nodeGauge(controller, { nodes: new Map() } as never);
   return {
-    runtime: described(new RuntimeMetrics().registry),
+    runtime: described(new RuntimeMetrics({ prefix: 'svc_controller' }).registry),
     controller: described(controller),
     agent: described(createSelfMetrics({ node: 'n', version: 'v' }).registry),
     query: described(new QueryMetrics({ missingAgents: () => 0, running: () => 0 }).registry),

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createKubeClient } from '../kube/index.ts';
 import { closeServer, listen } from '../net/listen.ts';
-import { RuntimeMetrics } from '../runtime/index.ts';
+import { openTracing, RuntimeMetrics } from '../runtime/index.ts';
 import { createOperatorServer } from './operator-server.ts';
 import { SvcOperator } from './operator.ts';
 import type { OperatorSettings } from './operator-settings.ts';
@@ -26,7 +26,7 @@ export interface OperatorDeps {
  */
 export async function runOperator(settings: OperatorSettings, deps: OperatorDeps): Promise<void> {
   const { logger, clock, signal } = deps;
-  const metrics = new RuntimeMetrics();
+  const metrics = new RuntimeMetrics({ prefix: 'svc_controller' });
   collectDefaultMetrics({ register: metrics.registry });
   const instance = process.env['POD_NAME'] ?? hostname();
   const client = createKubeClient({
@@ -34,6 +34,15 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
     userAgent: 'svc-controller',
     onRequest: metrics.onRequest,
     onRetry: metrics.onRetry,
+  });
+  const tracing = await openTracing({
+    service: 'svc-controller',
+    version: settings.svcImage.split('@')[0]!.split(':').at(-1)!,
+    instance,
+    endpoint: settings.otlpEndpoint,
+    environment: process.env,
+    clock,
+    logger,
   });
   const identity = `${instance}_${randomUUID()}`;
   const operator = new SvcOperator(settings, logger, {
@@ -43,6 +52,7 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
     metrics,
     component: 'svc-controller',
     instance,
+    tracer: tracing?.tracer,
     ...(settings.leaderElect
       ? { leaderElection: { namespace: settings.namespace, name: 'svc-controller', identity } }
       : {}),
@@ -57,6 +67,7 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
     await operator.finished();
   } finally {
     await closeServer(server, 1_000);
+    await tracing?.close();
     await client.close();
   }
 }

@@ -52,6 +52,14 @@ export const operatorSettingTable = {
     1,
     20,
   ),
+  otlpEndpoint: textSetting(
+    {
+      help: 'OTLP/HTTP endpoint for a span per reconcile; empty for what OTEL_EXPORTER_OTLP_ENDPOINT says, or none',
+      default: '',
+    },
+    /^(https?:\/\/[^\s]{1,1024})?$/,
+    'an http or https address',
+  ),
   logLevel: logLevelSetting,
 };
 

@@ -9,6 +9,7 @@ import { keyText, parseKey } from './keys.ts';
 import { toOwner, toSelf } from './mappers.ts';
 import type { ReconcileOutcome, RuntimeMetrics } from './metrics.ts';
 import { RequeueError, TerminalError } from './result.ts';
+import type { RunTracer } from './tracing.ts';
 import type {
   Cache,
   ControllerHandle,
@@ -29,6 +30,9 @@ export interface ControllerDeps {
   clock: Clock;
   logger: Logger;
   metrics: RuntimeMetrics;
+  /** Name of the program: first part of the field manager. */
+  component: string;
+  tracer?: RunTracer | undefined;
 }
 
 const defaultTimeoutMs = 120_000;
@@ -55,7 +59,7 @@ export class Controller implements ControllerHandle {
 
   constructor(spec: ControllerSpec, deps: ControllerDeps) {
     this.name = spec.name;
-    this.fieldManager = `svc-controller/${spec.name}`;
+    this.fieldManager = `${deps.component}/${spec.name}`;
     this.#spec = spec;
     this.#deps = deps;
     this.#logger = deps.logger.with({ controller: spec.name });
@@ -67,7 +71,7 @@ export class Controller implements ControllerHandle {
 
   trigger(key: ObjectKey, options: { afterMs?: number | undefined } = {}): void {
     this.#count('trigger', 'external');
-    this.queue.add(keyText(key), { afterMs: options.afterMs });
+    this.queue.add(keyText(key), { afterMs: options.afterMs, reason: 'trigger' });
   }
 
   /** Begins to work. Call it once, when the caches are synced and this process leads. */
@@ -76,7 +80,7 @@ export class Controller implements ControllerHandle {
       const informer = this.#deps.cache.informer(watch.source);
       this.#unsubscribe.push(informer.onEvent((event) => this.#onEvent(watch, event, 0)));
     }
-    for (const key of this.#spec.initialKeys ?? []) this.queue.add(keyText(key));
+    for (const key of this.#spec.initialKeys ?? []) this.queue.add(keyText(key), { reason: 'start' });
     for (let i = 0; i < (this.#spec.concurrency ?? 1); i++) this.#workers.push(this.#work());
     this.#logger.info('controller started', { workers: this.#workers.length });
   }
@@ -91,6 +95,16 @@ export class Controller implements ControllerHandle {
   /** Aborts the signal of every reconcile that still runs. */
   abort(reason: string): void {
     this.#stop.abort(new OperatorError('ERR_ABORTED', reason));
+  }
+
+  /** Errors: throws when a worker has been held far beyond the time limit of a reconcile, deaf to its signal. */
+  checkWorkers(): void {
+    const limitMs = 3 * (this.#spec.timeoutMs ?? defaultTimeoutMs) + 60_000;
+    const longest = this.queue.longestRunning();
+    if (longest && longest.ms > limitMs) {
+      const seconds = Math.round(longest.ms / 1000);
+      throw new OperatorError('ERR_TIMEOUT', `${this.name}: ${longest.key} has been running for ${seconds} s`);
+    }
   }
 
   #watches(): { source: Source; map: Mapper; predicates: readonly Predicate[]; by: string }[] {
@@ -131,7 +145,8 @@ export class Controller implements ControllerHandle {
     }
     for (const key of new Set(keys.map(keyText))) {
       this.#count(watch.by, event.type);
-      this.queue.add(key, { priority: event.initial ? lowPriority : 0 });
+      const reason = event.initial ? 'initial list' : `${watch.by} ${event.type}`;
+      this.queue.add(key, { priority: event.initial ? lowPriority : 0, reason });
     }
   }
 
@@ -155,29 +170,36 @@ export class Controller implements ControllerHandle {
   async #run(item: WorkItem): Promise<void> {
     const { clock, metrics } = this.#deps;
     const key = parseKey(item.key);
+    const kind = this.#spec.for?.source.resource.kind ?? this.name;
+    const reconcileID = randomUUID();
     const logger = this.#logger.with({
-      object: `${this.#spec.for?.source.resource.kind ?? this.name}/${item.key}`,
+      object: `${kind}/${item.key}`,
       ...(key.namespace ? { namespace: key.namespace } : {}),
       name: key.name,
-      reconcileID: randomUUID(),
+      reconcileID,
     });
     const started = clock.monotonic();
     const limit = new TimeLimit(clock, this.#spec.timeoutMs ?? defaultTimeoutMs, this.#stop.signal);
+    const { reason, attempt } = item;
+    const span = this.#deps.tracer?.begin({ controller: this.name, kind, key: item.key, reason, attempt, reconcileID });
     let outcome: ReconcileOutcome;
+    let failure: unknown;
     try {
       const result = await this.#spec.reconcile(this.#context(item, key, logger, limit.signal));
       if (limit.passed) throw limit.error();
       outcome = this.#succeeded(item, result);
     } catch (error) {
       if (limit.passed) metrics.reconcileTimeouts.inc({ controller: this.name });
-      outcome = this.#failed(item, limit.passed ? limit.error(error) : error, logger);
+      failure = limit.passed ? limit.error(error) : error;
+      outcome = this.#failed(item, failure, logger);
     } finally {
       limit.end();
     }
     const took = clock.monotonic() - started;
     metrics.reconcileTime.observe({ controller: this.name }, took / 1000);
     metrics.reconcileTotal.inc({ controller: this.name, result: outcome });
-    logger.debug('reconciled', { result: outcome, durationMs: Math.round(took), attempt: item.attempt });
+    span?.end(outcome, outcome === 'error' ? failure : undefined);
+    logger.debug('reconciled', { result: outcome, durationMs: Math.round(took), reason, attempt });
   }
 
   #context(item: WorkItem, key: ObjectKey, logger: Logger, signal: AbortSignal): ReconcileContext {
@@ -189,7 +211,7 @@ export class Controller implements ControllerHandle {
     this.queue.limiter.forget(item.key);
     const afterMs = result?.requeueAfterMs;
     if (afterMs === undefined) return 'success';
-    this.queue.add(item.key, { afterMs });
+    this.queue.add(item.key, { afterMs, reason: 'requeue' });
     return 'requeue_after';
   }
 
@@ -203,7 +225,7 @@ export class Controller implements ControllerHandle {
     if (error instanceof RequeueError) {
       this.queue.limiter.forget(item.key);
       logger.debug('reconcile will run again', { reason: error.message, afterMs: error.afterMs });
-      this.queue.add(item.key, { afterMs: error.afterMs });
+      this.queue.add(item.key, { afterMs: error.afterMs, reason: 'requeue' });
       return 'requeue_after';
     }
     metrics.reconcileErrors.inc({ controller });

@@ -84,7 +84,7 @@ test('a cluster-scoped object’s events are in the default namespace', async ()
 
 test('never blocks, drops what does not fit, and counts it', async () => {
   for (let i = 0; i < 1_100; i++) recorder.record(regarding, { type: 'Normal', reason: 'X', message: `m${i}` });
-  expect(await metrics.registry.getSingleMetricAsString('svc_controller_events_dropped_total')).toMatch(/ 100$/m);
+  expect(await metrics.registry.getSingleMetricAsString('operator_events_dropped_total')).toMatch(/ 100$/m);
   start();
   await until(() => written().length === 1_000, 'the rest');
 });

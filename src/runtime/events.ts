@@ -12,7 +12,7 @@ export interface EventRecorderOptions {
   client: KubeClient;
   clock: Clock;
   logger: Logger;
-  /** `reportingController`, such as `svc.dev/controller`. */
+  /** `reportingController`, such as `shop-operator`. */
   component: string;
   /** `reportingInstance`: the pod's name. */
   instance: string;

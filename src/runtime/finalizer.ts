@@ -6,7 +6,7 @@ import { keyOf } from './keys.ts';
 export interface FinalizerOptions {
   client: KubeClient;
   resource: ResourceRef;
-  /** `svc.dev/<purpose>`. */
+  /** `<group>/<purpose>`. */
   finalizer: string;
   fieldManager: string;
 }

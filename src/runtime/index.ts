@@ -18,7 +18,7 @@
  *   const namespaces = { resource: coreResources.namespaces, metadataOnly: true };
  *
  *   return env.addController({
- *     name: 'greeter',                               // field manager: svc-controller/greeter
+ *     name: 'greeter',                               // field manager: <component>/greeter
  *     for: { source: greeters.source },              // an event of a Greeter enqueues it
  *     owns: [{ source: configMaps }],                // a child that drifts enqueues its owner
  *     watches: [{ source: namespaces, map: toAll(greeters), predicates: [labelsChanged] }],
@@ -59,7 +59,7 @@ export {
 export * from './predicates.ts';
 export { toAll, toIndexed, toKey, toOwner, toSelf } from './mappers.ts';
 export { Manager, type ManagerOptions } from './manager.ts';
-export { RuntimeMetrics } from './metrics.ts';
+export { RuntimeMetrics, type RuntimeMetricsOptions } from './metrics.ts';
 export { SharedCache } from './shared-cache.ts';
 export {
   ApplySet,
@@ -72,6 +72,8 @@ export {
 } from './apply-set.ts';
 export { StatusWriter } from './status-writer.ts';
 export { handleFinalizer, patchFinalizers, runCleanups } from './finalizer.ts';
-export { healthText, type CheckReport } from './health.ts';
+export { Health, healthText, type CheckReport } from './health.ts';
+export { probeHandler, type ProbeParts } from './probes.ts';
+export { openTracing, SpanPerRun, type RunAttributes, type RunSpan, type RunTracer, type Tracing } from './tracing.ts';
 export { microTime } from './micro-time.ts';
 export { ownsExactly } from './managed-fields.ts';

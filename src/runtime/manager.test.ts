@@ -160,7 +160,7 @@ test('every series of a controller exists from the start', async () => {
     'workqueue_depth{name="c",controller="c"} 0',
     'workqueue_retries_total{name="c",controller="c"} 0',
     'workqueue_longest_running_processor_seconds{name="c",controller="c"} 0',
-    'svc_controller_watch_events_missed_total{kind="ConfigMap"} 0',
+    'operator_watch_events_missed_total{kind="ConfigMap"} 0',
   ]) {
     expect(text).toContain(name);
   }

@@ -9,6 +9,7 @@ import { Health } from './health.ts';
 import { LeaderElector, type LeaderElectionOptions } from './leader-election.ts';
 import { RuntimeMetrics } from './metrics.ts';
 import { SharedCache } from './shared-cache.ts';
+import type { RunTracer } from './tracing.ts';
 import type { ControllerEnvironment, ControllerHandle, ControllerSpec, EventRecorder, Runnable } from './types.ts';
 
 export interface ManagerOptions {
@@ -16,7 +17,9 @@ export interface ManagerOptions {
   clock: Clock;
   logger: Logger;
   metrics?: RuntimeMetrics;
-  /** `reportingController` of Events. */
+  /** Where a span per reconcile goes; see `openTracing`. Default: none is made. */
+  tracer?: RunTracer | undefined;
+  /** Name of the program: `reportingController` of Events, and the first part of every field manager. */
   component: string;
   /** This process: the pod's name. */
   instance: string;
@@ -91,6 +94,9 @@ export class Manager implements ControllerEnvironment {
     // A source may be cut off for a while; after twice the inactivity limit its cache is not to be trusted.
     this.readiness.add('caches', () => this.cache.check(2));
     this.liveness.add('sources', () => this.cache.checkLive(5));
+    this.liveness.add('workers', () => {
+      for (const controller of this.#controllers) controller.checkWorkers();
+    });
   }
 
   /** True while this process is the one that works. */
@@ -106,7 +112,11 @@ export class Manager implements ControllerEnvironment {
   addController(spec: ControllerSpec): ControllerHandle {
     if (this.#controllers.some((c) => c.name === spec.name)) throw new Error(`two controllers named ${spec.name}`);
     const { client, cache, clock, logger, metrics } = this;
-    const controller = new Controller(spec, { client, cache, clock, logger, metrics });
+    const controller = new Controller(spec, {
+      ...{ client, cache, clock, logger, metrics },
+      component: this.#options.component,
+      tracer: this.#options.tracer,
+    });
     this.#controllers.push(controller);
     if (this.#working) void this.#startLate(controller, this.#working);
     return controller;

@@ -2,9 +2,14 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { RequestObservation } from '../kube/index.ts';
 import type { ReflectorHooks } from './reflector.ts';
 
-/** Prefix of the metrics that controller-runtime has no name for. */
-const prefix = 'svc_controller';
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+
+export interface RuntimeMetricsOptions {
+  /** Default: a registry of its own. */
+  registry?: Registry;
+  /** Of the metrics that controller-runtime has no name for. Default `operator`. */
+  prefix?: string;
+}
 
 export type ReconcileOutcome = 'success' | 'error' | 'requeue' | 'requeue_after';
 
@@ -42,8 +47,14 @@ export class RuntimeMetrics {
   readonly ready;
   readonly applies;
   readonly eventsDropped;
+  readonly webhookRequests;
+  readonly webhookLatency;
+  readonly webhookInFlight;
+  readonly certificateReads;
+  readonly certificateErrors;
 
-  constructor(registry = new Registry()) {
+  constructor(options: RuntimeMetricsOptions = {}) {
+    const { registry = new Registry(), prefix = 'operator' } = options;
     this.registry = registry;
     const registers = [registry];
     const counter = <L extends string>(name: string, help: string, labelNames: L[]): Counter<L> =>
@@ -109,6 +120,30 @@ export class RuntimeMetrics {
       ['controller', 'operation'],
     );
     this.eventsDropped = counter(`${prefix}_events_dropped_total`, 'Events not written: queue full or refused', []);
+    const w = `${c}_webhook`;
+    this.webhookRequests = counter(`${w}_requests_total`, 'Admission and conversion requests by HTTP status', [
+      'webhook',
+      'code',
+    ]);
+    this.webhookLatency = histogram(`${w}_latency_seconds`, 'Time to answer an admission or conversion request', [
+      'webhook',
+    ]);
+    this.webhookInFlight = gauge(`${w}_requests_in_flight`, 'Admission and conversion requests being answered', [
+      'webhook',
+    ]);
+    this.certificateReads = counter('certwatcher_read_certificate_total', 'Looks at the serving certificate', []);
+    this.certificateErrors = counter(
+      'certwatcher_read_certificate_errors_total',
+      'Looks at the serving certificate that failed',
+      [],
+    );
+  }
+
+  /** Creates every series of a webhook at 0. `webhook` is its path. */
+  declareWebhook(webhook: string): void {
+    for (const code of ['200', '500']) this.webhookRequests.inc({ webhook, code }, 0);
+    this.webhookLatency.zero({ webhook });
+    this.webhookInFlight.set({ webhook }, 0);
   }
 
   /** Creates every series of a controller at 0. */

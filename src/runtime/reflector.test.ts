@@ -324,12 +324,15 @@ test('cached objects cannot be changed by accident', async () => {
   }).toThrow(TypeError);
 });
 
-test('a source that is cut off is told by the readiness check', async () => {
+test('a source that is cut off is told by the readiness check, and by the liveness check when it stays so', async () => {
   await begin();
   expect(() => cache.check(2)).toThrow(/not synced/);
   await start();
   expect(() => cache.check(2)).not.toThrow();
   await server.stop();
-  for (let i = 0; i < 30; i++) await clock.advance(10_000);
+  for (let i = 0; i < 20; i++) await clock.advance(10_000);
   expect(() => cache.check(2)).toThrow(/configmaps.* silent for \d+ s/);
+  expect(() => cache.checkLive(5)).not.toThrow();
+  for (let i = 0; i < 20; i++) await clock.advance(10_000);
+  expect(() => cache.checkLive(5)).toThrow(/configmaps.* has been deaf for \d+ s: .*ECONNREFUSED/);
 });

@@ -108,14 +108,20 @@ export class SharedCache implements Cache {
     if (bad.length > 0) throw new OperatorError('ERR_CACHE_SYNC', bad.join('; '));
   }
 
-  /** Like `check`, for liveness: only a source that was synced once and then went deaf counts. */
+  /**
+   * Like `check`, for liveness: only a source that was synced once and heard nothing since counts, whatever it says it
+   * is trying. A process that cannot see the world does not work, and a new one starts with fresh connections.
+   */
   checkLive(factor: number): void {
     const now = this.#options.clock.monotonic();
     for (const [id, { reflector }] of this.#entries) {
-      const silent = now - reflector.health.lastSeenAt;
-      if (reflector.health.synced && silent > factor * inactivityMs && reflector.health.lastError === undefined) {
-        throw new OperatorError('ERR_CACHE_SYNC', `${id} has been deaf for ${Math.round(silent / 1000)} s`);
-      }
+      const { synced, lastSeenAt, lastError } = reflector.health;
+      if (!synced || now - lastSeenAt <= factor * inactivityMs) continue;
+      const seconds = Math.round((now - lastSeenAt) / 1000);
+      throw new OperatorError(
+        'ERR_CACHE_SYNC',
+        `${id} has been deaf for ${seconds} s${lastError ? `: ${lastError}` : ''}`,
+      );
     }
   }
 

@@ -6,7 +6,7 @@ import { ownsExactly } from './managed-fields.ts';
 
 export interface StatusWriterOptions<T extends TypedObject> {
   client: KubeClient;
-  /** `svc-controller/<controller>`: owns what it writes and nothing else, so several controllers share one status. */
+  /** `<component>/<controller>`: owns what it writes and nothing else, so several controllers share one status. */
   fieldManager: string;
   informer: Informer<T>;
 }

@@ -13,7 +13,7 @@ export interface Source {
   resource: ResourceRef;
   /** Default: all namespaces. */
   namespace?: string | undefined;
-  /** Server-side label selector, such as `app.kubernetes.io/managed-by=svc-controller`. */
+  /** Server-side label selector, such as `app.kubernetes.io/managed-by=shop-operator`. */
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
   /** Fetch `metadata` only, for kinds whose spec and status nobody reads. */
@@ -120,7 +120,7 @@ export interface ControllerSpec {
 /** What is left to hold after a controller was added. */
 export interface ControllerHandle {
   readonly name: string;
-  /** `svc-controller/<name>`. */
+  /** `<component>/<name>`: one manager per controller. */
   readonly fieldManager: string;
   /** Enqueues a key from outside the watches (timers, acknowledgements of agents, …). */
   trigger(key: ObjectKey, options?: { afterMs?: number | undefined }): void;
@@ -158,7 +158,7 @@ export interface ControllerEnvironment {
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Self-metrics; register your own with names `svc_controller_…`. */
+  /** Self-metrics; register your own with the program's prefix. */
   readonly registry: Registry;
   /** The runtime's own metrics, for what counts on its behalf (apply sets). */
   readonly metrics?: RuntimeMetrics | undefined;

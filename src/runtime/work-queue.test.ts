@@ -137,3 +137,43 @@ test('memory returns to nothing after churn', async () => {
   expect(queue.size + queue.active).toBe(0);
   expect(clock.pending).toBeLessThanOrEqual(1);
 });
+
+test('a key that runs again and again waits behind all others each time', async () => {
+  for (const key of ['hot', 'a', 'b']) queue.add(key);
+  const order: string[] = [];
+  for (let i = 0; i < 6; i++) {
+    const item = (await queue.take())!;
+    order.push(item.key);
+    queue.add(item.key);
+    queue.done(item.key);
+  }
+  expect(order).toEqual(['hot', 'a', 'b', 'hot', 'a', 'b']);
+});
+
+test('start-up work gets every fourth turn once it has waited ten seconds, however much news there is', async () => {
+  queue.add('old', { priority: lowPriority });
+  const turns = async (count: number): Promise<string[]> => {
+    const order: string[] = [];
+    for (let i = 0; i < count; i++) {
+      queue.add(`news-${i}`);
+      const item = (await queue.take())!;
+      order.push(item.key);
+      queue.done(item.key);
+    }
+    return order;
+  };
+  expect(await turns(8)).not.toContain('old');
+  await clock.advance(11_000);
+  expect(await turns(4)).toContain('old');
+});
+
+test('the reason of an add comes with the key; of several the first', async () => {
+  queue.add('a', { reason: 'Pod updated' });
+  queue.add('a', { reason: 'Pod deleted' });
+  const item = await queue.take();
+  expect(item).toMatchObject({ key: 'a', reason: 'Pod updated' });
+  queue.retry('a');
+  queue.done('a');
+  await clock.advance(10);
+  expect(await queue.take()).toMatchObject({ reason: 'retry', attempt: 1 });
+});

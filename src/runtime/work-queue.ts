@@ -3,6 +3,10 @@ import { Heap } from './heap.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import { RetryLimiter } from './rate-limiter.ts';
 
+/** A key of low priority that waited this long gets every fourth turn. Units: ms. */
+const patienceMs = 10_000;
+const patientTurn = 4;
+
 /** Start-up work and resyncs run after what somebody waits for. Source: controller-runtime. */
 export const lowPriority = -100;
 
@@ -11,11 +15,14 @@ export interface AddOptions {
   afterMs?: number | undefined;
   /** Higher runs first. Default 0. */
   priority?: number | undefined;
+  /** Why, for logs and spans. Of several adds the first tells it. Default `add`. */
+  reason?: string | undefined;
 }
 
 interface Entry {
   key: string;
   priority: number;
+  reason: string;
   /** Order among equals: first come, first served. */
   order: number;
   /** Monotonic ms. */
@@ -35,6 +42,7 @@ interface Slot {
 export interface WorkItem {
   key: string;
   priority: number;
+  reason: string;
   /** Failures in a row before this run. */
   attempt: number;
 }
@@ -44,7 +52,8 @@ export interface WorkItem {
  *
  * Guarantees: a key is in the queue at most once (a duplicate takes the higher priority and the earlier time); it is
  * never handed out while it is being worked on; an add during work leads to exactly one more run; order is priority,
- * then first come.
+ * then first come; a key that runs again goes to the end of the line; no priority waits for ever, because every fourth
+ * turn goes to what has waited longest beyond ten seconds.
  * Assumptions: every item that `take` returned comes back through `done`.
  */
 export class WorkQueue {
@@ -58,11 +67,14 @@ export class WorkQueue {
     ({ entry: a }, { entry: b }) => a.priority > b.priority || (a.priority === b.priority && a.order < b.order),
   );
   readonly #delayed = new Heap<Slot>(({ entry: a }, { entry: b }) => a.readyAt < b.readyAt);
+  /** The same ready entries of low priority, by how long they have waited. */
+  readonly #patient = new Heap<Slot>(({ entry: a }, { entry: b }) => a.waitingSince < b.waitingSince);
   readonly #takers: ((item: WorkItem | undefined) => void)[] = [];
   #cancelTimer: (() => void) | undefined;
   #timerAt = Infinity;
   #orders = 0;
   #depth = 0;
+  #turns = 0;
   #stopped = false;
 
   constructor(name: string, clock: Clock, metrics?: RuntimeMetrics) {
@@ -98,6 +110,7 @@ export class WorkQueue {
     const entry: Entry = known ?? {
       key,
       priority,
+      reason: options.reason ?? 'add',
       order: this.#orders++,
       readyAt,
       waitingSince: now,
@@ -120,7 +133,7 @@ export class WorkQueue {
   retry(key: string, options: { priority?: number; atLeastMs?: number } = {}): number {
     this.#metrics?.queueRetries.inc(this.#labels);
     const afterMs = Math.max(this.limiter.next(key), options.atLeastMs ?? 0);
-    this.add(key, { afterMs, priority: options.priority });
+    this.add(key, { afterMs, priority: options.priority, reason: 'retry' });
     return afterMs;
   }
 
@@ -158,6 +171,16 @@ export class WorkQueue {
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
+  /** The key that has been worked on longest, and for how long in ms. */
+  longestRunning(): { key: string; ms: number } | undefined {
+    const now = this.#clock.monotonic();
+    let longest: { key: string; ms: number } | undefined;
+    for (const [key, since] of this.#running) {
+      if (!longest || now - since > longest.ms) longest = { key, ms: now - since };
+    }
+    return longest;
+  }
+
   /** Brings the gauges that grow with time up to date; call before a scrape. */
   observe(): void {
     const now = this.#clock.monotonic();
@@ -173,15 +196,19 @@ export class WorkQueue {
   #place(entry: Entry, now: number): void {
     if (this.#running.has(entry.key)) return;
     const slot = { entry, version: entry.version };
-    if (entry.readyAt <= now) {
-      this.#ready.push(slot);
-      this.#setReady(entry, true);
-    } else {
+    if (entry.readyAt <= now) this.#pushReady(slot);
+    else {
       // Keys that are moved forward again and again would pile up dead copies.
       if (this.#delayed.size > 2 * this.#entries.size + 64) this.#delayed.keep((s) => this.#alive(s));
       this.#delayed.push(slot);
       this.#arm();
     }
+  }
+
+  #pushReady(slot: Slot): void {
+    this.#ready.push(slot);
+    if (slot.entry.priority < 0) this.#patient.push(slot);
+    this.#setReady(slot.entry, true);
   }
 
   #dispatch(): void {
@@ -193,17 +220,31 @@ export class WorkQueue {
   }
 
   #next(): WorkItem | undefined {
-    for (let slot = this.#ready.pop(); slot; slot = this.#ready.pop()) {
+    for (let slot = this.#popReady(); slot; slot = this.#popReady()) {
       const { entry } = slot;
       if (!this.#alive(slot)) continue;
+      this.#turns++;
       const now = this.#clock.monotonic();
       this.#setReady(entry, false);
       this.#entries.delete(entry.key);
       this.#running.set(entry.key, now);
       this.#metrics?.queueDuration.observe(this.#labels, Math.max(0, now - entry.waitingSince) / 1000);
-      return { key: entry.key, priority: entry.priority, attempt: this.limiter.failures(entry.key) };
+      return {
+        key: entry.key,
+        priority: entry.priority,
+        reason: entry.reason,
+        attempt: this.limiter.failures(entry.key),
+      };
     }
     return undefined;
+  }
+
+  /** The next slot in line, dead ones included; now and then the one that waited too long. */
+  #popReady(): Slot | undefined {
+    while (this.#patient.size > 0 && !this.#alive(this.#patient.peek()!)) this.#patient.pop();
+    const oldest = this.#patient.peek();
+    const due = oldest && this.#turns % patientTurn === patientTurn - 1;
+    return due && this.#clock.monotonic() - oldest.entry.waitingSince > patienceMs ? oldest : this.#ready.pop();
   }
 
   #alive(slot: Slot): boolean {
@@ -235,8 +276,7 @@ export class WorkQueue {
       const { entry } = slot;
       if (!this.#alive(slot) || this.#running.has(entry.key)) continue;
       entry.version++;
-      this.#ready.push({ entry, version: entry.version });
-      this.#setReady(entry, true);
+      this.#pushReady({ entry, version: entry.version });
     }
     this.#arm();
     this.#dispatch();
