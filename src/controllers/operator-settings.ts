@@ -1,12 +1,20 @@
 import {
   booleanSetting,
+  choiceSetting,
   integerSetting,
   logLevelSetting,
   portSetting,
   textSetting,
+  type Setting,
   type SettingValues,
 } from '../base/settings.ts';
-import { platformDefaults, type PlatformInput } from '../render/index.ts';
+import {
+  customMetricsModes,
+  defaultCustomMetricsMode,
+  platformDefaults,
+  type PlatformInput,
+  type ServiceAccountRef,
+} from '../render/index.ts';
 
 const image = /^[a-z0-9][a-zA-Z0-9._/:@-]{0,511}$/;
 const portList = /^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$/;
@@ -32,6 +40,45 @@ export const operatorSettingTable = {
     },
     image,
     'an image reference',
+  ),
+  instrumentVersion: textSetting(
+    {
+      help: 'version that the instrument is configured for, such as v0.10.0, where its tag does not tell it',
+      default: '',
+    },
+    /^(v?[0-9]+\.[0-9]+(\.[0-9]+)?)?$/,
+    'a version such as v0.10.0',
+  ),
+  imagePullPolicy: choiceSetting(
+    {
+      help: 'when nodes pull our images: Always, IfNotPresent or Never; empty leaves it to the cluster. Images loaded into nodes by hand need IfNotPresent',
+      default: '',
+    },
+    ['', 'Always', 'IfNotPresent', 'Never'],
+  ),
+  imagePullSecrets: listSetting(
+    { help: 'names of Secrets with registry credentials, in the namespace, with commas between', default: '' },
+    /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
+    'the name of a Secret',
+  ),
+  collector: serviceAccountSetting({
+    help: 'service account of the metrics collector, NAMESPACE/NAME: it may get /metrics, and its namespace may reach the metrics ports',
+    default: `${platformDefaults.collector.namespace}/${platformDefaults.collector.name}`,
+  }),
+  customMetrics: choiceSetting(
+    {
+      help: 'offer captured metrics to autoscalers: auto (unless another server has the API), force (take it over) or off',
+      default: defaultCustomMetricsMode,
+    },
+    customMetricsModes,
+  ),
+  apiServerCidrs: listSetting(
+    {
+      help: 'address ranges of the API servers, with commas between; only they may then reach the custom metrics port',
+      default: '',
+    },
+    /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/,
+    'an address range such as 10.0.0.0/28',
   ),
   leaderElect: booleanSetting({ help: 'work only while holding the Lease svc-controller', default: 'true' }),
   obiInstrumentPorts: textSetting(
@@ -63,6 +110,29 @@ export const operatorSettingTable = {
   logLevel: logLevelSetting,
 };
 
+/** `a,b` → `['a', 'b']`; empty text is the empty list. */
+function listSetting(meaning: { help: string; default: string }, entry: RegExp, expected: string): Setting<string[]> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      const list = text === '' ? [] : text.split(',').map((item) => item.trim());
+      for (const item of list) if (!entry.test(item)) throw new Error(`${JSON.stringify(item)} is not ${expected}`);
+      return list;
+    },
+  };
+}
+
+function serviceAccountSetting(meaning: { help: string; default: string }): Setting<ServiceAccountRef> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      const [, namespace, name] = /^([a-z0-9][-a-z0-9]{0,62})\/([a-z0-9][-a-z0-9.]{0,252})$/.exec(text) ?? [];
+      if (!namespace || !name) throw new Error(`${JSON.stringify(text)} is not NAMESPACE/NAME of a service account`);
+      return { namespace, name };
+    },
+  };
+}
+
 export type OperatorSettings = SettingValues<typeof operatorSettingTable>;
 
 /** What the platform is rendered from, given the operator's settings. */
@@ -72,6 +142,11 @@ export function platformInput(settings: OperatorSettings): PlatformInput {
     namespace: settings.namespace,
     svcImage: settings.svcImage,
     instrumentImage: settings.instrumentImage,
+    ...(settings.instrumentVersion === '' ? {} : { instrumentVersion: settings.instrumentVersion }),
+    ...(settings.imagePullPolicy === '' ? {} : { imagePullPolicy: settings.imagePullPolicy }),
+    imagePullSecrets: settings.imagePullSecrets,
+    apiServerCidrs: settings.apiServerCidrs,
+    collector: settings.collector,
     instrumentPorts: settings.obiInstrumentPorts,
     agentDataHostPath: settings.agentDataHostPath,
     queryReplicas: settings.queryReplicas,

@@ -5,7 +5,8 @@ import { setupCapture } from './capture/setup.ts';
 import { setupClusterTrafficPolicies } from './cluster-traffic-policy/setup.ts';
 import { setupMinterDeployment } from './minter-deployment/index.ts';
 import { platformInput, type OperatorSettings } from './operator-settings.ts';
-import { setupPlatform } from './platform/index.ts';
+import { announceTrouble, PlatformTrouble, setupPlatform, setupPlatformWatch } from './platform/index.ts';
+import { instrumentVersion } from '../render/index.ts';
 import { setupTrafficMonitors } from './traffic-monitor/setup.ts';
 
 /**
@@ -26,16 +27,20 @@ export class SvcOperator extends RuntimeOperator {
   }
 
   protected override init(): Promise<void> {
-    const { namespace, instrumentImage, obiInstrumentPorts } = this.#settings;
-    setupPlatform(this.manager, platformInput(this.#settings));
+    const { namespace, obiInstrumentPorts, customMetrics } = this.#settings;
+    const platform = platformInput(this.#settings);
+    const trouble = new PlatformTrouble();
+    setupPlatform(this.manager, platform, { customMetrics, trouble });
+    setupPlatformWatch(this.manager, { namespace, trouble });
+    announceTrouble(this.manager, namespace, trouble);
     setupMinterDeployment(this.manager, { namespace });
     const hub = setupCapture(this.manager, {
       namespace,
-      instrumentVersion: instrumentImage.split('@')[0]!.split(':').at(-1)!,
+      instrumentVersion: instrumentVersion(platform),
       instrumentPorts: obiInstrumentPorts,
     });
     setupTrafficMonitors(this.manager, hub);
-    setupClusterTrafficPolicies(this.manager, hub);
+    setupClusterTrafficPolicies(this.manager, hub, trouble);
     return Promise.resolve();
   }
 }

@@ -67,7 +67,8 @@ export async function issueLeaf(
     subject: [{ CN: [names.commonName] }],
     issuer: issuer.subjectName,
     notBefore: new Date(options.now - backdateMs),
-    notAfter: new Date(options.now + (options.days ?? 90) * dayMs),
+    // Never longer than its issuer: what outlives the CA could not be verified anyway.
+    notAfter: new Date(Math.min(options.now + (options.days ?? 90) * dayMs, issuer.notAfter.getTime())),
     signingAlgorithm: algorithm,
     publicKey: keys.publicKey,
     signingKey,
@@ -118,6 +119,16 @@ export function renewalTime(leaf: Pick<KeyPairPem, 'cert'>): number {
   const cert = parseCertificate(leaf.cert, 'certificate');
   const from = cert.notBefore.getTime();
   return from + ((cert.notAfter.getTime() - from) * 2) / 3;
+}
+
+/**
+ * Whether a certificate should long have been replaced: three quarters into its life, so a twelfth of it after it was
+ * due. Renewal that works never lets it come to this. Units: `now` in ms since the epoch.
+ */
+export function isOverdue(leaf: Pick<KeyPairPem, 'cert'>, now: number): boolean {
+  const cert = parseCertificate(leaf.cert, 'certificate');
+  const from = cert.notBefore.getTime();
+  return now >= from + ((cert.notAfter.getTime() - from) * 3) / 4;
 }
 
 /** End of validity in ms since the epoch. */

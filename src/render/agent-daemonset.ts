@@ -5,7 +5,7 @@ import { agentVolumes } from './agent-volumes.ts';
 import type { PlatformInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { objectOf } from './objects.ts';
-import { sharedVolumes } from './pod-security.ts';
+import { pullSecrets, sharedVolumes } from './pod-security.ts';
 
 /**
  * The DaemonSet of the agents: on every Linux node, whatever its taints.
@@ -33,6 +33,7 @@ export function renderAgentDaemonSet(input: PlatformInput): KubeObject {
             enableServiceLinks: false,
             hostPID: true,
             ...(input.hostNetwork ? { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' } : {}),
+            ...pullSecrets(input.imagePullSecrets),
             priorityClassName: names.agent,
             nodeSelector: { 'kubernetes.io/os': 'linux' },
             tolerations: [{ operator: 'Exists' }],

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
 import { group } from '../api/v1alpha1/index.ts';
+import { customMetricsApiServices } from './custom-metrics.ts';
 import type { ControllerInput } from './input.ts';
 import { names } from './names.ts';
 import { clusterRole, clusterRoleBinding, role, roleBinding, serviceAccount } from './rbac.ts';
@@ -8,9 +9,19 @@ import type { PolicyRule } from './rbac.ts';
 const read = ['get', 'list', 'watch'];
 const keep = [...read, 'create', 'patch', 'delete'];
 const rbacGroup = 'rbac.authorization.k8s.io';
+const apiRegistration = 'apiregistration.k8s.io';
 
 /** Roles that the operator hands out. It holds none of their rights itself: it may bind and write these names only. */
-const handedOut = [names.agent, names.query, names.metricsReader, names.promqlReader];
+const handedOut = [
+  names.agent,
+  names.query,
+  names.metricsReader,
+  names.promqlReader,
+  names.customMetricsReader,
+  names.customMetricsAccess,
+];
+/** Bindings of those, and of a role of the API server's own. */
+const bindings = [...handedOut, names.scraper, names.authDelegator];
 
 /** What the operator needs in the whole cluster. */
 const clusterRules: PolicyRule[] = [
@@ -51,9 +62,20 @@ const clusterRules: PolicyRule[] = [
   {
     apiGroups: [rbacGroup],
     resources: ['clusterrolebindings'],
-    resourceNames: handedOut,
+    resourceNames: bindings,
     verbs: ['create', 'patch', 'delete'],
   },
+  { apiGroups: [rbacGroup], resources: ['clusterroles'], resourceNames: ['system:auth-delegator'], verbs: ['bind'] },
+  // Whose the custom metrics API is; ours are written, others' only seen.
+  { apiGroups: [apiRegistration], resources: ['apiservices'], verbs: read },
+  {
+    apiGroups: [apiRegistration],
+    resources: ['apiservices'],
+    resourceNames: [...customMetricsApiServices],
+    verbs: ['create', 'patch', 'delete'],
+  },
+  // Which kinds the cluster serves: monitors are rendered where there are such.
+  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: read },
   { apiGroups: ['scheduling.k8s.io'], resources: ['priorityclasses'], verbs: read },
   {
     apiGroups: ['scheduling.k8s.io'],
@@ -69,16 +91,41 @@ const namespaceRules: PolicyRule[] = [
   // The authority is created and replaced, never merged: its Secret is written as a whole.
   { apiGroups: [''], resources: ['secrets'], verbs: [...keep, 'update'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'patch'] },
+  {
+    apiGroups: ['monitoring.coreos.com'],
+    resources: ['podmonitors', 'servicemonitors'],
+    verbs: ['get', 'create', 'patch', 'delete'],
+  },
+];
+
+/** In kube-system: one binding, of one role, for the query server's custom metrics API. */
+const systemRules: PolicyRule[] = [
+  { apiGroups: [rbacGroup], resources: ['rolebindings'], verbs: read },
+  {
+    apiGroups: [rbacGroup],
+    resources: ['rolebindings'],
+    resourceNames: [names.authReader],
+    verbs: ['create', 'patch', 'delete'],
+  },
+  {
+    apiGroups: [rbacGroup],
+    resources: ['roles'],
+    resourceNames: ['extension-apiserver-authentication-reader'],
+    verbs: ['bind'],
+  },
 ];
 
 /** Identity and rights of the operator: what it calls, and no more. A test runs it under exactly these. */
 export function renderControllerRbac(input: ControllerInput): KubeObject[] {
   const account = { namespace: input.namespace, name: names.controller };
+  const system = { namespace: 'kube-system', name: names.controller };
   return [
     serviceAccount('controller', account),
     clusterRole('controller', names.controller, clusterRules),
     clusterRoleBinding('controller', names.controller, [account]),
     role('controller', account, namespaceRules),
     roleBinding('controller', account, [account]),
+    role('controller', system, systemRules),
+    roleBinding('controller', system, [account]),
   ];
 }

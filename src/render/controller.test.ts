@@ -1,6 +1,7 @@
 import { expectGolden } from '../testing/golden.ts';
 import { yamlStream } from '../testing/yaml.ts';
 import { controllerDefaults, renderController } from './index.ts';
+import type { ControllerInput } from './index.ts';
 
 describe('renderController', () => {
   test('renders the operator installation as its golden file says', () => {
@@ -9,6 +10,30 @@ describe('renderController', () => {
       'controller-defaults.golden.yaml',
       yamlStream(renderController(controllerDefaults)),
     );
+  });
+
+  test('renders it with every setting as its golden file says', () => {
+    const input: ControllerInput = {
+      namespace: 'observability',
+      svcImage: 'registry.example/svc-operator@sha256:abc',
+      instrumentImage: 'registry.example/obi@sha256:def',
+      instrumentVersion: 'v0.9.0',
+      imagePullPolicy: 'IfNotPresent',
+      imagePullSecrets: ['registry', 'mirror'],
+      instrumentPorts: '8000-9000',
+      agentDataHostPath: '',
+      logLevel: 'debug',
+      replicas: 1,
+      queryReplicas: 3,
+      customMetrics: 'auto',
+      collector: { namespace: 'monitoring', name: 'prometheus-k8s' },
+    };
+    expectGolden(import.meta.dirname, 'controller-with-settings.golden.yaml', yamlStream(renderController(input)));
+  });
+
+  test('has no disruption budget for a single replica, which it would make undrainable', () => {
+    const kinds = renderController({ ...controllerDefaults, replicas: 1 }).map((object) => object.kind);
+    expect(kinds).not.toContain('PodDisruptionBudget');
   });
 
   test('puts the namespace first, so that the stream can be applied in order', () => {

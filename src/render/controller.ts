@@ -4,7 +4,14 @@ import type { ControllerInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { renderControllerNetworkPolicies } from './network-policy.ts';
 import { objectOf } from './objects.ts';
-import { fromField, lifeProbes, restrictedContainer, spreadOverNodes } from './pod-security.ts';
+import {
+  apartFromEachOther,
+  fromField,
+  lifeProbes,
+  pullSecrets,
+  restrictedContainer,
+  spreadOverNodes,
+} from './pod-security.ts';
 
 /**
  * The operator's own installation: what a person applies. The rest follows from it (`renderPlatform`, `renderMinter`).
@@ -15,6 +22,8 @@ export function renderController(input: ControllerInput): KubeObject[] {
     renderNamespace(input.namespace),
     ...renderControllerRbac(input),
     ...renderControllerNetworkPolicies(input.namespace, input.collector),
+    renderControllerService(input),
+    ...renderControllerDisruptionBudget(input),
     renderControllerDeployment(input),
   ];
 }
@@ -48,6 +57,8 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
             automountServiceAccountToken: true,
             enableServiceLinks: false,
             nodeSelector: { 'kubernetes.io/os': 'linux' },
+            ...pullSecrets(input.imagePullSecrets),
+            affinity: apartFromEachOther(labels),
             topologySpreadConstraints: spreadOverNodes(labels),
             terminationGracePeriodSeconds: 30,
             containers: [
@@ -62,6 +73,14 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
                   `--metrics-port=${ports.controllerMetrics}`,
                   `--svc-image=${input.svcImage}`,
                   `--instrument-image=${input.instrumentImage}`,
+                  ...(input.instrumentVersion === undefined ? [] : [`--instrument-version=${input.instrumentVersion}`]),
+                  ...(input.imagePullPolicy === undefined ? [] : [`--image-pull-policy=${input.imagePullPolicy}`]),
+                  ...(input.imagePullSecrets?.length
+                    ? [`--image-pull-secrets=${input.imagePullSecrets.join(',')}`]
+                    : []),
+                  `--query-replicas=${input.queryReplicas}`,
+                  `--collector=${input.collector.namespace}/${input.collector.name}`,
+                  `--custom-metrics=${input.customMetrics}`,
                   '--leader-elect=true',
                   `--obi-instrument-ports=${input.instrumentPorts}`,
                   `--agent-data-host-path=${input.agentDataHostPath}`,
@@ -79,4 +98,31 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
       },
     },
   );
+}
+
+/** The operator's metrics by name, for scrapers that go by Services. */
+function renderControllerService(input: ControllerInput): KubeObject {
+  return objectOf(
+    'Service',
+    { component: 'controller', name: names.controller, namespace: input.namespace },
+    {
+      spec: {
+        type: 'ClusterIP',
+        selector: selectorLabels('controller'),
+        ports: [{ name: 'metrics', port: ports.controllerMetrics, protocol: 'TCP', targetPort: 'metrics' }],
+      },
+    },
+  );
+}
+
+/** Keeps one replica up while nodes are drained; none with a single replica, which it would make undrainable. */
+function renderControllerDisruptionBudget(input: ControllerInput): KubeObject[] {
+  if (input.replicas < 2) return [];
+  return [
+    objectOf(
+      'PodDisruptionBudget',
+      { component: 'controller', name: names.controller, namespace: input.namespace },
+      { spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels('controller') } } },
+    ),
+  ];
 }

@@ -3,8 +3,19 @@
  * What to use: `renderPlatform` (agents and query), `renderMinter` (one minter), `renderController` (the operator's own
  * installation). Results are complete objects for server-side apply, in an order that can be applied as it is.
  */
-export { controllerDefaults, platformDefaults } from './input.ts';
-export type { ControllerInput, LogLevel, MinterInput, PlatformInput, PullPolicy, ServiceAccountRef } from './input.ts';
+export { controllerDefaults, customMetricsModes, defaultCustomMetricsMode, platformDefaults } from './input.ts';
+export type {
+  ControllerInput,
+  CustomMetricsMode,
+  LogLevel,
+  MinterInput,
+  PlatformInput,
+  PullPolicy,
+  ServiceAccountRef,
+} from './input.ts';
+export { customMetricsApiServices, customMetricsGroup } from './custom-metrics.ts';
+export { renderMonitors } from './monitors.ts';
+export { instrumentVersion } from './agent-containers.ts';
 export { names, nonRootId, objectLabels, ports, selectorLabels } from './names.ts';
 export type { Component } from './names.ts';
 export { renderedKinds } from './objects.ts';

@@ -11,6 +11,16 @@ export interface ServiceAccountRef {
   name: string;
 }
 
+/**
+ * Whether captured metrics are offered to autoscalers as `custom.metrics.k8s.io`. `auto` registers the API unless
+ * another server has it; `force` takes it over; `off` serves and registers nothing.
+ */
+export type CustomMetricsMode = 'auto' | 'force' | 'off';
+export const customMetricsModes: readonly CustomMetricsMode[] = ['auto', 'force', 'off'];
+
+/** What every installation starts with. The one place to change it. */
+export const defaultCustomMetricsMode: CustomMetricsMode = 'off';
+
 /** What the agent and query stack is rendered from. */
 export interface PlatformInput {
   /** The operator's own namespace; everything namespaced goes there. */
@@ -23,6 +33,8 @@ export interface PlatformInput {
   instrumentVersion?: string;
   /** Left out of the manifests unless set, so that the cluster's default counts. */
   imagePullPolicy?: PullPolicy;
+  /** Secrets in the namespace that hold registry credentials. */
+  imagePullSecrets?: readonly string[];
   /** Ports that capture starts with when no policy exists, e.g. `80,443,8080,8443`. */
   instrumentPorts: string;
   /** Folder on the node for the agent's store; empty means an emptyDir that ends with the pod. */
@@ -36,6 +48,14 @@ export interface PlatformInput {
   queryReplicas?: number;
   /** The managed collector: pre-authorised to scrape, and the namespace that may reach the scrape port. */
   collector: ServiceAccountRef;
+  /** The certificates that clients of our servers trust, PEM; published as a ConfigMap. Undefined before there are any. */
+  caBundle?: string;
+  /** Custom metrics are served; `register` says whether the API is ours to register. It needs `caBundle`. */
+  customMetrics?: { register: boolean };
+  /** Address ranges of API servers, which alone may then reach the custom metrics port. None means any address. */
+  apiServerCidrs?: readonly string[];
+  /** Kinds of the Prometheus Operator that the cluster serves. */
+  monitors?: { pod: boolean; service: boolean };
 }
 
 /** Settings that every installation starts with; the operator's flags replace them one by one. */
@@ -68,12 +88,18 @@ export interface ControllerInput {
   namespace: string;
   svcImage: string;
   instrumentImage: string;
+  /** The instrument's version where the image carries no tag that tells it. */
+  instrumentVersion?: string;
   imagePullPolicy?: PullPolicy;
+  imagePullSecrets?: readonly string[];
   instrumentPorts: string;
   agentDataHostPath: string;
   logLevel: LogLevel;
+  /** One works, the others stand by. */
   replicas: number;
-  /** The managed collector's namespace may reach the operator's metrics port. */
+  queryReplicas: number;
+  customMetrics: CustomMetricsMode;
+  /** The managed collector: its namespace may reach the operator's metrics port, its account may scrape agents. */
   collector: ServiceAccountRef;
 }
 
@@ -84,6 +110,8 @@ export const controllerDefaults: ControllerInput = {
   instrumentPorts: platformDefaults.instrumentPorts,
   agentDataHostPath: platformDefaults.agentDataHostPath,
   logLevel: 'info',
-  replicas: 1,
+  replicas: 2,
+  queryReplicas: 2,
+  customMetrics: defaultCustomMetricsMode,
   collector: platformDefaults.collector,
 };

@@ -13,6 +13,14 @@ export const names = {
   agentTls: 'svc-agent-tls',
   queryTls: 'svc-query-tls',
   controllerTls: 'svc-controller-tls',
+  caBundle: 'svc-ca-bundle',
+  scraper: 'svc-scraper',
+  scraperToken: 'svc-scraper-token',
+  customMetricsReader: 'svc-custom-metrics-reader',
+  /** The name under which autoscalers are given the API everywhere. */
+  customMetricsAccess: 'custom-metrics-server-resources',
+  authDelegator: 'svc-query-auth-delegator',
+  authReader: 'svc-query-auth-reader',
 } as const;
 
 /** Container ports. The manifests name them; the programs get them as flags. */
@@ -25,6 +33,7 @@ export const ports = {
   otlpHttp: 4318,
   query: 9095,
   queryHealth: 9096,
+  customMetrics: 6443,
   controllerMetrics: 8080,
   minter: 8080,
   minterAdmin: 9090,

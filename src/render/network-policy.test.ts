@@ -15,7 +15,7 @@ import type { Component } from './index.ts';
 
 const policies = [
   ...renderController(controllerDefaults),
-  ...renderPlatform(platformDefaults),
+  ...renderPlatform({ ...platformDefaults, customMetrics: { register: true } }),
   ...renderMinter({
     minter: aMinterDeployment({
       vcs: { ...aMinterDeployment().spec.vcs, apiBaseURL: 'https://git.example:8443/api/v3' },
@@ -56,6 +56,11 @@ test.each<[string, Connection]>([
   ['the operator pushes to an agent', to(controller, agent, 9093)],
   ['the operator reads from an agent', to(controller, agent, 9091)],
   ['a pod of any namespace asks query', to(stranger, query, 9095)],
+  ['an API server on a host asks for custom metrics', to(address('192.168.1.10'), query, 6443)],
+  ['an API server that runs as a pod asks for custom metrics', to(pod('kube-system', 'kube-apiserver'), query, 6443)],
+  ['query follows the spans that the operator may also read', to(controller, agent, 9092)],
+  ['agents resolve names', to(agent, address('10.0.0.10'), 53, 'UDP')],
+  ['the operator reads the API server', to(controller, address('10.0.0.1'), 443)],
   ['the platform agent asks the minter', to(caller, minter, 8080)],
   ['the operator reads the health of the minter', to(controller, minter, 9090)],
   ['an allowed scraper reads the metrics of the minter', to(pod('platform-agent', 'prometheus'), minter, 9090)],
@@ -79,6 +84,15 @@ test.each<[string, Connection]>([
   ['a neighbour of that name configures an agent', to(pod('shop', 'svc-controller'), agent, 9093)],
   ['an agent reads from another', to(agent, agent, 9091)],
   ['a stranger sends OTLP to an agent', to(stranger, agent, 4318)],
+  ['the collector follows spans', to(collector, agent, 9092)],
+  ['the collector configures an agent', to(collector, agent, 9093)],
+  ['a stranger follows spans', to(stranger, agent, 9092)],
+  ['query asks the operator', to(query, controller, 8080)],
+  ['an API server scrapes an agent', to(address('192.168.1.10'), agent, 9090)],
+  ['a stranger sends OTLP over gRPC to an agent', to(stranger, agent, 4317)],
+  ['custom metrics are asked of an agent', to(address('192.168.1.10'), agent, 6443)],
+  ['an address outside asks the minter', to(address('203.0.113.9'), minter, 8080)],
+  ['the minter talks to the pods beside it', to(minter, caller, 8080)],
   ['a stranger reads the health port of query', to(stranger, query, 9096)],
   ['a stranger reads the metrics of the operator', to(stranger, controller, 8080)],
   ['anybody reaches another pod of the namespace', to(stranger, neighbour, 80)],
@@ -91,4 +105,33 @@ test.each<[string, Connection]>([
   ['the minter talks to another link-local address', to(minter, address('169.254.1.1'), 988)],
 ])('denied: %s', (_, connection) => {
   expect(mayConnect(policies, connection)).toBe(false);
+});
+
+describe('with settings', () => {
+  const collector = { namespace: 'monitoring', name: 'prometheus' };
+  const settled = [
+    ...renderController({ ...controllerDefaults, collector }),
+    ...renderPlatform({
+      ...platformDefaults,
+      collector,
+      customMetrics: { register: true },
+      apiServerCidrs: ['10.0.0.0/28'],
+    }),
+  ];
+
+  test.each<[string, boolean, Connection]>([
+    ['the set collector scrapes an agent', true, to(pod('monitoring', 'prometheus'), agent, 9090)],
+    ['the usual collector scrapes an agent no longer', false, to(pod('gmp-system', 'collector'), agent, 9090)],
+    ['the set collector reads the operator', true, to(pod('monitoring', 'prometheus'), controller, 8080)],
+    ['an API server of the set range asks for custom metrics', true, to(address('10.0.0.3'), query, 6443)],
+    ['another address asks for custom metrics', false, to(address('10.0.1.3'), query, 6443)],
+    ['a pod asks for custom metrics', false, to(stranger, query, 6443)],
+  ])('%s: %s', (_, allowed, connection) => {
+    expect(mayConnect(settled, connection)).toBe(allowed);
+  });
+
+  test('without custom metrics nobody reaches that port', () => {
+    const off = [...renderController(controllerDefaults), ...renderPlatform(platformDefaults)];
+    expect(mayConnect(off, to(address('192.168.1.10'), query, 6443))).toBe(false);
+  });
 });

@@ -52,8 +52,18 @@ export function renderPlatformNetworkPolicies(input: PlatformInput): KubeObject[
     ingressPolicy('query', names.query, namespace, [
       { from: [{ namespaceSelector: {} }], ports: tcp(ports.query) },
       { from: [namespacePeer(collector.namespace)], ports: tcp(ports.queryHealth) },
+      ...(input.customMetrics ? [apiServerIngress(input.apiServerCidrs)] : []),
     ]),
   ];
+}
+
+/**
+ * The API server calls the custom metrics port. It runs outside the pod network more often than in it, and nobody can
+ * tell its addresses in general: from anywhere, unless ranges are set. Who it is is checked by its client certificate.
+ */
+function apiServerIngress(cidrs: readonly string[] | undefined) {
+  const from = cidrs && cidrs.length > 0 ? { from: cidrs.map((cidr) => ({ ipBlock: { cidr } })) } : {};
+  return { ...from, ports: tcp(ports.customMetrics) };
 }
 
 /** Nothing gets in that no other policy lets in; and the collector may read the operator's metrics. */

@@ -8,6 +8,7 @@ import type { Component } from './names.ts';
 const kindTable = {
   Namespace: { group: '', version: 'v1', plural: 'namespaces', namespaced: false },
   ServiceAccount: { group: '', version: 'v1', plural: 'serviceaccounts', namespaced: true },
+  Secret: { group: '', version: 'v1', plural: 'secrets', namespaced: true },
   ConfigMap: { group: '', version: 'v1', plural: 'configmaps', namespaced: true },
   Service: { group: '', version: 'v1', plural: 'services', namespaced: true },
   Deployment: { group: 'apps', version: 'v1', plural: 'deployments', namespaced: true },
@@ -24,6 +25,9 @@ const kindTable = {
   },
   Role: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'roles', namespaced: true },
   RoleBinding: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'rolebindings', namespaced: true },
+  APIService: { group: 'apiregistration.k8s.io', version: 'v1', plural: 'apiservices', namespaced: false },
+  PodMonitor: { group: 'monitoring.coreos.com', version: 'v1', plural: 'podmonitors', namespaced: true },
+  ServiceMonitor: { group: 'monitoring.coreos.com', version: 'v1', plural: 'servicemonitors', namespaced: true },
 } as const;
 
 export type RenderedKind = keyof typeof kindTable;

@@ -16,6 +16,16 @@ const withSettings: PlatformInput = {
   collector: { namespace: 'monitoring', name: 'prometheus' },
 };
 
+const withEverything: PlatformInput = {
+  ...platformDefaults,
+  caBundle: '-----BEGIN CERTIFICATE-----\nbmV3\n-----END CERTIFICATE-----\n',
+  customMetrics: { register: true },
+  apiServerCidrs: ['10.0.0.0/28'],
+  monitors: { pod: true, service: true },
+  imagePullSecrets: ['registry'],
+  agentMaxUnavailable: 3,
+};
+
 const named = (objects: KubeObject[], kind: string, name: string): KubeObject => {
   const object = objects.find((o) => o.kind === kind && o.metadata.name === name);
   if (!object) throw new Error(`no ${kind} ${name}`);
@@ -26,6 +36,7 @@ describe('renderPlatform', () => {
   test.each([
     ['platform-defaults', platformDefaults],
     ['platform-with-settings', withSettings],
+    ['platform-with-everything', withEverything],
   ])('renders %s as its golden file says', (name, input) => {
     expectGolden(import.meta.dirname, `${name}.golden.yaml`, yamlStream(renderPlatform(input)));
   });
@@ -47,6 +58,43 @@ describe('renderPlatform', () => {
 
   test('sets no pull policy unless a setting names one', () => {
     expect(yamlStream(renderPlatform(platformDefaults))).not.toContain('imagePullPolicy');
+  });
+});
+
+describe('the custom metrics API', () => {
+  const register = { ...withEverything, apiServerCidrs: [] };
+  const kinds = (input: PlatformInput) => renderPlatform(input).map((o) => `${o.kind}/${o.metadata.name}`);
+
+  test('is registered in both versions, with the CA and never without verification', () => {
+    const apis = renderPlatform(register).filter((o) => o.kind === 'APIService');
+    expect(apis.map((o) => o.metadata.name)).toEqual([
+      'v1beta1.custom.metrics.k8s.io',
+      'v1beta2.custom.metrics.k8s.io',
+    ]);
+    for (const api of apis) {
+      const spec = api['spec'] as { caBundle: string; service: object };
+      expect(Buffer.from(spec.caBundle, 'base64').toString()).toBe(register.caBundle);
+      expect(spec.service).toEqual({ name: 'svc-query', namespace: 'svc-system', port: 6443 });
+      expect(spec).not.toHaveProperty('insecureSkipTLSVerify');
+    }
+    expect(apis.map((o) => (o['spec'] as { versionPriority: number }).versionPriority)).toEqual([100, 200]);
+  });
+
+  test('is not registered before there is a CA, nor where it belongs to another server', () => {
+    const { caBundle: _, ...withoutCa } = register;
+    expect(kinds(withoutCa).filter((k) => k.startsWith('APIService'))).toEqual([]);
+    const foreign = kinds({ ...register, customMetrics: { register: false } });
+    expect(foreign.filter((k) => k.startsWith('APIService') || k.includes('custom-metrics-server-resources'))).toEqual(
+      [],
+    );
+  });
+
+  test('leaves no trace where it is off', () => {
+    const { customMetrics: _, ...off } = register;
+    const text = yamlStream(renderPlatform(off));
+    expect(text).not.toContain('6443');
+    expect(text).not.toContain('custom.metrics.k8s.io');
+    expect(text).not.toContain('system:auth-delegator');
   });
 });
 

@@ -1,24 +1,41 @@
 import type { KubeObject } from '../api/meta.ts';
 import { renderAgentDaemonSet, renderAgentPriorityClass, renderAgentService } from './agent-daemonset.ts';
+import { renderApiServices, renderCustomMetricsRbac } from './custom-metrics.ts';
 import type { PlatformInput } from './input.ts';
+import { renderMonitors } from './monitors.ts';
+import { names } from './names.ts';
 import { renderPlatformNetworkPolicies } from './network-policy.ts';
+import { objectOf } from './objects.ts';
 import { renderPlatformRbac } from './platform-rbac.ts';
 import { renderQueryDeployment, renderQueryDisruptionBudget, renderQueryService } from './query-deployment.ts';
 
 /**
  * Agents and query server: everything the operator keeps in place, except the TLS Secrets, which it writes itself.
- * Shape: complete objects for server-side apply; identities and policies come before the pods that need them.
+ * Shape: complete objects for server-side apply; identities and policies come before the pods that need them, and the
+ * registration of the custom metrics API after what serves it.
  * The namespace and the default-deny policy belong to the operator's own installation (`renderController`).
  */
 export function renderPlatform(input: PlatformInput): KubeObject[] {
   return [
     renderAgentPriorityClass(),
     ...renderPlatformRbac(input),
+    ...renderCustomMetricsRbac(input),
     ...renderPlatformNetworkPolicies(input),
+    ...renderCaBundle(input),
     renderAgentService(input),
     renderQueryService(input),
     ...renderQueryDisruptionBudget(input),
     renderAgentDaemonSet(input),
     renderQueryDeployment(input),
+    ...renderMonitors(input),
+    ...renderApiServices(input),
+  ];
+}
+
+/** What clients of :9095 verify against. Apart from the CA's Secret, which holds the key and is nobody's to read. */
+function renderCaBundle({ namespace, caBundle }: PlatformInput): KubeObject[] {
+  if (caBundle === undefined) return [];
+  return [
+    objectOf('ConfigMap', { component: 'query', name: names.caBundle, namespace }, { data: { 'ca.crt': caBundle } }),
   ];
 }

@@ -46,6 +46,28 @@ export function spreadOverNodes(labels: Record<string, string>) {
   ];
 }
 
+/**
+ * Keeps replicas off one node where there is another. Besides the spread, because a scheduler weighs the two apart, and
+ * because people look for it. The weight is the largest: nothing else of ours has a preference.
+ */
+export function apartFromEachOther(labels: Record<string, string>) {
+  return {
+    podAntiAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        {
+          weight: 100,
+          podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: labels } },
+        },
+      ],
+    },
+  };
+}
+
+/** The pod's registry credentials, where there are any. */
+export function pullSecrets(secrets: readonly string[] | undefined) {
+  return secrets && secrets.length > 0 ? { imagePullSecrets: secrets.map((name) => ({ name })) } : {};
+}
+
 /** An HTTP probe. Periods and timeouts in seconds. */
 export function httpProbe(
   path: string,

@@ -3,9 +3,11 @@ import type { PlatformInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { objectOf } from './objects.ts';
 import {
+  apartFromEachOther,
   fromField,
   lifeProbes,
   keyFileMode,
+  pullSecrets,
   restrictedContainer,
   sharedVolumes,
   spreadOverNodes,
@@ -31,6 +33,8 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
             automountServiceAccountToken: true,
             enableServiceLinks: false,
             nodeSelector: { 'kubernetes.io/os': 'linux' },
+            ...pullSecrets(input.imagePullSecrets),
+            affinity: apartFromEachOther(labels),
             topologySpreadConstraints: spreadOverNodes(labels),
             terminationGracePeriodSeconds: 30,
             securityContext: sharedVolumes,
@@ -60,6 +64,9 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                 ports: [
                   { name: 'https', containerPort: ports.query, protocol: 'TCP' },
                   { name: 'health', containerPort: ports.queryHealth, protocol: 'TCP' },
+                  ...(input.customMetrics
+                    ? [{ name: 'custom-metrics', containerPort: ports.customMetrics, protocol: 'TCP' }]
+                    : []),
                 ],
                 ...lifeProbes('health', { path: '/readyz', port: 'health' }),
                 resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '2Gi' } },
@@ -83,7 +90,13 @@ export function renderQueryService(input: PlatformInput): KubeObject {
       spec: {
         type: 'ClusterIP',
         selector: selectorLabels('query'),
-        ports: [{ name: 'https', port: ports.query, protocol: 'TCP', targetPort: 'https', appProtocol: 'https' }],
+        ports: [
+          { name: 'https', port: ports.query, protocol: 'TCP', targetPort: 'https', appProtocol: 'https' },
+          { name: 'health', port: ports.queryHealth, protocol: 'TCP', targetPort: 'health' },
+          ...(input.customMetrics
+            ? [{ name: 'custom-metrics', port: ports.customMetrics, protocol: 'TCP', targetPort: 'custom-metrics' }]
+            : []),
+        ],
       },
     },
   );

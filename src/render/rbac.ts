@@ -36,13 +36,18 @@ export function clusterRole(component: Component, name: string, rules: PolicyRul
   return objectOf('ClusterRole', { component, name }, { rules });
 }
 
-/** Binds a ClusterRole of the same name. */
-export function clusterRoleBinding(component: Component, name: string, subjects: ServiceAccountRef[]): KubeObject {
+/** Binds a ClusterRole, of the same name unless another is given. */
+export function clusterRoleBinding(
+  component: Component,
+  name: string,
+  subjects: ServiceAccountRef[],
+  roleName = name,
+): KubeObject {
   return objectOf(
     'ClusterRoleBinding',
     { component, name },
     {
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: roleName },
       subjects: subjects.map(subject),
     },
   );
@@ -52,13 +57,18 @@ export function role(component: Component, ref: ServiceAccountRef, rules: Policy
   return objectOf('Role', { component, ...ref }, { rules });
 }
 
-/** Binds a Role of the same name in the same namespace. */
-export function roleBinding(component: Component, ref: ServiceAccountRef, subjects: ServiceAccountRef[]): KubeObject {
+/** Binds a Role of the same namespace, of the same name unless another is given. */
+export function roleBinding(
+  component: Component,
+  ref: ServiceAccountRef,
+  subjects: ServiceAccountRef[],
+  roleName = ref.name,
+): KubeObject {
   return objectOf(
     'RoleBinding',
     { component, ...ref },
     {
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: ref.name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: roleName },
       subjects: subjects.map(subject),
     },
   );

@@ -1,6 +1,15 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { errorText } from '../../base/errors.ts';
-import { createCa, issueLeaf, leafRenewalReason, renewalTime, type KeyPairPem, type LeafNames } from '../../net/ca.ts';
+import {
+  expiryTime,
+  isOverdue,
+  issueLeaf,
+  leafRenewalReason,
+  renewalTime,
+  type KeyPairPem,
+  type LeafNames,
+} from '../../net/ca.ts';
+import { caBundle, type CaState } from '../../net/ca-rotation.ts';
 import { names, objectLabels, type Component } from '../../render/index.ts';
 
 /** A Secret as it is or shall be; data in base64 as the API has it. */
@@ -41,23 +50,73 @@ export function platformIdentities(namespace: string): Identity[] {
   ];
 }
 
+/** Annotations of the CA's Secret. `rotate-ca` is a person's: any new value asks for a new CA. */
+const annotations = {
+  nextSince: 'svc.dev/next-since',
+  previousSince: 'svc.dev/previous-since',
+  rotate: 'svc.dev/rotate-ca',
+  rotated: 'svc.dev/rotate-ca-done',
+} as const;
+
+export interface StoredCa {
+  state: CaState;
+  /** Somebody asks for a new CA: the text of the request, which is remembered so that it counts once. */
+  request: string | undefined;
+  answered: string | undefined;
+}
+
 /** The CA in a Secret, or why there is none that can be used. */
-export function readCa(secret: SecretObject | undefined): { ca: KeyPairPem } | { fault: string } {
+export function readCa(secret: SecretObject | undefined): StoredCa | { fault: string } {
   if (!secret) return { fault: 'absent' };
-  const ca = { cert: decode(secret, 'ca.crt'), key: decode(secret, 'ca.key') };
-  if (ca.cert === '' || ca.key === '') return { fault: 'ca.crt or ca.key is missing' };
+  const signer = { cert: decode(secret, 'ca.crt'), key: decode(secret, 'ca.key') };
+  if (signer.cert === '' || signer.key === '') return { fault: 'ca.crt or ca.key is missing' };
+  const notes = secret.metadata.annotations ?? {};
+  const next = { cert: decode(secret, 'next.crt'), key: decode(secret, 'next.key') };
+  const previous = decode(secret, 'previous.crt');
   try {
-    renewalTime(ca);
-    return { ca };
+    for (const cert of [signer.cert, next.cert, previous]) if (cert !== '') renewalTime({ cert });
   } catch (error) {
     return { fault: errorText(error) };
   }
+  return {
+    state: {
+      signer,
+      ...(next.cert && next.key ? { next: { pair: next, since: since(notes[annotations.nextSince]) } } : {}),
+      ...(previous ? { previous: { cert: previous, since: since(notes[annotations.previousSince]) } } : {}),
+    },
+    request: notes[annotations.rotate],
+    answered: notes[annotations.rotated],
+  };
 }
 
-/** The Secret of a new CA. Units: `now` in ms since the epoch. */
-export async function newCaSecret(namespace: string, now: number): Promise<SecretObject> {
-  const ca = await createCa({ commonName: names.ca, now });
-  return secretObject(namespace, names.ca, 'controller', 'Opaque', { 'ca.crt': ca.cert, 'ca.key': ca.key });
+/** A time that somebody made unreadable counts as long ago: the step that waits for it is taken. */
+const since = (text: string | undefined): number => Date.parse(text ?? '') || 0;
+
+/** The Secret of a CA. `present` gives what is not ours in it: its version, other annotations. */
+export function caSecret(
+  namespace: string,
+  state: CaState,
+  request: string | undefined,
+  present?: SecretObject,
+): SecretObject {
+  const secret = secretObject(namespace, names.ca, 'controller', present?.type ?? 'Opaque', {
+    'ca.crt': state.signer.cert,
+    'ca.key': state.signer.key,
+    ...(state.next ? { 'next.crt': state.next.pair.cert, 'next.key': state.next.pair.key } : {}),
+    ...(state.previous ? { 'previous.crt': state.previous.cert } : {}),
+    'bundle.crt': caBundle(state),
+  });
+  const ours: readonly string[] = Object.values(annotations);
+  const others = Object.entries(present?.metadata.annotations ?? {}).filter(([name]) => !ours.includes(name));
+  secret.metadata.annotations = {
+    ...Object.fromEntries(others),
+    ...(state.next ? { [annotations.nextSince]: new Date(state.next.since).toISOString() } : {}),
+    ...(state.previous ? { [annotations.previousSince]: new Date(state.previous.since).toISOString() } : {}),
+    ...(request === undefined ? {} : { [annotations.rotate]: request, [annotations.rotated]: request }),
+  };
+  const { resourceVersion } = present?.metadata ?? {};
+  if (resourceVersion) secret.metadata.resourceVersion = resourceVersion;
+  return secret;
 }
 
 export interface LeafPlan {
@@ -71,36 +130,66 @@ export interface LeafPlan {
 
 /**
  * The leaf Secrets as they shall be: what still serves is kept byte for byte, the rest is issued anew.
- * Units: `now` in ms since the epoch.
+ * Units: `now` in ms since the epoch; `days` of validity of what is issued.
  */
 export async function planLeaves(
   namespace: string,
-  ca: KeyPairPem,
+  ca: CaState,
   live: ReadonlyMap<string, SecretObject>,
   now: number,
+  days?: number,
 ): Promise<LeafPlan> {
   const plan: LeafPlan = { secrets: [], issued: {}, renewAt: Infinity };
+  const bundle = caBundle(ca);
   for (const identity of platformIdentities(namespace)) {
     const secret = live.get(identity.secret);
-    const present = secret && { cert: decode(secret, 'tls.crt'), key: decode(secret, 'tls.key') };
-    const leaf = present?.cert && present.key ? present : undefined;
+    const leaf = leafOf(secret);
     const reason =
-      (await leafRenewalReason(leaf, ca, identity.names, now)) ??
-      (decode(secret, 'ca.crt') === ca.cert ? null : 'CA bundle changed');
+      (await leafRenewalReason(leaf, ca.signer, identity.names, now)) ??
+      (decode(secret, 'ca.crt') === bundle ? null : 'CA bundle changed');
     // A changed bundle alone needs no new key.
     const current =
-      reason === null || reason === 'CA bundle changed' ? leaf! : await issueLeaf(ca, identity.names, { now });
+      reason === null || reason === 'CA bundle changed'
+        ? leaf!
+        : await issueLeaf(ca.signer, identity.names, { now, ...(days === undefined ? {} : { days }) });
     if (reason !== null) plan.issued[identity.secret] = reason;
     plan.renewAt = Math.min(plan.renewAt, renewalTime(current));
     plan.secrets.push(
       secretObject(namespace, identity.secret, identity.component, 'kubernetes.io/tls', {
         'tls.crt': current.cert,
         'tls.key': current.key,
-        'ca.crt': ca.cert,
+        'ca.crt': bundle,
       }),
     );
   }
   return plan;
+}
+
+/** A certificate of the platform as it is stored, for metrics and conditions. */
+export interface CertificateState {
+  secret: string;
+  /** Units: ms since the epoch. */
+  expiresAt: number;
+  overdue: boolean;
+}
+
+/** What is in the Secrets now. One that is missing or unreadable is left out: it is issued anew, not renewed. */
+export function certificateStates(live: ReadonlyMap<string, SecretObject>, now: number): CertificateState[] {
+  return [...live.values()].flatMap((secret) => {
+    const cert = decode(secret, secret.metadata.name === names.ca ? 'ca.crt' : 'tls.crt');
+    if (cert === '') return [];
+    try {
+      const expiresAt = expiryTime({ cert });
+      return [{ secret: secret.metadata.name ?? '', expiresAt, overdue: isOverdue({ cert }, now) }];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function leafOf(secret: SecretObject | undefined): KeyPairPem | undefined {
+  const leaf = secret && { cert: decode(secret, 'tls.crt'), key: decode(secret, 'tls.key') };
+  return leaf?.cert && leaf.key ? leaf : undefined;
 }
 
 function secretObject(

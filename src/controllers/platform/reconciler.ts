@@ -1,12 +1,14 @@
-import type { ResourceRef } from '../../api/meta.ts';
-import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
-import { coreResources, getIfExists, isAlreadyExists } from '../../kube/index.ts';
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import { clusterTrafficPolicies } from '../../api/v1alpha1/index.ts';
+import { coreResources } from '../../kube/index.ts';
+import { caBundle, type CaTiming } from '../../net/ca-rotation.ts';
 import {
   ApplySet,
   changed,
   generationChanged,
   anyOf,
   labelsChanged,
+  StatusWriter,
   toKey,
   type ControllerEnvironment,
   type ControllerHandle,
@@ -15,8 +17,26 @@ import {
   type ReconcileContext,
   type ReconcileResult,
 } from '../../runtime/index.ts';
-import { names, renderedKinds, renderPlatform, withUserChanges, type PlatformInput } from '../../render/index.ts';
-import { newCaSecret, planLeaves, readCa, type SecretObject } from './certificates.ts';
+import {
+  customMetricsApiServices,
+  defaultCustomMetricsMode,
+  names,
+  renderedKinds,
+  renderPlatform,
+  withUserChanges,
+  type CustomMetricsMode,
+  type PlatformInput,
+} from '../../render/index.ts';
+import { withForeignScale } from '../foreign-scale.ts';
+import { keepAuthority } from './authority.ts';
+import { certificateStates, planLeaves, type SecretObject } from './certificates.ts';
+import { isOurs, planCustomMetrics, type ApiServiceObject } from './custom-metrics.ts';
+import { fromPolicies } from './from-policies.ts';
+import { certificateGauge } from './metrics.ts';
+import { applyMonitors, isMonitor, servedMonitors } from './monitors.ts';
+import { installationOwner, ownedFromOutside } from './ownership.ts';
+import { certificateCondition, writePolicyConditions, type PolicyObject } from './policy-conditions.ts';
+import { reportingTo, type PlatformTrouble } from './trouble.ts';
 
 /** The one key of this controller: there is one platform. */
 export const platformKey = { name: 'platform' } as const;
@@ -29,11 +49,14 @@ const childKinds = [
   renderedKinds.ServiceAccount,
   renderedKinds.ClusterRole,
   renderedKinds.ClusterRoleBinding,
+  renderedKinds.RoleBinding,
   renderedKinds.NetworkPolicy,
+  renderedKinds.ConfigMap,
   renderedKinds.Service,
   renderedKinds.PodDisruptionBudget,
   renderedKinds.DaemonSet,
   renderedKinds.Deployment,
+  renderedKinds.APIService,
 ];
 /** The operator's own installation carries the same manager label and is not ours to touch. */
 const childSelector =
@@ -41,41 +64,105 @@ const childSelector =
 const secretSelector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller';
 /** Certificates are looked at no later than this, whatever the plan says. Units: ms. */
 const longestWaitMs = 12 * 3_600_000;
+/** How often monitors are looked at where there are any. Units: ms. */
+const monitorCheckMs = 60_000;
+
+export interface PlatformOptions {
+  /** Whether captured metrics are offered to autoscalers. */
+  customMetrics?: CustomMetricsMode;
+  /** How the certificate authority ages. */
+  caTiming?: CaTiming;
+  /** Where failures are told. */
+  trouble?: PlatformTrouble;
+}
 
 /**
  * Keeps agents, query server and their certificates in place.
  *
- * Flow: CA Secret → leaf Secrets → everything that `renderPlatform` says, pruning what it no longer says.
- * Guarantees: an existing CA is never replaced by accident: it is read from the API server, not from the cache, and
- * created, not applied. Drift is repaired on the event that shows it. Certificates are renewed at two thirds of their
- * life; nothing restarts for that, because the pods reload their files.
+ * Flow: CA Secret → leaf Secrets → everything that `renderPlatform` says, pruning what it no longer says → monitors →
+ * the platform's conditions on every policy.
+ * Guarantees: an existing CA is never replaced by accident (authority.ts). A failure of one step does not keep the
+ * others from being tried, and the conditions are written whatever failed. Drift is repaired on the event that shows
+ * it. Certificates are renewed at two thirds of their life; nothing restarts for that, because the pods reload their
+ * files. What lies outside our namespace is owned by the operator's own ClusterRole, so that removing the installation
+ * removes it.
+ * Caveats: monitors are looked at once a minute, see monitors.ts.
  */
-export function setupPlatform(env: ControllerEnvironment, base: PlatformInput): ControllerHandle {
+export function setupPlatform(
+  env: ControllerEnvironment,
+  base: PlatformInput,
+  options: PlatformOptions = {},
+): ControllerHandle {
   const { namespace } = base;
-  const policies = env.cache.informer<ClusterTrafficPolicy>({ resource: clusterTrafficPolicies });
+  const { customMetrics = defaultCustomMetricsMode } = options;
+  const policies = env.cache.informer<PolicyObject>({ resource: clusterTrafficPolicies });
   const secrets = env.cache.informer<SecretObject>({
     resource: coreResources.secrets,
     namespace,
     labelSelector: secretSelector,
   });
+  const crds = env.cache.informer({ resource: coreResources.customResourceDefinitions, metadataOnly: true });
+  const apiServices = env.cache.informer<ApiServiceObject>({ resource: renderedKinds.APIService });
   const children = childKinds.map((resource) => env.cache.informer(childSource(resource, namespace)));
   const common = { client: env.client, fieldManager, controller: controllerName, metrics: env.metrics };
-  const set = new ApplySet({ ...common, children });
-  const secretSet = new ApplySet({ ...common, children: [secrets as Informer] });
+  const set = new ApplySet({ ...common, children, events: env.events });
+  const secretSet = new ApplySet({ ...common, children: [secrets as Informer], events: env.events });
+  const writer = new StatusWriter({ client: env.client, fieldManager, informer: policies });
   const toPlatform = toKey(platformKey);
-  const rendersDifferently = changed<ClusterTrafficPolicy>((policy) => wantsHostNetwork([policy]));
+  certificateGauge(env.registry, () => certificateStates(certificatesIn(secrets), env.clock.now()));
 
   const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
     const { clock, logger, signal } = context;
-    const ca = await ensureCa(context, namespace);
+    const failures: unknown[] = [];
+    const tried = async <T>(step: () => Promise<T>): Promise<T | undefined> => {
+      try {
+        return await step();
+      } catch (error) {
+        signal.throwIfAborted();
+        failures.push(error);
+        return undefined;
+      }
+    };
+    const certificates = await tried(() => keepCertificates(context));
+    const plan = planCustomMetrics(customMetrics, namespace, apiServices.list());
+    const monitors = servedMonitors(crds);
+    const rendered = renderPlatform({
+      ...base,
+      ...fromPolicies(base, policies.list()),
+      ...(certificates ? { caBundle: certificates.bundle } : {}),
+      ...(plan.serve ? { customMetrics: { register: plan.register } } : {}),
+      ...(monitors ? { monitors } : {}),
+    });
+    const owner = await tried(() => installationOwner(context));
+    const adjust = (child: KubeObject, live: KubeObject | undefined): KubeObject =>
+      ownedFromOutside(withForeignScale(withUserChanges(child, live), live), namespace, owner);
+    // Without a bundle the objects that carry it cannot be rendered: what exists of them stays.
+    const belongs = (child: KubeObject): boolean =>
+      certificates !== undefined && (child.kind !== 'APIService' || isOurs(namespace, child));
+    const { secretObjects, monitorObjects, others } = sorted(rendered);
+    await tried(() => secretSet.apply({ wanted: secretObjects, belongs: () => false, force: true, logger, signal }));
+    await tried(() => set.apply({ wanted: others, adjust, belongs, force: true, logger, signal }));
+    await tried(() => applyMonitors(monitorObjects, fieldManager, context));
+    const conditions = [
+      certificateCondition(certificateStates(certificatesIn(secrets), clock.now())),
+      ...(plan.condition ? [plan.condition] : []),
+    ];
+    await tried(() => writePolicyConditions(policies, writer, conditions, context));
+    if (failures.length > 0) throw failures[0];
+    const dueMs = (certificates?.nextAt ?? 0) - clock.now();
+    return { requeueAfterMs: Math.min(Math.max(60_000, dueMs), monitors ? monitorCheckMs : longestWaitMs) };
+  };
+
+  /** CA and leaves as they shall be now. Errors: those of the requests. */
+  async function keepCertificates(context: ReconcileContext): Promise<{ bundle: string; nextAt: number }> {
+    const { clock, logger, signal } = context;
+    const authority = await keepAuthority(context, namespace, fieldManager, options.caTiming);
     const live = new Map(secrets.list().map((s) => [s.metadata.name ?? '', s]));
-    const plan = await planLeaves(namespace, ca, live, clock.now());
+    const plan = await planLeaves(namespace, authority.state, live, clock.now());
     await secretSet.apply({ wanted: plan.secrets, belongs: () => false, force: true, logger, signal });
     for (const [secret, reason] of Object.entries(plan.issued)) logger.info('certificate issued', { secret, reason });
-    const input: PlatformInput = { ...base, hostNetwork: base.hostNetwork || wantsHostNetwork(policies.list()) };
-    await set.apply({ wanted: renderPlatform(input), adjust: withUserChanges, force: true, logger, signal });
-    return { requeueAfterMs: Math.max(60_000, Math.min(plan.renewAt - clock.now(), longestWaitMs)) };
-  };
+    return { bundle: caBundle(authority.state), nextAt: Math.min(plan.renewAt, authority.nextAt) };
+  }
 
   return env.addController({
     name: controllerName,
@@ -83,18 +170,33 @@ export function setupPlatform(env: ControllerEnvironment, base: PlatformInput): 
     watches: [
       ...children.map(({ source }) => ({ source, map: toPlatform, predicates: [worthARun] })),
       { source: secrets.source, map: toPlatform },
-      { source: policies.source, map: toPlatform, predicates: [rendersDifferently] },
+      { source: policies.source, map: toPlatform, predicates: [generationChanged] },
+      { source: apiServices.source, map: toPlatform, predicates: [concernsCustomMetrics] },
+      { source: crds.source, map: toPlatform, predicates: [concernsMonitors] },
     ],
-    reconcile,
+    reconcile: options.trouble ? reportingTo(options.trouble, reconcile) : reconcile,
   });
 }
 
-/**
- * Flows are read from the host's own network devices, so capturing them puts the agent's pod into the host's network.
- * Any policy that asks for flows decides it: there is one DaemonSet.
- */
-export function wantsHostNetwork(policies: readonly ClusterTrafficPolicy[]): boolean {
-  return policies.some((p) => p.metadata.deletionTimestamp === undefined && p.spec.network?.enabled === true);
+/** The Secrets that hold certificates; the scraper's token is none. */
+function certificatesIn(secrets: Informer<SecretObject>): Map<string, SecretObject> {
+  const certificates: readonly string[] = [names.ca, names.agentTls, names.queryTls, names.controllerTls];
+  return new Map(
+    secrets.list().flatMap((s) => (certificates.includes(s.metadata.name!) ? [[s.metadata.name!, s]] : [])),
+  );
+}
+
+const concernsCustomMetrics: Predicate = (event) => customMetricsApiServices.includes(event.object.metadata.name ?? '');
+const concernsMonitors: Predicate = (event) =>
+  event.type !== 'updated' && (event.object.metadata.name ?? '').endsWith(`.${renderedKinds.PodMonitor.group}`);
+
+/** Secrets and monitors are applied each in their own way. */
+function sorted(rendered: readonly KubeObject[]) {
+  return {
+    secretObjects: rendered.filter((object) => object.kind === 'Secret') as SecretObject[],
+    monitorObjects: rendered.filter(isMonitor),
+    others: rendered.filter((object) => object.kind !== 'Secret' && !isMonitor(object)),
+  };
 }
 
 /** Status of Deployments and DaemonSets changes all the time and decides nothing here. */
@@ -107,42 +209,7 @@ const worthARun: Predicate = anyOf(
 );
 
 function childSource(resource: ResourceRef, namespace: string) {
-  return { resource, labelSelector: childSelector, ...(resource.namespaced ? { namespace } : {}) };
-}
-
-/** The CA in force; made when there is none. */
-async function ensureCa(context: ReconcileContext, namespace: string) {
-  const { client, clock, logger, signal } = context;
-  const name = { namespace, name: names.ca };
-  const secret = await getIfExists<SecretObject>(client, coreResources.secrets, name, { signal });
-  const found = readCa(secret);
-  if ('ca' in found) return found.ca;
-  const next = await newCaSecret(namespace, clock.now());
-  const level = secret ? 'warn' : 'info';
-  logger[level]('certificate authority is made', { secret: names.ca, reason: found.fault });
-  const options = { fieldManager, signal };
-  if (secret) {
-    const { resourceVersion } = secret.metadata;
-    const replaced = { ...next, metadata: { ...next.metadata, ...(resourceVersion ? { resourceVersion } : {}) } };
-    await client.update(coreResources.secrets, { ...replaced, type: secret.type ?? 'Opaque' }, options);
-  } else {
-    try {
-      await client.create(coreResources.secrets, next, options);
-    } catch (error) {
-      // Another replica was faster: its CA counts.
-      if (!isAlreadyExists(error)) throw error;
-      return ensureCaAgain(context, namespace);
-    }
-  }
-  const made = readCa(next);
-  if ('fault' in made) throw new Error(`the new CA cannot be read back: ${made.fault}`);
-  return made.ca;
-}
-
-async function ensureCaAgain(context: ReconcileContext, namespace: string) {
-  const name = { namespace, name: names.ca };
-  const secret = await context.client.get<SecretObject>(coreResources.secrets, name, { signal: context.signal });
-  const found = readCa(secret);
-  if ('fault' in found) throw new Error(`Secret ${names.ca}: ${found.fault}`);
-  return found.ca;
+  // One binding lies beside the Role that it binds.
+  const where = resource.kind === 'RoleBinding' ? 'kube-system' : namespace;
+  return { resource, labelSelector: childSelector, ...(resource.namespaced ? { namespace: where } : {}) };
 }

@@ -1,0 +1,73 @@
+import { coreResources, getIfExists, isAlreadyExists, isConflict } from '../../kube/index.ts';
+import { caTiming, planCa, type CaState, type CaTiming } from '../../net/ca-rotation.ts';
+import type { ReconcileContext } from '../../runtime/index.ts';
+import { names } from '../../render/index.ts';
+import { caSecret, readCa, type SecretObject } from './certificates.ts';
+
+export interface Authority {
+  state: CaState;
+  /** When the next step of its life is due. Units: ms since the epoch. */
+  nextAt: number;
+}
+
+/**
+ * The certificate authority in force, after the step of its life that is due, if any.
+ *
+ * Flow: read the Secret from the API server → plan → create it, or replace it at the version that was read.
+ * Guarantees: never from the cache and never by apply, so an existing CA is not replaced by accident; when another
+ * replica was faster, what it wrote counts.
+ * Errors: those of the requests.
+ */
+export async function keepAuthority(
+  context: ReconcileContext,
+  namespace: string,
+  fieldManager: string,
+  timing: CaTiming = caTiming,
+): Promise<Authority> {
+  const { client, clock, logger, signal } = context;
+  for (let attempt = 0; ; attempt++) {
+    const name = { namespace, name: names.ca };
+    const secret = await getIfExists<SecretObject>(client, coreResources.secrets, name, { signal });
+    const found = readCa(secret);
+    const stored = 'fault' in found ? undefined : found;
+    const rotate = stored?.request !== undefined && stored.request !== stored.answered;
+    const plan = await planCa(stored?.state, { now: clock.now(), commonName: names.ca, rotate, timing });
+    const started = plan.state.next !== undefined && stored?.state.next === undefined;
+    // A request during a rotation is answered by the next one.
+    const request = rotate && !started ? undefined : stored?.request;
+    const wanted = caSecret(namespace, plan.state, request, secret);
+    if (rotate && !started)
+      wanted.metadata.annotations = { ...secret?.metadata.annotations, ...wanted.metadata.annotations };
+    if (stored && sameContent(secret, wanted)) return plan;
+    try {
+      await write(context, secret, wanted, fieldManager);
+      const reason = 'fault' in found ? found.fault : undefined;
+      for (const change of plan.changes)
+        logger[secret && reason ? 'warn' : 'info'](change, { secret: names.ca, ...(reason ? { reason } : {}) });
+      return plan;
+    } catch (error) {
+      if (attempt > 0 || !(isAlreadyExists(error) || isConflict(error))) throw error;
+    }
+  }
+}
+
+function write(
+  { client, signal }: ReconcileContext,
+  present: SecretObject | undefined,
+  wanted: SecretObject,
+  fieldManager: string,
+): Promise<unknown> {
+  const options = { fieldManager, signal };
+  return present
+    ? client.update(coreResources.secrets, wanted, options)
+    : client.create(coreResources.secrets, wanted, options);
+}
+
+function sameContent(present: SecretObject | undefined, wanted: SecretObject): boolean {
+  return (
+    JSON.stringify(sorted(present?.data)) === JSON.stringify(sorted(wanted.data)) &&
+    JSON.stringify(sorted(present?.metadata.annotations)) === JSON.stringify(sorted(wanted.metadata.annotations))
+  );
+}
+
+const sorted = (map: Readonly<Record<string, string>> = {}) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -1,0 +1,73 @@
+import { planCustomMetrics, type ApiServiceObject } from './custom-metrics.ts';
+
+const api = (
+  version: string,
+  service: { name: string; namespace: string } | null,
+  available?: string,
+): ApiServiceObject => ({
+  apiVersion: 'apiregistration.k8s.io/v1',
+  kind: 'APIService',
+  metadata: { name: `${version}.custom.metrics.k8s.io` },
+  spec: { service },
+  ...(available ? { status: { conditions: [{ type: 'Available', status: available, message: 'no route' }] } } : {}),
+});
+const ours = { name: 'svc-query', namespace: 'svc-system' };
+const adapter = { name: 'prometheus-adapter', namespace: 'monitoring' };
+const plan = (mode: 'auto' | 'force' | 'off', ...present: ApiServiceObject[]) =>
+  planCustomMetrics(mode, 'svc-system', present);
+
+test('off serves and registers nothing, and says nothing', () => {
+  expect(plan('off', api('v1beta1', adapter))).toEqual({ serve: false, register: false, condition: undefined });
+});
+
+test.each<[string, ApiServiceObject[], boolean, string, string]>([
+  ['registers where nobody has', [], true, 'False', 'Unavailable'],
+  [
+    'leaves both versions alone where another has one',
+    [api('v1beta1', adapter, 'True')],
+    false,
+    'False',
+    'ForeignAPIService',
+  ],
+  ['leaves alone what the API server serves itself', [api('v1beta2', null)], false, 'False', 'ForeignAPIService'],
+  [
+    'takes a Service of our name elsewhere for foreign',
+    [api('v1beta1', { ...ours, namespace: 'x' })],
+    false,
+    'False',
+    'ForeignAPIService',
+  ],
+  [
+    'is available when both are',
+    [api('v1beta1', ours, 'True'), api('v1beta2', ours, 'True')],
+    true,
+    'True',
+    'Available',
+  ],
+  [
+    'is not when one is not',
+    [api('v1beta1', ours, 'True'), api('v1beta2', ours, 'False')],
+    true,
+    'False',
+    'Unavailable',
+  ],
+  [
+    'does not care about other groups',
+    [{ ...api('v1beta1', adapter), metadata: { name: 'v1beta1.metrics.k8s.io' } }],
+    true,
+    'False',
+    'Unavailable',
+  ],
+])('auto %s', (_, present, register, status, reason) => {
+  expect(plan('auto', ...present)).toMatchObject({ serve: true, register, condition: { status, reason } });
+});
+
+test('force takes it over', () => {
+  expect(plan('force', api('v1beta1', adapter))).toMatchObject({ register: true });
+});
+
+test('the message names the owner and the way out', () => {
+  const { condition } = plan('auto', api('v1beta1', adapter));
+  expect(condition?.message).toContain('Service monitoring/prometheus-adapter');
+  expect(condition?.message).toContain('--custom-metrics=force');
+});

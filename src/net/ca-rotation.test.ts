@@ -1,0 +1,145 @@
+import type { Server } from 'node:https';
+import { createCa, issueLeaf, type KeyPairPem } from './ca.ts';
+import { caBundle, planCa, type CaState, type CaTiming } from './ca-rotation.ts';
+import { createTlsServer } from './https-server.ts';
+import { closeServer, listen } from './listen.ts';
+import { TlsClient } from './tls-client.ts';
+import type { TlsMaterial, TlsSource } from './tls-material.ts';
+
+const hour = 3_600_000;
+const day = 24 * hour;
+const timing: CaTiming = { days: 30, distributionMs: hour, retirementMs: day };
+const commonName = 'svc-ca';
+
+/** The states that a CA goes through in one rotation, with the time of each. */
+async function life(start: number): Promise<{ at: number; state: CaState; changes: string[] }[]> {
+  const steps: { at: number; state: CaState; changes: string[] }[] = [];
+  let plan = await planCa(undefined, { now: start, commonName, timing });
+  steps.push({ at: start, ...plan });
+  while (steps.length < 4) {
+    const now = plan.nextAt;
+    plan = await planCa(plan.state, { now, commonName, timing });
+    steps.push({ at: now, ...plan });
+  }
+  return steps;
+}
+
+test('a new authority is trusted before it signs, and the old one until nothing of it is left', async () => {
+  const [made, trusted, signs, alone] = await life(0);
+  const [first, second] = [made!.state.signer.cert, trusted!.state.next!.pair.cert];
+  expect(caBundle(made!.state)).toBe(first);
+  expect(trusted!.at / day).toBeCloseTo(20, 1);
+  expect(trusted!.state.signer.cert).toBe(first);
+  expect(caBundle(trusted!.state)).toBe(second + first);
+  expect(signs!.at - trusted!.at).toBe(hour);
+  expect(signs!.state.signer).toEqual(trusted!.state.next!.pair);
+  expect(caBundle(signs!.state)).toBe(second + first);
+  expect(alone!.at - signs!.at).toBe(day);
+  expect(caBundle(alone!.state)).toBe(second);
+  expect([made, trusted, signs, alone].map((step) => step!.changes.length)).toEqual([1, 1, 1, 1]);
+});
+
+test('nothing changes before its time, and the plan says when that is', async () => {
+  const { state, nextAt } = await planCa(undefined, { now: 0, commonName, timing });
+  const early = await planCa(state, { now: nextAt - 1, commonName, timing });
+  expect(early).toEqual({ state, changes: [], nextAt });
+});
+
+test('a rotation that was asked for starts at once, and not a second time while it lasts', async () => {
+  const { state } = await planCa(undefined, { now: 0, commonName, timing });
+  const asked = await planCa(state, { now: hour, commonName, timing, rotate: true });
+  expect(asked.state.next).toBeDefined();
+  const again = await planCa(asked.state, { now: hour + 1, commonName, timing, rotate: true });
+  expect(again.state).toBe(asked.state);
+});
+
+test('an authority that ended while nobody looked is replaced at once', async () => {
+  const { state } = await planCa(undefined, { now: 0, commonName, timing });
+  const late = await planCa(state, { now: 31 * day, commonName, timing });
+  expect(late.state.signer.cert).not.toBe(state.signer.cert);
+  expect(late.state.previous).toBeUndefined();
+});
+
+test('a leaf never outlives its authority', async () => {
+  const ca = await createCa({ commonName, now: 0, days: 1 });
+  const { X509Certificate } = await import('node:crypto');
+  const leaf = await issueLeaf(ca, { commonName: 'x', dnsNames: ['x'] }, { now: 0, days: 90 });
+  expect(new X509Certificate(leaf.cert).validTo).toBe(new X509Certificate(ca.cert).validTo);
+});
+
+/** A source that a test rotates by hand, as a mounted Secret does. */
+class HandSource implements TlsSource {
+  generation = 1;
+  readonly #listeners = new Set<(material: TlsMaterial) => void>();
+  current: TlsMaterial;
+  constructor(material: TlsMaterial) {
+    this.current = material;
+  }
+  onChange(fn: (material: TlsMaterial) => void): () => void {
+    this.#listeners.add(fn);
+    return () => this.#listeners.delete(fn);
+  }
+  take(material: TlsMaterial): void {
+    this.current = material;
+    this.generation++;
+    for (const fn of this.#listeners) fn(material);
+  }
+}
+
+describe('over real TLS, with server and client picking each step up in either order', () => {
+  const open: Server[] = [];
+  afterEach(async () => void (await Promise.all(open.splice(0).map((server) => closeServer(server, 0)))));
+
+  /** What the mounted Secrets hold after each step: issued by the signer of that time, with its bundle. */
+  async function materials(name: string, steps: readonly { at: number; state: CaState }[]): Promise<TlsMaterial[]> {
+    const result: TlsMaterial[] = [];
+    let leaf: KeyPairPem | undefined;
+    let signer = '';
+    for (const { at, state } of steps) {
+      if (!leaf || signer !== state.signer.cert) {
+        leaf = await issueLeaf(state.signer, { commonName: name, dnsNames: [`${name}.test`] }, { now: at, days: 29 });
+        signer = state.signer.cert;
+      }
+      result.push({ cert: leaf.cert, key: leaf.key, ca: caBundle(state) });
+    }
+    return result;
+  }
+
+  test.each<[string, boolean]>([
+    ['the server first', true],
+    ['the client first', false],
+  ])('%s: no request is refused, at no point of the rotation', async (_, serverFirst) => {
+    // Ends now, so that what was made on the way is valid now: TLS looks at the real time.
+    const steps = await life(Date.now() - 22 * day);
+    const [servers, clients] = [await materials('server', steps), await materials('client', steps)];
+    const [serving, asking] = [new HandSource(servers[0]!), new HandSource(clients[0]!)];
+    const server = createTlsServer(serving, (_req, res) => res.end('ok'), { clientNames: ['client'] });
+    open.push(server);
+    const port = await listen('test', server, { host: '127.0.0.1', port: 0 });
+    const kept = new TlsClient(asking);
+    const ask = async (client: TlsClient): Promise<string> => {
+      const call = { host: '127.0.0.1', port, servername: 'server.test', method: 'GET', path: '/' };
+      const answer = await client.request({ ...call, deadlineMs: 5_000, maxBytes: 100 });
+      return answer.body.toString();
+    };
+    /** On a connection that may be older than the step, on a fresh one, and several at once. */
+    const askEveryWay = async (): Promise<string[]> => {
+      const fresh = new TlsClient(asking);
+      const answers = await Promise.all([ask(kept), ask(kept), ask(kept), ask(fresh)]);
+      fresh.close();
+      return answers;
+    };
+    for (let step = 0; step < steps.length; step++) {
+      const [first, second] = serverFirst
+        ? [() => serving.take(servers[step]!), () => asking.take(clients[step]!)]
+        : [() => asking.take(clients[step]!), () => serving.take(servers[step]!)];
+      const during = ask(kept);
+      first();
+      expect(await askEveryWay()).toEqual(['ok', 'ok', 'ok', 'ok']);
+      second();
+      expect(await askEveryWay()).toEqual(['ok', 'ok', 'ok', 'ok']);
+      expect(await during).toBe('ok');
+    }
+    kept.close();
+  });
+});

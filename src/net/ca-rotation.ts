@@ -1,0 +1,88 @@
+import { createCa, expiryTime, renewalTime, type KeyPairPem } from './ca.ts';
+
+/**
+ * The life of the certificate authority. A new one is trusted everywhere before it signs anything, and the old one stays
+ * trusted until nothing signed by it is left:
+ *
+ *   alone ──(two thirds of its life, or asked to)──▶ next is trusted ──(distribution)──▶ next signs, the old one is
+ *   trusted ──(retirement)──▶ alone
+ *
+ * Pure but for the keys it makes; time is a parameter. Units: ms since the epoch.
+ */
+export interface CaState {
+  /** Signs leaves. */
+  signer: KeyPairPem;
+  /** Will sign: trusted since `since`, so that every process knows it by the time it does. */
+  next?: { pair: KeyPairPem; since: number };
+  /** Has signed: trusted until every leaf of it is replaced. */
+  previous?: { cert: string; since: number };
+}
+
+export interface CaTiming {
+  /** Validity of a CA. */
+  days: number;
+  /** How long a bundle takes to reach every process: the kubelet syncs a Secret within two minutes, with much to spare. */
+  distributionMs: number;
+  /** How long the old CA stays trusted after the change; also for copies of the bundle that people made. */
+  retirementMs: number;
+}
+
+export const caTiming: CaTiming = { days: 3650, distributionMs: 3_600_000, retirementMs: 24 * 3_600_000 };
+
+export interface CaPlan {
+  state: CaState;
+  /** What was done, a sentence each; empty when the state is as it was. */
+  changes: string[];
+  /** When there is something to do next. */
+  nextAt: number;
+}
+
+/** What clients trust, newest first. */
+export function caBundle(state: CaState): string {
+  return [state.next?.pair.cert, state.signer.cert, state.previous?.cert].filter((cert) => cert !== undefined).join('');
+}
+
+/**
+ * The state as it shall be at `now`. `rotate` asks for a new CA whatever the age of the old one.
+ * Caveats: one step a call at most, save that a CA which has expired is replaced at once: nobody trusts it any more.
+ */
+export async function planCa(
+  current: CaState | undefined,
+  options: { now: number; commonName: string; rotate?: boolean; timing?: CaTiming },
+): Promise<CaPlan> {
+  const { now, commonName, timing = caTiming } = options;
+  const make = (): Promise<KeyPairPem> => createCa({ commonName, now, days: timing.days });
+  if (!current) return planned({ signer: await make() }, ['a certificate authority is made'], timing);
+  if (now >= expiryTime(current.signer)) {
+    const signer = current.next?.pair ?? (await make());
+    return planned({ signer }, ['the certificate authority had expired and is replaced'], timing);
+  }
+  if (current.next && now >= current.next.since + timing.distributionMs) {
+    const state = { signer: current.next.pair, previous: { cert: current.signer.cert, since: now } };
+    return planned(state, ['the new certificate authority signs from now on'], timing);
+  }
+  if (current.previous && now >= current.previous.since + timing.retirementMs) {
+    return planned(without(current, 'previous'), ['the old certificate authority is no longer trusted'], timing);
+  }
+  const due = now >= renewalTime(current.signer);
+  // One change at a time: with three CAs under way nobody could say what is trusted where.
+  if (!current.next && !current.previous && (due || options.rotate)) {
+    const state = { ...current, next: { pair: await make(), since: now } };
+    return planned(state, [`a new certificate authority is trusted (${due ? 'renewal is due' : 'asked for'})`], timing);
+  }
+  return planned(current, [], timing);
+}
+
+function planned(state: CaState, changes: string[], timing: CaTiming): CaPlan {
+  const times = [
+    state.next ? state.next.since + timing.distributionMs : Infinity,
+    state.previous ? state.previous.since + timing.retirementMs : Infinity,
+    state.next || state.previous ? Infinity : renewalTime(state.signer),
+  ];
+  return { state, changes, nextAt: Math.min(...times) };
+}
+
+function without(state: CaState, member: 'previous'): CaState {
+  const { [member]: _gone, ...rest } = state;
+  return rest;
+}

@@ -1,0 +1,67 @@
+import type { KubeObject } from '../api/meta.ts';
+import type { PlatformInput } from './input.ts';
+import { names, selectorLabels } from './names.ts';
+import type { Component } from './names.ts';
+import { objectOf } from './objects.ts';
+import { clusterRoleBinding, serviceAccount } from './rbac.ts';
+
+const interval = '30s';
+
+/**
+ * How the Prometheus Operator scrapes us, for clusters that serve its kinds. Agents ask for a token, so there is an
+ * account that may get /metrics, and its token in a Secret that the monitor names; the others are guarded by their
+ * NetworkPolicies. The scraper's namespace is the collector's: a setting changes it.
+ */
+export function renderMonitors(input: PlatformInput): KubeObject[] {
+  const { monitors } = input;
+  if (!monitors) return [];
+  return [
+    ...(monitors.pod ? [...renderScraper(input), agentMonitor(input)] : []),
+    ...(monitors.service
+      ? [serviceMonitor(input, 'controller', 'metrics'), serviceMonitor(input, 'query', 'health')]
+      : []),
+  ];
+}
+
+function renderScraper({ namespace }: PlatformInput): KubeObject[] {
+  const account = { namespace, name: names.scraper };
+  const token = objectOf(
+    'Secret',
+    { component: 'agent', name: names.scraperToken, namespace },
+    { type: 'kubernetes.io/service-account-token' },
+  );
+  token.metadata.annotations = { 'kubernetes.io/service-account.name': names.scraper };
+  return [
+    serviceAccount('agent', account),
+    token,
+    // Beside svc-metrics-reader's own binding, so that it comes and goes with the monitors.
+    clusterRoleBinding('agent', names.scraper, [account], names.metricsReader),
+  ];
+}
+
+function agentMonitor({ namespace }: PlatformInput): KubeObject {
+  return objectOf(
+    'PodMonitor',
+    { component: 'agent', name: names.agent, namespace },
+    {
+      spec: {
+        selector: { matchLabels: selectorLabels('agent') },
+        podMetricsEndpoints: [
+          {
+            port: 'scrape',
+            interval,
+            authorization: { type: 'Bearer', credentials: { name: names.scraperToken, key: 'token' } },
+          },
+        ],
+      },
+    },
+  );
+}
+
+function serviceMonitor({ namespace }: PlatformInput, component: Component, port: string): KubeObject {
+  return objectOf(
+    'ServiceMonitor',
+    { component, name: component === 'query' ? names.query : names.controller, namespace },
+    { spec: { selector: { matchLabels: selectorLabels(component) }, endpoints: [{ port, interval }] } },
+  );
+}
