@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { appAnswer, installationAnswer, repositoryAnswers, tokenAnswer, type TokenRequest } from './answers.ts';
 import { gitService, type GitOptions } from './git-service.ts';
-import { PlatformAnswerError, PlatformState, type AccessLevel, type IssuedToken } from './platform-state.ts';
+import { PlatformAnswerError, PlatformState, type AccessLevel } from './platform-state.ts';
 
 export type PlatformRoute =
   | 'get_app'
@@ -135,7 +136,7 @@ export class FakePlatform {
     const { authorization } = req.headers;
     const { state } = this;
     const table: [PlatformRoute, string, RegExp, (match: RegExpExecArray) => Reply][] = [
-      ['get_app', 'GET', /^\/app$/, () => ok({ id: state.authenticateApp(authorization).id, slug: 'fake-app' })],
+      ['get_app', 'GET', /^\/app$/, () => ok(appAnswer(state.authenticateApp(authorization).id))],
       [
         'get_installation',
         'GET',
@@ -169,7 +170,7 @@ export class FakePlatform {
         /^\/installation\/repositories$/,
         () => {
           const issued = state.authenticateToken(authorization);
-          return ok({ total_count: issued.repositories.length, repositories: repositoryViews(issued) });
+          return ok({ total_count: issued.repositories.length, repositories: repositoryAnswers(issued) });
         },
       ],
       ['issues', '*', /^\/repos\/([^/]+)\/([^/]+)\/issues$/, (m) => this.#items(req, 'issues', m[1]!, m[2]!, body)],
@@ -186,31 +187,13 @@ export class FakePlatform {
     const app = this.state.authenticateApp(authorization);
     const found = this.state.installationOf(login, app.id, type);
     const account = this.state.accounts.get(found.account.toLowerCase())!;
-    return ok({
-      id: found.id,
-      app_id: found.appId,
-      account: { login: account.login, type: account.type },
-      repository_selection: found.selected ? 'selected' : 'all',
-      // A trap: whoever follows this sends the App's credential to somebody else.
-      access_tokens_url: 'http://127.0.0.1:9/stolen',
-      permissions: found.permissions,
-      suspended_at: found.suspended ? '2026-01-01T00:00:00Z' : null,
-    });
+    return ok(installationAnswer(found, account));
   }
 
   #createToken(authorization: string | undefined, id: number, body: string): Reply {
     const app = this.state.authenticateApp(authorization);
-    const issued = this.state.issueToken(id, app.id, JSON.parse(body || '{}') as Record<string, never>);
-    return {
-      status: 201,
-      body: {
-        token: issued.token,
-        expires_at: new Date(issued.expiresAtMs).toISOString().replace(/\.\d+Z$/, 'Z'),
-        permissions: issued.permissions,
-        repository_selection: 'selected',
-        repositories: repositoryViews(issued),
-      },
-    };
+    const issued = this.state.issueToken(id, app.id, JSON.parse(body || '{}') as TokenRequest);
+    return { status: 201, body: tokenAnswer(issued) };
   }
 
   #items(req: IncomingMessage, kind: 'issues' | 'pulls', owner: string, name: string, body: string): Reply {
@@ -259,17 +242,6 @@ function compute(answer: () => Reply): Reply {
     if (error instanceof PlatformAnswerError) return { status: error.status, body: { message: error.message } };
     return { status: 400, body: { message: 'Problems parsing JSON' } };
   }
-}
-
-function repositoryViews(issued: IssuedToken): unknown[] {
-  const { account } = issued.installation;
-  return issued.repositories.map((name, index) => ({
-    id: 7000 + index,
-    name,
-    full_name: `${account}/${name}`,
-    owner: { login: account },
-    private: true,
-  }));
 }
 
 async function readAll(req: IncomingMessage): Promise<string> {
