@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { sleep, type Clock } from '../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { isGone, isInvalid, isResourceVersionTooLarge, retryAfterMs, type KubeClient } from '../kube/index.ts';
+import { isGone, isInvalid, isNotFound, isResourceVersionTooLarge, retryAfterMs, type KubeClient } from '../kube/index.ts';
 import { watchBackoff } from './backoff.ts';
 import type { Source } from './types.ts';
 import { initialWatchState, stepWatch, type FailureKind, type WatchEffect, type WatchInput } from './watch-state.ts';
@@ -20,6 +20,8 @@ export interface SourceHealth {
   /** When the server last said anything (a frame, a bookmark, a page). */
   lastSeenAt: number;
   lastError: string | undefined;
+  /** The server does not know the kind (404): its CRD is not there. */
+  missing: boolean;
 }
 
 export interface ReflectorHooks {
@@ -60,7 +62,7 @@ export class Reflector {
 
   constructor(options: ReflectorOptions) {
     this.#options = { random: Math.random, pageSize: 500, streamingList: true, hooks: {}, ...options };
-    this.health = { synced: false, lastSeenAt: options.clock.monotonic(), lastError: undefined };
+    this.health = { synced: false, lastSeenAt: options.clock.monotonic(), lastError: undefined, missing: false };
   }
 
   /** Resolves when the signal aborts; never rejects. */
@@ -96,6 +98,7 @@ export class Reflector {
     if (effect.do === 'replace') {
       sink.replace(effect.items);
       this.health.synced = true;
+      this.health.missing = false;
       this.health.lastError = undefined;
     } else if (effect.do === 'upsert') sink.upsert(effect.object);
     else if (effect.do === 'remove') sink.remove(effect.object);
@@ -186,6 +189,7 @@ export class Reflector {
   }
 
   #failed(verb: string, error: unknown): WatchInput {
+    this.health.missing = isNotFound(error);
     const kind: FailureKind = isGone(error)
       ? 'expired'
       : isResourceVersionTooLarge(error)

@@ -26,6 +26,9 @@ interface Entry {
   running?: Promise<void>;
 }
 
+/** CRDs that are being installed together with us are worth a moment of waiting. Units: ms. */
+const missingGraceMs = 10_000;
+
 /** One reflector per distinct source, however many ask for it. */
 export class SharedCache implements Cache {
   readonly #options: SharedCacheOptions;
@@ -58,14 +61,18 @@ export class SharedCache implements Cache {
   }
 
   /**
-   * Waits until every source has its first list.
+   * Waits until every source has its first list. A kind that the server does not know holds nobody up for longer than
+   * ten seconds: its source stays empty and unsynced, which readiness tells, and fills when the kind comes.
    * Errors: ERR_CACHE_SYNC that names the sources still missing after `limitMs`.
    */
   async untilSynced(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
+    const entries = [...this.#entries.values()];
     await new Promise<void>((resolve, reject) => {
+      let cancelLook = (): void => {};
       const finish = (settle: () => void): void => {
         cancel();
+        cancelLook();
         signal.removeEventListener('abort', onAbort);
         settle();
       };
@@ -78,7 +85,13 @@ export class SharedCache implements Cache {
       );
       if (signal.aborted) return onAbort();
       signal.addEventListener('abort', onAbort, { once: true });
-      void Promise.all([...this.#entries.values()].map((e) => e.informer.untilSynced())).then(() => finish(resolve));
+      const look = (): void => {
+        const waiting = entries.filter((e) => !e.informer.synced);
+        if (waiting.some((e) => !e.reflector.health.missing)) cancelLook = clock.setTimeout(look, 1_000);
+        else finish(resolve);
+      };
+      cancelLook = clock.setTimeout(look, missingGraceMs);
+      void Promise.all(entries.map((e) => e.informer.untilSynced())).then(() => finish(resolve));
     });
   }
 
