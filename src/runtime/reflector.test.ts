@@ -29,12 +29,16 @@ let informer: Informer;
 let events: string[];
 let missed: number;
 
-async function begin(options: FakeApiServerOptions = {}, streamingList = false): Promise<void> {
+async function begin(
+  options: FakeApiServerOptions = {},
+  streamingList = false,
+  random: () => number = () => 0,
+): Promise<void> {
   server = await FakeApiServer.start(options);
   clock = new FakeClock();
   stop = new AbortController();
   const client = server.client(clock);
-  cache = new SharedCache({ client, clock, logger: silentLogger, random: () => 0, streamingList, freeze: true });
+  cache = new SharedCache({ client, clock, logger: silentLogger, random, streamingList, freeze: true });
   informer = cache.informer({ resource: configMaps });
   events = [];
   missed = 0;
@@ -108,9 +112,10 @@ test('is not synced until a list succeeded and listeners saw it', async () => {
 });
 
 test('keeps one watch open for ten quiet minutes with bookmarks only, and resumes from the last of them', async () => {
-  await begin();
+  // The longest that a watch is asked to last.
+  await begin({}, false, () => 0.999);
   await start();
-  for (let minute = 0; minute < 4; minute++) {
+  for (let minute = 0; minute < 10; minute++) {
     await clock.advance(60_000);
     server.put(coreResources.secrets, {
       apiVersion: 'v1',
@@ -137,6 +142,24 @@ test('notices a half-open connection by its silence and loses nothing', async ()
   await clock.advance(1_001);
   await passUntil(() => has('a'), 'a');
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
+});
+
+test('a kind whose server sends no bookmarks is asked about when it is quiet, and not reconnected', async () => {
+  await begin({}, false, () => 0.999);
+  await start();
+  await clock.advance(70_000);
+  await passUntil(() => server.seen({ verb: 'watch' }).length === 2 && server.openWatches().length === 1, 'the second');
+  const lists = server.seen({ verb: 'list' }).length;
+  for (let i = 1; i <= 7; i++) {
+    await clock.advance(70_001);
+    await until(() => clock.monotonic() - cache.lastSeenAt(informer) < 2_000, 'the answer');
+    expect(server.seen({ verb: 'list' })).toHaveLength(lists + i);
+  }
+  expect(server.seen({ verb: 'watch' })).toHaveLength(2);
+  expect(() => cache.check(2)).not.toThrow();
+  server.script({ verb: 'list' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'gone away') });
+  await clock.advance(70_001);
+  await passUntil(() => server.seen({ verb: 'watch' }).length === 3, 'the reconnect');
 });
 
 test.each(['frame', 'http'] as const)(

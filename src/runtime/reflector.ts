@@ -54,10 +54,14 @@ export const inactivityMs = 70_000;
  * Guarantees: never gives up and never ends but by its signal; no failure is silent; at most one request at a time;
  * request rate bounded by the backoff, and Retry-After honoured.
  * Assumptions: `sink` methods do not throw.
- * Caveats: kinds without a watch cache on the server (Events) get no bookmarks and reconnect every 70 s of silence.
+ * Caveats: kinds without a watch cache on the server (Events) get no bookmarks. Once that shows, by a first silence of
+ * 70 s, such a source asks the server for one object instead of reconnecting; a half-open connection of theirs is then
+ * found when the stream's time is up (5 to 10 minutes).
  */
 export class Reflector {
   readonly health: SourceHealth;
+  /** Whether bookmarks come: `no` after a whole stream without one that ended by silence. */
+  #bookmarks: 'unknown' | 'yes' | 'no' = 'unknown';
   readonly #options: Required<Omit<ReflectorOptions, 'hooks'>> & { hooks: ReflectorHooks };
 
   constructor(options: ReflectorOptions) {
@@ -148,7 +152,7 @@ export class Reflector {
     hooks.onWatch?.(false);
     try {
       stream.endAfter(timeoutSeconds * 1000 + 5_000);
-      stream.silenceAfter(inactivityMs);
+      this.#listen(stream);
       const options = effect.initialEvents
         ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' as const }
         : { resourceVersion: effect.resourceVersion };
@@ -163,7 +167,8 @@ export class Reflector {
         frames++;
         this.health.lastSeenAt = clock.monotonic();
         this.health.lastError = undefined;
-        stream.silenceAfter(inactivityMs);
+        if (frame.type === 'BOOKMARK') this.#bookmarks = 'yes';
+        this.#listen(stream);
         for (const result of step({ type: 'frame', frame })) {
           if (result.do === 'abandon') {
             if (result.kind === 'expired') this.#note('watch', result.reason);
@@ -181,10 +186,40 @@ export class Reflector {
         return { type: 'closed', lastedMs: clock.monotonic() - started, frames: 1, now: clock.monotonic() };
       }
       if (!isGone(error)) hooks.onWatch?.(true);
+      // Dead, or of a kind that has no bookmarks: the next silence will be judged by asking.
+      if (stream.silent && this.#bookmarks === 'unknown') this.#bookmarks = 'no';
       const silent = new OperatorError('ERR_WATCH_BROKEN', `watch ${source.resource.plural}: silent for 70 s`);
       return this.#failed('watch', stream.silent ? silent : error);
     } finally {
       stream.end();
+    }
+  }
+
+  /** Counts silence from now. */
+  #listen(stream: StreamGuard): void {
+    stream.silenceAfter(inactivityMs, () => {
+      if (this.#bookmarks === 'no') void this.#ask(stream);
+      else stream.cutAsSilent();
+    });
+  }
+
+  /** Where silence proves nothing: whether the server still answers for this source. */
+  async #ask(stream: StreamGuard): Promise<void> {
+    const { client, source, clock } = this.#options;
+    try {
+      await client.list(source.resource, {
+        ...scope(source),
+        metadataOnly: true,
+        limit: 1,
+        signal: stream.signal,
+        retry: false,
+        deadlineMs: 10_000,
+      });
+      if (stream.signal.aborted) return;
+      this.health.lastSeenAt = clock.monotonic();
+      this.#listen(stream);
+    } catch {
+      stream.cutAsSilent();
     }
   }
 
@@ -247,12 +282,15 @@ class StreamGuard {
     return this.#controller.signal;
   }
 
-  silenceAfter(ms: number): void {
+  silenceAfter(ms: number, then: () => void): void {
     this.#cancelSilence?.();
-    this.#cancelSilence = this.#clock.setTimeout(() => {
-      this.silent = true;
-      this.#controller.abort();
-    }, ms);
+    this.#cancelSilence = this.#clock.setTimeout(then, ms);
+  }
+
+  cutAsSilent(): void {
+    if (this.#controller.signal.aborted) return;
+    this.silent = true;
+    this.#controller.abort();
   }
 
   endAfter(ms: number): void {
@@ -269,6 +307,8 @@ class StreamGuard {
   end(): void {
     this.#cancelSilence?.();
     this.#cancelEnd?.();
+    // An answer that is still awaited must not start the count again.
+    this.#controller.abort();
     this.#outer.removeEventListener('abort', this.#onOuter);
   }
 }
