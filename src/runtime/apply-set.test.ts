@@ -110,8 +110,28 @@ test('a field that somebody took away comes back, and our own changes are no dri
   const live = harness.server.storage.get(configMaps, 'shop', 'a');
   harness.server.storage.update(configMaps, { ...live, data: { x: '1' } }, { manager: 'kubectl' });
   await harness.passUntil(() => told.length > 0, 'the word on it');
+  await harness.idle();
   expect(harness.server.storage.get(configMaps, 'shop', 'a')['data']).toEqual({ x: '1', y: '3' });
   expect(told[0]).toContain('the change of ConfigMap shop/a by a manager that the API server does not name was undone');
+});
+
+test('a child that lost our label was edited, not deleted, and one of a new owner is no drift', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  const live = harness.server.storage.get(configMaps, 'shop', 'a');
+  const metadata = { ...live.metadata, labels: { managed: 'no' } };
+  harness.server.storage.update(configMaps, { ...live, metadata }, { manager: 'kubectl-label' });
+  await harness.passUntil(() => told.length > 0, 'the word on it');
+  await harness.idle();
+  expect(told[0]).toContain('by kubectl-label was undone (.metadata.labels.managed)');
+  told.length = 0;
+  harness.server.storage.remove(secrets, 'shop', 'owner');
+  harness.server.storage.remove(configMaps, 'shop', 'a');
+  await harness.idle();
+  harness.server.put(secrets, owner);
+  await harness.passUntil(() => harness.server.storage.find(configMaps, 'shop', 'a'), 'the child of the new owner');
+  await harness.idle();
+  expect(told).toEqual([]);
 });
 
 test('prunes children of this owner that are no longer wanted, across kinds, and nobody else’s', async () => {

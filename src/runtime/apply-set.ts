@@ -1,5 +1,4 @@
 import type { KubeObject, OwnerReference, ResourceRef } from '../api/meta.ts';
-import { canonicalJson, sha256Hex } from '../base/canonical-json.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import {
@@ -14,7 +13,8 @@ import {
 } from '../kube/index.ts';
 import { heal } from './heal.ts';
 import { keyOf, keyText } from './keys.ts';
-import { announceDrift, foreignEdits, type Drift } from './drift.ts';
+import { announceDrift, type Drift } from './drift.ts';
+import { DriftMemory } from './drift-memory.ts';
 import { ownsExactly } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import type { EventRecorder, Informer } from './types.ts';
@@ -73,15 +73,6 @@ export interface ApplyOutcome {
   failures: ApplyFailure[];
 }
 
-interface InPlace {
-  wish: string;
-  uid: string | undefined;
-  resourceVersion: string | undefined;
-}
-
-/** Children whose state is remembered; beyond it the oldest are forgotten, and with them only the word on drift. */
-const maxRemembered = 20_000;
-
 /**
  * Makes the children of one object be exactly the wanted ones.
  *
@@ -99,11 +90,11 @@ export class ApplySet {
   readonly #options: ApplySetOptions;
   readonly #byKind: Map<string, Informer>;
   readonly #deleted = new Set<string>();
-  /** What was seen in place, by child: a difference from the very same wish is somebody's change, not our news. */
-  readonly #inPlace = new Map<string, InPlace>();
+  readonly #memory: DriftMemory;
 
   constructor(options: ApplySetOptions) {
     this.#options = options;
+    this.#memory = new DriftMemory(options.fieldManager);
     this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
     // Without it, each reconcile would look at the children of all owners to find those of its own.
     for (const child of options.children) child.addIndex(ownerIndex, controllerUids);
@@ -157,12 +148,19 @@ export class ApplySet {
     const { resource } = informer.source;
     const live = informer.get(keyOf(rendered));
     const object = request.adjust ? request.adjust(rendered, live) : rendered;
+    const key = childKey(resource, object);
     if (live && !live.metadata.deletionTimestamp && ownsExactly(live, object, fieldManager)) {
-      this.#settled(resource, object, live);
+      this.#memory.settled(key, object, live);
       outcome.skipped++;
       return;
     }
     if (request.owner) await this.#refuseForeign(informer, object, live, request.owner.object, request.signal);
+    // A child that lost our labels is out of the cache's sight, not gone.
+    const before =
+      live ??
+      (this.#memory.knows(key)
+        ? await getIfExists(client, resource, keyOf(object), { signal: request.signal })
+        : undefined);
     const written = await client
       .apply(resource, object, { fieldManager, force: request.force, signal: request.signal })
       .catch(async (refusal: unknown) => {
@@ -174,39 +172,15 @@ export class ApplySet {
     if (written.metadata.resourceVersion === live?.metadata.resourceVersion) outcome.skipped++;
     else {
       outcome.applied.push(describe(resource, keyOf(object)));
-      this.#tellDrift(resource, { wanted: object, live, written }, request, outcome);
+      const drift = this.#memory.judge(key, object, before);
+      if (drift) this.#tellDrift(drift, written, request, outcome);
     }
-    this.#settled(resource, object, written);
+    this.#memory.settled(key, object, written);
     informer.wrote(written);
   }
 
-  /** Remembers what is in place. What the server keeps rewriting (admission) is never in place, so it is no drift. */
-  #settled(resource: ResourceRef, wanted: KubeObject, written: KubeObject): void {
-    const key = childKey(resource, wanted);
-    const { uid, resourceVersion } = written.metadata;
-    const known = this.#inPlace.get(key);
-    // The same version holds the same wish: no need to hash on every look.
-    if (known && known.uid === uid && known.resourceVersion === resourceVersion) return;
-    this.#inPlace.delete(key);
-    if (!ownsExactly(written, wanted, this.#options.fieldManager)) return;
-    if (this.#inPlace.size >= maxRemembered) this.#inPlace.delete(this.#inPlace.keys().next().value!);
-    this.#inPlace.set(key, { wish: sha256Hex(canonicalJson(wanted)), uid, resourceVersion });
-  }
-
-  #tellDrift(
-    resource: ResourceRef,
-    { wanted, live, written }: { wanted: KubeObject; live: KubeObject | undefined; written: KubeObject },
-    request: ApplyRequest,
-    outcome: ApplyOutcome,
-  ): void {
-    const known = this.#inPlace.get(childKey(resource, wanted));
-    const sameWish = known?.wish === sha256Hex(canonicalJson(wanted));
-    const edits = live ? foreignEdits(live, wanted, this.#options.fieldManager) : { managers: [], fields: [] };
-    if (!sameWish && edits.fields.length === 0) return;
-    // Without our labels the cache loses an object from sight: only another uid proves that it was deleted.
-    const what = !live && known?.uid !== written.metadata.uid ? 'deleted' : 'edited';
-    const name = describe(resource, keyOf(wanted));
-    const drift: Drift = { what, ...edits };
+  #tellDrift(drift: Drift, written: KubeObject, request: ApplyRequest, outcome: ApplyOutcome): void {
+    const name = describe(this.#informer(written).source.resource, keyOf(written));
     outcome.repaired.push({ ...drift, object: name });
     if (this.#options.events) {
       announceDrift(this.#options.events, drift, { name, object: written }, request.owner?.object);
@@ -252,7 +226,7 @@ export class ApplySet {
             signal: request.signal,
           });
           this.#remember(uid);
-          this.#inPlace.delete(childKey(resource, object));
+          this.#memory.forget(childKey(resource, object));
           outcome.pruned.push(describe(resource, keyOf(object)));
         } catch (error) {
           // Gone already, or replaced by an object that the next event will tell us about.
