@@ -3,11 +3,14 @@
 --   resource.customizations.health.svc.dev_TrafficMonitor: |
 --     <this file>
 local health = { status = "Progressing", message = "has no status yet" }
-if obj.status == nil or obj.status.conditions == nil then
+if obj.status == nil then
   return health
 end
 if obj.status.observedGeneration ~= nil and obj.status.observedGeneration ~= obj.metadata.generation then
   health.message = "the newest generation is not observed yet"
+  return health
+end
+if obj.status.conditions == nil then
   return health
 end
 local found = {}
@@ -26,10 +29,10 @@ end
 if found.Ready == nil then
   return health
 end
+if obj.spec ~= nil and obj.spec.suspend then
+  return say("Suspended", found.Ready)
+end
 if found.Ready.status == "True" then
   return say("Healthy", found.Ready)
-end
-if obj.spec.suspend then
-  return say("Suspended", found.Ready)
 end
 return say("Progressing", found.Ready)

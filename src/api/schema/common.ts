@@ -127,6 +127,13 @@ export function generation(description: string) {
   return Type.Integer({ description, format: 'int64', minimum: 0 });
 }
 
+/** `status.observedGeneration` of every kind; -1 is what the API server gives an object that nobody has looked at. */
+export const observedGeneration = Type.Integer({
+  description: 'The generation that this status describes; -1 until a controller has looked at the object.',
+  format: 'int64',
+  minimum: -1,
+});
+
 /** A count that a controller reports. */
 export function count(description: string) {
   return Type.Integer({ description, format: 'int64', minimum: 0 });

@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox';
 import type { ObjectMeta } from '../meta.ts';
 import type { CelRule } from '../schema/build.ts';
 import { choice, flag, integer, list, object, opaque, optional, rules, text } from '../schema/build.ts';
-import { conditions, count, generation, hash, labelSelector } from '../schema/common.ts';
+import { conditions, count, observedGeneration, hash, labelSelector } from '../schema/common.ts';
 import type { KindDefinition } from '../schema/kind.ts';
 import type { groupVersion } from './group.ts';
 import { category, clusterTrafficPolicies } from './group.ts';
@@ -76,7 +76,7 @@ export const clusterTrafficPolicySpec = object(
 export type ClusterTrafficPolicySpec = Static<typeof clusterTrafficPolicySpec>;
 
 const status = object('What the controller has found out.', {
-  observedGeneration: optional(generation('The generation that this status describes.')),
+  observedGeneration: optional(observedGeneration),
   conditions: optional(conditions),
   nodes: optional(
     object('How many nodes are in scope.', {

@@ -116,6 +116,13 @@ describe('every kind', () => {
 
   test('has no default in what a policy can default or override: presence means that it was set', () => {
     const traffic = all.filter(({ path }) => !path.startsWith('MinterDeployment'));
-    expect(pathsOf(traffic.filter(({ schema }) => 'default' in schema))).toEqual(['TrafficMonitor.spec.mode']);
+    const specs = traffic.filter(({ path }) => path.includes('.spec'));
+    expect(pathsOf(specs.filter(({ schema }) => 'default' in schema))).toEqual(['TrafficMonitor.spec.mode']);
+  });
+
+  test('begins unobserved, so that tools wait for the first look', () => {
+    const statuses = all.filter(({ path }) => /^[A-Za-z]+\.status$/.test(path));
+    expect(statuses.map(({ schema }) => schema['default'])).toEqual(kinds.map(() => ({ observedGeneration: -1 })));
+    expect(all.filter(({ path, schema }) => path.includes('.status.') && 'default' in schema)).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox';
 import type { ObjectMeta } from '../meta.ts';
 import { choice, flag, integer, list, map, object, optional, rules, text } from '../schema/build.ts';
-import { conditions, count, generation, hash, patterns, timestamp } from '../schema/common.ts';
+import { conditions, count, observedGeneration, hash, patterns, timestamp } from '../schema/common.ts';
 import type { KindDefinition } from '../schema/kind.ts';
 import type { groupVersion } from './group.ts';
 import { category, minterDeployments } from './group.ts';
@@ -224,7 +224,7 @@ export const minterDeploymentSpec = object(
 export type MinterDeploymentSpec = Static<typeof minterDeploymentSpec>;
 
 const status = object('What the controller has found out.', {
-  observedGeneration: optional(generation('The generation that this status describes.')),
+  observedGeneration: optional(observedGeneration),
   url: optional(text('Where callers reach the service.', { maxLength: 256 })),
   keyVersion: optional(text('The key version in use.', { maxLength: 512 })),
   replicas: optional(count('Pods that exist.')),

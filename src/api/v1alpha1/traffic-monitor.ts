@@ -1,7 +1,16 @@
 import type { Static } from '@sinclair/typebox';
 import type { ObjectMeta } from '../meta.ts';
 import { choice, flag, integer, list, object, opaque, optional, rules, text } from '../schema/build.ts';
-import { conditions, count, duration, generation, glob, hash, labelSelector, timestamp } from '../schema/common.ts';
+import {
+  conditions,
+  count,
+  duration,
+  observedGeneration,
+  glob,
+  hash,
+  labelSelector,
+  timestamp,
+} from '../schema/common.ts';
 import type { KindDefinition } from '../schema/kind.ts';
 import type { groupVersion } from './group.ts';
 import { category, trafficMonitors } from './group.ts';
@@ -142,7 +151,7 @@ export const trafficMonitorSpec = object(
 export type TrafficMonitorSpec = Static<typeof trafficMonitorSpec>;
 
 const status = object('What the controller has found out.', {
-  observedGeneration: optional(generation('The generation that this status describes.')),
+  observedGeneration: optional(observedGeneration),
   conditions: optional(conditions),
   matchedPods: optional(count('Pods that the monitor matches.')),
   nodes: optional(

@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LuaFactory } from 'wasmoon';
+import type { KubeObject } from '../api/meta.ts';
+
+/** What Argo CD's own health script language says of an object. */
+export interface ArgoHealth {
+  status: 'Healthy' | 'Progressing' | 'Degraded' | 'Suspended';
+  message: string;
+}
+
+const script = join(import.meta.dirname, '../../config/argocd/health.lua');
+
+/**
+ * Runs the health script that we ship on an object, as Argo CD does: a Lua interpreter with the object in the global
+ * `obj`, the answer in a table.
+ * Errors: those of the script.
+ */
+export async function argoHealth(object: KubeObject): Promise<ArgoHealth> {
+  const engine = await new LuaFactory().createEngine();
+  try {
+    const source = `obj = ${toLua(object)}\n${await readFile(script, 'utf8')}`;
+    const { status, message } = (await engine.doString(source)) as ArgoHealth;
+    return { status, message };
+  } finally {
+    engine.global.close();
+  }
+}
+
+/** Plain data as a Lua expression: a table, as Argo CD passes it, not a proxy of a JavaScript object. */
+export function toLua(value: unknown): string {
+  if (value === null || value === undefined) return 'nil';
+  if (typeof value === 'boolean' || typeof value === 'number') return String(value);
+  if (typeof value === 'string') return luaText(value);
+  if (Array.isArray(value)) return `{${value.map(toLua).join(',')}}`;
+  const members = Object.entries(value).map(([name, member]) => `[${luaText(name)}]=${toLua(member)}`);
+  return `{${members.join(',')}}`;
+}
+
+/** Bytes as decimal escapes: right for every text. */
+function luaText(text: string): string {
+  return `"${[...Buffer.from(text)].map((byte) => `\\${String(byte).padStart(3, '0')}`).join('')}"`;
+}
