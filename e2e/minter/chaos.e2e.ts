@@ -1,0 +1,163 @@
+import { Pool } from 'undici';
+import { testKey } from '../../src/testing/minter-world/keys.ts';
+import { startMinter, until, untilReady, type RunningMinter } from '../../src/testing/minter-world/running-minter.ts';
+import {
+  agentEmail,
+  agentRules,
+  audience,
+  startMinterWorld,
+  type MinterWorld,
+} from '../../src/testing/minter-world/world.ts';
+import { ShiftedClock } from '../../src/testing/shifted-clock.ts';
+
+/**
+ * Key service, issuer keys and platform each slow, down and lying, in turn and together, while 200 requests a second
+ * arrive, one in ten of them hostile. Whatever happens: no grant beyond what was asked and allowed, no answer after
+ * the caller gave up, only the documented statuses, and full service again without a restart.
+ */
+
+const perSecond = 200;
+const perPhase = 300;
+const callerWaitsMs = 5_000;
+
+interface Seen {
+  status: number;
+  text: string;
+  ms: number;
+  hostile: boolean;
+}
+
+let clock: ShiftedClock;
+let world: MinterWorld;
+let minter: RunningMinter;
+let pool: Pool;
+
+beforeAll(async () => {
+  clock = new ShiftedClock();
+  world = await startMinterWorld({ now: () => clock.now() });
+  await world.writeRules({ '.yaml': agentRules() });
+  // Every mint signs, so that every mint meets the faults of the key service.
+  minter = await startMinter(world, { clock, env: { APP_JWT_REUSE_SECONDS: '0' } });
+  await untilReady(minter);
+  pool = new Pool(minter.url, { connections: 200, pipelining: 1 });
+});
+
+afterAll(async () => {
+  await pool.destroy();
+  await minter.stop();
+  await world.stop();
+});
+
+afterEach(() => {
+  world.kms.clearFaults();
+  world.platform.faults.clear();
+  world.issuer.fault = undefined;
+});
+
+async function ask(hostile: boolean): Promise<Seen> {
+  const email = hostile ? 'mallory@proj.iam.gserviceaccount.com' : agentEmail;
+  const start = performance.now();
+  const answer = await pool.request({
+    path: '/token',
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-oidc-token': world.issuer.token(email, audience) },
+    body: JSON.stringify({ org_name: 'acme', repositories: ['gitops'], scope: 'platform-agent-scope' }),
+  });
+  return { status: answer.statusCode, text: await answer.body.text(), ms: performance.now() - start, hostile };
+}
+
+/** Sends `perPhase` requests at the fixed rate, whether or not earlier ones are answered. */
+function storm(): Promise<Seen[]> {
+  return new Promise((resolve, reject) => {
+    const sent: Promise<Seen>[] = [];
+    const timer = setInterval(() => {
+      sent.push(ask(sent.length % 10 === 9));
+      if (sent.length < perPhase) return;
+      clearInterval(timer);
+      Promise.all(sent).then(resolve, reject);
+    }, 1000 / perSecond);
+  });
+}
+
+/** What holds of every answer in every weather. */
+function judge(seen: readonly Seen[]): { granted: number } {
+  const granted = seen.filter((answer) => answer.status === 200);
+  for (const answer of seen) {
+    expect(answer.ms).toBeLessThan(callerWaitsMs);
+    expect(answer.hostile ? [403, 503] : [200, 502, 503]).toContain(answer.status);
+    if (answer.status !== 200) expect(answer.text).not.toMatch(/ghs_|eyJ/);
+  }
+  for (const { text } of granted) {
+    expect(world.platform.state.tokens.get(text)).toMatchObject({
+      repositories: ['gitops'],
+      permissions: { metadata: 'read', contents: 'write', pull_requests: 'write', issues: 'write' },
+    });
+  }
+  expect(new Set(granted.map((answer) => answer.text)).size).toBe(granted.length);
+  return { granted: granted.length };
+}
+
+type Weather = [sentence: string, arrange: () => void];
+
+const weathers: Weather[] = [
+  ['a slow key service', () => (world.kms.faults = { delayMs: 800 })],
+  ['a key service that is down', () => (world.kms.faults = { status: { code: 14, message: 'away' } })],
+  ['a key service that never answers', () => (world.kms.faults = { hang: ['AsymmetricSign'] })],
+  ['a key service that signs with another key', () => (world.kms.faults = { otherKey: testKey('stranger') })],
+  ['a key service that damages signatures', () => (world.kms.faults = { signatureCrc: 'wrong' })],
+  ['a slow platform', () => world.platform.faults.set('create_token', { delayMs: 900 })],
+  ['a platform that is down', () => world.platform.faults.set('create_token', { drop: true })],
+  ['a platform that never answers', () => world.platform.faults.set('create_token', { hang: true })],
+  [
+    'a platform that grants more than was asked',
+    () =>
+      world.platform.faults.set('create_token', {
+        change: (body) => ({ ...body, permissions: { ...(body['permissions'] as object), administration: 'write' } }),
+      }),
+  ],
+  ['a platform that is out of requests', () => world.platform.faults.set('create_token', { status: 429, body: {} })],
+  ['issuer keys that are away', () => (world.issuer.fault = { status: 500 })],
+  [
+    'an issuer that serves a page instead of keys',
+    () => (world.issuer.fault = { contentType: 'text/html', body: '<p>' }),
+  ],
+  [
+    'everything at once',
+    () => {
+      world.kms.faults = { delayMs: 300, signatureCrc: 'wrong' };
+      world.platform.faults.set('create_token', { delayMs: 900 });
+      world.platform.faults.set('get_installation', { status: 500 });
+      world.issuer.fault = { hang: true };
+    },
+  ],
+];
+
+test.each(weathers)(
+  '%s: nothing wrong is granted, and service comes back without a restart',
+  async (_sentence, arrange) => {
+    arrange();
+    // Older than the cached keys and the cached installation, so that both are asked for again in this weather.
+    clock.shift(11 * 60_000);
+    judge(await storm());
+    world.kms.clearFaults();
+    world.platform.faults.clear();
+    world.issuer.fault = undefined;
+    clock.shift(11 * 60_000);
+    await until(
+      () => ask(false),
+      (answer) => answer.status === 200,
+      40_000,
+    );
+    await untilReady(minter);
+  },
+);
+
+test('in fair weather every request of the agent is granted and every hostile one refused', async () => {
+  const seen = await storm();
+  expect(judge(seen).granted).toBe(perPhase * 0.9);
+  expect(seen.filter((answer) => answer.hostile).every((answer) => answer.status === 403)).toBe(true);
+});
+
+test('nothing secret was logged in all of this', () => {
+  expect(minter.output()).not.toMatch(/ghs_|PRIVATE KEY|eyJ[A-Za-z0-9_-]{20}/);
+});
