@@ -11,13 +11,24 @@ interface Annotation {
   detail?: (message: string) => string;
 }
 
-interface Forced {
-  minTime: number;
-  maxTime: number;
-  minBound: number;
-  maxBound: number;
-  maxDiff: number;
-  samples: number;
+/** How far classic buckets had to be made monotonic, over all samples. Times in milliseconds. */
+export interface ForcedMonotonicity {
+  readonly minTime: number;
+  readonly maxTime: number;
+  readonly minBound: number;
+  readonly maxBound: number;
+  readonly maxDiff: number;
+  readonly samples: number;
+}
+
+/** An annotation as plain data, to be sent and taken in elsewhere. */
+export interface PortableAnnotation {
+  readonly kind: Kind;
+  readonly message: string;
+  readonly position: Position;
+  /** Figures of repeated events, where the message has them. */
+  readonly forced: ForcedMonotonicity | null;
+  readonly overlaps: number;
 }
 
 const rfc3339 = (ms: number): string => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');
@@ -28,7 +39,7 @@ const rfc3339 = (ms: number): string => new Date(Math.floor(ms / 1000) * 1000).t
  */
 export class Annotations {
   #byMessage = new Map<string, Annotation>();
-  #forced = new Map<string, Forced>();
+  #forced = new Map<string, ForcedMonotonicity>();
   #overlaps = new Map<string, number>();
   #foreign = new Set<string>();
 
@@ -55,14 +66,64 @@ export class Annotations {
     const link = 'https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile';
     const base = `PromQL info: input to histogram_quantile needed to be fixed for monotonicity (see ${link})`;
     const message = metric === '' ? base : `${base} for metric name ${JSON.stringify(metric)}`;
-    const known = this.#forced.get(message);
-    const merged: Forced = {
-      minTime: Math.min(known?.minTime ?? time, time),
-      maxTime: Math.max(known?.maxTime ?? time, time),
-      minBound: Math.min(known?.minBound ?? Infinity, fixed.minBound),
-      maxBound: Math.max(known?.maxBound ?? -Infinity, fixed.maxBound),
-      maxDiff: Math.max(known?.maxDiff ?? 0, fixed.maxDiff),
-      samples: (known?.samples ?? 0) + 1,
+    const { minBound, maxBound, maxDiff } = fixed;
+    this.#force(message, position, { minTime: time, maxTime: time, minBound, maxBound, maxDiff, samples: 1 });
+  }
+
+  /** A sample's start time lies before the previous sample of the same series. */
+  startTimeOverlap(metric: string, position: Position): void {
+    const message =
+      'PromQL warning: sample has start time that overlaps with previous sample timestamp for metric ' +
+      JSON.stringify(metric);
+    this.#overlap(message, position, 1);
+  }
+
+  /** All annotations of the query itself, in the order in which they were raised first. */
+  export(): PortableAnnotation[] {
+    return [...this.#byMessage.values()].map(({ kind, message, position }) => ({
+      kind,
+      message,
+      position,
+      forced: this.#forced.get(message) ?? null,
+      overlaps: this.#overlaps.get(message) ?? 0,
+    }));
+  }
+
+  /** Warnings of the source, as they came. */
+  get foreign(): readonly string[] {
+    return [...this.#foreign];
+  }
+
+  /** Takes in an annotation that was raised elsewhere; figures add up. */
+  absorb({ kind, message, forced, overlaps }: PortableAnnotation, position: Position): void {
+    if (forced !== null) this.#force(message, position, forced);
+    else if (overlaps > 0) this.#overlap(message, position, overlaps);
+    else this.#byMessage.set(message, { kind, message, position });
+  }
+
+  /** The texts without positions, for comparisons. */
+  messages(kind: Kind): string[] {
+    const own = [...this.#byMessage.values()].filter((a) => a.kind === kind).map((a) => a.message);
+    return kind === 'warning' ? [...own, ...this.#foreign] : own;
+  }
+
+  /** The texts with positions, sorted: `… (line:col)`. */
+  texts(kind: Kind, query: string): string[] {
+    const own = [...this.#byMessage.values()]
+      .filter((a) => a.kind === kind)
+      .map((a) => `${a.detail?.(a.message) ?? a.message} (${lineColumn(query, a.position.start)})`);
+    return kind === 'warning' ? [...own.sort(), ...[...this.#foreign].sort()] : own.sort();
+  }
+
+  #force(message: string, position: Position, more: ForcedMonotonicity): void {
+    const known = this.#forced.get(message) ?? more;
+    const merged: ForcedMonotonicity = {
+      minTime: Math.min(known.minTime, more.minTime),
+      maxTime: Math.max(known.maxTime, more.maxTime),
+      minBound: Math.min(known.minBound, more.minBound),
+      maxBound: Math.max(known.maxBound, more.maxBound),
+      maxDiff: Math.max(known.maxDiff, more.maxDiff),
+      samples: known === more ? more.samples : known.samples + more.samples,
     };
     this.#forced.set(message, merged);
     const detail = (text: string): string =>
@@ -72,29 +133,11 @@ export class Annotations {
     this.#byMessage.set(message, { kind: 'info', message, position, detail });
   }
 
-  /** A sample's start time lies before the previous sample of the same series. */
-  startTimeOverlap(metric: string, position: Position): void {
-    const message =
-      'PromQL warning: sample has start time that overlaps with previous sample timestamp for metric ' +
-      JSON.stringify(metric);
-    const count = (this.#overlaps.get(message) ?? 0) + 1;
+  #overlap(message: string, position: Position, more: number): void {
+    const count = (this.#overlaps.get(message) ?? 0) + more;
     this.#overlaps.set(message, count);
     const detail = (text: string): string => (count > 1 ? `${text} (${count} occurrences)` : text);
     this.#byMessage.set(message, { kind: 'warning', message, position, detail });
-  }
-
-  /** The texts without positions, for comparisons. */
-  messages(kind: Kind): string[] {
-    const own = [...this.#byMessage.values()].filter((a) => a.kind === kind).map((a) => a.message);
-    return kind === 'warning' ? [...own, ...this.#foreign] : own;
-  }
-
-  /** The texts with positions: `… (line:col)`. */
-  texts(kind: Kind, query: string): string[] {
-    const own = [...this.#byMessage.values()]
-      .filter((a) => a.kind === kind)
-      .map((a) => `${a.detail?.(a.message) ?? a.message} (${lineColumn(query, a.position.start)})`);
-    return kind === 'warning' ? [...own, ...this.#foreign] : own;
   }
 
   #add(kind: Kind, message: string, position: Position): void {

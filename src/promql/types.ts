@@ -3,6 +3,7 @@
  * answers (values and annotations). Nothing here knows of HTTP, files, nodes or a store.
  */
 import type { FloatHistogram } from './histogram/float-histogram.ts';
+import type { Distribution } from './plan/fragment.ts';
 
 /** One label as `[name, value]`. */
 export type Label = readonly [name: string, value: string];
@@ -113,6 +114,8 @@ export interface QueryOptions {
   readonly lookbackDeltaMs?: number;
   /** Overrides the engine's time limit. */
   readonly timeoutMs?: number;
+  /** Computes parts of the query where their series lie; the answer is the same bit for bit. Default: none. */
+  readonly distribution?: Distribution;
 }
 
 /** One element of an instant answer. Exactly one of `value` (floats) and `histogram` counts. */

@@ -1,22 +1,27 @@
 import { HistogramMean, HistogramSum, IncompatibleSchemas } from '../histogram/arithmetic.ts';
 import { metricName } from '../labels.ts';
 import type { AggregateExpr } from '../parser/ast.ts';
-import { isFloat, isHistogram, type Column, type ColumnBuilder } from './columns.ts';
+import { inLabelOrder, isHistogram, type Column, type ColumnBuilder } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import { tellCombined, tellMixedSchemas } from './histogram-notes.ts';
 
-/** sum and avg of one group that holds native histograms at some steps; a mix with floats gives nothing. */
+/**
+ * sum and avg of one group that holds native histograms at some steps, combined in label order; a mix with floats
+ * gives nothing.
+ */
 export function foldHistograms(
   context: EvalContext,
   expr: AggregateExpr,
   members: readonly Column[],
+  hasFloats: (step: number) => boolean,
   finishFloat: (step: number) => number,
   out: ColumnBuilder,
 ): void {
   const position = positionOf(expr.expr);
+  const sorted = inLabelOrder(members);
   for (let step = 0; step < out.kinds.length; step++) {
-    const floats = members.some((column) => column.kinds[step] === isFloat);
-    const holders = members.filter((column) => column.kinds[step] === isHistogram);
+    const floats = hasFloats(step);
+    const holders = sorted.filter((column) => column.kinds[step] === isHistogram);
     if (floats && holders.length > 0) {
       context.annotations.warn('encountered a mix of histograms and floats for aggregation', position);
     } else if (floats) out.setFloat(step, finishFloat(step));

@@ -1,7 +1,7 @@
 import { executionError } from '../errors.ts';
 import { formatFloatG } from '../format.ts';
 import type { AggregateExpr } from '../parser/ast.ts';
-import { groupColumns } from './aggregate.ts';
+import { groupColumns } from './grouping.ts';
 import { ColumnBuilder, absent, isHistogram, type Column } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';

@@ -1,6 +1,6 @@
 import { quantile } from '../numbers.ts';
 import type { AggregateExpr } from '../parser/ast.ts';
-import { groupColumns } from './aggregate.ts';
+import { groupColumns } from './grouping.ts';
 import { ColumnBuilder, isFloat, type Column } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';

@@ -1,11 +1,21 @@
 import { dropMetadata } from '../labels.ts';
 import { comparisonOperators, setOperators, type BinaryExpr } from '../parser/ast.ts';
 import { arithmeticOperator, comparisonOperator, scalarOperator } from './arithmetic.ts';
-import { ColumnBuilder, absent, countPoints, isFloat, isHistogram, mergeDuplicates, type Column } from './columns.ts';
+import {
+  ColumnBuilder,
+  absent,
+  countPoints,
+  inLabelOrder,
+  isFloat,
+  isHistogram,
+  mergeDuplicates,
+  type Column,
+} from './columns.ts';
 import type { Value } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import { elementOperation, type Element } from './element-operation.ts';
 import type { Frame } from './frame.ts';
+import { keepsOrder } from './order.ts';
 import { setOperation } from './set-operators.ts';
 import { matchVectors } from './vector-matching.ts';
 
@@ -20,9 +30,12 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
   const inputs = [left, right].flatMap((value) => (value.kind === 'vector' ? value.columns : []));
   let columns: Column[];
   if (left.kind === 'vector' && right.kind === 'vector') {
+    // A sorted operand keeps its order; all others are taken in label order, in which conflicts are told.
+    const ordered = (vector: Value & { kind: 'vector' }): readonly Column[] =>
+      keepsOrder(expr) ? vector.columns : inLabelOrder(vector.columns);
     columns = setOperators.has(expr.op)
-      ? setOperation(expr, left.columns, right.columns, frame, context)
-      : await matchVectors(context, expr, left.columns, right.columns, frame);
+      ? setOperation(expr, ordered(left), ordered(right), frame, context)
+      : await matchVectors(context, expr, ordered(left), ordered(right), frame);
   } else if (left.kind === 'vector' && right.kind === 'scalar') {
     columns = withScalar(context, expr, left.columns, right.values, false, frame);
   } else {

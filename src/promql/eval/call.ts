@@ -3,7 +3,7 @@ import { formatOpenMetricsFloat } from '../format.ts';
 import { noLabels, setLabel } from '../labels.ts';
 import { goMax, goMin } from '../numbers.ts';
 import type { CallExpr } from '../parser/ast.ts';
-import { ColumnBuilder, absent, countPoints, isFloat, type Column, type Value } from './columns.ts';
+import { ColumnBuilder, absent, countPoints, inLabelOrder, isFloat, type Column, type Value } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import { settle } from './binary.ts';
 import type { Frame } from './frame.ts';
@@ -172,7 +172,9 @@ function sorted(
     );
     return byValue ? columns.map(withoutHistograms).filter((column) => countPoints(column) > 0) : columns;
   }
-  return byValue ? sortByValue(columns, name === 'sort_desc') : sortByLabels(columns, texts, name.endsWith('_desc'));
+  return byValue
+    ? sortByValue(inLabelOrder(columns), name === 'sort_desc')
+    : sortByLabels(columns, texts, name.endsWith('_desc'));
 }
 
 function withoutHistograms(column: Column): Column {

@@ -128,6 +128,15 @@ export function removeDelayedNames(columns: Column[]): Column[] {
   return mergeDuplicates(cleaned);
 }
 
+/**
+ * The columns sorted by their labels: the same ones where they are. Whoever depends on the order of its input asks for
+ * this one, so that an answer does not show where its series were computed.
+ */
+export function inLabelOrder<T extends { readonly labels: Labels }>(columns: readonly T[]): readonly T[] {
+  const inOrder = columns.every((one, i) => i === 0 || compareLabels(columns[i - 1]!.labels, one.labels) <= 0);
+  return inOrder ? columns : sortColumns([...columns]);
+}
+
 /** Sorts columns by their labels. */
 export function sortColumns<T extends { readonly labels: Labels }>(columns: T[]): T[] {
   return columns.sort((a, b) => compareLabels(a.labels, b.labels));

@@ -3,14 +3,16 @@ import type { Position } from '../errors.ts';
 import type { Expr, VectorSelector } from '../parser/ast.ts';
 import type { SelectRequest } from '../types.ts';
 import type { Budget } from './budget.ts';
-import type { Value } from './columns.ts';
+import type { Column, Value } from './columns.ts';
 import type { Frame } from './frame.ts';
 import type { RawSeries } from './raw-series.ts';
 
-/** The settings an evaluation works under, all defaults filled in. Units: milliseconds. */
+/**
+ * The settings an evaluation works under, all defaults filled in: plain data, also what a node must know to compute a
+ * part of the query in the same way. Units: milliseconds.
+ */
 export interface EvalSettings {
   readonly lookbackDeltaMs: number;
-  readonly defaultSubqueryStepMs: (rangeMs: number) => number;
   readonly delayedNameRemoval: boolean;
   readonly startTimestamps: boolean;
   readonly typeAndUnitLabels: boolean;
@@ -28,6 +30,8 @@ export interface EvalContext {
   /** Reads series no selector of the query names. */
   readonly select: (request: SelectRequest) => Promise<readonly RawSeries[]>;
   readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
+  /** The columns of a subtree that the nodes computed; null when it has to be evaluated here. */
+  readonly distributed: (expr: Expr, frame: Frame) => Promise<Column[] | null>;
 }
 
 /** The offsets of a node, for annotations. */

@@ -29,6 +29,8 @@ export async function evaluate(context: EvalContext, expr: Expr, frame: Frame): 
 }
 
 async function evaluateNode(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
+  const computed = await context.distributed(expr, frame);
+  if (computed !== null) return { kind: 'vector', columns: computed };
   switch (expr.kind) {
     case 'number':
       return { kind: 'scalar', values: new Float64Array(frame.count).fill(expr.value) };

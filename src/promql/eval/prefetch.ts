@@ -42,7 +42,7 @@ function walk(expr: Expr, path: Path, settings: EvalSettings, demands: Demand[])
     }
     case 'subquery': {
       const range = milliseconds(expr.range);
-      const step = expr.step === null ? settings.defaultSubqueryStepMs(range) : milliseconds(expr.step);
+      const step = milliseconds(expr.step!);
       if (step <= 0) throw new QueryError('execution', 'subquery step must be positive');
       const inner = subqueryFrame(frame, timingOf(expr), range, step);
       walk(expr.expr, { ...path, frame: inner }, settings, demands);

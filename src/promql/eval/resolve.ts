@@ -22,11 +22,16 @@ export interface QuerySpan {
 
 /**
  * Makes a tree concrete for one query: duration expressions become milliseconds, `@ start()` and `@ end()` times,
- * `start() end() range() step()` numbers, and parentheses around arguments go.
+ * `start() end() range() step()` numbers, every subquery has a step, and parentheses around arguments go.
  * Errors: ParseError for a duration that turns out wrong.
  */
-export function resolve(expr: Expr, span: QuerySpan, text: string): Expr {
-  return new Resolver(span, text).visit(expr);
+export function resolve(
+  expr: Expr,
+  span: QuerySpan,
+  text: string,
+  defaultSubqueryStepMs: (rangeMs: number) => number,
+): Expr {
+  return new Resolver(span, text, defaultSubqueryStepMs).visit(expr);
 }
 
 /** The timing of a resolved selector or subquery. */
@@ -42,10 +47,12 @@ export function milliseconds(duration: Duration): number {
 class Resolver {
   readonly #span: QuerySpan;
   readonly #text: string;
+  readonly #defaultSubqueryStepMs: (rangeMs: number) => number;
 
-  constructor(span: QuerySpan, text: string) {
+  constructor(span: QuerySpan, text: string, defaultSubqueryStepMs: (rangeMs: number) => number) {
     this.#span = span;
     this.#text = text;
+    this.#defaultSubqueryStepMs = defaultSubqueryStepMs;
   }
 
   visit(expr: Expr): Expr {
@@ -56,15 +63,21 @@ class Resolver {
         const range = this.#duration(expr.range, false);
         return { ...expr, selector: this.#selector(expr.selector), range } satisfies MatrixSelector;
       }
-      case 'subquery':
+      case 'subquery': {
+        const range = this.#duration(expr.range, false);
+        const step =
+          expr.step === null
+            ? { ms: this.#defaultSubqueryStepMs(milliseconds(range)) }
+            : this.#duration(expr.step, false);
         return {
           ...expr,
           expr: this.visit(expr.expr),
-          range: this.#duration(expr.range, false),
-          step: expr.step === null ? null : this.#duration(expr.step, false),
+          range,
+          step,
           offset: this.#duration(expr.offset, true),
           at: this.#at(expr.at),
         };
+      }
       case 'aggregate': {
         const param = expr.param === null ? null : this.visit(unwrapParens(expr.param));
         return { ...expr, expr: this.visit(unwrapParens(expr.expr)), param };

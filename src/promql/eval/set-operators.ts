@@ -11,8 +11,8 @@ type Presence = Map<string, Uint8Array>;
 /** and, or, unless. */
 export function setOperation(
   expr: BinaryExpr,
-  left: Column[],
-  right: Column[],
+  left: readonly Column[],
+  right: readonly Column[],
   frame: Frame,
   context: EvalContext,
 ): Column[] {

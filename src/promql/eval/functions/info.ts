@@ -3,7 +3,7 @@ import { labelValue, labelsKey, labelsText, metricName, setLabel } from '../../l
 import { compileMatcher, type CompiledMatcher } from '../../matching/matcher.ts';
 import type { CallExpr } from '../../parser/ast.ts';
 import type { Labels, Matcher } from '../../types.ts';
-import { ColumnBuilder, absent, sameLabelset, type Column } from '../columns.ts';
+import { ColumnBuilder, absent, inLabelOrder, sameLabelset, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import { referenceTime, type Frame, type Timing } from '../frame.ts';
 import { infoReference } from '../info-reference.ts';
@@ -19,15 +19,16 @@ const targetInfo: Matcher = { type: '=', name: '__name__', value: 'target_info' 
 export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: Frame): Promise<Column[]> {
   const base = await context.evaluate(call.args[0]!, frame);
   if (base.kind !== 'vector') return [];
+  const columns = inLabelOrder(base.columns);
   const selector = call.args[1];
   const given = selector?.kind === 'vector' ? selector.matchers : [targetInfo];
   const nameMatchers = effectiveNames(given.filter(({ name }) => name === '__name__'));
   const dataMatchers = given.filter(({ name }) => name !== '__name__');
   const isInfo = compileAll(nameMatchers);
-  const plain = base.columns.filter(({ labels }) => !isInfo(metricName(labels)));
+  const plain = columns.filter(({ labels }) => !isInfo(metricName(labels)));
   const infos = await readInfos(context, call, plain, [...dataMatchers, ...nameMatchers], frame);
   const enricher = new Enricher(infos, dataMatchers, frame);
-  for (const column of base.columns) {
+  for (const column of columns) {
     if (plain.includes(column)) enricher.enrich(column);
     else enricher.keep(column);
   }

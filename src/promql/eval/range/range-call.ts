@@ -47,8 +47,7 @@ export async function evaluateSubquery(
   frame: Frame,
 ): Promise<{ inner: Frame; columns: Column[] }> {
   const range = milliseconds(arg.range);
-  const step = arg.step === null ? context.settings.defaultSubqueryStepMs(range) : milliseconds(arg.step);
-  const inner = subqueryFrame(frame, timingOf(arg), range, step);
+  const inner = subqueryFrame(frame, timingOf(arg), range, milliseconds(arg.step!));
   if (inner.count === 0) return { inner, columns: [] };
   const value = await context.evaluate(arg.expr, inner);
   return { inner, columns: value.kind === 'vector' ? value.columns : [] };

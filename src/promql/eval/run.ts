@@ -1,0 +1,99 @@
+import { Annotations } from '../annotations.ts';
+import { QueryError } from '../errors.ts';
+import { compareLabels } from '../labels.ts';
+import type { Expr, VectorSelector } from '../parser/ast.ts';
+import type { Distribution } from '../plan/fragment.ts';
+import type { SelectRequest, SeriesSource } from '../types.ts';
+import { abortError, type Budget } from './budget.ts';
+import { sortColumns } from './columns.ts';
+import type { EvalContext, EvalSettings } from './context.ts';
+import { DistributedParts } from './distributed.ts';
+import { evaluate } from './evaluate.ts';
+import type { Frame } from './frame.ts';
+import { findInvariant } from './invariant.ts';
+import { listDemands } from './prefetch.ts';
+import { rawSeries, type RawSeries } from './raw-series.ts';
+import { statsOnlySelectors, withDefiniteHints } from './stats-only.ts';
+
+/** What one evaluation is given. `expr` is resolved. */
+export interface RunInput {
+  readonly expr: Expr;
+  readonly frame: Frame;
+  readonly settings: EvalSettings;
+  readonly budget: Budget;
+  readonly source: SeriesSource;
+  readonly signal: AbortSignal | undefined;
+  readonly distribution: Distribution | null;
+}
+
+/**
+ * Sets up an evaluation: asks the nodes for all fragments and the source for all other selectors at once. Selectors
+ * inside a fragment are read only if the fragment comes back unanswered.
+ */
+export function openRun(input: RunInput): { readonly context: EvalContext; readonly annotations: Annotations } {
+  const { expr, frame, settings, budget, source, signal, distribution } = input;
+  budget.check();
+  const annotations = new Annotations();
+  const invariant = findInvariant(expr);
+  const parts = new DistributedParts(distribution, { expr, frame, settings, signal, invariant });
+  const requests = new Map<VectorSelector, SelectRequest>();
+  for (const { selector, request } of listDemands(expr, frame, settings)) requests.set(selector, request);
+  const statsOnly = statsOnlySelectors(expr);
+  const select = (request: SelectRequest): Promise<readonly RawSeries[]> => {
+    const withSignal = signal === undefined ? request : { ...request, signal };
+    return readSeries(source, withSignal, annotations, budget, signal);
+  };
+  const reads = new Map<VectorSelector, Promise<readonly RawSeries[]>>();
+  const series = (selector: VectorSelector): Promise<readonly RawSeries[]> => {
+    const known = reads.get(selector);
+    if (known !== undefined) return known;
+    const found = select(requests.get(selector)!);
+    const read = statsOnly.has(selector) ? found.then((all) => all.map(withDefiniteHints)) : found;
+    // Evaluation may fail before it comes to this one; its own failure must not go unhandled then.
+    read.catch(() => undefined);
+    reads.set(selector, read);
+    return read;
+  };
+  for (const selector of requests.keys()) if (!parts.covers(selector)) void series(selector);
+  const context: EvalContext = {
+    settings,
+    budget,
+    annotations,
+    series,
+    invariant,
+    evaluate: (one, at) => evaluate(context, one, at),
+    distributed: (one, at) => parts.columns(context, one, at),
+    select,
+  };
+  return { context, annotations };
+}
+
+/** Asks the source for one selector's series, cut to the span and sorted by labels. */
+async function readSeries(
+  source: SeriesSource,
+  request: SelectRequest,
+  annotations: Annotations,
+  budget: Budget,
+  signal: AbortSignal | undefined,
+): Promise<readonly RawSeries[]> {
+  if (request.maxt < request.mint) return [];
+  let result;
+  try {
+    result = await source.select(request);
+  } catch (error) {
+    if (error instanceof QueryError) throw error;
+    if (signal?.aborted === true) throw abortError(signal);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new QueryError('internal', `expanding series: ${reason}`, { cause: error });
+  }
+  for (const warning of result.warnings ?? []) annotations.sourceWarning(warning);
+  const series: RawSeries[] = [];
+  for (const one of result.series) {
+    const raw = rawSeries(one, request.mint, request.maxt);
+    if (raw === null) continue;
+    budget.read += raw.times.length;
+    series.push(raw);
+  }
+  const inOrder = series.every((one, i) => i === 0 || compareLabels(series[i - 1]!.labels, one.labels) <= 0);
+  return inOrder ? series : sortColumns(series);
+}

@@ -1,0 +1,52 @@
+import { exactText } from '../../testing/promql/exact-text.ts';
+import { randomExpression } from '../../testing/promql/random-expression.ts';
+import { nodeLabel, randomSeries } from '../../testing/promql/random-series.ts';
+import { Random } from '../../testing/promql/random.ts';
+import { SplitNodes } from '../../testing/promql/split-nodes.ts';
+import { Engine, type Distribution, type QueryResult } from '../index.ts';
+
+const features = { experimentalFunctions: true, fillModifiers: true, extendedRangeSelectors: true };
+const start = 1_700_000_000_000;
+const end = start + 30 * 60_000;
+
+/** An answer or an error as text. */
+async function told(run: () => Promise<QueryResult>): Promise<string> {
+  try {
+    return exactText(await run());
+  } catch (error) {
+    return `${(error as Error).name} ${(error as Error).message}`;
+  }
+}
+
+function world(nodes: number, seed: number): SplitNodes {
+  const shape = { start, interval: 30_000, samples: 60, nodes, histograms: true };
+  return new SplitNodes(nodeLabel, randomSeries(new Random(seed), shape));
+}
+
+async function bothWays(engine: Engine, nodes: SplitNodes, query: string): Promise<void> {
+  const ask = async (distribution?: Distribution): Promise<string[]> => {
+    const options = { source: nodes.whole, ...(distribution === undefined ? {} : { distribution }) };
+    return [
+      await told(() => engine.instant(query, end, options)),
+      await told(() => engine.range(query, start + 10 * 60_000, end, 120_000, options)),
+    ];
+  };
+  expect({ query, answers: await ask(nodes) }).toEqual({ query, answers: await ask() });
+}
+
+describe('a query answered by the nodes is the same, bit for bit, as one answered from all series', () => {
+  test.each([
+    [1, 100],
+    [3, 200],
+    [20, 40],
+  ])('over %i nodes, for %i random expressions', async (nodes, count) => {
+    const split = world(nodes, nodes);
+    const random = new Random(4711 + nodes);
+    const engines = [new Engine(features), new Engine({ ...features, delayedNameRemoval: true })];
+    for (let i = 0; i < count; i++) {
+      const query = randomExpression(random, { histograms: true, experimental: true, start, end });
+      await bothWays(engines[i % 2]!, split, query);
+    }
+    expect(split.ran.length).toBeGreaterThan(count / 2);
+  });
+});

@@ -1,0 +1,94 @@
+import { QueryError } from '../errors.ts';
+import { Budget } from '../eval/budget.ts';
+import { candidates } from '../eval/candidates.ts';
+import { countValues } from '../eval/aggregate-count-values.ts';
+import { inLabelOrder, isFloat, isHistogram, type Column } from '../eval/columns.ts';
+import { positionOf, type EvalContext } from '../eval/context.ts';
+import { foldColumns, isFoldOperator, type GroupRow } from '../eval/group-rows.ts';
+import { resolve } from '../eval/resolve.ts';
+import { openRun } from '../eval/run.ts';
+import type { AggregateExpr } from '../parser/ast.ts';
+import { parse } from '../parser/parser.ts';
+import type { SeriesSource } from '../types.ts';
+import type { FragmentRequest, FragmentResult, FragmentSettings, Steps } from './fragment.ts';
+import { everyFeature } from './features.ts';
+
+/** What limits the evaluation of one fragment; see EngineOptions and QueryOptions for each. */
+export interface FragmentOptions {
+  readonly settings: FragmentSettings;
+  readonly maxSamples: number;
+  readonly timeoutMs?: number;
+  readonly monotonic?: () => number;
+  readonly signal?: AbortSignal;
+  readonly yieldTurn?: () => Promise<void>;
+}
+
+/**
+ * Computes one node's share of a query over the node's own series.
+ * Errors: QueryError as from an engine; bad_data for a request that no plan makes.
+ */
+export async function evaluateFragment(
+  request: FragmentRequest,
+  source: SeriesSource,
+  steps: Steps,
+  options: FragmentOptions,
+): Promise<FragmentResult> {
+  const { settings, signal, maxSamples, timeoutMs = 0, monotonic } = options;
+  const yieldTurn = options.yieldTurn ?? (() => new Promise<void>((done) => setImmediate(done)));
+  const budget = new Budget({ maxSamples, timeoutMs, monotonic, signal, yieldTurn });
+  const span = { start: steps.start, end: steps.start + (steps.count - 1) * steps.step, step: steps.step };
+  const expr = resolve(parse(request.expr, everyFeature), span, request.expr, () => refuse('a subquery has no step'));
+  const { context, annotations } = openRun({
+    expr,
+    frame: steps,
+    settings,
+    budget,
+    source,
+    signal,
+    distribution: null,
+  });
+  const value = await context.evaluate(expr, steps);
+  if (value.kind !== 'vector') return refuse('its value is not an instant vector');
+  const answer = await reduce(context, request, { ...aggregation, expr }, value.columns, steps);
+  return { ...answer, annotations: annotations.export(), warnings: annotations.foreign, samplesRead: budget.read };
+}
+
+/** The aggregation around the text; its own position lies outside of it. */
+const aggregation = { kind: 'aggregate', param: null, start: -1, end: -1 } as const;
+
+async function reduce(
+  context: EvalContext,
+  request: FragmentRequest,
+  outer: Pick<AggregateExpr, 'kind' | 'param' | 'start' | 'end' | 'expr'>,
+  columns: Column[],
+  steps: Steps,
+): Promise<Pick<FragmentResult, 'columns' | 'groups'>> {
+  const { kind, op, grouping, without, param } = request;
+  if (kind === 'series') return { columns: inLabelOrder(columns), groups: [] };
+  if (op === null) return refuse('an aggregation needs an operator');
+  if (isFoldOperator(op)) {
+    const groups = await foldColumns(context, { op, grouping, without }, columns, steps);
+    return { columns: [], groups: groups.map((group) => group.toRow()) };
+  }
+  const node: AggregateExpr = { ...outer, op, grouping, without };
+  if (op === 'count_values' && typeof param === 'string') {
+    return { columns: [], groups: countValues(node, param, columns, steps).map(countRow) };
+  }
+  if ((op === 'topk' || op === 'bottomk' || op === 'limitk') && typeof param === 'number') {
+    if (op !== 'limitk' && param >= 1 && columns.some(({ kinds }) => kinds.includes(isHistogram))) {
+      context.annotations.info(`ignored histogram in ${op} aggregation`, positionOf(node));
+    }
+    const by = { op, grouping, without, k: Math.trunc(param) };
+    return { columns: candidates(by, inLabelOrder(columns), steps.count), groups: [] };
+  }
+  return refuse(`${op} has no partial state`);
+}
+
+function countRow({ labels, kinds, values }: Column): GroupRow {
+  const present = values.map((value, i) => (kinds[i] === isFloat ? value : 0));
+  return { labels, dropName: false, present, best: null, sums: null, holders: [], ignored: false };
+}
+
+function refuse(reason: string): never {
+  throw new QueryError('bad_data', `fragment cannot be evaluated: ${reason}`);
+}

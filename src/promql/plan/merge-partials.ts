@@ -1,0 +1,63 @@
+import { inLabelOrder, absent, isHistogram, type Column } from '../eval/columns.ts';
+import { groupColumns } from '../eval/grouping.ts';
+import { isFoldOperator, mergeRows } from '../eval/group-rows.ts';
+import type { FragmentRequest, FragmentResult, Steps } from './fragment.ts';
+
+/**
+ * Joins the answers of several nodes to one fragment into one answer of the same kind. Order does not matter, and
+ * answers may be joined in stages.
+ */
+export function mergePartials(fragment: FragmentRequest, results: readonly FragmentResult[]): FragmentResult {
+  const steps = results.flatMap(({ groups }) => groups.slice(0, 1))[0]?.present.length ?? 0;
+  const fold = fragment.op !== null && isFoldOperator(fragment.op) ? fragment.op : 'count';
+  const groups = mergeRows(
+    fold,
+    results.map((result) => result.groups),
+    steps,
+  );
+  return {
+    columns: inLabelOrder(results.flatMap(({ columns }) => columns)),
+    groups: groups.map((group) => group.toRow()),
+    annotations: results.flatMap(({ annotations }) => annotations),
+    warnings: [...new Set(results.flatMap(({ warnings }) => warnings))],
+    samplesRead: results.reduce((sum, { samplesRead }) => sum + samplesRead, 0),
+  };
+}
+
+/**
+ * True when the candidates of topk or bottomk do not tell the answer: which of several equal series is chosen, or in
+ * what order an instant answer shows them, depends on the series that came before and fell out.
+ */
+export function isUndecided(fragment: FragmentRequest, merged: FragmentResult, steps: Steps): boolean {
+  const { op, grouping, without, param } = fragment;
+  if (op !== 'topk' && op !== 'bottomk') return false;
+  const k = Math.trunc(Number(param));
+  const { groupOf, labels } = groupColumns(merged.columns, grouping, without);
+  const members: Column[][] = labels.map(() => []);
+  merged.columns.forEach((column, i) => members[groupOf[i]!]!.push(column));
+  return members.some((group) => {
+    for (let step = 0; step < steps.count; step++) {
+      const values = ranked(op, group, step);
+      const chosen = Math.min(k, values.length);
+      if (chosen < values.length && same(values[chosen - 1]!, values[chosen]!)) return true;
+      if (steps.count > 1) continue;
+      for (let i = 1; i < chosen; i++) if (same(values[i - 1]!, values[i]!)) return true;
+    }
+    return false;
+  });
+}
+
+const same = (a: number, b: number): boolean => a === b || (Number.isNaN(a) && Number.isNaN(b));
+
+/** The floats of a step, best first, NaN last. */
+function ranked(op: 'topk' | 'bottomk', group: readonly Column[], step: number): number[] {
+  const sign = op === 'topk' ? 1 : -1;
+  const values: number[] = [];
+  for (const { kinds, values: all } of group) {
+    if (kinds[step] !== absent && kinds[step] !== isHistogram) values.push(all[step]!);
+  }
+  return values.sort((a, b) => {
+    if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+    return sign * (b > a ? 1 : b < a ? -1 : 0);
+  });
+}

@@ -1,0 +1,164 @@
+import { isFoldOperator } from '../eval/group-rows.ts';
+import { childrenOf, typeOf, unwrapParens, type AggregateExpr, type Expr } from '../parser/ast.ts';
+import { parse } from '../parser/parser.ts';
+import { print } from '../parser/printer.ts';
+import { everyFeature } from './features.ts';
+import type { FragmentRequest } from './fragment.ts';
+import { localityOf, type Locality } from './locality.ts';
+
+/** A part of a query that every node can compute over its own series alone. */
+export interface Fragment extends FragmentRequest {
+  /** The subtree it stands for. */
+  readonly node: Expr;
+  /** The rules that allowed it. */
+  readonly reasons: readonly string[];
+}
+
+/** One node of the query with what was decided about it. */
+export interface PlanNode {
+  readonly expr: Expr;
+  /** Set where the nodes take over; nothing below is planned then. */
+  readonly fragment: Fragment | null;
+  /** Why it is evaluated where it is. */
+  readonly reasons: readonly string[];
+  readonly children: readonly PlanNode[];
+}
+
+export interface QueryPlan {
+  readonly root: PlanNode;
+  /** In evaluation order. */
+  readonly fragments: readonly Fragment[];
+}
+
+export interface PlanOptions {
+  /** The label whose value tells on which node a series lies. Every series must carry it. */
+  readonly partitionLabel: string;
+}
+
+/**
+ * Decides which parts of a query the nodes compute.
+ * Rules: the largest subtrees that are local (see `localityOf`) become series fragments; an aggregation over a local
+ * subtree becomes an agg fragment when its partial states can be merged exactly; all else stays where the query is.
+ * Guarantees: pure; the answer with fragments is bit for bit the answer without.
+ */
+export function planQuery(expr: Expr, { partitionLabel }: PlanOptions): QueryPlan {
+  const known = new Map<Expr, Locality>();
+  const of = (one: Expr): Locality => {
+    let found = known.get(one);
+    if (found === undefined) known.set(one, (found = localityOf(one, of, partitionLabel)));
+    return found;
+  };
+  const fragments: Fragment[] = [];
+  const root = planNode(expr, of, fragments);
+  return { root, fragments };
+}
+
+function planNode(expr: Expr, of: (expr: Expr) => Locality, fragments: Fragment[]): PlanNode {
+  const { place, reason } = of(expr);
+  const reasons = [reason];
+  const fragment =
+    place === 'local' && typeOf(expr) === 'instant vector'
+      ? seriesFragment(expr, reasons)
+      : expr.kind === 'aggregate'
+        ? aggregateFragment(expr, of, reasons)
+        : null;
+  if (fragment !== null) {
+    fragments.push(fragment);
+    return { expr, fragment, reasons: fragment.reasons, children: [] };
+  }
+  // The second argument of info() is a list of matchers, not something to evaluate.
+  const isInfo = expr.kind === 'call' && expr.func.name === 'info';
+  const children = isInfo ? childrenOf(expr).slice(0, 1) : childrenOf(expr);
+  return { expr, fragment: null, reasons, children: children.map((child) => planNode(child, of, fragments)) };
+}
+
+/** A fragment of kind series for a local subtree; null (and a reason) when its text would not read back the same. */
+export function seriesFragment(node: Expr, reasons: string[]): Fragment | null {
+  const expr = textOf(node);
+  if (expr === null) {
+    reasons.push('its text would not read back as the same tree');
+    return null;
+  }
+  return { kind: 'series', expr, op: null, grouping: [], without: false, param: null, node, reasons };
+}
+
+/** Operators beside the folds whose partial states can be merged. */
+const pickOperators: ReadonlySet<string> = new Set(['topk', 'bottomk', 'limitk']);
+
+/** Why an aggregation has no partial state that merges exactly. */
+const inexact: Readonly<Record<string, string>> = {
+  quantile: 'quantile needs all values of a group at once',
+  stddev: 'the last digits of stddev depend on the order of all values',
+  stdvar: 'the last digits of stdvar depend on the order of all values',
+};
+
+/** What the nodes send for an aggregation. */
+const stateOf: Readonly<Record<string, string>> = {
+  sum: 'partial state: exact expansion; native histograms as they are',
+  avg: 'partial state: exact expansion and count; native histograms as they are',
+  count: 'partial state: count',
+  group: 'partial state: presence',
+  min: 'partial state: smallest value',
+  max: 'partial state: largest value',
+  topk: 'partial state: the k largest and their equals; equal values at the edge ask for the series',
+  bottomk: 'partial state: the k smallest and their equals; equal values at the edge ask for the series',
+  limitk: 'partial state: the first k in label order',
+  count_values: 'partial state: count of each value',
+};
+
+function aggregateFragment(node: AggregateExpr, of: (expr: Expr) => Locality, reasons: string[]): Fragment | null {
+  const { op, grouping, without } = node;
+  if (of(node.expr).place !== 'local') return null;
+  const why = inexact[op];
+  if (why !== undefined) {
+    reasons.push(why);
+    return null;
+  }
+  const param = node.param === null ? null : unwrapParens(node.param);
+  const literal = param?.kind === 'number' || param?.kind === 'string' ? param.value : null;
+  const mergeable = isFoldOperator(op) || ((pickOperators.has(op) || op === 'count_values') && literal !== null);
+  const expr = mergeable ? textOf(node.expr) : null;
+  if (expr === null) {
+    reasons.push('its parameter is not a literal');
+    return null;
+  }
+  const rules = [of(node.expr).reason, stateOf[op]!];
+  return { kind: 'agg', expr, op, grouping, without, param: literal, node, reasons: rules };
+}
+
+/** The canonical text of a subtree; null when parsing it would not give the same tree again. */
+function textOf(node: Expr): string | null {
+  const text = print(node);
+  try {
+    return sameShape(node, parse(text, everyFeature)) ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+/** True when two trees differ only in positions. */
+function sameShape(a: Expr, b: Expr): boolean {
+  return JSON.stringify(a, withoutPositions) === JSON.stringify(b, withoutPositions);
+}
+
+function withoutPositions(key: string, value: unknown): unknown {
+  if (key === 'start' || key === 'end') return undefined;
+  // The printer sorts them; their order means nothing.
+  if (key === 'matchers') return (value as object[]).map((matcher) => JSON.stringify(matcher)).sort();
+  if (typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0)))
+    return `number ${1 / value} ${value}`;
+  return value;
+}
+
+/** Pairs the nodes of a fragment's text with those of the query, by their offsets in the text. */
+export function positionsOf(fragment: Fragment): Map<string, { readonly node: Expr; readonly order: number }> {
+  const found = new Map<string, { node: Expr; order: number }>();
+  const inner = fragment.kind === 'agg' ? (fragment.node as AggregateExpr).expr : fragment.node;
+  const pair = (text: Expr, node: Expr): void => {
+    const children = childrenOf(node);
+    childrenOf(text).forEach((child, i) => pair(child, children[i]!));
+    found.set(`${text.start} ${text.end}`, { node, order: found.size });
+  };
+  pair(parse(fragment.expr, everyFeature), inner);
+  return found;
+}
