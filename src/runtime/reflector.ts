@@ -2,7 +2,14 @@ import type { KubeObject } from '../api/meta.ts';
 import { sleep, type Clock } from '../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { isGone, isInvalid, isNotFound, isResourceVersionTooLarge, retryAfterMs, type KubeClient } from '../kube/index.ts';
+import {
+  isGone,
+  isInvalid,
+  isNotFound,
+  isResourceVersionTooLarge,
+  retryAfterMs,
+  type KubeClient,
+} from '../kube/index.ts';
 import { watchBackoff } from './backoff.ts';
 import type { Source } from './types.ts';
 import { initialWatchState, stepWatch, type FailureKind, type WatchEffect, type WatchInput } from './watch-state.ts';
