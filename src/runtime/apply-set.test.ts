@@ -21,7 +21,7 @@ let errors: unknown[];
 let force: boolean;
 let told: string[];
 
-async function begin(objects: [typeof configMaps, KubeObject][] = []): Promise<void> {
+async function begin(objects: KubeObject[] = []): Promise<void> {
   outcomes = [];
   errors = [];
   force = true;
@@ -55,7 +55,7 @@ async function begin(objects: [typeof configMaps, KubeObject][] = []): Promise<v
         },
       });
     },
-    { objects: [[secrets, owner], ...objects] },
+    [owner, ...objects],
   );
   await harness.passUntil(() => outcomes.length + errors.length > 0, 'the first apply');
   await harness.idle();
@@ -137,7 +137,7 @@ test('a child that lost our label was edited, not deleted, and one of a new owne
 test('prunes children of this owner that are no longer wanted, across kinds, and nobody else’s', async () => {
   wanted = [child('ConfigMap', 'a', { data: {} }), child('Service', 'b', { spec: {} })];
   const foreign = child('ConfigMap', 'foreign', { data: {} });
-  await begin([[configMaps, foreign]]);
+  await begin([foreign]);
   wanted = [];
   await run();
   await harness.passUntil(() => !harness.server.storage.find(services, 'shop', 'b'), 'the pruning');
@@ -188,7 +188,7 @@ test('an object of the wanted name that somebody else made is not taken over', a
     ...child('ConfigMap', 'a', { data: { precious: 'yes' } }),
     metadata: { name: 'a', namespace: 'shop' },
   };
-  await begin([[configMaps, theirs]]);
+  await begin([theirs]);
   expect(errors[0]).toMatchObject({ code: 'ERR_APPLY_CONFLICT' });
   expect(harness.server.storage.get(configMaps, 'shop', 'a')['data']).toEqual({ precious: 'yes' });
   expect(writes()).toBe(0);

@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { sleep } from '../base/clock.ts';
 import { createLogger } from '../base/logger.ts';
 import { coreResources } from '../kube/index.ts';
-import { runController, type ControllerHarness } from '../testing/run-controller.ts';
+import { noFaults, runController, type ControllerHarness } from '../testing/run-controller.ts';
 import {
   RequeueError,
   TerminalError,
@@ -43,10 +43,12 @@ async function run(
   over: Partial<ControllerSpec> = {},
   names: string[] = ['a'],
 ): Promise<ControllerHarness> {
-  harness = await runController((env) => env.addController({ name: 'test', for: { source }, reconcile, ...over }), {
-    objects: names.map((name) => [configMaps, configMap(name)]),
-    logger,
-  });
+  harness = await runController(
+    (env) => env.addController({ name: 'test', for: { source }, reconcile, ...over }),
+    names.map((name) => configMap(name)),
+    noFaults,
+    { logger },
+  );
   return harness;
 }
 async function metric(name: string): Promise<number> {
@@ -166,7 +168,9 @@ test('a slow kind does not delay another', async () => {
         reconcile: ({ key }) => Promise.resolve(void done.push(key.name)),
       });
     },
-    { objects: [[configMaps, configMap('a')]], manager: { drainMs: 10 } },
+    [configMap('a')],
+    noFaults,
+    { manager: { drainMs: 10 } },
   );
   await harness.passUntil(() => done.length === 1, 'the quick one');
 });

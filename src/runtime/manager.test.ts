@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import type { KubeObject } from '../api/meta.ts';
 import { sleep } from '../base/clock.ts';
 import { coreResources } from '../kube/index.ts';
-import { runController, type ControllerHarness } from '../testing/run-controller.ts';
+import { noFaults, runController, type ControllerHarness } from '../testing/run-controller.ts';
 import { StatusError } from '../testing/fake-api-server/index.ts';
 
 const { configMaps, leases } = coreResources;
@@ -38,7 +38,9 @@ test('fills the caches, then leads, then reconciles; and stops in reverse, givin
       runnable('everywhere', false);
       runnable('leader', true);
     },
-    { objects: [[configMaps, configMap]], manager: { leaderElection: election } },
+    [configMap],
+    noFaults,
+    { manager: { leaderElection: election } },
   );
   await harness.passUntil(() => log.includes('reconcile'), 'the reconcile');
   expect(log).toEqual(['everywhere starts', 'leader starts', 'reconcile']);
@@ -54,21 +56,17 @@ test('a standby keeps its caches warm, is ready, and reconciles nothing', async 
   const held = { holderIdentity: 'other', leaseDurationSeconds: 1_000_000, renewTime: 'x', acquireTime: 'x' };
   harness = await runController(
     (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve(void runs++) }),
-    {
-      objects: [
-        [configMaps, configMap],
-        [
-          leases,
-          {
-            apiVersion: 'coordination.k8s.io/v1',
-            kind: 'Lease',
-            metadata: { name: 'svc-controller', namespace: 'svc-system' },
-            spec: held,
-          },
-        ],
-      ],
-      manager: { leaderElection: election },
-    },
+    [
+      configMap,
+      {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name: 'svc-controller', namespace: 'svc-system' },
+        spec: held,
+      },
+    ],
+    noFaults,
+    { manager: { leaderElection: election } },
   );
   const informer = harness.manager.cache.informer(source);
   await harness.passUntil(() => informer.list().length === 1, 'the cache');
@@ -87,7 +85,9 @@ test('a lost lease aborts what runs at once and ends with ERR_LEASE_LOST', async
         for: { source },
         reconcile: ({ signal, clock }) => sleep(clock, 1e9, signal).catch((e: unknown) => void (reason = e)),
       }),
-    { objects: [[configMaps, configMap]], manager: { leaderElection: election } },
+    [configMap],
+    noFaults,
+    { manager: { leaderElection: election } },
   );
   await harness.passUntil(() => harness.manager.leading && !harness.manager.idle, 'the run');
   const lease = harness.server.storage.get(leases, 'svc-system', 'svc-controller');
@@ -100,7 +100,7 @@ test('a lost lease aborts what runs at once and ends with ERR_LEASE_LOST', async
 test('caches that do not fill in two minutes end it with the name of the source and the reason', async () => {
   harness = await runController(
     (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
-    {},
+    [],
     (server) =>
       server.script(
         { plural: 'configmaps' },
@@ -118,7 +118,7 @@ test('caches that do not fill in two minutes end it with the name of the source 
 test('a stop while caches fill is a clean end', async () => {
   harness = await runController(
     (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
-    {},
+    [],
     (server) => server.script({ plural: 'configmaps' }, { do: 'hold', until: new Promise(() => {}) }),
   );
   await harness.clock.advance(1_000);

@@ -5,7 +5,7 @@ import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
 import { coreResources } from '../kube/index.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import { runController } from '../testing/run-controller.ts';
+import { noFaults, runController } from '../testing/run-controller.ts';
 import { openTracing, SpanPerRun, TerminalError } from './index.ts';
 
 const { configMaps } = coreResources;
@@ -35,10 +35,9 @@ test('a span per reconcile tells kind, key, reason, attempt and result; a failur
           return Promise.resolve();
         },
       }),
-    {
-      objects: [[configMaps, object]],
-      manager: { tracer: new SpanPerRun(provider.getTracer('test'), new FakeClock()) },
-    },
+    [object],
+    noFaults,
+    { manager: { tracer: new SpanPerRun(provider.getTracer('test'), new FakeClock()) } },
   );
   await harness.passUntil(() => runs === 2, 'the retry');
   harness.server.put(configMaps, { ...object, data: { x: '1' } });

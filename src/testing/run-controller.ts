@@ -1,6 +1,6 @@
-import type { KubeObject, ResourceRef } from '../api/meta.ts';
+import type { KubeObject } from '../api/meta.ts';
 import { silentLogger, type Logger } from '../base/logger.ts';
-import { Manager, type ControllerEnvironment, type ManagerOptions } from '../runtime/index.ts';
+import { Manager, type ControllerEnvironment, type ControllerSpec, type ManagerOptions } from '../runtime/index.ts';
 import { FakeApiServer, type FakeApiServerOptions } from './fake-api-server/index.ts';
 import { FakeClock } from './fake-clock.ts';
 
@@ -17,25 +17,35 @@ export interface ControllerHarness {
 }
 
 export interface HarnessOptions {
-  /** What is there before the start, with the resource of each. */
-  objects?: readonly (readonly [ResourceRef, KubeObject])[];
+  /** Kinds beside the built-in ones go into `server.resources`. */
   server?: FakeApiServerOptions;
   manager?: Partial<ManagerOptions>;
   logger?: Logger;
 }
 
+/** A script that disturbs nothing. */
+export const noFaults = (): void => {};
+
 /**
- * Runs controllers against the scripted API server with a fake clock: `setup` registers them, `script` disturbs the
- * server before the start. Cached objects are frozen.
+ * Runs a controller against the scripted API server with a fake clock.
+ *
+ * - `reconciler`: a controller, or a function that registers controllers, informers and runnables with the manager.
+ * - `objects`: what is there before the start; their kinds are built-in ones or among `options.server.resources`.
+ * - `script`: disturbs the server before the start. During the run, `harness.server` can be told to misbehave.
+ *
+ * Cached objects are frozen, so that a reconcile that changes one fails. Time passes only in `passUntil`, `idle` and
+ * by `harness.clock`.
+ * Errors: throws on an object of a kind that the server does not know.
  */
 export async function runController(
-  setup: (env: ControllerEnvironment) => void,
+  reconciler: ControllerSpec | ((env: ControllerEnvironment) => unknown),
+  objects: readonly KubeObject[] = [],
+  script: (server: FakeApiServer) => void = noFaults,
   options: HarnessOptions = {},
-  script: (server: FakeApiServer) => void = () => {},
 ): Promise<ControllerHarness> {
   const clock = new FakeClock();
   const server = await FakeApiServer.start({ now: () => clock.now(), ...options.server });
-  for (const [resource, object] of options.objects ?? []) server.put(resource, object);
+  for (const object of objects) server.put(server.resourceOf(object), object);
   script(server);
   const client = server.client(clock);
   const manager = new Manager({
@@ -48,7 +58,8 @@ export async function runController(
     freezeCache: true,
     ...options.manager,
   });
-  setup(manager);
+  if (typeof reconciler === 'function') reconciler(manager);
+  else manager.addController(reconciler);
   const abort = new AbortController();
   const running = manager.run(abort.signal);
   running.catch(() => {});

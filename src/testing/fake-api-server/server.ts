@@ -102,6 +102,15 @@ export class FakeApiServer {
     this.#resources.set(`${resource.apiVersion}/${resource.plural}`, resource);
   }
 
+  /** The resource of an object's kind. Errors: throws on a kind that was never taught. */
+  resourceOf(object: KubeObject): ResourceRef {
+    const found = [...this.#resources.values()].find(
+      (r) => r.apiVersion === object.apiVersion && r.kind === object.kind,
+    );
+    if (!found) throw new Error(`the scripted server knows no ${object.apiVersion} ${object.kind}: name its resource`);
+    return found;
+  }
+
   /** The next `times` matching requests suffer `fault`. */
   script(match: RequestMatch, fault: Fault, times = 1): void {
     this.faults.add(match, fault, times);
