@@ -30,6 +30,11 @@ export class ByteWriter {
     return copy;
   }
 
+  /** Starts anew, in the same memory. */
+  clear(): void {
+    this.#length = 0;
+  }
+
   u8(value: number): void {
     this.#reserve(1);
     this.#bytes[this.#length++] = value;
@@ -61,6 +66,21 @@ export class ByteWriter {
   /** A signed integer within ±2^52. */
   zigzag(value: number): void {
     this.varint(value >= 0 ? value * 2 : value * -2 - 1);
+  }
+
+  /**
+   * Two words as the number of bytes that matter and those bytes, from the top: the double of a small whole number
+   * ends in zeros.
+   */
+  trimmedWords(high: number, low: number): void {
+    this.#reserve(9);
+    const bytes = this.#bytes;
+    let n = low !== 0 ? 8 - (ctz(low) >>> 3) : high !== 0 ? 4 - (ctz(high) >>> 3) : 0;
+    let at = this.#length;
+    this.#length += n + 1;
+    bytes[at++] = n;
+    for (let shift = 24; n > 0 && shift >= 0; shift -= 8, n--) bytes[at++] = high >>> shift;
+    for (let shift = 24; n > 0; shift -= 8, n--) bytes[at++] = low >>> shift;
   }
 
   bytes(value: Uint8Array): void {
@@ -115,6 +135,11 @@ export class ByteReader {
 
   varint(): number {
     const bytes = this.#bytes;
+    const first = this.pos < this.end ? bytes[this.pos]! : 128;
+    if (first < 128) {
+      this.pos++;
+      return first;
+    }
     let value = 0;
     let scale = 1;
     while (this.pos < this.end) {
@@ -129,13 +154,38 @@ export class ByteReader {
 
   zigzag(): number {
     const value = this.varint();
+    if (value < 0x40000000) return (value >>> 1) ^ -(value & 1);
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  /** The words that `trimmedWords` read. */
+  high = 0;
+  low = 0;
+
+  trimmedWords(): void {
+    const bytes = this.#bytes;
+    let at = this.#step(1);
+    let n = bytes[at++]!;
+    if (n > 8) throw short();
+    this.#step(n);
+    let high = 0;
+    let low = 0;
+    for (let shift = 24; n > 0 && shift >= 0; shift -= 8, n--) high |= bytes[at++]! << shift;
+    for (let shift = 24; n > 0; shift -= 8, n--) low |= bytes[at++]! << shift;
+    this.high = high;
+    this.low = low;
   }
 
   /** A copy of `length` bytes. */
   bytes(length: number): Uint8Array {
     const at = this.#step(length);
     return this.#bytes.slice(at, at + length);
+  }
+
+  /** As `bytes`, without a copy. */
+  view(length: number): Uint8Array {
+    const at = this.#step(length);
+    return this.#bytes.subarray(at, at + length);
   }
 
   text(): string {
@@ -158,6 +208,11 @@ export class ByteReader {
     this.pos = at + length;
     return at;
   }
+}
+
+/** Zero bits at the end of a word that is not zero. */
+function ctz(word: number): number {
+  return 31 - Math.clz32(word & -word);
 }
 
 function short(): OperatorError {

@@ -1,49 +1,55 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ByteWriter } from './bytes.ts';
 import type { FileLayer } from './file-layer.ts';
 import type { Head } from './head/head.ts';
-import { momentChunks } from './head/head-series.ts';
 import { checkpointStartPayload, chunkPayload, recordType, seriesPayload, writeFrame } from './wal/record.ts';
 import { segmentMagic, segmentName } from './wal/wal.ts';
 
 const batchBytes = 1 << 20;
+const seriesPerTurn = 500;
 
 /**
  * Writes the head into `checkpoint.<index>`, so that log segments up to `index` are no longer needed.
  * Assumptions: every sample that is only in a later segment may or may not be in it; replay takes doubles.
- * Guarantees: written under another name, synced and renamed; without its last record it does not count.
+ * Guarantees: written under another name, synced and renamed; without its last record it does not count. Appends go
+ * on meanwhile.
  */
 export async function writeCheckpoint(dir: string, files: FileLayer, head: Head, index: number): Promise<void> {
   const path = `${dir}/checkpoint.${segmentName(index)}`;
   const temporary = `${path}.tmp`;
-  await files.remove(temporary);
-  const file = await files.openWrite(temporary, 'create');
+  const { view, refs } = head.viewAll();
+  const start = checkpointStartPayload(head.minValidT, head.nextRef);
   try {
-    let written = 0;
-    const out = new ByteWriter(batchBytes + 65_536);
-    const drain = async (): Promise<void> => {
-      const bytes = out.take();
-      await file.write(bytes, written);
-      written += bytes.length;
-    };
-    out.bytes(segmentMagic);
-    writeFrame(out, recordType.checkpointStart, checkpointStartPayload(head.minValidT, head.nextRef));
-    for (const series of [...head.series()].sort((a, b) => a.ref - b.ref)) {
-      if (series.gone) continue;
-      writeFrame(out, recordType.series, seriesPayload(series.ref, series.labels));
-      for (const chunk of momentChunks(series.moment(), -Infinity, Infinity)) {
-        writeFrame(out, recordType.chunk, chunkPayload(series.ref, chunk));
+    await files.remove(temporary);
+    const file = await files.openWrite(temporary, 'create');
+    try {
+      let written = 0;
+      const out = new ByteWriter(batchBytes + 65_536);
+      const drain = async (): Promise<void> => {
+        const bytes = out.take();
+        await file.write(bytes, written);
+        written += bytes.length;
+      };
+      out.bytes(segmentMagic);
+      writeFrame(out, recordType.checkpointStart, start);
+      for (let i = 0; i < view.size; i++) {
+        if (i % seriesPerTurn === seriesPerTurn - 1) await nextTurn();
+        writeFrame(out, recordType.series, seriesPayload(refs[i]!, view.labels(i)));
+        for (const chunk of view.chunks(i)) writeFrame(out, recordType.encodedChunk, chunkPayload(refs[i]!, chunk));
+        if (out.length >= batchBytes) await drain();
       }
-      if (out.length >= batchBytes) await drain();
+      writeFrame(out, recordType.checkpointEnd, new Uint8Array(0));
+      await drain();
+      await file.sync();
+    } catch (error) {
+      await file.close().catch(() => {});
+      await files.remove(temporary).catch(() => {});
+      throw error;
     }
-    writeFrame(out, recordType.checkpointEnd, new Uint8Array(0));
-    await drain();
-    await file.sync();
-  } catch (error) {
-    await file.close().catch(() => {});
-    await files.remove(temporary).catch(() => {});
-    throw error;
+    await file.close();
+  } finally {
+    view.close();
   }
-  await file.close();
   await files.rename(temporary, path);
   await files.syncDir(dir);
   for (const name of await files.list(dir)) {

@@ -1,5 +1,5 @@
-import { closeSync, openSync, readSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { copyFile, link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import type { Clock } from '../base/clock.ts';
 import { lockDirectory } from './lock.ts';
 
@@ -30,6 +30,8 @@ export interface FileLayer {
   openWrite(path: string, mode: 'create' | 'existing'): Promise<WritableFile>;
   openRead(path: string): ReadableFile;
   rename(from: string, to: string): Promise<void>;
+  /** A second name for the same file, or a copy where the file system has no such thing. */
+  link(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   /** Takes the directory for this process; the result gives it back. Errors: ERR_STORE_LOCKED. */
   lock(dir: string, clock: Clock): Promise<() => Promise<void>>;
@@ -82,6 +84,14 @@ export const nodeFiles: FileLayer = {
   },
   lock: lockDirectory,
   rename,
+  link: async (from, to) => {
+    try {
+      await link(from, to);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
+      await copyFile(from, to, constants.COPYFILE_EXCL);
+    }
+  },
   remove: (path) => rm(path, { force: true }),
   syncDir: async (path) => {
     const handle = await open(path, 'r');

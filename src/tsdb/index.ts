@@ -4,7 +4,16 @@
  * Not for: several writers, or data that does not come roughly in time order.
  */
 export { openStore } from './store.ts';
-export type { AppendResult, LatestSample, SelectedSeries, Store, StoreOptions, StoreStats, XorChunk } from './types.ts';
+export type {
+  AppendResult,
+  Chunk,
+  ChunkEncoding,
+  LatestSample,
+  SelectedSeries,
+  Store,
+  StoreOptions,
+  StoreStats,
+} from './types.ts';
 export {
   assertLabels,
   compareLabels,
@@ -37,4 +46,5 @@ export type {
   RemoteReadHttpResponse,
   RemoteReadLimits,
 } from './remote-read/index.ts';
-export { decodeXorChunk, SampleBuffer } from './chunk/index.ts';
+export { bucketIndexes, decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer, spansOf } from './chunk/index.ts';
+export type { HistogramPoint, NativeHistogram, Span } from './chunk/index.ts';

@@ -7,6 +7,7 @@ export type PostingList = ArrayLike<number>;
 /** An inverted index over labels: the head's lives in maps, a block's in its file. */
 export interface PostingsIndex {
   all(): PostingList;
+  names(): Iterable<string>;
   values(name: string): Iterable<string>;
   postings(name: string, value: string): PostingList | undefined;
 }
@@ -93,10 +94,51 @@ function subtract(a: PostingList, b: PostingList): number[] {
   return out;
 }
 
-/** The head's index: series are added in ascending order of their numbers and removed in bulk. */
+/** Ascending numbers that grow at the end: four bytes each instead of an array element's eight. */
+class GrowingList {
+  #numbers = new Uint32Array(4);
+  #length = 0;
+
+  static of(first: number, second: number): GrowingList {
+    const list = new GrowingList();
+    list.push(first);
+    list.push(second);
+    return list;
+  }
+
+  push(number: number): void {
+    if (this.#length === this.#numbers.length) {
+      const longer = new Uint32Array(this.#length + (this.#length >>> 1) + 4);
+      longer.set(this.#numbers);
+      this.#numbers = longer;
+    }
+    this.#numbers[this.#length++] = number;
+  }
+
+  /** What is there now; later pushes do not change it. */
+  view(): Uint32Array {
+    return this.#numbers.subarray(0, this.#length);
+  }
+
+  /** A new list without some numbers; readers keep the old one. Undefined when nothing is left. */
+  without(gone: ReadonlySet<number>): GrowingList | number | undefined {
+    const kept = this.view().filter((number) => !gone.has(number));
+    if (kept.length === 0) return undefined;
+    if (kept.length === 1) return kept[0];
+    const list = new GrowingList();
+    list.#numbers = kept;
+    list.#length = kept.length;
+    return list;
+  }
+}
+
+/**
+ * The head's index: series are added in ascending order of their numbers and removed in bulk.
+ * Most values of a label that tells instances apart have one series: then there is no list, just its number.
+ */
 export class MemoryPostings implements PostingsIndex {
-  #all: number[] = [];
-  #names = new Map<string, Map<string, number[]>>();
+  #all = new GrowingList();
+  readonly #names = new Map<string, Map<string, GrowingList | number>>();
 
   add(ref: number, labels: Labels): void {
     this.#all.push(ref);
@@ -104,27 +146,33 @@ export class MemoryPostings implements PostingsIndex {
       let values = this.#names.get(name);
       if (!values) this.#names.set(name, (values = new Map()));
       const list = values.get(value);
-      if (list) list.push(ref);
-      else values.set(value, [ref]);
+      if (list === undefined) values.set(value, ref);
+      else if (typeof list === 'number') values.set(value, GrowingList.of(list, ref));
+      else list.push(ref);
     }
   }
 
   /** Makes new lists without the given series; lists that readers hold are left as they are. */
   remove(gone: ReadonlySet<number>): void {
-    const keep = (ref: number): boolean => !gone.has(ref);
-    this.#all = this.#all.filter(keep);
+    const all = this.#all.without(gone);
+    this.#all = all instanceof GrowingList ? all : new GrowingList();
+    if (typeof all === 'number') this.#all.push(all);
     for (const [name, values] of this.#names) {
       for (const [value, list] of values) {
-        const kept = list.filter(keep);
-        if (kept.length > 0) values.set(value, kept);
-        else values.delete(value);
+        const kept = typeof list !== 'number' ? list.without(gone) : gone.has(list) ? undefined : list;
+        if (kept === undefined) values.delete(value);
+        else if (kept !== list) values.set(value, kept);
       }
       if (values.size === 0) this.#names.delete(name);
     }
   }
 
   all(): PostingList {
-    return this.#all;
+    return this.#all.view();
+  }
+
+  names(): Iterable<string> {
+    return this.#names.keys();
   }
 
   values(name: string): Iterable<string> {
@@ -132,6 +180,7 @@ export class MemoryPostings implements PostingsIndex {
   }
 
   postings(name: string, value: string): PostingList | undefined {
-    return this.#names.get(name)?.get(value);
+    const list = this.#names.get(name)?.get(value);
+    return typeof list === 'number' ? [list] : list?.view();
   }
 }

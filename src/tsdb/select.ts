@@ -1,24 +1,26 @@
+import { isOperatorError } from '../base/errors.ts';
 import type { Block } from './block/reader.ts';
 import type { Head } from './head/head.ts';
-import { momentChunks } from './head/head-series.ts';
-import { compareLabels, labelsKey } from './labels.ts';
+import type { HeadView } from './head/head-view.ts';
+import { compareLabels } from './labels.ts';
 import type { Labels } from './labels.ts';
 import type { CompiledMatcher } from './matcher.ts';
 import { selectPostings } from './postings.ts';
-import type { SelectedSeries, XorChunk } from './types.ts';
+import type { Chunk, SelectedSeries } from './types.ts';
 
-type ChunkSource = () => XorChunk[];
-
-interface Found {
-  readonly labels: Labels;
-  /** In time order: blocks first, the head last. */
-  readonly sources: ChunkSource[];
+/** Series in label order, one at a time. */
+interface Cursor {
+  labels: Labels | undefined;
+  read: () => Chunk[];
+  advance(): void;
 }
 
 /**
  * Finds the matching series of all blocks and the head, as they are at this moment.
- * Shape: sorted by labels; a series that lives in several places comes once. Chunks are read when asked for.
+ * Shape: sorted by labels; a series that lives in several places comes once. Labels and chunks are made when it is
+ * their turn, so memory is a few numbers for each series, however much is read.
  * Caveats: blocks stay open until the iteration ends; it ends them when the caller stops early, too.
+ * Errors: ERR_STORE_CORRUPT from `chunks()`; `onBad` is then told which block it was.
  */
 export function* selectSeries(
   blocks: readonly Block[],
@@ -26,42 +28,98 @@ export function* selectSeries(
   matchers: readonly CompiledMatcher[],
   mint: number,
   maxt: number,
+  onBad: (block: Block, error: unknown) => void,
 ): Generator<SelectedSeries> {
   const used = blocks.filter((block) => block.from <= maxt && block.to > mint);
   for (const block of used) block.acquire();
+  const view = head.view(matchers, mint, maxt);
   try {
-    const found = new Map<string, Found>();
-    const add = (labels: Labels, source: ChunkSource): void => {
-      const key = labelsKey(labels);
-      const known = found.get(key);
-      if (known) known.sources.push(source);
-      else found.set(key, { labels, sources: [source] });
-    };
-    for (const block of used) addBlock(block, matchers, mint, maxt, add);
-    for (const series of head.select(matchers, mint, maxt)) {
-      const moment = series.moment();
-      add(series.labels, () => momentChunks(moment, mint, maxt));
-    }
-    const sorted = [...found.values()].sort((a, b) => compareLabels(a.labels, b.labels));
-    for (const { labels, sources } of sorted) {
-      yield { labels, chunks: () => (sources.length === 1 ? sources[0]!() : sources.flatMap((source) => source())) };
+    // Blocks are in time order and the head is last, so the chunks of a series come out in time order.
+    const cursors = [...used.map((block) => new BlockCursor(block, matchers, mint, maxt, onBad)), new HeadCursor(view)];
+    for (;;) {
+      let least: Labels | undefined;
+      for (const { labels } of cursors) if (labels && (!least || compareLabels(labels, least) < 0)) least = labels;
+      if (!least) return;
+      const labels = least;
+      const same = cursors.filter((c) => c.labels && compareLabels(c.labels, labels) === 0);
+      const reads = same.map((c) => c.read);
+      yield { labels, chunks: () => (reads.length === 1 ? reads[0]!() : reads.flatMap((read) => read())) };
+      for (const cursor of same) cursor.advance();
     }
   } finally {
+    view.close();
     for (const block of used) block.release();
   }
 }
 
-function addBlock(
-  block: Block,
-  matchers: readonly CompiledMatcher[],
-  mint: number,
-  maxt: number,
-  add: (labels: Labels, source: ChunkSource) => void,
-): void {
-  const ordinals = selectPostings(block.index, matchers);
-  for (let i = 0; i < ordinals.length; i++) {
-    const { labels, chunks } = block.index.series(ordinals[i]!);
-    const wanted = chunks.filter((chunk) => chunk.minT <= maxt && chunk.maxT >= mint);
-    if (wanted.length > 0) add(labels, () => wanted.map((place) => block.readChunk(place)));
+class HeadCursor implements Cursor {
+  labels: Labels | undefined;
+  read: () => Chunk[] = () => [];
+  readonly #view: HeadView;
+  #at = -1;
+
+  constructor(view: HeadView) {
+    this.#view = view;
+    this.advance();
+  }
+
+  advance(): void {
+    const view = this.#view;
+    do this.#at++;
+    while (this.#at < view.size && !view.hasChunks(this.#at));
+    const i = this.#at;
+    this.labels = i < view.size ? view.labels(i) : undefined;
+    this.read = () => view.chunks(i);
+  }
+}
+
+class BlockCursor implements Cursor {
+  labels: Labels | undefined;
+  read: () => Chunk[] = () => [];
+  readonly #block: Block;
+  readonly #ordinals: ArrayLike<number>;
+  readonly #mint: number;
+  readonly #maxt: number;
+  readonly #onBad: (block: Block, error: unknown) => void;
+  #at = -1;
+
+  constructor(
+    block: Block,
+    matchers: readonly CompiledMatcher[],
+    mint: number,
+    maxt: number,
+    onBad: (block: Block, error: unknown) => void,
+  ) {
+    this.#block = block;
+    this.#mint = mint;
+    this.#maxt = maxt;
+    this.#onBad = onBad;
+    this.#ordinals = this.#guard(() => selectPostings(block.index, matchers));
+    this.advance();
+  }
+
+  advance(): void {
+    const block = this.#block;
+    while (++this.#at < this.#ordinals.length) {
+      const ordinal = this.#ordinals[this.#at]!;
+      const { labels, chunks } = this.#guard(() => block.index.series(ordinal));
+      const wanted = chunks.filter((chunk) => chunk.minT <= this.#maxt && chunk.maxT >= this.#mint);
+      if (wanted.length === 0) continue;
+      this.read = () => this.#guard(() => block.readChunks(ordinal, wanted));
+      // A series with deleted samples may have none left in the range.
+      if (block.tombstones.has(ordinal) && this.read().length === 0) continue;
+      this.labels = labels;
+      return;
+    }
+    this.labels = undefined;
+  }
+
+  #guard<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (isOperatorError(error, 'ERR_STORE_CORRUPT')) this.#onBad(this.#block, error);
+      throw error;
+    }
   }
 }

@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
-import { bitsHex, readSamples } from '../testing/tsdb/read-samples.ts';
+import { bitsHex, histogramText, readSamples } from '../testing/tsdb/read-samples.ts';
+import { aHistogram } from '../testing/tsdb/histograms.ts';
 import { rangeStart } from './block-range.ts';
 import { highBits, lowBits } from './chunk/index.ts';
 import { labelsFromObject, labelsKey, openStore } from './index.ts';
-import type { Store } from './index.ts';
+import type { NativeHistogram, Store } from './index.ts';
 
 const start = Date.UTC(2026, 0, 1);
 const names = ['a', 'b', 'c'].map((s) => labelsFromObject({ __name__: 'm', s }));
@@ -18,6 +19,8 @@ type Step =
   | { do: 'stale'; series: number }
   | { do: 'advance'; ms: number }
   | { do: 'burst'; series: number; count: number }
+  | { do: 'histogram'; series: number; back: number; shape: number; count: number }
+  | { do: 'delete'; series: number; from: number; to: number }
   | { do: 'commit' | 'maintain' | 'reopen' }
   | { do: 'crash'; keep: number };
 
@@ -45,6 +48,25 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({ do: fc.constant('advance' as const), ms: fc.oneof(fc.nat(60_000), fc.nat(3 * hour)) }),
   },
   {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('histogram' as const),
+      series: fc.nat(2),
+      back: fc.oneof(fc.constant(0), fc.nat(400_000)),
+      shape: fc.nat(7),
+      count: fc.integer({ min: 1, max: 40 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('delete' as const),
+      series: fc.nat(3),
+      from: fc.nat(9 * hour),
+      to: fc.nat(hour),
+    }),
+  },
+  {
     weight: 3,
     arbitrary: fc.record({ do: fc.constantFrom('commit' as const, 'maintain' as const, 'reopen' as const) }),
   },
@@ -68,6 +90,13 @@ class Model {
     if (own.has(t)) return own.get(t) === bits ? 'duplicate' : 'conflict';
     own.set(t, bits);
     return 'appended';
+  }
+
+  /** Deletes are durable at once, with everything before them when the head lost something. */
+  delete(series: readonly number[], from: number, to: number): void {
+    for (const held of [this.samples, this.durable]) {
+      for (const i of series) for (const t of [...held[i]!.keys()]) if (t >= from && t <= to) held[i]!.delete(t);
+    }
   }
 
   commit(): void {
@@ -112,7 +141,22 @@ test('any sequence of appends, late appends, commits, blocks, restarts and power
           for (let i = 0; i < s.count; i++) append(s.series, clock.now() - (s.count - i) * 1000, i);
         else if (s.do === 'stale')
           expect(store.appendStale(names[s.series]!, clock.now())).toBe(model.append(s.series, clock.now(), stale));
-        else if (s.do === 'advance') clock.jumpWall(s.ms);
+        else if (s.do === 'histogram') {
+          for (let i = 0; i < s.count; i++) {
+            const t = clock.now() - s.back - (s.count - i) * 15_000;
+            const h: NativeHistogram = aHistogram(s.shape, i);
+            expect(store.appendHistogram(names[s.series]!, t, h)).toBe(model.append(s.series, t, histogramText(h)));
+          }
+        } else if (s.do === 'delete') {
+          const from = clock.now() - s.from;
+          const which = s.series === 3 ? [0, 1, 2] : [s.series];
+          await store.delete(
+            which.length > 1 ? [] : [{ type: '=', name: 's', value: 'abc'[s.series]! }],
+            from,
+            from + s.to,
+          );
+          model.delete(which, from, from + s.to);
+        } else if (s.do === 'advance') clock.jumpWall(s.ms);
         else if (s.do === 'commit') {
           await store.commit();
           model.commit();

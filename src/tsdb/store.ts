@@ -2,14 +2,18 @@ import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { rangeEnd, rangeStart } from './block-range.ts';
-import { Block } from './block/reader.ts';
-import { writeBlock } from './block/writer.ts';
+import type { BlockSet } from './block-set.ts';
+import type { Block } from './block/reader.ts';
+import type { BlockSource } from './block/writer.ts';
 import { writeCheckpoint } from './checkpoint.ts';
-import { highBits, lowBits, maxTimestamp, staleHigh, staleLow } from './chunk/index.ts';
+import { assertHistogram, highBits, lowBits, maxTimestamp, staleHigh, staleLow } from './chunk/index.ts';
+import type { NativeHistogram } from './chunk/index.ts';
+import { mergedSeries, nextMerge } from './compaction.ts';
 import { nodeFiles } from './file-layer.ts';
 import type { FileLayer } from './file-layer.ts';
 import { Head } from './head/head.ts';
 import type { HeadLog } from './head/head.ts';
+import type { HeadView } from './head/head-view.ts';
 import { compareLabels, compareUtf8, labelsKey, labelValue } from './labels.ts';
 import type { Labels } from './labels.ts';
 import { compileMatchers } from './matcher.ts';
@@ -25,8 +29,10 @@ const settleMs = hourMs;
 const maintainMs = 60_000;
 /** Samples that wait for a broken disk are kept up to this many bytes. */
 const maxPendingBytes = 64 * 1024 * 1024;
-/** The log is checkpointed between blocks when it grows above this. */
-const maxWalBytes = 256 * 1024 * 1024;
+const defaultCheckpointBytes = 64 * 1024 * 1024;
+/** Below this a log is replayed faster than a checkpoint is written. */
+const closeCheckpointBytes = 1024 * 1024;
+const defaultRetentionMs = 24 * hourMs;
 
 /**
  * Opens (or creates) the store in a directory: takes the lock, opens the blocks, replays the log.
@@ -49,7 +55,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     for (const { index, bytes } of found.wal.segments) wal.adopt(index, bytes);
     const { records, cutBytes } = found.wal;
     const replay = { records, cutBytes, orphanSamples: found.orphanSamples, ms: clock.monotonic() - started };
-    logger.info('store: open', { dir, series: head.size, blocks: found.blocks.length, ...replay });
+    logger.info('store: open', { dir, series: head.size, blocks: found.blocks.blocks.length, ...replay });
     return new EmbeddedStore(options, files, head, wal, found.blocks, replay, unlock);
   } catch (error) {
     await unlock();
@@ -70,7 +76,9 @@ class EmbeddedStore implements Store {
   readonly #unlock: () => Promise<void>;
   readonly #outOfOrderMs: number;
   readonly #maxFutureMs: number;
-  #blocks: readonly Block[];
+  readonly #blocks: BlockSet;
+  /** Changes of files other than the log's own come one after the other. */
+  #changes: Promise<unknown> = Promise.resolve();
   #appended = 0;
   #duplicates = 0;
   #rejected = { conflict: 0, late: 0, tooNew: 0, full: 0 };
@@ -84,7 +92,7 @@ class EmbeddedStore implements Store {
     files: FileLayer,
     head: Head,
     wal: Wal,
-    blocks: readonly Block[],
+    blocks: BlockSet,
     replay: StoreStats['replay'],
     unlock: () => Promise<void>,
   ) {
@@ -104,6 +112,8 @@ class EmbeddedStore implements Store {
       series: (ref, labels) => wal.addSeries(ref, labels),
       sample: (ref, t, high, low) =>
         high === staleHigh && low === staleLow ? wal.addStale(ref, t) : wal.addSample(ref, t, high, low),
+      histogram: (ref, t, histogram) => wal.addHistogram(ref, t, histogram),
+      deletion: (ref, mint, maxt) => wal.addDeletion(ref, mint, maxt),
     };
     this.#scheduleMaintenance();
   }
@@ -116,8 +126,20 @@ class EmbeddedStore implements Store {
     return this.#append(labels, tMs, staleHigh, staleLow);
   }
 
+  appendHistogram(labels: Labels, tMs: number, histogram: NativeHistogram): AppendResult {
+    assertHistogram(histogram);
+    return this.#counted(
+      this.#refusal(tMs) ?? this.#head.appendHistogram(labels, tMs, histogram, this.#outOfOrderMs, this.#log),
+    );
+  }
+
   #append(labels: Labels, tMs: number, high: number, low: number): AppendResult {
-    const result = this.#tryAppend(labels, tMs, high, low);
+    return this.#counted(
+      this.#refusal(tMs) ?? this.#head.append(labels, tMs, high, low, this.#outOfOrderMs, this.#log),
+    );
+  }
+
+  #counted(result: AppendResult): AppendResult {
     if (result === 'appended') {
       this.#appended++;
       this.#cancelFlush ??= this.#clock.setTimeout(() => this.#timedFlush(), this.#options.flushIntervalMs ?? 1000);
@@ -126,11 +148,10 @@ class EmbeddedStore implements Store {
     return result;
   }
 
-  #tryAppend(labels: Labels, tMs: number, high: number, low: number): AppendResult {
+  #refusal(tMs: number): AppendResult | undefined {
     if (this.#closed || this.#wal.full) return 'full';
     if (tMs > this.#clock.now() + this.#maxFutureMs) return 'tooNew';
-    if (!(tMs > -maxTimestamp) || !Number.isInteger(tMs)) return 'late';
-    return this.#head.append(labels, tMs, high, low, this.#outOfOrderMs, this.#log);
+    return tMs > -maxTimestamp && Number.isInteger(tMs) ? undefined : 'late';
   }
 
   async commit(): Promise<void> {
@@ -148,7 +169,9 @@ class EmbeddedStore implements Store {
   }
 
   select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries> {
-    return selectSeries(this.#blocks, this.#head, compileMatchers(matchers), mint, maxt);
+    return selectSeries(this.#blocks.blocks, this.#head, compileMatchers(matchers), mint, maxt, (block, error) =>
+      this.#blocks.quarantine(block, error),
+    );
   }
 
   latest(matchers: readonly Matcher[], sinceMs: number): LatestSample[] {
@@ -177,16 +200,18 @@ class EmbeddedStore implements Store {
   }
 
   stats(): StoreStats {
-    const minT = Math.min(this.#blocks[0]?.from ?? Infinity, this.#head.minT);
-    const maxT = Math.max(this.#blocks.at(-1)?.to ?? -Infinity, this.#head.maxT);
+    const minT = Math.min(this.#blocks.blocks[0]?.from ?? Infinity, this.#head.minT);
+    const maxT = Math.max(this.#blocks.blocks.at(-1)?.to ?? -Infinity, this.#head.maxT);
     return {
       series: this.#head.size,
       samplesAppended: this.#appended,
       duplicates: this.#duplicates,
       rejected: { ...this.#rejected },
       walBytes: this.#wal.bytes,
-      blockBytes: this.#blocks.reduce((sum, block) => sum + block.bytes, 0),
-      blocks: this.#blocks.length,
+      blockBytes: this.#blocks.bytes,
+      blocks: this.#blocks.blocks.length,
+      quarantinedBlocks: this.#blocks.quarantined,
+      headChunkBytes: this.#head.chunkBytes,
       oldestMs: Number.isFinite(minT) ? minT : undefined,
       newestMs: Number.isFinite(maxT) ? maxT : undefined,
       replay: this.#replay,
@@ -195,8 +220,39 @@ class EmbeddedStore implements Store {
   }
 
   maintain(): Promise<void> {
-    this.#maintaining ??= this.#runMaintenance().finally(() => (this.#maintaining = undefined));
+    this.#maintaining ??= this.#change(() => this.#runMaintenance()).finally(() => (this.#maintaining = undefined));
     return this.#maintaining;
+  }
+
+  async delete(matchers: readonly Matcher[], mint: number, maxt: number): Promise<number> {
+    const compiled = compileMatchers(matchers);
+    return this.#change(async () => {
+      const inHead = this.#head.delete(compiled, mint, maxt, this.#log);
+      if (inHead > 0) await this.commit();
+      return inHead + (await this.#blocks.delete(compiled, mint, maxt));
+    });
+  }
+
+  snapshot(): Promise<string> {
+    return this.#change(async () => {
+      const stamp = new Date(this.#clock.now()).toISOString().replaceAll(/[-:.]/g, '');
+      const path = `${this.#dir}/snapshots/${stamp}`;
+      const temporary = `${path}.tmp`;
+      await this.#files.makeDir(`${temporary}/wal`);
+      await this.#blocks.linkTo(`${temporary}/blocks`);
+      await writeCheckpoint(`${temporary}/wal`, this.#files, this.#head, 1);
+      await this.#files.rename(temporary, path);
+      await this.#files.syncDir(`${this.#dir}/snapshots`);
+      this.#logger.info('store: snapshot written', { path });
+      return path;
+    });
+  }
+
+  /** One change of the files at a time; a failed one does not keep the next from running. */
+  #change<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#changes.then(work);
+    this.#changes = result.catch(() => {});
+    return result;
   }
 
   #scheduleMaintenance(): void {
@@ -214,27 +270,35 @@ class EmbeddedStore implements Store {
       await this.#moveRange(rangeStart(minT), rangeEnd(minT));
       moved = true;
     }
-    if (moved || this.#wal.bytes > maxWalBytes) await this.#checkpoint();
-    await this.#applyRetention();
+    const checkpointBytes = this.#options.checkpointBytes ?? defaultCheckpointBytes;
+    if (moved || this.#wal.bytes > checkpointBytes) await this.#checkpoint();
+    await this.#blocks.retain(
+      this.#clock.now() - (this.#options.retentionMs ?? defaultRetentionMs),
+      this.#options.retentionBytes ?? Infinity,
+    );
+    await this.#mergeBlocks();
   }
 
   /** Moves one aligned range from the head into a block. Nothing can be added to it from the first line on. */
   async #moveRange(from: number, to: number): Promise<void> {
     this.#head.minValidT = Math.max(this.#head.minValidT, to);
-    const sources = [...this.#head.series()]
-      .map((series) => ({ labels: series.labels, chunks: series.chunksBefore(to) }))
-      .filter(({ chunks }) => chunks.length > 0)
-      .sort((a, b) => compareLabels(a.labels, b.labels));
-    const path = await writeBlock(`${this.#dir}/blocks`, this.#files, { from, to }, sources);
-    const block = await Block.open(path, this.#files);
-    this.#blocks = [...this.#blocks, block].sort((a, b) => a.from - b.from);
+    const view = this.#head.chunksBefore(to);
+    try {
+      await this.#blocks.write({ from, to }, seriesOf(view));
+    } finally {
+      view.close();
+    }
     this.#head.dropBefore(to);
-    this.#logger.info('store: block written', {
-      path,
-      series: sources.length,
-      samples: block.samples,
-      bytes: block.bytes,
-    });
+  }
+
+  async #mergeBlocks(): Promise<void> {
+    const retention = this.#options.retentionMs ?? defaultRetentionMs;
+    const bad = (block: Block, error: unknown): void => this.#blocks.quarantine(block, error);
+    for (;;) {
+      const merge = nextMerge(this.#blocks.blocks, this.#head.minValidT, retention);
+      if (!merge || this.#closed) return;
+      await this.#blocks.merge(merge.range, merge.parts, mergedSeries(merge.parts, bad));
+    }
   }
 
   async #checkpoint(): Promise<void> {
@@ -243,36 +307,28 @@ class EmbeddedStore implements Store {
     await this.#wal.removeThrough(index);
   }
 
-  async #applyRetention(): Promise<void> {
-    const oldest = this.#clock.now() - (this.#options.retentionMs ?? 24 * hourMs);
-    const cap = this.#options.retentionBytes ?? Infinity;
-    let total = this.#blocks.reduce((sum, block) => sum + block.bytes, 0);
-    const dropped = this.#blocks.filter((block) => {
-      const drop = block.to <= oldest || total > cap;
-      if (drop) total -= block.bytes;
-      return drop;
-    });
-    if (dropped.length === 0) return;
-    this.#blocks = this.#blocks.filter((block) => !dropped.includes(block));
-    for (const block of dropped) {
-      block.retire();
-      await this.#files.remove(block.path);
-      this.#logger.info('store: block removed by retention', { path: block.path, bytes: block.bytes });
-    }
-    await this.#files.syncDir(`${this.#dir}/blocks`);
-  }
-
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     this.#cancelFlush?.();
     this.#cancelMaintain();
     try {
-      await this.#maintaining?.catch(() => {});
+      await this.#changes;
+      if (this.#wal.bytes + this.#wal.pendingBytes > closeCheckpointBytes) {
+        await this.#checkpoint().catch((error: unknown) => {
+          this.#logger.warn('store: no checkpoint at the end, the next start replays the log', {
+            error: errorText(error),
+          });
+        });
+      }
       await this.#wal.close();
     } finally {
-      for (const block of this.#blocks) block.retire();
+      await this.#blocks.close();
       await this.#unlock();
     }
   }
+}
+
+function* seriesOf(view: HeadView): Generator<BlockSource> {
+  for (let i = 0; i < view.size; i++) yield { labels: view.labels(i), chunks: view.chunks(i) };
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { NativeHistogram } from './chunk/native-histogram.ts';
 import type { FileLayer } from './file-layer.ts';
 import type { Labels } from './labels.ts';
 import type { Matcher } from './matcher.ts';
@@ -14,8 +15,12 @@ import type { Matcher } from './matcher.ts';
  */
 export type AppendResult = 'appended' | 'duplicate' | 'conflict' | 'late' | 'tooNew' | 'full';
 
-/** One stretch of a series' samples, encoded as Prometheus' XOR chunk (encoding 1). Never changes. */
-export interface XorChunk {
+export type ChunkEncoding = 1 | 2 | 3;
+
+/** One stretch of a series' samples, in one of Prometheus' encodings. Never changes. */
+export interface Chunk {
+  /** 1: XOR floats; 2: native histograms of integers; 3: of floats. Numbers of prometheus.Chunk.Encoding. */
+  readonly encoding: ChunkEncoding;
   /** First and last sample's time, ms since the epoch, both inclusive. */
   readonly minT: number;
   readonly maxT: number;
@@ -26,16 +31,20 @@ export interface XorChunk {
 /** One selected series. Chunks are in time order and may reach beyond the asked range. */
 export interface SelectedSeries {
   readonly labels: Labels;
-  /** Reads the chunks that overlap the asked range; the work is done here, not in `select`. */
-  chunks(): XorChunk[];
+  /** Reads the chunks that overlap the asked range; the work is done here, not in `select`. Only until the iteration ends. */
+  chunks(): Chunk[];
 }
 
-/** The newest sample of a series. `stale` is true for a stale marker (then `value` is NaN and means nothing). */
+/**
+ * The newest sample of a series. `stale` is true for a stale marker; then, and for a histogram, `value` is NaN and
+ * means nothing.
+ */
 export interface LatestSample {
   readonly labels: Labels;
   readonly tMs: number;
   readonly value: number;
   readonly stale: boolean;
+  readonly histogram?: NativeHistogram;
 }
 
 export interface StoreStats {
@@ -47,6 +56,10 @@ export interface StoreStats {
   readonly walBytes: number;
   readonly blockBytes: number;
   readonly blocks: number;
+  /** Damaged blocks that were set aside since the store was opened. */
+  readonly quarantinedBlocks: number;
+  /** Bytes of chunks in memory. */
+  readonly headChunkBytes: number;
   /** Oldest and newest sample anywhere, ms; undefined in an empty store. */
   readonly oldestMs: number | undefined;
   readonly newestMs: number | undefined;
@@ -79,6 +92,8 @@ export interface StoreOptions {
   readonly flushIntervalMs?: number;
   /** A log segment is finished at this size. Default 16 MiB. */
   readonly segmentBytes?: number;
+  /** A checkpoint of the head is written when the log has grown by this much: it bounds the replay. Default 64 MiB. */
+  readonly checkpointBytes?: number;
   /** File system port; tests inject faults here. */
   readonly files?: FileLayer;
 }
@@ -97,6 +112,11 @@ export interface Store {
   append(labels: Labels, tMs: number, value: number): AppendResult;
   /** Ends the series at `tMs`: writes Prometheus' stale marker, bit-exact. */
   appendStale(labels: Labels, tMs: number): AppendResult;
+  /**
+   * Appends one native histogram. As `append`; a counter's reset is found by comparing with the sample before.
+   * Errors: ERR_INPUT_INVALID for a histogram that contradicts itself, naming the field.
+   */
+  appendHistogram(labels: Labels, tMs: number, histogram: NativeHistogram): AppendResult;
   /** Resolves when everything appended before the call is on disk. Errors: ERR_STORE_WRITE; the data is kept and tried again. */
   commit(): Promise<void>;
   /** Series that match and have samples in [mint, maxt] (ms, inclusive), sorted by labels. No matcher: all. */
@@ -107,9 +127,21 @@ export interface Store {
   series(matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): Labels[];
   labelNames(matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): string[];
   labelValues(name: string, matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): string[];
-  /** Moves full 2 h ranges into blocks, checkpoints the log, applies retention. Runs by itself; tests call it. */
+  /**
+   * Deletes the matching series' samples in [mint, maxt] (ms, inclusive), wherever they are. Durable when it resolves;
+   * samples that come later are not affected. Returns how many series' parts were touched (a series counts once for
+   * each block it lives in). Disk space comes back with the next merge. Errors: ERR_STORE_WRITE, system errors.
+   */
+  delete(matchers: readonly Matcher[], mint: number, maxt: number): Promise<number>;
+  /**
+   * Writes a copy of everything that was appended before the call to `snapshots/<name>` in the store's directory; it
+   * can be opened as a store. Blocks cost no space (hard links). Returns the path. Appends go on meanwhile.
+   */
+  snapshot(): Promise<string>;
+  /** Moves full 2 h ranges into blocks, merges small blocks, checkpoints the log, applies
+   * retention. Runs by itself; tests call it. */
   maintain(): Promise<void>;
   stats(): StoreStats;
-  /** Commits, stops timers, lets go of the lock. Further calls do nothing. */
+  /** Commits, writes a checkpoint so that the next start is short, lets go of the lock. Further calls do nothing. */
   close(): Promise<void>;
 }

@@ -1,8 +1,9 @@
 import { QueryError } from '../../promql/index.ts';
-import type { Series } from '../../promql/index.ts';
-import { decodeXorChunk, labelsKey, labelValue, SampleBuffer } from '../../tsdb/index.ts';
-import type { ChunkedSeries, Labels } from '../../tsdb/index.ts';
+import type { FloatHistogram, Series } from '../../promql/index.ts';
+import { decodeHistogramChunk, decodeXorChunk, kindOf, labelsKey, labelValue, SampleBuffer } from '../../tsdb/index.ts';
+import type { Chunk, ChunkedSeries, Labels } from '../../tsdb/index.ts';
 import { AgentFailure } from './failure.ts';
+import { toFloatHistogram } from './float-histogram.ts';
 
 /** The label that says on which node a series was captured; agents add it where it is absent. */
 export const nodeLabel = 'k8s_node_name';
@@ -14,6 +15,19 @@ export interface SampleBudget {
   left: number;
 }
 
+/** The bits of Prometheus' stale marker. */
+const staleHigh = 0x7ff00000;
+const staleLow = 2;
+/** A histogram weighs as a sample, and as another for so many of its buckets. */
+const bucketsPerSample = 2;
+
+interface Collected {
+  readonly labels: Labels;
+  readonly samples: SampleBuffer;
+  /** By sample; shorter than `samples` where the rest are floats. Undefined while there was none. */
+  histograms: (FloatHistogram | null)[] | undefined;
+}
+
 /**
  * Checks and decodes one agent's streamed answer.
  * Guarantees: every series carries the agent's own node name, times ascend strictly, chunks hold what they state.
@@ -21,7 +35,7 @@ export interface SampleBudget {
  */
 export class SeriesCollector {
   readonly #node: string;
-  readonly #results: Map<string, { labels: Labels; samples: SampleBuffer }>[];
+  readonly #results: Map<string, Collected>[];
   readonly #budget: SampleBudget;
   overBudget = false;
 
@@ -45,28 +59,50 @@ export class SeriesCollector {
     let series = result.get(key);
     if (!series) {
       const expected = chunks.reduce((n, c) => n + c.count, 0);
-      result.set(key, (series = { labels, samples: new SampleBuffer(Math.min(expected, 100_000)) }));
+      const samples = new SampleBuffer(Math.min(expected, 100_000));
+      result.set(key, (series = { labels, samples, histograms: undefined }));
     }
-    for (const chunk of chunks) this.#addChunk(series.samples, chunk.bytes);
+    for (const chunk of chunks) this.#addChunk(series, chunk);
   }
 
   /** Each query's series. */
   finish(): ReadSeries[][] {
     return this.#results.map((result) =>
-      [...result.values()].map(({ labels, samples }) => ({ labels, ...samples.slice() })),
+      [...result.values()].map(({ labels, samples, histograms }) => {
+        const series = { labels, ...samples.slice() };
+        if (!histograms) return series;
+        while (histograms.length < samples.length) histograms.push(null);
+        return { ...series, histograms };
+      }),
     );
   }
 
-  #addChunk(samples: SampleBuffer, bytes: Uint8Array): void {
+  #addChunk(series: Collected, chunk: Chunk): void {
+    const { samples } = series;
     const from = samples.length;
-    this.#budget.left -= decodeXorChunk(bytes, samples);
-    if (this.#budget.left < 0) {
-      this.overBudget = true;
-      throw new QueryError('execution', 'query processing would load too many samples into memory in query execution');
-    }
+    if (chunk.encoding === 1) this.#spend(decodeXorChunk(chunk.bytes, samples));
+    else this.#addHistograms(series, chunk);
     const times = samples.times;
     for (let i = Math.max(1, from); i < samples.length; i++) {
       if (times[i]! <= times[i - 1]!) throw new AgentFailure('protocol', 'samples of a series are not in time order');
     }
+  }
+
+  #addHistograms(series: Collected, chunk: Chunk): void {
+    const histograms = (series.histograms ??= []);
+    for (const { t, histogram } of decodeHistogramChunk(kindOf(chunk.encoding), chunk.bytes).points) {
+      while (histograms.length < series.samples.length) histograms.push(null);
+      histograms.push(histogram && toFloatHistogram(histogram));
+      series.samples.pushBits(t, histogram ? 0 : staleHigh, histogram ? 0 : staleLow);
+      const buckets = histogram ? histogram.positive.length + histogram.negative.length : 0;
+      this.#spend(1 + Math.floor(buckets / bucketsPerSample));
+    }
+  }
+
+  #spend(samples: number): void {
+    this.#budget.left -= samples;
+    if (this.#budget.left >= 0) return;
+    this.overBudget = true;
+    throw new QueryError('execution', 'query processing would load too many samples into memory in query execution');
   }
 }

@@ -118,8 +118,14 @@ export class MemoryFiles implements FileLayer {
 
   async rename(from: string, to: string): Promise<void> {
     this.#check('rename', from);
+    const inside = this.paths().filter((path) => path.startsWith(`${from}/`));
+    for (const path of inside) this.#move(path, to + path.slice(from.length));
+    if (inside.length === 0) this.#move(from, to);
+  }
+
+  async link(from: string, to: string): Promise<void> {
+    this.#check('create', to);
     this.#files.set(to, this.#get(from));
-    this.#files.delete(from);
   }
 
   async remove(path: string): Promise<void> {
@@ -129,6 +135,11 @@ export class MemoryFiles implements FileLayer {
 
   async syncDir(path: string): Promise<void> {
     this.#check('syncDir', path);
+  }
+
+  #move(from: string, to: string): void {
+    this.#files.set(to, this.#get(from));
+    this.#files.delete(from);
   }
 
   #check(call: FileCall, path: string): void {

@@ -1,8 +1,12 @@
-import { decodeXorChunk, SampleBuffer } from '../../tsdb/chunk/index.ts';
+import { decodePoints } from '../../tsdb/chunk/index.ts';
+import type { NativeHistogram } from '../../tsdb/index.ts';
 import { labelsKey } from '../../tsdb/index.ts';
 import type { Matcher, Store } from '../../tsdb/index.ts';
 
-/** Everything a store holds for some matchers: by series key, time → value bits in hex (stale markers show). */
+/**
+ * Everything a store holds for some matchers: by series key, time → value bits in hex (stale markers show), or a
+ * histogram as text.
+ */
 export function readSamples(
   store: Store,
   matchers: readonly Matcher[] = [],
@@ -11,12 +15,16 @@ export function readSamples(
 ): Map<string, Map<number, string>> {
   const result = new Map<string, Map<number, string>>();
   for (const { labels, chunks } of store.select(matchers, mint, maxt)) {
-    const samples = new SampleBuffer();
-    for (const chunk of chunks()) decodeXorChunk(chunk.bytes, samples);
     const byTime = new Map<number, string>();
-    for (let i = 0; i < samples.length; i++) {
-      if (i > 0 && samples.times[i]! <= samples.times[i - 1]!) throw new Error('samples are not in time order');
-      byTime.set(samples.times[i]!, bitsHex(samples.highAt(i), samples.lowAt(i)));
+    let last = -Infinity;
+    for (const chunk of chunks()) {
+      const points = decodePoints(chunk);
+      if (points.length !== chunk.count) throw new Error(`chunk of ${points.length} samples says ${chunk.count}`);
+      if (points[0]!.t !== chunk.minT || points.at(-1)!.t !== chunk.maxT) throw new Error('chunk times are wrong');
+      for (const { t, high, low, histogram } of points) {
+        if (t <= last) throw new Error('samples are not in time order');
+        byTime.set((last = t), histogram ? histogramText(histogram) : bitsHex(high, low));
+      }
     }
     result.set(labelsKey(labels), byTime);
   }
@@ -25,5 +33,22 @@ export function readSamples(
 
 /** A value's 64 bits as 16 hex digits. */
 export function bitsHex(high: number, low: number): string {
-  return high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
+  return (high >>> 0).toString(16).padStart(8, '0') + (low >>> 0).toString(16).padStart(8, '0');
+}
+
+/** What a histogram says, whatever its spelling: empty buckets and reset hints are left out. */
+export function histogramText(h: NativeHistogram): string {
+  const side = (name: 'positive' | 'negative'): string => {
+    let next = 0;
+    let at = 0;
+    const filled: string[] = [];
+    for (const { offset, length } of h[`${name}Spans`]) {
+      next += offset;
+      for (let i = 0; i < length; i++, next++, at++) if (h[name][at] !== 0) filled.push(`${next}:${h[name][at]}`);
+    }
+    return filled.join(' ');
+  };
+  const gauge = h.counterReset === 'gauge';
+  const facts = [h.kind, gauge, h.schema, h.zeroThreshold, h.zeroCount, h.count, h.sum, h.customValues.join(' ')];
+  return [...facts, side('positive'), side('negative')].join('|');
 }

@@ -1,9 +1,17 @@
 import { crc32c } from '../../base/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
+import { decodePoints, encodePoints } from '../chunk/index.ts';
 import type { FileLayer, ReadableFile } from '../file-layer.ts';
-import type { XorChunk } from '../types.ts';
-import { BlockIndex, decodeFooter, footerBytes } from './format.ts';
-import type { ChunkPlace } from './format.ts';
+import type { Chunk } from '../types.ts';
+import { chunkCrcBytes, decodeFooter, footerBytes } from './format.ts';
+import type { BlockIndex, ChunkPlace } from './format.ts';
+import { PagedBlockIndex } from './index-reader.ts';
+import { BlockIndexV1 } from './index-v1.ts';
+import { isDeleted } from './tombstones.ts';
+import type { Interval, Tombstones } from './tombstones.ts';
+
+/** A reader that goes through the block from front to back reads this much at a time. */
+const windowBytes = 256 * 1024;
 
 /** A finished block, open for reading. Chunks are read from the file when they are asked for. */
 export class Block {
@@ -14,7 +22,15 @@ export class Block {
   readonly to: number;
   readonly samples: number;
   readonly index: BlockIndex;
+  /** Checksum of the index: the identity of what the block holds. */
+  readonly indexCrc: number;
+  /** What was deleted since the block was written. */
+  tombstones: Tombstones = new Map();
   readonly #file: ReadableFile;
+  readonly #size: number;
+  #window: Uint8Array = new Uint8Array(0);
+  #windowAt = 0;
+  #nextRead = -1;
   #readers = 0;
   #retired = false;
 
@@ -22,15 +38,18 @@ export class Block {
     this.path = path;
     this.bytes = size;
     this.#file = file;
-    if (size < footerBytes) throw new OperatorError('ERR_STORE_CORRUPT', 'block: shorter than its footer');
+    this.#size = size;
+    if (size < footerBytes) throw corrupt(path, 'shorter than its footer');
     const footer = decodeFooter(file.read(size - footerBytes, footerBytes));
     if (!(footer.indexOffset >= 0) || footer.indexOffset + footer.indexLength + footerBytes !== size) {
-      throw new OperatorError('ERR_STORE_CORRUPT', 'block: footer does not fit the file');
+      throw corrupt(path, 'footer does not fit the file');
     }
     this.from = footer.from;
     this.to = footer.to;
     this.samples = footer.samples;
-    this.index = new BlockIndex(file.read(footer.indexOffset, footer.indexLength), footer.indexCrc);
+    this.indexCrc = footer.indexCrc;
+    const Index = footer.version === 1 ? BlockIndexV1 : PagedBlockIndex;
+    this.index = new Index(file.read(footer.indexOffset, footer.indexLength), footer.indexCrc);
   }
 
   /** Errors: ERR_STORE_CORRUPT for a file that is not a whole block. */
@@ -45,14 +64,43 @@ export class Block {
     }
   }
 
-  /** Errors: ERR_STORE_CORRUPT when the bytes do not have their checksum: nothing wrong is ever returned. */
-  readChunk({ minT, maxT, count, offset, length }: ChunkPlace): XorChunk {
-    const bytes = this.#file.read(offset, length + 4);
-    const stored = new DataView(bytes.buffer, bytes.byteOffset).getUint32(length, true);
-    if (crc32c(bytes, 0, 0, length) !== stored) {
-      throw new OperatorError('ERR_STORE_CORRUPT', `block ${this.path}: chunk at ${offset} fails its checksum`);
+  /**
+   * Reads chunks of one series, without what was deleted from it. Their bytes may be views.
+   * Errors: ERR_STORE_CORRUPT when bytes do not have their checksum: nothing wrong is ever returned.
+   */
+  readChunks(ordinal: number, places: readonly ChunkPlace[]): Chunk[] {
+    const intervals = this.tombstones.get(ordinal);
+    const chunks = places.map((place) => this.#readChunk(place));
+    return intervals ? chunks.flatMap((chunk) => withoutDeleted(chunk, intervals)) : chunks;
+  }
+
+  #readChunk({ encoding, minT, maxT, count, offset, length }: ChunkPlace): Chunk {
+    const bytes = this.#read(offset, length + chunkCrcBytes);
+    const stored = bytes[length]! | (bytes[length + 1]! << 8) | (bytes[length + 2]! << 16) | (bytes[length + 3]! << 24);
+    if (crc32c(bytes, 0, 0, length) !== stored >>> 0) {
+      throw corrupt(this.path, `chunk at ${offset} fails its checksum`);
     }
-    return { minT, maxT, count, bytes: bytes.subarray(0, length) };
+    return { encoding, minT, maxT, count, bytes: bytes.subarray(0, length) };
+  }
+
+  /** One chunk here and there is read alone; chunks one behind the other come out of a window. */
+  #read(offset: number, length: number): Uint8Array {
+    const from = offset - this.#windowAt;
+    if (from >= 0 && from + length <= this.#window.length) return this.#window.subarray(from, from + length);
+    const sequential = this.#nextRead >= 0 && offset >= this.#nextRead && offset - this.#nextRead < 4096;
+    this.#nextRead = offset + length;
+    if (!sequential) return this.#fileRead(offset, length);
+    this.#window = this.#fileRead(offset, Math.min(Math.max(windowBytes, length), this.#size - offset));
+    this.#windowAt = offset;
+    return this.#window.subarray(0, length);
+  }
+
+  #fileRead(offset: number, length: number): Uint8Array {
+    try {
+      return this.#file.read(offset, length);
+    } catch (cause) {
+      throw new OperatorError('ERR_STORE_CORRUPT', `block ${this.path}: cannot be read at ${offset}`, { cause });
+    }
   }
 
   /** Keeps the file open until the matching `release`, even if the block is retired meanwhile. */
@@ -72,6 +120,19 @@ export class Block {
   }
 
   #closeIfDone(): void {
-    if (this.#retired && this.#readers <= 0) this.#file.close();
+    if (this.#readers > 0) return;
+    this.#window = new Uint8Array(0);
+    if (this.#retired) this.#file.close();
   }
+}
+
+function withoutDeleted(chunk: Chunk, intervals: readonly Interval[]): Chunk[] {
+  const touched = intervals.filter(({ mint, maxt }) => mint <= chunk.maxT && maxt >= chunk.minT);
+  if (touched.length === 0) return [chunk];
+  const points = decodePoints(chunk).filter(({ t }) => !isDeleted(touched, t));
+  return encodePoints(points, Infinity);
+}
+
+function corrupt(path: string, reason: string): OperatorError {
+  return new OperatorError('ERR_STORE_CORRUPT', `block ${path}: ${reason}`);
 }

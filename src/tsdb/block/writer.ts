@@ -1,17 +1,21 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32c } from '../../base/crc32c.ts';
 import { ByteWriter } from '../bytes.ts';
 import type { FileLayer } from '../file-layer.ts';
 import type { Labels } from '../labels.ts';
-import type { XorChunk } from '../types.ts';
-import { blockMagic, encodeFooter, encodeIndex } from './format.ts';
-import type { BlockSeries, ChunkPlace } from './format.ts';
+import type { Chunk } from '../types.ts';
+import { blockMagic, encodeFooter } from './format.ts';
+import type { ChunkPlace } from './format.ts';
+import { IndexBuilder } from './index-builder.ts';
 
-/** Bytes are handed to the disk in pieces of about this size; between two the event loop runs. */
+/** Bytes are handed to the disk in pieces of about this size. */
 const batchBytes = 1 << 20;
+/** After so many series the event loop runs, so that nobody waits long for a block being written. */
+const seriesPerTurn = 500;
 
 export interface BlockSource {
   readonly labels: Labels;
-  readonly chunks: readonly XorChunk[];
+  readonly chunks: readonly Chunk[];
 }
 
 /** The file name of a block of the range [from, to), in ms; names sort by time. */
@@ -21,18 +25,20 @@ export function blockName(from: number, to: number): string {
 
 /**
  * Writes a block: temporary file, fsync, rename, fsync of the directory. After a crash there is the whole block or none.
- * Shape: `series` in label order, each with at least one chunk. Returns the file's path.
+ * Shape: `series` in label order; those without a chunk are left out. Returns the path and what was written; nothing
+ * is written when there is no chunk at all.
  */
 export async function writeBlock(
   dir: string,
   files: FileLayer,
   range: { readonly from: number; readonly to: number },
   series: Iterable<BlockSource>,
-): Promise<string> {
+): Promise<{ readonly path: string; readonly series: number } | undefined> {
   const path = `${dir}/${blockName(range.from, range.to)}`;
   const temporary = `${path}.tmp`;
   await files.remove(temporary);
   const file = await files.openWrite(temporary, 'create');
+  let count = 0;
   try {
     const out = new ByteWriter(batchBytes + 65_536);
     let written = 0;
@@ -43,20 +49,24 @@ export async function writeBlock(
       written += bytes.length;
     };
     out.bytes(blockMagic);
-    const index: BlockSeries[] = [];
+    const index = new IndexBuilder();
+    let seen = 0;
     for (const { labels, chunks } of series) {
+      if (++seen % seriesPerTurn === 0) await nextTurn();
+      if (chunks.length === 0) continue;
       const places: ChunkPlace[] = [];
-      for (const chunk of chunks) {
-        places.push({ ...chunk, offset: written + out.length, length: chunk.bytes.length });
-        out.bytes(chunk.bytes);
-        out.u32(crc32c(chunk.bytes));
-        samples += chunk.count;
-        if (out.length >= batchBytes) await drain();
+      for (const { encoding, minT, maxT, count: inChunk, bytes } of chunks) {
+        places.push({ encoding, minT, maxT, count: inChunk, offset: written + out.length, length: bytes.length });
+        out.bytes(bytes);
+        out.u32(crc32c(bytes));
+        samples += inChunk;
       }
-      index.push({ labels, chunks: places });
+      index.add(labels, places);
+      count++;
+      if (out.length >= batchBytes) await drain();
     }
     const indexOffset = written + out.length;
-    const indexBytes = encodeIndex(index);
+    const indexBytes = index.finish();
     out.bytes(indexBytes);
     const indexCrc = crc32c(indexBytes);
     out.bytes(encodeFooter({ indexOffset, indexLength: indexBytes.length, indexCrc, ...range, samples }));
@@ -68,7 +78,11 @@ export async function writeBlock(
     throw error;
   }
   await file.close();
+  if (count === 0) {
+    await files.remove(temporary);
+    return undefined;
+  }
   await files.rename(temporary, path);
   await files.syncDir(dir);
-  return path;
+  return { path, series: count };
 }

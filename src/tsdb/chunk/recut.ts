@@ -1,45 +1,29 @@
-import type { XorChunk } from '../types.ts';
+import type { Chunk } from '../types.ts';
+import { decodeHistogramChunk } from './histogram-decoder.ts';
+import { encodeChunks } from './encode-floats.ts';
+import { decodePoints, encodePoints, kindOf } from './points.ts';
 import { SampleBuffer } from './sample-buffer.ts';
-import { XorAppender } from './xor-appender.ts';
 import { decodeXorChunk } from './xor-decoder.ts';
 
-/** Samples of a chunk the store writes; Prometheus cuts at the same number. */
-export const samplesPerChunk = 120;
-
-/** Encodes samples [from, to) of a buffer as chunks of at most `perChunk`. Times must ascend. */
-export function encodeChunks(
-  samples: SampleBuffer,
-  from = 0,
-  to = samples.length,
-  perChunk = samplesPerChunk,
-): XorChunk[] {
-  const chunks: XorChunk[] = [];
-  for (let start = from; start < to; start += perChunk) {
-    const end = Math.min(to, start + perChunk);
-    const appender = new XorAppender((end - start) * 3 + 32);
-    for (let i = start; i < end; i++) appender.appendBits(samples.times[i]!, samples.highAt(i), samples.lowAt(i));
-    chunks.push(sealed(appender));
-  }
-  return chunks;
-}
-
-/** The appender's content as an unchanging chunk. */
-export function sealed(appender: XorAppender): XorChunk {
-  return { minT: appender.minT, maxT: appender.maxT, count: appender.count, bytes: appender.bytes() };
-}
+const scratch = new SampleBuffer(256);
 
 /**
  * The part of a chunk within [mint, maxt] (inclusive): the chunk itself when it lies inside, a new one when it
  * overruns, undefined when nothing is left. Cuts what a short window sends over the wire.
  */
-export function recutChunk(chunk: XorChunk, mint: number, maxt: number): XorChunk | undefined {
+export function recutChunk(chunk: Chunk, mint: number, maxt: number): Chunk | undefined {
   if (chunk.minT >= mint && chunk.maxT <= maxt) return chunk;
   if (chunk.maxT < mint || chunk.minT > maxt) return undefined;
-  const samples = new SampleBuffer(chunk.count);
-  decodeXorChunk(chunk.bytes, samples);
+  if (chunk.encoding !== 1) {
+    const kept = decodePoints(chunk).filter(({ t }) => t >= mint && t <= maxt);
+    const { header } = decodeHistogramChunk(kindOf(chunk.encoding), chunk.bytes);
+    return encodePoints(kept, Infinity, kept[0]?.t === chunk.minT ? header : 'unknown')[0];
+  }
+  scratch.length = 0;
+  decodeXorChunk(chunk.bytes, scratch);
   let from = 0;
-  let to = samples.length;
-  while (from < to && samples.times[from]! < mint) from++;
-  while (to > from && samples.times[to - 1]! > maxt) to--;
-  return encodeChunks(samples, from, to, samples.length)[0];
+  let to = scratch.length;
+  while (from < to && scratch.times[from]! < mint) from++;
+  while (to > from && scratch.times[to - 1]! > maxt) to--;
+  return encodeChunks(scratch, from, to, Math.max(1, to - from))[0];
 }

@@ -72,16 +72,6 @@ describe('chunk reading', () => {
     );
   });
 
-  test('an earlier moment of a growing chunk stays readable', () => {
-    const appender = new XorAppender();
-    const moments: { count: number; bits: number; bytes: string }[] = [];
-    for (let i = 0; i < 50; i++) {
-      appender.append(i * 1000, i * 1.5);
-      moments.push({ count: appender.count, bits: appender.bitLength, bytes: hex(appender.bytes()) });
-    }
-    for (const m of moments) expect(hex(appender.bytes(m.count, m.bits))).toBe(m.bytes);
-  });
-
   test('every truncation of a chunk is refused and leaves the buffer as it was', () => {
     const whole = encode(Array.from({ length: 40 }, (_, i) => [i * 15_000 + (i % 3), highBits(i / 3), lowBits(i / 3)]));
     for (let length = 0; length < whole.length; length++) {

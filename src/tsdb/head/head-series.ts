@@ -1,172 +1,348 @@
 import { rangeEnd } from '../block-range.ts';
-import { encodeChunks, sealed, SampleBuffer, samplesPerChunk, XorAppender, decodeXorChunk } from '../chunk/index.ts';
-import type { Labels } from '../labels.ts';
-import type { AppendResult, XorChunk } from '../types.ts';
+import {
+  decodePoints,
+  encodePoints,
+  grown,
+  HistogramAppender,
+  headerFor,
+  isStale,
+  maxSampleBytes,
+  sameHistogram,
+  samplesPerChunk,
+  XorColumns,
+} from '../chunk/index.ts';
+import type { NativeHistogram, Point } from '../chunk/index.ts';
+import type { AppendResult, Chunk } from '../types.ts';
+import { ChunkTable, noChunk } from './chunk-table.ts';
+import { chunkEndTime, histogramIsFull } from './chunk-end.ts';
+import { ReadEpochs } from './read-epochs.ts';
+import { Slab } from './slab.ts';
 
 /** A late sample may lengthen a chunk up to this many samples before it is split. */
 const splitAbove = samplesPerChunk * 2;
+/** A chunk of floats takes no further sample above this size, as in Prometheus. */
+const maxXorBytes = 1024 - 19;
+const firstOpenBytes = 64;
 
-/** One moment of a series: later appends do not change what it reads. */
-export interface SeriesMoment {
-  readonly finished: readonly XorChunk[];
-  readonly finishedCount: number;
-  readonly open: XorAppender | undefined;
-  readonly openCount: number;
-  readonly openBits: number;
-  readonly openMaxT: number;
+const closed = 0;
+const openFloats = 1;
+const openHistograms = 2;
+
+/** A chunk of histograms that is being written. */
+export interface OpenHistograms {
+  readonly appender: HistogramAppender;
+  /** End of the aligned range; no chunk crosses it. */
+  readonly rangeEnd: number;
+  /** Times from here on belong to the next chunk. */
+  end: number;
+  predicted: boolean;
 }
 
 /**
- * One series in the head: finished chunks and one that is being written. No chunk crosses the end of an aligned
- * block range, so a range can be moved into a block without re-encoding.
+ * The samples of all series of the head, by slot: a list of finished chunks and one that is being written. Chunks are
+ * cut where Prometheus cuts them, and none crosses the end of an aligned block range, so that a range can be moved
+ * into a block without encoding anything again.
  */
 export class HeadSeries {
-  readonly ref: number;
-  readonly labels: Labels;
-  /** Ascending. Appended to in place, otherwise replaced: a moment holds the array and its length. */
-  #finished: XorChunk[] = [];
-  #open: XorAppender | undefined;
-  /** Times from here on belong to the next chunk. */
-  #openEnd = 0;
-  /** Set when the series left the head: a cached reference to it must be looked up again. */
-  gone = false;
+  readonly slab = new Slab();
+  readonly epochs = new ReadEpochs();
+  readonly chunks = new ChunkTable(this.slab);
+  readonly xor = new XorColumns(1024);
+  readonly histograms = new Map<number, OpenHistograms>();
+  first = new Int32Array(1024).fill(noChunk);
+  #last = new Int32Array(1024).fill(noChunk);
+  #kind = new Uint8Array(1024);
+  /** The open chunk of floats: its bytes, their size, and the time at which the next chunk begins. */
+  openAddress = new Float64Array(1024);
+  #openSize = new Uint32Array(1024);
+  #openEnd = new Float64Array(1024);
 
-  constructor(ref: number, labels: Labels) {
-    this.ref = ref;
-    this.labels = labels;
+  /** Makes slot `slot` usable, and empty. */
+  clear(slot: number): void {
+    if (slot >= this.#kind.length) this.#grow(Math.max(slot + 1, this.#kind.length * 2));
+    this.#kind[slot] = closed;
+    this.first[slot] = noChunk;
+    this.#last[slot] = noChunk;
   }
 
-  get empty(): boolean {
-    return this.#open === undefined && this.#finished.length === 0;
+  isEmpty(slot: number): boolean {
+    return this.#kind[slot] === closed && this.first[slot] === noChunk;
   }
 
-  get minT(): number {
-    return this.#finished[0]?.minT ?? this.#open?.minT ?? Infinity;
+  isOpen(slot: number): boolean {
+    return this.#kind[slot] !== closed;
   }
 
-  get maxT(): number {
-    return this.#open?.maxT ?? this.#finished.at(-1)?.maxT ?? -Infinity;
+  hasOpenFloats(slot: number): boolean {
+    return this.#kind[slot] === openFloats;
   }
 
-  /** Bits of the newest sample, while its chunk is open. */
-  get last(): { high: number; low: number } | undefined {
-    if (this.#open) return { high: this.#open.lastHigh, low: this.#open.lastLow };
-    const chunk = this.#finished.at(-1);
-    if (!chunk) return undefined;
-    const samples = decoded(chunk);
-    return { high: samples.highAt(samples.length - 1), low: samples.lowAt(samples.length - 1) };
+  minT(slot: number): number {
+    const first = this.first[slot]!;
+    return first === noChunk ? this.openMinT(slot) : this.chunks.minT[first]!;
   }
 
-  append(t: number, high: number, low: number, outOfOrderMs: number): AppendResult {
-    const open = this.#open;
-    if (open && t > open.maxT) {
-      if (open.count < samplesPerChunk && t < this.#openEnd) {
-        open.appendBits(t, high, low);
+  maxT(slot: number): number {
+    const kind = this.#kind[slot];
+    if (kind === openFloats) return this.xor.t[slot]!;
+    if (kind === openHistograms) return this.histograms.get(slot)!.appender.maxT;
+    const last = this.#last[slot]!;
+    return last === noChunk ? -Infinity : this.chunks.maxT[last]!;
+  }
+
+  /** First time of the open chunk; Infinity when there is none. */
+  openMinT(slot: number): number {
+    const kind = this.#kind[slot];
+    if (kind === openFloats) return this.xor.minT[slot]!;
+    return kind === openHistograms ? this.histograms.get(slot)!.appender.minT : Infinity;
+  }
+
+  /** The newest sample. */
+  newest(slot: number): Point | undefined {
+    if (this.#kind[slot] === openFloats) {
+      return { t: this.xor.t[slot]!, high: this.xor.high[slot]!, low: this.xor.low[slot]! };
+    }
+    const open = this.histograms.get(slot);
+    const chunk = open
+      ? open.appender.chunk()
+      : this.#last[slot] === noChunk
+        ? undefined
+        : this.chunks.get(this.#last[slot]!);
+    return chunk && decodePoints(chunk).at(-1);
+  }
+
+  append(slot: number, t: number, high: number, low: number, outOfOrderMs: number): AppendResult {
+    const kind = this.#kind[slot];
+    if (kind === openFloats) {
+      const last = this.xor.t[slot]!;
+      if (t <= last) return this.#late(slot, { t, high, low }, last, outOfOrderMs);
+      if (!this.#floatsAreFull(slot, t, last)) {
+        this.#writeFloat(slot, t, high, low);
         return 'appended';
       }
-      this.#finishOpen();
-    } else if (t <= this.maxT) {
-      return t < this.maxT - outOfOrderMs ? 'late' : this.#insert(t, high, low);
+    } else {
+      const last = this.maxT(slot);
+      if (t <= last) return this.#late(slot, { t, high, low }, last, outOfOrderMs);
+      if (kind === openHistograms && isStale(high, low)) return this.#appendHistogram(slot, t, null);
     }
-    this.#open = new XorAppender();
-    this.#openEnd = rangeEnd(t);
-    this.#open.appendBits(t, high, low);
+    this.finishOpen(slot);
+    this.#beginFloats(slot, t);
+    this.#writeFloat(slot, t, high, low);
     return 'appended';
   }
 
-  /** Takes over a chunk from a checkpoint; chunks come in order. */
-  restore(chunk: XorChunk): void {
-    this.#finishOpen();
-    this.#finished.push(chunk);
+  appendHistogram(slot: number, t: number, histogram: NativeHistogram, outOfOrderMs: number): AppendResult {
+    const last = this.maxT(slot);
+    if (t <= last) return this.#late(slot, { t, high: 0, low: 0, histogram }, last, outOfOrderMs);
+    return this.#appendHistogram(slot, t, histogram);
   }
 
-  moment(): SeriesMoment {
-    const open = this.#open;
-    return {
-      finished: this.#finished,
-      finishedCount: this.#finished.length,
-      open,
-      openCount: open?.count ?? 0,
-      openBits: open?.bitLength ?? 0,
-      openMaxT: open?.maxT ?? -Infinity,
-    };
+  /** Takes over a finished chunk behind all others. */
+  restore(slot: number, chunk: Chunk): void {
+    this.finishOpen(slot);
+    this.#link(slot, this.chunks.add(chunk));
   }
 
-  /** Finishes an open chunk that lies before `end`, and gives all chunks before it. */
-  chunksBefore(end: number): XorChunk[] {
-    if (this.#open && this.#open.minT < end) this.#finishOpen();
-    return this.#finished.filter((chunk) => chunk.minT < end);
+  /** Ends the open chunk, if there is one. */
+  finishOpen(slot: number): void {
+    const kind = this.#kind[slot];
+    if (kind === closed) return;
+    this.#kind[slot] = closed;
+    if (kind === openHistograms) {
+      this.#link(slot, this.chunks.add(this.histograms.get(slot)!.appender.chunk()));
+      this.histograms.delete(slot);
+      return;
+    }
+    const { xor, slab } = this;
+    const length = xor.byteLength(slot);
+    const bytes = slab.read(this.openAddress[slot]!, length);
+    this.#freeOpen(slot);
+    const facts = { encoding: 1, minT: xor.minT[slot]!, maxT: xor.t[slot]!, count: xor.count[slot]! } as const;
+    this.#link(slot, this.chunks.adopt(facts, slab.store(bytes), length));
   }
 
-  /** Lets go of the chunks before `end`. */
-  dropBefore(end: number): void {
-    if (this.#finished.length > 0) this.#finished = this.#finished.filter((chunk) => chunk.minT >= end);
+  /** Lets go of the chunks before `end`. Assumptions: none crosses it, and none before it is open. */
+  dropBefore(slot: number, end: number, dropped: number[]): void {
+    let id = this.first[slot]!;
+    while (id !== noChunk && this.chunks.minT[id]! < end) {
+      dropped.push(id);
+      id = this.chunks.next[id]!;
+    }
+    this.first[slot] = id;
+    if (id === noChunk) this.#last[slot] = noChunk;
   }
 
-  #finishOpen(): void {
-    if (!this.#open) return;
-    this.#finished.push(sealed(this.#open));
-    this.#open = undefined;
+  /** Removes the samples in [mint, maxt]; true when there were any. */
+  deleteRange(slot: number, mint: number, maxt: number): boolean {
+    if (this.openMinT(slot) <= maxt && this.maxT(slot) >= mint) this.finishOpen(slot);
+    let changed = false;
+    const ids = this.list(slot);
+    const kept: number[] = [];
+    for (const id of ids) {
+      if (this.chunks.minT[id]! > maxt || this.chunks.maxT[id]! < mint) {
+        kept.push(id);
+        continue;
+      }
+      const points = decodePoints(this.chunks.get(id));
+      const rest = points.filter(({ t }) => t < mint || t > maxt);
+      if (rest.length === points.length) {
+        kept.push(id);
+        continue;
+      }
+      changed = true;
+      for (const chunk of encodePoints(rest, splitAbove)) kept.push(this.chunks.add(chunk));
+      this.epochs.retire(() => this.chunks.release(id));
+    }
+    if (changed) this.#relink(slot, kept);
+    return changed;
+  }
+
+  /** The finished chunks, in time order. */
+  list(slot: number): number[] {
+    const ids: number[] = [];
+    for (let id = this.first[slot]!; id !== noChunk; id = this.chunks.next[id]!) ids.push(id);
+    return ids;
+  }
+
+  #link(slot: number, id: number): void {
+    const last = this.#last[slot]!;
+    if (last === noChunk) this.first[slot] = id;
+    else this.chunks.next[last] = id;
+    this.#last[slot] = id;
+  }
+
+  #relink(slot: number, ids: readonly number[]): void {
+    this.first[slot] = noChunk;
+    this.#last[slot] = noChunk;
+    for (const id of ids) {
+      this.chunks.next[id] = noChunk;
+      this.#link(slot, id);
+    }
+  }
+
+  #floatsAreFull(slot: number, t: number, last: number): boolean {
+    const count = this.xor.count[slot]!;
+    if (count === samplesPerChunk / 4) {
+      this.#openEnd[slot] = chunkEndTime(this.xor.minT[slot]!, last, this.#openEnd[slot]!, 4);
+    }
+    return t >= this.#openEnd[slot]! || count >= splitAbove || this.xor.byteLength(slot) > maxXorBytes;
+  }
+
+  #beginFloats(slot: number, t: number): void {
+    this.#kind[slot] = openFloats;
+    this.xor.reset(slot);
+    this.openAddress[slot] = this.slab.alloc(firstOpenBytes);
+    this.#openSize[slot] = firstOpenBytes;
+    this.#openEnd[slot] = rangeEnd(t);
+  }
+
+  #writeFloat(slot: number, t: number, high: number, low: number): void {
+    const { xor, slab } = this;
+    const length = xor.byteLength(slot);
+    if (length + maxSampleBytes > this.#openSize[slot]!) this.#growOpen(slot, length);
+    const address = this.openAddress[slot]!;
+    xor.append(slot, slab.page(address), slab.offset(address), t, high, low);
+  }
+
+  #growOpen(slot: number, length: number): void {
+    const size = this.#openSize[slot]!;
+    const larger = size < 256 ? size * 2 : size + (size >>> 1);
+    const bytes = this.slab.read(this.openAddress[slot]!, length);
+    this.#freeOpen(slot);
+    const address = this.slab.alloc(larger);
+    this.slab.page(address).set(bytes, this.slab.offset(address));
+    this.openAddress[slot] = address;
+    this.#openSize[slot] = larger;
+  }
+
+  #freeOpen(slot: number): void {
+    const address = this.openAddress[slot]!;
+    const size = this.#openSize[slot]!;
+    this.epochs.retire(() => this.slab.free(address, size));
+  }
+
+  #appendHistogram(slot: number, t: number, h: NativeHistogram | null): AppendResult {
+    let open = this.histograms.get(slot);
+    const before = open?.appender;
+    let refused = false;
+    if (open && h && open.appender.kind !== h.kind) open = undefined;
+    if (open && histogramIsFull(open, t)) open = undefined;
+    if (open && !open.appender.fit(h).ok) {
+      refused = true;
+      open = undefined;
+    }
+    if (!open) {
+      this.finishOpen(slot);
+      const kind = h?.kind ?? before!.kind;
+      const appender = new HistogramAppender(kind, headerFor(h, before, refused));
+      open = { appender, rangeEnd: rangeEnd(t), end: rangeEnd(t), predicted: false };
+      this.histograms.set(slot, open);
+      this.#kind[slot] = openHistograms;
+    }
+    open.appender.append(t, h);
+    return 'appended';
   }
 
   /** Puts a sample among older ones: the chunk it belongs to is written anew. */
-  #insert(t: number, high: number, low: number): AppendResult {
-    if (this.#open && t >= this.#open.minT) {
-      const samples = new SampleBuffer(this.#open.count + 1);
-      decodeXorChunk(this.#open.bytes(), samples);
-      const result = insertSorted(samples, t, high, low);
-      if (result !== 'appended') return result;
-      const open = new XorAppender(samples.length * 3 + 32);
-      for (let i = 0; i < samples.length; i++) open.appendBits(samples.times[i]!, samples.highAt(i), samples.lowAt(i));
-      this.#open = open;
-      return result;
+  #late(slot: number, point: Point, last: number, outOfOrderMs: number): AppendResult {
+    if (point.t < last - outOfOrderMs) return 'late';
+    if (this.#kind[slot] === openFloats && !point.histogram && point.t >= this.xor.minT[slot]!) {
+      return this.#insertIntoOpen(slot, point);
     }
-    let at = this.#finished.length - 1;
-    while (at >= 0 && this.#finished[at]!.minT > t) at--;
-    const chunk = this.#finished[at];
-    const samples = chunk && t < rangeEnd(chunk.minT) ? decoded(chunk) : new SampleBuffer(1);
-    const replaced = samples.length > 0 ? 1 : 0;
-    const result = insertSorted(samples, t, high, low);
+    if (point.t >= this.openMinT(slot)) this.finishOpen(slot);
+    const ids = this.list(slot);
+    let at = ids.length - 1;
+    while (at >= 0 && this.chunks.minT[ids[at]!]! > point.t) at--;
+    const near = at >= 0 && point.t < rangeEnd(this.chunks.minT[ids[at]!]!);
+    const points = near ? decodePoints(this.chunks.get(ids[at]!)) : [];
+    const result = insertSorted(points, point);
     if (result !== 'appended') return result;
-    const perChunk = samples.length > splitAbove ? Math.ceil(samples.length / 2) : samples.length;
-    this.#finished = this.#finished.toSpliced(
-      replaced ? at : at + 1,
-      replaced,
-      ...encodeChunks(samples, 0, samples.length, perChunk),
-    );
+    const perChunk = points.length > splitAbove ? Math.ceil(points.length / 2) : points.length;
+    const added = encodePoints(points, perChunk).map((chunk) => this.chunks.add(chunk));
+    const replaced = near ? ids[at]! : undefined;
+    ids.splice(near ? at : at + 1, near ? 1 : 0, ...added);
+    this.#relink(slot, ids);
+    if (replaced !== undefined) this.epochs.retire(() => this.chunks.release(replaced));
     return result;
   }
+
+  #insertIntoOpen(slot: number, point: Point): AppendResult {
+    const { xor, slab } = this;
+    const bytes = slab.read(this.openAddress[slot]!, xor.byteLength(slot));
+    const count = xor.count[slot]!;
+    const points = decodePoints({ encoding: 1, minT: 0, maxT: 0, count, bytes });
+    const result = insertSorted(points, point);
+    if (result !== 'appended') return result;
+    // Into new memory: readers may still be looking at the old.
+    const end = this.#openEnd[slot]!;
+    this.#freeOpen(slot);
+    this.#beginFloats(slot, points[0]!.t);
+    this.#openEnd[slot] = end;
+    for (const { t, high, low } of points) this.#writeFloat(slot, t, high, low);
+    return result;
+  }
+
+  #grow(capacity: number): void {
+    this.xor.grow(capacity);
+    this.first = grown(this.first, capacity);
+    this.#last = grown(this.#last, capacity);
+    this.#kind = grown(this.#kind, capacity);
+    this.openAddress = grown(this.openAddress, capacity);
+    this.#openSize = grown(this.#openSize, capacity);
+    this.#openEnd = grown(this.#openEnd, capacity);
+  }
 }
 
-/** The chunks of a moment that overlap [mint, maxt]. */
-export function momentChunks(moment: SeriesMoment, mint: number, maxt: number): XorChunk[] {
-  const chunks: XorChunk[] = [];
-  for (let i = 0; i < moment.finishedCount; i++) {
-    const chunk = moment.finished[i]!;
-    if (chunk.minT <= maxt && chunk.maxT >= mint) chunks.push(chunk);
-  }
-  const { open, openCount, openBits, openMaxT } = moment;
-  if (open && openCount > 0 && open.minT <= maxt && openMaxT >= mint) {
-    chunks.push({ minT: open.minT, maxT: openMaxT, count: openCount, bytes: open.bytes(openCount, openBits) });
-  }
-  return chunks;
-}
-
-function decoded(chunk: XorChunk): SampleBuffer {
-  const samples = new SampleBuffer(chunk.count + 1);
-  decodeXorChunk(chunk.bytes, samples);
-  return samples;
-}
-
-function insertSorted(samples: SampleBuffer, t: number, high: number, low: number): AppendResult {
-  let at = samples.length;
-  while (at > 0 && samples.times[at - 1]! > t) at--;
-  if (at > 0 && samples.times[at - 1] === t) {
-    return samples.highAt(at - 1) === high && samples.lowAt(at - 1) === low ? 'duplicate' : 'conflict';
-  }
-  samples.pushBits(t, high, low);
-  samples.times.copyWithin(at + 1, at, samples.length - 1);
-  samples.words.copyWithin(2 * at + 2, 2 * at, 2 * samples.length - 2);
-  samples.setBits(at, t, high, low);
+function insertSorted(points: Point[], point: Point): AppendResult {
+  let at = points.length;
+  while (at > 0 && points[at - 1]!.t > point.t) at--;
+  const same = points[at - 1];
+  if (same?.t === point.t) return samePoint(same, point) ? 'duplicate' : 'conflict';
+  points.splice(at, 0, point);
   return 'appended';
+}
+
+function samePoint(a: Point, b: Point): boolean {
+  if (a.histogram || b.histogram) return !!a.histogram && !!b.histogram && sameHistogram(a.histogram, b.histogram);
+  return a.high >>> 0 === b.high >>> 0 && a.low >>> 0 === b.low >>> 0;
 }

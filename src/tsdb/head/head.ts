@@ -1,29 +1,35 @@
-import { isStale, floatOf } from '../chunk/index.ts';
-import { assertLabels, compareLabels, labelsKey, withExternalLabels } from '../labels.ts';
+import { floatOf, isStale } from '../chunk/index.ts';
+import type { NativeHistogram } from '../chunk/index.ts';
+import { assertLabels, withExternalLabels } from '../labels.ts';
 import type { Labels } from '../labels.ts';
 import type { CompiledMatcher } from '../matcher.ts';
-import { MemoryPostings, selectPostings } from '../postings.ts';
-import type { AppendResult, LatestSample, XorChunk } from '../types.ts';
+import { selectPostings } from '../postings.ts';
+import type { AppendResult, Chunk, LatestSample } from '../types.ts';
 import { HeadSeries } from './head-series.ts';
+import { HeadView } from './head-view.ts';
+import { SeriesDictionary } from './series-dictionary.ts';
 
 /** What the head tells the log. */
 export interface HeadLog {
   series(ref: number, labels: Labels): void;
   sample(ref: number, t: number, high: number, low: number): void;
+  histogram(ref: number, t: number, histogram: NativeHistogram): void;
+  deletion(ref: number, mint: number, maxt: number): void;
 }
 
 /**
- * The samples that are not in a block yet, in memory: series by key and by number, and their postings.
+ * The samples that are not in a block yet, in memory.
  * Everything here is synchronous, so each call sees and leaves one consistent state.
  */
 export class Head {
   readonly #external: Labels;
-  readonly #byKey = new Map<string, HeadSeries>();
-  readonly #byRef = new Map<number, HeadSeries>();
+  readonly #dictionary = new SeriesDictionary();
+  readonly #series = new HeadSeries();
   /** Numbers that replay met for labels which had another number already. */
-  readonly #aliases = new Map<number, HeadSeries>();
-  #byIdentity = new WeakMap<Labels, HeadSeries>();
-  readonly postings = new MemoryPostings();
+  readonly #aliases = new Map<number, number>();
+  /** The caller's own array of labels for a slot, so that the next sample finds it without looking at the labels. */
+  readonly #identities: (Labels | undefined)[] = [];
+  readonly #byIdentity = new WeakMap<Labels, number>();
   nextRef = 1;
   /** Samples before this time belong to finished blocks and are refused. */
   minValidT = -Infinity;
@@ -33,40 +39,57 @@ export class Head {
   }
 
   get size(): number {
-    return this.#byRef.size;
+    return this.#dictionary.size;
   }
 
-  series(): IterableIterator<HeadSeries> {
-    return this.#byRef.values();
+  /** Bytes of chunks, with the room that open ones have to grow. */
+  get chunkBytes(): number {
+    return this.#series.slab.bytes;
   }
 
   get minT(): number {
     let min = Infinity;
-    for (const series of this.#byRef.values()) if (series.minT < min) min = series.minT;
+    for (const slot of this.#dictionary.all()) min = Math.min(min, this.#series.minT(slot));
     return min;
   }
 
   get maxT(): number {
     let max = -Infinity;
-    for (const series of this.#byRef.values()) if (series.maxT > max) max = series.maxT;
+    for (const slot of this.#dictionary.all()) max = Math.max(max, this.#series.maxT(slot));
     return max;
   }
 
   append(labels: Labels, t: number, high: number, low: number, outOfOrderMs: number, log: HeadLog): AppendResult {
     if (t < this.minValidT) return 'late';
-    const series = this.#lookUp(labels, log);
-    const result = series.append(t, high, low, outOfOrderMs);
-    if (result === 'appended') log.sample(series.ref, t, high, low);
+    const slot = this.#lookUp(labels, log);
+    const result = this.#series.append(slot, t, high, low, outOfOrderMs);
+    if (result === 'appended') log.sample(this.#dictionary.refs[slot]!, t, high, low);
     return result;
+  }
+
+  appendHistogram(labels: Labels, t: number, h: NativeHistogram, outOfOrderMs: number, log: HeadLog): AppendResult {
+    if (t < this.minValidT) return 'late';
+    const slot = this.#lookUp(labels, log);
+    const result = this.#series.appendHistogram(slot, t, h, outOfOrderMs);
+    if (result === 'appended') log.histogram(this.#dictionary.refs[slot]!, t, h);
+    return result;
+  }
+
+  /** Removes the matching series' samples in [mint, maxt]; returns how many series lost some. */
+  delete(matchers: readonly CompiledMatcher[], mint: number, maxt: number, log: HeadLog): number {
+    const slots = this.#matching(matchers).filter((slot) => this.#series.deleteRange(slot, mint, maxt));
+    for (const slot of slots) log.deletion(this.#dictionary.refs[slot]!, mint, maxt);
+    this.#forget(slots.filter((slot) => this.#series.isEmpty(slot)));
+    return slots.length;
   }
 
   /** Replays a series record; a number that is known already is left as it is. */
   restoreSeries(ref: number, labels: Labels): void {
     if (ref >= this.nextRef) this.nextRef = ref + 1;
-    if (this.#byRef.has(ref)) return;
-    const known = this.#byKey.get(labelsKey(labels));
-    if (known) this.#aliases.set(ref, known);
-    else this.#add(new HeadSeries(ref, labels));
+    if (this.#dictionary.slotOf(ref) !== undefined) return;
+    const known = this.#dictionary.find(labels);
+    if (known !== undefined) this.#aliases.set(ref, this.#dictionary.refs[known]!);
+    else this.#add(ref, labels);
   }
 
   /**
@@ -74,37 +97,73 @@ export class Head {
    * A number that occurs is never given to another series.
    */
   restoreSample(ref: number, t: number, high: number, low: number): boolean {
-    if (ref >= this.nextRef) this.nextRef = ref + 1;
-    const series = this.#byRef.get(ref) ?? this.#aliases.get(ref);
-    if (!series) return false;
-    if (t >= this.minValidT) series.append(t, high, low, Infinity);
+    const slot = this.#restored(ref);
+    if (slot === undefined) return false;
+    if (t >= this.minValidT) this.#series.append(slot, t, high, low, Infinity);
     return true;
   }
 
-  restoreChunk(ref: number, chunk: XorChunk): boolean {
-    const series = this.#byRef.get(ref) ?? this.#aliases.get(ref);
-    if (series && chunk.maxT >= this.minValidT) series.restore(chunk);
-    return series !== undefined;
+  restoreHistogram(ref: number, t: number, histogram: NativeHistogram): boolean {
+    const slot = this.#restored(ref);
+    if (slot === undefined) return false;
+    if (t >= this.minValidT) this.#series.appendHistogram(slot, t, histogram, Infinity);
+    return true;
   }
 
-  /** Matching series that may have samples in [mint, maxt]; in no order. */
-  select(matchers: readonly CompiledMatcher[], mint: number, maxt: number): HeadSeries[] {
-    const out: HeadSeries[] = [];
-    const refs = selectPostings(this.postings, matchers);
-    for (let i = 0; i < refs.length; i++) {
-      const series = this.#byRef.get(refs[i]!);
-      if (series && series.minT <= maxt && series.maxT >= mint) out.push(series);
+  restoreChunk(ref: number, chunk: Chunk): boolean {
+    const slot = this.#restored(ref);
+    if (slot !== undefined && chunk.maxT >= this.minValidT) this.#series.restore(slot, chunk);
+    return slot !== undefined;
+  }
+
+  restoreDeletion(ref: number, mint: number, maxt: number): boolean {
+    const slot = this.#restored(ref);
+    if (slot !== undefined) this.#series.deleteRange(slot, mint, maxt);
+    return slot !== undefined;
+  }
+
+  /** Matching series with samples in [mint, maxt], in label order, as they are now. Close the view. */
+  view(matchers: readonly CompiledMatcher[], mint: number, maxt: number): HeadView {
+    const series = this.#series;
+    const slots = this.#matching(matchers).filter((slot) => series.minT(slot) <= maxt && series.maxT(slot) >= mint);
+    return this.#viewOf(this.#dictionary.sort(slots), mint, maxt);
+  }
+
+  /** All series in the order of their numbers, for a checkpoint. */
+  viewAll(): { readonly view: HeadView; readonly refs: readonly number[] } {
+    const slots = [...this.#dictionary.all()];
+    const view = this.#viewOf(slots, -Infinity, Infinity);
+    return { view, refs: slots.map((slot) => this.#dictionary.refs[slot]!) };
+  }
+
+  /** Ends all chunks before `end` and gives them, series in label order. Close the view. */
+  chunksBefore(end: number): HeadView {
+    const slots: number[] = [];
+    for (const slot of this.#dictionary.all()) {
+      if (this.#series.minT(slot) >= end) continue;
+      if (this.#series.openMinT(slot) < end) this.#series.finishOpen(slot);
+      slots.push(slot);
     }
-    return out;
+    return this.#viewOf(this.#dictionary.sort(slots), -Infinity, end - 1);
   }
 
   latest(matchers: readonly CompiledMatcher[], sinceMs: number): LatestSample[] {
-    const out: LatestSample[] = [];
-    for (const series of this.select(matchers, sinceMs, Infinity)) {
-      const { high, low } = series.last!;
-      out.push({ labels: series.labels, tMs: series.maxT, value: floatOf(high, low), stale: isStale(high, low) });
+    const view = this.view(matchers, sinceMs, Infinity);
+    try {
+      return Array.from({ length: view.size }, (_, i) => {
+        const { t, high, low, histogram } = this.#series.newest(view.slot(i))!;
+        const value = histogram ? NaN : floatOf(high, low);
+        const sample = { labels: view.labels(i), tMs: t, value, stale: !histogram && isStale(high, low) };
+        return histogram ? { ...sample, histogram } : sample;
+      });
+    } finally {
+      view.close();
     }
-    return out.sort((a, b) => compareLabels(a.labels, b.labels));
+  }
+
+  /** Label names or values of all series: what the index knows without looking at a sample. */
+  get postings() {
+    return this.#dictionary.postings;
   }
 
   /** Ends a replay: drops what blocks hold already. */
@@ -115,40 +174,63 @@ export class Head {
 
   /** Lets go of all samples before `end`, and of series that then have none. */
   dropBefore(end: number): void {
-    const gone = new Set<number>();
-    for (const series of this.#byRef.values()) {
-      series.dropBefore(end);
-      if (!series.empty) continue;
-      series.gone = true;
-      gone.add(series.ref);
-      this.#byKey.delete(labelsKey(series.labels));
+    const dropped: number[] = [];
+    const empty: number[] = [];
+    for (const slot of this.#dictionary.all()) {
+      if (this.#series.openMinT(slot) < end) this.#series.finishOpen(slot);
+      this.#series.dropBefore(slot, end, dropped);
+      if (this.#series.isEmpty(slot)) empty.push(slot);
     }
-    for (const ref of gone) this.#byRef.delete(ref);
-    if (gone.size > 0) this.postings.remove(gone);
+    this.#series.epochs.retire(() => dropped.forEach((id) => this.#series.chunks.release(id)));
+    this.#forget(empty);
   }
 
-  #lookUp(labels: Labels, log: HeadLog): HeadSeries {
+  #forget(slots: readonly number[]): void {
+    for (const slot of slots) this.#identities[slot] = undefined;
+    this.#dictionary.remove(slots, (release) => this.#series.epochs.retire(release));
+  }
+
+  #viewOf(slots: readonly number[], mint: number, maxt: number): HeadView {
+    return new HeadView(this.#series, (slot) => this.#dictionary.labels(slot), slots, mint, maxt);
+  }
+
+  #matching(matchers: readonly CompiledMatcher[]): number[] {
+    const slots: number[] = [];
+    const refs = selectPostings(this.#dictionary.postings, matchers);
+    for (let i = 0; i < refs.length; i++) {
+      const slot = this.#dictionary.slotOf(refs[i]!);
+      if (slot !== undefined) slots.push(slot);
+    }
+    return slots;
+  }
+
+  #restored(ref: number): number | undefined {
+    if (ref >= this.nextRef) this.nextRef = ref + 1;
+    const slot = this.#dictionary.slotOf(ref);
+    if (slot !== undefined || this.#aliases.size === 0) return slot;
+    const alias = this.#aliases.get(ref);
+    return alias === undefined ? undefined : this.#dictionary.slotOf(alias);
+  }
+
+  #lookUp(labels: Labels, log: HeadLog): number {
     const known = this.#byIdentity.get(labels);
-    if (known && !known.gone) return known;
+    if (known !== undefined && this.#identities[known] === labels) return known;
     const merged = withExternalLabels(labels, this.#external);
-    let series = this.#byKey.get(labelsKey(merged));
-    if (!series) {
+    let slot = this.#dictionary.find(merged);
+    if (slot === undefined) {
       assertLabels(merged);
-      // A copy: the caller's array may be changed later, ours decides what readers get.
-      series = new HeadSeries(
-        this.nextRef++,
-        merged.map(([name, value]) => [name, value] as const),
-      );
-      this.#add(series);
-      log.series(series.ref, series.labels);
+      const ref = this.nextRef++;
+      slot = this.#add(ref, merged);
+      log.series(ref, merged);
     }
-    this.#byIdentity.set(labels, series);
-    return series;
+    this.#identities[slot] = labels;
+    this.#byIdentity.set(labels, slot);
+    return slot;
   }
 
-  #add(series: HeadSeries): void {
-    this.#byKey.set(labelsKey(series.labels), series);
-    this.#byRef.set(series.ref, series);
-    this.postings.add(series.ref, series.labels);
+  #add(ref: number, labels: Labels): number {
+    const slot = this.#dictionary.add(ref, labels);
+    this.#series.clear(slot);
+    return slot;
   }
 }

@@ -1,15 +1,19 @@
+import { crc32c } from '../../base/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
 import type { Labels } from '../labels.ts';
-import type { XorChunk } from '../types.ts';
+import type { Chunk, ChunkEncoding } from '../types.ts';
 
-/** prometheus.Chunk.Encoding: the only one we write and read. 2 and 3 are histograms, 4 XOR2, 5 and 6 histograms with start times. */
-const xorEncoding = 1;
+/**
+ * The values of prometheus.Chunk.Encoding that we write and read: XOR floats and the two kinds of native histograms.
+ * 4 is XOR2, 5 and 6 are histograms with start times.
+ */
+const encodings: readonly number[] = [1, 2, 3];
 
 /** One series of a streamed answer: the content of a prometheus.ChunkedReadResponse frame. */
 export interface ChunkedSeries {
   readonly labels: Labels;
-  readonly chunks: readonly XorChunk[];
+  readonly chunks: readonly Chunk[];
   readonly queryIndex: number;
 }
 
@@ -21,29 +25,90 @@ export function encodeLabels(labels: Labels): Uint8Array {
 }
 
 /** Size of a chunk inside a message, near enough to split frames by. */
-export function encodedChunkBytes(chunk: XorChunk): number {
+export function encodedChunkBytes(chunk: Chunk): number {
   return chunk.bytes.length + 24;
 }
 
-export function encodeChunkedSeries(labels: Uint8Array, chunks: readonly XorChunk[], queryIndex: number): Uint8Array {
-  const series = new WireWriter(labels.length + chunks.reduce((n, c) => n + encodedChunkBytes(c), 16));
-  series.raw(labels);
-  for (const { minT, maxT, bytes } of chunks) {
-    series.message(2, (c) => void c.int(1, minT).int(2, maxT).uint(3, xorEncoding).bytes(4, bytes));
+/**
+ * One frame of a streamed answer with one series: length as uvarint, CRC-32C of the message as u32 big-endian,
+ * message. Written straight into one buffer, since a scan of many series does little else.
+ */
+export function encodeSeriesFrame(labels: Uint8Array, chunks: readonly Chunk[], queryIndex: number): Uint8Array {
+  let series = labels.length;
+  for (const chunk of chunks) {
+    const length = chunkLength(chunk);
+    series += 1 + varintLength(length) + length;
   }
-  const out = new WireWriter(series.length + 16);
-  out.bytes(1, series.finish());
-  if (queryIndex > 0) out.int(2, queryIndex);
-  return out.finish();
+  const index = queryIndex > 0 ? 1 + varintLength(queryIndex) : 0;
+  const message = 1 + varintLength(series) + series + index;
+  const header = varintLength(message) + 4;
+  const out = new Uint8Array(header + message);
+  let at = putVarint(out, 0, message) + 4;
+  out[at++] = 0x0a;
+  at = putVarint(out, at, series);
+  out.set(labels, at);
+  at += labels.length;
+  for (const chunk of chunks) {
+    out[at++] = 0x12;
+    at = putVarint(out, at, chunkLength(chunk));
+    at = putTime(out, at, 0x08, chunk.minT);
+    at = putTime(out, at, 0x10, chunk.maxT);
+    out[at++] = 0x18;
+    out[at++] = chunk.encoding;
+    out[at++] = 0x22;
+    at = putVarint(out, at, chunk.bytes.length);
+    out.set(chunk.bytes, at);
+    at += chunk.bytes.length;
+  }
+  if (index > 0) {
+    out[at++] = 0x10;
+    putVarint(out, at, queryIndex);
+  }
+  new DataView(out.buffer).setUint32(header - 4, crc32c(out, 0, header), false);
+  return out;
+}
+
+function chunkLength({ minT, maxT, bytes }: Chunk): number {
+  return timeLength(minT) + timeLength(maxT) + 2 + 1 + varintLength(bytes.length) + bytes.length;
+}
+
+/** Bytes of an int64 field with its key; a negative number takes ten. */
+function timeLength(t: number): number {
+  return 1 + (t < 0 ? 10 : varintLength(t));
+}
+
+function varintLength(value: number): number {
+  let n = 1;
+  for (let rest = value; rest > 127; rest = Math.floor(rest / 128)) n++;
+  return n;
+}
+
+function putTime(out: Uint8Array, at: number, key: number, t: number): number {
+  out[at] = key;
+  if (t >= 0) return putVarint(out, at + 1, t);
+  const negative = new WireWriter(16).int(1, t).finish();
+  out.set(negative.subarray(1), at + 1);
+  return at + negative.length;
+}
+
+function putVarint(out: Uint8Array, start: number, value: number): number {
+  let at = start;
+  let rest = value;
+  while (rest > 127) {
+    out[at++] = (rest % 128) | 128;
+    rest = Math.floor(rest / 128);
+  }
+  out[at++] = rest;
+  return at;
 }
 
 /**
  * Reads one ChunkedReadResponse. Chunk bytes are views into `bytes`.
- * Errors: ERR_INPUT_INVALID; a chunk of another encoding than XOR is named and refused, never guessed at.
+ * Errors: ERR_INPUT_INVALID; a chunk of an unknown encoding is named and refused, never guessed at.
  */
 export function decodeChunkedSeries(bytes: Uint8Array): ChunkedSeries[] {
   const reader = new WireReader(bytes);
-  const found: { labels: Labels; chunks: XorChunk[] }[] = [];
+  const found: { labels: Labels; chunks: Chunk[] }[] = [];
   let queryIndex = 0;
   while (!reader.done) {
     const key = reader.key();
@@ -54,9 +119,9 @@ export function decodeChunkedSeries(bytes: Uint8Array): ChunkedSeries[] {
   return found.map((series) => ({ ...series, queryIndex }));
 }
 
-function readSeries(reader: WireReader): { labels: Labels; chunks: XorChunk[] } {
+function readSeries(reader: WireReader): { labels: Labels; chunks: Chunk[] } {
   const labels: [string, string][] = [];
-  const chunks: XorChunk[] = [];
+  const chunks: Chunk[] = [];
   while (!reader.done) {
     const key = reader.key();
     if (key === 10) labels.push(readLabel(reader.message()));
@@ -79,7 +144,7 @@ export function readLabel(reader: WireReader): [string, string] {
   return [name, value];
 }
 
-function readChunk(reader: WireReader): XorChunk {
+function readChunk(reader: WireReader): Chunk {
   let minT = 0;
   let maxT = 0;
   let type = 0;
@@ -92,8 +157,9 @@ function readChunk(reader: WireReader): XorChunk {
     else if (key === 34) bytes = reader.view();
     else reader.skip(key & 7);
   }
-  if (type !== xorEncoding) {
-    throw new OperatorError('ERR_INPUT_INVALID', `chunk encoding ${type} is not supported (only XOR floats are)`);
+  if (!encodings.includes(type)) {
+    throw new OperatorError('ERR_INPUT_INVALID', `chunk encoding ${type} is not supported (XOR and histograms are)`);
   }
-  return { minT, maxT, count: bytes.length < 2 ? 0 : (bytes[0]! << 8) | bytes[1]!, bytes };
+  const count = bytes.length < 2 ? 0 : (bytes[0]! << 8) | bytes[1]!;
+  return { encoding: type as ChunkEncoding, minT, maxT, count, bytes };
 }

@@ -4,22 +4,6 @@ import { OperatorError } from '../../base/errors.ts';
 /** A frame larger than this is refused by Prometheus' own client, too. */
 export const maxFrameBytes = 50 * 1024 * 1024;
 
-/** One frame of a streamed answer: length as uvarint, CRC-32C of the message as u32 big-endian, message. */
-export function encodeFrame(message: Uint8Array): Uint8Array {
-  const header: number[] = [];
-  let rest = message.length;
-  while (rest > 127) {
-    header.push((rest & 127) | 128);
-    rest >>>= 7;
-  }
-  header.push(rest);
-  const frame = new Uint8Array(header.length + 4 + message.length);
-  frame.set(header);
-  new DataView(frame.buffer).setUint32(header.length, crc32c(message), false);
-  frame.set(message, header.length + 4);
-  return frame;
-}
-
 /**
  * Cuts a byte stream into its frames' messages.
  * Errors: ERR_INPUT_INVALID for a bad length, a bad checksum, or a stream that ends inside a frame.

@@ -4,11 +4,10 @@ import { OperatorError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
-import { decodeXorChunk, SampleBuffer } from '../chunk/index.ts';
+import { decodeXorChunk, encodeChunks, SampleBuffer } from '../chunk/index.ts';
 import { labelsFromObject, labelsToObject, openStore } from '../index.ts';
 import type { Store } from '../index.ts';
-import { encodeChunkedSeries, encodeLabels } from './chunked-series.ts';
-import { encodeFrame } from './frames.ts';
+import { encodeLabels, encodeSeriesFrame } from './chunked-series.ts';
 import {
   buildStreamedRead,
   createRemoteReadHandler,
@@ -88,8 +87,8 @@ describe('bytes of Prometheus', () => {
       { labels, times: [1000, 2000], stale: [false, true], queryIndex: 2 },
     ]);
     const { value: series } = await readStreamedSeries(streamedContentType, parts(bytes(golden.frame))).next();
-    const message = encodeChunkedSeries(encodeLabels(labelsFromObject(labels)), (series as ChunkedSeries).chunks, 2);
-    expect(Buffer.from(encodeFrame(message)).toString('hex')).toBe(golden.frame);
+    const frame = encodeSeriesFrame(encodeLabels(labelsFromObject(labels)), (series as ChunkedSeries).chunks, 2);
+    expect(Buffer.from(frame).toString('hex')).toBe(golden.frame);
   });
 
   test('a SAMPLES answer is read bit for bit, and ours reads back the same', () => {
@@ -98,9 +97,12 @@ describe('bytes of Prometheus', () => {
     const { labels, samples } = first![0]!;
     expect([...samples.times.slice(0, 3)]).toEqual([1000, 2000, -3]);
     expect([samples.isStaleAt(0), samples.isStaleAt(1), samples.values[2]]).toEqual([false, true, 0]);
-    const again = decodeReadResponse(encodeReadResponse([[encodeTimeSeries(labels, samples, 0, 3)]]))[0]![0]!;
+    const sorted = new SampleBuffer();
+    for (const i of [2, 0, 1]) sorted.pushBits(samples.times[i]!, samples.highAt(i), samples.lowAt(i));
+    const { bytes: written } = encodeTimeSeries(labels, encodeChunks(sorted), -10, 2000)!;
+    const again = decodeReadResponse(encodeReadResponse([[written]]))[0]![0]!;
     expect(again.labels).toEqual(labels);
-    expect(again.samples.words.slice(0, 6)).toEqual(samples.words.slice(0, 6));
+    expect(again.samples.words.slice(0, 6)).toEqual(sorted.words.slice(0, 6));
   });
 
   test('snappy blocks of the Go library are read', () => {
@@ -256,7 +258,9 @@ describe('the client', () => {
   });
 
   test('refuses a chunk encoding it does not know, by its number', async () => {
-    await expect(readAll(parts(bytes(golden.histogram)))).rejects.toThrow(/chunk encoding 2 is not supported/);
+    const chunk = { encoding: 4 as never, minT: 0, maxT: 0, count: 1, bytes: Uint8Array.of(0, 1, 0) };
+    const frame = encodeSeriesFrame(encodeLabels(labelsFromObject({ __name__: 'm' })), [chunk], 0);
+    await expect(readAll(parts(frame))).rejects.toThrow(/chunk encoding 4 is not supported/);
   });
 
   test('refuses a frame above the limit before reading it, and another content type', async () => {

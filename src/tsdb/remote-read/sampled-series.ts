@@ -1,29 +1,61 @@
 import { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
-import { SampleBuffer } from '../chunk/index.ts';
+import { decodePoints, decodeXorChunk, SampleBuffer } from '../chunk/index.ts';
+import type { NativeHistogram } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';
+import type { Chunk } from '../types.ts';
 import { encodeLabels, readLabel } from './chunked-series.ts';
+import { readHistogram, writeHistogram } from './histogram-message.ts';
 
 /** One series of a SAMPLES answer. */
 export interface SampledSeries {
   readonly labels: Labels;
   readonly samples: SampleBuffer;
+  readonly histograms: readonly { readonly t: number; readonly histogram: NativeHistogram }[];
 }
 
-/** Encodes one prometheus.TimeSeries with samples [from, to). Values travel as bits, so stale markers stay what they are. */
-export function encodeTimeSeries(labels: Labels, samples: SampleBuffer, from: number, to: number): Uint8Array {
-  const out = new WireWriter(256 + (to - from) * 20);
+const scratch = new SampleBuffer(256);
+
+/**
+ * Encodes one prometheus.TimeSeries with the samples of its chunks in [mint, maxt]; undefined when there are none.
+ * Float values travel as bits, so stale markers stay what they are.
+ */
+export function encodeTimeSeries(
+  labels: Labels,
+  chunks: readonly Chunk[],
+  mint: number,
+  maxt: number,
+): { readonly bytes: Uint8Array; readonly samples: number } | undefined {
+  const out = new WireWriter(1024);
   out.raw(encodeLabels(labels));
-  const bits = new Uint8Array(8);
-  const view = new DataView(bits.buffer);
-  for (let i = from; i < to; i++) {
-    const t = samples.times[i]!;
-    view.setUint32(0, samples.lowAt(i), true);
-    view.setUint32(4, samples.highAt(i), true);
+  let samples = 0;
+  const float = (t: number, high: number, low: number): void => {
+    if (t < mint || t > maxt) return;
+    samples++;
+    view.setUint32(0, low, true);
+    view.setUint32(4, high, true);
     out.key(2, 2).rawVarint(9 + 1 + int64Length(t));
     out.key(1, 1).raw(bits).int(2, t);
+  };
+  const histograms: { t: number; histogram: NativeHistogram }[] = [];
+  for (const chunk of chunks) {
+    if (chunk.encoding === 1) {
+      scratch.length = 0;
+      decodeXorChunk(chunk.bytes, scratch);
+      for (let i = 0; i < scratch.length; i++) float(scratch.times[i]!, scratch.highAt(i), scratch.lowAt(i));
+      continue;
+    }
+    for (const { t, high, low, histogram } of decodePoints(chunk)) {
+      if (!histogram) float(t, high, low);
+      else if (t >= mint && t <= maxt) histograms.push({ t, histogram });
+    }
   }
-  return out.finish();
+  samples += histograms.length;
+  for (const { t, histogram } of histograms) writeHistogram(out, 4, t, histogram);
+  return samples === 0 ? undefined : { bytes: out.finish(), samples };
 }
+
+const bits = new Uint8Array(8);
+const view = new DataView(bits.buffer);
 
 /** prometheus.ReadResponse from each query's encoded series. */
 export function encodeReadResponse(results: readonly (readonly Uint8Array[])[]): Uint8Array {
@@ -60,13 +92,15 @@ function readResult(reader: WireReader): SampledSeries[] {
 function readTimeSeries(reader: WireReader): SampledSeries {
   const labels: [string, string][] = [];
   const samples = new SampleBuffer();
+  const histograms: { t: number; histogram: NativeHistogram }[] = [];
   while (!reader.done) {
     const key = reader.key();
     if (key === 10) labels.push(readLabel(reader.message()));
     else if (key === 18) readSample(reader.message(), samples);
+    else if (key === 34) histograms.push(readHistogram(reader.message()));
     else reader.skip(key & 7);
   }
-  return { labels, samples };
+  return { labels, samples, histograms };
 }
 
 function readSample(reader: WireReader, out: SampleBuffer): void {

@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
-import { decodeXorChunk, recutChunk, SampleBuffer } from '../chunk/index.ts';
+import { recutChunk } from '../chunk/index.ts';
 import { compileMatchers } from '../matcher.ts';
-import type { SelectedSeries, Store, XorChunk } from '../types.ts';
-import { encodeChunkedSeries, encodedChunkBytes, encodeLabels } from './chunked-series.ts';
-import { encodeFrame } from './frames.ts';
+import type { SelectedSeries, Store, Chunk } from '../types.ts';
+import { encodedChunkBytes, encodeLabels, encodeSeriesFrame } from './chunked-series.ts';
 import { Gate } from './gate.ts';
 import { decodeReadRequest, responseType } from './read-request.ts';
 import type { ReadQuery, ReadRequest } from './read-request.ts';
@@ -112,16 +111,12 @@ function sampledResponse(store: Pick<Store, 'select'>, { queries }: ReadRequest,
   let left = maxSamples;
   const results = queries.map((query) => {
     const encoded: Uint8Array[] = [];
-    for (const series of store.select(query.matchers, query.startMs, query.endMs)) {
-      const samples = new SampleBuffer();
-      for (const chunk of series.chunks()) decodeXorChunk(chunk.bytes, samples);
-      let from = 0;
-      let to = samples.length;
-      while (from < to && samples.times[from]! < query.startMs) from++;
-      while (to > from && samples.times[to - 1]! > query.endMs) to--;
-      left -= to - from;
+    for (const { labels, chunks } of store.select(query.matchers, query.startMs, query.endMs)) {
+      const series = encodeTimeSeries(labels, chunks(), query.startMs, query.endMs);
+      if (!series) continue;
+      left -= series.samples;
       if (left < 0) throw new OperatorError('ERR_QUERY_LIMIT', `exceeded sample limit (${maxSamples})`);
-      if (to > from) encoded.push(encodeTimeSeries(series.labels, samples, from, to));
+      encoded.push(series.bytes);
     }
     return encoded;
   });
@@ -169,25 +164,25 @@ function* seriesFrames(
   const chunks = windowed(series.chunks(), query);
   if (chunks.length === 0) return;
   const labels = encodeLabels(series.labels);
-  let frame: XorChunk[] = [];
+  let frame: Chunk[] = [];
   let size = labels.length;
   for (const chunk of chunks) {
     if (frame.length > 0 && size + encodedChunkBytes(chunk) > maxFrameBytes) {
-      yield encodeFrame(encodeChunkedSeries(labels, frame, index));
+      yield encodeSeriesFrame(labels, frame, index);
       frame = [];
       size = labels.length;
     }
     frame.push(chunk);
     size += encodedChunkBytes(chunk);
   }
-  yield encodeFrame(encodeChunkedSeries(labels, frame, index));
+  yield encodeSeriesFrame(labels, frame, index);
 }
 
 /** Cuts chunks to a short window; keeps one sample when the client only asks which series there are. */
-function windowed(chunks: readonly XorChunk[], query: ReadQuery): XorChunk[] {
+function windowed(chunks: readonly Chunk[], query: ReadQuery): Chunk[] {
   const { startMs, endMs, hints } = query;
   if (hints?.func !== 'series' && endMs - startMs > recutWindowMs) return [...chunks];
-  const cut: XorChunk[] = [];
+  const cut: Chunk[] = [];
   for (const chunk of chunks) {
     const part = recutChunk(chunk, startMs, endMs);
     if (!part) continue;

@@ -2,8 +2,9 @@ import { crc32c } from '../../base/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { ByteReader, ByteWriter } from '../bytes.ts';
 import { staleHigh, staleLow } from '../chunk/index.ts';
+import type { NativeHistogram, Span } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';
-import type { XorChunk } from '../types.ts';
+import type { Chunk, ChunkEncoding } from '../types.ts';
 
 /**
  * The log's records. Frame: u32 payload length, u32 CRC-32C over type and payload, u8 type, payload; little-endian.
@@ -12,27 +13,40 @@ import type { XorChunk } from '../types.ts';
 export const recordType = {
   /** New series: ref, labels. Always stands before the first sample of its series. */
   series: 1,
-  /** Samples: (ref delta, time delta, value bits)…, deltas against the sample before. */
-  samples: 2,
+  /** Samples as version 1 wrote them: (ref delta, time delta, 8 bytes of value)…, deltas against the sample before. */
+  rawSamples: 2,
   /** Stale markers: (ref delta, time delta)…. */
   stale: 3,
   /** First record of a checkpoint: the time below which blocks hold everything, the next free ref. */
   checkpointStart: 4,
-  /** A chunk of a series, in a checkpoint. */
+  /** A chunk of floats of a series, in a checkpoint. */
   chunk: 5,
   /** Last record of a checkpoint: without it the checkpoint is not whole. */
   checkpointEnd: 6,
+  /** Samples: (ref delta, time delta, value)…; the value's bytes from the top, without the zero bytes at its end. */
+  samples: 7,
+  /** One native histogram: ref, time, fields. */
+  histogram: 8,
+  /** Samples that were deleted: (ref, first time, last time)…. */
+  deletions: 9,
+  /** A chunk of any encoding: as `chunk`, with the encoding in front. */
+  encodedChunk: 10,
 } as const;
 
 export const frameHeaderBytes = 9;
 /** No record of ours is near this size: a larger length is damage. */
 const maxPayloadBytes = 64 * 1024 * 1024;
 
+const resetHints: readonly NativeHistogram['counterReset'][] = ['unknown', 'reset', 'not_reset', 'gauge'];
+
 /** Where replayed records go. */
 export interface RecordSink {
   series(ref: number, labels: Labels): void;
   sample(ref: number, t: number, high: number, low: number): void;
-  chunk?(ref: number, chunk: XorChunk): void;
+  histogram(ref: number, t: number, histogram: NativeHistogram): void;
+  deletion(ref: number, mint: number, maxt: number): void;
+  /** The chunk's bytes are a view: copy what is to be kept. */
+  chunk?(ref: number, chunk: Chunk): void;
   checkpointStart?(minValidT: number, nextRef: number): void;
   checkpointEnd?(): void;
 }
@@ -56,14 +70,89 @@ export function seriesPayload(ref: number, labels: Labels): Uint8Array {
   return out.view();
 }
 
-export function chunkPayload(ref: number, chunk: XorChunk): Uint8Array {
+/** Payload of `encodedChunk`. */
+export function chunkPayload(ref: number, chunk: Chunk): Uint8Array {
   const out = new ByteWriter(chunk.bytes.length + 32);
+  out.varint(chunk.encoding);
   out.varint(ref);
   out.zigzag(chunk.minT);
   out.varint(chunk.maxT - chunk.minT);
   out.varint(chunk.count);
   out.bytes(chunk.bytes);
   return out.view();
+}
+
+/** Payload of `histogram`. */
+export function histogramPayload(ref: number, t: number, h: NativeHistogram): Uint8Array {
+  const out = new ByteWriter(256);
+  out.varint(ref);
+  out.zigzag(t);
+  out.varint((h.kind === 'float' ? 1 : 0) + 2 * resetHints.indexOf(h.counterReset));
+  out.zigzag(h.schema);
+  for (const value of [h.zeroThreshold, h.sum, h.count, h.zeroCount]) out.f64(value);
+  for (const side of ['positive', 'negative'] as const) {
+    out.varint(h[`${side}Spans`].length);
+    for (const { offset, length } of h[`${side}Spans`]) {
+      out.zigzag(offset);
+      out.varint(length);
+    }
+    // Whole counts are small numbers, floats are not.
+    for (const count of h[side])
+      if (h.kind === 'integer') out.varint(count);
+      else out.f64(count);
+  }
+  out.varint(h.customValues.length);
+  for (const bound of h.customValues) out.f64(bound);
+  return out.view();
+}
+
+/** Payload of `deletions`. */
+export function deletionPayload(ref: number, mint: number, maxt: number): Uint8Array {
+  const out = new ByteWriter(32);
+  out.varint(ref);
+  out.f64(mint);
+  out.f64(maxt);
+  return out.view();
+}
+
+function readHistogram(reader: ByteReader): NativeHistogram {
+  const flags = reader.varint();
+  const kind = flags % 2 === 1 ? 'float' : 'integer';
+  const counterReset = resetHints[flags >>> 1];
+  if (!counterReset) throw new OperatorError('ERR_STORE_CORRUPT', 'log: unknown histogram flags');
+  const schema = reader.zigzag();
+  const [zeroThreshold, sum, count, zeroCount] = [reader.f64(), reader.f64(), reader.f64(), reader.f64()];
+  const side = (): { spans: Span[]; counts: number[] } => {
+    const spans: Span[] = [];
+    let total = 0;
+    for (let n = reader.varint(); n > 0; n--) {
+      const offset = reader.zigzag();
+      const length = reader.varint();
+      spans.push({ offset, length });
+      total += length;
+    }
+    const counts: number[] = [];
+    for (; total > 0; total--) counts.push(kind === 'integer' ? reader.varint() : reader.f64());
+    return { spans, counts };
+  };
+  const positive = side();
+  const negative = side();
+  const customValues: number[] = [];
+  for (let n = reader.varint(); n > 0; n--) customValues.push(reader.f64());
+  return {
+    kind,
+    counterReset,
+    schema,
+    zeroThreshold,
+    sum,
+    count,
+    zeroCount,
+    positiveSpans: positive.spans,
+    negativeSpans: negative.spans,
+    positive: positive.counts,
+    negative: negative.counts,
+    customValues,
+  };
 }
 
 export function checkpointStartPayload(minValidT: number, nextRef: number): Uint8Array {
@@ -80,11 +169,24 @@ export interface Damage {
   readonly reason: 'torn' | 'checksum' | 'format';
 }
 
+/** Checks frames and checksums only; tells each record's type. Returns where and why it had to stop early. */
+export function checkRecords(bytes: Uint8Array, start: number, seen: (type: number) => void): Damage | undefined {
+  return walk(bytes, start, (type) => seen(type)).damage;
+}
+
 /**
  * Gives every sound record of `bytes` from `start` on to the sink, in order; returns where and why it had to stop
  * early, and the number of records. `torn`: the file ends inside a record, as after a crash in a write.
  */
 export function readRecords(bytes: Uint8Array, start: number, sink: RecordSink): { records: number; damage?: Damage } {
+  return walk(bytes, start, (type, reader) => readRecord(type, reader, sink));
+}
+
+function walk(
+  bytes: Uint8Array,
+  start: number,
+  visit: (type: number, payload: ByteReader) => void,
+): { records: number; damage?: Damage } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = start;
   let records = 0;
@@ -97,7 +199,7 @@ export function readRecords(bytes: Uint8Array, start: number, sink: RecordSink):
       return { records, damage: { at, reason: 'checksum' } };
     }
     try {
-      readRecord(bytes[at + 8]!, new ByteReader(bytes, at + frameHeaderBytes, end), sink);
+      visit(bytes[at + 8]!, new ByteReader(bytes, at + frameHeaderBytes, end));
     } catch (error) {
       if (error instanceof OperatorError) return { records, damage: { at, reason: 'format' } };
       throw error;
@@ -106,6 +208,16 @@ export function readRecords(bytes: Uint8Array, start: number, sink: RecordSink):
     records++;
   }
   return { records };
+}
+
+/** The hot loop of a replay. */
+function readSamples(reader: ByteReader, sink: RecordSink): void {
+  for (let ref = 0, t = 0; !reader.done;) {
+    ref += reader.zigzag();
+    t += reader.zigzag();
+    reader.trimmedWords();
+    sink.sample(ref, t, reader.high, reader.low);
+  }
 }
 
 function readRecord(type: number, reader: ByteReader, sink: RecordSink): void {
@@ -117,6 +229,8 @@ function readRecord(type: number, reader: ByteReader, sink: RecordSink): void {
       return sink.series(ref, labels);
     }
     case recordType.samples:
+      return readSamples(reader, sink);
+    case recordType.rawSamples:
     case recordType.stale: {
       const stale = type === recordType.stale;
       for (let ref = 0, t = 0; !reader.done;) {
@@ -126,12 +240,19 @@ function readRecord(type: number, reader: ByteReader, sink: RecordSink): void {
       }
       return;
     }
-    case recordType.chunk: {
+    case recordType.histogram:
+      return sink.histogram(reader.varint(), reader.zigzag(), readHistogram(reader));
+    case recordType.deletions:
+      while (!reader.done) sink.deletion(reader.varint(), reader.f64(), reader.f64());
+      return;
+    case recordType.chunk:
+    case recordType.encodedChunk: {
+      const encoding = (type === recordType.chunk ? 1 : reader.varint()) as ChunkEncoding;
       const ref = reader.varint();
       const minT = reader.zigzag();
       const maxT = minT + reader.varint();
       const count = reader.varint();
-      return sink.chunk?.(ref, { minT, maxT, count, bytes: reader.bytes(reader.end - reader.pos) });
+      return sink.chunk?.(ref, { encoding, minT, maxT, count, bytes: reader.view(reader.end - reader.pos) });
     }
     case recordType.checkpointStart:
       return sink.checkpointStart?.(reader.f64(), reader.varint());

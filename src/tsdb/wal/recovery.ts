@@ -1,6 +1,6 @@
 import type { Logger } from '../../base/logger.ts';
 import type { FileLayer } from '../file-layer.ts';
-import { readRecords } from './record.ts';
+import { checkRecords, readRecords, recordType } from './record.ts';
 import type { RecordSink } from './record.ts';
 import { segmentMagic } from './wal.ts';
 
@@ -15,12 +15,6 @@ export interface WalRecovery {
   readonly cutBytes: number;
 }
 
-export interface RecoverySinks {
-  /** Called for each candidate checkpoint, newest first; what it filled is thrown away unless it proves whole. */
-  readonly checkpoint: () => RecordSink & { adopt(): void };
-  readonly segments: RecordSink;
-}
-
 /**
  * Reads the newest whole checkpoint, then every later segment in order.
  * Damage is cut off: a torn tail (the crash came during a write that nobody was told had succeeded) with a note;
@@ -32,7 +26,7 @@ export async function recoverWal(
   quarantine: string,
   files: FileLayer,
   logger: Logger,
-  sinks: RecoverySinks,
+  sink: RecordSink,
 ): Promise<WalRecovery> {
   const names = await files.list(dir);
   for (const name of names.filter((n) => n.endsWith('.tmp'))) await files.remove(`${dir}/${name}`);
@@ -43,7 +37,7 @@ export async function recoverWal(
     checkpoints.sort((a, b) => b - a),
     files,
     logger,
-    sinks,
+    sink,
   );
 
   const segments: { index: number; bytes: number }[] = [];
@@ -57,7 +51,7 @@ export async function recoverWal(
     }
     const bytes = await files.readAll(path);
     const read = hasMagic(bytes)
-      ? readRecords(bytes, segmentMagic.length, sinks.segments)
+      ? readRecords(bytes, segmentMagic.length, sink)
       : { records: 0, damage: { at: 0, reason: bytes.length < segmentMagic.length ? 'torn' : 'format' } as const };
     records += read.records;
     let kept = bytes.length;
@@ -76,7 +70,7 @@ async function newestCheckpoint(
   indexes: readonly number[],
   files: FileLayer,
   logger: Logger,
-  sinks: RecoverySinks,
+  sink: RecordSink,
 ): Promise<{ index: number; records: number }> {
   let found = { index: 0, records: 0 };
   for (const index of indexes) {
@@ -86,17 +80,20 @@ async function newestCheckpoint(
       continue;
     }
     const bytes = await files.readAll(path);
-    let whole = false;
-    const sink = sinks.checkpoint();
-    const read = hasMagic(bytes)
-      ? readRecords(bytes, segmentMagic.length, { ...sink, checkpointEnd: () => void (whole = true) })
-      : undefined;
-    if (whole && read && !read.damage) {
-      sink.adopt();
-      found = { index, records: read.records };
-    } else logger.error('store: checkpoint is damaged, trying an older one', { path });
+    // Read twice: nothing of it may reach the head unless all of it is sound.
+    if (isWhole(bytes)) found = { index, records: readRecords(bytes, segmentMagic.length, sink).records };
+    else logger.error('store: checkpoint is damaged, trying an older one', { path });
   }
   return found;
+}
+
+function isWhole(bytes: Uint8Array): boolean {
+  let whole = false;
+  return (
+    hasMagic(bytes) &&
+    !checkRecords(bytes, segmentMagic.length, (type) => (whole = type === recordType.checkpointEnd)) &&
+    whole
+  );
 }
 
 async function cutSegment(

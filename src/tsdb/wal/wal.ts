@@ -2,7 +2,8 @@ import { OperatorError, errorText } from '../../base/errors.ts';
 import { ByteWriter } from '../bytes.ts';
 import type { FileLayer, WritableFile } from '../file-layer.ts';
 import type { Labels } from '../labels.ts';
-import { recordType, seriesPayload, writeFrame } from './record.ts';
+import type { NativeHistogram } from '../chunk/index.ts';
+import { deletionPayload, histogramPayload, recordType, seriesPayload, writeFrame } from './record.ts';
 
 export const segmentMagic = new TextEncoder().encode('SVCWAL1\n');
 
@@ -89,6 +90,17 @@ export class Wal {
 
   addStale(ref: number, t: number): void {
     this.#stale.add(ref, t);
+  }
+
+  addHistogram(ref: number, t: number, histogram: NativeHistogram): void {
+    writeFrame(this.#framed, recordType.histogram, histogramPayload(ref, t, histogram));
+  }
+
+  /** Stands behind all samples that were added before: a replay deletes what the head deleted. */
+  addDeletion(ref: number, mint: number, maxt: number): void {
+    this.#samples.frame(this.#framed);
+    this.#stale.frame(this.#framed);
+    writeFrame(this.#framed, recordType.deletions, deletionPayload(ref, mint, maxt));
   }
 
   /** Makes everything added so far durable. */
@@ -215,8 +227,7 @@ class DeltaRecord {
   }
 
   bits(high: number, low: number): void {
-    this.#out.u32(high);
-    this.#out.u32(low);
+    this.#out.trimmedWords(high, low);
   }
 
   frame(target: ByteWriter): void {

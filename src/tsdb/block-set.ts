@@ -1,0 +1,248 @@
+import { errorText } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import { Block } from './block/reader.ts';
+import { addInterval, decodeTombstones, encodeTombstones } from './block/tombstones.ts';
+import type { Tombstones } from './block/tombstones.ts';
+import { blockName, writeBlock } from './block/writer.ts';
+import type { BlockSource } from './block/writer.ts';
+import type { FileLayer } from './file-layer.ts';
+import type { CompiledMatcher } from './matcher.ts';
+import { selectPostings } from './postings.ts';
+
+export interface BlockSetOptions {
+  readonly dir: string;
+  /** Where files go that cannot be read. */
+  readonly quarantine: string;
+  readonly files: FileLayer;
+  readonly logger: Logger;
+}
+
+/**
+ * The finished blocks of a store, in time order, and what happens to them: they come, are marked where samples were
+ * deleted, are merged, and go. Readers hold on to blocks that have left the set until they are done.
+ * Assumptions: one change at a time; `quarantine` may come in between.
+ */
+export class BlockSet {
+  readonly #options: BlockSetOptions;
+  #blocks: readonly Block[] = [];
+  #quarantined = 0;
+  #moving: Promise<void> = Promise.resolve();
+
+  private constructor(options: BlockSetOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Opens what is there. A file that cannot be read is set aside; temporary files, blocks that a larger one has
+   * replaced, and tombstones without a block are removed.
+   */
+  static async open(options: BlockSetOptions): Promise<BlockSet> {
+    const { dir, files } = options;
+    const set = new BlockSet(options);
+    await files.makeDir(dir);
+    const names = await files.list(dir);
+    for (const name of names.filter((n) => n.endsWith('.tmp'))) await files.remove(`${dir}/${name}`);
+    for (const name of names.filter((n) => n.endsWith('.block'))) await set.#openOne(`${dir}/${name}`);
+    for (const block of set.#blocks) {
+      const replaced = set.#blocks.some(
+        (b) => b.from <= block.from && b.to >= block.to && b.to - b.from > block.to - block.from,
+      );
+      if (replaced) await set.#drop([block], 'replaced by a merged one');
+    }
+    const kept = new Set(set.#blocks.map(({ path }) => tombstonePath(path)));
+    for (const name of names.filter((n) => n.endsWith('.tombstones'))) {
+      if (!kept.has(`${dir}/${name}`)) await files.remove(`${dir}/${name}`);
+    }
+    return set;
+  }
+
+  get blocks(): readonly Block[] {
+    return this.#blocks;
+  }
+
+  get bytes(): number {
+    return this.#blocks.reduce((sum, block) => sum + block.bytes, 0);
+  }
+
+  /** Blocks set aside since the store was opened, those found then included. */
+  get quarantined(): number {
+    return this.#quarantined;
+  }
+
+  /** Writes a block and takes it in. */
+  async write(range: { from: number; to: number }, series: Iterable<BlockSource>): Promise<void> {
+    const written = await writeBlock(this.#options.dir, this.#options.files, range, series);
+    if (!written) return;
+    const block = await Block.open(written.path, this.#options.files);
+    this.#add(block);
+    const { samples, bytes } = block;
+    this.#options.logger.info('store: block written', { path: block.path, series: written.series, samples, bytes });
+  }
+
+  /** Merges blocks into one of the given range, which holds no other block, and removes them. */
+  async merge(
+    range: { from: number; to: number },
+    parts: readonly Block[],
+    series: Iterable<BlockSource>,
+  ): Promise<void> {
+    const { dir, files, logger } = this.#options;
+    const alone = parts.length === 1 && parts[0]!.path === `${dir}/${blockName(range.from, range.to)}`;
+    const written = await writeBlock(dir, files, range, series);
+    const merged = written && (await Block.open(written.path, files));
+    this.#blocks = this.#blocks.filter((block) => !parts.includes(block));
+    if (merged) this.#add(merged);
+    for (const block of parts) {
+      block.retire();
+      if (alone && merged) await files.remove(tombstonePath(block.path));
+      else await this.#removeFiles(block.path);
+    }
+    await files.syncDir(dir);
+    logger.info('store: blocks merged', { path: written?.path, parts: parts.length, bytes: merged?.bytes ?? 0 });
+  }
+
+  /** Marks the matching series' samples in [mint, maxt] as deleted; returns how many series that touches. */
+  async delete(matchers: readonly CompiledMatcher[], mint: number, maxt: number): Promise<number> {
+    let touched = 0;
+    for (const block of this.#blocks) {
+      if (block.from > maxt || block.to <= mint) continue;
+      const tombstones = new Map(block.tombstones);
+      const before = touched;
+      const ordinals = selectPostings(block.index, matchers);
+      for (let i = 0; i < ordinals.length; i++) {
+        const { chunks } = block.index.series(ordinals[i]!);
+        if (!chunks.some((chunk) => chunk.minT <= maxt && chunk.maxT >= mint)) continue;
+        touched++;
+        tombstones.set(ordinals[i]!, addInterval(tombstones.get(ordinals[i]!) ?? [], { mint, maxt }));
+      }
+      if (touched === before) continue;
+      await this.#writeTombstones(block, tombstones);
+      block.tombstones = tombstones;
+    }
+    return touched;
+  }
+
+  /** Removes the blocks of a list. */
+  async #drop(blocks: readonly Block[], why: string): Promise<void> {
+    const { files, logger, dir } = this.#options;
+    this.#blocks = this.#blocks.filter((block) => !blocks.includes(block));
+    for (const block of blocks) {
+      block.retire();
+      await this.#removeFiles(block.path);
+      logger.info('store: block removed', { path: block.path, bytes: block.bytes, why });
+    }
+    await files.syncDir(dir);
+  }
+
+  /** Removes blocks that end at or before `oldest`, then the oldest ones until `cap` bytes are enough. */
+  async retain(oldest: number, cap: number): Promise<void> {
+    let total = this.bytes;
+    const dropped = this.#blocks.filter((block) => {
+      const drop = block.to <= oldest || total > cap;
+      if (drop) total -= block.bytes;
+      return drop;
+    });
+    if (dropped.length > 0) await this.#drop(dropped, 'retention');
+  }
+
+  /**
+   * Sets a block aside that turned out to be damaged, so that the next query finds the rest. Takes effect at once;
+   * the file is moved behind it.
+   */
+  quarantine(block: Block, error: unknown): void {
+    if (!this.#blocks.includes(block)) return;
+    this.#blocks = this.#blocks.filter((b) => b !== block);
+    this.#quarantined++;
+    block.retire();
+    this.#moving = this.#moving
+      .then(() => this.#setAside(block.path, error))
+      .catch((failed: unknown) => {
+        this.#options.logger.error('store: damaged block cannot be moved', {
+          path: block.path,
+          error: errorText(failed),
+        });
+      });
+  }
+
+  /** Puts every block, with its tombstones, under `dir` as a second name of the same file. */
+  async linkTo(dir: string): Promise<void> {
+    const { files } = this.#options;
+    await files.makeDir(dir);
+    for (const block of this.#blocks) {
+      await files.link(block.path, `${dir}/${baseName(block.path)}`);
+      if (block.tombstones.size > 0) {
+        await files.link(tombstonePath(block.path), `${dir}/${baseName(tombstonePath(block.path))}`);
+      }
+    }
+    await files.syncDir(dir);
+  }
+
+  async close(): Promise<void> {
+    await this.#moving;
+    for (const block of this.#blocks) block.retire();
+    this.#blocks = [];
+  }
+
+  #add(block: Block): void {
+    this.#blocks = [...this.#blocks, block].sort((a, b) => a.from - b.from || b.to - a.to);
+  }
+
+  async #openOne(path: string): Promise<void> {
+    const { files } = this.#options;
+    try {
+      const block = await Block.open(path, files);
+      block.tombstones = await this.#readTombstones(block);
+      this.#add(block);
+    } catch (error) {
+      this.#quarantined++;
+      await this.#setAside(path, error);
+    }
+  }
+
+  /** Tombstones that cannot be read would bring deleted samples back: then the block goes aside with them. */
+  async #readTombstones(block: Block): Promise<Tombstones> {
+    const { files, dir } = this.#options;
+    const path = tombstonePath(block.path);
+    const names = await files.list(dir);
+    return names.includes(baseName(path)) ? decodeTombstones(await files.readAll(path), block.indexCrc) : new Map();
+  }
+
+  async #writeTombstones(block: Block, tombstones: Tombstones): Promise<void> {
+    const { files, dir } = this.#options;
+    const path = tombstonePath(block.path);
+    await files.remove(`${path}.tmp`);
+    const file = await files.openWrite(`${path}.tmp`, 'create');
+    try {
+      await file.write(encodeTombstones(block.indexCrc, tombstones), 0);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await files.rename(`${path}.tmp`, path);
+    await files.syncDir(dir);
+  }
+
+  async #setAside(path: string, error: unknown): Promise<void> {
+    const { files, quarantine, logger, dir } = this.#options;
+    logger.error('store: block cannot be read, it is set aside', { path, quarantine, error: errorText(error) });
+    await files.makeDir(quarantine);
+    await files.rename(path, `${quarantine}/${baseName(path)}`);
+    const tombstones = tombstonePath(path);
+    if ((await files.list(dir)).includes(baseName(tombstones))) {
+      await files.rename(tombstones, `${quarantine}/${baseName(tombstones)}`);
+    }
+  }
+
+  /** The tombstones go last: a block without them would show what was deleted. */
+  async #removeFiles(path: string): Promise<void> {
+    await this.#options.files.remove(path);
+    await this.#options.files.remove(tombstonePath(path));
+  }
+}
+
+function tombstonePath(block: string): string {
+  return `${block.slice(0, -'.block'.length)}.tombstones`;
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}

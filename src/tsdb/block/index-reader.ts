@@ -1,0 +1,145 @@
+import { crc32c } from '../../base/crc32c.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { ByteReader } from '../bytes.ts';
+import { compareUtf8 } from '../labels.ts';
+import type { PostingList } from '../postings.ts';
+import type { ChunkEncoding } from '../types.ts';
+import { chunkCrcBytes } from './format.ts';
+import type { BlockIndex, BlockSeries, ChunkPlace } from './format.ts';
+
+/** One name's values in text order, and where their lists lie. */
+interface ValueTable {
+  readonly symbols: Uint32Array;
+  readonly lists: Uint32Array;
+}
+
+/**
+ * A block's index in memory: the bytes as they are in the file, and where things begin. Texts, values and lists are
+ * decoded when they are asked for, so an open block that nobody queries costs little more than its index in the file.
+ */
+export class PagedBlockIndex implements BlockIndex {
+  readonly seriesCount: number;
+  readonly #bytes: Uint8Array;
+  readonly #symbolAt: Uint32Array;
+  readonly #texts: (string | undefined)[] = [];
+  /** Offset of each series' record. */
+  readonly #seriesAt: Uint32Array;
+  /** By name: where its value table begins, or the table. */
+  readonly #names = new Map<string, number | ValueTable>();
+
+  /** Errors: ERR_STORE_CORRUPT when the checksum or any number does not fit. */
+  constructor(bytes: Uint8Array, crc: number) {
+    if (crc32c(bytes) !== crc) throw corrupt('index checksum');
+    this.#bytes = bytes;
+    const reader = new ByteReader(bytes);
+    this.#symbolAt = offsets(reader);
+    this.#seriesAt = offsets(reader);
+    this.seriesCount = this.#seriesAt.length;
+    for (let names = reader.varint(); names > 0; names--) {
+      const name = this.#text(reader.varint());
+      const length = reader.varint();
+      this.#names.set(name, reader.pos);
+      reader.skip(length);
+    }
+  }
+
+  series(ordinal: number): BlockSeries {
+    const reader = new ByteReader(this.#bytes, this.#seriesAt[ordinal]);
+    reader.varint();
+    const labels: [string, string][] = [];
+    for (let n = reader.varint(); n > 0; n--) labels.push([this.#text(reader.varint()), this.#text(reader.varint())]);
+    const chunks: ChunkPlace[] = [];
+    const count = reader.varint();
+    let offset = reader.varint();
+    let t = 0;
+    for (let i = 0; i < count; i++) {
+      const minT = t + reader.zigzag();
+      const maxT = minT + reader.varint();
+      const packed = reader.varint();
+      const length = reader.varint();
+      const encoding = (packed & 3) as ChunkEncoding;
+      chunks.push({ encoding, minT, maxT, count: packed >>> 2, offset, length });
+      offset += length + chunkCrcBytes;
+      t = maxT;
+    }
+    return { labels, chunks };
+  }
+
+  all(): PostingList {
+    return Uint32Array.from({ length: this.seriesCount }, (_, i) => i);
+  }
+
+  names(): Iterable<string> {
+    return this.#names.keys();
+  }
+
+  *values(name: string): Iterable<string> {
+    const table = this.#table(name);
+    if (table) for (const symbol of table.symbols) yield this.#text(symbol);
+  }
+
+  postings(name: string, value: string): PostingList | undefined {
+    const table = this.#table(name);
+    if (!table) return undefined;
+    let low = 0;
+    let high = table.symbols.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const order = compareUtf8(this.#text(table.symbols[middle]!), value);
+      if (order === 0) return this.#list(table.lists[middle]!);
+      if (order < 0) low = middle + 1;
+      else high = middle;
+    }
+    return undefined;
+  }
+
+  #list(at: number): Uint32Array {
+    const reader = new ByteReader(this.#bytes, at);
+    const list = new Uint32Array(reader.varint());
+    let ordinal = 0;
+    for (let i = 0; i < list.length; i++) list[i] = ordinal += reader.varint();
+    return list;
+  }
+
+  #table(name: string): ValueTable | undefined {
+    const known = this.#names.get(name);
+    if (typeof known !== 'number') return known;
+    const reader = new ByteReader(this.#bytes, known);
+    const count = reader.varint();
+    const symbols = new Uint32Array(count);
+    const lists = new Uint32Array(count);
+    let at = 0;
+    for (let i = 0; i < count; i++) {
+      symbols[i] = reader.varint();
+      lists[i] = at;
+      at += reader.varint();
+    }
+    const table = { symbols, lists: lists.map((offset) => offset + reader.pos) };
+    this.#names.set(name, table);
+    return table;
+  }
+
+  #text(symbol: number): string {
+    const known = this.#texts[symbol];
+    if (known !== undefined) return known;
+    const at = this.#symbolAt[symbol];
+    if (at === undefined) throw corrupt(`symbol ${symbol}`);
+    return (this.#texts[symbol] = new ByteReader(this.#bytes, at).text());
+  }
+}
+
+/** Reads a count and steps over as many pieces with their length in front; gives where each begins. */
+function offsets(reader: ByteReader): Uint32Array {
+  const count = reader.varint();
+  if (count > reader.end) throw corrupt('a count does not fit');
+  const at = new Uint32Array(count);
+  for (let i = 0; i < count; i++) {
+    at[i] = reader.pos;
+    reader.skip(reader.varint());
+  }
+  return at;
+}
+
+function corrupt(reason: string): OperatorError {
+  return new OperatorError('ERR_STORE_CORRUPT', `block: ${reason}`);
+}

@@ -1,0 +1,26 @@
+import type { OpenHistograms } from './head-series.ts';
+
+/** A chunk of histograms aims at this size, and holds at least so many samples. Source: Prometheus tsdb/chunkenc. */
+const targetBytes = 1024;
+const minSamples = 10;
+
+/**
+ * When a chunk should end, told from how far it has come: so that the chunks up to `limit` get equally long.
+ * `fullness`: the whole is this many times what is there. Times in ms. Source: Prometheus' head.
+ */
+export function chunkEndTime(start: number, now: number, limit: number, fullness: number): number {
+  const chunks = (limit - start) / ((now - start + 1) * fullness);
+  return chunks <= 1 ? limit : Math.trunc(start + (limit - start) / Math.floor(chunks));
+}
+
+/** Whether a histogram at `t` belongs to the next chunk; sets the predicted end once a quarter of the size is reached. */
+export function histogramIsFull(open: OpenHistograms, t: number): boolean {
+  const { appender } = open;
+  const bytes = appender.byteLength;
+  const rangeEndTime = open.rangeEnd;
+  if (!open.predicted && bytes >= targetBytes / 4) {
+    open.end = chunkEndTime(appender.minT, appender.maxT, open.end, targetBytes / bytes);
+    open.predicted = true;
+  }
+  return (t >= open.end || bytes >= targetBytes * 2) && (appender.count >= minSamples || t >= rangeEndTime);
+}

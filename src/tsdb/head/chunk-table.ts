@@ -1,0 +1,70 @@
+import { grown } from '../chunk/index.ts';
+import type { Chunk, ChunkEncoding } from '../types.ts';
+import type { Slab } from './slab.ts';
+
+/** End of a list. */
+export const noChunk = -1;
+
+/** The head's finished chunks as columns. Each series has a list of them in time order, linked by `next`. */
+export class ChunkTable {
+  readonly #slab: Slab;
+  #size = 0;
+  #free: number[] = [];
+  minT = new Float64Array(1024);
+  maxT = new Float64Array(1024);
+  next = new Int32Array(1024);
+  #count = new Uint16Array(1024);
+  #length = new Uint32Array(1024);
+  #address = new Float64Array(1024);
+  #encoding = new Uint8Array(1024);
+
+  constructor(slab: Slab) {
+    this.#slab = slab;
+  }
+
+  /** Takes a chunk in; it is in no list yet. */
+  add(chunk: Chunk): number {
+    return this.adopt(chunk, this.#slab.store(chunk.bytes), chunk.bytes.length);
+  }
+
+  /** As `add`, for bytes that are in the slab already. */
+  adopt(chunk: Omit<Chunk, 'bytes'>, address: number, length: number): number {
+    const id = this.#free.pop() ?? this.#size++;
+    if (id >= this.next.length) this.#grow(this.next.length * 2);
+    this.minT[id] = chunk.minT;
+    this.maxT[id] = chunk.maxT;
+    this.#count[id] = chunk.count;
+    this.#length[id] = length;
+    this.#address[id] = address;
+    this.#encoding[id] = chunk.encoding;
+    this.next[id] = noChunk;
+    return id;
+  }
+
+  /** A copy of the chunk. */
+  get(id: number): Chunk {
+    return {
+      encoding: this.#encoding[id] as ChunkEncoding,
+      minT: this.minT[id]!,
+      maxT: this.maxT[id]!,
+      count: this.#count[id]!,
+      bytes: this.#slab.read(this.#address[id]!, this.#length[id]!),
+    };
+  }
+
+  /** Gives the chunk's place and bytes to whoever comes next. Only when no reader can still hold its number. */
+  release(id: number): void {
+    this.#slab.free(this.#address[id]!, this.#length[id]!);
+    this.#free.push(id);
+  }
+
+  #grow(capacity: number): void {
+    this.minT = grown(this.minT, capacity);
+    this.maxT = grown(this.maxT, capacity);
+    this.next = grown(this.next, capacity);
+    this.#count = grown(this.#count, capacity);
+    this.#length = grown(this.#length, capacity);
+    this.#address = grown(this.#address, capacity);
+    this.#encoding = grown(this.#encoding, capacity);
+  }
+}

@@ -1,0 +1,118 @@
+import { grown } from '../chunk/index.ts';
+import type { Labels } from '../labels.ts';
+import type { Chunk } from '../types.ts';
+import { noChunk } from './chunk-table.ts';
+import type { HeadSeries } from './head-series.ts';
+
+/**
+ * One moment of some series of the head: later appends, late ones too, do not change what it gives.
+ * A few numbers for each series; chunks are copied out when they are asked for. Must be closed, or the head's memory
+ * is never used again.
+ */
+export class HeadView {
+  readonly #series: HeadSeries;
+  readonly #labels: (slot: number) => Labels;
+  readonly #slots: readonly number[];
+  /** Finished chunks of series i: ids[starts[i]] … ids[starts[i + 1] − 1]. */
+  readonly #starts: Uint32Array;
+  #ids = new Int32Array(64);
+  /** The open chunk of floats: where it lay, and how much of it there was. Count 0: none. */
+  readonly #open: {
+    address: Float64Array;
+    minT: Float64Array;
+    maxT: Float64Array;
+    count: Uint16Array;
+    bits: Uint32Array;
+  };
+  readonly #histograms = new Map<number, Chunk>();
+  #leave: (() => void) | undefined;
+
+  constructor(
+    series: HeadSeries,
+    labels: (slot: number) => Labels,
+    slots: readonly number[],
+    mint: number,
+    maxt: number,
+  ) {
+    this.#series = series;
+    this.#labels = labels;
+    this.#slots = slots;
+    this.#leave = series.epochs.enter();
+    const n = slots.length;
+    this.#starts = new Uint32Array(n + 1);
+    this.#open = {
+      address: new Float64Array(n),
+      minT: new Float64Array(n),
+      maxT: new Float64Array(n),
+      count: new Uint16Array(n),
+      bits: new Uint32Array(n),
+    };
+    let used = 0;
+    const { chunks } = series;
+    for (let i = 0; i < n; i++) {
+      const slot = slots[i]!;
+      for (let id = series.first[slot]!; id !== noChunk; id = chunks.next[id]!) {
+        if (chunks.minT[id]! > maxt || chunks.maxT[id]! < mint) continue;
+        if (used === this.#ids.length) this.#ids = grown(this.#ids, used * 2);
+        this.#ids[used++] = id;
+      }
+      this.#starts[i + 1] = used;
+      if (series.isOpen(slot) && series.openMinT(slot) <= maxt && series.maxT(slot) >= mint) this.#captureOpen(i, slot);
+    }
+  }
+
+  get size(): number {
+    return this.#slots.length;
+  }
+
+  labels(i: number): Labels {
+    return this.#labels(this.#slots[i]!);
+  }
+
+  slot(i: number): number {
+    return this.#slots[i]!;
+  }
+
+  hasChunks(i: number): boolean {
+    return this.#starts[i + 1]! > this.#starts[i]! || this.#open.count[i]! > 0 || this.#histograms.has(i);
+  }
+
+  /** Ends the view: the memory it looks at may be used again. */
+  close(): void {
+    this.#leave?.();
+    this.#leave = undefined;
+  }
+
+  /** Copies, in time order. Errors: RangeError once the view is closed, since the memory may hold anything by then. */
+  chunks(i: number): Chunk[] {
+    if (!this.#leave) throw new RangeError('series of a finished select: read its chunks while iterating');
+    const found: Chunk[] = [];
+    for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) found.push(this.#series.chunks.get(this.#ids[k]!));
+    const histograms = this.#histograms.get(i);
+    if (histograms) found.push(histograms);
+    const count = this.#open.count[i]!;
+    if (count > 0) {
+      const bits = this.#open.bits[i]!;
+      const bytes = this.#series.slab.read(this.#open.address[i]!, (bits + 7) >>> 3);
+      bytes[0] = count >>> 8;
+      bytes[1] = count;
+      // Bits of samples that came later share the last byte.
+      if ((bits & 7) !== 0) bytes[bytes.length - 1]! &= 0xff << (8 - (bits & 7));
+      found.push({ encoding: 1, minT: this.#open.minT[i]!, maxT: this.#open.maxT[i]!, count, bytes });
+    }
+    return found;
+  }
+
+  #captureOpen(i: number, slot: number): void {
+    const series = this.#series;
+    if (!series.hasOpenFloats(slot)) {
+      // A chunk of histograms may be written anew at any time: its bytes are taken now.
+      return void this.#histograms.set(i, series.histograms.get(slot)!.appender.chunk());
+    }
+    this.#open.address[i] = series.openAddress[slot]!;
+    this.#open.minT[i] = series.xor.minT[slot]!;
+    this.#open.maxT[i] = series.xor.t[slot]!;
+    this.#open.count[i] = series.xor.count[slot]!;
+    this.#open.bits[i] = series.xor.pos[slot]!;
+  }
+}

@@ -1,0 +1,196 @@
+import { grown } from '../chunk/index.ts';
+import { compareUtf8 } from '../labels.ts';
+import type { Labels } from '../labels.ts';
+import { MemoryPostings } from '../postings.ts';
+import { SymbolTable } from './symbol-table.ts';
+
+/**
+ * The series of the head: each has a slot (a small number, used again), a ref (never used again; the log's name for
+ * it) and labels as symbol numbers. Series are found by their labels through a hash table of slots.
+ */
+export class SeriesDictionary {
+  readonly #symbols = new SymbolTable();
+  readonly postings = new MemoryPostings();
+  readonly #slots = new Map<number, number>();
+  readonly #freeSlots: number[] = [];
+  /** Slots ever used; free ones have ref 0. */
+  slots = 0;
+  refs = new Float64Array(1024);
+  /** Where a slot's labels begin in `#labels`, and how many there are. */
+  #labelsAt = new Uint32Array(1024);
+  #labelCount = new Uint16Array(1024);
+  #labels = new Uint32Array(16_384);
+  #labelsUsed = 0;
+  readonly #freeLabels: number[][] = [];
+  /** Open addressing: slot + 1, or 0. */
+  #table = new Int32Array(4096);
+  #order: Uint32Array | undefined;
+  #scratch: number[] = [];
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  /** All slots in use, in order of their refs. */
+  all(): IterableIterator<number> {
+    return this.#slots.values();
+  }
+
+  slotOf(ref: number): number | undefined {
+    return this.#slots.get(ref);
+  }
+
+  /** The slot of the series with exactly these labels. */
+  find(labels: Labels): number | undefined {
+    const ids = this.#scratch;
+    ids.length = 0;
+    for (const [name, value] of labels) {
+      const n = this.#symbols.find(name);
+      const v = this.#symbols.find(value);
+      if (n === undefined || v === undefined) return undefined;
+      ids.push(n, v);
+    }
+    const mask = this.#table.length - 1;
+    for (let at = hashOf(ids) & mask; ; at = (at + 1) & mask) {
+      const entry = this.#table[at]!;
+      if (entry === 0) return undefined;
+      if (this.#hasLabels(entry - 1, ids)) return entry - 1;
+    }
+  }
+
+  /** Adds a series that is not there yet, with a ref above all others. */
+  add(ref: number, labels: Labels): number {
+    const slot = this.#freeSlots.pop() ?? this.slots++;
+    if (slot >= this.refs.length) this.#grow(this.refs.length * 2);
+    const at = this.#freeLabels[labels.length]?.pop() ?? this.#reserveLabels(labels.length);
+    for (let i = 0; i < labels.length; i++) {
+      this.#labels[at + 2 * i] = this.#symbols.acquire(labels[i]![0]);
+      this.#labels[at + 2 * i + 1] = this.#symbols.acquire(labels[i]![1]);
+    }
+    this.refs[slot] = ref;
+    this.#labelsAt[slot] = at;
+    this.#labelCount[slot] = labels.length;
+    this.#slots.set(ref, slot);
+    if (this.#slots.size * 2 > this.#table.length) this.#rehash();
+    else this.#enter(slot);
+    this.postings.add(
+      ref,
+      labels.map(([name, value]) => [
+        this.#symbols.text(this.#symbols.find(name)!),
+        this.#symbols.text(this.#symbols.find(value)!),
+      ]),
+    );
+    this.#order = undefined;
+    return slot;
+  }
+
+  /** Removes series. Their slots are used again: `whenFree` says when. */
+  remove(slots: readonly number[], whenFree: (release: () => void) => void): void {
+    if (slots.length === 0) return;
+    const gone = new Set<number>();
+    for (const slot of slots) {
+      const ref = this.refs[slot]!;
+      gone.add(ref);
+      this.#slots.delete(ref);
+      this.refs[slot] = 0;
+    }
+    this.postings.remove(gone);
+    this.#rehash();
+    this.#order = undefined;
+    whenFree(() => {
+      for (const slot of slots) {
+        const at = this.#labelsAt[slot]!;
+        const count = this.#labelCount[slot]!;
+        for (let i = 0; i < 2 * count; i++) this.#symbols.release(this.#labels[at + i]!);
+        (this.#freeLabels[count] ??= []).push(at);
+        this.#freeSlots.push(slot);
+      }
+    });
+  }
+
+  /** The labels of a slot, made for the caller. */
+  labels(slot: number): Labels {
+    const at = this.#labelsAt[slot]!;
+    const labels: [string, string][] = [];
+    for (let i = 0; i < this.#labelCount[slot]!; i++) {
+      const name = this.#symbols.text(this.#labels[at + 2 * i]!);
+      labels.push([name, this.#symbols.text(this.#labels[at + 2 * i + 1]!)]);
+    }
+    return labels;
+  }
+
+  /** Sorts slots by their series' labels, in place. */
+  sort(slots: number[]): number[] {
+    if (slots.length < 2) return slots;
+    if (slots.length * 4 < this.#slots.size) return slots.sort((a, b) => this.#compare(a, b));
+    // For most of the series the order is worth being kept: each slot's rank, until a series comes or goes.
+    const rank = (this.#order ??= this.#rankAll());
+    return slots.sort((a, b) => rank[a]! - rank[b]!);
+  }
+
+  #rankAll(): Uint32Array {
+    const rank = new Uint32Array(this.slots);
+    [...this.#slots.values()]
+      .sort((a, b) => this.#compare(a, b))
+      .forEach((slot, i) => {
+        rank[slot] = i;
+      });
+    return rank;
+  }
+
+  /** As `compareLabels`, by symbol numbers where they are equal. */
+  #compare(a: number, b: number): number {
+    const countA = this.#labelCount[a]!;
+    const countB = this.#labelCount[b]!;
+    const atA = this.#labelsAt[a]!;
+    const atB = this.#labelsAt[b]!;
+    const shared = 2 * Math.min(countA, countB);
+    for (let i = 0; i < shared; i++) {
+      const x = this.#labels[atA + i]!;
+      const y = this.#labels[atB + i]!;
+      if (x !== y) return compareUtf8(this.#symbols.text(x), this.#symbols.text(y));
+    }
+    return countA - countB;
+  }
+
+  #hasLabels(slot: number, ids: readonly number[]): boolean {
+    if (this.#labelCount[slot]! * 2 !== ids.length) return false;
+    const at = this.#labelsAt[slot]!;
+    for (let i = 0; i < ids.length; i++) if (this.#labels[at + i] !== ids[i]) return false;
+    return true;
+  }
+
+  #enter(slot: number): void {
+    const at = this.#labelsAt[slot]!;
+    const mask = this.#table.length - 1;
+    let place = hashOf(this.#labels.subarray(at, at + 2 * this.#labelCount[slot]!)) & mask;
+    while (this.#table[place] !== 0) place = (place + 1) & mask;
+    this.#table[place] = slot + 1;
+  }
+
+  #rehash(): void {
+    let capacity = 4096;
+    while (capacity < this.#slots.size * 3) capacity *= 2;
+    this.#table = new Int32Array(capacity);
+    for (const slot of this.#slots.values()) this.#enter(slot);
+  }
+
+  #reserveLabels(count: number): number {
+    const at = this.#labelsUsed;
+    this.#labelsUsed += 2 * count;
+    while (this.#labelsUsed > this.#labels.length) this.#labels = grown(this.#labels, this.#labels.length * 2);
+    return at;
+  }
+
+  #grow(capacity: number): void {
+    this.refs = grown(this.refs, capacity);
+    this.#labelsAt = grown(this.#labelsAt, capacity);
+    this.#labelCount = grown(this.#labelCount, capacity);
+  }
+}
+
+function hashOf(ids: ArrayLike<number>): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < ids.length; i++) hash = Math.imul(hash ^ ids[i]!, 0x01000193) ^ (hash >>> 15);
+  return hash >>> 0;
+}

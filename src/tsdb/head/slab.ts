@@ -1,0 +1,91 @@
+const pageBits = 18;
+const pageBytes = 1 << pageBits;
+/** Larger pieces get a page of their own. */
+const maxShared = 32_768;
+
+/**
+ * Small pieces of bytes out of large pages: an array object for each chunk would weigh as much as the chunk.
+ * Shape: an address is page × 2^18 + offset. Sizes are rounded up to classes; pieces that are freed serve the next
+ * one of their class.
+ */
+export class Slab {
+  #pages: (Uint8Array | undefined)[] = [];
+  #freePages: number[] = [];
+  /** The page that is being cut up, and how far. */
+  #current = -1;
+  #used = pageBytes;
+  #free: number[][] = [];
+  bytes = 0;
+
+  /** The bytes that really stand behind a piece of `size`. */
+  capacity(size: number): number {
+    return size <= maxShared ? classBytes(classOf(size)) : size;
+  }
+
+  alloc(size: number): number {
+    if (size > maxShared) return this.#newPage(size) * pageBytes;
+    const kind = classOf(size);
+    const again = this.#free[kind]?.pop();
+    if (again !== undefined) return again;
+    const bytes = classBytes(kind);
+    if (this.#used + bytes > pageBytes) {
+      // What is left of the old page is lost: less than a chunk in a quarter of a megabyte.
+      this.#current = this.#newPage(pageBytes);
+      this.#used = 0;
+    }
+    const address = this.#current * pageBytes + this.#used;
+    this.#used += bytes;
+    return address;
+  }
+
+  /** `size` as it was asked for. */
+  free(address: number, size: number): void {
+    if (size <= maxShared) return void (this.#free[classOf(size)] ??= []).push(address);
+    const page = Math.floor(address / pageBytes);
+    this.bytes -= this.#pages[page]!.length;
+    this.#pages[page] = undefined;
+    this.#freePages.push(page);
+  }
+
+  page(address: number): Uint8Array {
+    return this.#pages[Math.floor(address / pageBytes)]!;
+  }
+
+  offset(address: number): number {
+    return address & (pageBytes - 1);
+  }
+
+  /** A copy of `length` bytes. */
+  read(address: number, length: number): Uint8Array {
+    const at = this.offset(address);
+    return this.page(address).slice(at, at + length);
+  }
+
+  /** A new piece that holds `bytes`. */
+  store(bytes: Uint8Array): number {
+    const address = this.alloc(bytes.length);
+    this.page(address).set(bytes, this.offset(address));
+    return address;
+  }
+
+  #newPage(bytes: number): number {
+    const page = this.#freePages.pop() ?? this.#pages.length;
+    this.#pages[page] = new Uint8Array(bytes);
+    this.bytes += bytes;
+    return page;
+  }
+}
+
+/** Steps of 32 bytes up to 1 KiB, then of an eighth of the size. */
+function classOf(size: number): number {
+  if (size <= 1024) return Math.max(1, (size + 31) >>> 5);
+  const power = 32 - Math.clz32(size - 1);
+  const step = 1 << (power - 4);
+  return 32 + (power - 11) * 8 + (Math.ceil(size / step) - 8);
+}
+
+function classBytes(kind: number): number {
+  if (kind <= 32) return kind << 5;
+  const power = 11 + Math.floor((kind - 33) / 8);
+  return (8 + ((kind - 33) % 8) + 1) << (power - 4);
+}
