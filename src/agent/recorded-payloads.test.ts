@@ -2,7 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Labels } from '../tsdb/index.ts';
-import { expositionText } from './exposition/text.ts';
+import { capturedFamilies } from './exposition/captured.ts';
+import { pageText } from './exposition/page.ts';
 import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy } from './mapping/policy.ts';
 import { admitMetrics } from './otlp/admit.ts';
@@ -40,7 +41,7 @@ function ingest(name: string): { mapper: SeriesMapper; samples: Sample[] } {
 }
 
 test.each(names)('%s becomes exactly the golden exposition', (name) => {
-  const text = [...expositionText(ingest(name).mapper.table.families.values())].join('');
+  const text = [...pageText(capturedFamilies(ingest(name).mapper.table.families.values(), 'text'), 'text')].join('');
   const golden = join(dir, `${name}.exposition.txt`);
   if (process.argv.includes('-u')) writeFileSync(golden, text);
   expect(text).toBe(readFileSync(golden, 'utf8'));

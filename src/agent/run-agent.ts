@@ -15,7 +15,13 @@ import { createRemoteReadHandler, labelsFromObject, openStore, type Store } from
 import { CaptureState } from './capture/capture-state.ts';
 import { type HealthProbe, socketProbe } from './capture/health-socket.ts';
 import { startConfig } from './capture/start-config.ts';
-import { expositionText } from './exposition/text.ts';
+import { capturedFamilies } from './exposition/captured.ts';
+import type { ExpositionFormat } from './exposition/negotiate.ts';
+import { Exports } from './export/exports.ts';
+import { seriesMeta } from './export/series-meta.ts';
+import { teeStore } from './export/tee-store.ts';
+import { ownFamilies } from './exposition/own.ts';
+import { pageText } from './exposition/page.ts';
 import { Ingest } from './ingest/ingest.ts';
 import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy, policyOf } from './mapping/policy.ts';
@@ -70,6 +76,9 @@ const closeGraceMs = 3_000;
  */
 export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promise<void> {
   const { logger, clock, signal } = deps;
+  if (settings.hostNetwork && settings.loopbackExempt) {
+    logger.warn('on the host network every process of the node scrapes without a token: set --loopback-exempt=false');
+  }
   const closers: (() => Promise<void>)[] = [];
   const stop = new AbortController();
   try {
@@ -87,10 +96,21 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     closers.push(() => store.close());
 
     const mapper = new SeriesMapper(defaultPolicy(settings.nodeName));
+    const exports = new Exports({
+      dir: join(settings.dataDir, 'export'),
+      maxBytes: settings.exportQueueSize,
+      node: settings.nodeName,
+      version,
+      clock,
+      logger,
+      registry: metrics.registry,
+      metaOf: (name) => seriesMeta(mapper.table.families, name),
+    });
+    closers.push(() => exports.close());
     const ring = new StreamRing({ maxBytes: spanMemoryCap, maxAgeMs: 15 * 60_000 });
     const ingest = new Ingest({
       mapper,
-      store,
+      store: teeStore(store, exports),
       metrics,
       clock,
       logger,
@@ -106,10 +126,11 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       logger,
       onConfig: (config) => {
         ingest.setPolicy(policyOf(settings.nodeName, config));
+        exports.setConfig(config);
         const { timeMs, sizeBytes } = config.retention.spans;
         ring.setLimits({ maxBytes: Math.min(sizeBytes, spanMemoryCap), maxAgeMs: timeMs }, clock.now());
       },
-      counts: () => countsOf(mapper, ingest),
+      counts: () => countsOf(mapper, ingest, exports),
     });
     closers.push(() => Promise.resolve(capture.stop()));
     const start = await startConfig(settings, logger);
@@ -144,7 +165,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     const scrape = await bind(
       'scrape',
       createScrapeServer({
-        exposition: () => exposition(mapper, metrics, store, capture),
+        exposition: (format) => exposition(format, mapper, metrics, store, capture),
         auth,
         notReady: () => (ready ? null : 'starting'),
         instrumentMayLive: () => capture.instrumentMayLive,
@@ -178,7 +199,10 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       spanStream = await bind('span-stream', tlsServer(stream, readers), host, settings.spanStreamPort);
       captureConfig = await bind(
         'capture-config',
-        tlsServer(captureHandler(capture, logger), controllers),
+        tlsServer(
+          captureHandler(capture, { logger, onSecrets: (secrets) => exports.setSecrets(secrets) }),
+          controllers,
+        ),
         host,
         settings.captureConfigPort,
       );
@@ -211,7 +235,11 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-function countsOf(mapper: SeriesMapper, ingest: Ingest): Pick<AgentStatus, 'monitors' | 'totals'> {
+function countsOf(
+  mapper: SeriesMapper,
+  ingest: Ingest,
+  exports: Exports,
+): Pick<AgentStatus, 'monitors' | 'totals' | 'exports' | 'secrets'> {
   return {
     monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleMs }) => ({
       namespace: rule.namespace,
@@ -220,17 +248,19 @@ function countsOf(mapper: SeriesMapper, ingest: Ingest): Pick<AgentStatus, 'moni
       droppedSeries,
       ...(lastSampleMs === 0 ? {} : { lastSampleTime: new Date(lastSampleMs).toISOString() }),
     })),
+    exports: exports.statuses(),
+    ...(exports.secretsRevision === '' ? {} : { secrets: exports.secretsRevision }),
     totals: { series: mapper.table.size, ...ingest.totals },
   };
 }
 
 async function* exposition(
+  format: ExpositionFormat,
   mapper: SeriesMapper,
   metrics: SelfMetrics,
   store: Store,
   capture: CaptureState,
 ): AsyncGenerator<string> {
-  yield* expositionText(mapper.table.families.values());
   const stats = store.stats();
   metrics.tsdbSeries.set(stats.series);
   setCounter(metrics.tsdbSamples, stats.samplesAppended);
@@ -243,7 +273,8 @@ async function* exposition(
   if (startMs !== null) metrics.instrumentStart.set(startMs / 1_000);
   metrics.instrumentConfig.reset();
   if (capture.ack) metrics.instrumentConfig.set({ hash: capture.ack.hash, phase: capture.ack.phase }, 1);
-  yield await metrics.registry.metrics();
+  const own = await ownFamilies(metrics.registry);
+  yield* pageText([...capturedFamilies(mapper.table.families.values(), format), ...own], format);
 }
 
 /** Shows a count that is kept elsewhere. */

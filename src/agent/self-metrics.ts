@@ -2,7 +2,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 
 /**
  * The agent's metrics about itself, all in one place: name, help and labels at a glance.
- * Captured series are not here: they come from the mapper (`exposition/text.ts`).
+ * Captured series are not here: they come from the mapper (`exposition/captured.ts`).
  * Every one carries this node's `k8s_node_name`, as every series of an agent does.
  */
 export type SelfMetrics = ReturnType<typeof createSelfMetrics>;
@@ -35,8 +35,8 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ]),
     metadataMissing: counter(
       'svc_metadata_missing_total',
-      'Streams of a workload whose Kubernetes attributes were missing and could not be filled in.',
-      ['metric'],
+      'Streams and spans of a workload, and flows, whose pod was not told and could not be found.',
+      ['kind'],
     ),
     seriesActive: gauge('svc_series_active', 'Captured series that are alive now.'),
     tsdbSeries: gauge('svc_tsdb_series', 'Series in the head of the store.'),
@@ -49,6 +49,17 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     instrumentRestarts: counter('svc_instrument_restarts_total', 'Starts of the instrument seen after the first.', []),
     instrumentStart: gauge('svc_instrument_start_time_seconds', 'Start of the running instrument.'),
     instrumentConfig: gauge('svc_instrument_config_hash_info', 'The config in force, by its hash.', ['hash', 'phase']),
+    instrumentMemory: gauge('svc_instrument_memory_bytes', 'Resident memory of the instrument, where its process is seen.'),
+    instrumentAvoided: gauge(
+      'svc_instrument_avoided_services',
+      'Services that the instrument leaves alone because they send telemetry themselves, as it says.',
+    ),
+    configGeneration: gauge(
+      'svc_config_generation',
+      'Configs given to this agent since it started: the newest, and the one that the instrument runs.',
+      ['state'],
+    ),
+    spansDropped: counter('svc_spans_dropped_total', 'Spans that the rules kept out of the ring, by reason.', ['reason']),
     streamClients: gauge('svc_stream_clients', 'Readers of the span stream.'),
     streamLost: counter('svc_stream_lost_total', 'Stream items that readers were too slow for.', []),
     remoteReadRequests: counter('svc_remote_read_requests_total', 'Remote-read requests, by status.', ['code']),
@@ -63,6 +74,10 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ['span', 'http1'],
   ] as const) {
     metrics.captureEvents.inc({ kind, module }, 0);
+  }
+  for (const kind of ['pod', 'flow', 'span']) metrics.metadataMissing.inc({ kind }, 0);
+  for (const reason of ['filtered', 'sampled', 'overflow', 'rate_monitor', 'rate_node']) {
+    metrics.spansDropped.inc({ reason }, 0);
   }
   for (const scope of ['node', 'namespace', 'monitor']) metrics.limitHits.inc({ scope }, 0);
   return metrics;

@@ -68,6 +68,18 @@ export const agentSettingTable = {
     help: 'scrapes from loopback need no token; withdraw it on a host network',
     default: 'true',
   }),
+  hostNetwork: booleanSetting({
+    help: 'this pod shares the network of its node; only said, so that the agent can warn',
+    default: 'false',
+  }),
+  exportQueueSize: integerSetting(
+    {
+      help: 'bytes of disk for data that waits for export destinations, all together',
+      default: String(512 * 1024 ** 2),
+    },
+    1024 ** 2,
+    Number.MAX_SAFE_INTEGER,
+  ),
   retentionTime: durationSetting({ help: 'how long samples are kept', default: '24h' }),
   retentionSize: integerSetting(
     { help: 'bytes that finished blocks may take', default: String(2 * 1024 ** 3) },

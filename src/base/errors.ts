@@ -57,6 +57,11 @@ export const errorCodes = {
     meaning: 'A capture setting cannot be expressed safely in the instrument configuration.',
   },
   ERR_CAPTURE_PUSH: { retry: 'later', meaning: 'An agent did not take a capture config.' },
+  ERR_EXPORT_NOT_ALLOWED: {
+    retry: 'after-change',
+    meaning: 'A destination is in no allow list, or its name leads to a loopback, link-local or metadata address.',
+  },
+  ERR_EXPORT_SEND: { retry: 'later', meaning: 'A destination did not take what was sent; the message says why.' },
   ERR_STORE_CORRUPT: { retry: 'no', meaning: 'A store file failed its checksum or format check.' },
   ERR_STORE_LOCKED: { retry: 'later', meaning: 'Another process holds the store directory.' },
   ERR_STORE_WRITE: { retry: 'later', meaning: 'The store could not write (disk full, I/O error).' },

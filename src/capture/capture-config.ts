@@ -42,6 +42,23 @@ const podRules = {
   ),
 };
 
+/** One destination. Whoever compiled it has checked its host against the allow lists; the agent does so again. */
+const exportRule = {
+  name: Type.String({ minLength: 1, maxLength: 63 }),
+  type: oneOf(['RemoteWrite', 'OTLP'] as const),
+  endpoint: Type.String({ pattern: '^https?://[^\\s$]+$', maxLength: 512 }),
+  /** `<namespace>/<name>/<key>` of the Secret with its token. Values travel apart from the config and its hash. */
+  secret: Type.Optional(Type.String({ maxLength: 600 })),
+  /** Metric families to send; absent = all. */
+  families: Type.Optional(Type.Array(oneOf(familyNames), { maxItems: 8 })),
+  /** Labels added where a series has no such label. */
+  labels: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 256 }), { maxProperties: 16 })),
+  /** Present where spans are sent too. */
+  spans: Type.Optional(Type.Literal(true)),
+  /** Host globs that let a monitor's destination pass; absent for one that a policy names itself. */
+  allow: Type.Optional(Type.Array(Type.String({ maxLength: 253 }), { maxItems: 256 })),
+};
+
 /**
  * One monitor's rules for the agent's pipeline. They apply to the series and spans of `pods` in `namespace`.
  * Rules of one namespace stand strongest first. For a pod of several rules: families, protocols, ignored paths and
@@ -61,6 +78,8 @@ export const captureMonitorRuleSchema = Type.Object(
     headers: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16 })),
     maxSeries: Type.Optional(count),
     maxSpansPerSecond: Type.Optional(count),
+    /** Where the series and spans of these pods are sent besides. */
+    exports: Type.Optional(Type.Array(Type.Object(exportRule, strict), { maxItems: 4 })),
   },
   strict,
 );
@@ -155,6 +174,16 @@ export const captureConfigSchema = Type.Object(
       },
       strict,
     ),
+    /** Destinations of policies: of the series of some namespaces, or of all that the node has. */
+    exports: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { policy: name, namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })), ...exportRule },
+          strict,
+        ),
+        { maxItems: 64 },
+      ),
+    ),
     retention: Type.Object({ metrics: retentionSchema, spans: retentionSchema }, strict),
     /** Of the policies, strongest first; absent when none speaks of redaction. */
     redaction: Type.Optional(Type.Array(captureRedactionSchema, { maxItems: 64 })),
@@ -172,6 +201,8 @@ export type CaptureMonitorRule = Static<typeof captureMonitorRuleSchema>;
 export type CaptureFallbackRule = Static<typeof captureFallbackRuleSchema>;
 export type CaptureRedaction = Static<typeof captureRedactionSchema>;
 export type CaptureConfig = Static<typeof captureConfigSchema>;
+export type CaptureExportRule = NonNullable<CaptureMonitorRule['exports']>[number];
+export type CapturePolicyExport = NonNullable<CaptureConfig['exports']>[number];
 export type CaptureLimits = CaptureConfig['limits'];
 export type CaptureRetention = CaptureConfig['retention'];
 

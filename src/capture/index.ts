@@ -4,10 +4,13 @@
  * It knows nothing of the API server: controllers feed it and act on what it returns.
  */
 export * from './capture-config.ts';
+export { pathRewriter } from './redaction-pattern.ts';
 export * from './protocol.ts';
 export { zeroConfig, seedLogText, type SeedOptions } from './seed.ts';
 export { instrumentVersion, instrumentVersions, type InstrumentVersion } from './instrument-yaml/version.ts';
 export { AgentClient, type AgentAddress, type AgentTransport } from './push-client.ts';
+export { hostMatches, hostOf } from './host-glob.ts';
+export { secretRefsOf } from './compile/exports.ts';
 export { compile } from './compile/compile.ts';
 export { comparePolicies } from './compile/precedence.ts';
 export type * from './compile/types.ts';

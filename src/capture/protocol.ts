@@ -12,9 +12,12 @@ import { isCaptureHash } from './capture-config.ts';
  * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after`,
  *                           or after `wait` seconds with the unchanged one. Revisions start anew with the agent,
  *                           so an `after` above the current revision is answered at once.
+ * `PUT /v1/secrets`         body: ExportSecrets → 204. What the exports of the config refer to; kept in memory, never
+ *                           on disk, never answered. The status names the revision that the agent has.
  */
 export const capturePath = '/v1/capture';
 export const statusPath = '/v1/status';
+export const secretsPath = '/v1/secrets';
 /** Largest body of a PUT. Units: bytes. */
 export const maxCaptureBytes = 4 * 1024 * 1024;
 /** Longest wait of one status poll. Units: seconds. */
@@ -50,6 +53,18 @@ const time = Type.String({ maxLength: 40, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T
 export const phases = ['Received', 'Written', 'Running', 'Failed'] as const;
 export type Phase = (typeof phases)[number];
 
+/** Values of Secret keys, by `<namespace>/<name>/<key>`. `revision` is the sender's word for this very set. */
+export const exportSecretsSchema = Type.Object(
+  {
+    revision: Type.String({ minLength: 1, maxLength: 80 }),
+    secrets: Type.Record(Type.String({ maxLength: 600 }), Type.String({ maxLength: 16_384 })),
+  },
+  { additionalProperties: false },
+);
+
+/** How one destination fares on one node. */
+export const exportStates = ['Sending', 'Failing', 'NotAllowed', 'NoSecret'] as const;
+
 /** Unknown members are allowed: a newer agent may say more than this controller reads. */
 export const ackSchema = Type.Object({
   node: Type.String({ maxLength: 253 }),
@@ -74,15 +89,37 @@ export const agentStatusSchema = Type.Object({
       name: Type.String({ maxLength: 253 }),
       activeSeries: count,
       droppedSeries: count,
+      /** Spans refused by the monitor's own ceiling since its config came into force; absent for none. */
+      droppedSpans: Type.Optional(count),
       lastSampleTime: Type.Optional(time),
     }),
     { maxItems: 20_000 },
   ),
+  /** One row for each destination. */
+  exports: Type.Optional(
+    Type.Array(
+      Type.Object({
+        /** `ClusterTrafficPolicy/<name>` or `TrafficMonitor/<namespace>/<name>`. */
+        owner: Type.String({ maxLength: 600 }),
+        name: Type.String({ maxLength: 63 }),
+        state: Type.Unsafe<(typeof exportStates)[number]>(Type.String({ pattern: `^(${exportStates.join('|')})$` })),
+        message: Type.Optional(Type.String({ maxLength: 1024 })),
+        pendingBytes: count,
+        sent: count,
+        refused: count,
+      }),
+      { maxItems: 20_000 },
+    ),
+  ),
+  /** Revision of the secrets that were delivered; absent before the first delivery. */
+  secrets: Type.Optional(Type.String({ maxLength: 80 })),
   totals: Type.Object({ series: count, samplesAppended: count, rejected: count }),
 });
 
 export type Ack = Static<typeof ackSchema>;
 export type AgentStatus = Static<typeof agentStatusSchema>;
+export type ExportSecrets = Static<typeof exportSecretsSchema>;
+export type ExportState = (typeof exportStates)[number];
 
 const parser = <T extends TSchema>(what: string, schema: T): ((value: unknown) => Static<T>) => {
   const compiled = TypeCompiler.Compile(schema);
@@ -95,5 +132,7 @@ const parser = <T extends TSchema>(what: string, schema: T): ((value: unknown) =
 
 /** Takes an agent's answer as an Ack. Errors: ERR_INPUT_INVALID that names the field. */
 export const parseAck = parser('ack', ackSchema);
+/** Takes a request's body as secrets. Errors: ERR_INPUT_INVALID that names the field, never a value. */
+export const parseExportSecrets = parser('secrets', exportSecretsSchema);
 /** Takes an agent's answer as an AgentStatus. Errors: ERR_INPUT_INVALID that names the field. */
 export const parseAgentStatus = parser('agent status', agentStatusSchema);

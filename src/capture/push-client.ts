@@ -9,9 +9,11 @@ import {
   maxStatusWaitSeconds,
   parseAck,
   parseAgentStatus,
+  secretsPath,
   statusPollPath,
   type Ack,
   type AgentStatus,
+  type ExportSecrets,
 } from './protocol.ts';
 
 /** How requests leave: `TlsClient` of `src/net`, or a stand-in of a test. */
@@ -65,6 +67,11 @@ export class AgentClient {
     const wait = Math.min(waitSeconds, maxStatusWaitSeconds);
     const answer = await this.#send('GET', statusPollPath(after, wait), wait * 1000 + pollGraceMs, signal);
     return parsed('agent status', answer, parseAgentStatus);
+  }
+
+  /** Delivers what the exports of its config refer to. Errors never quote a value. */
+  async putSecrets(secrets: ExportSecrets, signal: AbortSignal): Promise<void> {
+    await this.#send('PUT', secretsPath, pushDeadlineMs, signal, Buffer.from(JSON.stringify(secrets)), [204]);
   }
 
   /** The config that the agent holds; null when it runs on its own seed. */

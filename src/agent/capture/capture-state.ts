@@ -24,7 +24,7 @@ export interface CaptureStateOptions {
   /** Puts the agent's own rules of a config in force. */
   readonly onConfig: (config: CaptureConfig) => void;
   /** The parts of the status that others count. */
-  readonly counts: () => Pick<AgentStatus, 'monitors' | 'totals'>;
+  readonly counts: () => Pick<AgentStatus, 'monitors' | 'totals' | 'exports' | 'secrets'>;
   /** How long a new file may take until the instrument runs it. Default 90 s. Units: ms. */
   readonly deadlineMs?: number;
   /** Time between probes of the health socket. Default 1 s. Units: ms. */
@@ -52,6 +52,9 @@ export class CaptureState {
   #view: InstrumentView = unknownInstrument;
   /** The instrument may be restarted for the file in place; false while the controller holds it back. */
   #restartGranted = true;
+  /** Configs taken since the start, and the number of the one that the instrument runs. */
+  #taken = 0;
+  #running = 0;
   #revision = 1;
   #countsText = '';
   #countsAt = -Infinity;
@@ -71,6 +74,11 @@ export class CaptureState {
 
   get ack(): Ack | null {
     return this.#ack;
+  }
+
+  /** Numbers of the newest config and of the one that the instrument runs, counted from 1; 0 before the first. */
+  get generations(): { desired: number; running: number } {
+    return { desired: this.#taken, running: this.#running };
   }
 
   get instrument(): InstrumentView {
@@ -117,6 +125,7 @@ export class CaptureState {
     try {
       if (source === 'push') await saveLastGood(dataDir, config);
       this.#config = config;
+      this.#taken++;
       this.#pushed = source !== 'seed';
       onConfig(config);
       this.#setAck({ node, hash, phase: 'Received' });
@@ -215,6 +224,7 @@ export class CaptureState {
 
   #setAck(ack: Ack): void {
     this.#ack = ack;
+    if (ack.phase === 'Running') this.#running = this.#taken;
     this.#changed();
   }
 

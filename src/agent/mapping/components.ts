@@ -1,4 +1,4 @@
-import type { Metric, PointBase, Temporality } from '../otlp/model.ts';
+import type { Exemplar, Metric, PointBase, Temporality } from '../otlp/model.ts';
 import { countsAtBounds } from './exponential.ts';
 import { boundText } from './names.ts';
 import type { MappingPolicy } from './policy.ts';
@@ -29,7 +29,7 @@ export interface Component {
 
 /** A point with its float values, in the order of `componentsOf(shape)`. */
 export interface Expanded {
-  readonly point: PointBase;
+  readonly point: PointBase & { readonly exemplars?: readonly Exemplar[] };
   readonly shape: Shape;
   readonly values: readonly number[];
 }

@@ -1,6 +1,7 @@
 import type { Labels } from '../../tsdb/index.ts';
 import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
 import { componentsOf, expandMetric, type Expanded, familyType, sameShape } from './components.ts';
+import { noteExemplars } from './exemplars.ts';
 import { streamLabels } from './label-set.ts';
 import { fallbackRules, streamRules } from './monitor-rules.ts';
 import { infoMetrics, metricName } from './names.ts';
@@ -154,6 +155,7 @@ export class SeriesMapper {
     this.#touch(stream, point, sink);
     if (reset) this.#placeZero(stream, point, values, tMs);
     this.#accumulate(stream, values, first, reset, tMs);
+    if (point.exemplars && point.exemplars.length > 0) noteExemplars(stream.series, point.exemplars);
     for (const monitor of stream.monitors) if (monitor.lastSampleMs < tMs) monitor.lastSampleMs = tMs;
     stream.startNs = point.startNs;
     stream.endedMs = 0;

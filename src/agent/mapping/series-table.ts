@@ -1,4 +1,5 @@
 import { compareUtf8, type Labels } from '../../tsdb/index.ts';
+import type { Exemplar } from '../otlp/model.ts';
 import type { Component, FamilyType } from './components.ts';
 import type { Pair } from './label-set.ts';
 
@@ -18,6 +19,8 @@ export interface Series {
   pendingMs: number;
   /** Where to put a zero before that sample, so that a reset can be seen, ms; 0 for nowhere. */
   zeroMs: number;
+  /** A trace that stands for one of its values; null before the first. */
+  exemplar: Exemplar | null;
 }
 
 /** The series of one label set in one metric: one for a scalar, all buckets, `_count` and `_sum` of a histogram. */
@@ -82,6 +85,7 @@ export class SeriesTable {
       lastMs: 0,
       pendingMs: 0,
       zeroMs: 0,
+      exemplar: null,
     };
     group.series.push(series);
     this.#series++;

@@ -4,10 +4,13 @@ import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts';
 import {
   capturePath,
+  type ExportSecrets,
   hashOfPutPath,
   maxCaptureBytes,
   maxStatusWaitSeconds,
   parseCaptureConfig,
+  parseExportSecrets,
+  secretsPath,
   statusPath,
 } from '../../capture/index.ts';
 import type { CaptureState } from '../capture/capture-state.ts';
@@ -15,10 +18,15 @@ import { readBody } from '../otlp/request-body.ts';
 import { answerError, answerJson, answerMethod, answerText } from './answers.ts';
 
 /**
- * The agent's side of the capture protocol (`src/capture/protocol.ts`): PUT a config, ask for it, wait for status.
+ * The agent's side of the capture protocol (`src/capture/protocol.ts`): PUT a config or the secrets that it
+ * refers to, ask for it, wait for status.
  * Who may call is decided by the TLS listener in front of it.
  */
-export function captureHandler(state: CaptureState, logger: Logger): RequestListener {
+export function captureHandler(
+  state: CaptureState,
+  options: { readonly logger: Logger; readonly onSecrets: (secrets: ExportSecrets) => void },
+): RequestListener {
+  const { logger, onSecrets } = options;
   return (req, res) => {
     const url = new URL(req.url ?? '/', 'http://agent');
     const fail = (error: unknown): void => refuse(res, error, logger);
@@ -35,6 +43,13 @@ export function captureHandler(state: CaptureState, logger: Logger): RequestList
       if (!config) return answerError(res, 404, 'not_found', 'no capture config was pushed: the agent runs its seed');
       return answerText(res, 200, 'application/json', canonicalJson(config));
     }
+    if (url.pathname === secretsPath) {
+      if (req.method !== 'PUT') return answerMethod(res, 'PUT');
+      readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
+        .then((body) => onSecrets(parseExportSecrets(parsedJson(body))))
+        .then(() => void res.writeHead(204).end(), fail);
+      return;
+    }
     const hash = hashOfPutPath(url.pathname);
     if (hash === null) return answerError(res, 404, 'not_found', 'no such path');
     if (req.method !== 'PUT') return answerMethod(res, 'PUT');
@@ -49,16 +64,19 @@ export function captureHandler(state: CaptureState, logger: Logger): RequestList
 }
 
 function checkedConfig(hash: string, body: Buffer): ReturnType<typeof parseCaptureConfig> {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch (cause) {
-    throw new OperatorError('ERR_INPUT_INVALID', 'body is not JSON', { cause });
-  }
-  const config = parseCaptureConfig(value);
+  const config = parseCaptureConfig(parsedJson(body));
   const actual = `sha256:${sha256Hex(canonicalJson(config))}`;
   if (actual !== hash) throw new OperatorError('ERR_INPUT_INVALID', `hash: the body's is ${actual}`);
   return config;
+}
+
+/** The cause is left out on purpose: a parser's words quote the text, and the text may hold a secret. */
+function parsedJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new OperatorError('ERR_INPUT_INVALID', 'body is not JSON');
+  }
 }
 
 function waitForStatus(

@@ -1,15 +1,25 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import type { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as turn } from 'node:timers/promises';
+import { constants, createGzip, createZstdCompress } from 'node:zlib';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { serverLimits } from '../../net/https-server.ts';
-import type { TokenAuth } from '../../net/token-auth.ts';
+import type { Decision, TokenAuth } from '../../net/token-auth.ts';
+import {
+  chooseEncoding,
+  chooseFormat,
+  contentTypes,
+  type ExpositionEncoding,
+  type ExpositionFormat,
+} from '../exposition/negotiate.ts';
 import { answerMethod, answerText } from './answers.ts';
 
 export interface ScrapeOptions {
-  /** The exposition, in parts; nothing is awaited between the parts of one family. */
-  readonly exposition: () => AsyncIterable<string>;
+  /** The page in chunks. Between two of them other work gets its turn. */
+  readonly exposition: (format: ExpositionFormat) => AsyncIterable<string>;
   readonly auth: Pick<TokenAuth, 'decide'>;
   /** Null when ready, else what is missing. */
   readonly notReady: () => string | null;
@@ -18,12 +28,15 @@ export interface ScrapeOptions {
   readonly logger: Logger;
 }
 
-const compress = promisify(gzip);
-const textFormat = 'text/plain; version=0.0.4; charset=utf-8';
+/** A scraper that does not read its page in this time is cut. Units: ms. */
+const slowReaderMs = 30_000;
 
 /**
  * The scrape listener: `/metrics` for authorised readers, and without authentication the probes
  * `/livez`, `/readyz` and `/instrument/live` (the liveness probe of the instrument's container).
+ *
+ * `/metrics` is Prometheus text 0.0.4 or OpenMetrics 1.0 as Accept prefers, with gzip or zstd as Accept-Encoding does.
+ * It is written in chunks with a turn of the event loop between them: a large page holds up no ingest.
  */
 export function createScrapeServer(options: ScrapeOptions): Server {
   return createServer(serverLimits, scrapeHandler(options));
@@ -44,6 +57,7 @@ export function scrapeHandler(options: ScrapeOptions): RequestListener {
         return answerText(res, options.instrumentMayLive() ? 200 : 503, 'text/plain', '');
       case '/metrics':
         serveMetrics(req, res, options).catch((error: unknown) => {
+          if (res.destroyed) return; // the scraper went away
           options.logger.error('scrape failed', { error: errorText(error) });
           if (!res.headersSent) answerText(res, 500, 'text/plain', 'internal error\n');
           else res.destroy();
@@ -59,19 +73,53 @@ async function serveMetrics(req: IncomingMessage, res: ServerResponse, options: 
   const decision = await options.auth.decide(req, 'get', '/metrics');
   if (!decision.allowed) {
     if (decision.status === 401) res.setHeader('www-authenticate', 'Bearer');
-    return answerText(res, decision.status, 'text/plain; charset=utf-8', `${decision.message}\n`);
+    return answerText(res, decision.status, 'text/plain; charset=utf-8', `${refusalText(decision)}\n`);
   }
-  const parts: string[] = [];
-  for await (const part of options.exposition()) parts.push(part);
-  const body = Buffer.from(parts.join(''));
-  res.setHeader('vary', 'accept-encoding');
-  if (!acceptsGzip(req.headers['accept-encoding'])) return answerText(res, 200, textFormat, body);
-  res.setHeader('content-encoding', 'gzip');
-  answerText(res, 200, textFormat, await compress(body, { level: 1 }));
+  const format = chooseFormat(req.headers.accept);
+  const encoding = chooseEncoding(String(req.headers['accept-encoding'] ?? ''));
+  res.writeHead(200, {
+    'content-type': contentTypes[format],
+    vary: 'accept, accept-encoding',
+    ...(encoding === 'identity' ? {} : { 'content-encoding': encoding }),
+  });
+  if (req.method === 'HEAD') return void res.end();
+  res.setTimeout(slowReaderMs, () => res.destroy());
+  const compressor = compressors[encoding]();
+  if (compressor) await pipeline(paced(options.exposition(format)), compressor, res);
+  else await write(res, options.exposition(format));
 }
 
-function acceptsGzip(header: string | string[] | undefined): boolean {
-  return String(header ?? '')
-    .split(',')
-    .some((part) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(part));
+const compressors: Readonly<Record<ExpositionEncoding, () => Transform | null>> = {
+  identity: () => null,
+  gzip: () => createGzip({ level: 1 }),
+  zstd: () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
+};
+
+async function* paced(parts: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const part of parts) {
+    yield part;
+    await turn();
+  }
+}
+
+async function write(res: ServerResponse, parts: AsyncIterable<string>): Promise<void> {
+  const gone = new AbortController();
+  res.on('close', () => gone.abort());
+  for await (const part of paced(parts)) {
+    if (gone.signal.aborted) return;
+    if (!res.write(part)) await once(res, 'drain', { signal: gone.signal });
+  }
+  res.end();
+}
+
+/** Says what is missing, so that whoever reads it can put it right. */
+function refusalText(decision: Exclude<Decision, { allowed: true }>): string {
+  switch (decision.status) {
+    case 401:
+      return `${decision.message}: send one as "Authorization: Bearer …"`;
+    case 403:
+      return `${decision.message}: the right "get" on the nonResourceURL "/metrics" is missing; ClusterRole svc-metrics-reader grants it`;
+    default:
+      return decision.message;
+  }
 }

@@ -122,6 +122,7 @@ function nodeConfigs(
     version: 1,
     instrument: { version: plan.version, yaml: plan.yaml },
     ...(plan.fallback.length > 0 ? { fallback: [...plan.fallback] } : {}),
+    ...(plan.exports.length > 0 ? { exports: [...plan.exports] } : {}),
     limits: plan.limits,
     retention: plan.retention,
     ...(plan.redaction.length > 0 ? { redaction: [...plan.redaction] } : {}),

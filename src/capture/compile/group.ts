@@ -1,10 +1,11 @@
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { familyNames } from '../../api/v1alpha1/index.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
-import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule } from '../capture-config.ts';
+import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule, CapturePolicyExport } from '../capture-config.ts';
 import { builtinTraceInstrumentations } from '../instrument-yaml/builtin.ts';
 import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
+import { monitorExports, policyExports } from './exports.ts';
 import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
 import { headerNames, redactionOf } from './redaction.ts';
 import { baseScopes, policiesOf, type BaseScope } from './scope.ts';
@@ -17,7 +18,7 @@ import {
   type LeafValue,
   type PolicyInForce,
 } from './settings.ts';
-import type { CompileEnvironment, NamedLabels } from './types.ts';
+import type { CompileEnvironment, ExportOutcome, NamedLabels } from './types.ts';
 
 /** A monitor with the spec that is compiled in. */
 export interface MonitorInForce {
@@ -35,6 +36,7 @@ export interface MonitorPlan {
   /** Its rule without the names of pods; null when it captures nothing here. */
   rule: Omit<CaptureMonitorRule, 'pods'> | null;
   clamped: string | null;
+  exports: readonly ExportOutcome[];
   digest: string;
 }
 
@@ -51,6 +53,7 @@ export interface GroupPlan {
   redaction: NonNullable<CaptureConfig['redaction']>;
   histogram: CaptureConfig['histogram'];
   fallback: readonly CaptureFallbackRule[];
+  exports: readonly CapturePolicyExport[];
   monitors: ReadonlyMap<string, MonitorPlan>;
 }
 
@@ -102,6 +105,7 @@ export function planGroup(input: GroupInput): GroupPlan {
     retention: retentionOf(policies),
     redaction: redactionOf(policies, input.namespaces),
     histogram: histogramOf(wide.histograms),
+    exports: policyExports(policies, input.namespaces),
     fallback: live.flatMap((s) => fallbackRule(s, common)),
     monitors: new Map(
       input.monitors.map((m) => [m.key, finish(m, drafts.get(m.key)!, capturing.has(m.key), limits, common)]),
@@ -233,6 +237,12 @@ function finish(
   ].join('; ');
   const ignorePaths = sortedSet(m.spec.http?.ignorePaths ?? []);
   const headers = headerNames(m.spec.http?.headers?.capture ?? []);
+  const { rules: exports, outcomes } = monitorExports(
+    namespaceOf(m),
+    m.spec,
+    d.policies,
+    d.settings.exports.includes('traces'),
+  );
   const rule: MonitorPlan['rule'] = active
     ? {
         namespace: namespaceOf(m),
@@ -240,6 +250,7 @@ function finish(
         uid: m.object.metadata.uid ?? '',
         ...podRules(d.settings, node),
         ...(ignorePaths.length > 0 ? { ignorePaths } : {}),
+        ...(exports.length > 0 ? { exports } : {}),
         ...(headers.length > 0 ? { headers } : {}),
         ...(maxSeries < limits.maxSeriesPerMonitor ? { maxSeries } : {}),
         ...(askedSpans === undefined ? {} : { maxSpansPerSecond: Math.min(askedSpans, spanCeiling) }),
@@ -251,5 +262,5 @@ function finish(
     settings: d.settings,
     mode: m.spec.mode,
   };
-  return { ...d, rule, clamped: clamped || null, digest: sha256Hex(canonicalJson(contribution)) };
+  return { ...d, rule, exports: outcomes, clamped: clamped || null, digest: sha256Hex(canonicalJson(contribution)) };
 }

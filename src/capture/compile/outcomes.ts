@@ -5,7 +5,7 @@ import { autoscalingConflict, monitorConflict, policyConflicts } from './conflic
 import type { GroupPlan, MonitorInForce, MonitorPlan } from './group.ts';
 import { objectPath } from './precedence.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
-import type { Conflict, MonitorOutcome, NamedLabels, PodFacts, PolicyOutcome } from './types.ts';
+import type { Conflict, ExportOutcome, MonitorOutcome, NamedLabels, PodFacts, PolicyOutcome } from './types.ts';
 
 export interface Group {
   policies: readonly PolicyInForce[];
@@ -46,6 +46,7 @@ export function monitorOutcomes(
         plans.flatMap((p) => p.leaves.filter((leaf) => leaf.layer === 'override').map((leaf) => leaf.path)),
       ),
       conflicts: mergeConflicts([...plans.flatMap(policyConflicts), ...(conflicts.get(key) ?? [])]),
+      exports: mergeExports(plans),
       intervalMs: Math.max(0, ...own.map((g) => g.plan.monitors.get(key)?.rule?.intervalMs ?? g.plan.exportIntervalMs)),
     });
   }
@@ -63,6 +64,16 @@ function withNotes(accepted: MonitorOutcome['accepted'], plans: readonly Monitor
 function pausedBy(plans: readonly MonitorPlan[]): { pausedBy?: string } {
   const names = plans.flatMap((p) => p.pausedBy ?? []);
   return plans.length > 0 && names.length === plans.length ? { pausedBy: names[0]! } : {};
+}
+
+/** Each destination once; what one group of nodes refuses is refused. */
+function mergeExports(plans: readonly MonitorPlan[]): ExportOutcome[] {
+  const rows = new Map<string, ExportOutcome>();
+  for (const row of plans.flatMap((p) => p.exports)) {
+    const known = rows.get(row.name);
+    rows.set(row.name, known ? { ...known, allowed: known.allowed && row.allowed } : row);
+  }
+  return [...rows.values()];
 }
 
 /** For every pair of monitors that share a pod (or an autoscaling metric), what the weaker one loses. */

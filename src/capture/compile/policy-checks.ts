@@ -3,6 +3,7 @@ import { parseDuration } from '../../base/duration.ts';
 import { parseBytes } from './bytes.ts';
 import { isCidr } from './cidr.ts';
 import { durationFault, longestInterval, longestRetention } from './durations.ts';
+import { exportFault } from './exports.ts';
 import { flowAttributes } from './flow-attributes.ts';
 import { pathRewriteFault } from './redaction.ts';
 import { globText, labelKeyText, literalText, pathGlobText, routeText, type TextCheck } from './text-checks.ts';
@@ -23,7 +24,7 @@ export function policyFinding(spec: ClusterTrafficPolicySpec): PolicyFinding | n
     histogram(spec) ??
     nodeWide(spec) ??
     pathRewrites(spec) ??
-    notYet(spec)
+    destinations(spec)
   );
 }
 
@@ -149,10 +150,9 @@ function nodeWide(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
     : null;
 }
 
-/** What the API has and this version cannot do is refused where it is asked for, never dropped in silence. */
-function notYet(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
-  const found = (spec.export?.length ?? 0) > 0 ? 'export' : null;
-  return found ? invalid(`spec.${found}: this version cannot do that yet; remove the field`) : null;
+function destinations(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+  const fault = exportFault(spec.export);
+  return fault === null ? null : invalid(fault);
 }
 
 /** A duration text in seconds, a size in bytes: the units of the instrument. Errors: ERR_INPUT_INVALID. */

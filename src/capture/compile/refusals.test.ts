@@ -56,10 +56,16 @@ describe('a monitor is refused', () => {
       /cannot do that yet/,
     ],
     [
-      'for exports, which cannot be sent yet',
-      { ...whole, export: [{ name: 'a', type: 'OTLP', endpoint: 'https://x' }] },
+      'for an export in plain text to the world',
+      { ...whole, export: [{ name: 'a', type: 'OTLP', endpoint: 'http://example.com' }] },
       'Invalid',
-      /^spec\.export/,
+      /^spec\.export\[0\]\.endpoint: must be https/,
+    ],
+    [
+      'for an export with credentials in its address',
+      { ...whole, export: [{ name: 'a', type: 'OTLP', endpoint: 'https://u:p@example.com' }] },
+      'Invalid',
+      /^spec\.export\[0\]\.endpoint: credentials/,
     ],
   ])('%s', (_when, spec, reason, message) => {
     const outcome = judge(spec);
@@ -163,9 +169,9 @@ describe('a policy is refused', () => {
       /^spec\.redaction\.paths\[0\]\.replacement: \$2 /,
     ],
     [
-      'for exports, which cannot be sent yet',
-      { export: [{ name: 'a', type: 'OTLP', endpoint: 'https://x' }] },
-      /^spec\.export/,
+      'for an export whose label would hide the name of a metric',
+      { export: [{ name: 'a', type: 'OTLP', endpoint: 'https://x', labels: { __name__: 'm' } }] },
+      /^spec\.export\[0\]\.labels/,
     ],
   ])('%s', (_when, spec, message) => {
     const outcome = judgePolicy(spec);

@@ -48,6 +48,16 @@ export interface Finding<Reason extends string = string> {
 export type MonitorFinding = Finding<'Invalid' | 'UnsupportedSelector' | 'UnsafeSelector' | 'NamespaceNotAllowed'>;
 export type PolicyFinding = Finding<'Invalid' | 'ExtraConfigNotAllowed'>;
 
+/** What the compile made of one member of a monitor's `export`. */
+export interface ExportOutcome {
+  name: string;
+  host: string;
+  /** False when no policy's allow list has the host: nothing is sent. */
+  allowed: boolean;
+  /** `<namespace>/<name>/<key>` of the Secret that it refers to. */
+  secret?: string;
+}
+
 /** What the compile made of one monitor. */
 export interface MonitorOutcome {
   namespace: string;
@@ -68,6 +78,8 @@ export interface MonitorOutcome {
   policyRefs: readonly string[];
   overriddenFields: readonly string[];
   conflicts: readonly Conflict[];
+  /** Its destinations; one that is not allowed on every node is not allowed. */
+  exports: readonly ExportOutcome[];
   /** The longest that may pass between two samples of a busy pod. Units: ms. */
   intervalMs: number;
 }

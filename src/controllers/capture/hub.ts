@@ -5,6 +5,7 @@ import {
   AgentClient,
   compile,
   planRollout,
+  secretRefsOf,
   type AgentTransport,
   type CompileEnvironment,
   type CompileInput,
@@ -12,6 +13,7 @@ import {
 } from '../../capture/index.ts';
 import { followAgent } from './agent-link.ts';
 import { Debounce } from './debounce.ts';
+import { ExportSecretStore, type ReadSecret } from './export-secrets.ts';
 import { Limiter } from './limiter.ts';
 import type { CaptureMetrics } from './metrics.ts';
 import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
@@ -34,6 +36,8 @@ export interface HubOptions {
   /** Null as long as there is no client certificate. */
   transport: () => AgentTransport | null;
   read: () => World;
+  /** Reads the Secrets that exports refer to; absent where no export can have one. */
+  readSecret?: ReadSecret;
   metrics?: CaptureMetrics;
 }
 
@@ -61,6 +65,9 @@ interface Link {
   client: AgentClient;
   abort: AbortController;
   pushing: boolean;
+  delivering: boolean;
+  /** Revision of the secrets that this agent took; an agent that restarts says by its status that it has none. */
+  delivered: string;
 }
 
 /**
@@ -83,6 +90,7 @@ export class CaptureHub {
   readonly #compiling: Debounce;
   readonly #telling: Debounce;
   readonly #planning: Debounce;
+  readonly #secrets: ExportSecretStore | null;
   #result: CompileResult | null = null;
   #compileError: string | null = null;
   #signal: AbortSignal | null = null;
@@ -93,6 +101,14 @@ export class CaptureHub {
     this.#options = options;
     this.#compiling = new Debounce(options.clock, compileQuiet, () => this.#compile());
     this.#planning = new Debounce(options.clock, planQuiet, () => this.#plan());
+    this.#secrets = options.readSecret
+      ? new ExportSecretStore({
+          read: options.readSecret,
+          clock: options.clock,
+          logger: options.logger,
+          onChange: () => this.#secretsChanged(),
+        })
+      : null;
     this.#telling = new Debounce(options.clock, newsQuiet, () => this.#tell());
   }
 
@@ -132,6 +148,7 @@ export class CaptureHub {
     this.#compiling.cancel();
     this.#telling.cancel();
     this.#planning.cancel();
+    this.#secrets?.stop();
     this.#cancelWake();
     for (const link of this.#links.values()) link.abort.abort(signal.reason);
     await Promise.allSettled(this.#tasks);
@@ -148,6 +165,7 @@ export class CaptureHub {
       this.#result = compile({ ...world, environment });
       this.#compileError = null;
       this.#news.compiled = true;
+      this.#secrets?.want([...this.#result.nodes.values()].flatMap((n) => secretRefsOf(n.config)));
       this.#syncNodes(world);
     } catch (error) {
       this.#compileError = errorText(error);
@@ -190,7 +208,7 @@ export class CaptureHub {
   #connect(node: NodeState, host: string, transport: AgentTransport): void {
     const { clock, random, agentPort } = this.#options;
     const client = new AgentClient(transport, { host, port: agentPort });
-    const link: Link = { host, client, abort: new AbortController(), pushing: false };
+    const link: Link = { host, client, abort: new AbortController(), pushing: false, delivering: false, delivered: '' };
     this.#links.set(node.name, link);
     const current = (): boolean => this.#links.get(node.name) === link;
     this.#track(
@@ -203,6 +221,7 @@ export class CaptureHub {
           onStatus: (status) => {
             if (!current()) return;
             const back = node.heard(status);
+            if (status.secrets !== link.delivered) link.delivered = '';
             this.#afterNews(node, link, back);
             if (node.needsCurrent) this.#track(this.#learn(node, link));
           },
@@ -234,8 +253,46 @@ export class CaptureHub {
     this.#afterNews(node, link, null);
   }
 
+  /** True once it is known that a Secret that an export refers to, or its key, does not exist. */
+  isSecretMissing(ref: string): boolean {
+    return this.#secrets?.isMissing(ref) ?? false;
+  }
+
+  #secretsChanged(): void {
+    for (const [name, link] of this.#links) {
+      const node = this.#nodes.get(name);
+      if (node?.reachable) this.#deliverSecrets(node, link);
+    }
+    this.#news.compiled = true;
+    this.#telling.call();
+  }
+
+  /** Gives an agent the Secrets that its config refers to, where it says that it has others. */
+  #deliverSecrets(node: NodeState, link: Link): void {
+    const refs = node.desired ? secretRefsOf(node.desired.config) : [];
+    if (!this.#secrets || refs.length === 0 || link.delivering) return;
+    const delivery = this.#secrets.deliveryFor(refs);
+    if (node.status?.secrets === delivery.revision || link.delivered === delivery.revision) return;
+    link.delivering = true;
+    this.#track(
+      this.#limiter.run(async () => {
+        try {
+          await link.client.putSecrets(delivery, link.abort.signal);
+          link.delivered = delivery.revision;
+          this.#options.logger.info('export secrets delivered', { node: node.name, secrets: refs.length });
+        } catch (error) {
+          if (link.abort.signal.aborted) return;
+          this.#options.logger.warn('export secrets not taken', { node: node.name, error: errorText(error) });
+        } finally {
+          link.delivering = false;
+        }
+      }),
+    );
+  }
+
   #afterNews(node: NodeState, link: Link, back: KnownConfig | null): void {
     if (back) this.#push(node, link, back);
+    if (node.reachable) this.#deliverSecrets(node, link);
     this.#news.nodes.add(node.name);
     this.#planning.call();
     this.#telling.call();

@@ -67,6 +67,7 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
     agentPort: settings.agentPort ?? 9093,
     transport: settings.transport ?? (() => identity!.transport()),
     read: () => readWorld({ monitors, policies, namespaces, nodes, pods }, settings.namespace),
+    readSecret: (ref, signal) => readSecretKey(env, ref, signal),
     metrics: captureMetrics(env.registry),
   });
   nodeGauge(env.registry, hub);
@@ -118,6 +119,21 @@ function readWorld(informers: Informers, namespace: string): World {
         .map(({ node, host }) => [node, host]),
     ),
   };
+}
+
+/** One key of a Secret, by a plain get: the controller may not list Secrets of tenants, and need not. */
+async function readSecretKey(
+  env: ControllerEnvironment,
+  { namespace, name, key }: { namespace: string; name: string; key: string },
+  signal: AbortSignal,
+): Promise<{ text: string; version: string } | null> {
+  const secret = (await env.client.get(coreResources.secrets, { namespace, name }, { signal })) as KubeObject & {
+    data?: Record<string, string>;
+  };
+  const value = secret.data?.[key];
+  if (value === undefined) return null;
+  const text = Buffer.from(value, 'base64').toString('utf8').trim();
+  return { text, version: `${secret.metadata.uid ?? ''}/${secret.metadata.resourceVersion ?? ''}` };
 }
 
 /** Mutual TLS with the controller's Secret; null until it exists. */

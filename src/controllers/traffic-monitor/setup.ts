@@ -56,7 +56,17 @@ export function setupTrafficMonitors(env: ControllerEnvironment, hub: CaptureHub
         return { requeueAfterMs: compileWaitMs };
       }
       const nodes = outcome.nodes.flatMap((name) => hub.nodes.get(name) ?? []);
-      const { waitMs } = await paced.write(object, monitorStatus({ object, outcome, nodes, now: clock.now() }), signal);
+      const { waitMs } = await paced.write(
+        object,
+        monitorStatus({
+          object,
+          outcome,
+          nodes,
+          now: clock.now(),
+          isSecretMissing: (ref) => hub.isSecretMissing(ref),
+        }),
+        signal,
+      );
       return { requeueAfterMs: waitMs ?? recheckMs };
     },
   });

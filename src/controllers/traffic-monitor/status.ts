@@ -9,6 +9,7 @@ import {
   summarizeReady,
   type ConditionInput,
 } from '../../runtime/index.ts';
+import { exporting, resolvedRefs } from './export-conditions.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { programmed, type Programmed } from '../capture/programmed.ts';
 
@@ -19,6 +20,8 @@ export interface MonitorStatusInput {
   nodes: readonly NodeState[];
   /** Wall time, ms since the epoch. */
   now: number;
+  /** True for a Secret key (`<namespace>/<name>/<key>`) that is known not to exist. */
+  isSecretMissing?: (ref: string) => boolean;
 }
 
 /** Reasons of an agent that say why a node captures nothing. */
@@ -45,7 +48,10 @@ export function monitorStatus(input: MonitorStatusInput): TrafficMonitorStatus {
   const previous = object.status;
   const rollout = programmed(`TrafficMonitor/${outcome.namespace}/${outcome.name}`, generation, nodes);
   const data = dataOf(outcome, nodes, now);
-  const conditions = conditionsOf(outcome, rollout, data);
+  const conditions = conditionsOf(outcome, rollout, data, [
+    resolvedRefs(outcome, input.isSecretMissing ?? (() => false)),
+    ...exporting(outcome, nodes),
+  ]);
   const lastSampleTime = steppedTime(previous?.lastSampleTime, data.lastSampleMs);
   const accepted = outcome.accepted.ok ? object.spec : previous?.lastAcceptedSpec;
   return {
@@ -112,7 +118,12 @@ function dataOf(outcome: MonitorOutcome, nodes: readonly NodeState[], now: numbe
   return data;
 }
 
-function conditionsOf(outcome: MonitorOutcome, rollout: Programmed, data: Data): ConditionInput[] {
+function conditionsOf(
+  outcome: MonitorOutcome,
+  rollout: Programmed,
+  data: Data,
+  more: readonly ConditionInput[],
+): ConditionInput[] {
   const { accepted } = outcome;
   const acceptedCondition: ConditionInput = {
     type: 'Accepted',
@@ -123,11 +134,11 @@ function conditionsOf(outcome: MonitorOutcome, rollout: Programmed, data: Data):
   const capturing = capturingCondition(outcome, data);
   const conditions: ConditionInput[] = [
     acceptedCondition,
-    { type: 'ResolvedRefs', status: 'True', reason: 'ResolvedRefs', message: '' },
     accepted.ok
       ? rollout.condition
       : { type: 'Programmed', status: 'False', reason: 'RollingOut', message: 'this generation is not accepted' },
     capturing,
+    ...more,
     conflictedCondition(outcome),
     data.droppedSeries > 0
       ? {
@@ -205,7 +216,14 @@ function steppedTime(previous: string | undefined, latestMs: number | null): str
 }
 
 /** Whether a change of status is worth an Event, by type of condition. */
-export const eventConditions: readonly string[] = ['Accepted', 'Programmed', 'Capturing', 'Conflicted'];
+export const eventConditions: readonly string[] = [
+  'Accepted',
+  'Programmed',
+  'Capturing',
+  'Conflicted',
+  'ResolvedRefs',
+  'Exporting',
+];
 
 /** True when the newest status speaks of this very generation. */
 export function isObserved(object: TrafficMonitor): boolean {

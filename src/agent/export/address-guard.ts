@@ -1,0 +1,73 @@
+import { lookup as systemLookup } from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { OperatorError } from '../../base/errors.ts';
+import { hostMatches } from '../../capture/index.ts';
+
+/**
+ * Addresses that no destination may resolve to unless it is listed as such: an agent's own loopback, link-local ones
+ * (the metadata services of clouds answer there), and what is no address of a peer at all.
+ */
+const special = new BlockList();
+for (const [net, bits] of [
+  ['0.0.0.0', 8],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['192.0.0.0', 24],
+  ['100.100.100.200', 32],
+  ['168.63.129.16', 32],
+  ['224.0.0.0', 3],
+] as const) {
+  special.addSubnet(net, bits, 'ipv4');
+}
+for (const [net, bits] of [
+  ['::', 127],
+  ['fe80::', 10],
+  ['ff00::', 8],
+  ['fd00:ec2::254', 128],
+  ['64:ff9b::', 96],
+] as const) {
+  special.addSubnet(net, bits, 'ipv6');
+}
+
+export interface GuardRule {
+  /** The destination's host as its URL has it, without brackets. */
+  readonly host: string;
+  /** Globs of a policy's `exportAllowList`; absent for a destination that a policy itself names. */
+  readonly allow?: readonly string[] | undefined;
+}
+
+/** Null when a connection to that address may be made, else why not. */
+export function addressFault(rule: GuardRule, address: string): string | null {
+  const plain = address.toLowerCase().startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+  if (!special.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')) return null;
+  const listed = rule.allow ? rule.allow.some((glob) => hostMatches(glob, plain)) : rule.host === plain;
+  return listed ? null : `${rule.host} resolves to ${plain}, a loopback, link-local or metadata address`;
+}
+
+/** Null when the destination's host may be connected to as far as its name tells, else why not. */
+export function hostFault(rule: GuardRule): string | null {
+  if (rule.allow && !rule.allow.some((glob) => hostMatches(glob, rule.host))) {
+    return `host ${rule.host} is in no exportAllowList`;
+  }
+  return isIP(rule.host) === 0 ? null : addressFault(rule, rule.host);
+}
+
+/**
+ * A name lookup that refuses a name as soon as one of its addresses is refused: the socket connects to what was
+ * checked, so an answer that changes between check and use gains nothing.
+ * Errors: ERR_EXPORT_NOT_ALLOWED.
+ */
+export function guardedLookup(rule: GuardRule, lookup: typeof systemLookup = systemLookup): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '', 0);
+      for (const { address } of addresses) {
+        const fault = addressFault(rule, address);
+        if (fault) return callback(new OperatorError('ERR_EXPORT_NOT_ALLOWED', fault), '', 0);
+      }
+      if (options.all) return callback(null, addresses);
+      const first = addresses[0]!;
+      callback(null, first.address, first.family);
+    });
+  };
+}

@@ -1,0 +1,52 @@
+import type { CaptureConfig } from '../../capture/index.ts';
+import { sha256Hex } from '../../base/canonical-json.ts';
+
+type MonitorExport = NonNullable<CaptureConfig['monitors'][number]['exports']>[number];
+export type ExportRule = Omit<MonitorExport, 'name'>;
+
+/** One place that data goes to: a member of a policy's or a monitor's `export`. */
+export interface Destination {
+  /** Names its folder on disk; it changes when the data meant for it would no longer fit: other owner, name or URL. */
+  readonly id: string;
+  /** `ClusterTrafficPolicy/<name>` or `TrafficMonitor/<namespace>/<name>`. */
+  readonly owner: string;
+  readonly name: string;
+  readonly rule: ExportRule;
+  /** Whose series it gets. */
+  readonly scope: ExportScope;
+}
+
+export type ExportScope =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'namespaces'; readonly namespaces: ReadonlySet<string> }
+  | { readonly kind: 'pods'; readonly namespace: string; readonly pods: ReadonlySet<string> };
+
+/** The destinations that a capture config names, policies first. */
+export function destinationsOf(config: CaptureConfig): Destination[] {
+  const make = (owner: string, { name, ...rule }: MonitorExport, scope: ExportScope): Destination => ({
+    id: sha256Hex(`${owner}\n${name}\n${rule.type}\n${rule.endpoint}`).slice(0, 24),
+    owner,
+    name,
+    rule,
+    scope,
+  });
+  return [
+    ...(config.exports ?? []).map(({ policy, namespaces, ...rule }) =>
+      make(
+        `ClusterTrafficPolicy/${policy}`,
+        rule,
+        namespaces ? { kind: 'namespaces', namespaces: new Set(namespaces) } : { kind: 'all' },
+      ),
+    ),
+    ...config.monitors.flatMap(({ namespace, name, pods, exports }) =>
+      (exports ?? []).map((rule) =>
+        make(`TrafficMonitor/${namespace}/${name}`, rule, { kind: 'pods', namespace, pods: new Set(pods) }),
+      ),
+    ),
+  ];
+}
+
+/** How logs, metrics and statuses name a destination. */
+export function destinationName({ owner, name }: Pick<Destination, 'owner' | 'name'>): string {
+  return `${owner}/${name}`;
+}

@@ -1,0 +1,31 @@
+import type { WireWriter } from '../../../base/protobuf-wire.ts';
+
+/** A `fixed64` field. Units of times: ns, given in ms. */
+export function writeTime(out: WireWriter, field: number, timeMs: number): void {
+  writeFixed(out, field, BigInt(Math.max(0, Math.round(timeMs))) * 1_000_000n);
+}
+
+export function writeFixed(out: WireWriter, field: number, value: bigint): void {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, value, true);
+  out.key(field, 1).raw(bytes);
+}
+
+/** A `KeyValue` with a text, number or truth value. */
+export function writeAttribute(out: WireWriter, field: number, key: string, value: unknown): void {
+  out.message(field, (kv) =>
+    kv.string(1, key).message(2, (v) => {
+      if (typeof value === 'boolean') v.key(2, 0).rawVarint(value ? 1 : 0);
+      else if (typeof value === 'number' && Number.isSafeInteger(value)) v.int(3, value);
+      else if (typeof value === 'number') v.double(4, value);
+      else v.string(1, typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+    }),
+  );
+}
+
+/** The `Resource` of everything a node's agent sends. */
+export function writeResource(out: WireWriter, attributes: Readonly<Record<string, string>>): void {
+  out.message(1, (w) => {
+    for (const [key, value] of Object.entries(attributes)) writeAttribute(w, 1, key, value);
+  });
+}

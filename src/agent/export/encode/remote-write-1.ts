@@ -1,0 +1,36 @@
+import { WireWriter } from '../../../base/protobuf-wire.ts';
+import type { SeriesMeta } from '../queue/record.ts';
+import { writeValue } from './stale.ts';
+import type { SeriesSamples } from './with-labels.ts';
+
+/** Types as both versions of the protocol number them. */
+export const metricTypes: Readonly<Record<SeriesMeta['type'], number>> = {
+  unknown: 0,
+  counter: 1,
+  gauge: 2,
+  histogram: 3,
+  summary: 5,
+};
+
+/**
+ * `prometheus.WriteRequest`: time series, and the metadata of the families given.
+ * Source: Prometheus Remote-Write 1.0.
+ */
+export function encodeWrite1(series: readonly SeriesSamples[], families: readonly SeriesMeta[]): Uint8Array {
+  const out = new WireWriter(64 * 1024);
+  for (const { labels, samples } of series) {
+    out.message(1, (ts) => {
+      for (const [name, value] of labels) ts.message(1, (w) => w.string(1, name).string(2, value));
+      for (const { value, timeMs, stale } of samples) {
+        ts.message(2, (w) => {
+          writeValue(w, 1, value, stale);
+          w.int(2, timeMs);
+        });
+      }
+    });
+  }
+  for (const { type, family, help, unit } of families) {
+    out.message(3, (w) => w.uint(1, metricTypes[type]).string(2, family).string(4, help).string(5, unit));
+  }
+  return out.finish();
+}

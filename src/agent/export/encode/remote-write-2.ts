@@ -1,0 +1,36 @@
+import { WireWriter } from '../../../base/protobuf-wire.ts';
+import { metricTypes } from './remote-write-1.ts';
+import { writeValue } from './stale.ts';
+import type { SeriesSamples } from './with-labels.ts';
+
+/**
+ * `io.prometheus.write.v2.Request`: every text once, in a table whose first member is empty.
+ * Source: Prometheus Remote-Write 2.0.
+ */
+export function encodeWrite2(series: readonly SeriesSamples[]): Uint8Array {
+  const symbols = new Map([['', 0]]);
+  const symbol = (text: string): number => {
+    let at = symbols.get(text);
+    if (at === undefined) symbols.set(text, (at = symbols.size));
+    return at;
+  };
+  const body = new WireWriter(64 * 1024);
+  for (const { labels, samples, series: one } of series) {
+    body.message(5, (ts) => {
+      const refs = new WireWriter(4 * labels.length);
+      for (const [name, value] of labels) refs.rawVarint(symbol(name)).rawVarint(symbol(value));
+      ts.bytes(1, refs.finish());
+      for (const { value, timeMs, stale } of samples) {
+        ts.message(2, (w) => {
+          writeValue(w, 1, value, stale);
+          w.int(2, timeMs);
+        });
+      }
+      const { type, help, unit } = one.meta;
+      ts.message(5, (w) => w.uint(1, metricTypes[type]).uint(3, symbol(help)).uint(4, symbol(unit)));
+    });
+  }
+  const out = new WireWriter(body.length + 4_096);
+  for (const text of symbols.keys()) out.string(4, text);
+  return out.raw(body.finish()).finish();
+}

@@ -1,0 +1,146 @@
+import { type Clock, sleep } from '../../base/clock.ts';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { ExportState } from '../../capture/index.ts';
+import { type Destination, destinationName } from './destination.ts';
+import type { ExportMetrics } from './metrics.ts';
+import { splitRound } from './pieces.ts';
+import type { ExportQueue, Round } from './queue/export-queue.ts';
+import type { QueuedSample } from './queue/record.ts';
+import { addResults, type Sender, SendLater, type SendResult } from './sender.ts';
+
+export interface ExporterOptions {
+  readonly destination: Destination;
+  readonly queue: ExportQueue;
+  readonly sender: Sender;
+  /** False while the Secret that the destination refers to has not been delivered. */
+  readonly hasSecret: () => boolean;
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly metrics: ExportMetrics;
+  readonly signal: AbortSignal;
+}
+
+/** Items of one round. */
+const roundItems = 8_000;
+/** What came in is collected this long. Units: ms. */
+const batchMs = 1_000;
+const firstBackoffMs = 250;
+const lastBackoffMs = 30_000;
+/** A destination that is not allowed is looked at again after this: names and lists change. Units: ms. */
+const notAllowedMs = 30_000;
+/** A single failure is no news: the next attempt is a quarter of a second away. */
+const failuresToTell = 2;
+
+/**
+ * Sends what waits for one destination, round by round, until the signal aborts.
+ * Guarantees: rounds go out in order and the next one only after the last one was taken or refused for good; a
+ * receiver that is away or overloaded is asked again with a back-off (250 ms doubling to 30 s, with jitter, or as its
+ * Retry-After says) for as long as the queue holds the data.
+ */
+export class Exporter {
+  readonly #options: ExporterOptions;
+  readonly #name: string;
+  #state: ExportState = 'Sending';
+  #message = '';
+  #failures = 0;
+  taken = 0;
+  refused = 0;
+  lastTakenMs = 0;
+
+  constructor(options: ExporterOptions) {
+    this.#options = options;
+    this.#name = destinationName(options.destination);
+  }
+
+  get state(): ExportState {
+    return this.#state;
+  }
+
+  /** Why it does not send; empty while it does. */
+  get message(): string {
+    return this.#message;
+  }
+
+  async run(): Promise<void> {
+    const { queue, clock, signal, hasSecret } = this.#options;
+    try {
+      while (!signal.aborted) {
+        if (!hasSecret()) {
+          this.#become('NoSecret', `Secret ${this.#options.destination.rule.secret ?? ''} has not been delivered`);
+          await sleep(clock, batchMs, signal);
+          continue;
+        }
+        const round = queue.pendingBytes > 0 ? await queue.next(roundItems) : null;
+        if (!round) await sleep(clock, batchMs, signal);
+        else {
+          await this.#deliver(round);
+          await queue.done(round);
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** Sends a round until every piece of it was taken or refused. Pieces that got through are not sent again. */
+  async #deliver(round: Round): Promise<void> {
+    const { sender } = this.#options;
+    let left: (() => Promise<SendResult>)[] = [
+      ...splitRound(round.samples).map((piece: QueuedSample[]) => () => sender.samples(piece)),
+      ...(round.spans.length > 0 ? [() => sender.spans(round.spans)] : []),
+    ];
+    while (left.length > 0) {
+      const outcomes = await Promise.allSettled(left.map((send) => send()));
+      this.#options.signal.throwIfAborted();
+      const failed = outcomes.flatMap((o) => (o.status === 'rejected' ? [o.reason as unknown] : []));
+      const results = outcomes.flatMap((o) => (o.status === 'fulfilled' ? [o.value] : []));
+      if (results.length > 0) this.#note(results.reduce(addResults));
+      left = left.filter((_, i) => outcomes[i]!.status === 'rejected');
+      if (left.length > 0) await this.#wait(failed[0]);
+    }
+    this.#failures = 0;
+    this.#become('Sending', '');
+  }
+
+  #note({ taken, refused, reason }: SendResult): void {
+    const { metrics, clock, logger } = this.#options;
+    const destination = this.#name;
+    this.taken += taken;
+    this.refused += refused;
+    if (taken > 0) {
+      this.lastTakenMs = clock.now();
+      metrics.sent.inc({ destination }, taken);
+      metrics.lastSuccess.set({ destination }, this.lastTakenMs / 1_000);
+    }
+    if (refused === 0) return;
+    metrics.dropped.inc({ destination, reason: 'refused' }, refused);
+    logger.warn('export destination refused data', { destination, items: refused, error: reason });
+  }
+
+  async #wait(error: unknown): Promise<void> {
+    const { clock, random, signal, metrics } = this.#options;
+    this.#failures++;
+    metrics.failures.inc({ destination: this.#name });
+    if (isOperatorError(error, 'ERR_EXPORT_NOT_ALLOWED')) {
+      this.#become('NotAllowed', error.message);
+      return sleep(clock, notAllowedMs, signal);
+    }
+    if (this.#failures >= failuresToTell) this.#become('Failing', errorText(error));
+    const doubled = Math.min(lastBackoffMs, firstBackoffMs * 2 ** Math.min(this.#failures - 1, 20));
+    const wish = error instanceof SendLater ? (error.afterMs ?? 0) : 0;
+    return sleep(clock, Math.max(wish, doubled * (0.5 + random() / 2)), signal);
+  }
+
+  #become(state: ExportState, message: string): void {
+    if (state !== this.#state) {
+      const fields = { destination: this.#name, ...(message ? { reason: message } : {}) };
+      if (state === 'Sending') this.#options.logger.info('export goes on', fields);
+      else this.#options.logger.warn('export waits', { ...fields, state });
+    }
+    this.#state = state;
+    this.#message = message.slice(0, 512);
+  }
+}

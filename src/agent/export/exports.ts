@@ -1,0 +1,257 @@
+import { readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Registry } from 'prom-client';
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { AgentStatus, CaptureConfig, ExportSecrets } from '../../capture/index.ts';
+import { type Labels, labelsFromObject, labelValue } from '../../tsdb/index.ts';
+import type { SpanRecord } from '../spans/span-record.ts';
+import { type Destination, destinationName, destinationsOf } from './destination.ts';
+import { encodeSpan } from './encode/otlp-spans.ts';
+import { Exporter } from './exporter.ts';
+import { createExportMetrics, type ExportMetrics } from './metrics.ts';
+import { OtlpSender } from './otlp-sender.ts';
+import { createPost } from './post.ts';
+import { ExportQueue } from './queue/export-queue.ts';
+import type { QueuedSeries, SeriesMeta } from './queue/record.ts';
+import { RemoteWriteSender } from './remote-write-sender.ts';
+import { wantsSeries, wantsSpan } from './routing.ts';
+
+export interface ExportsOptions {
+  /** Folder of the queues. */
+  readonly dir: string;
+  /** Disk that all queues together may take. Units: bytes. */
+  readonly maxBytes: number;
+  readonly node: string;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly random?: () => number;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  /** Family, type, help and unit of a metric by the name of one of its series. */
+  readonly metaOf: (seriesName: string) => SeriesMeta;
+}
+
+/** A destination that left the config may still be sent what was taken for it before. Units: ms. */
+const farewellMs = 30_000;
+
+interface Lane {
+  destination: Destination;
+  readonly queue: ExportQueue;
+  readonly exporter: Exporter;
+  readonly stop: AbortController;
+  readonly done: Promise<void>;
+  /** Takes nothing new and ends soon. */
+  leaving: boolean;
+}
+
+/**
+ * Everything that leaves the agent by itself: one queue and one exporter for each destination of the config.
+ *
+ * Flow: `sample` and `span` while data is taken in → `commit` before its sender is answered → the exporters send.
+ * Guarantees: a sample is in the queue of each destination it belongs to before its sender is answered; taking in
+ * never waits for a destination. A destination that leaves the config is sent what waits for at most 30 s.
+ * Caveats: Secrets are held in memory alone: after a restart a destination that needs one waits until the controller
+ * has delivered it.
+ */
+export class Exports {
+  readonly #options: ExportsOptions;
+  readonly #metrics: ExportMetrics;
+  #lanes = new Map<string, Lane>();
+  #secrets: ExportSecrets = { revision: '', secrets: {} };
+  /** Where a series goes, by the identity of its labels, until destinations change. */
+  #routes = new WeakMap<Labels, { series: QueuedSeries; lanes: readonly Lane[] }>();
+  #closed = false;
+
+  constructor(options: ExportsOptions) {
+    this.#options = options;
+    this.#metrics = createExportMetrics(options.registry);
+  }
+
+  /** Which delivery of Secrets is in force; empty before the first. */
+  get secretsRevision(): string {
+    return this.#secrets.revision;
+  }
+
+  setSecrets(secrets: ExportSecrets): void {
+    this.#secrets = secrets;
+  }
+
+  /** Puts the destinations of a config in force at once. A folder that cannot be used costs its destination alone. */
+  setConfig(config: CaptureConfig): void {
+    if (this.#closed) return;
+    const wanted = new Map(destinationsOf(config).map((d) => [d.id, d]));
+    for (const [id, lane] of this.#lanes) if (!wanted.has(id) && !lane.leaving) this.#retire(id, lane);
+    for (const [id, destination] of wanted) {
+      const lane = this.#lanes.get(id);
+      if (lane && JSON.stringify(lane.destination.rule) === JSON.stringify(destination.rule)) {
+        lane.destination = destination;
+        lane.leaving = false;
+      } else this.#replace(id, destination, lane, wanted.size);
+    }
+    this.#routes = new WeakMap();
+    this.#sweep(wanted);
+  }
+
+  #replace(id: string, destination: Destination, old: Lane | undefined, count: number): void {
+    old?.stop.abort();
+    const { dir, maxBytes, logger } = this.#options;
+    const name = destinationName(destination);
+    try {
+      // The same folder: what waits goes out under the new rule.
+      const queue =
+        old?.queue ??
+        ExportQueue.open({
+          dir: join(dir, id),
+          maxBytes: Math.max(1024 * 1024, Math.floor(maxBytes / count)),
+          onDropped: (items, reason) => {
+            this.#metrics.dropped.inc({ destination: name, reason }, items);
+            logger.warn('export data dropped unsent', { destination: name, items, reason });
+          },
+        });
+      this.#lanes.set(id, this.#start(destination, queue, old?.done));
+    } catch (error) {
+      logger.error('export queue cannot be opened', { destination: name, error: errorText(error) });
+    }
+  }
+
+  #start(destination: Destination, queue: ExportQueue, after: Promise<void> | undefined): Lane {
+    const { clock, logger, random = Math.random } = this.#options;
+    const stop = new AbortController();
+    const { rule } = destination;
+    const url = new URL(rule.endpoint);
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+    const { post, close } = createPost({ host, allow: rule.allow }, stop.signal);
+    const common = {
+      post,
+      clock,
+      labels: labelsFromObject(rule.labels ?? {}),
+      userAgent: `svc-agent/${this.#options.version}`,
+      authorization: () => authorization(rule.secret === undefined ? undefined : this.#secrets.secrets[rule.secret]),
+    };
+    const sender =
+      rule.type === 'RemoteWrite'
+        ? new RemoteWriteSender({ ...common, url })
+        : new OtlpSender({ ...common, endpoint: url, node: this.#options.node });
+    const hasSecret = (): boolean => rule.secret === undefined || this.#secrets.secrets[rule.secret] !== undefined;
+    const exporter = new Exporter({
+      destination,
+      queue,
+      sender,
+      hasSecret,
+      clock,
+      random,
+      logger,
+      metrics: this.#metrics,
+      signal: stop.signal,
+    });
+    const done = Promise.resolve(after)
+      .then(() => exporter.run())
+      .catch((error: unknown) =>
+        logger.error('export ended', { destination: destinationName(destination), error: errorText(error) }),
+      )
+      .finally(close);
+    return { destination, queue, exporter, stop, done, leaving: false };
+  }
+
+  #retire(id: string, lane: Lane): void {
+    lane.leaving = true;
+    const cancel = this.#options.clock.setTimeout(() => {
+      if (!lane.leaving || this.#lanes.get(id) !== lane) return;
+      this.#lanes.delete(id);
+      lane.stop.abort();
+      const name = destinationName(lane.destination);
+      if (lane.queue.pendingBytes > 0) {
+        this.#options.logger.warn('export destination left with data unsent', { destination: name });
+      }
+      void lane.done.then(() => lane.queue.close()).then(() => this.#forget(id));
+    }, farewellMs);
+    lane.stop.signal.addEventListener('abort', cancel, { once: true });
+  }
+
+  /** Removes folders of destinations that no longer exist. */
+  #sweep(wanted: ReadonlyMap<string, Destination>): void {
+    let names: string[] = [];
+    try {
+      names = readdirSync(this.#options.dir);
+    } catch {
+      return; // there never was a destination
+    }
+    for (const id of names) if (!wanted.has(id) && !this.#lanes.has(id)) void this.#forget(id);
+  }
+
+  async #forget(id: string): Promise<void> {
+    await rm(join(this.#options.dir, id), { recursive: true, force: true }).catch(() => {});
+  }
+
+  /** Takes a sample that was stored. */
+  sample(labels: Labels, timeMs: number, value: number, stale: boolean): void {
+    if (this.#lanes.size === 0) return;
+    let route = this.#routes.get(labels);
+    if (!route) {
+      const lanes = [...this.#lanes.values()].filter((l) => !l.leaving && wantsSeries(l.destination, labels));
+      route = { series: this.#seriesOf(labels), lanes };
+      this.#routes.set(labels, route);
+    }
+    for (const lane of route.lanes) lane.queue.append({ series: route.series, timeMs, value, stale });
+  }
+
+  /** Takes a span that is shown, redacted. */
+  span(record: SpanRecord, startNs: bigint): void {
+    let encoded: Uint8Array | undefined;
+    for (const lane of this.#lanes.values()) {
+      if (lane.leaving || !wantsSpan(lane.destination, record)) continue;
+      encoded ??= encodeSpan(record, startNs, this.#options.node);
+      lane.queue.appendSpan(encoded);
+    }
+  }
+
+  #seriesOf(labels: Labels): QueuedSeries {
+    const meta = this.#options.metaOf(labelValue(labels, '__name__'));
+    if (meta.type !== 'histogram' && meta.type !== 'summary') return { labels, meta };
+    const parts = labels.filter(([name]) => name !== '__name__' && name !== 'le' && name !== 'quantile');
+    return { labels, meta, group: `${meta.family} ${JSON.stringify(parts)}` };
+  }
+
+  /** Resolves when a kill can no longer lose what was taken. Never rejects. */
+  async commit(): Promise<void> {
+    if (this.#lanes.size > 0) await Promise.all([...this.#lanes.values()].map((lane) => lane.queue.commit()));
+  }
+
+  /** One row for each destination, for the controller; and the gauges that are read rather than counted. */
+  statuses(): NonNullable<AgentStatus['exports']> {
+    return [...this.#lanes.values()]
+      .filter((lane) => !lane.leaving)
+      .map(({ destination, exporter, queue }) => {
+        const message = exporter.message || (queue.writeError === null ? '' : `queue: ${queue.writeError}`);
+        this.#metrics.pendingBytes.set({ destination: destinationName(destination) }, queue.pendingBytes);
+        return {
+          owner: destination.owner,
+          name: destination.name,
+          state: exporter.state,
+          ...(message ? { message } : {}),
+          pendingBytes: queue.pendingBytes,
+          sent: exporter.taken,
+          refused: exporter.refused,
+        };
+      });
+  }
+
+  /** Stops sending and closes the queues; what waits is sent by the next process. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const lanes = [...this.#lanes.values()];
+    for (const lane of lanes) lane.stop.abort();
+    await Promise.all(lanes.map((lane) => lane.done.then(() => lane.queue.close())));
+    this.#lanes.clear();
+  }
+}
+
+/** A Secret's value as an Authorization header: a bearer token, unless it names its own scheme. */
+function authorization(secret: string | undefined): string | undefined {
+  const text = secret?.trim();
+  if (!text) return undefined;
+  return /^(basic|bearer) /i.test(text) ? text : `Bearer ${text}`;
+}

@@ -1,0 +1,129 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Clock } from '../../base/clock.ts';
+import { WireReader } from '../../base/protobuf-wire.ts';
+import type { Labels } from '../../tsdb/index.ts';
+import { encodeOtlpMetrics } from './encode/otlp-metrics.ts';
+import { encodeOtlpSpans } from './encode/otlp-spans.ts';
+import type { Post, PostAnswer } from './post.ts';
+import type { QueuedSample } from './queue/record.ts';
+import { addResults, type Sender, SendLater, type SendResult } from './sender.ts';
+import { verdictOf } from './verdict.ts';
+
+export interface OtlpOptions {
+  /** The base, to which `/v1/metrics` and `/v1/traces` are added; either of them at its end is taken off first. */
+  readonly endpoint: URL;
+  readonly post: Post;
+  readonly clock: Clock;
+  readonly node: string;
+  readonly labels: Labels;
+  readonly userAgent: string;
+  readonly authorization: () => string | undefined;
+}
+
+/** How long a receiver that knows no spans is spared them. Units: ms. */
+const noSpansMs = 3_600_000;
+const compress = promisify(gzip);
+
+/**
+ * OTLP over HTTP with protobuf and gzip. A partial success counts what was rejected; what a receiver refuses is not
+ * sent again, as the protocol asks. A receiver without a path for spans gets no spans for an hour: metrics go on.
+ * Source: OpenTelemetry Protocol 1.x.
+ */
+export class OtlpSender implements Sender {
+  readonly #options: OtlpOptions;
+  #noSpansUntil = -Infinity;
+
+  constructor(options: OtlpOptions) {
+    this.#options = options;
+  }
+
+  async samples(samples: readonly QueuedSample[]): Promise<SendResult> {
+    const { labels, node } = this.#options;
+    const resource = { 'service.name': 'svc-agent', 'service.instance.id': node, 'k8s.node.name': node };
+    return this.#settle(await this.#post('metrics', encodeOtlpMetrics(samples, labels, resource)), samples, (half) =>
+      this.samples(half),
+    );
+  }
+
+  async spans(spans: readonly Uint8Array[]): Promise<SendResult> {
+    const { clock } = this.#options;
+    const refused = { taken: 0, refused: spans.length, reason: 'the receiver takes no spans' };
+    if (clock.monotonic() < this.#noSpansUntil) return refused;
+    const answer = await this.#post('traces', encodeOtlpSpans(spans));
+    if (answer.status === 404 || answer.status === 405) {
+      this.#noSpansUntil = clock.monotonic() + noSpansMs;
+      return refused;
+    }
+    return this.#settle(answer, spans, (half) => this.spans(half));
+  }
+
+  async #settle<T>(
+    answer: PostAnswer,
+    items: readonly T[],
+    again: (half: readonly T[]) => Promise<SendResult>,
+  ): Promise<SendResult> {
+    const verdict = verdictOf(answer, this.#options.clock.now());
+    switch (verdict.kind) {
+      case 'taken': {
+        const { rejected, reason } = partialSuccess(answer.body);
+        const refused = Math.min(rejected, items.length);
+        return { taken: items.length - refused, refused, ...(refused > 0 ? { reason } : {}) };
+      }
+      case 'refused':
+        return { taken: 0, refused: items.length, reason: verdict.reason };
+      case 'smaller': {
+        if (items.length <= 1) return { taken: 0, refused: items.length, reason: 'a single item is too large' };
+        const middle = Math.ceil(items.length / 2);
+        return addResults(await again(items.slice(0, middle)), await again(items.slice(middle)));
+      }
+      case 'unsupported':
+        throw new SendLater(`HTTP ${answer.status}: the receiver does not take OTLP as protobuf`);
+      case 'again':
+        throw new SendLater(verdict.reason, verdict.afterMs);
+    }
+  }
+
+  async #post(signal: 'metrics' | 'traces', message: Uint8Array): Promise<PostAnswer> {
+    const { endpoint, post, userAgent, authorization } = this.#options;
+    const url = new URL(endpoint);
+    url.pathname = `${url.pathname.replace(/(\/v1\/(metrics|traces))?\/*$/, '')}/v1/${signal}`;
+    const auth = authorization();
+    return post(
+      url,
+      {
+        'content-type': 'application/x-protobuf',
+        'content-encoding': 'gzip',
+        'user-agent': userAgent,
+        ...(auth ? { authorization: auth } : {}),
+      },
+      await compress(message, { level: 1 }),
+    );
+  }
+}
+
+/** `partial_success` of an answer; an answer that is not protobuf says nothing. */
+function partialSuccess(body: Uint8Array): { rejected: number; reason: string } {
+  let rejected = 0;
+  let reason = 'partial success';
+  try {
+    const read = new WireReader(body);
+    while (!read.done) {
+      const key = read.key();
+      if (key !== 10) {
+        read.skip(key & 7);
+        continue;
+      }
+      const inner = read.message();
+      while (!inner.done) {
+        const field = inner.key();
+        if (field === 8) rejected = Math.max(0, inner.int());
+        else if (field === 18) reason = inner.string();
+        else inner.skip(field & 7);
+      }
+    }
+  } catch {
+    return { rejected: 0, reason };
+  }
+  return { rejected, reason };
+}

@@ -1,0 +1,317 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { errorText } from '../../../base/errors.ts';
+import { isBefore, loadProgress, type Position, type Progress, saveProgress } from './position.ts';
+import {
+  type Definitions,
+  frame,
+  itemCount,
+  type NumberedSample,
+  type QueuedSample,
+  type QueuedSeries,
+  readSamples,
+  readSeries,
+  readSpans,
+  recordKinds,
+  samplesPayload,
+  seriesPayload,
+  spansPayload,
+} from './record.ts';
+import { listSegments, recordsOf, removeSegment, type Segment, segmentPath } from './segments.ts';
+
+/** What one round sends: samples or spans, never both, so that a round has one answer. */
+export interface Round {
+  readonly samples: readonly QueuedSample[];
+  readonly spans: readonly Uint8Array[];
+  readonly end: Position;
+}
+
+export type DropReason = 'queue_full' | 'disk' | 'corrupt';
+
+export interface QueueOptions {
+  readonly dir: string;
+  /** Disk that it may take. Units: bytes. */
+  readonly maxBytes: number;
+  /** Told of items that had to go unsent. */
+  readonly onDropped: (items: number, reason: DropReason) => void;
+}
+
+/** Samples of a record; a histogram's are never cut, so a record may be a little longer. */
+const recordSamples = 500;
+/** Spans of a record. */
+const recordSpans = 200;
+
+/**
+ * The samples and spans that wait for one destination, in files.
+ *
+ * Flow: `append`… → `commit` (written before the sender of the data is answered) → `next` → send → `done`.
+ * Guarantees: what was committed survives a kill of the process, and so does how far it was sent. A round that was on
+ * the wire when the process ended is sent again with the very same content, so that a receiver that had it already
+ * does not see it mixed with newer samples. When the files outgrow `maxBytes` the oldest go, and are counted.
+ * Caveats: files are synced when they are full: a power cut can take the last seconds, a kill cannot.
+ */
+export class ExportQueue {
+  readonly #options: QueueOptions;
+  readonly #segmentBytes: number;
+  #segments: Segment[] = [];
+  #file: FileHandle | null = null;
+  /** What the segment being written has defined. */
+  #writer: { known: Definitions; numbers: Map<string, number>; refs: Map<QueuedSeries, number> } | null = null;
+  /** What segments have defined, as far as it is known: of those this process wrote, all. */
+  readonly #definitions = new Map<number, { known: Definitions; upTo: number }>();
+  #samples: QueuedSample[] = [];
+  #spans: Uint8Array[] = [];
+  #progress: Progress = { done: { segment: 0, offset: 0 }, sending: null };
+  #writing: Promise<void> = Promise.resolve();
+  #writeError: string | null = null;
+
+  private constructor(options: QueueOptions) {
+    this.#options = options;
+    this.#segmentBytes = Math.max(64 * 1024, Math.min(32 * 1024 * 1024, Math.floor(options.maxBytes / 8)));
+  }
+
+  /** Opens the queue of a folder, with what an earlier process left in it. */
+  static open(options: QueueOptions): ExportQueue {
+    const queue = new ExportQueue(options);
+    queue.#segments = listSegments(options.dir);
+    const from = { segment: queue.#segments[0]?.number ?? 0, offset: 0 };
+    const saved = loadProgress(options.dir);
+    queue.#progress = saved !== null && !isBefore(saved.done, from) ? saved : { done: from, sending: null };
+    return queue;
+  }
+
+  /** Bytes on disk that wait to be sent. */
+  get pendingBytes(): number {
+    const { segment, offset } = this.#progress.done;
+    let bytes = 0;
+    for (const s of this.#segments) {
+      if (s.number >= segment) bytes += s.bytes - (s.number === segment ? Math.min(offset, s.bytes) : 0);
+    }
+    return bytes;
+  }
+
+  /** Why the newest write failed; null when it did not. */
+  get writeError(): string | null {
+    return this.#writeError;
+  }
+
+  /** Adds a sample. The same series must be the same object: it is known by identity. */
+  append(sample: QueuedSample): void {
+    this.#samples.push(sample);
+  }
+
+  /** Adds a span as it will be sent. */
+  appendSpan(span: Uint8Array): void {
+    this.#spans.push(span);
+  }
+
+  /** Writes what was appended. Never rejects: what cannot be written is dropped and counted, and capture goes on. */
+  commit(): Promise<void> {
+    const samples = this.#samples;
+    const spans = this.#spans;
+    if (samples.length === 0 && spans.length === 0) return this.#writing;
+    this.#samples = [];
+    this.#spans = [];
+    this.#writing = this.#writing.then(() => this.#write(samples, spans));
+    return this.#writing;
+  }
+
+  async #write(samples: readonly QueuedSample[], spans: readonly Uint8Array[]): Promise<void> {
+    try {
+      const file = this.#file ?? (await this.#openSegment());
+      const segment = this.#segments.at(-1)!;
+      const bytes = Buffer.concat([
+        ...this.#records(samples),
+        ...chunks(spans, recordSpans).map(spansPayload).map(frame),
+      ]);
+      for (let done = 0; done < bytes.length;) {
+        const { bytesWritten } = await file.write(bytes, done, bytes.length - done, segment.bytes + done);
+        done += bytesWritten;
+      }
+      segment.bytes += bytes.length;
+      this.#definitions.get(segment.number)!.upTo = segment.bytes;
+      if (segment.bytes >= this.#segmentBytes) await this.#closeSegment();
+      await this.#keepBounded();
+      this.#writeError = null;
+    } catch (error) {
+      this.#writeError = errorText(error);
+      this.#options.onDropped(samples.length + spans.length, 'disk');
+      // The file may end in half a record: nothing more may follow it.
+      await this.#closeSegment().catch(() => {});
+    }
+  }
+
+  #records(samples: readonly QueuedSample[]): Uint8Array[] {
+    const { known, numbers, refs } = this.#writer!;
+    const fresh: QueuedSeries[] = [];
+    const numbered = samples.map(({ series, timeMs, value, stale }): NumberedSample => {
+      let ref = refs.get(series);
+      if (ref === undefined) {
+        ref = refs.size;
+        refs.set(series, ref);
+        fresh.push(series);
+      }
+      return { ref, timeMs, value, stale };
+    });
+    const records: Uint8Array[] = [];
+    if (fresh.length > 0) records.push(frame(seriesPayload(fresh, known, numbers)));
+    for (let at = 0; at < samples.length;) {
+      let end = Math.min(at + recordSamples, samples.length);
+      while (end < samples.length && belongTogether(samples[end - 1]!, samples[end]!)) end++;
+      records.push(frame(samplesPayload(numbered.slice(at, end))));
+      at = end;
+    }
+    return records;
+  }
+
+  async #openSegment(): Promise<FileHandle> {
+    const number = Math.max(this.#segments.at(-1)?.number ?? 0, this.#progress.done.segment) + 1;
+    const path = segmentPath(this.#options.dir, number);
+    this.#file = await open(path, 'w', 0o640);
+    this.#segments.push({ number, path, bytes: 0 });
+    const known: Definitions = { series: [], texts: [] };
+    this.#writer = { known, numbers: new Map(), refs: new Map() };
+    this.#definitions.set(number, { known, upTo: 0 });
+    return this.#file;
+  }
+
+  async #closeSegment(): Promise<void> {
+    const file = this.#file;
+    this.#file = null;
+    this.#writer = null;
+    if (!file) return;
+    await file.datasync().finally(() => file.close());
+  }
+
+  async #keepBounded(): Promise<void> {
+    let total = this.#segments.reduce((sum, s) => sum + s.bytes, 0);
+    while (total > this.#options.maxBytes && this.#segments.length > 1) {
+      const oldest = this.#segments.shift()!;
+      total -= oldest.bytes;
+      const { segment, offset } = this.#progress.done;
+      if (segment <= oldest.number) {
+        let items = 0;
+        const from = segment === oldest.number ? offset : 0;
+        for await (const { payload } of recordsOf(oldest, from)) items += itemCount(payload);
+        this.#options.onDropped(items, 'queue_full');
+        await this.#save({ done: { segment: this.#segments[0]!.number, offset: 0 }, sending: null });
+      }
+      await this.#remove(oldest);
+    }
+  }
+
+  /**
+   * The next round of at most about `maxItems` items, or null when nothing waits. Until `done` is called the same
+   * round is returned, also by a later process.
+   */
+  async next(maxItems: number): Promise<Round | null> {
+    const { done, sending } = this.#progress;
+    const round = { samples: [] as QueuedSample[], spans: [] as Uint8Array[] };
+    let end = done;
+    const full = (): boolean =>
+      sending ? !isBefore(end, sending) : round.samples.length + round.spans.length >= maxItems;
+    for (const segment of this.#segments.filter((s) => s.number >= done.segment)) {
+      if (full()) break;
+      const from = segment.number === done.segment ? done.offset : 0;
+      const taken = await this.#readInto(round, segment, from, (at) => ((end = at), full()));
+      if (taken === 'other kind') break;
+    }
+    if (end === done) return null;
+    if (round.samples.length + round.spans.length === 0) {
+      await this.done({ ...round, end });
+      return this.next(maxItems);
+    }
+    if (!sending) await this.#save({ done, sending: end });
+    return { ...round, end };
+  }
+
+  async #readInto(
+    round: { samples: QueuedSample[]; spans: Uint8Array[] },
+    segment: Segment,
+    from: number,
+    isFull: (at: Position) => boolean,
+  ): Promise<'full' | 'end' | 'other kind'> {
+    try {
+      const { known } = await this.#define(segment, from);
+      for await (const { payload, end } of recordsOf(segment, from)) {
+        const kind = payload[0];
+        if (kind === recordKinds.series) this.#learn(segment, payload, end);
+        else if (kind === recordKinds.samples) {
+          if (round.spans.length > 0) return 'other kind';
+          readSamples(payload, known.series, round.samples);
+        } else if (kind === recordKinds.spans) {
+          if (round.samples.length > 0) return 'other kind';
+          readSpans(payload, round.spans);
+        }
+        if (isFull({ segment: segment.number, offset: end })) return 'full';
+      }
+    } catch {
+      this.#options.onDropped(0, 'corrupt');
+    }
+    // Behind a torn or broken record nothing can be read; a segment that is still written to has none.
+    if (segment !== this.#segments.at(-1) || !this.#file) isFull({ segment: segment.number, offset: segment.bytes });
+    return 'end';
+  }
+
+  /** What a segment defines before an offset: known for segments of this process, else read from its start. */
+  async #define(segment: Segment, before: number): Promise<{ known: Definitions; upTo: number }> {
+    const had = this.#definitions.get(segment.number);
+    if (had && had.upTo >= before) return had;
+    const made = { known: { series: [], texts: [] } as Definitions, upTo: 0 };
+    this.#definitions.set(segment.number, made);
+    for await (const { payload, end } of recordsOf(segment, 0)) {
+      if (end > before) break;
+      this.#learn(segment, payload, end);
+    }
+    made.upTo = Math.max(made.upTo, before);
+    return made;
+  }
+
+  #learn(segment: Segment, payload: Uint8Array, end: number): void {
+    const known = this.#definitions.get(segment.number)!;
+    if (end <= known.upTo) return;
+    if (payload[0] === recordKinds.series) readSeries(payload, known.known);
+    known.upTo = end;
+  }
+
+  /** The round was taken by the receiver, or given up: the next one begins behind it. */
+  async done(round: Pick<Round, 'end'>): Promise<void> {
+    if (isBefore(round.end, this.#progress.done)) return; // it outlived its files
+    await this.#save({ done: round.end, sending: null });
+    const writing = this.#file ? this.#segments.at(-1) : undefined;
+    for (const segment of [...this.#segments]) {
+      const sent =
+        segment.number < round.end.segment ||
+        (segment.number === round.end.segment && round.end.offset >= segment.bytes && segment !== writing);
+      if (!sent || segment === writing) continue;
+      this.#segments.splice(this.#segments.indexOf(segment), 1);
+      await this.#remove(segment);
+    }
+  }
+
+  /** Writes what was appended and closes the file. */
+  async close(): Promise<void> {
+    await this.commit();
+    await this.#closeSegment().catch(() => {});
+  }
+
+  async #remove(segment: Segment): Promise<void> {
+    this.#definitions.delete(segment.number);
+    await removeSegment(segment).catch(() => {});
+  }
+
+  async #save(progress: Progress): Promise<void> {
+    this.#progress = progress;
+    // Without it a restart sends again what was sent: a receiver bears that better than a pause.
+    await saveProgress(this.#options.dir, progress).catch((error: unknown) => (this.#writeError = errorText(error)));
+  }
+}
+
+function belongTogether(a: QueuedSample, b: QueuedSample): boolean {
+  return a.series.group !== undefined && a.series.group === b.series.group;
+}
+
+function chunks<T>(items: readonly T[], size: number): T[][] {
+  const out: T[][] = [];
+  for (let at = 0; at < items.length; at += size) out.push(items.slice(at, at + size));
+  return out;
+}

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A place in a queue: a segment's number and a byte in it. */
+export interface Position {
+  readonly segment: number;
+  readonly offset: number;
+}
+
+/** How far a queue was sent, and how far the round reaches that was on the wire when this was written. */
+export interface Progress {
+  readonly done: Position;
+  readonly sending: Position | null;
+}
+
+/** What was saved; null where there is nothing that can be read. */
+export function loadProgress(dir: string): Progress | null {
+  try {
+    const value = JSON.parse(readFileSync(join(dir, 'progress.json'), 'utf8')) as Partial<Progress>;
+    if (!isPosition(value.done)) return null;
+    return { done: value.done, sending: isPosition(value.sending) ? value.sending : null };
+  } catch {
+    return null;
+  }
+}
+
+export async function saveProgress(dir: string, progress: Progress): Promise<void> {
+  const path = join(dir, 'progress.json');
+  await writeFile(`${path}.tmp`, JSON.stringify(progress), { mode: 0o640 });
+  await rename(`${path}.tmp`, path);
+}
+
+export function isBefore(a: Position, b: Position): boolean {
+  return a.segment < b.segment || (a.segment === b.segment && a.offset < b.offset);
+}
+
+function isPosition(value: unknown): value is Position {
+  const { segment, offset } = (value ?? {}) as Partial<Position>;
+  return Number.isSafeInteger(segment) && Number.isSafeInteger(offset) && segment! >= 0 && offset! >= 0;
+}

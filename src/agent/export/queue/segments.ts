@@ -1,0 +1,69 @@
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { maxRecordBytes, recordHeadBytes, unframe } from './record.ts';
+
+/** A file of a queue: they are numbered in order of age, and the oldest is dropped first. */
+export interface Segment {
+  readonly number: number;
+  readonly path: string;
+  bytes: number;
+}
+
+/** Segments of a folder, which is made where it is missing; oldest first. */
+export function listSegments(dir: string): Segment[] {
+  mkdirSync(dir, { recursive: true, mode: 0o750 });
+  const found: Segment[] = [];
+  for (const name of readdirSync(dir)) {
+    const number = /^(\d{8,})\.log$/.exec(name)?.[1];
+    if (number === undefined) continue;
+    const path = join(dir, name);
+    found.push({ number: Number(number), path, bytes: statSync(path).size });
+  }
+  return found.sort((a, b) => a.number - b.number);
+}
+
+export function segmentPath(dir: string, number: number): string {
+  return join(dir, `${String(number).padStart(8, '0')}.log`);
+}
+
+export function removeSegment(segment: Segment): Promise<void> {
+  return rm(segment.path, { force: true });
+}
+
+/** How much of a segment is held in memory while it is read. Units: bytes. */
+const windowBytes = 512 * 1024;
+
+/**
+ * The records of a segment from an offset to its present end, each with the offset behind it. Where no whole record
+ * stands (the end of a file that a kill cut short) the iteration ends.
+ */
+export async function* recordsOf(
+  segment: Pick<Segment, 'path' | 'bytes'>,
+  from: number,
+): AsyncGenerator<{ readonly payload: Uint8Array; readonly end: number }> {
+  const file = await open(segment.path, 'r');
+  try {
+    let at = from;
+    let wanted = windowBytes;
+    while (at < segment.bytes) {
+      const window = Buffer.alloc(Math.min(wanted, segment.bytes - at));
+      const { bytesRead } = await file.read(window, 0, window.length, at);
+      const bytes = window.subarray(0, bytesRead);
+      let used = 0;
+      for (let payload = unframe(bytes, 0); payload; payload = unframe(bytes, used)) {
+        used += recordHeadBytes + payload.length;
+        yield { payload, end: at + used };
+      }
+      at += used;
+      if (used === 0) {
+        // A record larger than the window is read whole, once; anything else that does not parse is the end.
+        const length = bytes.length >= recordHeadBytes ? bytes.readUInt32LE(0) : 0;
+        if (bytes.length < wanted || length > maxRecordBytes || length + recordHeadBytes <= wanted) return;
+        wanted = length + recordHeadBytes;
+      } else wanted = windowBytes;
+    }
+  } finally {
+    await file.close();
+  }
+}

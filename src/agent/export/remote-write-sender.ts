@@ -1,0 +1,136 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Labels } from '../../tsdb/index.ts';
+import { snappyCompress } from '../../tsdb/remote-read/snappy.ts';
+import { encodeWrite1 } from './encode/remote-write-1.ts';
+import { encodeWrite2 } from './encode/remote-write-2.ts';
+import { bySeries, type SeriesSamples } from './encode/with-labels.ts';
+import type { Post, PostAnswer } from './post.ts';
+import type { QueuedSample, SeriesMeta } from './queue/record.ts';
+import { addResults, type Sender, SendLater, type SendResult } from './sender.ts';
+import { verdictOf } from './verdict.ts';
+
+export interface RemoteWriteOptions {
+  readonly url: URL;
+  readonly post: Post;
+  readonly clock: Clock;
+  readonly labels: Labels;
+  readonly userAgent: string;
+  /** The Authorization header, or undefined without one. */
+  readonly authorization: () => string | undefined;
+}
+
+/** How long version 1 is spoken to a receiver that did not know version 2. Units: ms. */
+const tryAgainMs = 3_600_000;
+/** How often version 1 tells the metadata of a family anew. Units: ms. */
+const metadataMs = 60_000;
+/** Requests that finding the refused samples of one piece may take. */
+const searchBudget = 64;
+
+/**
+ * Prometheus remote write: 2.0 first, 1.0 with a receiver that does not know it.
+ * A receiver of 1.0 takes a request whole or not at all, so one that it refuses is halved until the samples at fault
+ * are by themselves; a receiver of 2.0 says how many it took.
+ * Source: Prometheus Remote-Write 1.0 and 2.0.
+ */
+export class RemoteWriteSender implements Sender {
+  readonly #options: RemoteWriteOptions;
+  /** Until when 1.0 is spoken, on the monotonic clock. */
+  #oldUntil = -Infinity;
+  /** The receiver has shown that it knows 2.0. */
+  #knowsNew = false;
+  readonly #toldAt = new Map<string, number>();
+
+  constructor(options: RemoteWriteOptions) {
+    this.#options = options;
+  }
+
+  samples(samples: readonly QueuedSample[]): Promise<SendResult> {
+    return this.#send(samples, { left: searchBudget });
+  }
+
+  spans(spans: readonly Uint8Array[]): Promise<SendResult> {
+    return Promise.resolve({ taken: 0, refused: spans.length, reason: 'remote write carries no spans' });
+  }
+
+  async #send(samples: readonly QueuedSample[], budget: { left: number }): Promise<SendResult> {
+    const { clock, labels } = this.#options;
+    const isNew = clock.monotonic() >= this.#oldUntil;
+    const series = bySeries(samples, labels);
+    const answer = isNew ? await this.#post2(series) : await this.#post1(series);
+    const verdict = verdictOf(answer, clock.now());
+    const written = isNew ? writtenSamples(answer) : null;
+    if (written !== null) this.#knowsNew = true;
+    switch (verdict.kind) {
+      case 'taken':
+        // Without the count a receiver of 1.0 has answered, which found nothing that it knows.
+        if (isNew && written === null) return this.#fallBack(samples, budget);
+        return { taken: samples.length, refused: 0 };
+      case 'unsupported':
+        if (isNew) return this.#fallBack(samples, budget);
+        throw new SendLater(`HTTP ${answer.status}: the receiver takes neither version of remote write`);
+      case 'smaller':
+        return this.#halve(samples, budget, 'a single sample is too large');
+      case 'refused':
+        if (isNew && !this.#knowsNew) return this.#fallBack(samples, budget);
+        if (isNew) {
+          const taken = Math.min(written ?? 0, samples.length);
+          return { taken, refused: samples.length - taken, reason: verdict.reason };
+        }
+        return this.#halve(samples, budget, verdict.reason);
+      case 'again':
+        throw new SendLater(verdict.reason, verdict.afterMs);
+    }
+  }
+
+  #fallBack(samples: readonly QueuedSample[], budget: { left: number }): Promise<SendResult> {
+    this.#oldUntil = this.#options.clock.monotonic() + tryAgainMs;
+    this.#knowsNew = false;
+    return this.#send(samples, budget);
+  }
+
+  async #halve(samples: readonly QueuedSample[], budget: { left: number }, reason: string): Promise<SendResult> {
+    if (samples.length <= 1 || budget.left <= 0) return { taken: 0, refused: samples.length, reason };
+    budget.left -= 2;
+    const middle = Math.ceil(samples.length / 2);
+    const first = await this.#send(samples.slice(0, middle), budget);
+    return addResults(first, await this.#send(samples.slice(middle), budget));
+  }
+
+  #post2(series: readonly SeriesSamples[]): Promise<PostAnswer> {
+    return this.#post(encodeWrite2(series), {
+      'content-type': 'application/x-protobuf;proto=io.prometheus.write.v2.Request',
+      'x-prometheus-remote-write-version': '2.0.0',
+    });
+  }
+
+  #post1(series: readonly SeriesSamples[]): Promise<PostAnswer> {
+    return this.#post(encodeWrite1(series, this.#newsOf(series)), {
+      'content-type': 'application/x-protobuf',
+      'x-prometheus-remote-write-version': '0.1.0',
+    });
+  }
+
+  #post(message: Uint8Array, headers: Readonly<Record<string, string>>): Promise<PostAnswer> {
+    const { url, post, userAgent, authorization } = this.#options;
+    const auth = authorization();
+    const common = { 'content-encoding': 'snappy', 'user-agent': userAgent, ...(auth ? { authorization: auth } : {}) };
+    return post(url, { ...common, ...headers }, snappyCompress(message));
+  }
+
+  /** Families whose metadata is due. */
+  #newsOf(series: readonly SeriesSamples[]): SeriesMeta[] {
+    const now = this.#options.clock.monotonic();
+    const due = new Map<string, SeriesMeta>();
+    for (const { meta } of series.map((s) => s.series)) {
+      if (now - (this.#toldAt.get(meta.family) ?? -Infinity) < metadataMs) continue;
+      due.set(meta.family, meta);
+    }
+    for (const family of due.keys()) this.#toldAt.set(family, now);
+    return [...due.values()];
+  }
+}
+
+function writtenSamples({ headers }: PostAnswer): number | null {
+  const text = headers['x-prometheus-remote-write-samples-written'];
+  return typeof text === 'string' && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,39 @@
+import type { PostAnswer } from './post.ts';
+
+/**
+ * What an answer means for the data that was sent.
+ * `taken`: done. `refused`: the receiver will never take this data. `smaller`: it may take less at a time.
+ * `unsupported`: it does not know this version of the protocol. `again`: later, the data is not to blame.
+ */
+export type Verdict =
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'smaller' }
+  | { readonly kind: 'unsupported' }
+  | { readonly kind: 'again'; readonly reason: string; readonly afterMs?: number };
+
+/** Longest that a receiver may tell us to stay away. Units: ms. */
+const longestWaitMs = 10 * 60_000;
+
+/**
+ * Reads an answer. Redirects, missing rights and wrong paths are of the destination's making: data waits until
+ * somebody mends it, for as long as the queue holds it.
+ */
+export function verdictOf({ status, headers, body }: PostAnswer, nowMs: number): Verdict {
+  if (status >= 200 && status < 300) return { kind: 'taken' };
+  const words = body.toString('utf8', 0, 300).replaceAll(/\s+/g, ' ').trim();
+  const reason = `HTTP ${status}${words && `: ${words}`}`;
+  if (status === 413) return { kind: 'smaller' };
+  if (status === 415) return { kind: 'unsupported' };
+  if (status === 400 || status === 422) return { kind: 'refused', reason };
+  const afterMs = retryAfterMs(headers['retry-after'], nowMs);
+  return { kind: 'again', reason, ...(afterMs === undefined ? {} : { afterMs }) };
+}
+
+/** `Retry-After`: seconds or an HTTP date, as a wait. Units: ms. */
+export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined;
+  const text = header.trim();
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestWaitMs);
+}

@@ -1,0 +1,46 @@
+import type { Family, Group } from '../mapping/series-table.ts';
+import type { ExpositionFormat } from './negotiate.ts';
+import { boundLabel, escapeLabelValue, type PageFamily, type PageSample } from './page.ts';
+
+/**
+ * The captured series as families of a page, by name. Histograms come as one block per label set: buckets by rising
+ * bound, then `_count`, then `_sum`. Series that have not handed out a sample yet are left out.
+ */
+export function capturedFamilies(families: Iterable<Family>, format: ExpositionFormat): PageFamily[] {
+  return [...families]
+    .filter((f) => f.groups.size > 0)
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map((family) => ({ ...family, blocks: blocksOf(family, format) }));
+}
+
+function* blocksOf(family: Family, format: ExpositionFormat): Generator<readonly PageSample[]> {
+  for (const group of family.groups.values()) yield blockOf(group, format);
+}
+
+function blockOf(group: Group, format: ExpositionFormat): PageSample[] {
+  let base = '';
+  for (const [name, value] of group.base) base += `${base && ','}${name}="${escapeLabelValue(value)}"`;
+  const block: PageSample[] = [];
+  const ordered = group.series.length > 1 ? group.series.toSorted(byBound) : group.series;
+  for (const { component, total, lastMs, exemplar } of ordered) {
+    if (lastMs === 0) continue;
+    const { suffix, extra } = component;
+    const labels = extra ? `${base}${base && ','}${extra[0]}="${boundLabel(extra[1], format)}"` : base;
+    block.push({ suffix, labels, value: total, exemplar: exemplar ?? null });
+  }
+  return block;
+}
+
+type SeriesOf = Group['series'][number];
+
+function byBound(a: SeriesOf, b: SeriesOf): number {
+  if (a.component.suffix !== b.component.suffix) return order[a.component.suffix] - order[b.component.suffix];
+  return boundOf(a) - boundOf(b) || 0;
+}
+
+const order = { '': 0, _bucket: 1, _count: 2, _sum: 3 } as const;
+
+function boundOf(series: SeriesOf): number {
+  const text = series.component.extra?.[1] ?? '0';
+  return text === '+Inf' ? Infinity : Number(text);
+}

@@ -1,0 +1,34 @@
+import { chooseEncoding, chooseFormat } from './negotiate.ts';
+
+test.each([
+  ['text where nothing is asked for', undefined, 'text'],
+  ['text for a browser or curl', 'text/html,application/xhtml+xml,*/*;q=0.8', 'text'],
+  ['OpenMetrics where it is named alone', 'application/openmetrics-text', 'openmetrics'],
+  [
+    'OpenMetrics for a stock Prometheus 3',
+    'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
+    'openmetrics',
+  ],
+  ['text where its weight is higher', 'application/openmetrics-text;version=1.0.0;q=0.2, text/plain;q=0.9', 'text'],
+  ['the first of equal weights', 'text/plain, application/openmetrics-text', 'text'],
+  ['text where OpenMetrics is refused', 'application/openmetrics-text;q=0, */*', 'text'],
+  ['text where only an unknown version is wanted', 'application/openmetrics-text;version=9.0.0', 'text'],
+  ['text where only something else is wanted', 'application/json', 'text'],
+  ['a quoted version', 'application/openmetrics-text; version="1.0.0"', 'openmetrics'],
+])('the format is %s', (_, accept, format) => {
+  expect(chooseFormat(accept)).toBe(format);
+});
+
+test.each([
+  ['nothing where nothing is asked for', undefined, 'identity'],
+  ['gzip for Prometheus', 'gzip', 'gzip'],
+  ['zstd where it is named alone', 'zstd', 'zstd'],
+  ['gzip of two equals', 'zstd, gzip', 'gzip'],
+  ['zstd where it weighs more', 'gzip;q=0.5, zstd', 'zstd'],
+  ['nothing where gzip is refused', 'gzip;q=0', 'identity'],
+  ['gzip for anything', '*', 'gzip'],
+  ['nothing where identity weighs more', 'identity, gzip;q=0.5', 'identity'],
+  ['nothing for an unknown one', 'br', 'identity'],
+])('the encoding is %s', (_, header, encoding) => {
+  expect(chooseEncoding(header)).toBe(encoding);
+});

@@ -1,0 +1,87 @@
+import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import { aMonitor, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { parseCaptureConfig } from '../capture-config.ts';
+import { hostMatches } from '../host-glob.ts';
+import { compile } from './compile.ts';
+import { secretRefsOf } from './exports.ts';
+
+const checkout = { mode: 'Capture', selector: { matchLabels: { app: 'checkout' } } } satisfies TrafficMonitorSpec;
+const remote = { name: 'mimir', type: 'RemoteWrite', endpoint: 'https://mimir.example.com/api/v1/push' } as const;
+const withExport = (more: object = {}): TrafficMonitorSpec => ({ ...checkout, export: [{ ...remote, ...more }] });
+
+test('a monitor’s destination is compiled in where a policy of its namespace allows the host', () => {
+  const result = compile(
+    aWorld({
+      policies: [aPolicy('p', { exportAllowList: ['*.example.com', 'other.org'] })],
+      monitors: [aMonitor('shop/m', withExport({ secretRef: { name: 's', key: 'token' }, labels: { team: 'a' } }))],
+    }),
+  );
+  const { config } = result.nodes.get('node-1')!;
+  expect(config.monitors[0]!.exports).toEqual([
+    { ...remote, secret: 'shop/s/token', labels: { team: 'a' }, allow: ['*.example.com'] },
+  ]);
+  expect(secretRefsOf(config)).toEqual(['shop/s/token']);
+  expect(parseCaptureConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
+  expect(result.monitors.get('shop/m')!.exports).toEqual([
+    { name: 'mimir', host: 'mimir.example.com', allowed: true, secret: 'shop/s/token' },
+  ]);
+});
+
+test.each([
+  ['no policy has an allow list', []],
+  ['the allow list has other hosts', [aPolicy('p', { exportAllowList: ['*.example.org'] })]],
+  [
+    'the allow list is of another namespace',
+    [aPolicy('p', { exportAllowList: ['*'], namespaceSelector: { matchLabels: { name: 'elsewhere' } } })],
+  ],
+])('nothing is sent where %s, and the outcome says so', (_, policies) => {
+  const result = compile(aWorld({ policies, monitors: [aMonitor('shop/m', withExport())] }));
+  expect(result.nodes.get('node-1')!.config.monitors[0]!.exports).toBeUndefined();
+  expect(result.monitors.get('shop/m')!.exports).toEqual([
+    { name: 'mimir', host: 'mimir.example.com', allowed: false },
+  ]);
+  expect(result.monitors.get('shop/m')!.accepted.ok).toBe(true);
+});
+
+test('a policy’s own destination needs no allow list; its Secret lies beside the operator', () => {
+  const item = {
+    name: 'o',
+    type: 'OTLP',
+    endpoint: 'https://otel.example.com',
+    secretRef: { name: 's', key: 'k' },
+  } as const;
+  const { config } = compile(aWorld({ policies: [aPolicy('p', { export: [item] })] })).nodes.get('node-1')!;
+  expect(config.exports).toEqual([
+    { policy: 'p', name: 'o', type: 'OTLP', endpoint: item.endpoint, secret: 'svc-system/s/k', spans: true },
+  ]);
+});
+
+test('spans are sent by OTLP, unless the monitor has switched them off', () => {
+  const otlp = { name: 'o', type: 'OTLP', endpoint: 'https://o.example.com' } as const;
+  const spansOf = (spec: TrafficMonitorSpec): boolean | undefined =>
+    compile(
+      aWorld({ policies: [aPolicy('p', { exportAllowList: ['*'] })], monitors: [aMonitor('shop/m', spec)] }),
+    ).nodes.get('node-1')!.config.monitors[0]!.exports![0]!.spans;
+  expect(spansOf({ ...checkout, export: [otlp] })).toBe(true);
+  expect(spansOf({ ...checkout, export: [otlp], signals: { spans: 'Disabled' } })).toBeUndefined();
+  expect(spansOf(withExport())).toBeUndefined();
+});
+
+test('a changed destination does not change the instrument’s file', () => {
+  const yamlOf = (spec: TrafficMonitorSpec): string =>
+    compile(
+      aWorld({ policies: [aPolicy('p', { exportAllowList: ['*'] })], monitors: [aMonitor('shop/m', spec)] }),
+    ).nodes.get('node-1')!.yamlHash;
+  expect(yamlOf(withExport())).toBe(yamlOf(checkout));
+});
+
+test.each([
+  ['*.example.com', 'a.b.example.com', true],
+  ['*.example.com', 'example.com', false],
+  ['*.example.com', 'example.com.evil.net', false],
+  ['Mimir.Example.com', 'mimir.example.COM', true],
+  ['a.b', 'axb', false],
+  ['m?', 'm1', true],
+])('the glob %s on the host %s: %s', (glob, host, matches) => {
+  expect(hostMatches(glob, host)).toBe(matches);
+});

@@ -1,0 +1,100 @@
+import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import type { CaptureExportRule, CapturePolicyExport } from '../capture-config.ts';
+import { hostMatches, hostOf } from '../host-glob.ts';
+import { policiesOf } from './scope.ts';
+import { sortedSet, type PolicyInForce } from './settings.ts';
+import type { ExportOutcome, NamedLabels } from './types.ts';
+
+type ExportSpec = NonNullable<TrafficMonitorSpec['export']>[number];
+
+/** Where the Secrets of policies, which have no namespace of their own, are looked for. */
+const policyNamespace = 'svc-system';
+const inCluster = /^[a-z0-9-]+\.[a-z0-9-]+\.svc(\.cluster\.local)?$/;
+
+/** Why an `export` list cannot be compiled, or null. The schema's rules stand before this. */
+export function exportFault(list: ClusterTrafficPolicySpec['export'] | TrafficMonitorSpec['export']): string | null {
+  const names = new Set<string>();
+  for (const [i, { name, endpoint, labels }] of (list ?? []).entries()) {
+    const at = `spec.export[${i}]`;
+    const host = hostOf(endpoint);
+    if (host === null || /[\s$]/.test(endpoint)) return `${at}.endpoint: ${JSON.stringify(endpoint)} is no URL`;
+    const url = new URL(endpoint);
+    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && inCluster.test(host))) {
+      return `${at}.endpoint: must be https, or http to an in-cluster Service (http://name.namespace.svc)`;
+    }
+    if (url.username || url.password) return `${at}.endpoint: credentials belong into a Secret, see secretRef`;
+    const label = Object.keys(labels ?? {}).find((l) => !/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(l) || l.startsWith('__'));
+    if (label !== undefined) return `${at}.labels: ${JSON.stringify(label)} is no label name`;
+    if (names.has(name)) return `${at}.name: ${JSON.stringify(name)} is there twice`;
+    names.add(name);
+  }
+  return null;
+}
+
+/**
+ * A monitor's destinations: those whose host a policy of its namespace allows go into its rule; of each it is told
+ * whether it was allowed. Without any allow list nothing is: a tenant must not reach into the network by itself.
+ */
+export function monitorExports(
+  namespace: string,
+  spec: TrafficMonitorSpec,
+  policies: readonly PolicyInForce[],
+  withSpans: boolean,
+): { rules: CaptureExportRule[]; outcomes: ExportOutcome[] } {
+  const lists = policies.flatMap((p) => p.spec.exportAllowList ?? []);
+  const rules: CaptureExportRule[] = [];
+  const outcomes: ExportOutcome[] = [];
+  for (const item of (spec.export ?? []).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const host = hostOf(item.endpoint) ?? '';
+    const allow = sortedSet(lists.filter((glob) => hostMatches(glob, host)));
+    const secret = secretOf(namespace, item);
+    outcomes.push({ name: item.name, host, allowed: allow.length > 0, ...(secret ? { secret } : {}) });
+    if (allow.length > 0) rules.push({ ...ruleOf(namespace, item, withSpans), allow });
+  }
+  return { rules, outcomes };
+}
+
+/** Destinations that policies name themselves: of the node's whole data, or of the namespaces that they cover. */
+export function policyExports(
+  policies: readonly PolicyInForce[],
+  namespaces: readonly NamedLabels[],
+): CapturePolicyExport[] {
+  return policies.flatMap((p) => {
+    const names = p.spec.namespaceSelector
+      ? sortedSet(namespaces.filter((ns) => policiesOf([p], ns.labels).length > 0).map((ns) => ns.name))
+      : undefined;
+    return (p.spec.export ?? [])
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      .map((item) => ({
+        policy: p.name,
+        ...(names ? { namespaces: names } : {}),
+        ...ruleOf(policyNamespace, item, true),
+      }));
+  });
+}
+
+function ruleOf(namespace: string, item: ExportSpec, withSpans: boolean): CaptureExportRule {
+  const secret = secretOf(namespace, item);
+  return {
+    name: item.name,
+    type: item.type,
+    endpoint: item.endpoint,
+    ...(secret ? { secret } : {}),
+    ...(item.families ? { families: sortedSet(item.families) } : {}),
+    ...(item.labels && Object.keys(item.labels).length > 0 ? { labels: item.labels } : {}),
+    ...(item.type === 'OTLP' && withSpans ? { spans: true as const } : {}),
+  };
+}
+
+function secretOf(namespace: string, { secretRef }: ExportSpec): string | undefined {
+  return secretRef && `${namespace}/${secretRef.name}/${secretRef.key}`;
+}
+
+/** Names of the Secret keys that the exports of a config refer to, sorted. */
+export function secretRefsOf(config: {
+  readonly exports?: readonly { readonly secret?: string }[];
+  readonly monitors: readonly { readonly exports?: readonly { readonly secret?: string }[] }[];
+}): string[] {
+  const all = [...(config.exports ?? []), ...config.monitors.flatMap((m) => m.exports ?? [])];
+  return sortedSet(all.flatMap(({ secret }) => secret ?? []));
+}

@@ -1,0 +1,14 @@
+/** True when a host matches a glob of an allow list, where `*` stands for any text. Neither minds case. */
+export function hostMatches(glob: string, host: string): boolean {
+  const parts = glob
+    .toLowerCase()
+    .split(/([*?])/)
+    .map((part) => (part === '*' ? '.*' : part === '?' ? '.' : part.replace(/[.+^${}()|[\]\\]/g, '\\$&')));
+  return new RegExp(`^${parts.join('')}$`, 's').test(host.toLowerCase());
+}
+
+/** The host of a URL, without brackets around an IPv6 address; null for a text that is no URL. */
+export function hostOf(endpoint: string): string | null {
+  if (!URL.canParse(endpoint)) return null;
+  return new URL(endpoint).hostname.replace(/^\[(.*)\]$/, '$1');
+}

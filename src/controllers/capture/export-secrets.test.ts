@@ -1,0 +1,53 @@
+import { silentLogger } from '../../base/logger.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/until.ts';
+import { ExportSecretStore } from './export-secrets.ts';
+
+function aStore(values: Map<string, { text: string; version: string } | Error>) {
+  const clock = new FakeClock();
+  let changes = 0;
+  const store = new ExportSecretStore({
+    clock,
+    logger: silentLogger,
+    onChange: () => changes++,
+    read: ({ namespace, name, key }) => {
+      const value = values.get(`${namespace}/${name}/${key}`);
+      if (value instanceof Error) return Promise.reject(value);
+      return Promise.resolve(value ?? null);
+    },
+  });
+  return { store, clock, changes: () => changes };
+}
+
+test('what exports refer to is read, delivered by name, and read again in time', async () => {
+  const values = new Map([['shop/s/token', { text: 'one', version: '1' }]]);
+  const { store, clock, changes } = aStore(values);
+  store.want(['shop/s/token']);
+  await until(() => changes() === 1, 'the first read');
+  const first = store.deliveryFor(['shop/s/token']);
+  expect(first.secrets).toEqual({ 'shop/s/token': 'one' });
+  values.set('shop/s/token', { text: 'two', version: '2' });
+  await clock.advance(31_000);
+  await until(() => changes() === 2, 'the second read');
+  const second = store.deliveryFor(['shop/s/token']);
+  expect(second.secrets).toEqual({ 'shop/s/token': 'two' });
+  expect(second.revision).not.toBe(first.revision);
+  store.stop();
+});
+
+test('a missing key is missing; an API server that is away changes nothing', async () => {
+  const values = new Map<string, { text: string; version: string } | Error>([
+    ['shop/a/k', new OperatorError('ERR_API_NOT_FOUND', 'no')],
+    ['shop/b/k', { text: 'b', version: '1' }],
+  ]);
+  const { store, clock, changes } = aStore(values);
+  store.want(['shop/a/k', 'shop/b/k', 'shop/c/k']);
+  await until(() => changes() === 1, 'the first read');
+  expect(['shop/a/k', 'shop/b/k', 'shop/c/k'].map((ref) => store.isMissing(ref))).toEqual([true, false, true]);
+  values.set('shop/b/k', new OperatorError('ERR_API_REQUEST', 'away'));
+  await clock.advance(31_000);
+  expect(store.isMissing('shop/b/k')).toBe(false);
+  expect(store.deliveryFor(['shop/b/k']).secrets).toEqual({ 'shop/b/k': 'b' });
+  store.stop();
+});

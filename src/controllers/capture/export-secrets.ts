@@ -1,0 +1,109 @@
+import { sha256Hex } from '../../base/canonical-json.ts';
+import type { Clock } from '../../base/clock.ts';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { ExportSecrets } from '../../capture/index.ts';
+
+/** Reads one key of a Secret: its text and the version of the object; null where either is missing. */
+export type ReadSecret = (
+  ref: { namespace: string; name: string; key: string },
+  signal: AbortSignal,
+) => Promise<{ text: string; version: string } | null>;
+
+/** How often Secrets in use are read again, so that a rotated token reaches the agents. Units: ms. */
+const refreshMs = 30_000;
+const readDeadlineMs = 10_000;
+
+type Known = { readonly text: string; readonly version: string } | null;
+
+/**
+ * The Secrets that exports refer to, read one by one: only what an accepted object names is read, nothing is listed
+ * or watched, and values are kept in memory only.
+ *
+ * Flow: `want` (names of the newest compile) → read what is new, and all every 30 s → `onChange`.
+ * Guarantees: a read that fails leaves the last value in place; a Secret or key that is gone is missing at once.
+ */
+export class ExportSecretStore {
+  readonly #read: ReadSecret;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #onChange: () => void;
+  #wanted: ReadonlySet<string> = new Set();
+  readonly #known = new Map<string, Known>();
+  #reading: Promise<void> | null = null;
+  #cancel: () => void = () => {};
+  #stopped = false;
+
+  constructor(options: { read: ReadSecret; clock: Clock; logger: Logger; onChange: () => void }) {
+    this.#read = options.read;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.#onChange = options.onChange;
+  }
+
+  /** Takes the names `<namespace>/<name>/<key>` in use; what is no longer named is forgotten. */
+  want(refs: Iterable<string>): void {
+    this.#stopped = false;
+    this.#wanted = new Set(refs);
+    for (const ref of [...this.#known.keys()]) if (!this.#wanted.has(ref)) this.#known.delete(ref);
+    if ([...this.#wanted].some((ref) => !this.#known.has(ref))) this.#refresh();
+  }
+
+  /** True once it is known that the Secret or its key does not exist. */
+  isMissing(ref: string): boolean {
+    return this.#known.get(ref) === null;
+  }
+
+  /** What an agent whose exports refer to these names is to have. The revision changes with any of them. */
+  deliveryFor(refs: readonly string[]): ExportSecrets {
+    const secrets: Record<string, string> = {};
+    let versions = '';
+    for (const ref of refs) {
+      const known = this.#known.get(ref);
+      versions += `${ref} ${known?.version ?? ''}\n`;
+      if (known) secrets[ref] = known.text;
+    }
+    return { revision: sha256Hex(versions).slice(0, 32), secrets };
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+    this.#known.clear();
+    this.#wanted = new Set();
+  }
+
+  #refresh(): void {
+    if (this.#stopped || this.#reading) return;
+    this.#cancel();
+    this.#reading = this.#readAll().finally(() => {
+      this.#reading = null;
+      if (this.#stopped || this.#wanted.size === 0) return;
+      if ([...this.#wanted].some((ref) => !this.#known.has(ref))) {
+        this.#cancel = this.#clock.setTimeout(() => this.#refresh(), 1_000);
+      } else this.#cancel = this.#clock.setTimeout(() => this.#refresh(), refreshMs);
+    });
+  }
+
+  async #readAll(): Promise<void> {
+    let changed = false;
+    for (const ref of this.#wanted) {
+      const [namespace = '', name = '', key = ''] = ref.split('/');
+      let found: Known;
+      try {
+        found = await this.#read({ namespace, name, key }, AbortSignal.timeout(readDeadlineMs));
+      } catch (error) {
+        if (!isOperatorError(error, 'ERR_API_NOT_FOUND')) {
+          this.#logger.warn('export secret cannot be read', { namespace, name, error: errorText(error) });
+          continue;
+        }
+        found = null;
+      }
+      if (this.#stopped || !this.#wanted.has(ref)) continue;
+      const before = this.#known.get(ref);
+      if (before === undefined || before?.version !== found?.version) changed = true;
+      this.#known.set(ref, found);
+    }
+    if (changed && !this.#stopped) this.#onChange();
+  }
+}

@@ -1,0 +1,84 @@
+import type { AgentStatus, MonitorOutcome } from '../../capture/index.ts';
+import { NodeState } from '../capture/node-state.ts';
+import { exporting, resolvedRefs } from './export-conditions.ts';
+
+type Row = NonNullable<AgentStatus['exports']>[number];
+
+const outcome = (exports: MonitorOutcome['exports'], suspended = false): MonitorOutcome =>
+  ({ namespace: 'shop', name: 'm', exports, suspended }) as unknown as MonitorOutcome;
+const allowed = { name: 'x', host: 'h', allowed: true, secret: 'shop/s/token' };
+
+function node(name: string, row?: Partial<Row>): NodeState {
+  const state = new NodeState(name);
+  const full: Row = {
+    owner: 'TrafficMonitor/shop/m',
+    name: 'x',
+    state: 'Sending',
+    pendingBytes: 0,
+    sent: 1,
+    refused: 0,
+    ...row,
+  };
+  state.status = { exports: [full] } as unknown as AgentStatus;
+  return state;
+}
+
+test('a monitor without exports has no condition Exporting', () => {
+  expect(exporting(outcome([]), [])).toEqual([]);
+  expect(exporting(outcome([allowed], true), [])).toEqual([]);
+});
+
+test('a host that no policy allows is named', () => {
+  expect(exporting(outcome([{ ...allowed, allowed: false }]), [])).toEqual([
+    {
+      type: 'Exporting',
+      status: 'False',
+      reason: 'DestinationNotAllowed',
+      message: 'export x: no policy allows the host h',
+    },
+  ]);
+});
+
+test.each([
+  ['every node sends', [node('a'), node('b')], 'True', 'Exporting', ''],
+  [
+    'one node fails',
+    [node('a'), node('b', { state: 'Failing', message: 'HTTP 503' })],
+    'False',
+    'SendFailing',
+    'export x: b: HTTP 503',
+  ],
+  [
+    'two nodes fail',
+    [node('a', { state: 'Failing', message: 'HTTP 503' }), node('b', { state: 'NoSecret' })],
+    'False',
+    'SendFailing',
+    'export x: a (and 1 more nodes): HTTP 503',
+  ],
+  [
+    'a node is led to an address that is not allowed',
+    [node('a', { state: 'NotAllowed', message: 'h resolves to 169.254.169.254' })],
+    'False',
+    'DestinationNotAllowed',
+    'export x: a: h resolves to 169.254.169.254',
+  ],
+  [
+    'another monitor’s export fails',
+    [node('a', { owner: 'TrafficMonitor/shop/n', state: 'Failing' })],
+    'True',
+    'Exporting',
+    '',
+  ],
+])('when %s', (_, nodes, status, reason, message) => {
+  expect(exporting(outcome([allowed]), nodes)).toEqual([{ type: 'Exporting', status, reason, message }]);
+});
+
+test('a Secret that does not exist is named; one that was not looked at yet is not', () => {
+  expect(resolvedRefs(outcome([allowed]), () => false)).toMatchObject({ status: 'True', reason: 'ResolvedRefs' });
+  expect(resolvedRefs(outcome([allowed]), (ref) => ref === 'shop/s/token')).toEqual({
+    type: 'ResolvedRefs',
+    status: 'False',
+    reason: 'SecretNotFound',
+    message: 'export x: Secret s or its key token does not exist',
+  });
+});
