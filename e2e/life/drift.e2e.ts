@@ -1,0 +1,223 @@
+/** Somebody edits or deletes what the operator renders, or adds to it; and nobody does anything for a while. */
+import type { KubeObject } from '../../src/api/meta.ts';
+import { renderedKinds } from '../../src/render/index.ts';
+import { eventually } from '../cluster/eventually.ts';
+import {
+  aMinter,
+  aMonitor,
+  aPolicy,
+  appCredentials,
+  minterDeploymentPath,
+  minterPath,
+  monitorPath,
+  operatorUser,
+  policyPath,
+  startLifeStage,
+  type LifeStage,
+} from './stage.ts';
+
+let stage: LifeStage;
+
+beforeAll(async () => {
+  stage = await startLifeStage();
+  await stage.startOperator();
+  await stage.apply([appCredentials, aMinter(), aPolicy(), aMonitor()]);
+  await eventually('the last child of the platform', () => stage.find(pathOf('Deployment', 'svc-query')));
+  await eventually('the last child of the minter', () => stage.find(minterDeploymentPath));
+  await stage.until(policyPath, 'Ready', 'True');
+});
+afterAll(() => stage?.stop());
+
+function pathOf(kind: keyof typeof renderedKinds, name: string, namespace = 'svc-system'): string {
+  const { apiVersion, plural, namespaced } = renderedKinds[kind];
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  return `${root}${namespaced ? `/namespaces/${namespace}` : ''}/${plural}/${name}`;
+}
+
+const patch = (path: string, body: object, manager: string): Promise<KubeObject> =>
+  stage.cluster.api.request('PATCH', `${path}?fieldManager=${manager}`, body, {
+    contentType: 'application/merge-patch+json',
+  });
+
+/** A value deep in an object, by member names and indexes. */
+const at = (object: unknown, path: readonly (string | number)[]): unknown =>
+  path.reduce<unknown>((value, step) => (value as Record<string | number, unknown> | undefined)?.[step], object);
+
+/** How long after the change the repair was asked for, by the API server's own clock. */
+function repairMs(path: string, since: number): number {
+  const name = path.split('/').at(-1);
+  const writes = stage.audit
+    .entries()
+    .filter((e) => e.name === name && e.at >= since && /^(patch|create|update|delete)$/.test(e.verb));
+  const change = writes.find((e) => e.user !== operatorUser && !e.user.startsWith('system:'));
+  const repair = writes.find((e) => e.user === operatorUser && change !== undefined && e.at >= change.at);
+  return (repair?.at ?? Infinity) - (change?.at ?? 0);
+}
+
+const edits: [string, string, object, readonly (string | number)[]][] = [
+  [
+    'a DaemonSet',
+    pathOf('DaemonSet', 'svc-agent'),
+    { spec: { template: { spec: { priorityClassName: 'system-node-critical' } } } },
+    ['spec', 'template', 'spec', 'priorityClassName'],
+  ],
+  [
+    'a Deployment',
+    minterDeploymentPath,
+    { spec: { template: { spec: { terminationGracePeriodSeconds: 99 } } } },
+    ['spec', 'template', 'spec', 'terminationGracePeriodSeconds'],
+  ],
+  ['a Service', pathOf('Service', 'svc-query'), { spec: { selector: { app: 'mine' } } }, ['spec', 'selector']],
+  [
+    'a NetworkPolicy',
+    pathOf('NetworkPolicy', 'minter', 'agents'),
+    { spec: { policyTypes: ['Ingress'] } },
+    ['spec', 'policyTypes'],
+  ],
+  [
+    'a ConfigMap',
+    pathOf('ConfigMap', 'minter-rules', 'agents'),
+    { data: { '.yaml': 'version: none' } },
+    ['data', '.yaml'],
+  ],
+  ['a ClusterRole', pathOf('ClusterRole', 'svc-query'), { rules: [] }, ['rules']],
+  [
+    'a PodDisruptionBudget',
+    pathOf('PodDisruptionBudget', 'minter', 'agents'),
+    { spec: { maxUnavailable: 2 } },
+    ['spec', 'maxUnavailable'],
+  ],
+  [
+    'a certificate',
+    '/api/v1/namespaces/svc-system/secrets/svc-agent-tls',
+    { data: { 'ca.crt': 'AAAA' } },
+    ['data', 'ca.crt'],
+  ],
+  [
+    'a ServiceAccount',
+    pathOf('ServiceAccount', 'svc-agent'),
+    { metadata: { labels: { 'app.kubernetes.io/component': 'mine' } } },
+    ['metadata', 'labels', 'app.kubernetes.io/component'],
+  ],
+];
+
+describe('an edit is undone, and an Event names the manager', () => {
+  const took: number[] = [];
+
+  test.each(edits)('of %s', async (what, path, body, field) => {
+    const before = at(await stage.get(path), field);
+    const manager = `editor-of-${what.split(' ').at(-1)!.toLowerCase()}`;
+    const since = Date.now();
+    await patch(path, body, manager);
+    await eventually(
+      'the repair',
+      async () => JSON.stringify(at(await stage.get(path), field)) === JSON.stringify(before),
+    );
+    await eventually('the Event', async () =>
+      (await stage.events('DriftRepaired')).some((note) => note.includes(`by ${manager} was undone`)),
+    );
+    took.push(repairMs(path, since));
+  });
+
+  test('within a second', () => {
+    const sorted = took.toSorted((a, b) => a - b);
+    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThan(1_000);
+  });
+
+  test('on the child and on the object that owns it', async () => {
+    const told = await stage.kubectl('-n', 'agents', 'describe', 'md', 'minter');
+    expect(told.replaceAll(/\s+/g, ' ')).toMatch(
+      /DriftRepaired .*the change of ConfigMap agents\/minter-rules by editor-of-configmap was undone \(\.data\.\.yaml\); change MinterDeployment minter instead/,
+    );
+    expect(await stage.kubectl('-n', 'agents', 'describe', 'deployment', 'minter')).toContain('DriftRepaired');
+  });
+});
+
+describe('a deleted object comes back, and an Event says so', () => {
+  test.each([
+    ...edits.map(([, path]) => path),
+    pathOf('ClusterRoleBinding', 'svc-agent'),
+    pathOf('PriorityClass', 'svc-agent'),
+  ])('%s', async (path) => {
+    const { uid } = (await stage.get(path)).metadata;
+    await stage.cluster.api.request('DELETE', `${path}?propagationPolicy=Background`);
+    await eventually('it again', async () => {
+      const found = await stage.find(path);
+      return found?.metadata.uid !== undefined && found.metadata.uid !== uid;
+    });
+    const name = path.split('/').at(-1)!;
+    await eventually('the Event', async () =>
+      (await stage.events('DriftRepaired')).some((note) =>
+        new RegExp(`${name} was deleted and has been made again`).test(note),
+      ),
+    );
+  });
+});
+
+describe('what is not ours is left alone', () => {
+  test('replicas that an autoscaler sets, until a person scales by hand', async () => {
+    const scale = (replicas: number, manager: string) =>
+      patch(`${minterDeploymentPath}/scale`, { spec: { replicas } }, manager);
+    const replicas = async (): Promise<unknown> => at(await stage.get(minterDeploymentPath), ['spec', 'replicas']);
+    await scale(4, 'kube-controller-manager');
+    await patch(minterPath, { metadata: { annotations: { touched: 'yes' } }, spec: { replicas: 3 } }, 'kubectl-edit');
+    await eventually('the new generation', async () => {
+      const { metadata, ...rest } = await stage.get(minterPath);
+      return (rest['status'] as { observedGeneration?: number }).observedGeneration === metadata.generation;
+    });
+    expect(await replicas()).toBe(4);
+    await scale(5, 'kubectl-scale');
+    await eventually('the wanted number', async () => (await replicas()) === 3);
+  });
+
+  test('containers, labels and annotations that others add', async () => {
+    const strategic = { contentType: 'application/strategic-merge-patch+json' };
+    const body = {
+      metadata: { labels: { team: 'a' }, annotations: { note: 'x' } },
+      spec: { template: { spec: { containers: [{ name: 'injected', image: 'side:1' }] } } },
+    };
+    await stage.cluster.api.request('PATCH', `${minterDeploymentPath}?fieldManager=injector`, body, strategic);
+    await stage.kubectl('-n', 'agents', 'annotate', 'md', 'minter', 'look=again');
+    await eventually('idleness', () => quietFor(3_000));
+    const live = await stage.get(minterDeploymentPath);
+    expect(live.metadata.labels).toMatchObject({ team: 'a' });
+    const containers = at(live, ['spec', 'template', 'spec', 'containers']) as { name: string }[];
+    expect(containers.map((c) => c.name).sort()).toEqual(['injected', 'minter']);
+  });
+});
+
+const isWrite = ({ verb }: { verb: string }): boolean => /^(create|update|patch|delete|deletecollection)$/.test(verb);
+/** Writes of the operator, but for Events about what it did. */
+const writes = (since = 0) =>
+  stage.audit
+    .entries()
+    .filter((e) => e.user === operatorUser && e.at >= since && isWrite(e) && e.resource !== 'events');
+const quietFor = (ms: number): boolean => writes(Date.now() - ms).length === 0;
+
+test('a quiet cluster sees no write at all', async () => {
+  await eventually('a pause', () => quietFor(5_000));
+  const since = Date.now();
+  await eventually('the end of the watch', () => Date.now() - since > 15_000);
+  expect(writes(since).map((e) => `${e.verb} ${e.resource} ${e.name}`)).toEqual([]);
+});
+
+describe('the rights of the operator', () => {
+  test('are enough: nothing was denied', () => {
+    const denied = stage.audit.entries().filter((e) => e.user === operatorUser && e.code === 403);
+    expect(denied.map((e) => `${e.verb} ${e.resource} ${e.namespace}/${e.name}`)).toEqual([]);
+  });
+
+  test('one status is written at most once in five seconds, save for a new generation', () => {
+    for (const path of [policyPath, monitorPath]) {
+      const name = path.split('/').at(-1);
+      const times = stage.audit
+        .entries()
+        .filter((e) => e.user === operatorUser && e.name === name && e.resource.endsWith('/status'))
+        .map((e) => e.at);
+      // The first word (Pending) and the first verdict may follow each other; the platform's own conditions are a
+      // second writer with as many writes.
+      const fast = times.filter((t, i) => i > 0 && t - times[i - 1]! < 4_900).length;
+      expect(fast).toBeLessThanOrEqual(4);
+    }
+  });
+});

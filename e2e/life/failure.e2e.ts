@@ -1,0 +1,249 @@
+/**
+ * What goes wrong around the operator becomes a condition with a reason of its own and an Event; the rest goes on; and
+ * when somebody has put it right, the operator goes on by itself.
+ */
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { KubeObject } from '../../src/api/meta.ts';
+import { repository } from '../api/install.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { createAuthority, issueLeaf } from '../cluster/pki.ts';
+import {
+  aMinter,
+  aMonitor,
+  aPolicy,
+  appCredentials,
+  minterDeploymentPath,
+  minterPath,
+  monitorPath,
+  policyPath,
+  startLifeStage,
+  type LifeStage,
+  type RunningOperator,
+} from './stage.ts';
+
+let stage: LifeStage;
+let operator: RunningOperator;
+const merge = { contentType: 'application/merge-patch+json' };
+const change = (path: string, body: object): Promise<KubeObject> =>
+  stage.cluster.api.request('PATCH', path, body, merge);
+
+beforeAll(async () => {
+  stage = await startLifeStage();
+  operator = await stage.startOperator();
+  await stage.apply([aPolicy(), aMonitor()]);
+  await stage.until(policyPath, 'Ready', 'True');
+});
+afterAll(() => stage?.stop());
+
+/** That the rest goes on: a new generation of the monitor is judged. */
+async function othersGoOn(): Promise<void> {
+  await change(monitorPath, { spec: { priority: Math.floor(Math.random() * 900) + 1 } });
+  await eventually('the monitor judged anew', async () => {
+    const { metadata, ...rest } = await stage.get(monitorPath);
+    return (rest['status'] as { observedGeneration?: number }).observedGeneration === metadata.generation;
+  });
+}
+
+/** An Event of this reason about the minter. */
+const told = (reason: string): Promise<boolean> =>
+  eventually(`an Event ${reason}`, async () => (await stage.events(reason)).length > 0);
+
+test('a missing Secret', async () => {
+  await stage.apply([aMinter()]);
+  await stage.until(minterPath, 'AppCredentialsFound', 'False', 'SecretNotFound');
+  await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
+  await stage.until(minterPath, 'Ready', 'False', 'SecretNotFound');
+  await told('SecretNotFound');
+  await othersGoOn();
+  await stage.apply([appCredentials]);
+  await stage.until(minterPath, 'AppCredentialsFound', 'True', 'Found');
+});
+
+test('a missing ConfigMap', async () => {
+  await change(minterPath, { spec: { rules: { inline: null, configMapRef: { name: 'my-rules' } } } });
+  await stage.until(minterPath, 'RulesValid', 'False', 'ConfigMapNotFound');
+  await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
+  await told('ConfigMapNotFound');
+  await othersGoOn();
+  await stage.kubectl('-n', 'agents', 'create', 'configmap', 'my-rules', '--from-literal=.yaml=x');
+  await stage.until(minterPath, 'RulesValid', 'Unknown', 'NoPodAnswered');
+});
+
+test('a certificate that is not there', async () => {
+  await change(minterPath, { spec: { tls: { secretName: 'minter-tls' } } });
+  const stalled = await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
+  expect(stalled.message).toContain('Secret minter-tls');
+  await change(minterPath, { spec: { tls: null } });
+  await eventually('no Stalled', async () => (await stage.condition(minterPath, 'Stalled')) === undefined);
+});
+
+test('an image that cannot be pulled', async () => {
+  const pods = '/api/v1/namespaces/agents/pods';
+  const pod = await eventually(
+    'a pod',
+    async () => (await stage.cluster.api.request<{ items: KubeObject[] }>('GET', pods)).items[0],
+  );
+  const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image "svc-minter:0.1.0"' };
+  const containerStatuses = [
+    { name: 'minter', image: 'svc-minter:0.1.0', imageID: '', ready: false, restartCount: 0, state: { waiting } },
+  ];
+  const path = `${pods}/${pod.metadata.name ?? ''}/status`;
+  await change(path, { status: { containerStatuses } });
+  const stalled = await stage.until(minterPath, 'Stalled', 'True', 'ImagePullFailed');
+  expect(stalled.message).toContain('svc-minter:0.1.0');
+  await told('ImagePullFailed');
+  await othersGoOn();
+  await change(path, { status: { containerStatuses: [] } });
+  await stage.until(minterPath, 'Reconciling', 'True', 'Progressing');
+});
+
+test('a quota', async () => {
+  const quota = {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'small', namespace: 'agents' },
+    spec: { hard: { services: '0' } },
+  };
+  await stage.apply([quota]);
+  await eventually('the quota counted', async () => {
+    const found = await stage.get('/api/v1/namespaces/agents/resourcequotas/small');
+    return (found['status'] as { used?: object }).used !== undefined;
+  });
+  await stage.kubectl('-n', 'agents', 'delete', 'service', 'minter');
+  const stalled = await stage.until(minterPath, 'Stalled', 'True', 'QuotaExceeded');
+  expect(stalled.message).toMatch(/Service agents\/minter: .*exceeded quota: small/);
+  await stage.until(minterPath, 'Ready', 'False', 'QuotaExceeded');
+  await told('QuotaExceeded');
+  await othersGoOn();
+  await stage.kubectl('-n', 'agents', 'delete', 'resourcequota', 'small');
+  await eventually('the Service', () => stage.find('/api/v1/namespaces/agents/services/minter'), 60_000);
+  await stage.until(minterPath, 'Reconciling', 'True', 'Progressing');
+});
+
+describe('an admission webhook', () => {
+  let webhook: Server;
+  const name = 'no.example.com';
+
+  beforeAll(async () => {
+    const authority = createAuthority('webhook-ca');
+    const leaf = issueLeaf(authority, { commonName: 'webhook', names: ['127.0.0.1'] });
+    webhook = createServer({ cert: leaf.cert, key: leaf.key }, (req, res) => {
+      const chunks: Buffer[] = [];
+      req.on('data', (chunk: Buffer) => chunks.push(chunk));
+      req.once('end', () => {
+        const { request } = JSON.parse(Buffer.concat(chunks).toString()) as { request: { uid: string } };
+        const response = { uid: request.uid, allowed: false, status: { code: 418, message: 'not on a Friday' } };
+        res.end(JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response }));
+      });
+    });
+    await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve));
+    const { port } = webhook.address() as AddressInfo;
+    const hook = {
+      name,
+      clientConfig: {
+        url: `https://127.0.0.1:${port}/`,
+        caBundle: Buffer.from(authority.cert).toString('base64'),
+      },
+      rules: [{ apiGroups: ['apps'], apiVersions: ['v1'], operations: ['*'], resources: ['deployments'] }],
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'agents' } },
+      sideEffects: 'None',
+      admissionReviewVersions: ['v1'],
+    };
+    await stage.apply([
+      {
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'ValidatingWebhookConfiguration',
+        metadata: { name },
+        webhooks: [hook],
+      },
+    ]);
+  });
+  afterAll(() => new Promise((resolve) => webhook.close(resolve)));
+
+  test('that refuses us', async () => {
+    const image = 'svc-minter:0.1.1';
+    await change(minterPath, { spec: { image } });
+    const stalled = await stage.until(minterPath, 'Stalled', 'True', 'AdmissionDenied');
+    expect(stalled.message).toContain('not on a Friday');
+    await told('AdmissionDenied');
+    await othersGoOn();
+    await stage.kubectl('delete', 'validatingwebhookconfiguration', name);
+    await eventually(
+      'the new image',
+      async () => JSON.stringify(await stage.get(minterDeploymentPath)).includes(`"image":"${image}"`),
+      60_000,
+    );
+  });
+});
+
+describe('a right that is taken away', () => {
+  const role = '/apis/rbac.authorization.k8s.io/v1/clusterroles/svc-controller';
+  interface Role extends KubeObject {
+    rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
+  }
+  /** The operator may still look, but not write. */
+  const without = async (resource: string): Promise<void> => {
+    const { rules } = await stage.get<Role>(role);
+    const cut = rules.map((r) => (r.resources.includes(resource) ? { ...r, verbs: ['get', 'list', 'watch'] } : r));
+    await change(role, { rules: cut });
+  };
+  const restore = (): Promise<string> =>
+    stage.kubectl('apply', '--server-side', '--force-conflicts', '-f', join(repository, 'manifests/install.yaml'));
+
+  test('is told on the minter that cannot be written', async () => {
+    await without('deployments');
+    await change(minterPath, { spec: { image: 'svc-minter:0.1.2' } });
+    const stalled = await stage.until(minterPath, 'Stalled', 'True', 'Forbidden');
+    expect(stalled.message).toContain('cannot patch resource "deployments"');
+    await stage.until(minterPath, 'Ready', 'False', 'Forbidden');
+    await told('Forbidden');
+    await othersGoOn();
+    await restore();
+    await stage.until(minterPath, 'Reconciling', 'True', 'Progressing');
+  });
+
+  test('is told on the policy when the platform cannot be written', async () => {
+    await without('networkpolicies');
+    await stage.kubectl('-n', 'svc-system', 'delete', 'networkpolicy', 'svc-agent-scrape');
+    const stalled = await stage.until(policyPath, 'Stalled', 'True', 'Forbidden');
+    expect(stalled.message).toContain('networkpolicies');
+    await stage.until(policyPath, 'Ready', 'False', 'Forbidden');
+    await eventually('an Event', async () => (await stage.events('Forbidden')).some((n) => n.startsWith('platform: ')));
+    await othersGoOn();
+    await restore();
+    await stage.until(policyPath, 'Ready', 'True');
+    expect(await stage.condition(policyPath, 'Stalled')).toBeUndefined();
+  });
+});
+
+test('a CRD that somebody removes', async () => {
+  const name = 'trafficmonitors.svc.dev';
+  await stage.kubectl('delete', 'crd', name);
+  const stalled = await stage.until(policyPath, 'Stalled', 'True', 'MissingDependency');
+  expect(stalled.message).toContain(name);
+  await eventually('an Event', async () => (await stage.events('MissingDependency')).some((n) => n.includes(name)));
+  await change(minterPath, { spec: { image: 'svc-minter:0.1.3' } });
+  await eventually('others to go on', async () =>
+    JSON.stringify(await stage.get(minterDeploymentPath)).includes('svc-minter:0.1.3'),
+  );
+  await stage.kubectl('apply', '--server-side', '-f', join(repository, 'crds'));
+  await stage.until(policyPath, 'Ready', 'True');
+  await eventually('the kind again', () => stage.apply([aMonitor()]));
+  await eventually('its status', async () => (await stage.condition(monitorPath, 'Ready')) !== undefined, 60_000);
+});
+
+test('an operator that starts while a kind is missing serves the others', async () => {
+  await operator.stop();
+  await stage.kubectl('delete', 'crd', 'trafficmonitors.svc.dev');
+  operator = await stage.startOperator();
+  await change(minterPath, { spec: { image: 'svc-minter:0.1.4' } });
+  await eventually('the new image', async () =>
+    JSON.stringify(await stage.get(minterDeploymentPath)).includes('svc-minter:0.1.4'),
+  );
+  await stage.until(policyPath, 'Stalled', 'True', 'MissingDependency');
+  await stage.kubectl('apply', '--server-side', '-f', join(repository, 'crds'));
+  await eventually('the kind again', () => stage.apply([aMonitor()]));
+  await eventually('its status', async () => (await stage.condition(monitorPath, 'Ready')) !== undefined, 60_000);
+});

@@ -1,0 +1,206 @@
+/**
+ * Objects that come the way GitOps controllers bring them: by other field managers, client-side and server-side, in any
+ * order, pruned and made again; and what such controllers read from the statuses that ours wrote.
+ */
+import type { KubeObject } from '../../src/api/meta.ts';
+import { canonicalJson } from '../../src/base/canonical-json.ts';
+import { argoHealth } from '../../src/testing/argo-health.ts';
+import { kstatus } from '../../src/testing/kstatus.ts';
+import { eventually } from '../cluster/eventually.ts';
+import {
+  aMinter,
+  aMonitor,
+  aPolicy,
+  appCredentials,
+  minterDeploymentPath,
+  minterPath,
+  monitorPath,
+  policyPath,
+  startLifeStage,
+  type LifeStage,
+  type RunningOperator,
+} from './stage.ts';
+
+let stage: LifeStage;
+let operator: RunningOperator | undefined;
+
+beforeAll(async () => {
+  stage = await startLifeStage();
+});
+afterAll(() => stage?.stop());
+
+const objects = [aMinter(), aMonitor(), aPolicy({ defaults: { protocols: ['HTTP'] } }), appCredentials];
+const paths = [minterPath, monitorPath, policyPath];
+
+/** Server-side, as Flux does it; client-side with its annotation, as Argo CD does unless told otherwise. */
+const styles: [string, string[]][] = [
+  ['Flux: server-side', ['--server-side', '--force-conflicts', '--field-manager=kustomize-controller']],
+  ['Argo CD: client-side', ['--field-manager=argocd-controller']],
+  ['Argo CD: server-side', ['--server-side', '--force-conflicts', '--field-manager=argocd-controller']],
+  ['a person: client-side', []],
+];
+
+const children: [string, string][] = [
+  ['Deployment', minterDeploymentPath],
+  ['Service', '/api/v1/namespaces/agents/services/minter'],
+  ['ConfigMap', '/api/v1/namespaces/agents/configmaps/minter-rules'],
+  ['NetworkPolicy', '/apis/networking.k8s.io/v1/namespaces/agents/networkpolicies/minter'],
+  ['ServiceAccount', '/api/v1/namespaces/agents/serviceaccounts/minter'],
+  ['PodDisruptionBudget', '/apis/policy/v1/namespaces/agents/poddisruptionbudgets/minter'],
+];
+
+async function allObserved(): Promise<void> {
+  for (const path of paths) {
+    await eventually(`a status of ${path.split('/').at(-1) ?? ''}`, async () => {
+      const { metadata, ...rest } = await stage.get(path);
+      const status = rest['status'] as { observedGeneration?: number; conditions?: unknown[] };
+      return status.observedGeneration === metadata.generation && status.conditions !== undefined;
+    });
+  }
+  await eventually('the Deployment', () => stage.find(minterDeploymentPath));
+  await stage.until(policyPath, 'Ready', 'True');
+  await stage.until(minterPath, 'AppCredentialsFound', 'True');
+}
+
+/** Everything that an observer would call the outcome, without what differs by the hour of birth. */
+async function endState(): Promise<Record<string, unknown>> {
+  const state: Record<string, unknown> = {};
+  for (const [kind, path] of children) {
+    const { metadata, ...rest } = await stage.get(path);
+    const { status: _, ...body } = rest as { status?: unknown; spec?: Record<string, unknown> };
+    // Addresses are given out by the server.
+    if (kind === 'Service') for (const name of ['clusterIP', 'clusterIPs']) delete body.spec?.[name];
+    state[kind] = JSON.parse(canonicalJson({ labels: metadata.labels, body })) as unknown;
+  }
+  for (const path of paths) {
+    const { status } = (await stage.get(path)) as {
+      status?: { conditions?: { type: string; status: string; reason: string }[] };
+    };
+    const settled = (status?.conditions ?? []).filter(
+      (c) => !['Available', 'Progressing', 'CustomMetricsAvailable'].includes(c.type),
+    );
+    state[path] = settled.map((c) => `${c.type}=${c.status}/${c.reason}`).toSorted();
+  }
+  return state;
+}
+
+const removeAll = async (): Promise<void> => {
+  // As pruning does: in the background, and the children go with their owner.
+  await stage.kubectl('delete', '--cascade=background', 'ctp/default');
+  await stage.kubectl('-n', 'shop', 'delete', '--cascade=background', 'tm/checkout');
+  await stage.kubectl('-n', 'agents', 'delete', '--cascade=background', 'md/minter');
+  await stage.kubectl('-n', 'agents', 'delete', 'secret', 'vcs-app-credentials');
+  for (const [, path] of children) await eventually(`${path} gone`, async () => (await stage.find(path)) === undefined);
+};
+
+describe('the end state is the same', () => {
+  let expected: Record<string, unknown>;
+
+  test('when objects are there before the operator', async () => {
+    await stage.apply(objects, ...styles[0]![1]);
+    // Nobody has looked at them yet, and tools can see that.
+    for (const path of paths) expect(kstatus(await stage.get(path)).status).toBe('InProgress');
+    operator = await stage.startOperator();
+    await allObserved();
+    expected = await endState();
+    expect(Object.keys(expected)).toHaveLength(children.length + paths.length);
+  });
+
+  test.each(styles)('when they are applied over and over: %s', async (_style, flags) => {
+    const generations = async (): Promise<(number | undefined)[]> =>
+      Promise.all([...paths, minterDeploymentPath].map(async (path) => (await stage.get(path)).metadata.generation));
+    const before = await generations();
+    await stage.apply(objects, ...flags);
+    await stage.apply(objects, ...flags);
+    expect(await generations()).toEqual(before);
+    expect(await endState()).toEqual(expected);
+  });
+
+  test.each([
+    ['pruned and made again, in the reverse order', styles[1]![1], objects.toReversed()],
+    ['pruned and made again by a person', styles[3]![1], objects],
+  ] as const)('when they are %s', async (_what, flags, order) => {
+    await removeAll();
+    for (const object of order) await stage.apply([object], ...flags);
+    await allObserved();
+    expect(await endState()).toEqual(expected);
+  });
+
+  test('when they change while nobody runs, and the operator comes back', async () => {
+    await operator!.stop();
+    await removeAll();
+    await stage.apply(objects, ...styles[2]![1]);
+    operator = await stage.startOperator();
+    await allObserved();
+    expect(await endState()).toEqual(expected);
+  });
+});
+
+describe('tools understand the statuses that were written', () => {
+  const wait = (...args: string[]): Promise<string> => stage.kubectl('wait', '--timeout=30s', ...args);
+
+  test('kubectl wait', async () => {
+    expect(await wait('--for=condition=Ready', 'ctp/default')).toContain('condition met');
+    expect(await wait('--for=condition=Ready', '-n', 'shop', 'tm/checkout')).toContain('condition met');
+    expect(await wait('--for=condition=AppCredentialsFound', '-n', 'agents', 'md/minter')).toContain('condition met');
+    expect(await wait('--for=condition=Available=False', '-n', 'agents', 'md/minter')).toContain('condition met');
+    expect(await wait('--for=jsonpath={.status.observedGeneration}=1', '-n', 'shop', 'tm/checkout')).toContain(
+      'condition met',
+    );
+  });
+
+  test('kstatus and Argo CD: what is ready is Current, what waits for pods is InProgress', async () => {
+    for (const path of [policyPath, monitorPath]) {
+      const object = await stage.get(path);
+      expect(kstatus(object)).toMatchObject({ status: 'Current' });
+      expect(await argoHealth(object)).toMatchObject({ status: 'Healthy' });
+    }
+    const minter = await stage.get(minterPath);
+    expect(kstatus(minter)).toMatchObject({ status: 'InProgress' });
+    expect(await argoHealth(minter)).toMatchObject({ status: 'Progressing' });
+  });
+
+  test('kstatus and Argo CD: what needs a person is Failed', async () => {
+    await stage.kubectl('-n', 'agents', 'delete', 'secret', 'vcs-app-credentials');
+    await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
+    const minter = await stage.get(minterPath);
+    expect(kstatus(minter)).toMatchObject({ status: 'Failed' });
+    expect(await argoHealth(minter)).toMatchObject({ status: 'Degraded' });
+    await stage.apply([appCredentials]);
+    await stage.until(minterPath, 'AppCredentialsFound', 'True');
+  });
+
+  test('no state on the way from old to new reads as done', async () => {
+    const seen: KubeObject[] = [];
+    let done = false;
+    const watching = eventually('the end', async () => {
+      seen.push(await stage.get(policyPath));
+      return done;
+    });
+    const { generation = 0 } = (await stage.get(policyPath)).metadata;
+    await stage.apply([aPolicy({ defaults: { protocols: ['HTTP', 'GRPC'] } })]);
+    await eventually('the new status', async () => {
+      const object = await stage.get(policyPath);
+      seen.push(object);
+      return kstatus(object).status === 'Current' && object.metadata.generation === generation + 1;
+    });
+    done = true;
+    await watching;
+    for (const object of seen.filter((o) => o.metadata.generation === generation + 1)) {
+      const { observedGeneration } = object['status'] as { observedGeneration: number };
+      if (kstatus(object).status === 'Current') expect(observedGeneration).toBe(generation + 1);
+    }
+  });
+
+  test('the transition time of a condition stays while its status stays', async () => {
+    const before = await stage.until(policyPath, 'Ready', 'True');
+    await stage.apply([aPolicy({ defaults: { protocols: ['GRPC'] } })]);
+    const after = await eventually('the next generation', async () => {
+      const found = await stage.condition(policyPath, 'Accepted');
+      const { generation } = (await stage.get(policyPath)).metadata;
+      return found?.observedGeneration === generation && stage.condition(policyPath, 'Accepted');
+    });
+    expect(after).toMatchObject({ status: 'True' });
+    expect(Date.parse(after!.lastTransitionTime)).toBeLessThanOrEqual(Date.parse(before.lastTransitionTime) + 1_000);
+  });
+});

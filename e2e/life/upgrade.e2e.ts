@@ -1,0 +1,171 @@
+/** The next version over the objects of this one, and the end of everything. */
+import { join } from 'node:path';
+import type { KubeObject } from '../../src/api/meta.ts';
+import { repository } from '../api/install.ts';
+import { eventually } from '../cluster/eventually.ts';
+import {
+  aMinter,
+  aMonitor,
+  aPolicy,
+  appCredentials,
+  minterDeploymentPath,
+  policyPath,
+  startLifeStage,
+  type LifeStage,
+  type RunningOperator,
+} from './stage.ts';
+
+let stage: LifeStage;
+let operator: RunningOperator;
+const agent = '/apis/apps/v1/namespaces/svc-system/daemonsets/svc-agent';
+const query = '/apis/apps/v1/namespaces/svc-system/deployments/svc-query';
+
+beforeAll(async () => {
+  stage = await startLifeStage();
+  operator = await stage.startOperator();
+  await stage.apply([appCredentials, aMinter(), aPolicy(), aMonitor()]);
+  await eventually('the minter', () => stage.find(minterDeploymentPath));
+  await eventually('the query server', () => stage.find(query));
+  await stage.until(policyPath, 'Ready', 'True');
+});
+afterAll(() => stage?.stop());
+
+const templateOf = async (path: string): Promise<unknown> =>
+  ((await stage.get(path))['spec'] as { template: unknown }).template;
+const replicaSets = async (namespace: string): Promise<string[]> =>
+  (await stage.kubectl('-n', namespace, 'get', 'replicasets', '-o', 'name')).split('\n').filter(Boolean);
+
+describe('the next version', () => {
+  test('over the objects of this one changes no pod template, and removes what it no longer renders', async () => {
+    const before = await Promise.all([agent, query, minterDeploymentPath].map(templateOf));
+    const sets = [await replicaSets('agents'), await replicaSets('svc-system')];
+    await operator.stop();
+    // What the version before had left behind: an object that is rendered no more, a label that has changed since,
+    // and a field that somebody else has come to own.
+    const labels = {
+      'app.kubernetes.io/name': 'svc-operator',
+      'app.kubernetes.io/managed-by': 'svc-controller',
+      'app.kubernetes.io/component': 'agent',
+    };
+    const old: KubeObject = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'svc-agent-old', namespace: 'svc-system', labels },
+      ...{ spec: { ports: [{ port: 1 }], selector: { app: 'none' } } },
+    };
+    await stage.apply([old], '--server-side', '--field-manager=svc-controller/platform');
+    await stage.kubectl(
+      '-n',
+      'svc-system',
+      'label',
+      'service',
+      'svc-agent',
+      'svc.dev/version=old',
+      '--field-manager=svc-controller/platform',
+    );
+    operator = await stage.startOperator({ logLevel: 'info' });
+    await eventually(
+      'the pruning',
+      async () => (await stage.find('/api/v1/namespaces/svc-system/services/svc-agent-old')) === undefined,
+    );
+    await stage.until(policyPath, 'Ready', 'True');
+    expect(await Promise.all([agent, query, minterDeploymentPath].map(templateOf))).toEqual(before);
+    expect([await replicaSets('agents'), await replicaSets('svc-system')]).toEqual(sets);
+  });
+
+  test('with another image rolls out what runs that image, and no minter', async () => {
+    const minter = await templateOf(minterDeploymentPath);
+    const sets = await replicaSets('agents');
+    await operator.stop();
+    operator = await stage.startOperator({ svcImage: 'svc-operator:0.2.0' });
+    await eventually('the new image', async () =>
+      JSON.stringify(await templateOf(query)).includes('svc-operator:0.2.0'),
+    );
+    expect(await templateOf(minterDeploymentPath)).toEqual(minter);
+    expect(await replicaSets('agents')).toEqual(sets);
+  });
+
+  test('finds nothing stored in another version than the one that is served', async () => {
+    for (const name of ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments']) {
+      const crd = await stage.get(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}.svc.dev`);
+      expect((crd['status'] as { storedVersions: string[] }).storedVersions).toEqual(['v1alpha1']);
+    }
+  });
+
+  test('rotates the signing key by a change of the version: the pods roll, the next one is only checked', async () => {
+    const key = 'projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions';
+    const patch = (kms: object): Promise<string> =>
+      stage.kubectl('-n', 'agents', 'patch', 'md', 'minter', '--type=merge', '-p', JSON.stringify({ spec: { kms } }));
+    const env = async (): Promise<Record<string, string>> => {
+      const template = (await templateOf(minterDeploymentPath)) as {
+        spec: { containers: { env: { name: string; value: string }[] }[] };
+      };
+      return Object.fromEntries(template.spec.containers[0]!.env.map((e) => [e.name, e.value]));
+    };
+    await patch({ nextKeyVersion: `${key}/2` });
+    await eventually('the check', async () => (await env())['KMS_NEXT_KEY_VERSION'] === `${key}/2`);
+    expect(await env()).toMatchObject({ KMS_KEY_VERSION: `${key}/1` });
+    await patch({ keyVersion: `${key}/2`, nextKeyVersion: null });
+    await eventually('the promotion', async () => (await env())['KMS_KEY_VERSION'] === `${key}/2`);
+    expect(await env()).not.toHaveProperty('KMS_NEXT_KEY_VERSION');
+  });
+});
+
+describe('the end', () => {
+  test('a deleted MinterDeployment takes everything of it along, and the Secret of its owner stays', async () => {
+    await stage.kubectl('-n', 'agents', 'delete', 'md', 'minter', '--wait');
+    await eventually('nothing of it', async () => {
+      const kinds =
+        'deployments,replicasets,pods,services,configmaps,serviceaccounts,networkpolicies,poddisruptionbudgets';
+      const left = await stage.kubectl(
+        '-n',
+        'agents',
+        'get',
+        kinds,
+        '-l',
+        'app.kubernetes.io/component=minter',
+        '-o',
+        'name',
+      );
+      return left.trim() === '';
+    });
+    expect(await stage.find('/api/v1/namespaces/agents/secrets/vcs-app-credentials')).toBeDefined();
+  });
+
+  test('deleted monitors and policies go at once: nothing holds them back, with or without an operator', async () => {
+    await stage.kubectl('-n', 'shop', 'delete', 'tm', 'checkout', '--timeout=10s');
+    await operator.stop();
+    await stage.kubectl('delete', 'ctp', 'default', '--timeout=10s');
+  });
+
+  test('a deleted installation leaves nothing behind', async () => {
+    await stage.kubectl('delete', '--wait', '--timeout=100s', '-f', join(repository, 'manifests/install.yaml'));
+    await eventually(
+      'nothing of it in the cluster',
+      async () => {
+        const kinds =
+          'namespaces,crds,clusterroles,clusterrolebindings,priorityclasses,apiservices,validatingwebhookconfigurations,mutatingwebhookconfigurations';
+        const everywhere = await stage.kubectl('get', kinds, '-o', 'name');
+        const inside = await stage.kubectl(
+          'get',
+          'all,configmaps,secrets,rolebindings,roles',
+          '-A',
+          '-l',
+          'app.kubernetes.io/name=svc-operator',
+          '-o',
+          'name',
+        );
+        const left = `${everywhere}\n${inside}`
+          .split('\n')
+          .filter((line) =>
+            /svc[-.](agent|query|controller|system|metrics|promql|dev|custom|ca)|svc-operator|trafficmonitors|clustertrafficpolicies|minterdeployments|custom\.metrics/.test(
+              line,
+            ),
+          );
+        if (left.length > 0) throw new Error(left.join(', '));
+        return true;
+      },
+      60_000,
+    );
+  });
+});
