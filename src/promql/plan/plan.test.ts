@@ -1,0 +1,63 @@
+import { explain, parse, planQuery } from '../index.ts';
+
+const features = { experimentalFunctions: true };
+
+/** What the nodes are asked for, as `kind op by/without (labels) expr`. */
+function fragments(query: string): string[] {
+  const { fragments: found } = planQuery(parse(query, features), { partitionLabel: 'node' });
+  return found.map(({ kind, op, grouping, without, expr }) =>
+    kind === 'series' ? `series ${expr}` : `agg ${op}${without ? ' without' : ''} (${grouping.join(',')}) ${expr}`,
+  );
+}
+
+describe('a plan', () => {
+  test.each([
+    ['a function of each series runs on the nodes', 'rate(x[5m])', ['series rate(x[5m])']],
+    ['an aggregation over it sends partial states', 'sum by (a) (rate(x[5m]))', ['agg sum (a) rate(x[5m])']],
+    [
+      'one that keeps the node is finished there',
+      'quantile by (node) (0.9, x)',
+      ['series quantile by (node) (0.9, x)'],
+    ],
+    ['without() keeps the node unless it is named', 'stddev without (a) (x)', ['series stddev without (a) (x)']],
+    ['without(node) does not', 'sum without (node) (x)', ['agg sum without (node) x']],
+    [
+      'a quantile of buckets stays here, its sums do not',
+      'histogram_quantile(0.9, sum by (le) (rate(x[5m])))',
+      ['agg sum (le) rate(x[5m])'],
+    ],
+    ['each side of a ratio is pushed down alone', 'sum(x) / sum(y)', ['agg sum () x', 'agg sum () y']],
+    ['matching that keeps the node is local', 'x / on (node) y', ['series x / on (node) y']],
+    ['matching all labels is local', 'sum(x / y)', ['agg sum () x / y']],
+    ['other matching is not', 'x / on (a) y', ['series x', 'series y']],
+    [
+      'nor is a ratio that takes the node from one side',
+      'x * ignoring (a) group_left (node) y',
+      ['series x', 'series y'],
+    ],
+    ['standard deviation needs the series', 'stddev(x)', ['series x']],
+    ['a parameter that reads series needs them, too', 'topk(scalar(y), x)', ['series y', 'series x']],
+    ['absence is known only here', 'absent(x)', ['series x']],
+    ['writing the node label ends locality', 'sum(label_replace(x, "node", "$1", "a", "(.*)"))', ['series x']],
+    [
+      'a subquery is as local as what it asks',
+      'max_over_time(rate(x[5m])[1h:1m])',
+      ['series max_over_time(rate(x[5m])[1h:1m])'],
+    ],
+    ['inside a subquery sums are pushed down', 'max_over_time(sum(x)[1h:1m])', ['agg sum () x']],
+    ['constants stay here', 'vector(1) + time()', []],
+    ['the limited choice by hash is local', 'limit_ratio(0.5, x)', ['series limit_ratio(0.5, x)']],
+    ['counting values merges', 'count_values("v", x)', ['agg count_values () x']],
+  ])('%s', (_, query, expected) => expect(fragments(query)).toEqual(expected));
+
+  test('says where each part is computed and why', () => {
+    const query = 'histogram_quantile(0.9, sum by (le) (rate(x_bucket[5m]))) > scalar(max(y))';
+    expect(explain(planQuery(parse(query), { partitionLabel: 'node' }))).toMatchInlineSnapshot(`
+      "here : histogram_quantile(0.9, sum by (le) (rate(x_bucket[5m]))) > scalar(max(y))  [its groups span nodes]
+        here : histogram_quantile(0.9, sum by (le) (rate(x_bucket[5m])))  [its groups span nodes]
+          nodes partial: sum by (le) (rate(x_bucket[5m]))  [rate() treats each series, or the series of one group on one node, alone; partial state: exact expansion; native histograms as they are]
+        here : scalar(max(y))  [scalar() is for exactly one series over all nodes]
+          nodes partial: max(y)  [a series lies on one node; partial state: largest value]"
+    `);
+  });
+});
