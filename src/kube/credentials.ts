@@ -183,6 +183,9 @@ function pick(options: TlsOptions): TlsMembers {
 // The parts that are used. undici's index also loads fetch, mocks and caches: 15 MB in every process.
 const load = createRequire(import.meta.url);
 const Agent = load('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
+// `request` is put on every dispatcher by the index.
+const { prototype } = load('undici/lib/dispatcher/dispatcher.js') as { prototype: object };
+Object.assign(prototype, { request: load('undici/lib/api/api-request.js') as unknown });
 
 function createPool(tls: TlsMembers, proxyUrl: string | undefined): Dispatcher {
   const connect = { ...tls, timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 };
