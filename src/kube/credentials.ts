@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { KubeConfig } from '@kubernetes/client-node';
-import type * as Undici from 'undici';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
 import { currentCluster, currentUser, fullConfig, serverOf, type KubeSettings } from './kubeconfig.ts';
+import { createPool, type TlsMembers } from './pool.ts';
 
 /** What one request needs to reach the API server as the right user. */
 export interface Endpoint {
@@ -116,15 +115,6 @@ export class Credentials {
   }
 }
 
-interface TlsMembers {
-  ca?: unknown;
-  cert?: unknown;
-  key?: unknown;
-  pfx?: unknown;
-  passphrase?: unknown;
-  servername?: unknown;
-  rejectUnauthorized?: unknown;
-}
 type TlsOptions = TlsMembers & { headers?: Record<string, unknown>; auth?: string } & Record<string, unknown>;
 
 /** True where a program or a provider has to be asked for the credentials. */
@@ -178,22 +168,4 @@ function pick(options: TlsOptions): TlsMembers {
     if (options[name] !== undefined && options[name] !== null) tls[name] = options[name];
   }
   return tls;
-}
-
-// The parts that are used. undici's index also loads fetch, mocks and caches: 15 MB in every process.
-const load = createRequire(import.meta.url);
-const Agent = load('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
-// `request` is put on every dispatcher by the index.
-const { prototype } = load('undici/lib/dispatcher/dispatcher.js') as { prototype: object };
-Object.assign(prototype, { request: load('undici/lib/api/api-request.js') as unknown });
-
-function createPool(tls: TlsMembers, proxyUrl: string | undefined): Dispatcher {
-  const connect = { ...tls, timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 };
-  const pool = { connect, keepAliveTimeout: 30_000, pipelining: 1 } as Undici.Agent.Options;
-  if (!proxyUrl) return new Agent(pool);
-  if (!/^https?:/.test(proxyUrl)) {
-    throw new OperatorError('ERR_CONFIG_INVALID', 'kubeconfig: proxy-url must be http or https');
-  }
-  const ProxyAgent = load('undici/lib/dispatcher/proxy-agent.js') as typeof Undici.ProxyAgent;
-  return new ProxyAgent({ ...pool, uri: proxyUrl, requestTls: connect } as Undici.ProxyAgent.Options);
 }

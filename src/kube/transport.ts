@@ -4,6 +4,7 @@ import { errorText, OperatorError } from '../base/errors.ts';
 import type { Credentials, Endpoint } from './credentials.ts';
 import { ApiError, apiError, isTooManyRequests, isUnauthorized } from './errors.ts';
 import { exchange } from './exchange.ts';
+import { requestStream } from './pool.ts';
 
 export interface HttpCall {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -133,7 +134,7 @@ export class Transport {
     const endpoint = await this.#options.credentials.current();
     const observe = this.#observer(call, endpoint);
     try {
-      const answer = await endpoint.dispatcher.request({ ...this.#request(call, endpoint), signal });
+      const answer = await requestStream(endpoint.dispatcher, { ...this.#request(call, endpoint), signal });
       observe(String(answer.statusCode));
       if (answer.statusCode === 401) this.#options.credentials.invalidate();
       return answer;
