@@ -1,0 +1,136 @@
+import type { KubeObject } from '../api/meta.ts';
+import { kinds, minterDeployments, trafficMonitors } from '../api/v1alpha1/index.ts';
+import { coreResources } from '../kube/index.ts';
+import { names, platformDefaults, renderedKinds } from '../render/index.ts';
+import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
+import { noFaults, runController, type ControllerHarness } from '../testing/run-controller.ts';
+import { setupCapture } from './capture/setup.ts';
+import { setupClusterTrafficPolicies } from './cluster-traffic-policy/setup.ts';
+import { setupMinterDeployment } from './minter-deployment/index.ts';
+import { announceTrouble, PlatformTrouble, setupPlatform, setupPlatformWatch } from './platform/index.ts';
+import { setupTrafficMonitors } from './traffic-monitor/setup.ts';
+
+/** The whole operator in a cluster in which nothing happens, and in one in which others look after their own fields. */
+
+const { deployments, secrets } = coreResources;
+const { namespace } = platformDefaults;
+const shop = 'platform-agent';
+const labels = { 'app.kubernetes.io/name': 'svc-operator' };
+const crds: KubeObject[] = kinds.map(({ resource }) => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${resource.plural}.${resource.group}`, labels },
+}));
+const objects: KubeObject[] = [
+  ...crds,
+  {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'vcs-app-credentials', namespace: shop },
+    data: { 'app-id': Buffer.from('12345').toString('base64') },
+  },
+  aMinterDeployment() as KubeObject,
+  { apiVersion: 'svc.dev/v1alpha1', kind: 'ClusterTrafficPolicy', metadata: { name: 'default' }, spec: {} },
+  {
+    apiVersion: 'svc.dev/v1alpha1',
+    kind: 'TrafficMonitor',
+    metadata: { name: 'all', namespace: 'shop' },
+    spec: { mode: 'Capture', selector: {} },
+  },
+];
+
+let harness: ControllerHarness;
+
+beforeAll(async () => {
+  harness = await runController(
+    (env) => {
+      const trouble = new PlatformTrouble();
+      setupPlatform(env, platformDefaults, { trouble });
+      setupPlatformWatch(env, { namespace, trouble });
+      announceTrouble(env, namespace, trouble);
+      setupMinterDeployment(env, { namespace });
+      const hub = setupCapture(env, { namespace, instrumentVersion: 'v0.10.0', instrumentPorts: '80' });
+      setupTrafficMonitors(env, hub);
+      setupClusterTrafficPolicies(env, hub, trouble);
+    },
+    objects,
+    noFaults,
+    { server: { resources: [...kinds.map((k) => k.resource), renderedKinds.PriorityClass] } },
+  );
+  await harness.passUntil(() => harness.server.storage.find(deployments, shop, 'minter'), 'the minter');
+  await harness.passUntil(() => harness.server.storage.find(deployments, namespace, names.query), 'the query server');
+  const isJudged = (): boolean =>
+    JSON.stringify(harness.server.storage.find(trafficMonitors, 'shop', 'all')?.['status'] ?? {}).includes(
+      'NoMatchingPods',
+    );
+  await harness.passUntil(isJudged, 'the verdict');
+  await pass(15);
+});
+afterAll(() => harness.stop());
+
+/** Lets seconds pass, with time in between for whatever they set going. */
+async function pass(seconds: number): Promise<void> {
+  for (let i = 0; i < seconds; i++) {
+    await harness.clock.advance(1_000);
+    if (i % 10 === 0) await harness.idle();
+  }
+  await harness.idle();
+}
+const writes = (from = 0): string[] =>
+  harness.server.requests
+    .slice(from)
+    .filter((r) => r.method !== 'GET')
+    .map((r) => `${r.verb} ${r.path}`);
+
+test('ten quiet minutes bring no write at all, of whatever kind', async () => {
+  const from = harness.server.requests.length;
+  const started = harness.clock.now();
+  await pass(600);
+  expect(harness.clock.now() - started).toBeGreaterThanOrEqual(600_000);
+  expect(writes(from)).toEqual([]);
+});
+
+test('ten minutes beside an autoscaler, an injector and a defaulter bring none either', async () => {
+  const { storage } = harness.server;
+  const live = storage.get(deployments, shop, 'minter');
+  const spec = structuredClone(live['spec']) as {
+    replicas: number;
+    template: { spec: { containers: object[]; schedulerName?: string } };
+  };
+  spec.replicas = 4;
+  storage.update(deployments, { ...live, spec }, { manager: 'kube-controller-manager', subresource: 'scale' });
+  const scaled = storage.get(deployments, shop, 'minter');
+  spec.template.spec.containers.push({ name: 'injected', image: 'side:1' });
+  spec.template.spec.schedulerName = 'theirs';
+  const metadata = { ...scaled.metadata, annotations: { 'injector.dev/done': 'true' } };
+  storage.update(deployments, { ...scaled, metadata, spec }, { manager: 'injector' });
+  // The operator gives the number of replicas up, once.
+  await pass(35);
+  const from = harness.server.requests.length;
+  await pass(600);
+  expect(writes(from)).toEqual([]);
+  const end = storage.get(deployments, shop, 'minter')['spec'] as typeof spec;
+  expect(end.replicas).toBe(4);
+  expect(end.template.spec.schedulerName).toBe('theirs');
+  expect(end.template.spec.containers).toHaveLength(2);
+});
+
+test('a status is written at most once in five seconds while its generation is the same', async () => {
+  const minter = (): KubeObject => harness.server.storage.get(minterDeployments, shop, 'minter');
+  const generation = minter().metadata.generation ?? 0;
+  const from = harness.server.requests.length;
+  const started = harness.clock.now();
+  // A Deployment whose pods come and go.
+  for (let i = 0; i < 60; i++) {
+    const ready = i % 3;
+    const status = { observedGeneration: 1, replicas: 3, readyReplicas: ready, availableReplicas: ready };
+    harness.server.putStatus(deployments, shop, 'minter', status);
+    await pass(1);
+  }
+  const seconds = (harness.clock.now() - started) / 1_000;
+  const statuses = harness.server.requests.slice(from).filter((r) => r.subresource === 'status' && r.name === 'minter');
+  expect(minter().metadata.generation).toBe(generation);
+  expect(statuses.length).toBeGreaterThan(2);
+  expect(statuses.length).toBeLessThanOrEqual(Math.ceil(seconds / 5) + 1);
+  expect(harness.server.storage.find(secrets, shop, 'vcs-app-credentials')).toBeDefined();
+});
