@@ -1,6 +1,6 @@
 /** @type {import('jest').Config} */
 export default {
-  roots: ['<rootDir>/src', '<rootDir>/scripts', '<rootDir>/bench'],
+  roots: ['<rootDir>/src', '<rootDir>/scripts', '<rootDir>/bench', '<rootDir>/examples'],
   testMatch: ['**/*.test.ts'],
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],

@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { systemClock as clock } from '../../src/base/clock.ts';
+import { createLogger } from '../../src/base/logger.ts';
+import { createKubeClient } from '../../src/kube/index.ts';
+import { Manager, probeHandler, RuntimeMetrics } from '../../src/runtime/index.ts';
+import { setupGreeter } from './operator.ts';
+
+/** `node examples/greeter/main.ts`: on the cluster of KUBECONFIG, or of the pod it runs in. */
+const component = 'greeter-operator';
+const instance = `${process.env['POD_NAME'] ?? 'local'}_${randomUUID()}`;
+const logger = createLogger({ level: 'info' });
+const metrics = new RuntimeMetrics({ prefix: 'greeter' });
+const client = createKubeClient({ onRequest: metrics.onRequest, onRetry: metrics.onRetry });
+const leaderElection = { namespace: 'default', name: component, identity: instance };
+const manager = new Manager({ client, clock, logger, metrics, component, instance, leaderElection });
+setupGreeter(manager);
+
+const stop = new AbortController();
+for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop.abort());
+const server = createServer(probeHandler(manager)).listen(Number(process.env['PORT'] ?? 8080));
+await manager.run(stop.signal); // rejects on a lost lease or caches that do not fill: the process ends with 1
+server.close().closeAllConnections();
+await client.close();
