@@ -1,0 +1,187 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CaptureConfig } from '../../src/capture/index.ts';
+import type { TlsClient } from '../../src/net/tls-client.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { findPrometheus } from '../prometheus/programs.ts';
+import { AgentProcess, makeIdentities } from './agent-process.ts';
+import { PrometheusProcess } from './prometheus-process.ts';
+
+/**
+ * Exports to real Prometheus servers: remote write 2.0, remote write 1.0 (a server that takes nothing newer) and OTLP
+ * at a time, with either side killed in the middle. Every sample that was answered has to arrive.
+ */
+let dir: string;
+let controller: TlsClient;
+let agent: AgentProcess;
+const servers: PrometheusProcess[] = [];
+
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'export-e2e-'));
+  const { prometheus } = await findPrometheus();
+  const start = async (name: string, flags: string[]): Promise<PrometheusProcess> => {
+    const made = await PrometheusProcess.start(prometheus, join(dir, name), { flags });
+    servers.push(made);
+    return made;
+  };
+  await start('new', ['--web.enable-remote-write-receiver']);
+  await start('old', [
+    '--web.enable-remote-write-receiver',
+    '--web.remote-write-receiver.accepted-protobuf-messages=prometheus.WriteRequest',
+  ]);
+  await start('otlp', ['--web.enable-otlp-receiver']);
+  controller = await (await makeIdentities(dir)).client('svc-controller');
+}, 600_000);
+afterAll(async () => {
+  await agent?.end('SIGKILL');
+  await Promise.all(servers.map((s) => s.end('SIGKILL')));
+  controller?.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+function destinations(): NonNullable<CaptureConfig['exports']> {
+  const [fresh, old, otlp] = servers;
+  const write = (name: string, server: PrometheusProcess) => ({
+    policy: 'p',
+    name,
+    type: 'RemoteWrite' as const,
+    endpoint: `${server.url}/api/v1/write`,
+    labels: { cluster: 'c1' },
+  });
+  return [
+    write('new', fresh!),
+    write('old', old!),
+    {
+      policy: 'p',
+      name: 'otlp',
+      type: 'OTLP',
+      endpoint: `${otlp!.url}/api/v1/otlp`,
+      labels: { cluster: 'c1' },
+      spans: true,
+    },
+  ];
+}
+
+let sent = 0;
+const startMs = Date.now();
+
+/** Sends one point of a counter and of a histogram; the values tell which. */
+async function send(): Promise<void> {
+  const n = sent + 1;
+  const times = { startTimeUnixNano: `${startMs}000000`, timeUnixNano: `${Date.now()}000000` };
+  const attributes = [{ key: 'k8s.pod.name', value: { stringValue: 'p1' } }];
+  await agent.otlp('metrics', {
+    resourceMetrics: [
+      {
+        resource: { attributes },
+        scopeMetrics: [
+          {
+            metrics: [
+              {
+                name: 'orders.placed',
+                sum: { aggregationTemporality: 2, isMonotonic: true, dataPoints: [{ asInt: String(n), ...times }] },
+              },
+              {
+                name: 'http.server.request.duration',
+                unit: 's',
+                histogram: {
+                  aggregationTemporality: 2,
+                  dataPoints: [
+                    {
+                      count: String(2 * n),
+                      sum: n,
+                      bucketCounts: [String(n), String(n), '0'],
+                      explicitBounds: [0.5, 1],
+                      ...times,
+                    },
+                  ],
+                },
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+  sent = n;
+}
+
+async function sendFor(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await send();
+}
+
+/** Numbers from 1 to what was sent that a server does not have. */
+async function missing(server: PrometheusProcess, selector: string, scale = 1): Promise<number[]> {
+  const found = new Set<number>();
+  for (const { values } of await server.samples(`${selector}[15m]`)) {
+    for (const [, value] of values) found.add(Number(value) / scale);
+  }
+  return Array.from({ length: sent }, (_, i) => i + 1).filter((n) => !found.has(n));
+}
+
+async function allArrived(): Promise<void> {
+  const [fresh, old, otlp] = servers;
+  for (const [server, selector, scale] of [
+    [fresh!, 'orders_placed{cluster="c1",k8s_pod_name="p1",k8s_node_name="node-1"}', 1],
+    [fresh!, 'http_server_request_duration_bucket{le=~"1|1.0",cluster="c1"}', 2],
+    [old!, 'orders_placed{cluster="c1",k8s_pod_name="p1"}', 1],
+    [old!, 'http_server_request_duration_count', 2],
+    [otlp!, 'orders_placed_total{cluster="c1",k8s_pod_name="p1"}', 1],
+    [otlp!, 'http_server_request_duration_seconds_bucket{le=~"0.5"}', 1],
+    [otlp!, 'http_server_request_duration_seconds_count', 2],
+  ] as const) {
+    let left: number[] = [];
+    await eventually(
+      `all of ${selector} is there`,
+      async () => {
+        left = await missing(server, selector, scale);
+        return left.length === 0;
+      },
+      45_000,
+    ).catch((cause: unknown) => {
+      throw new Error(`${selector}: ${left.length} of ${sent} missing: ${left.slice(0, 20).join()}`, { cause });
+    });
+  }
+}
+
+test('samples reach Prometheus by remote write 2.0, by 1.0 and by OTLP', async () => {
+  agent = await AgentProcess.start(dir);
+  await agent.push(controller, { exports: destinations() });
+  await sendFor(20);
+  await allArrived();
+  const { exports } = await agent.status(controller);
+  expect(exports).toMatchObject(['new', 'old', 'otlp'].map((name) => ({ name, state: 'Sending', refused: 0 })));
+});
+
+test('nothing is lost while the receivers are killed and away', async () => {
+  await Promise.all(servers.map((s) => s.end('SIGKILL')));
+  await sendFor(20);
+  await eventually('the agent tells that it cannot send', async () =>
+    (await agent.status(controller)).exports!.every((e) => e.state === 'Failing' && e.pendingBytes > 0),
+  );
+  await Promise.all(servers.map((s) => s.run()));
+  await sendFor(5);
+  await allArrived();
+});
+
+test('nothing is lost when the agent is killed, and it goes on from its own disk without a controller', async () => {
+  await sendFor(10);
+  await agent.end('SIGKILL');
+  agent = await AgentProcess.start(dir);
+  await sendFor(10);
+  await agent.end('SIGTERM');
+  agent = await AgentProcess.start(dir);
+  await sendFor(3);
+  await allArrived();
+});
+
+test('nothing is lost when both are killed one after the other', async () => {
+  await Promise.all(servers.map((s) => s.end('SIGKILL')));
+  await sendFor(10);
+  await agent.end('SIGKILL');
+  agent = await AgentProcess.start(dir);
+  await Promise.all(servers.map((s) => s.run()));
+  await sendFor(3);
+  await allArrived();
+});
