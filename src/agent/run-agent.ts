@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import type { AgentStatus } from '../capture/index.ts';
-import { ApiReviews, createKubeClient } from '../kube/index.ts';
+import { type AgentStatus, builtinRetention, type CaptureConfig } from '../capture/index.ts';
+import { ApiReviews, createKubeClient, type KubeClient } from '../kube/index.ts';
 import { expiryTime } from '../net/ca.ts';
 import { createTlsServer } from '../net/https-server.ts';
 import { closeServer, listen } from '../net/listen.ts';
@@ -13,6 +13,7 @@ import { type TlsSource, watchTlsDirectory } from '../net/tls-material.ts';
 import { type ReviewClient, TokenAuth } from '../net/token-auth.ts';
 import { createRemoteReadHandler, labelsFromObject, openStore, type Store } from '../tsdb/index.ts';
 import { CaptureState } from './capture/capture-state.ts';
+import { InstrumentMemory } from './capture/instrument-memory.ts';
 import { type HealthProbe, socketProbe } from './capture/health-socket.ts';
 import { startConfig } from './capture/start-config.ts';
 import { capturedFamilies } from './exposition/captured.ts';
@@ -22,6 +23,8 @@ import { seriesMeta } from './export/series-meta.ts';
 import { teeStore } from './export/tee-store.ts';
 import { ownFamilies } from './exposition/own.ts';
 import { pageText } from './exposition/page.ts';
+import { Identity } from './identity/identity.ts';
+import { watchPods } from './identity/watch-pods.ts';
 import { Ingest } from './ingest/ingest.ts';
 import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy, policyOf } from './mapping/policy.ts';
@@ -33,7 +36,7 @@ import { remoteReadHandler } from './servers/remote-read-server.ts';
 import { createScrapeServer } from './servers/scrape-server.ts';
 import { streamHandler } from './servers/stream-server.ts';
 import type { AgentSettings } from './settings.ts';
-import { takeSpans } from './spans/span-intake.ts';
+import { SpanPipeline } from './spans/span-pipeline.ts';
 import { StreamRing } from './spans/stream-ring.ts';
 import { productVersion } from './version.ts';
 
@@ -41,6 +44,8 @@ export interface AgentDeps {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** The API server, for the pods of this node and for reviews; null for none. Default: that of the environment. */
+  readonly kube?: KubeClient | null;
   /** TokenReview and SubjectAccessReview. Default: the cluster of the environment. */
   readonly reviews?: ReviewClient;
   /** The instrument's health. Default: its socket. */
@@ -95,7 +100,12 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     });
     closers.push(() => store.close());
 
-    const mapper = new SeriesMapper(defaultPolicy(settings.nodeName));
+    const kube = deps.kube === undefined ? clusterClient(clock, logger) : deps.kube;
+    const identity = new Identity();
+    if (kube) {
+      watchPods({ node: settings.nodeName, client: kube, clock, logger, pods: identity.pods, signal: stop.signal });
+    }
+    const mapper = new SeriesMapper(defaultPolicy(settings.nodeName), identity);
     const exports = new Exports({
       dir: join(settings.dataDir, 'export'),
       maxBytes: settings.exportQueueSize,
@@ -108,13 +118,21 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     });
     closers.push(() => exports.close());
     const ring = new StreamRing({ maxBytes: spanMemoryCap, maxAgeMs: 15 * 60_000 });
+    const spans = new SpanPipeline({
+      ring,
+      clock,
+      identity,
+      onSpan: (record, startNs) => exports.span(record, startNs),
+      onDropped: (reason, count) => metrics.spansDropped.inc({ reason }, count),
+      onUnknown: (count) => metrics.metadataMissing.inc({ kind: 'span' }, count),
+    });
     const ingest = new Ingest({
       mapper,
       store: teeStore(store, exports),
       metrics,
       clock,
       logger,
-      spans: (request) => takeSpans(request, ring, clock),
+      spans,
     });
     closers.push(() => ingest.close());
     const capture = new CaptureState({
@@ -126,11 +144,13 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       logger,
       onConfig: (config) => {
         ingest.setPolicy(policyOf(settings.nodeName, config));
+        spans.setConfig(config);
+        store.setRetention(metricsRetention(settings, config));
         exports.setConfig(config);
         const { timeMs, sizeBytes } = config.retention.spans;
         ring.setLimits({ maxBytes: Math.min(sizeBytes, spanMemoryCap), maxAgeMs: timeMs }, clock.now());
       },
-      counts: () => countsOf(mapper, ingest, exports),
+      counts: () => countsOf(mapper, ingest, spans, exports),
     });
     closers.push(() => Promise.resolve(capture.stop()));
     const start = await startConfig(settings, logger);
@@ -158,7 +178,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
 
     let ready = false;
     const auth = new TokenAuth({
-      reviews: deps.reviews ?? clusterReviews(clock, logger),
+      reviews: deps.reviews ?? (kube ? new ApiReviews(kube) : noReviews),
       clock,
       loopbackExempt: settings.loopbackExempt,
     });
@@ -238,14 +258,16 @@ function aborted(signal: AbortSignal): Promise<void> {
 function countsOf(
   mapper: SeriesMapper,
   ingest: Ingest,
+  spans: SpanPipeline,
   exports: Exports,
 ): Pick<AgentStatus, 'monitors' | 'totals' | 'exports' | 'secrets'> {
   return {
-    monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleMs }) => ({
+    monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleMs }, i) => ({
       namespace: rule.namespace,
       name: rule.name,
       activeSeries,
       droppedSeries,
+      ...(spans.monitors[i]?.dropped ? { droppedSpans: spans.monitors[i].dropped } : {}),
       ...(lastSampleMs === 0 ? {} : { lastSampleTime: new Date(lastSampleMs).toISOString() }),
     })),
     exports: exports.statuses(),
@@ -271,6 +293,12 @@ async function* exposition(
   metrics.instrumentUp.set(up ? 1 : 0);
   setCounter(metrics.instrumentRestarts, restarts);
   if (startMs !== null) metrics.instrumentStart.set(startMs / 1_000);
+  const { desired, running } = capture.generations;
+  metrics.configGeneration.set({ state: 'desired' }, desired);
+  metrics.configGeneration.set({ state: 'running' }, running);
+  metrics.instrumentAvoided.set(avoidedServices(mapper));
+  const memory = await instrumentMemory.read();
+  if (memory !== null) metrics.instrumentMemory.set(memory);
   metrics.instrumentConfig.reset();
   if (capture.ack) metrics.instrumentConfig.set({ hash: capture.ack.hash, phase: capture.ack.phase }, 1);
   const own = await ownFamilies(metrics.registry);
@@ -289,13 +317,44 @@ function followExpiry(tls: TlsSource, metrics: SelfMetrics): void {
   tls.onChange(note);
 }
 
-/** Reviews by the cluster of the environment; outside a cluster every token is answered with "try again". */
-function clusterReviews(clock: Clock, logger: Logger): ReviewClient {
+/** The cluster of the environment; outside of one null, with a word in the log. */
+function clusterClient(clock: Clock, logger: Logger): KubeClient | null {
   try {
-    return new ApiReviews(createKubeClient({ clock, userAgent: 'svc-agent' }));
+    return createKubeClient({ clock, userAgent: 'svc-agent' });
   } catch (error) {
-    logger.warn('no cluster to review tokens with: only loopback may scrape', { error: errorText(error) });
-    const unavailable = (): Promise<never> => Promise.reject(error as Error);
-    return { reviewToken: unavailable, mayAccessPath: unavailable };
+    logger.warn('no cluster: only loopback may scrape, and pods are known by what the instrument says', {
+      error: errorText(error),
+    });
+    return null;
   }
+}
+
+/** Outside a cluster every token is answered with "try again". */
+const noReviews: ReviewClient = {
+  reviewToken: () => Promise.reject(new Error('no cluster to review tokens with')),
+  mayAccessPath: () => Promise.reject(new Error('no cluster to review tokens with')),
+};
+
+const instrumentMemory = new InstrumentMemory();
+
+/** What the flags say, unless a policy says otherwise: the built-in values of a config mean that none does. */
+function metricsRetention(
+  settings: Pick<AgentSettings, 'retentionTime' | 'retentionSize'>,
+  { retention: { metrics } }: CaptureConfig,
+): { ms: number; bytes: number } {
+  const { timeMs, sizeBytes } = builtinRetention.metrics;
+  return {
+    ms: metrics.timeMs === timeMs ? settings.retentionTime : metrics.timeMs,
+    bytes: metrics.sizeBytes === sizeBytes ? settings.retentionSize : metrics.sizeBytes,
+  };
+}
+
+/** What the instrument's own metric says, summed over its series; its name has the build's prefix. */
+function avoidedServices(mapper: SeriesMapper): number {
+  let sum = 0;
+  for (const { name, groups } of mapper.table.families.values()) {
+    if (!name.endsWith('_avoided_services')) continue;
+    for (const { series } of groups.values()) for (const { total } of series) sum += total;
+  }
+  return sum;
 }

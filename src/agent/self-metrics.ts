@@ -49,7 +49,10 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     instrumentRestarts: counter('svc_instrument_restarts_total', 'Starts of the instrument seen after the first.', []),
     instrumentStart: gauge('svc_instrument_start_time_seconds', 'Start of the running instrument.'),
     instrumentConfig: gauge('svc_instrument_config_hash_info', 'The config in force, by its hash.', ['hash', 'phase']),
-    instrumentMemory: gauge('svc_instrument_memory_bytes', 'Resident memory of the instrument, where its process is seen.'),
+    instrumentMemory: gauge(
+      'svc_instrument_memory_bytes',
+      'Resident memory of the instrument, where its process is seen.',
+    ),
     instrumentAvoided: gauge(
       'svc_instrument_avoided_services',
       'Services that the instrument leaves alone because they send telemetry themselves, as it says.',
@@ -59,7 +62,9 @@ export function createSelfMetrics(options: { node: string; version: string }) {
       'Configs given to this agent since it started: the newest, and the one that the instrument runs.',
       ['state'],
     ),
-    spansDropped: counter('svc_spans_dropped_total', 'Spans that the rules kept out of the ring, by reason.', ['reason']),
+    spansDropped: counter('svc_spans_dropped_total', 'Spans that the rules kept out of the ring, by reason.', [
+      'reason',
+    ]),
     streamClients: gauge('svc_stream_clients', 'Readers of the span stream.'),
     streamLost: counter('svc_stream_lost_total', 'Stream items that readers were too slow for.', []),
     remoteReadRequests: counter('svc_remote_read_requests_total', 'Remote-read requests, by status.', ['code']),

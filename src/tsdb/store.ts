@@ -85,6 +85,7 @@ class EmbeddedStore implements Store {
   #cancelFlush: (() => void) | undefined;
   #cancelMaintain: () => void = () => {};
   #maintaining: Promise<void> | undefined;
+  #retention: { ms: number; bytes: number };
   #closed = false;
 
   constructor(
@@ -106,6 +107,10 @@ class EmbeddedStore implements Store {
     this.#blocks = blocks;
     this.#replay = replay;
     this.#unlock = unlock;
+    this.#retention = {
+      ms: options.retentionMs ?? defaultRetentionMs,
+      bytes: options.retentionBytes ?? Infinity,
+    };
     this.#outOfOrderMs = options.outOfOrderMs ?? 300_000;
     this.#maxFutureMs = options.maxFutureMs ?? hourMs;
     this.#log = {
@@ -255,6 +260,10 @@ class EmbeddedStore implements Store {
     return result;
   }
 
+  setRetention(retention: { ms: number; bytes: number }): void {
+    this.#retention = retention;
+  }
+
   #scheduleMaintenance(): void {
     this.#cancelMaintain = this.#clock.setTimeout(() => {
       this.maintain()
@@ -272,10 +281,7 @@ class EmbeddedStore implements Store {
     }
     const checkpointBytes = this.#options.checkpointBytes ?? defaultCheckpointBytes;
     if (moved || this.#wal.bytes > checkpointBytes) await this.#checkpoint();
-    await this.#blocks.retain(
-      this.#clock.now() - (this.#options.retentionMs ?? defaultRetentionMs),
-      this.#options.retentionBytes ?? Infinity,
-    );
+    await this.#blocks.retain(this.#clock.now() - this.#retention.ms, this.#retention.bytes);
     await this.#mergeBlocks();
   }
 
@@ -292,7 +298,7 @@ class EmbeddedStore implements Store {
   }
 
   async #mergeBlocks(): Promise<void> {
-    const retention = this.#options.retentionMs ?? defaultRetentionMs;
+    const retention = this.#retention.ms;
     const bad = (block: Block, error: unknown): void => this.#blocks.quarantine(block, error);
     for (;;) {
       const merge = nextMerge(this.#blocks.blocks, this.#head.minValidT, retention);

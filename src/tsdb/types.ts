@@ -142,6 +142,8 @@ export interface Store {
    * retention. Runs by itself; tests call it. */
   maintain(): Promise<void>;
   stats(): StoreStats;
+  /** Another age and size for finished blocks, from the next maintenance on. Units: ms, bytes. */
+  setRetention(retention: { ms: number; bytes: number }): void;
   /** Commits, writes a checkpoint so that the next start is short, lets go of the lock. Further calls do nothing. */
   close(): Promise<void>;
 }

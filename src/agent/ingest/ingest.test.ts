@@ -35,7 +35,7 @@ function setUp(budgetBytes?: number): World {
     metrics,
     clock,
     logger: createLogger({ write: (line) => void log.push(line) }),
-    spans: () => 2,
+    spans: { take: () => 2, expire: () => {} },
     ...(budgetBytes === undefined ? {} : { budgetBytes }),
   });
   world.metric = async (name) => {

@@ -2,7 +2,8 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Labels, labelsFromPairs, type Store } from '../../tsdb/index.ts';
-import type { SampleSink, SeriesMapper } from '../mapping/mapper.ts';
+import type { SampleSink } from '../mapping/hand-out.ts';
+import type { SeriesMapper } from '../mapping/mapper.ts';
 import type { MappingPolicy } from '../mapping/policy.ts';
 import { admitMetrics } from '../otlp/admit.ts';
 import type { Acceptance, OtlpConsumer, RejectReason } from '../otlp/consumer.ts';
@@ -12,10 +13,18 @@ import { storedSelfMetrics, type SelfMetrics } from '../self-metrics.ts';
 /** The part of the store that taking in needs. */
 export type IngestStore = Pick<Store, 'append' | 'appendStale' | 'commit' | 'stats'>;
 
+/** Where spans go. */
+export interface SpanTaker {
+  /** Takes the spans of a request and returns how many it held. */
+  take(request: TracesRequest): number;
+  /** Called about once a second: gives up what waited too long. */
+  expire(): void;
+}
+
 export interface IngestOptions {
   readonly mapper: SeriesMapper;
   readonly store: IngestStore;
-  readonly spans: (request: TracesRequest) => number;
+  readonly spans: SpanTaker;
   readonly metrics: SelfMetrics;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -29,6 +38,8 @@ const groupMs = 50;
 const idleMs = 1_000;
 /** A sender waits at most this long for the disk: one that stalls must not stall the instrument. Units: ms. */
 const maxWaitMs = 250;
+/** A wall clock that moved against the steady one by more than this is told of in the log. Units: ms. */
+const clockStepMs = 30_000;
 /** How often silent streams are looked for and the agent's own metrics are stored. Units: ms. */
 const houseKeepingMs = 10_000;
 
@@ -52,13 +63,18 @@ export class Ingest implements OtlpConsumer {
   /** Resolves when the requests that wait now are durable. */
   #group: PromiseWithResolvers<void> | null = null;
   #lastHouseKeeping = -Infinity;
+  #lastRefresh = -Infinity;
   #storeFailing = false;
+  /** The store holds as much as it may without a disk, and took nothing of the last group. */
+  #storeFull = false;
+  /** Wall clock less steady clock, ms; null before the first look. */
+  #clockOffset: number | null = null;
   #appended = 0;
   #rejected = 0;
   #newestMs = 0;
   #closed = false;
   #selfLabels = new Map<string, Labels>();
-  #seen = { l4: 0, http: 0, late: 0, hits: { node: 0, namespace: 0, monitor: 0 } };
+  #seen = { l4: 0, http: 0, late: 0, unknownPods: 0, unknownFlows: 0, hits: { node: 0, namespace: 0, monitor: 0 } };
 
   constructor(options: IngestOptions) {
     this.#options = options;
@@ -94,11 +110,18 @@ export class Ingest implements OtlpConsumer {
       this.#cancel();
       this.#schedule(groupMs);
     }
-    return { ...admitted, settled: this.#atMost(maxWaitMs, this.#group.promise) };
+    const settled = this.#atMost(maxWaitMs, this.#group.promise);
+    if (!this.#storeFull) return { ...admitted, settled };
+    // What cannot be stored is still mapped, so that scrapes go on; the sender is told that it will not be found later.
+    return {
+      rejected: countPoints(admitted.request) + admitted.rejected,
+      reason: 'the disk of the store is full',
+      settled,
+    };
   }
 
   traces(request: TracesRequest): Acceptance {
-    this.#options.metrics.captureEvents.inc({ kind: 'span', module: 'http1' }, this.#options.spans(request));
+    this.#options.metrics.captureEvents.inc({ kind: 'span', module: 'http1' }, this.#options.spans.take(request));
     return { rejected: 0, reason: '' };
   }
 
@@ -117,6 +140,13 @@ export class Ingest implements OtlpConsumer {
     this.#group = null;
     const now = { wall: clock.now(), mono: clock.monotonic() };
     this.#newestMs = 0;
+    this.#watchClock(now);
+    this.#storeFull = false;
+    if (now.mono - this.#lastRefresh >= idleMs) {
+      this.#lastRefresh = now.mono;
+      this.#options.spans.expire();
+      mapper.refreshIdentity(now, this.#sink);
+    }
     for (const { request } of waiting) {
       try {
         mapper.add(request, now, this.#sink);
@@ -174,7 +204,24 @@ export class Ingest implements OtlpConsumer {
     if (result === 'appended') {
       this.#appended++;
       if (tMs > this.#newestMs) this.#newestMs = tMs;
-    } else if (result !== 'duplicate') this.rejected('store', 1);
+    } else if (result !== 'duplicate') {
+      if (result === 'full') this.#storeFull = true;
+      this.rejected('store', 1);
+    }
+  }
+
+  #watchClock({ wall, mono }: { wall: number; mono: number }): void {
+    const offset = wall - mono;
+    const moved = this.#clockOffset === null ? 0 : offset - this.#clockOffset;
+    if (Math.abs(moved) > clockStepMs) {
+      this.#options.logger.warn(
+        'the clock was set; samples behind those stored already are refused until it catches up',
+        {
+          byMs: Math.round(moved),
+        },
+      );
+    }
+    if (this.#clockOffset === null || Math.abs(moved) > clockStepMs) this.#clockOffset = offset;
   }
 
   #count(): void {
@@ -185,6 +232,8 @@ export class Ingest implements OtlpConsumer {
     for (const scope of ['node', 'namespace', 'monitor'] as const) {
       metrics.limitHits.inc({ scope }, limitHits[scope] - this.#seen.hits[scope]);
     }
+    metrics.metadataMissing.inc({ kind: 'pod' }, counts.unknownPods - this.#seen.unknownPods);
+    metrics.metadataMissing.inc({ kind: 'flow' }, counts.unknownFlows - this.#seen.unknownFlows);
     this.#seen = { ...counts, hits: { ...limitHits } };
     metrics.otlpQueueBytes.set(this.#queuedBytes);
     metrics.seriesActive.set(mapper.table.size);

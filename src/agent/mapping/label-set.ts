@@ -9,6 +9,8 @@ const alwaysDropped = 'span.metrics.skip';
 /** Resource attributes that describe the sender's software or machine, not the workload: they are not promoted. */
 export function isPromoted(key: string): boolean {
   return !(
+    key === 'container.id' ||
+    key === 'k8s.pod.ip' ||
     key.startsWith('telemetry.') ||
     key.startsWith('host.') ||
     key.startsWith('obi.') ||
@@ -23,6 +25,8 @@ export interface LabelRules {
   /** Longest label value, in characters. */
   readonly maxValueLength: number;
   readonly node: string;
+  /** Takes away what must not be seen: undefined drops the attribute. */
+  readonly redact: (key: string, value: AnyValue) => AnyValue | undefined;
 }
 
 /**
@@ -59,7 +63,9 @@ function collect(
     if (key === alwaysDropped || (fromResource && !isPromoted(key))) continue;
     const name = freeOfReserved(labelName(key));
     if (rules.drop.has(name)) continue;
-    const text = truncate(valueText(value), rules.maxValueLength);
+    const kept = rules.redact(key, value);
+    if (kept === undefined) continue;
+    const text = truncate(valueText(kept), rules.maxValueLength);
     const before = into.get(name);
     if (before === undefined) into.set(name, text);
     else {

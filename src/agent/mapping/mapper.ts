@@ -1,22 +1,18 @@
-import type { Labels } from '../../tsdb/index.ts';
+import { Identity } from '../identity/identity.ts';
 import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
 import { componentsOf, expandMetric, type Expanded, familyType, sameShape } from './components.ts';
 import { noteExemplars } from './exemplars.ts';
-import { streamLabels } from './label-set.ts';
-import { fallbackRules, streamRules } from './monitor-rules.ts';
+import { handOut, handOutSkipped, isReset, isSum, type SampleSink } from './hand-out.ts';
+import type { Pair } from './label-set.ts';
+import { fallbackRules, metricFamily, streamRules } from './monitor-rules.ts';
 import { infoMetrics, metricName } from './names.ts';
 import type { MappingPolicy } from './policy.ts';
+import { metricProtocol } from './protocol.ts';
 import { type LimitScope, overflowLabels, SeriesLimits } from './series-limits.ts';
-import { type Family, type Series, SeriesTable } from './series-table.ts';
+import { type Family, type Group, type Series, SeriesTable } from './series-table.ts';
 import { rememberEndedMs, silenceLimit, type Stream } from './stream.ts';
+import { isFlow, streamSubject, subjectLabels } from './stream-subject.ts';
 import { StreamIndex, type StreamSet } from './stream-index.ts';
-
-/** Where samples go: the store. Times in ms since the epoch. */
-export interface SampleSink {
-  append(labels: Labels, tMs: number, value: number): void;
-  /** Ends the series at that time. */
-  stale(labels: Labels, tMs: number): void;
-}
 
 /** Wall time for samples, monotonic time for silence. Units: ms. */
 export interface Moment {
@@ -33,6 +29,9 @@ export interface MapCounts {
   late: number;
   /** Points beyond a limit, by what happened to them. */
   refused: number;
+  /** Streams of a workload, and of flows, whose pod was not known when they were bound. */
+  unknownPods: number;
+  unknownFlows: number;
 }
 
 /**
@@ -49,18 +48,19 @@ export interface MapCounts {
 export class SeriesMapper {
   readonly table = new SeriesTable();
   readonly limits: SeriesLimits;
-  readonly counts: MapCounts = { l4: 0, http: 0, late: 0, refused: 0 };
+  readonly counts: MapCounts = { l4: 0, http: 0, late: 0, refused: 0, unknownPods: 0, unknownFlows: 0 };
   /** Series that hit a limit, by its scope. */
   readonly limitHits: Record<LimitScope, number> = { node: 0, namespace: 0, monitor: 0 };
   #policy: MappingPolicy;
-  #dropLabels: ReadonlySet<string>;
   readonly #streams = new StreamIndex();
   #touched: Series[] = [];
   #window = 1;
+  readonly #identity: Identity;
+  #identityVersion = 0;
 
-  constructor(policy: MappingPolicy) {
+  constructor(policy: MappingPolicy, identity = new Identity()) {
     this.#policy = policy;
-    this.#dropLabels = new Set(policy.dropLabels);
+    this.#identity = identity;
     this.limits = new SeriesLimits(policy.limits, policy.monitors);
   }
 
@@ -117,6 +117,9 @@ export class SeriesMapper {
       family,
       resource,
       point: expanded.point.attributes,
+      identity: null,
+      unknown: false,
+      intervalMs: 0,
       shape: expanded.shape,
       series: [],
       group: null,
@@ -197,7 +200,9 @@ export class SeriesMapper {
 
   /** Puts a zero before the point in each series of a stream that restarted, when one of them would hide it. */
   #placeZero(stream: Stream, point: PointBase, values: readonly number[], tMs: number): void {
-    const hidden = stream.series.some((s, i) => !s.merged && stream.values[i]! > 0 && values[i]! >= stream.values[i]!);
+    const hidden = stream.series.some(
+      (s, i) => !s.merged && (s.intervalMs > 0 || (stream.values[i]! > 0 && values[i]! >= stream.values[i]!)),
+    );
     if (!hidden) return;
     for (const series of stream.series) {
       if (series.merged || series.total === 0) continue;
@@ -231,44 +236,71 @@ export class SeriesMapper {
   setPolicy(policy: MappingPolicy, now: Moment, sink: SampleSink): void {
     this.flush(sink);
     this.#policy = policy;
-    this.#dropLabels = new Set(policy.dropLabels);
     this.limits.reset(policy.limits, policy.monitors);
-    const left = new Set<Stream['group']>();
+    const left = new Set<Group>();
     const charged = new Set<Stream['group']>();
     for (const stream of this.#streams) {
       if (stream.endedMs !== 0) continue;
-      const { group, series } = stream;
-      this.#bind(stream, charged);
-      if (group && stream.group !== group) {
-        left.add(group);
-        this.#release(stream, series);
-        this.#bringAlong(stream);
-      }
+      this.#rebind(stream, left, charged);
     }
     for (const group of left) {
-      if (!group) continue;
       // What a group lost is not to be counted twice: its charge was renewed only if a stream stayed.
       if (!charged.has(group)) group.charge = { add: () => {} };
       for (const gone of this.table.prune(group)) sink.stale(gone.labels, Math.max(now.wall, gone.lastMs + 1));
     }
   }
 
+  /** Binds the streams anew whose pod became known, or is another than it was. Returns their number. */
+  refreshIdentity(now: Moment, sink: SampleSink): number {
+    const { version } = this.#identity.pods;
+    if (version === this.#identityVersion) return 0;
+    this.#identityVersion = version;
+    this.flush(sink);
+    const left = new Set<Group>();
+    let moved = 0;
+    for (const stream of this.#streams) {
+      if (stream.endedMs !== 0) continue;
+      const same = this.#identity.resource(stream.resource) === stream.identity;
+      if (same && !(stream.unknown && isFlow(stream))) continue;
+      if (stream.scope) this.#forgetLimit(stream);
+      this.#rebind(stream, left);
+      moved++;
+    }
+    for (const group of left) {
+      for (const gone of this.table.prune(group)) sink.stale(gone.labels, Math.max(now.wall, gone.lastMs + 1));
+    }
+    return moved;
+  }
+
+  #rebind(stream: Stream, left: Set<Group>, charged?: Set<Stream['group']>): void {
+    const { group, series } = stream;
+    this.#bind(stream, charged);
+    if (!group || stream.group === group) return;
+    left.add(group);
+    this.#release(stream, series);
+    this.#bringAlong(stream);
+  }
+
   /** Finds the series a stream feeds under the present rules and limits. `charged` is given while all are bound anew. */
   #bind(stream: Stream, charged?: Set<Stream['group']>): void {
-    const rules = { drop: this.#dropLabels, maxValueLength: this.#policy.limits.maxLabelValueLength };
-    let base = streamLabels(stream.resource, stream.point, { ...rules, node: this.#policy.node });
-    const monitors = this.limits.monitorsOf(base);
-    const valueOf = (label: string): string => base.find(([name]) => name === label)?.[1] ?? '';
+    const first = stream.identity === null;
+    const subject = streamSubject(stream, this.#identity);
+    if (first && stream.unknown) this.counts[isFlow(stream) ? 'unknownFlows' : 'unknownPods']++;
+    const { namespace, pod, valueOf } = subject;
+    const monitors = this.limits.monitorsOf(namespace, pod);
     const podRules =
-      monitors.length > 0
-        ? monitors.map((m) => m.rule)
-        : fallbackRules(this.#policy.fallback, valueOf('k8s_namespace_name'));
-    const { keep, dropLabels } = streamRules(podRules, stream.otlpName, valueOf('http_route'));
+      monitors.length > 0 ? monitors.map((m) => m.rule) : fallbackRules(this.#policy.fallback, namespace);
+    const rules = streamRules(podRules, {
+      family: metricFamily(stream.otlpName),
+      protocol: metricProtocol(stream.otlpName, valueOf),
+      paths: [valueOf('url.path'), valueOf('http.route')].filter((path) => path !== ''),
+    });
     const before = stream.group;
     stream.monitors = monitors;
     stream.scope = null;
-    if (!keep) return this.#feed(stream, null, before);
-    if (dropLabels.length > 0) base = base.filter(([name]) => !dropLabels.includes(name));
+    stream.intervalMs = rules.intervalMs;
+    if (!rules.keep) return this.#feed(stream, null, before);
+    const base = subjectLabels(subject, rules, this.#policy, this.#identity);
     const { name, type, help, unit } = stream.family;
     stream.family = this.table.family(name, type, help, unit);
     const size = componentsOf(stream.shape).length;
@@ -295,9 +327,16 @@ export class SeriesMapper {
     for (const monitor of stream.monitors) monitor.droppedSeries += size;
   }
 
+  #forgetLimit(stream: Stream): void {
+    for (const monitor of stream.monitors) {
+      monitor.droppedSeries -= stream.series.length || stream.values.length;
+    }
+    stream.scope = null;
+  }
+
   #overflowGroup(
     stream: Stream,
-    base: ReturnType<typeof streamLabels>,
+    base: readonly Pair[],
     scope: LimitScope,
     size: number,
     charged?: Set<Stream['group']>,
@@ -320,13 +359,19 @@ export class SeriesMapper {
   }
 
   #feed(stream: Stream, group: Stream['group'], before: Stream['group']): void {
-    if (group && group === before) return;
+    if (group && group === before) return this.#pace(stream);
     stream.group = group;
     stream.series = group ? componentsOf(stream.shape).map((c) => this.table.bind(group, c)) : [];
     for (const series of stream.series) {
       series.streams++;
       if (series.streams > 1) series.merged = true;
     }
+    this.#pace(stream);
+  }
+
+  /** A series of several streams goes at the pace of the fastest. */
+  #pace({ series, intervalMs }: Stream): void {
+    for (const s of series) s.intervalMs = s.streams > 1 ? Math.min(s.intervalMs, intervalMs) : intervalMs;
   }
 
   /** After a move, a series that is new starts with all that its streams have counted; an old one goes on from its sum. */
@@ -345,11 +390,12 @@ export class SeriesMapper {
 
   #end(stream: Stream, now: Moment, sink: SampleSink): void {
     const { group, series } = stream;
-    for (const s of series) handOut(s, sink);
-    this.#release(stream, series);
-    if (stream.scope) {
-      for (const monitor of stream.monitors) monitor.droppedSeries -= series.length || stream.values.length;
+    for (const s of series) {
+      handOut(s, sink);
+      handOutSkipped(s, sink);
     }
+    this.#release(stream, series);
+    if (stream.scope) this.#forgetLimit(stream);
     stream.group = null;
     stream.series = [];
     stream.scope = null;
@@ -379,27 +425,4 @@ export class SeriesMapper {
     this.#bind(stream);
     stream.endedMs = 0;
   }
-}
-
-function handOut(series: Series, sink: SampleSink): number {
-  if (series.pendingMs === 0) return 0;
-  if (series.zeroMs !== 0) sink.append(series.labels, series.zeroMs, 0);
-  sink.append(series.labels, series.pendingMs, series.total);
-  series.lastMs = series.pendingMs;
-  series.pendingMs = 0;
-  series.zeroMs = 0;
-  return 1;
-}
-
-/** A counter began anew: its start time moved, or its value (a histogram's count) fell. */
-function isReset(stream: Stream, point: PointBase, values: readonly number[]): boolean {
-  const { shape, values: last } = stream;
-  if (shape.mode !== 'counter') return false;
-  if (point.startNs !== stream.startNs && point.startNs !== 0 && stream.startNs !== 0) return true;
-  const at = shape.kind === 'scalar' ? 0 : values.length - (shape.hasSum ? 2 : 1);
-  return values[at]! < last[at]!;
-}
-
-function isSum(series: Series | undefined): boolean {
-  return series?.component.suffix === '_sum';
 }

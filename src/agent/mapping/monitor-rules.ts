@@ -1,30 +1,51 @@
 import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
+import type { Protocol } from './protocol.ts';
 
 /** What the rules of a pod say about one of its metric streams. */
 export interface StreamRules {
   readonly keep: boolean;
   /** Labels to take away, by their Prometheus names. */
   readonly dropLabels: readonly string[];
+  /** Keys of pod labels to add as `label_<key>`. */
+  readonly podLabels: readonly string[];
+  /** Keep one sample in this many ms; 0 keeps all. */
+  readonly intervalMs: number;
 }
 
-type PodRules = Pick<CaptureMonitorRule, 'families' | 'dropLabels' | 'ignorePaths'>;
+/** What the rules look at: the family and protocol (null where neither applies), and the paths that a point names. */
+export interface Subject {
+  readonly family: string | null;
+  readonly protocol: Protocol | null;
+  readonly paths: readonly string[];
+}
+
+/** The rules of one pod: of a monitor, or the fallback. */
+export type PodRules = Omit<CaptureMonitorRule, 'namespace' | 'name' | 'uid' | 'pods' | 'maxSeries'>;
 type Fallback = NonNullable<CaptureConfig['fallback']>;
 
-const keepAll: StreamRules = { keep: true, dropLabels: [] };
+const keepAll: StreamRules = { keep: true, dropLabels: [], podLabels: [], intervalMs: 0 };
 
 /**
  * Joins the rules of a pod as `CaptureConfig` tells: families and label lists are united, and absent means all.
  * A request whose route is ignored by one monitor counts only where another one wants it.
  */
-export function streamRules(rules: readonly PodRules[], otlpName: string, route: string): StreamRules {
+export function streamRules(rules: readonly PodRules[], subject: Subject): StreamRules {
   if (rules.length === 0) return keepAll;
-  const family = metricFamily(otlpName);
-  const keep = rules.some(
-    (rule) =>
-      (!rule.families || family === null || (rule.families as readonly string[]).includes(family)) &&
-      !(route && rule.ignorePaths?.some((path) => pathMatches(path, route))),
+  return {
+    keep: rules.some((rule) => wants(rule, subject)),
+    dropLabels: rules.flatMap((rule) => rule.dropLabels ?? []),
+    podLabels: rules.flatMap((rule) => rule.podLabels ?? []),
+    intervalMs: rules[0]!.intervalMs ?? 0,
+  };
+}
+
+/** True when one rule keeps data of that kind. */
+export function wants(rule: PodRules, { family, protocol, paths }: Subject): boolean {
+  return (
+    (!rule.families || family === null || (rule.families as readonly string[]).includes(family)) &&
+    (!rule.protocols || protocol === null || rule.protocols.includes(protocol)) &&
+    !paths.some((path) => rule.ignorePaths?.some((ignored) => pathMatches(ignored, path)))
   );
-  return { keep, dropLabels: rules.flatMap((rule) => rule.dropLabels ?? []) };
 }
 
 /** The rules for a pod that no monitor covers: those of the first fallback that holds its namespace, if any. */

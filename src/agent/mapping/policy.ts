@@ -1,4 +1,5 @@
 import { builtinLimits, type CaptureConfig, type CaptureMonitorRule } from '../../capture/index.ts';
+import { Redactors } from '../redaction/redactor.ts';
 
 /** What the mapping is told from outside: the node's identity and the rules of the current capture config. */
 export interface MappingPolicy {
@@ -8,10 +9,11 @@ export interface MappingPolicy {
   /** Rules for pods that no monitor covers. */
   readonly fallback: NonNullable<CaptureConfig['fallback']>;
   /** Labels (by their Prometheus names) that no series keeps. */
-  readonly dropLabels: readonly string[];
+  readonly dropLabels: ReadonlySet<string>;
   /** Explicit bounds that exponential histograms are converted into. Seconds, and bytes. */
   readonly durationBounds: readonly number[];
   readonly sizeBounds: readonly number[];
+  readonly redactors: Redactors;
 }
 
 /** The instrument's own default bounds for durations (seconds) and body sizes (bytes). */
@@ -21,7 +23,7 @@ export const defaultDurationBounds: readonly number[] = [
 export const defaultSizeBounds: readonly number[] = [0, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 
 /** Labels that multiply series on every restart or client and answer no question that others do not. */
-const churnLabels: readonly string[] = ['k8s_pod_start_time', 'k8s_pod_uid', 'server_address'];
+const churnLabels: ReadonlySet<string> = new Set(['k8s_pod_start_time', 'k8s_pod_uid', 'server_address']);
 
 /** The policy before any capture config is known. */
 export function defaultPolicy(node: string): MappingPolicy {
@@ -33,11 +35,20 @@ export function defaultPolicy(node: string): MappingPolicy {
     dropLabels: churnLabels,
     durationBounds: defaultDurationBounds,
     sizeBounds: defaultSizeBounds,
+    redactors: new Redactors(),
   };
 }
 
 /** The policy that a capture config asks for. */
 export function policyOf(node: string, config: CaptureConfig): MappingPolicy {
-  const { limits, monitors, fallback = [] } = config;
-  return { ...defaultPolicy(node), limits, monitors, fallback };
+  const { limits, monitors, fallback = [], redaction = [], histogram = {} } = config;
+  return {
+    ...defaultPolicy(node),
+    limits,
+    monitors,
+    fallback,
+    durationBounds: histogram.durationBounds ?? defaultDurationBounds,
+    sizeBounds: histogram.sizeBounds ?? defaultSizeBounds,
+    redactors: new Redactors(redaction),
+  };
 }

@@ -56,10 +56,9 @@ export class SeriesLimits {
     this.#index(rules, seen);
   }
 
-  /** The monitors that cover the pod which these labels name. */
-  monitorsOf(base: readonly Pair[]): readonly MonitorCounts[] {
-    const pod = labelOf(base, 'k8s_pod_name');
-    return (pod && this.#byPod.get(`${labelOf(base, 'k8s_namespace_name')}/${pod}`)) || none;
+  /** The monitors that cover a pod, strongest first. */
+  monitorsOf(namespace: string, pod: string): readonly MonitorCounts[] {
+    return (pod && this.#byPod.get(`${namespace}/${pod}`)) || none;
   }
 
   /** The first limit that `count` more series would exceed. */

@@ -17,6 +17,10 @@ export interface Series {
   lastMs: number;
   /** Time of the sample waiting to be handed out, ms; 0 when there is none. */
   pendingMs: number;
+  /** One sample in this many ms is handed out; 0 for all. */
+  intervalMs: number;
+  /** Time of the newest sample that was left out for that, ms; 0 when the newest was handed out. */
+  skippedMs: number;
   /** Where to put a zero before that sample, so that a reset can be seen, ms; 0 for nowhere. */
   zeroMs: number;
   /** A trace that stands for one of its values; null before the first. */
@@ -85,6 +89,8 @@ export class SeriesTable {
       lastMs: 0,
       pendingMs: 0,
       zeroMs: 0,
+      intervalMs: 0,
+      skippedMs: 0,
       exemplar: null,
     };
     group.series.push(series);

@@ -1,3 +1,4 @@
+import type { Enriched } from '../identity/enrich.ts';
 import type { Attribute } from '../otlp/model.ts';
 import type { Shape } from './components.ts';
 import type { LimitScope, MonitorCounts } from './series-limits.ts';
@@ -15,6 +16,12 @@ export interface Stream {
   family: Family;
   readonly resource: readonly Attribute[];
   readonly point: readonly Attribute[];
+  /** What the Resource was taken for when the stream was bound. */
+  identity: Enriched | null;
+  /** Nothing is known of the pod, or the ends, that it speaks of. */
+  unknown: boolean;
+  /** Its rules keep one sample in this many ms; 0 keeps all. */
+  intervalMs: number;
   shape: Shape;
   /** The series it feeds, in the order of the shape's components; empty while it feeds none. */
   series: readonly Series[];

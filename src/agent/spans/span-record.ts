@@ -1,6 +1,6 @@
 import type { Attribute, ResourceSpans, Span } from '../otlp/model.ts';
-import { plainValue } from '../mapping/label-set.ts';
-import { redactAttribute } from './redact.ts';
+import { plainValue, truncate } from '../mapping/label-set.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 
 /** One span as the stream serves it. Absent members were not known. */
 export interface SpanRecord {
@@ -45,9 +45,14 @@ export function isShown(span: Span): boolean {
 }
 
 /** A span with its Resource as a record, redacted: nothing that must not be seen gets further than this. */
-export function spanRecord(resource: ResourceSpans['attributes'], span: Span): SpanRecord {
-  const own = redactedMap(span.attributes);
-  const from = redactedMap(resource);
+export function spanRecord(
+  resource: ResourceSpans['attributes'],
+  span: Span,
+  redactor: Redactor,
+  headers: ReadonlySet<string> = noHeaders,
+): SpanRecord {
+  const own = redactedMap(span.attributes, redactor, headers);
+  const from = redactedMap(resource, redactor, headers);
   const text = (key: string): string | undefined => {
     const value = own.get(key) ?? from.get(key);
     return value === undefined || value === '' ? undefined : String(value);
@@ -61,12 +66,12 @@ export function spanRecord(resource: ResourceSpans['attributes'], span: Span): S
     traceId: span.traceId,
     spanId: span.spanId,
     ...given('parentSpanId', span.parentSpanId || undefined),
-    name: span.name,
+    name: truncate(redactor.spanName(span.name), maxTextLength),
     kind: span.kind,
     start: rfc3339Nano(span.startNs),
     durationNs: Math.max(0, Number(span.endNs - span.startNs)),
     status: span.status,
-    ...given('statusMessage', span.statusMessage || undefined),
+    ...given('statusMessage', truncate(span.statusMessage, maxTextLength) || undefined),
     ...given('namespace', text('k8s.namespace.name')),
     ...given('pod', text('k8s.pod.name')),
     ...given('container', text('k8s.container.name')),
@@ -88,11 +93,21 @@ const shownElsewhere = new Set([
   'span.metrics.skip',
 ]);
 
-function redactedMap(attributes: readonly Attribute[]): Map<string, unknown> {
+/** Longer names, messages and texts of attributes are cut. Units: characters. */
+const maxTextLength = 4_096;
+const noHeaders: ReadonlySet<string> = new Set();
+
+function redactedMap(
+  attributes: readonly Attribute[],
+  redactor: Redactor,
+  headers: ReadonlySet<string>,
+): Map<string, unknown> {
   const map = new Map<string, unknown>();
   for (const { key, value } of attributes) {
-    const redacted = redactAttribute(key, value);
-    if (redacted !== undefined) map.set(key, plainValue(redacted));
+    const kept = redactor.attribute(key, value, headers);
+    if (kept === undefined) continue;
+    const plain = plainValue(kept);
+    map.set(key, typeof plain === 'string' ? truncate(plain, maxTextLength) : plain);
   }
   return map;
 }
@@ -101,7 +116,8 @@ function given<K extends string, V>(key: K, value: V | undefined): { readonly [P
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: V };
 }
 
-function pathOf(url: string | undefined): string | undefined {
+/** The path of a URL; undefined where it has none. */
+export function pathOf(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
   return /^(?:[a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] || undefined;
 }

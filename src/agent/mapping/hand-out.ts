@@ -1,0 +1,53 @@
+import type { Labels } from '../../tsdb/index.ts';
+import type { PointBase } from '../otlp/model.ts';
+import type { Series } from './series-table.ts';
+import type { Stream } from './stream.ts';
+
+/** Where samples go: the store. Times in ms since the epoch. */
+export interface SampleSink {
+  append(labels: Labels, tMs: number, value: number): void;
+  /** Ends the series at that time. */
+  stale(labels: Labels, tMs: number): void;
+}
+
+/** Hands out the sample of a series that waits, with the zero before it that shows a reset. Returns how many samples. */
+export function handOut(series: Series, sink: SampleSink): number {
+  if (series.pendingMs === 0) return 0;
+  const { intervalMs, lastMs, pendingMs } = series;
+  // One sample in each stretch of the interval: stretches are those of the clock, so that late exports do not add up.
+  if (intervalMs > 0 && lastMs !== 0 && Math.floor(pendingMs / intervalMs) <= Math.floor(lastMs / intervalMs)) {
+    series.skippedMs = pendingMs;
+    series.pendingMs = 0;
+    return 0;
+  }
+  series.skippedMs = 0;
+  if (series.zeroMs !== 0) sink.append(series.labels, series.zeroMs, 0);
+  sink.append(series.labels, series.pendingMs, series.total);
+  series.lastMs = series.pendingMs;
+  series.pendingMs = 0;
+  series.zeroMs = 0;
+  return 1;
+}
+
+/** The newest value of a series that ends, where its turn had not come. */
+export function handOutSkipped(series: Series, sink: SampleSink): void {
+  if (series.skippedMs === 0) return;
+  if (series.zeroMs !== 0) sink.append(series.labels, series.zeroMs, 0);
+  sink.append(series.labels, series.skippedMs, series.total);
+  series.lastMs = series.skippedMs;
+  series.skippedMs = 0;
+  series.zeroMs = 0;
+}
+
+/** A counter began anew: its start time moved, or its value (a histogram's count) fell. */
+export function isReset(stream: Stream, point: PointBase, values: readonly number[]): boolean {
+  const { shape, values: last } = stream;
+  if (shape.mode !== 'counter') return false;
+  if (point.startNs !== stream.startNs && point.startNs !== 0 && stream.startNs !== 0) return true;
+  const at = shape.kind === 'scalar' ? 0 : values.length - (shape.hasSum ? 2 : 1);
+  return values[at]! < last[at]!;
+}
+
+export function isSum(series: Series | undefined): boolean {
+  return series?.component.suffix === '_sum';
+}

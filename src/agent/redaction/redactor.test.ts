@@ -1,0 +1,88 @@
+import { Redactor, Redactors } from './redactor.ts';
+
+describe('without a policy', () => {
+  const redactor = new Redactor([]);
+  test.each([
+    ['url.full', 'https://u:p@shop/a?token=t&q=1&Sig=s', 'https://shop/a?token=REDACTED&q=1&Sig=REDACTED'],
+    ['url.query', 'password=x&y=2', 'password=REDACTED&y=2'],
+    ['http.target', '/a?%74oken=x', '/a?%74oken=REDACTED'],
+    ['url.path', '/a/b', '/a/b'],
+    ['http.request.method', 'GET', 'GET'],
+    ['client.address', '10.0.0.1', undefined],
+    ['network.peer.address', '10.0.0.1', undefined],
+    ['db.query.text', 'select 1', undefined],
+    ['http.request.header.authorization', 'Bearer x', undefined],
+  ])('the attribute %s of %s is kept as %s', (key, value, expected) => {
+    expect(redactor.attribute(key, value, new Set(['authorization']))).toBe(expected);
+  });
+});
+
+describe('with the rules of policies', () => {
+  test('query parameters are added and let through, and what one policy adds no other lets through', () => {
+    const redactor = new Redactor([
+      { queryParams: { add: ['Card'], remove: ['key', 'code'] } },
+      { queryParams: { add: ['key'], remove: [] } },
+    ]);
+    expect(redactor.attribute('url.query', 'card=1&code=2&key=3')).toBe('card=REDACTED&code=2&key=REDACTED');
+  });
+
+  test('a header is kept when every policy that speaks of headers allows it and a monitor asked for it', () => {
+    const redactor = new Redactor([
+      { headers: { allow: ['x-tenant', 'x-id'], obfuscate: ['x-id'] } },
+      { headers: { allow: ['x-tenant', 'x-id', 'cookie'] } },
+      { dropClientAddress: true },
+    ]);
+    const asked = new Set(['x-tenant', 'x-id', 'cookie']);
+    expect(redactor.attribute('http.request.header.x-tenant', ['a'], asked)).toEqual(['a']);
+    expect(redactor.attribute('http.request.header.X-Id', 'secret', asked)).toBe('REDACTED');
+    expect(redactor.attribute('http.request.header.cookie', 'c', asked)).toBeUndefined();
+    expect(redactor.attribute('http.request.header.x-tenant', 'a')).toBeUndefined();
+  });
+
+  test('paths are rewritten in every attribute that holds one, and in the name of the span', () => {
+    const redactor = new Redactor([{ paths: [{ pattern: '/users/[^/]+', replacement: '/users/{id}' }] }]);
+    expect(redactor.attribute('url.path', '/users/ann/cart')).toBe('/users/{id}/cart');
+    expect(redactor.attribute('http.route', '/users/ann')).toBe('/users/{id}');
+    expect(redactor.attribute('url.full', 'http://h/users/ann?next=/users/bob')).toBe(
+      'http://h/users/{id}?next=/users/bob',
+    );
+    expect(redactor.spanName('GET /users/ann')).toBe('GET /users/{id}');
+  });
+
+  test('labels are dropped, hashed alike on every node, or cut, and the strictest action counts', () => {
+    const redactor = new Redactor([
+      {
+        labels: [
+          { name: 'http_route', action: 'Drop' },
+          { name: 'service_name', action: 'Hash' },
+        ],
+      },
+      {
+        labels: [
+          { name: 'http_route', action: 'Hash' },
+          { name: 'url_path', action: 'Truncate' },
+        ],
+      },
+    ]);
+    expect(redactor.attribute('http.route', '/a')).toBeUndefined();
+    expect(redactor.attribute('service.name', 'checkout')).toBe('c7761e58969f7edd');
+    expect(redactor.attribute('url.path', '/0123456789abcdefgh')).toBe('/0123456789abcde');
+  });
+
+  test('client addresses and query texts are kept only where every policy that speaks of them says so', () => {
+    const kept = new Redactor([{ dropClientAddress: false, dbQueryText: 'Keep' }, {}]);
+    expect(kept.attribute('client.address', '10.0.0.1')).toBe('10.0.0.1');
+    expect(kept.attribute('db.query.text', 'select 1')).toBe('select 1');
+    const dropped = new Redactor([{ dropClientAddress: false }, { dropClientAddress: true }]);
+    expect(dropped.attribute('client.address', '10.0.0.1')).toBeUndefined();
+  });
+
+  test('a policy of some namespaces holds for data of any of them', () => {
+    const redactors = new Redactors([{ namespaces: ['pay'], labels: [{ name: 'a', action: 'Drop' }] }]);
+    expect(redactors.of('pay').attribute('a', 'x')).toBeUndefined();
+    expect(redactors.of('shop', 'pay').attribute('a', 'x')).toBeUndefined();
+    expect(redactors.of('shop').attribute('a', 'x')).toBe('x');
+    expect(redactors.of('').attribute('a', 'x')).toBe('x');
+    expect(redactors.of('web')).toBe(redactors.of('shop'));
+  });
+});

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
+
+import { labelName } from '../mapping/names.ts';
+import type { AnyValue } from '../otlp/model.ts';
+import { mergeRedaction, type Redaction } from './merge.ts';
+import { redactUrl, rewritePath } from './url.ts';
+
+/** What a label or attribute with the action Truncate keeps of its value. Units: characters. */
+export const truncatedLength = 16;
+
+const clientAddress = new Set(['client.address', 'network.peer.address']);
+const queryText = new Set(['db.query.text', 'db.statement']);
+const urls = new Set(['url.full', 'url.query', 'http.url', 'http.target']);
+const paths = new Set(['url.path', 'http.route']);
+const header = /^http\.(?:request|response)\.header\.(.+)$/;
+const rewritesKept = 10_000;
+
+/**
+ * Takes away what must not be seen, of labels before they name a series and of spans before they are kept.
+ * It works on OTLP attributes, so that one rule holds for both; the actions on labels go by Prometheus' names.
+ */
+export class Redactor {
+  readonly #rules: Redaction;
+  readonly #rewriters: readonly ((path: string) => string)[];
+  readonly #rewritten = new Map<string, string>();
+
+  constructor(rules: readonly CaptureRedaction[]) {
+    this.#rules = mergeRedaction(rules);
+    this.#rewriters = this.#rules.paths.map(({ pattern, replacement }) => pathRewriter(pattern, replacement));
+  }
+
+  /** The attribute's value as it may be kept, or undefined where it may not. `headers`: those that a monitor asked for. */
+  attribute(key: string, value: AnyValue, headers?: ReadonlySet<string>): AnyValue | undefined {
+    const { dropClientAddress, dropDbQueryText, labels } = this.#rules;
+    if (dropClientAddress && clientAddress.has(key)) return undefined;
+    if (dropDbQueryText && queryText.has(key)) return undefined;
+    let kept = value;
+    if (key.startsWith('http.')) {
+      const name = header.exec(key)?.[1];
+      if (name !== undefined) {
+        const allowed = this.#header(name, value, headers);
+        if (allowed === undefined) return undefined;
+        kept = allowed;
+      }
+    }
+    if (typeof kept === 'string') {
+      if (urls.has(key)) kept = this.path(redactUrl(kept, this.#isSensitive, key === 'url.query'));
+      else if (paths.has(key)) kept = this.path(redactUrl(kept, this.#isSensitive));
+    }
+    if (labels.size === 0) return kept;
+    const action = labels.get(labelName(key)) ?? labels.get(key);
+    return action === undefined ? kept : act(action, kept);
+  }
+
+  /** A label that is no attribute, such as one of the pod. */
+  label(name: string, value: string): string | undefined {
+    const action = this.#rules.labels.get(name);
+    return action === undefined ? value : act(action, value);
+  }
+
+  /** A path, or a URL's, after all rewrites. */
+  path(text: string): string {
+    if (this.#rewriters.length === 0) return text;
+    const known = this.#rewritten.get(text);
+    if (known !== undefined) return known;
+    const made = rewritePath(text, (path) => this.#rewriters.reduce((done, rewrite) => rewrite(done), path));
+    if (this.#rewritten.size >= rewritesKept) this.#rewritten.clear();
+    this.#rewritten.set(text, made);
+    return made;
+  }
+
+  /** The name of a span, which holds a method and a route or path: its words that begin with a slash are paths. */
+  spanName(name: string): string {
+    return this.#rewriters.length === 0 ? name : name.replace(/(?<=^|\s)\/\S*/g, (path) => this.path(path));
+  }
+
+  #header(name: string, value: AnyValue, asked: ReadonlySet<string> | undefined): AnyValue | undefined {
+    const lower = name.toLowerCase();
+    if (!this.#rules.allowHeaders.has(lower) || !asked?.has(lower)) return undefined;
+    return this.#rules.obfuscateHeaders.has(lower) ? 'REDACTED' : value;
+  }
+
+  readonly #isSensitive = (name: string): boolean => this.#rules.queryParams.has(name.toLowerCase());
+}
+
+/** The redactors of a config, by namespace: equal sets of rules share one. */
+export class Redactors {
+  readonly #rules: readonly CaptureRedaction[];
+  readonly #bySet = new Map<string, Redactor>();
+  readonly #byNamespace = new Map<string, Redactor>();
+
+  constructor(rules: readonly CaptureRedaction[] = []) {
+    this.#rules = rules;
+  }
+
+  /** For data of these namespaces: rules of any of them hold. `''` stands for none known. */
+  of(...namespaces: readonly string[]): Redactor {
+    const key = namespaces.join('/');
+    const known = this.#byNamespace.get(key);
+    if (known) return known;
+    const holds = this.#rules.map((rule) => !rule.namespaces || namespaces.some((ns) => rule.namespaces!.includes(ns)));
+    const set = holds.join();
+    const redactor = this.#bySet.get(set) ?? new Redactor(this.#rules.filter((_, i) => holds[i]));
+    this.#bySet.set(set, redactor);
+    this.#byNamespace.set(key, redactor);
+    return redactor;
+  }
+}
+
+/** A hash is the first 16 hex digits of SHA-256: the same on every node, so that a query can still group by it. */
+function act(action: 'Drop' | 'Hash' | 'Truncate', value: AnyValue): string | undefined {
+  if (action === 'Drop') return undefined;
+  const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (action === 'Hash') return createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return text.slice(0, truncatedLength);
+}

@@ -1,0 +1,170 @@
+import type { Clock } from '../../base/clock.ts';
+import type { CaptureConfig } from '../../capture/index.ts';
+import type { Identity } from '../identity/identity.ts';
+import { valueText } from '../mapping/label-set.ts';
+import { wants } from '../mapping/monitor-rules.ts';
+import { spanProtocol } from '../mapping/protocol.ts';
+import type { Attribute, Span, TracesRequest } from '../otlp/model.ts';
+import { type Redactor, Redactors } from '../redaction/redactor.ts';
+import { isShown, pathOf, type SpanRecord, spanRecord } from './span-record.ts';
+import { type MonitorSpans, SpanRuleIndex, type SpanRules } from './span-rules.ts';
+import type { StreamRing } from './stream-ring.ts';
+import { TailSampler } from './tail-sampler.ts';
+
+/** Why a span did not reach the ring. */
+export type SpanDropReason = 'filtered' | 'sampled' | 'overflow' | 'rate_monitor' | 'rate_node';
+
+export interface SpanPipelineOptions {
+  readonly ring: StreamRing;
+  readonly clock: Clock;
+  readonly identity: Identity;
+  /** Told of every span that reached the ring, with its exact start. */
+  readonly onSpan?: (record: SpanRecord, startNs: bigint) => void;
+  readonly onDropped?: (reason: SpanDropReason, spans: number) => void;
+  /** Told of spans whose pod is not known. */
+  readonly onUnknown?: (spans: number) => void;
+}
+
+type SpanConfig = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'redaction'>;
+
+/** A span that passed its pod's filters, redacted already: what waits for a decision is as safe as what is served. */
+interface Candidate {
+  readonly traceId: string;
+  readonly isError: boolean;
+  readonly durationNs: number;
+  readonly bytes: number;
+  readonly startNs: bigint;
+  readonly record: SpanRecord;
+  readonly monitors: readonly MonitorSpans[];
+}
+
+/**
+ * From decoded spans to the ring.
+ *
+ * Flow: internal children out → pod filled in → families, protocols, ignored paths → redaction → tail decision →
+ * ceilings of monitor and node → ring.
+ * Guarantees: nothing that a policy redacts gets further than the second step; memory is bounded; it never waits.
+ */
+export class SpanPipeline {
+  readonly #options: SpanPipelineOptions;
+  readonly #tail: TailSampler<Candidate>;
+  #rules: SpanRuleIndex;
+  #redactors = new Redactors();
+
+  constructor(options: SpanPipelineOptions) {
+    this.#options = options;
+    this.#rules = new SpanRuleIndex({ monitors: [], limits: noLimits }, options.clock.monotonic());
+    this.#tail = new TailSampler<Candidate>(
+      (span) => this.#limit(span),
+      (spans, reason) => this.#dropped(reason, spans),
+    );
+  }
+
+  /** Ceilings and what they cost, of the config in force. */
+  get monitors(): readonly MonitorSpans[] {
+    return this.#rules.monitors;
+  }
+
+  /** Rules of a new config, at once. Traces that wait are decided by the rule under which each span came. */
+  setConfig(config: SpanConfig): void {
+    this.#rules = new SpanRuleIndex(config, this.#options.clock.monotonic());
+    this.#redactors = new Redactors(config.redaction);
+  }
+
+  /** Takes the spans of a request. Returns how many it held. */
+  take(request: TracesRequest): number {
+    const mono = this.#options.clock.monotonic();
+    let taken = 0;
+    for (const { attributes, scopes } of request.resources) {
+      const enriched = this.#options.identity.resource(attributes);
+      const namespace = textOf(enriched.attributes, 'k8s.namespace.name');
+      const rules = this.#rules.of(namespace, textOf(enriched.attributes, 'k8s.pod.name'));
+      const redactor = this.#redactors.of(namespace);
+      const before = taken;
+      for (const { spans } of scopes) {
+        for (const span of spans) {
+          taken++;
+          if (isShown(span)) this.#takeOne(span, enriched.attributes, rules, redactor, mono);
+        }
+      }
+      if (enriched.state === 'missing') this.#options.onUnknown?.(taken - before);
+    }
+    this.#tail.expire(mono);
+    return taken;
+  }
+
+  /** Gives up traces that waited long enough; for when no request comes. */
+  expire(): void {
+    this.#tail.expire(this.#options.clock.monotonic());
+  }
+
+  #takeOne(
+    span: Span,
+    resource: readonly Attribute[],
+    { rules, monitors, headers }: SpanRules,
+    redactor: Redactor,
+    mono: number,
+  ): void {
+    if (rules.length > 0) {
+      const attribute = (key: string): string => textOf(span.attributes, key);
+      const paths = [attribute('url.path') || (pathOf(attribute('url.full')) ?? ''), attribute('http.route')];
+      const protocol = spanProtocol(attribute);
+      const subject = { family: null, protocol, paths: paths.filter((path) => path !== '') };
+      if (!rules.some((rule) => wants(rule, subject))) return this.#dropped('filtered', 1);
+    }
+    const record = spanRecord(resource, span, redactor, headers);
+    const candidate: Candidate = {
+      traceId: span.traceId,
+      isError: span.status === 'error',
+      durationNs: record.durationNs,
+      bytes: sizeOf(record),
+      startNs: span.startNs,
+      record,
+      monitors,
+    };
+    const tail = rules[0]?.tail;
+    if (tail) this.#tail.take(candidate, tail, mono);
+    else this.#limit(candidate);
+  }
+
+  /** A pod of several monitors counts for each of them, and each keeps its own ceiling. */
+  #limit({ monitors, record, bytes, startNs }: Candidate): void {
+    const { clock, ring, onSpan } = this.#options;
+    const mono = clock.monotonic();
+    const over = monitors.filter((m) => m.rate !== null && !m.rate.take(mono));
+    for (const monitor of over) monitor.dropped++;
+    if (over.length > 0) return this.#dropped('rate_monitor', 1);
+    if (this.#rules.node && !this.#rules.node.take(mono)) return this.#dropped('rate_node', 1);
+    const now = clock.now();
+    const timeMs = Number(startNs / 1_000_000n);
+    // A time that no clock of ours can have given would keep its place in the ring for ever.
+    ring.push({ timeMs: Math.min(timeMs > 0 ? timeMs : now, now), bytes, span: record }, now);
+    onSpan?.(record, startNs);
+  }
+
+  #dropped(reason: SpanDropReason, spans: number): void {
+    this.#options.onDropped?.(reason, spans);
+  }
+}
+
+const noLimits: CaptureConfig['limits'] = {
+  maxSeriesPerNode: 0,
+  maxSeriesPerNamespace: 0,
+  maxSeriesPerMonitor: 0,
+  maxLabelValueLength: 0,
+  onLimit: 'Drop',
+};
+
+function textOf(attributes: readonly Attribute[], key: string): string {
+  for (const attribute of attributes) if (attribute.key === key) return valueText(attribute.value);
+  return '';
+}
+
+/** About what a record holds in memory, without writing it out: its fixed part and each attribute with its text. */
+function sizeOf(record: SpanRecord): number {
+  let size = 600 + record.name.length + (record.path?.length ?? 0) + (record.statusMessage?.length ?? 0);
+  for (const [key, value] of Object.entries(record.attributes)) {
+    size += 48 + key.length + (typeof value === 'string' ? value.length : 16);
+  }
+  return size;
+}

@@ -1,0 +1,125 @@
+/** What a rule says about whole traces. */
+export interface TailRule {
+  /** Share of ordinary traces to keep, e.g. "0.05". */
+  readonly ratio: string;
+  readonly keepErrors: boolean;
+  readonly keepSlowerThanMs?: number;
+}
+
+/** What a decision looks at. */
+export interface TailSpan {
+  readonly traceId: string;
+  readonly isError: boolean;
+  readonly durationNs: number;
+  /** Memory that it takes while it waits. Units: bytes. */
+  readonly bytes: number;
+}
+
+export interface TailLimits {
+  /** Spans that wait may take this much. Units: bytes. */
+  readonly maxBytes: number;
+  /** A trace is given up this long after its first span. Units: ms. */
+  readonly waitMs: number;
+  /** Traces that were decided on are remembered up to this many, so that their late spans go the same way. */
+  readonly maxDecided: number;
+}
+
+/** The instrument exports a span within about a second of its end; requests that take longer than this are rare. */
+export const tailLimits: TailLimits = { maxBytes: 16 * 1024 * 1024, waitMs: 10_000, maxDecided: 50_000 };
+
+interface Waiting<S> {
+  readonly sinceMs: number;
+  readonly spans: S[];
+  bytes: number;
+}
+
+/**
+ * Decides per trace, by its spans of this node, what is kept.
+ *
+ * A trace is kept at once when the ratio takes it (by its id, as the instrument's own ratio sampler does, so that all
+ * nodes agree), or when one of its spans failed or was slow enough; what waited of it is then let through. All others
+ * wait, in bounded memory, and are dropped after `waitMs`.
+ * Guarantees: a span is passed on or dropped exactly once; memory stays under `maxBytes`, oldest traces go first.
+ * Caveats: a trace whose first failure comes later than `waitMs` after its first span loses the spans before it, and
+ * spans of other nodes are decided on there.
+ * Shape: no clock; times are monotonic ms.
+ */
+export class TailSampler<S extends TailSpan> {
+  readonly #limits: TailLimits;
+  readonly #pass: (span: S) => void;
+  readonly #drop: (spans: number, reason: 'sampled' | 'overflow') => void;
+  readonly #waiting = new Map<string, Waiting<S>>();
+  readonly #kept = new Set<string>();
+  #bytes = 0;
+
+  constructor(
+    pass: (span: S) => void,
+    drop: (spans: number, reason: 'sampled' | 'overflow') => void,
+    limits: TailLimits = tailLimits,
+  ) {
+    this.#pass = pass;
+    this.#drop = drop;
+    this.#limits = limits;
+  }
+
+  /** Bytes that wait. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  take(span: S, rule: TailRule, nowMs: number): void {
+    const { traceId } = span;
+    if (this.#kept.has(traceId) || ratioTakes(traceId, rule.ratio)) return this.#pass(span);
+    const slowNs = rule.keepSlowerThanMs === undefined ? Infinity : rule.keepSlowerThanMs * 1e6;
+    if ((rule.keepErrors && span.isError) || span.durationNs > slowNs) {
+      this.#keep(traceId);
+      return this.#pass(span);
+    }
+    this.#hold(span, nowMs);
+  }
+
+  /** Drops the traces that have waited long enough. */
+  expire(nowMs: number): void {
+    for (const [traceId, waiting] of this.#waiting) {
+      if (nowMs - waiting.sinceMs < this.#limits.waitMs) break;
+      this.#forget(traceId, waiting, 'sampled');
+    }
+  }
+
+  #keep(traceId: string): void {
+    this.#kept.add(traceId);
+    if (this.#kept.size > this.#limits.maxDecided) this.#kept.delete(this.#kept.values().next().value!);
+    const waiting = this.#waiting.get(traceId);
+    if (!waiting) return;
+    this.#waiting.delete(traceId);
+    this.#bytes -= waiting.bytes;
+    for (const span of waiting.spans) this.#pass(span);
+  }
+
+  #hold(span: S, nowMs: number): void {
+    const known = this.#waiting.get(span.traceId);
+    const waiting = known ?? { sinceMs: nowMs, spans: [], bytes: 0 };
+    if (!known) this.#waiting.set(span.traceId, waiting);
+    waiting.spans.push(span);
+    waiting.bytes += span.bytes;
+    this.#bytes += span.bytes;
+    for (const [traceId, oldest] of this.#waiting) {
+      if (this.#bytes <= this.#limits.maxBytes) break;
+      this.#forget(traceId, oldest, 'overflow');
+    }
+  }
+
+  #forget(traceId: string, waiting: Waiting<S>, reason: 'sampled' | 'overflow'): void {
+    this.#waiting.delete(traceId);
+    this.#bytes -= waiting.bytes;
+    this.#drop(waiting.spans.length, reason);
+  }
+}
+
+/** The last 8 bytes of the id, less one bit, as a share of their range. Source: TraceIdRatioBased of OpenTelemetry. */
+export function ratioTakes(traceId: string, ratio: string): boolean {
+  const share = Number(ratio);
+  if (share >= 1) return true;
+  if (!(share > 0) || !/^[0-9a-f]{32}$/.test(traceId)) return false;
+  return BigInt(`0x${traceId.slice(16)}`) >> 1n < BigInt(Math.floor(share * 2 ** 53)) << 10n;
+}
