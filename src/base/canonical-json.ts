@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * JSON with object members sorted by name (UTF-16 order, as RFC 8785) and no white space:
@@ -22,5 +22,5 @@ export function canonicalJson(value: unknown): string {
 
 /** Lower-case hex SHA-256 of a text (as UTF-8) or of bytes. */
 export function sha256Hex(data: string | Uint8Array): string {
-  return createHash('sha256').update(data).digest('hex');
+  return hash('sha256', data, 'hex');
 }

@@ -32,6 +32,12 @@ export const coreResources = {
     'customresourcedefinitions',
     false,
   ),
+  validatingWebhookConfigurations: grouped(
+    'admissionregistration.k8s.io',
+    'ValidatingWebhookConfiguration',
+    'validatingwebhookconfigurations',
+    false,
+  ),
   endpointSlices: grouped('discovery.k8s.io', 'EndpointSlice', 'endpointslices'),
   apiServices: grouped('apiregistration.k8s.io', 'APIService', 'apiservices', false),
 } as const;

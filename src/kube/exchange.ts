@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { OperatorError } from '../base/errors.ts';
+import type { CallLimit } from './call-limit.ts';
 
 /** A whole answer. */
 export interface Answer {
@@ -9,7 +10,7 @@ export interface Answer {
 }
 
 export interface ExchangeOptions {
-  signal: AbortSignal;
+  limit: CallLimit;
   /** What it is about, for messages. */
   what: string;
   maxBytes: number;
@@ -20,12 +21,12 @@ export interface ExchangeOptions {
 /**
  * Sends one request and collects its answer.
  * It takes the parts as the connection delivers them: a stream per answer would cost more than all else we do for one.
- * Errors: ERR_TOO_LARGE; the connection's own error; the signal's reason.
+ * Errors: ERR_TOO_LARGE; the connection's own error; the limit's reason.
  */
 export function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  { signal, what, maxBytes, onHead }: ExchangeOptions,
+  { limit, what, maxBytes, onHead }: ExchangeOptions,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let connection: Dispatcher.DispatchController | undefined;
@@ -37,16 +38,15 @@ export function exchange(
     const settle = (act: () => void): void => {
       if (settled) return;
       settled = true;
-      signal.removeEventListener('abort', onAbort);
+      limit.onEnd = undefined;
       act();
     };
     const fail = (error: Error): void => {
       settle(() => reject(error));
       connection?.abort(error);
     };
-    const onAbort = (): void => fail(signal.reason as Error);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener('abort', onAbort);
+    if (limit.reason) return fail(limit.reason);
+    limit.onEnd = fail;
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(controller) {
         connection = controller;

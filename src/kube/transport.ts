@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
-import { sleep, type Clock } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
+import { CallLimit } from './call-limit.ts';
 import type { Credentials, Endpoint } from './credentials.ts';
 import { ApiError, apiError, isTooManyRequests, isUnauthorized } from './errors.ts';
 import { exchange } from './exchange.ts';
@@ -52,30 +53,33 @@ export class Transport {
 
   /** Sends a call and returns the parsed JSON answer. Errors: see `KubeClient`. */
   async json(call: HttpCall): Promise<unknown> {
+    const { clock, credentials, onRetry } = this.#options;
     const deadlineMs = call.deadlineMs ?? defaultDeadlineMs;
-    const scope = this.#deadline(call, deadlineMs);
-    const end = this.#options.clock.monotonic() + deadlineMs;
+    const limit = new CallLimit(clock, deadlineMs, call.what, call.signal);
+    const end = clock.monotonic() + deadlineMs;
     try {
       for (let attempt = 0; ; attempt++) {
         try {
-          return await this.#once(call, scope.signal);
+          return await this.#once(call, limit);
         } catch (error) {
-          const wait = scope.signal.aborted ? undefined : this.#retryDelay(call, error, attempt);
-          if (wait === undefined || this.#options.clock.monotonic() + wait >= end) throw scope.explain(error);
-          this.#options.onRetry?.(call.method, new URL(this.#options.credentials.server).host);
-          if (wait > 0) await this.#pause(wait, scope);
+          const wait = limit.reason ? undefined : this.#retryDelay(call, error, attempt);
+          if (wait === undefined || clock.monotonic() + wait >= end) throw limit.explain(error);
+          onRetry?.(call.method, new URL(credentials.server).host);
+          if (wait > 0) await limit.pause(clock, wait);
         }
       }
     } finally {
-      scope.end();
+      limit.close();
     }
   }
 
   /** Opens a stream; resolves once the answer's headers say 200. The caller's signal ends it. */
   async stream(call: HttpCall & { signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>> {
     const headers = new AbortController();
-    const scope = this.#deadline(call, call.deadlineMs ?? defaultDeadlineMs, headers);
+    const limit = new CallLimit(this.#options.clock, call.deadlineMs ?? defaultDeadlineMs, call.what, call.signal);
+    limit.onEnd = () => headers.abort();
     try {
+      if (limit.reason) throw limit.reason;
       const answer = await this.#open(call, headers.signal);
       if (answer.statusCode !== 200) {
         const text = await readCapped(answer, 1024 * 1024, call.what).catch(() => '');
@@ -86,21 +90,13 @@ export class Transport {
       answer.body.once('close', () => call.signal.removeEventListener('abort', abort));
       return streamed(call, answer.body);
     } catch (error) {
-      throw scope.explain(error);
+      throw limit.explain(error);
     } finally {
-      scope.end();
+      limit.close();
     }
   }
 
-  async #pause(ms: number, scope: Scope): Promise<void> {
-    try {
-      await sleep(this.#options.clock, ms, scope.signal);
-    } catch (cause) {
-      throw scope.explain(cause);
-    }
-  }
-
-  async #once(call: HttpCall, signal: AbortSignal): Promise<unknown> {
+  async #once(call: HttpCall, limit: CallLimit): Promise<unknown> {
     const { credentials } = this.#options;
     const endpoint = await credentials.current();
     const observe = this.#observer(call, endpoint);
@@ -111,7 +107,7 @@ export class Transport {
       observe(String(status));
     };
     const { status, headers, text } = await exchange(endpoint.dispatcher, this.#request(call, endpoint), {
-      signal,
+      limit,
       what: call.what,
       maxBytes,
       onHead,
@@ -195,37 +191,6 @@ export class Transport {
     // No answer at all. Only a read may be repeated; a kept-alive connection that the server closed costs one try.
     return call.method === 'GET' && attempt < 2 ? 50 * 4 ** attempt : undefined;
   }
-
-  #deadline(call: HttpCall, ms: number, controller = new AbortController()): Scope {
-    let timedOut = false;
-    const cancel = this.#options.clock.setTimeout(() => {
-      timedOut = true;
-      controller.abort();
-    }, ms);
-    const onAbort = (): void => controller.abort();
-    if (call.signal?.aborted) controller.abort();
-    call.signal?.addEventListener('abort', onAbort, { once: true });
-    return {
-      signal: controller.signal,
-      end: () => {
-        cancel();
-        call.signal?.removeEventListener('abort', onAbort);
-      },
-      explain: (error) => {
-        if (error instanceof OperatorError) return error;
-        if (call.signal?.aborted) return new OperatorError('ERR_ABORTED', `${call.what}: cancelled`, { cause: error });
-        if (timedOut)
-          return new OperatorError('ERR_TIMEOUT', `${call.what}: no answer within ${ms} ms`, { cause: error });
-        return new OperatorError('ERR_API_REQUEST', `${call.what}: ${errorText(error)}`, { cause: error });
-      },
-    };
-  }
-}
-
-interface Scope {
-  signal: AbortSignal;
-  end(): void;
-  explain(error: unknown): unknown;
 }
 
 async function readCapped(answer: Dispatcher.ResponseData<null>, maxBytes: number, what: string): Promise<string> {

@@ -1,0 +1,64 @@
+import type { Clock } from '../base/clock.ts';
+import { errorText, OperatorError } from '../base/errors.ts';
+
+/**
+ * The end of a call's patience: its deadline passed, or its caller gave up. An AbortController of its own would cost
+ * each call more than anything else we do for it.
+ */
+export class CallLimit {
+  /** Why the call must end; undefined as long as it may go on. */
+  reason: OperatorError | undefined;
+  /** Told once, at the end of patience, by whoever waits for something on behalf of the call. */
+  onEnd: ((reason: OperatorError) => void) | undefined;
+  readonly #what: string;
+  readonly #signal: AbortSignal | undefined;
+  readonly #cancelTimer: () => void;
+  readonly #onAbort = (): void => this.#end(new OperatorError('ERR_ABORTED', `${this.#what}: cancelled`));
+
+  /** `what` names the call in messages. Units: ms. */
+  constructor(clock: Clock, ms: number, what: string, signal: AbortSignal | undefined) {
+    this.#what = what;
+    this.#signal = signal;
+    this.#cancelTimer = clock.setTimeout(
+      () => this.#end(new OperatorError('ERR_TIMEOUT', `${what}: no answer within ${ms} ms`)),
+      ms,
+    );
+    if (signal?.aborted) this.#onAbort();
+    else signal?.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** Waits. Errors: rejects with the reason when patience ends first. */
+  pause(clock: Clock, ms: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.reason) return reject(this.reason);
+      const cancel = clock.setTimeout(() => {
+        this.onEnd = undefined;
+        resolve();
+      }, ms);
+      this.onEnd = (reason) => {
+        cancel();
+        reject(reason);
+      };
+    });
+  }
+
+  /** The error that the caller gets. */
+  explain(error: unknown): unknown {
+    if (this.reason) return this.reason;
+    if (error instanceof OperatorError) return error;
+    return new OperatorError('ERR_API_REQUEST', `${this.#what}: ${errorText(error)}`, { cause: error });
+  }
+
+  /** The call is over. */
+  close(): void {
+    this.#cancelTimer();
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.onEnd = undefined;
+  }
+
+  #end(reason: OperatorError): void {
+    if (this.reason) return;
+    this.reason = reason;
+    this.onEnd?.(reason);
+  }
+}
