@@ -1,0 +1,267 @@
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { coreResources, createKubeClient, type RestClient } from '../../../src/kube/index.ts';
+import { startCluster, type Cluster } from '../../cluster/cluster.ts';
+import { eventually } from '../../cluster/eventually.ts';
+import { freePorts } from '../../cluster/ports.ts';
+import { Churn, seeded } from './churn.ts';
+import { crd } from './crd.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
+import { Replica } from './replica.ts';
+import { firstDifference, heapGrowth } from './verdict.ts';
+import { Witness } from './witness.ts';
+
+export interface SoakOptions {
+  minutes: number;
+  seed: number;
+  /** Operations a second, over both namespaces. */
+  rate: number;
+  log: (line: string) => void;
+}
+
+export interface SoakResult {
+  /** Name, unit, value, and the value it must have (or stay below), where there is one. */
+  figures: { name: string; unit: string; value: number; goal: number | null }[];
+  /** One sentence for each thing that must not be; empty for a good end. */
+  violations: string[];
+}
+
+const elected = 'soak-elected';
+const steady = 'soak-steady';
+const mib = 1024 ** 2;
+/** What a heap may grow by: the noise of caches, compiled code and buffers. */
+const heapGoalMiB = 8;
+
+/**
+ * Random work and random faults against the real API server, then a look at the whole.
+ * Two replicas with an election work in one namespace and are killed; one process without works in another for the
+ * whole time, so that its heap can be judged. All of them reach the server through a proxy that cuts connections.
+ */
+export async function runSoak(options: SoakOptions): Promise<SoakResult> {
+  const cluster = await startCluster({ log: options.log });
+  try {
+    return await new Soak(cluster, options).run();
+  } finally {
+    await cluster.stop();
+  }
+}
+
+class Soak {
+  readonly #cluster: Cluster;
+  readonly #options: SoakOptions;
+  readonly #random: () => number;
+  readonly #direct: RestClient;
+  readonly #violations: string[] = [];
+  readonly #heap: number[] = [];
+  readonly #faults = { restarts: 0, cuts: 0, freezes: 0, kills: 0 };
+  #replicas: Replica[] = [];
+
+  constructor(cluster: Cluster, options: SoakOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+    this.#random = seeded(options.seed);
+    this.#direct = createKubeClient({ kubeconfig: cluster.kubeconfig });
+  }
+
+  async run(): Promise<SoakResult> {
+    const { log, minutes, rate } = this.#options;
+    await this.#prepare();
+    const proxy = await CuttingProxy.start(Number(new URL(this.#cluster.server).port));
+    const kubeconfig = this.#through(proxy);
+    const far = createKubeClient({ kubeconfig });
+    const witness = new Witness(far, steady);
+    const churns = [elected, steady].map(
+      (namespace) => new Churn({ client: this.#direct, namespace, names: 100, random: this.#random }),
+    );
+    try {
+      const start = (namespace: string, identity: string): Promise<Replica> =>
+        this.#start(kubeconfig, namespace, identity);
+      const constant = await start(steady, 'none');
+      this.#replicas = [await start(elected, 'a-0'), await start(elected, 'b-0')];
+      await witness.start();
+      await eventually('the first leader', () => this.#leader(), 60_000);
+
+      const end = performance.now() + minutes * 60_000;
+      await Promise.all([
+        this.#work(churns, rate, end),
+        this.#disturb(proxy, end, (identity) => start(elected, identity)),
+        this.#weigh(constant, end),
+      ]);
+      log('the faults are over');
+      const convergedMs = await this.#converge();
+      await this.#checkIdle([constant, ...this.#replicas]);
+      if (constant.diedByItself) this.#violations.push('the process without election ended by itself');
+      const counted = await witness.counted();
+      const lost = witness.lostObjects(churns[1]!.written);
+      if (lost > counted) {
+        this.#violations.push(`the watch lost ${lost} written objects, and the metric counted ${counted} changes`);
+      }
+      const growth = heapGrowth(this.#heap) / mib;
+      if (growth > heapGoalMiB) {
+        this.#violations.push(`the heap grew by ${growth.toFixed(1)} MiB at a constant number of objects`);
+      }
+      const sum = (of: (c: Churn) => number): number => churns.reduce((total, churn) => total + of(churn), 0);
+      const figure = (name: string, unit: string, value: number, goal: number | null = null) => ({
+        name: `soak/${minutes}-minutes/${name}`,
+        unit,
+        value,
+        goal,
+      });
+      return {
+        violations: this.#violations,
+        figures: [
+          figure(
+            'operations',
+            'operations',
+            sum((c) => c.operations),
+          ),
+          figure(
+            'operations-refused',
+            'operations',
+            sum((c) => c.refused),
+          ),
+          figure('api-server-restarts', 'faults', this.#faults.restarts),
+          figure('watch-cuts', 'faults', this.#faults.cuts),
+          figure('half-open', 'faults', this.#faults.freezes),
+          figure('leader-kills', 'faults', this.#faults.kills),
+          figure('last-fault-to-desired-state', 's', convergedMs / 1000, 120),
+          figure('stuck-or-wrong', 'findings', this.#violations.length, 0),
+          figure('lost-by-the-watch', 'objects', lost, counted),
+          figure('missed-events-counted', 'events', counted),
+          figure('heap', 'MiB', (this.#heap.at(-1) ?? 0) / mib),
+          figure('heap-growth', 'MiB', growth, heapGoalMiB),
+        ],
+      };
+    } finally {
+      await witness.stop();
+      await Promise.all(this.#replicas.map((r) => r.end('SIGTERM')));
+      await far.close();
+      await this.#direct.close();
+      await proxy.stop();
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    await this.#direct.apply(coreResources.customResourceDefinitions, crd, { fieldManager: 'soak' });
+    await this.#cluster.kubectl(['wait', '--for=condition=Established', `crd/${crd.metadata.name}`, '--timeout=30s']);
+    for (const name of [elected, steady]) await this.#cluster.kubectl(['create', 'namespace', name]);
+  }
+
+  #through(proxy: CuttingProxy): string {
+    const path = join(this.#cluster.dir, 'through-proxy.kubeconfig');
+    const text = readFileSync(this.#cluster.kubeconfig, 'utf8');
+    writeFileSync(path, text.replaceAll(this.#cluster.server, `https://127.0.0.1:${proxy.port}`), { mode: 0o600 });
+    return path;
+  }
+
+  async #start(kubeconfig: string, namespace: string, identity: string): Promise<Replica> {
+    const [port = 0] = await freePorts(1);
+    const logFile = join(this.#cluster.dir, `replica-${identity}.log`);
+    const replica = new Replica({ kubeconfig, namespace, identity, port, logFile });
+    if (identity === 'none') this.#replicas.push(replica);
+    return replica;
+  }
+
+  async #leader(): Promise<Replica | undefined> {
+    const states = await Promise.all(this.#replicas.map((r) => r.state()));
+    return this.#replicas.find((r, i) => r.identity !== 'none' && states[i]?.leading);
+  }
+
+  async #work(churns: readonly Churn[], rate: number, end: number): Promise<void> {
+    let sent = 0;
+    const began = performance.now();
+    const open = new Set<Promise<void>>();
+    while (performance.now() < end) {
+      const due = began + (sent * 1000) / rate;
+      if (due > performance.now()) await pause(due - performance.now());
+      // While the server is away nothing piles up behind it.
+      if (open.size >= 50) await Promise.race(open);
+      const one = churns[sent++ % churns.length]!.once();
+      open.add(one);
+      void one.finally(() => open.delete(one));
+    }
+    await Promise.all(open);
+  }
+
+  async #disturb(proxy: CuttingProxy, end: number, start: (identity: string) => Promise<Replica>): Promise<void> {
+    const { log } = this.#options;
+    // The long soak has room for what takes more than a minute to be noticed.
+    const long = this.#options.minutes >= 5;
+    const round = ['cut', 'kill', 'restart', 'cut', ...(long ? ['freeze'] : [])];
+    for (let i = 0; ; i++) {
+      const fault = round[i % round.length]!;
+      const gapMs = (long ? 12_000 : 6_000) * (0.7 + 0.6 * this.#random());
+      if (performance.now() + gapMs > end) return;
+      await pause(gapMs);
+      log(`fault: ${fault}`);
+      if (fault === 'cut') {
+        proxy.cut();
+        this.#faults.cuts++;
+      } else if (fault === 'freeze') {
+        proxy.freeze();
+        this.#faults.freezes++;
+      } else if (fault === 'restart') {
+        await this.#cluster.apiServer.kill9();
+        await this.#cluster.apiServer.restart();
+        this.#faults.restarts++;
+      } else await this.#killLeader(`${i}`, start);
+    }
+  }
+
+  /** kill -9, and a new process for it, as a Deployment would start one; also for one that gave up its lease. */
+  async #killLeader(suffix: string, start: (identity: string) => Promise<Replica>): Promise<void> {
+    const leader = await this.#leader();
+    if (leader) {
+      await leader.end('SIGKILL');
+      this.#faults.kills++;
+    }
+    for (const gone of this.#replicas.filter((r) => r === leader || (r.identity !== 'none' && r.diedByItself))) {
+      this.#replicas = this.#replicas.filter((r) => r !== gone);
+      this.#replicas.push(await start(`${gone.identity.split('-')[0]}-${suffix}`));
+    }
+  }
+
+  async #weigh(replica: Replica, end: number): Promise<void> {
+    while (performance.now() < end) {
+      await pause(Math.min(5_000, Math.max(0, end - performance.now())));
+      const state = await replica.state();
+      if (state) this.#heap.push(state.heapBytes);
+    }
+  }
+
+  /** Waits for the desired state; returns how long it took. Units: ms. */
+  async #converge(): Promise<number> {
+    const began = performance.now();
+    await this.#killLeader('last', (identity) => this.#start(this.#cluster.kubeconfig, elected, identity));
+    let found: string | undefined = '';
+    while (found !== undefined && performance.now() - began < 120_000) {
+      await pause(500);
+      found = undefined;
+      for (const namespace of [elected, steady]) {
+        found ??= await firstDifference(this.#direct, namespace).then((d) => d && `${namespace}: ${d}`);
+      }
+    }
+    if (found !== undefined) this.#violations.push(`the world is not as desired 120 s after the last fault: ${found}`);
+    return performance.now() - began;
+  }
+
+  /** Whoever works has nothing ready, nothing running, and no key that fails again and again. */
+  async #checkIdle(replicas: readonly Replica[]): Promise<void> {
+    for (const replica of new Set(replicas)) {
+      const idle = (): Promise<boolean | undefined> => replica.state().then((state) => state?.idle);
+      await eventually('idleness', idle, 30_000).catch(() => {
+        this.#violations.push(`replica ${replica.identity} still has keys to work on 30 s after the end`);
+      });
+      const before = retries(await replica.metrics());
+      await pause(2_000);
+      if (retries(await replica.metrics()) > before) {
+        this.#violations.push(`replica ${replica.identity} retries a key though the world is as desired`);
+      }
+    }
+  }
+}
+
+function retries(metrics: string): number {
+  return Number(/^workqueue_retries_total\{[^}]*\} (\d+)/m.exec(metrics)?.[1] ?? 0);
+}
