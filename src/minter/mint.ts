@@ -11,6 +11,7 @@ import {
   type PlatformOperation,
 } from './platform/platform-client.ts';
 import type { Readiness } from './readiness.ts';
+import { noTokenTrace, type TokenTrace } from './token-trace.ts';
 import { Refusal, type AnswerCode } from './refusal.ts';
 import type { Permissions } from './rules/permissions.ts';
 import type { AppJwt, AppJwtSource } from './sign/app-jwt.ts';
@@ -62,12 +63,17 @@ export class Minter {
     this.installation = new InstallationCache(deps.clock);
   }
 
-  async mint(request: MintRequest, deadline: Deadline, trace: MintTrace): Promise<Grant> {
+  async mint(
+    request: MintRequest,
+    deadline: Deadline,
+    trace: MintTrace,
+    spans: TokenTrace = noTokenTrace,
+  ): Promise<Grant> {
     const { readiness, org, clock } = this.#deps;
     if (readiness.knownUnusable) {
       throw new Refusal('not_ready', 'not_ready', 'the service cannot sign at the moment', { retryAfterSeconds: 30 });
     }
-    const session = new Session(this.#deps, deadline, trace);
+    const session = new Session(this.#deps, deadline, trace, spans);
     const id = await this.#installationId(session);
     trace.installation_id = id;
     const answer = await session.call('create_token', 'exchange_error', {
@@ -146,13 +152,15 @@ class Session {
   readonly #deps: MinterDeps;
   readonly #deadline: Deadline;
   readonly #trace: MintTrace;
+  readonly #spans: TokenTrace;
   #jwt: AppJwt | undefined;
   #replaced = false;
 
-  constructor(deps: MinterDeps, deadline: Deadline, trace: MintTrace) {
+  constructor(deps: MinterDeps, deadline: Deadline, trace: MintTrace, spans: TokenTrace) {
     this.#deps = deps;
     this.#deadline = deadline;
     this.#trace = trace;
+    this.#spans = spans;
   }
 
   async call(
@@ -179,12 +187,14 @@ class Session {
     code: AnswerCode,
     parameters: Record<string, unknown>,
   ): Promise<PlatformAnswer> {
-    const jwt = (this.#jwt ??= await this.#sign());
+    const jwt = (this.#jwt ??= await this.#spans.step('sign', () => this.#sign()));
     this.#trace.app_jwt_sha256 = jwt.sha256;
     const late = (): Refusal => new Refusal(code, 'deadline', 'the platform did not answer in time');
     try {
-      const work = this.#deps.platform.call(operation, jwt.token, parameters, this.#deadline);
-      return await within(this.#deps.clock, this.#deadline, work, late);
+      return await this.#spans.step(`platform ${operation}`, () => {
+        const work = this.#deps.platform.call(operation, jwt.token, parameters, this.#deadline);
+        return within(this.#deps.clock, this.#deadline, work, late);
+      });
     } catch (error) {
       if (!(error instanceof PlatformUnreachable)) throw error;
       throw new Refusal(code, `platform_${error.kind}`, 'the platform did not answer in time, or not as agreed', {

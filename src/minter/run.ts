@@ -1,7 +1,9 @@
 import type { Server as TlsServer } from 'node:https';
 import { join } from 'node:path';
+import { hostname } from 'node:os';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { openTraceExport } from '../base/trace-export.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { readBuildInfo, type BuildInfo } from './build-info.ts';
 import { createAdminServer } from './http/admin-server.ts';
@@ -23,6 +25,7 @@ import { AppJwtSource } from './sign/app-jwt.ts';
 import { KeyMonitor } from './sign/key-monitor.ts';
 import { KmsSigner } from './sign/kms-signer.ts';
 import { openKeyService } from './sign/open-key-service.ts';
+import { tokenTraces } from './token-trace.ts';
 
 export interface MinterServerDeps {
   logger: Logger;
@@ -32,6 +35,8 @@ export interface MinterServerDeps {
   /** Where audit lines go. Default: stdout. */
   audit?: (line: string) => void;
   build?: BuildInfo;
+  /** The standard OpenTelemetry variables: spans are exported where they name an endpoint. Default: the process's. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /** Called once both ports are bound, with the ports in use. */
   onListening?: (ports: { port: number; adminPort: number }) => void;
 }
@@ -63,6 +68,14 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
   });
   const identity = settings.tlsDir === undefined ? undefined : await readServerIdentity(settings.tlsDir);
   const service = await openKeyService(settings.keyProvider, logger);
+  const tracing = await openTraceExport({
+    service: 'svc-minter',
+    version: build.version,
+    instance: hostname(),
+    environment: deps.environment ?? process.env,
+    clock,
+    logger,
+  });
   const signerFor = (version: string): KmsSigner =>
     new KmsSigner({
       service,
@@ -124,6 +137,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     platformHost: new URL(settings.apiBaseUrl).host,
     readiness,
     logger,
+    beginTrace: tracing && tokenTraces(tracing.tracer, clock),
     audit: deps.audit ?? ((line) => void process.stdout.write(line)),
   });
   const server = createPublicServer(app, identity);
@@ -141,6 +155,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     await closeServer(server, drainMs);
     await closeServer(admin, 500);
     await service.close();
+    await tracing?.close();
   };
   try {
     await rules.start();

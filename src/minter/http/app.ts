@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { errorText } from '../../base/errors.ts';
 import { auditLine } from '../audit.ts';
 import type { BuildInfo } from '../build-info.ts';
 import type { Readiness } from '../readiness.ts';
 import { Refusal } from '../refusal.ts';
+import { noTokenTrace, type BeginTokenTrace, type TokenTrace } from '../token-trace.ts';
+import { closeInStages } from './staged-close.ts';
 import { decideToken, maxBodyBytes, type AuditFields, type TokenRouteDeps } from './token-route.ts';
 
 export interface AppDeps extends TokenRouteDeps {
@@ -15,6 +18,8 @@ export interface AppDeps extends TokenRouteDeps {
   logger: Logger;
   /** Where audit lines go. */
   audit: (line: string) => void;
+  /** Absent: no spans. */
+  beginTrace?: BeginTokenTrace | undefined;
 }
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']);
@@ -42,6 +47,7 @@ function begin(deps: AppDeps, req: Request, res: Response, next: NextFunction): 
   const start = deps.clock.monotonic();
   res.locals.requestId = randomUUID();
   res.locals.start = start;
+  res.locals.clock = deps.clock;
   res.setHeader('X-Request-Id', res.locals.requestId as string);
   res.setHeader('Cache-Control', 'no-store');
   res.setHeader('X-Content-Type-Options', 'nosniff');
@@ -60,17 +66,19 @@ async function answerToken(deps: AppDeps, req: Request, res: Response): Promise<
   const audit: AuditFields = { client_ip: req.socket.remoteAddress };
   const incoming = req.headers['x-request-id'];
   if (typeof incoming === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(incoming)) audit.caller_request_id = incoming;
+  const spans = deps.beginTrace?.() ?? noTokenTrace;
   try {
     if (req.method !== 'POST') throw methodNotAllowed();
-    const token = await decideToken(req, deps, audit);
-    record(deps, res, audit, 'allow', 'ok', 'minted');
+    const token = await decideToken(req, deps, audit, spans);
+    record(deps, res, { audit, spans, status: 200 }, 'allow', 'ok', 'minted');
     res.status(200).setHeader('Content-Type', 'text/plain; charset=utf-8');
     finish(res, token);
   } catch (error) {
     const refusal = asRefusal(deps, error);
     if (refusal.status >= 500) deps.readiness.mintFailed(refusal.reason);
     deps.metrics.denials.inc({ reason: refusal.reason });
-    record(deps, res, audit, refusal.status >= 500 ? 'error' : 'deny', refusal.answer, refusal.reason);
+    const { status } = refusal;
+    record(deps, res, { audit, spans, status }, status >= 500 ? 'error' : 'deny', refusal.answer, refusal.reason);
     refuse(res, refusal, 'POST');
   }
 }
@@ -90,16 +98,18 @@ function asRefusal(deps: AppDeps, error: unknown): Refusal {
 function record(
   deps: AppDeps,
   res: Response,
-  audit: AuditFields,
+  { audit, spans, status }: { audit: AuditFields; spans: TokenTrace; status: number },
   decision: 'allow' | 'deny' | 'error',
   code: string,
   reason: string,
 ): void {
+  const requestId = res.locals.requestId as string;
   deps.metrics.mints.inc({ result: decision, code });
+  spans.end({ status, decision, code, reason, requestId });
   deps.audit(
     auditLine({
       ts: new Date(deps.clock.now()).toISOString(),
-      request_id: res.locals.requestId as string,
+      request_id: requestId,
       decision,
       code,
       reason,
@@ -136,6 +146,8 @@ function refuse(res: Response, refusal: Refusal, allow?: string): void {
 function finish(res: Response, body: string): void {
   const draining = (res.locals.draining as () => boolean)();
   const declared = Number(res.req.headers['content-length'] ?? (res.req.headers['transfer-encoding'] ? Infinity : 0));
-  if (draining || (!res.req.complete && !(declared <= maxBodyBytes))) res.setHeader('Connection', 'close');
+  const unread = !res.req.complete && !(declared <= maxBodyBytes);
+  if (unread) closeInStages(res.req.socket, res.locals.clock as Clock);
+  if (draining || unread) res.setHeader('Connection', 'close');
   res.end(body);
 }

@@ -10,6 +10,7 @@ import type { RateLimiter } from '../rate-limit.ts';
 import { Refusal } from '../refusal.ts';
 import type { Issuers } from '../rules/evaluate.ts';
 import { decide, type RuleSet } from '../rules/rule-set.ts';
+import type { TokenTrace } from '../token-trace.ts';
 import { readBody, tooLarge } from './body.ts';
 import { parseTokenRequest } from './token-request.ts';
 
@@ -40,15 +41,20 @@ const requestMs = 4_000;
  * before the last step signs or calls the platform.
  * Result: the token. Errors: Refusal; anything else is a bug of ours.
  */
-export async function decideToken(req: IncomingMessage, deps: TokenRouteDeps, audit: AuditFields): Promise<string> {
+export async function decideToken(
+  req: IncomingMessage,
+  deps: TokenRouteDeps,
+  audit: AuditFields,
+  spans: TokenTrace,
+): Promise<string> {
   const deadline = deadlineIn(deps.clock, requestMs);
   checkContentType(req);
   if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
-  const caller = await verifyIdentity(oidcHeader(req), deps.verify);
+  const caller = await spans.step('verify identity', () => verifyIdentity(oidcHeader(req), deps.verify));
   audit.iss = caller.iss;
   audit.sub = caller.sub;
   audit.email = caller.email;
-  const body = await readBody(req, maxBodyBytes, deps.clock, deadline);
+  const body = await spans.step('read body', () => readBody(req, maxBodyBytes, deps.clock, deadline));
   const request = parseTokenRequest(body, deps);
   audit.org = request.org;
   audit.repositories = request.repositories;
@@ -62,7 +68,8 @@ export async function decideToken(req: IncomingMessage, deps: TokenRouteDeps, au
   audit.rule_file = decision.ruleFiles.join(',');
   audit.permissions = Object.fromEntries(decision.permissions);
   takeFromBucket(deps, caller.email ?? `sub ${caller.sub}`);
-  return exchange(deps, { repositories: request.repositories, permissions: decision.permissions }, deadline, audit);
+  const wanted = { repositories: request.repositories, permissions: decision.permissions };
+  return exchange(deps, wanted, deadline, audit, spans);
 }
 
 async function exchange(
@@ -70,11 +77,12 @@ async function exchange(
   request: Parameters<Minter['mint']>[0],
   deadline: Deadline,
   audit: AuditFields,
+  spans: TokenTrace,
 ): Promise<string> {
   const trace: Parameters<Minter['mint']>[2] = {};
   audit.key_version = deps.keyVersion;
   try {
-    const grant = await deps.minter.mint(request, deadline, trace);
+    const grant = await deps.minter.mint(request, deadline, trace, spans);
     audit.token_sha256 = sha256Hex(grant.token);
     audit.expires_at = grant.expiresAt;
     return grant.token;

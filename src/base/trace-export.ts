@@ -1,0 +1,78 @@
+import type { Tracer } from '@opentelemetry/api';
+import type { Clock } from './clock.ts';
+import type { Logger } from './logger.ts';
+
+export interface TraceExportOptions {
+  /** `service.name` of the spans. */
+  service: string;
+  version: string;
+  /** This process, such as the pod's name. */
+  instance: string;
+  /** OTLP/HTTP endpoint; `/v1/traces` is added to one without a path. Empty: what the environment says. */
+  endpoint?: string | undefined;
+  environment: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** A tracer and the way to send what is left. */
+export interface TraceExport {
+  tracer: Tracer;
+  /** Sends what is queued, for at most three seconds. Never rejects. */
+  close(): Promise<void>;
+}
+
+const closeMs = 3_000;
+
+/**
+ * Opens the export of spans, or returns undefined where no endpoint is configured: neither `endpoint` nor
+ * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` nor `OTEL_EXPORTER_OTLP_ENDPOINT` (headers, timeout and sampling come from the
+ * other standard variables). The libraries are loaded only then.
+ * Guarantees: exporting is in the background; a collector that is away costs spans, never the work they tell of.
+ */
+export async function openTraceExport(options: TraceExportOptions): Promise<TraceExport | undefined> {
+  const { environment, service, version, instance, clock, logger } = options;
+  const url = tracesUrl(options.endpoint, environment);
+  if (url === undefined || environment['OTEL_SDK_DISABLED'] === 'true') return undefined;
+  const [{ BasicTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }, { resourceFromAttributes }] =
+    await Promise.all([
+      import('@opentelemetry/sdk-trace-base'),
+      import('@opentelemetry/exporter-trace-otlp-proto'),
+      import('@opentelemetry/resources'),
+    ]);
+  const attributes = { 'service.name': service, 'service.version': version, 'service.instance.id': instance };
+  const provider = new BasicTracerProvider({
+    resource: resourceFromAttributes(attributes),
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],
+  });
+  logger.info('spans are exported', { url: withoutCredentials(url) });
+  return {
+    tracer: provider.getTracer(service, version),
+    async close() {
+      const late = new Promise<void>((resolve) => clock.setTimeout(resolve, closeMs));
+      await Promise.race([provider.shutdown().catch(() => {}), late]);
+    },
+  };
+}
+
+/** Where spans go. The variable for traces names the whole address, the general one a base (OTLP exporter spec). */
+function tracesUrl(
+  endpoint: string | undefined,
+  environment: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  if (endpoint) {
+    const url = new URL(endpoint);
+    return url.pathname === '/' ? new URL('v1/traces', url).href : url.href;
+  }
+  const traces = environment['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
+  if (traces) return traces;
+  const base = environment['OTEL_EXPORTER_OTLP_ENDPOINT'];
+  return base ? `${base.replace(/\/+$/, '')}/v1/traces` : undefined;
+}
+
+function withoutCredentials(text: string): string {
+  const url = new URL(text);
+  url.username = '';
+  url.password = '';
+  return url.href;
+}
