@@ -29,7 +29,7 @@ const objects: KubeObject[] = [
     metadata: { name: 'vcs-app-credentials', namespace: shop },
     data: { 'app-id': Buffer.from('12345').toString('base64') },
   },
-  aMinterDeployment() as KubeObject,
+  aMinterDeployment() as unknown as KubeObject,
   { apiVersion: 'svc.dev/v1alpha1', kind: 'ClusterTrafficPolicy', metadata: { name: 'default' }, spec: {} },
   {
     apiVersion: 'svc.dev/v1alpha1',

@@ -1,3 +1,4 @@
+import { minterCheckReasons } from './minter-readiness.ts';
 import { clusterTrafficPolicyConditions, minterDeploymentConditions, trafficMonitorConditions } from './index.ts';
 
 interface Row {
@@ -33,4 +34,11 @@ describe.each(tables)('the conditions of a %s', (_, table) => {
   test('fit into the list that the schema allows', () => {
     expect(Object.keys(table).length).toBeLessThanOrEqual(16);
   });
+});
+
+test('every word that a minter pod may answer is a documented reason', () => {
+  for (const [type, reasons] of Object.entries(minterCheckReasons)) {
+    const table = minterDeploymentConditions[type as keyof typeof minterCheckReasons];
+    expect(Object.keys(table.reasons)).toEqual(expect.arrayContaining([...reasons]));
+  }
 });

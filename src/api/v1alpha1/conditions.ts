@@ -207,6 +207,8 @@ export const minterDeploymentConditions = {
       FileFaulty: 'A rule file is not usable.',
       ConfigMapNotFound: 'The ConfigMap with the rules is missing.',
       RepositoryOutsideSpec: 'A rule names a repository that the spec does not declare.',
+      NoPodAnswered: 'No pod could be asked.',
+      Pending: 'The pods have not read the rules yet.',
     },
   },
   AppCredentialsFound: {
@@ -259,6 +261,7 @@ export const minterDeploymentConditions = {
       Suspended: 'The installation is suspended.',
       RepositoryNotSelected: 'The installation leaves a repository out.',
       PermissionMissing: 'The installation lacks a permission.',
+      PlatformUnreachable: 'The platform did not answer.',
       NoPodAnswered: 'No pod could be asked.',
       Pending: 'The pods have not checked it yet.',
     },

@@ -99,6 +99,7 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
     'False',
     'SecretNotFound',
   ],
+  ['a rule reaches beyond the spec', { outsideSpec: 'x' }, 'False', 'RepositoryOutsideSpec'],
   ['the rules are missing', { rulesSourceFound: false, answers: [] }, 'False', 'ConfigMapNotFound'],
   [
     'one pod of two has a disabled key',

@@ -24,6 +24,8 @@ export interface MinterFacts {
   appCredentials: ConditionInput;
   /** Whether the ConfigMap that the spec refers to exists; true for inline rules. */
   rulesSourceFound: boolean;
+  /** A repository that a rule names and the spec does not declare, as a sentence. */
+  outsideSpec?: string | undefined;
   /** Answers of the pods that could be asked. */
   answers: readonly MinterReadiness[];
   /** Pods that run, whether they answered or not. */
@@ -86,6 +88,9 @@ function podCondition(type: MinterCheckType, facts: MinterFacts): ConditionInput
   if (type === 'RulesValid' && !facts.rulesSourceFound) {
     const name = facts.minter.spec.rules.configMapRef?.name ?? '';
     return { type, status: 'False', reason: 'ConfigMapNotFound', message: `ConfigMap ${name} does not exist` };
+  }
+  if (type === 'RulesValid' && facts.outsideSpec) {
+    return { type, status: 'False', reason: 'RepositoryOutsideSpec', message: facts.outsideSpec };
   }
   const checks = facts.answers.flatMap((a) => a.checks.filter((c) => c.type === type));
   const worst = checks.toSorted((a, b) => badness(b) - badness(a))[0];

@@ -3,7 +3,7 @@ import { minterDeploymentConditions, minterDeployments, type MinterDeployment } 
 import type { MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
 import { errorText } from '../../base/errors.ts';
 import { coreResources, getIfExists, isForbidden, type TypedObject } from '../../kube/index.ts';
-import { renderedKinds, renderMinter } from '../../render/index.ts';
+import { declaredRepositories, renderedKinds, renderMinter } from '../../render/index.ts';
 import {
   ApplySet,
   changed,
@@ -24,6 +24,7 @@ import { imagePullTrouble } from '../pod-trouble.ts';
 import { refusalOf } from '../refusal.ts';
 import { judgeAppCredentials, unreadableAppCredentials, type AppCredentials } from './app-credentials.ts';
 import { planMinterStatus } from './plan.ts';
+import { repositoryOutsideSpec } from './rule-repositories.ts';
 import { readMinterReadiness, type ReadinessReader } from './readiness-client.ts';
 
 export interface MinterSettings {
@@ -97,7 +98,7 @@ export function setupMinterDeployment(
       paced.forget(keyText(key));
       return undefined;
     }
-    const [appCredentials, rulesSourceFound, missing] = await Promise.all([
+    const [appCredentials, rules, missing] = await Promise.all([
       lookUpApp(context, minter),
       lookUpRules(context, minter),
       lookUpOthers(context, minter),
@@ -115,7 +116,8 @@ export function setupMinterDeployment(
       minter,
       deployment: deployments.get(key),
       appCredentials: appCredentials.condition,
-      rulesSourceFound,
+      rulesSourceFound: rules.found,
+      outsideSpec: rules.outsideSpec,
       answers: await askPods(running, readReadiness, context),
       pods: running.length,
       applyFailures: outcome.failures.map(({ kind, object, error }) => ({ kind, refusal: refusalOf(error, object) })),
@@ -178,11 +180,19 @@ async function lookUpOthers(
   return undefined;
 }
 
-async function lookUpRules({ client, signal }: ReconcileContext, minter: MinterDeployment): Promise<boolean> {
+interface RulesSource {
+  found: boolean;
+  outsideSpec?: string | undefined;
+}
+
+async function lookUpRules({ client, signal }: ReconcileContext, minter: MinterDeployment): Promise<RulesSource> {
   const ref = minter.spec.rules.configMapRef;
-  if (!ref) return true;
+  if (!ref) return { found: true };
   const name = { namespace: minter.metadata.namespace, name: ref.name };
-  return (await getIfExists(client, coreResources.configMaps, name, { signal, metadataOnly: true })) !== undefined;
+  const source = await getIfExists<KubeObject>(client, coreResources.configMaps, name, { signal });
+  if (!source) return { found: false };
+  const files = (source['data'] ?? {}) as Record<string, string>;
+  return { found: true, outsideSpec: repositoryOutsideSpec(files, declaredRepositories(minter.spec)) };
 }
 
 /** The answers of those that answer; one that does not is a pod that starts or ends, which the Deployment knows. */

@@ -1,0 +1,42 @@
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml';
+
+/** Rule files are no larger; what is, the minter refuses as faulty. Units: characters. */
+const maxFile = 64 * 1024;
+
+/**
+ * The first repository that a ConfigMap of rules names although the spec does not declare it, as a sentence with file
+ * and line; undefined when there is none. Pure.
+ * Shape: `files` are the ConfigMap's data, `<repository>.yaml` or `.yaml` (for all repositories) → text.
+ * Caveats: a file that cannot be read as YAML names nothing; the pods say what is wrong with it.
+ */
+export function repositoryOutsideSpec(
+  files: Readonly<Record<string, string>>,
+  declared: readonly string[],
+): string | undefined {
+  for (const [file, text] of Object.entries(files).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    if (!file.endsWith('.yaml') || text.length > maxFile) continue;
+    const own = file.slice(0, -'.yaml'.length);
+    if (own !== '' && !declared.includes(own)) return `${file}: ${advice(own)}`;
+    const lines = new LineCounter();
+    const document = parseDocument(text, { lineCounter: lines });
+    for (const node of repositoryNodes(document.contents)) {
+      const name = isScalar(node) ? String(node.value) : '';
+      if (name === '' || name === '*' || declared.includes(name)) continue;
+      return `${file}, line ${lines.linePos(node.range?.[0] ?? 0).line}: ${advice(name)}`;
+    }
+  }
+  return undefined;
+}
+
+const advice = (name: string): string =>
+  `repository ${name} is not declared; add it to vcs.extraRepositories, or take it out of the rules`;
+
+function* repositoryNodes(root: unknown): Generator<Node> {
+  if (!isMap(root)) return;
+  const scopes = root.get('scope', true);
+  if (!isMap(scopes)) return;
+  for (const { value } of scopes.items) {
+    const repositories = isMap(value) ? value.get('repositories', true) : undefined;
+    if (isSeq(repositories)) yield* repositories.items as Node[];
+  }
+}
