@@ -51,8 +51,9 @@ export class HistogramAppender {
     return this.#out.byteLength;
   }
 
-  /** Whether `h` (null: a stale marker) can follow. A stale marker always can. */
+  /** Whether `h` (null: a stale marker) can follow. A stale marker can always follow a counter, and never a gauge. */
   fit(h: NativeHistogram | null): Fit {
+    if (h === null && this.header === 'gauge') return { ok: false, hint: 'not_reset' };
     if (h === null) return { ok: true, layout: this.#layout };
     return fitHistogram({ header: this.header, layout: this.#layout, last: this.#last }, h);
   }
@@ -125,14 +126,13 @@ export function headerFor(
   before: HistogramAppender | undefined,
   refused: boolean,
 ): ResetHeader {
-  if (h === null) return 'unknown';
-  if (h.counterReset === 'gauge') return 'gauge';
-  if (h.counterReset === 'reset') return 'reset';
-  if (!before || before.kind !== h.kind) return 'unknown';
+  if (h?.counterReset === 'gauge') return 'gauge';
+  if (h?.counterReset === 'reset') return 'reset';
+  if (!before || (h && before.kind !== h.kind)) return 'unknown';
   const fit = before.fit(h);
   const hint = fit.ok ? 'not_reset' : fit.hint;
   // Prometheus' two kinds differ here: floats say "unknown" where a chunk had to end without a reset.
-  if (h.kind === 'integer' || hint === 'reset') return hint;
+  if (before.kind === 'integer' || hint === 'reset') return hint;
   return refused ? 'unknown' : 'not_reset';
 }
 

@@ -1,6 +1,7 @@
 import { OperatorError } from '../../base/errors.ts';
 import type { WireReader } from '../../base/protobuf-wire.ts';
 import { WireWriter } from '../../base/protobuf-wire.ts';
+import { floatOf, isStale, staleHigh, staleLow } from '../chunk/index.ts';
 import type { NativeHistogram, Span } from '../chunk/index.ts';
 
 /** Numbers of prometheus.Histogram.ResetHint. */
@@ -24,8 +25,25 @@ export function writeHistogram(out: WireWriter, field: number, t: number, h: Nat
   });
 }
 
-/** Reads a prometheus.Histogram. Errors: ERR_INPUT_INVALID. */
-export function readHistogram(reader: WireReader): { t: number; histogram: NativeHistogram } {
+/** Writes the stale marker of a histogram series: nothing but a sum with the marker's bits. */
+export function writeStaleHistogram(out: WireWriter, field: number, t: number, kind: NativeHistogram['kind']): void {
+  out.message(field, (m) => {
+    if (kind === 'integer') m.uint(1, 0);
+    else m.double(2, 0);
+    m.key(3, 1).raw(staleBits);
+    if (kind === 'integer') m.uint(6, 0);
+    else m.double(7, 0);
+    m.int(15, t);
+  });
+}
+
+const staleBits = new Uint8Array(8);
+new DataView(staleBits.buffer).setUint32(0, staleLow, true);
+new DataView(staleBits.buffer).setUint32(4, staleHigh, true);
+
+/** Reads a prometheus.Histogram; null is a stale marker. Errors: ERR_INPUT_INVALID. */
+export function readHistogram(reader: WireReader): { t: number; histogram: NativeHistogram | null } {
+  let stale = false;
   let kind: NativeHistogram['kind'] = 'integer';
   let [t, count, sum, schema, zeroThreshold, zeroCount, hint] = [0, 0, 0, 0, 0, 0, 0];
   const spans: { positive: Span[]; negative: Span[] } = { positive: [], negative: [] };
@@ -34,7 +52,12 @@ export function readHistogram(reader: WireReader): { t: number; histogram: Nativ
   const readers: Record<number, () => void> = {
     8: () => (count = reader.uint()),
     17: () => ((count = reader.double()), (kind = 'float')),
-    25: () => (sum = reader.double()),
+    25: () => {
+      const low = reader.fixed32();
+      const high = reader.fixed32();
+      stale = isStale(high, low);
+      sum = floatOf(high, low);
+    },
     32: () => (schema = unzigzag(reader.uint())),
     41: () => (zeroThreshold = reader.double()),
     48: () => (zeroCount = reader.uint()),
@@ -55,6 +78,7 @@ export function readHistogram(reader: WireReader): { t: number; histogram: Nativ
     if (read) read();
     else reader.skip(key & 7);
   }
+  if (stale) return { t, histogram: null };
   const counterReset = hints[hint];
   if (!counterReset) throw new OperatorError('ERR_INPUT_INVALID', `histogram reset hint ${hint}`);
   const { positive, negative } = counts;

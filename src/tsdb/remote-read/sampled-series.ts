@@ -1,16 +1,17 @@
 import { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
-import { decodePoints, decodeXorChunk, SampleBuffer } from '../chunk/index.ts';
+import { decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer } from '../chunk/index.ts';
 import type { NativeHistogram } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';
 import type { Chunk } from '../types.ts';
 import { encodeLabels, readLabel } from './chunked-series.ts';
-import { readHistogram, writeHistogram } from './histogram-message.ts';
+import { readHistogram, writeHistogram, writeStaleHistogram } from './histogram-message.ts';
 
 /** One series of a SAMPLES answer. */
 export interface SampledSeries {
   readonly labels: Labels;
   readonly samples: SampleBuffer;
-  readonly histograms: readonly { readonly t: number; readonly histogram: NativeHistogram }[];
+  /** Null is a stale marker. */
+  readonly histograms: readonly { readonly t: number; readonly histogram: NativeHistogram | null }[];
 }
 
 const scratch = new SampleBuffer(256);
@@ -36,7 +37,7 @@ export function encodeTimeSeries(
     out.key(2, 2).rawVarint(9 + 1 + int64Length(t));
     out.key(1, 1).raw(bits).int(2, t);
   };
-  const histograms: { t: number; histogram: NativeHistogram }[] = [];
+  const histograms: { t: number; kind: NativeHistogram['kind']; histogram: NativeHistogram | null }[] = [];
   for (const chunk of chunks) {
     if (chunk.encoding === 1) {
       scratch.length = 0;
@@ -44,13 +45,16 @@ export function encodeTimeSeries(
       for (let i = 0; i < scratch.length; i++) float(scratch.times[i]!, scratch.highAt(i), scratch.lowAt(i));
       continue;
     }
-    for (const { t, high, low, histogram } of decodePoints(chunk)) {
-      if (!histogram) float(t, high, low);
-      else if (t >= mint && t <= maxt) histograms.push({ t, histogram });
+    const kind = kindOf(chunk.encoding);
+    for (const { t, histogram } of decodeHistogramChunk(kind, chunk.bytes).points) {
+      if (t >= mint && t <= maxt) histograms.push({ t, kind, histogram });
     }
   }
   samples += histograms.length;
-  for (const { t, histogram } of histograms) writeHistogram(out, 4, t, histogram);
+  for (const { t, kind, histogram } of histograms) {
+    if (histogram) writeHistogram(out, 4, t, histogram);
+    else writeStaleHistogram(out, 4, t, kind);
+  }
   return samples === 0 ? undefined : { bytes: out.finish(), samples };
 }
 
@@ -92,7 +96,7 @@ function readResult(reader: WireReader): SampledSeries[] {
 function readTimeSeries(reader: WireReader): SampledSeries {
   const labels: [string, string][] = [];
   const samples = new SampleBuffer();
-  const histograms: { t: number; histogram: NativeHistogram }[] = [];
+  const histograms: { t: number; histogram: NativeHistogram | null }[] = [];
   while (!reader.done) {
     const key = reader.key();
     if (key === 10) labels.push(readLabel(reader.message()));
