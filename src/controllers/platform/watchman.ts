@@ -1,8 +1,14 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { kinds } from '../../api/v1alpha1/index.ts';
-import { coreResources } from '../../kube/index.ts';
+import { coreResources, getIfExists } from '../../kube/index.ts';
 import { names } from '../../render/index.ts';
-import { changed, toKey, type ControllerEnvironment, type ControllerHandle } from '../../runtime/index.ts';
+import {
+  changed,
+  toKey,
+  type ControllerEnvironment,
+  type ControllerHandle,
+  type EventDetails,
+} from '../../runtime/index.ts';
 import { imagePullTrouble, podTroubleTransform } from '../pod-trouble.ts';
 import type { Refusal } from '../refusal.ts';
 import type { PlatformTrouble } from './trouble.ts';
@@ -68,19 +74,24 @@ export function missingKinds(crds: readonly KubeObject[]): Refusal | undefined {
   };
 }
 
-/** Tells the people who look after the operator: on its own Deployment. */
+/**
+ * Tells the people who look after the operator: on its own Deployment. Where there is none (a test, a process at
+ * somebody's desk) the Event stands alone.
+ */
 export function announceTrouble(env: ControllerEnvironment, namespace: string, trouble: PlatformTrouble): void {
-  const regarding: KubeObject = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: names.controller, namespace },
-  };
+  const { deployments } = coreResources;
+  const name = { namespace, name: names.controller };
+  const { apiVersion, kind } = deployments;
   let bad = false;
+  const tell = async (details: EventDetails): Promise<void> => {
+    // `kubectl describe` finds Events by uid.
+    const found = await getIfExists<KubeObject>(env.client, deployments, name).catch(() => undefined);
+    env.events.record({ apiVersion, kind, metadata: found?.metadata ?? name }, details);
+  };
   trouble.onChange((current) => {
     if (!current && !bad) return;
     bad = current !== undefined;
-    env.events.record(
-      regarding,
+    void tell(
       current
         ? { type: 'Warning', reason: current.reason, message: `platform: ${current.message}` }
         : { type: 'Normal', reason: 'Recovered', message: 'platform: everything is in place again' },
