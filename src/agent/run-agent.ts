@@ -7,6 +7,7 @@ import type { Logger } from '../base/logger.ts';
 import { type AgentStatus, builtinRetention, type CaptureConfig } from '../capture/index.ts';
 import { ApiReviews, createKubeClient, type KubeClient } from '../kube/index.ts';
 import { expiryTime } from '../net/ca.ts';
+import { createAlpnServer } from '../net/alpn-server.ts';
 import { createTlsServer } from '../net/https-server.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { type TlsSource, watchTlsDirectory } from '../net/tls-material.ts';
@@ -29,14 +30,18 @@ import { Ingest } from './ingest/ingest.ts';
 import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy, policyOf } from './mapping/policy.ts';
 import { closeGrpc, createGrpcReceiver, listenGrpc } from './otlp/grpc-receiver.ts';
+import type { OtlpConsumer } from './otlp/consumer.ts';
 import { createHttpReceiver } from './otlp/http-receiver.ts';
 import { createSelfMetrics, type SelfMetrics } from './self-metrics.ts';
 import { captureHandler } from './servers/capture-server.ts';
 import { remoteReadHandler } from './servers/remote-read-server.ts';
 import { createScrapeServer } from './servers/scrape-server.ts';
+import { createStreamGrpc } from './servers/stream-grpc.ts';
 import { streamHandler } from './servers/stream-server.ts';
+import type { StreamOptions } from './servers/stream-service.ts';
 import type { AgentSettings } from './settings.ts';
 import { SpanPipeline } from './spans/span-pipeline.ts';
+import { FlowIntake } from './spans/flow-intake.ts';
 import { StreamRing } from './spans/stream-ring.ts';
 import { productVersion } from './version.ts';
 
@@ -163,7 +168,8 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       return bound;
     };
 
-    const grpc = createGrpcReceiver({ consumer: ingest, logger });
+    const consumer = withFlows(ingest, new FlowIntake(ring, clock));
+    const grpc = createGrpcReceiver({ consumer, logger });
     const otlpGrpc = await listenGrpc('otlp-grpc', grpc, {
       host: settings.otlpBindAddress,
       port: settings.otlpGrpcPort,
@@ -171,7 +177,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     closers.push(() => closeGrpc(grpc, closeGraceMs));
     const otlpHttp = await bind(
       'otlp-http',
-      createHttpReceiver({ consumer: ingest, logger }),
+      createHttpReceiver({ consumer, logger }),
       settings.otlpBindAddress,
       settings.otlpHttpPort,
     );
@@ -203,20 +209,28 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       const tls = await watchTlsDirectory(settings.tlsDir, { clock, logger, signal: stop.signal });
       followExpiry(tls, metrics);
       const read = remoteReadHandler({ handler: createRemoteReadHandler(store), metrics, logger });
-      const stream = streamHandler({
+      const stream: StreamOptions = {
         node: settings.nodeName,
+        podLabels: (namespace, name) => identity.pods.named(namespace, name)?.labels,
         ring,
         clock,
         logger,
         signal: stop.signal,
         onClients: (change) => metrics.streamClients.inc(change),
         onLost: (count) => metrics.streamLost.inc(count),
-      });
+      };
+      const streamGrpc = createStreamGrpc(stream);
       const { bindAddress: host } = settings;
       const tlsServer = (handler: Parameters<typeof createTlsServer>[1], clientNames: readonly string[]): NetServer =>
         createTlsServer(tls, handler, { clientNames });
       remoteRead = await bind('remote-read', tlsServer(read, readers), host, settings.remoteReadPort);
-      spanStream = await bind('span-stream', tlsServer(stream, readers), host, settings.spanStreamPort);
+      spanStream = await bind(
+        'span-stream',
+        createAlpnServer(tls, streamHandler(stream), { clientNames: readers, onHttp2: streamGrpc.accept }),
+        host,
+        settings.spanStreamPort,
+      );
+      closers.push(() => streamGrpc.close(closeGraceMs));
       captureConfig = await bind(
         'capture-config',
         tlsServer(
@@ -239,6 +253,18 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     stop.abort();
     await closeAll(closers, logger);
   }
+}
+
+/** Flow points also become items of the stream, at once: the store waits for its group, a follower need not. */
+function withFlows(ingest: OtlpConsumer, flows: FlowIntake): OtlpConsumer {
+  return {
+    metrics: (request, bytes) => {
+      flows.take(request);
+      return ingest.metrics(request, bytes);
+    },
+    traces: (request, bytes) => ingest.traces(request, bytes),
+    rejected: (reason, count) => ingest.rejected(reason, count),
+  };
 }
 
 /** Closes the listeners together, last opened first, then what they fed; one that fails does not keep the others. */

@@ -19,7 +19,7 @@ export const serverLimits = {
 export function createTlsServer(
   source: TlsSource,
   handler: RequestListener,
-  options: { clientNames?: readonly string[] } = {},
+  options: { clientNames?: readonly string[]; alpnProtocols?: readonly string[] } = {},
 ): Server {
   const names = options.clientNames;
   const guarded: RequestListener = names
@@ -30,6 +30,7 @@ export function createTlsServer(
     {
       ...secure(),
       ...serverLimits,
+      ...(options.alpnProtocols ? { ALPNProtocols: [...options.alpnProtocols] } : {}),
       minVersion: 'TLSv1.2',
       requestCert: names !== undefined,
       rejectUnauthorized: names !== undefined,

@@ -1,39 +1,62 @@
-import type { StreamQuery } from './span-filter.ts';
+import type { StreamQuery } from './stream-query.ts';
 import type { StreamItem, StreamRing } from './stream-ring.ts';
 
-/** What a reader is handed: an item, or how many it was too late for. */
-export type StreamEvent = { readonly item: StreamItem } | { readonly lost: number };
+/**
+ * What a reader is handed: an item, or how many it does not get. `ring`: they had left the ring before it asked.
+ * `reader`: it was too slow for them.
+ */
+export type StreamEvent = { readonly item: StreamItem } | { readonly lost: number; readonly source: 'ring' | 'reader' };
+
+/** Events of one batch: enough that a busy stream costs few writes, few enough that none waits long. */
+const batchEvents = 256;
 
 /**
  * Reads a ring as a query asks: what it holds, then (with `follow`) what comes, until `signal` aborts.
- * Asking for more than the ring holds gives what there is. Whoever writes to the client pulls; items that left the
- * ring in the meantime are told of as one sum, so a slow client costs the writer of the ring nothing.
+ * Asking for more than the ring holds gives what there is, and says how many are gone. Whoever writes to the client
+ * pulls batch after batch; items that left the ring in the meantime are told of as one sum, so a slow client costs
+ * the writer of the ring nothing.
  */
 export async function* readStream(
   ring: StreamRing,
   query: StreamQuery,
   signal: AbortSignal,
-): AsyncGenerator<StreamEvent> {
+): AsyncGenerator<readonly StreamEvent[]> {
   let seq = ring.next;
-  let lost = 0;
-  for (const at of heldNow(ring, query)) {
-    const item = ring.at(at);
-    if (item) yield { item };
-    else lost++;
+  const held = heldNow(ring, query);
+  const gone = goneBefore(ring, query, held.length);
+  if (gone > 0) yield [{ lost: gone, source: 'ring' }];
+  for (let at = 0; at < held.length; at += batchEvents) {
+    const batch: StreamEvent[] = [];
+    let late = 0;
+    for (const number of held.slice(at, at + batchEvents)) {
+      const item = ring.at(number);
+      if (item) batch.push({ item });
+      else late++;
+    }
+    if (late > 0) batch.unshift({ lost: late, source: 'reader' });
+    yield batch;
+    if (signal.aborted) return;
   }
-  if (lost > 0) yield { lost };
   while (query.follow && !signal.aborted) {
+    const batch: StreamEvent[] = [];
     if (seq < ring.first) {
-      yield { lost: ring.first - seq };
+      batch.push({ lost: ring.first - seq, source: 'reader' });
       seq = ring.first;
     }
-    const item = ring.at(seq);
-    if (!item) await nextPush(ring, signal);
-    else {
-      seq++;
-      if (wanted(item, query)) yield { item };
+    for (let item = ring.at(seq); item && batch.length < batchEvents; item = ring.at(++seq)) {
+      if (wanted(item, query)) batch.push({ item });
     }
+    if (batch.length > 0) yield batch;
+    if (!ring.at(seq) && seq >= ring.first) await nextPush(ring, signal);
   }
+}
+
+/** Items that left the ring before the query came and may have been what it asks for. */
+function goneBefore(ring: StreamRing, query: StreamQuery, found: number): number {
+  if (ring.first === 0 || query.number === 0 || found >= query.number) return 0;
+  const oldest = ring.at(ring.first);
+  if (oldest && query.sinceMs > oldest.timeMs) return 0;
+  return Math.min(ring.first, query.number - found);
 }
 
 /** Numbers of the items in the ring at this moment that the query wants, oldest first. */

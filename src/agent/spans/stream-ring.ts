@@ -1,11 +1,16 @@
+import type { FlowRecord } from './flow-record.ts';
 import type { SpanRecord } from './span-record.ts';
 
-/** One thing the stream serves. `timeMs` is when it began, for `since` and `until`. */
-export interface StreamItem {
+interface ItemBase {
+  /** When it began (of a flow: when it was reported), for `since` and `until`. Units: ms since the epoch. */
   readonly timeMs: number;
+  /** What it holds in memory, about. */
   readonly bytes: number;
-  readonly span: SpanRecord;
 }
+export type SpanItem = ItemBase & { readonly span: SpanRecord; readonly flow?: undefined };
+export type FlowItem = ItemBase & { readonly flow: FlowRecord; readonly span?: undefined };
+/** One thing the stream serves. */
+export type StreamItem = SpanItem | FlowItem;
 
 export interface RingLimits {
   readonly maxBytes: number;

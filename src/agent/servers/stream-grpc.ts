@@ -1,0 +1,92 @@
+import {
+  type handleServerStreamingCall,
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  status,
+} from '@grpc/grpc-js';
+import { once } from 'node:events';
+import type { TLSSocket } from 'node:tls';
+import { isOperatorError } from '../../base/errors.ts';
+import { decodeRequest, encodeMessage, readPath } from '../spans/proto/wire.ts';
+import type { StreamMessage } from '../spans/stream-message.ts';
+import { streamQuery } from '../spans/stream-query.ts';
+import { serveStream, type StreamOptions } from './stream-service.ts';
+
+const service: ServiceDefinition = {
+  Read: {
+    path: readPath,
+    requestStream: false,
+    responseStream: true,
+    requestSerialize: (data: Buffer) => data,
+    requestDeserialize: (data: Buffer) => data,
+    responseSerialize: encodeMessage,
+    responseDeserialize: (data: Buffer) => data,
+  },
+};
+
+export interface StreamGrpc {
+  /** Serves a connection whose TLS is done. */
+  readonly accept: (socket: TLSSocket, allowed: boolean) => void;
+  /** Ends it: calls in flight have `graceMs`. */
+  readonly close: (graceMs: number) => Promise<void>;
+}
+
+/**
+ * The stream as gRPC (`spans/proto/stream.proto`) on connections that the caller has accepted and identified.
+ * A client that may not call is PERMISSION_DENIED, a request that says something impossible INVALID_ARGUMENT.
+ */
+export function createStreamGrpc(options: StreamOptions): StreamGrpc {
+  const server = new Server({
+    'grpc.max_receive_message_length': 64 * 1024,
+    'grpc.max_concurrent_streams': 64,
+  });
+  const denied = new Set<string>();
+  const read: handleServerStreamingCall<Buffer, StreamMessage> = (call) => {
+    const fail = (code: status, details: string): void => void call.emit('error', { code, details });
+    if (denied.has(call.getPeer())) {
+      return fail(status.PERMISSION_DENIED, 'this client certificate may not call this port');
+    }
+    const gone = new AbortController();
+    call.on('cancelled', () => gone.abort());
+    call.on('close', () => gone.abort());
+    const write = async (messages: readonly StreamMessage[]): Promise<void> => {
+      for (const message of messages) {
+        if (gone.signal.aborted) return;
+        if (!call.write(message)) await once(call, 'drain', { signal: gone.signal }).catch(() => {});
+      }
+    };
+    try {
+      const query = streamQuery(decodeRequest(call.request), options.clock.now(), options);
+      serveStream(options, query, { write, gone: gone.signal }).then(
+        () => call.end(),
+        () => fail(status.INTERNAL, 'internal error'),
+      );
+    } catch (error) {
+      if (isOperatorError(error)) return fail(status.INVALID_ARGUMENT, error.message);
+      throw error;
+    }
+  };
+  server.addService(service, { Read: read });
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  return {
+    accept: (socket, allowed) => {
+      const peer = `${socket.remoteAddress}:${socket.remotePort}`;
+      if (allowed) denied.delete(peer);
+      else denied.add(peer);
+      socket.on('close', () => denied.delete(peer));
+      injector.injectConnection(socket);
+    },
+    close: (graceMs) => {
+      injector.drain(graceMs);
+      injector.destroy();
+      return new Promise((resolve) => {
+        const cut = setTimeout(() => server.forceShutdown(), graceMs);
+        server.tryShutdown(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+      });
+    },
+  };
+}

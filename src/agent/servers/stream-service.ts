@@ -1,0 +1,55 @@
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { FilterContext } from '../spans/item-filter.ts';
+import { eventMessage, statusMessage, type StreamMessage } from '../spans/stream-message.ts';
+import type { StreamQuery } from '../spans/stream-query.ts';
+import { readStream } from '../spans/stream-reader.ts';
+import type { StreamRing } from '../spans/stream-ring.ts';
+
+export interface StreamOptions extends FilterContext {
+  readonly ring: StreamRing;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Told of readers that come and go, and of items that a reader was too slow for. */
+  readonly onClients: (change: 1 | -1) => void;
+  readonly onLost: (count: number) => void;
+  /** Aborts when the agent ends: followers are told so and closed. */
+  readonly signal: AbortSignal;
+}
+
+/** Where messages go. `write` resolves when the reader can take more. */
+export interface StreamSink {
+  readonly write: (messages: readonly StreamMessage[]) => Promise<void>;
+  /** Aborts when the reader is gone. */
+  readonly gone: AbortSignal;
+}
+
+/**
+ * Serves one reader until the query is answered or the reader or the agent is gone.
+ * Guarantees: it holds at most one batch beyond what the connection buffers, so a slow reader costs memory no more
+ * than that, and the ring's writer nothing. A follower is told NODE_CONNECTED first, and NODE_UNAVAILABLE when the
+ * agent ends.
+ */
+export async function serveStream(options: StreamOptions, query: StreamQuery, sink: StreamSink): Promise<void> {
+  const { node, ring, clock } = options;
+  options.onClients(1);
+  try {
+    if (query.follow) await sink.write([statusMessage('NODE_CONNECTED', node, clock.now())]);
+    const signal = AbortSignal.any([sink.gone, options.signal]);
+    for await (const batch of readStream(ring, query, signal)) {
+      if (sink.gone.aborted) return;
+      for (const event of batch) if ('lost' in event && event.source === 'reader') options.onLost(event.lost);
+      await sink.write(batch.map((event) => eventMessage(event, node, clock.now())));
+    }
+    if (query.follow && options.signal.aborted && !sink.gone.aborted) {
+      await sink.write([statusMessage('NODE_UNAVAILABLE', node, clock.now(), 'the agent is ending')]);
+    }
+  } catch (error) {
+    if (sink.gone.aborted) return;
+    options.logger.warn('stream broke off', { error: errorText(error) });
+    throw error;
+  } finally {
+    options.onClients(-1);
+  }
+}

@@ -1,0 +1,143 @@
+import { BlockList, isIP } from 'node:net';
+import { RE2JS } from 're2js';
+import { parseDuration } from '../../base/duration.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { itemSubject, type ItemSubject } from './item-subject.ts';
+import { parseLabelSelector } from './label-selector.ts';
+import type { StreamItem } from './stream-ring.ts';
+
+/** Values by field: of one field OR-ed, fields AND-ed. */
+export type FilterValues = Readonly<Partial<Record<FilterField, readonly string[]>>>;
+
+export const filterFields = [
+  'namespace',
+  'pod',
+  'workload',
+  'labelSelector',
+  'node',
+  'direction',
+  'protocol',
+  'method',
+  'path',
+  'status',
+  'minDuration',
+  'traceId',
+  'ip',
+  'port',
+  'service',
+] as const;
+export type FilterField = (typeof filterFields)[number];
+
+/** What a filter needs to know beyond the item. */
+export interface FilterContext {
+  /** The node whose stream it is. */
+  readonly node: string;
+  /** Labels of a pod of this node; undefined for one that is not known. */
+  readonly podLabels: (namespace: string, name: string) => Readonly<Record<string, string>> | undefined;
+}
+
+export type ItemTest = (item: StreamItem) => boolean;
+type Test = (item: StreamItem, subject: ItemSubject) => boolean;
+
+/**
+ * A filter as a test. `pod` is `ns/prefix` or `prefix`; `workload` is `name`, `kind/name` or `ns/kind/name`; `path` an
+ * RE2 pattern for the whole path; `status` is `404`, `5+` (500 and above), `500-599`, `ok`, `error` or `unset`; `ip`
+ * an address or a CIDR; `labelSelector` is matched with the pod's labels. A flow has no method, path, status,
+ * duration, trace and service: it matches no filter that names one of them.
+ * Errors: ERR_INPUT_INVALID that names the field.
+ */
+export function itemTest(values: FilterValues, context: FilterContext): ItemTest {
+  const tests = filterFields.flatMap((field): Test[] => {
+    const given = values[field] ?? [];
+    if (given.length === 0) return [];
+    const options = given.map((value) => makers[field](value, context));
+    return [(item, subject) => options.some((test) => test(item, subject))];
+  });
+  return (item) => {
+    const subject = itemSubject(item, context.node);
+    return tests.every((test) => test(item, subject));
+  };
+}
+
+const makers: Readonly<Record<FilterField, (value: string, context: FilterContext) => Test>> = {
+  namespace: (v) => (_, s) => s.pods.some((p) => p.namespace === v),
+  pod: (v) => {
+    const slash = v.indexOf('/');
+    const namespace = slash < 0 ? undefined : v.slice(0, slash);
+    const prefix = v.slice(slash + 1);
+    return (_, s) =>
+      s.pods.some(
+        (p) => (namespace === undefined || p.namespace === namespace) && p.name !== '' && p.name.startsWith(prefix),
+      );
+  },
+  workload: (v) => {
+    const [name, kind, namespace] = v.split('/').toReversed();
+    return (_, s) =>
+      s.workloads.some(
+        (w) =>
+          w.name === name &&
+          (kind === undefined || w.kind.toLowerCase() === kind.toLowerCase()) &&
+          (namespace === undefined || w.namespace === namespace),
+      );
+  },
+  labelSelector: (v, { podLabels }) => {
+    const matches = parseLabelSelector(v, 'labelSelector');
+    return (_, s) =>
+      s.pods.some((p) => {
+        const labels = p.name === '' ? undefined : podLabels(p.namespace, p.name);
+        return labels !== undefined && matches(labels);
+      });
+  },
+  node: (v) => (_, s) => s.nodes.includes(v),
+  direction: (v) => (_, s) => s.directions.includes(v.toLowerCase()),
+  protocol: (v) => (_, s) => s.protocols.some((p) => p.toLowerCase() === v.toLowerCase()),
+  method: (v) => (i) => i.span?.method === v.toUpperCase(),
+  path: pathTest,
+  status: statusTest,
+  minDuration: (v) => {
+    const ns = parseDuration(v, 'minDuration') * 1e6;
+    return (i) => i.span !== undefined && i.span.durationNs >= ns;
+  },
+  traceId: (v) => (i) => i.span?.traceId === v.toLowerCase(),
+  ip: ipTest,
+  port: (v) => {
+    const port = /^\d{1,5}$/.test(v) ? Number(v) : NaN;
+    if (!(port >= 1 && port <= 65_535)) throw invalid('port', 'must be a port number');
+    return (_, s) => s.ports.includes(port);
+  },
+  service: (v) => (i) => i.span?.service === v,
+};
+
+function pathTest(value: string): Test {
+  let pattern: RE2JS;
+  try {
+    pattern = RE2JS.compile(value);
+  } catch {
+    throw invalid('path', 'not an RE2 pattern');
+  }
+  return ({ span }) => span?.path !== undefined && pattern.matches(span.path);
+}
+
+function statusTest(value: string): Test {
+  if (value === 'ok' || value === 'error' || value === 'unset') return ({ span }) => span?.status === value;
+  const range = /^(\d{1,3})(?:(\+)|-(\d{1,3}))?$/.exec(value);
+  if (!range) throw invalid('status', 'must be a code, a range such as 500-599, 5+, ok or error');
+  const widen = (text: string, fill: string): number => Number(text.padEnd(3, fill));
+  const low = widen(range[1]!, '0');
+  const high = range[2] ? Infinity : widen(range[3] ?? range[1]!, '9');
+  return ({ span }) => span?.statusCode !== undefined && span.statusCode >= low && span.statusCode <= high;
+}
+
+function ipTest(value: string): Test {
+  const [address = '', bits] = value.split('/');
+  const family = isIP(address);
+  const prefix = bits === undefined ? (family === 4 ? 32 : 128) : /^\d{1,3}$/.test(bits) ? Number(bits) : NaN;
+  if (family === 0 || !(prefix <= (family === 4 ? 32 : 128))) throw invalid('ip', 'must be an IP address or a CIDR');
+  const list = new BlockList();
+  list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
+  return (_, s) => s.addresses.some((a) => isIP(a) !== 0 && list.check(a, isIP(a) === 4 ? 'ipv4' : 'ipv6'));
+}
+
+export function invalid(name: string, reason: string): OperatorError {
+  return new OperatorError('ERR_INPUT_INVALID', `${name}: ${reason}`);
+}

@@ -1,0 +1,136 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { parseDuration } from '../../base/duration.ts';
+import { type FilterContext, type FilterField, filterFields, invalid, type ItemTest, itemTest } from './item-filter.ts';
+import type { StreamItem } from './stream-ring.ts';
+
+const strict = { additionalProperties: false } as const;
+const texts = Type.Array(Type.String({ minLength: 1, maxLength: 1_024 }), { maxItems: 64 });
+const filter = Type.Object(
+  Object.fromEntries(filterFields.map((field) => [field, Type.Optional(texts)])) as Record<
+    FilterField,
+    ReturnType<typeof Type.Optional<typeof texts>>
+  >,
+  strict,
+);
+
+/**
+ * A request of the stream, the same over HTTP and gRPC. A filter matches when each of its fields does, and a field
+ * when one of its values does; an item is shown when one of `include` matches (or none is given) and none of `exclude`.
+ */
+export const streamRequestSchema = Type.Object(
+  {
+    /** How many items of the past. Default: 100, and 0 with `follow`. */
+    number: Type.Optional(Type.Integer({ minimum: 0 })),
+    /** All of the past, instead of a number. */
+    all: Type.Optional(Type.Boolean()),
+    /** The oldest instead of the newest. Excludes `follow`. */
+    first: Type.Optional(Type.Boolean()),
+    follow: Type.Optional(Type.Boolean()),
+    /** RFC 3339, or a duration before now. */
+    since: Type.Optional(Type.String({ maxLength: 64 })),
+    until: Type.Optional(Type.String({ maxLength: 64 })),
+    include: Type.Optional(Type.Array(filter, { maxItems: 64 })),
+    exclude: Type.Optional(Type.Array(filter, { maxItems: 64 })),
+    /** `span`, `flow`; both where none is named. */
+    types: Type.Optional(Type.Array(Type.Union([Type.Literal('span'), Type.Literal('flow')]), { maxItems: 2 })),
+  },
+  strict,
+);
+export type StreamRequest = Static<typeof streamRequestSchema>;
+
+/** What a reader of the stream asks for. */
+export interface StreamQuery {
+  /** The newest `number` items that match; Infinity for all. */
+  readonly number: number;
+  /** Go on with new items instead of ending. */
+  readonly follow: boolean;
+  /** The oldest `number` items instead of the newest. */
+  readonly first: boolean;
+  /** Bounds on the items' time, ms since the epoch. */
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  readonly matches: (item: StreamItem) => boolean;
+}
+
+const check = TypeCompiler.Compile(streamRequestSchema);
+
+/** Takes a value from outside as a request. Errors: ERR_INPUT_INVALID that names the field. */
+export function parseStreamRequest(value: unknown): StreamRequest {
+  if (check.Check(value)) return value;
+  const first = check.Errors(value).First();
+  throw invalid(first?.path.slice(1) || 'request', first?.message ?? 'is not valid');
+}
+
+/** Makes a request ready to read by. Errors: ERR_INPUT_INVALID that names the field. */
+export function streamQuery(request: StreamRequest, nowMs: number, context: FilterContext): StreamQuery {
+  const follow = request.follow ?? false;
+  const first = request.first ?? false;
+  if (first && follow) throw invalid('first', 'excludes follow');
+  const include = (request.include ?? []).map((values) => itemTest(values, context));
+  const exclude = (request.exclude ?? []).map((values) => itemTest(values, context));
+  const types = request.types && request.types.length === 1 ? request.types[0] : undefined;
+  const some = (tests: readonly ItemTest[], item: StreamItem): boolean => tests.some((test) => test(item));
+  return {
+    number: request.all ? Infinity : (request.number ?? (follow ? 0 : 100)),
+    follow,
+    first,
+    sinceMs: time(request.since, 'since', nowMs) ?? -Infinity,
+    untilMs: time(request.until, 'until', nowMs) ?? Infinity,
+    matches: (item) =>
+      (types === undefined || item[types] !== undefined) &&
+      (include.length === 0 || some(include, item)) &&
+      !some(exclude, item),
+  };
+}
+
+function time(text: string | undefined, name: string, nowMs: number): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  if (/^([0-9]+(ms|s|m|h))+$/.test(text)) return nowMs - parseDuration(text, name);
+  const ms = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : NaN;
+  if (Number.isNaN(ms)) throw invalid(name, 'must be an RFC 3339 time or a duration');
+  return ms;
+}
+
+/**
+ * The request of a URL's query: `number=all`, flags as `follow` or `follow=true`, `include` and `exclude` as JSON
+ * objects (any number of them), and fields of one more include filter by themselves: `namespace=shop&status=5%2B`.
+ * Errors: ERR_INPUT_INVALID that names the field.
+ */
+export function requestOfParams(params: URLSearchParams): StreamRequest {
+  const request: Record<string, unknown> = {};
+  const own: Record<string, string[]> = {};
+  for (const name of new Set(params.keys())) {
+    const values = params.getAll(name);
+    const text = values.at(-1)!;
+    if (name === 'number' && text === 'all') request['all'] = true;
+    else if (name === 'number') request['number'] = wholeNumber(text);
+    else if (name === 'first' || name === 'follow') request[name] = flag(name, text);
+    else if (name === 'since' || name === 'until') request[name] = text;
+    else if (name === 'types') request['types'] = values.flatMap((v) => v.split(','));
+    else if (name === 'include' || name === 'exclude') request[name] = values.map((v) => json(name, v));
+    else if ((filterFields as readonly string[]).includes(name)) own[name] = values;
+    else throw invalid(name, 'is not a field of this query');
+  }
+  if (Object.keys(own).length > 0) request['include'] = [...((request['include'] as unknown[]) ?? []), own];
+  return parseStreamRequest(request);
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw invalid('number', 'must be a whole number or "all"');
+  return Number(text);
+}
+
+function flag(name: string, text: string): boolean {
+  if (text === '' || text === 'true') return true;
+  if (text === 'false') return false;
+  throw invalid(name, 'must be true or false');
+}
+
+function json(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid(name, 'must be a JSON object of fields and lists of values');
+  }
+}

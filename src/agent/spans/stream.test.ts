@@ -1,0 +1,258 @@
+import { decodeMetricsRequest } from '../otlp/protobuf/metrics.ts';
+import { encodeMetricsRequest } from '../../testing/otlp-encode.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { FlowIntake } from './flow-intake.ts';
+import { flowRecord } from './flow-record.ts';
+import type { SpanRecord } from './span-record.ts';
+import { parseStreamRequest, requestOfParams, type StreamQuery, streamQuery } from './stream-query.ts';
+import { readStream, type StreamEvent } from './stream-reader.ts';
+import { type StreamItem, StreamRing } from './stream-ring.ts';
+
+const never = new AbortController().signal;
+const large = { maxBytes: 1e9, maxAgeMs: 3_600_000 };
+const context = {
+  node: 'node-1',
+  podLabels: (namespace: string, name: string) =>
+    namespace === 'shop' && name === 'checkout-1' ? { app: 'checkout', tier: 'web' } : undefined,
+};
+const queryOf = (query: string, nowMs: number): StreamQuery =>
+  streamQuery(requestOfParams(new URLSearchParams(query)), nowMs, context);
+
+function span(change: Partial<SpanRecord> = {}): SpanRecord {
+  return {
+    traceId: 't',
+    spanId: 's',
+    name: 'GET /',
+    kind: 'server',
+    start: '2026-01-01T00:00:00.000000000Z',
+    durationNs: 5e6,
+    status: 'unset',
+    attributes: {},
+    ...change,
+  };
+}
+
+const item = (change: Partial<SpanRecord> = {}, timeMs = 1_000, bytes = 1): StreamItem => ({
+  timeMs,
+  bytes,
+  span: span(change),
+});
+
+async function read(ring: StreamRing, query: StreamQuery | string): Promise<StreamEvent[]> {
+  const events: StreamEvent[] = [];
+  const asked = typeof query === 'string' ? queryOf(query, 10_000) : query;
+  for await (const batch of readStream(ring, asked, never)) events.push(...batch);
+  return events;
+}
+
+const names = (events: StreamEvent[]): string[] =>
+  events.map((e) => ('item' in e ? (e.item.span?.name ?? `flow ${e.item.flow!.bytes}`) : `lost ${e.lost} ${e.source}`));
+
+test('the ring keeps the newest within its bytes and its age', () => {
+  const ring = new StreamRing({ maxBytes: 3, maxAgeMs: 5_000 });
+  for (let i = 0; i < 5; i++) ring.push(item({}, 1_000 + i), 1_000);
+  expect([ring.first, ring.next, ring.bytes]).toEqual([2, 5, 3]);
+  expect(ring.at(1)).toBeUndefined();
+  expect(ring.at(2)!.timeMs).toBe(1_002);
+  ring.setLimits({ maxBytes: 3, maxAgeMs: 5_000 }, 6_004);
+  expect([ring.first, ring.next]).toEqual([4, 5]);
+});
+
+test('thousands of items through a small ring leave it small', () => {
+  const ring = new StreamRing({ maxBytes: 10, maxAgeMs: 1e9 });
+  for (let i = 0; i < 10_000; i++) ring.push(item({ name: String(i) }), 1_000);
+  expect(ring.at(9_999)!.span!.name).toBe('9999');
+  expect(ring.next - ring.first).toBe(10);
+});
+
+test('the newest N come oldest first; first turns it round; more than there is gives what there is', async () => {
+  const ring = new StreamRing(large);
+  for (const name of ['a', 'b', 'c']) ring.push(item({ name }), 1_000);
+  expect(names(await read(ring, 'number=2'))).toEqual(['b', 'c']);
+  expect(names(await read(ring, 'number=2&first'))).toEqual(['a', 'b']);
+  expect(names(await read(ring, 'number=all'))).toEqual(['a', 'b', 'c']);
+  expect(names(await read(ring, 'number=0'))).toEqual([]);
+});
+
+test.each([
+  ['namespace=shop', ['shop']],
+  ['pod=shop/check', ['shop']],
+  ['pod=check', ['shop']],
+  ['method=get', ['shop', 'plain']],
+  ['method=GET&method=POST', ['shop', 'plain', 'post']],
+  ['path=/a/.*', ['plain']],
+  ['path=/a', []],
+  ['status=5%2B', ['post']],
+  ['status=404', ['plain']],
+  ['status=400-599', ['plain', 'post']],
+  ['status=error', ['post']],
+  ['minDuration=1s', ['post']],
+  ['method=GET&status=404', ['plain']],
+  ['workload=checkout', ['shop']],
+  ['since=8500ms', ['plain', 'post']],
+  ['until=8500ms', ['shop', 'plain']],
+])('the filter %s keeps %p', async (query, expected) => {
+  const ring = new StreamRing(large);
+  const shop = { namespace: 'shop', pod: 'checkout-1', workload: { kind: 'Deployment', name: 'checkout' } };
+  ring.push(item({ name: 'shop', method: 'GET', statusCode: 200, ...shop }, 1_000), 1_000);
+  ring.push(item({ name: 'plain', method: 'GET', path: '/a/b', statusCode: 404 }, 1_500), 1_000);
+  ring.push(item({ name: 'post', method: 'POST', statusCode: 503, status: 'error', durationNs: 2e9 }, 2_000), 1_000);
+  expect(names(await read(ring, query))).toEqual(expected);
+});
+
+test.each([
+  ['colour=red', 'colour: is not a field'],
+  ['number=-1', 'number: must be a whole number'],
+  ['follow=maybe', 'follow: must be true or false'],
+  ['first&follow', 'first: excludes follow'],
+  ['status=high', 'status: must be a code'],
+  ['path=(', 'path: not an RE2 pattern'],
+  ['since=yesterday', 'since: must be an RFC 3339 time'],
+  ['minDuration=5', 'minDuration: "5" is not a duration'],
+])('the query %s is refused with its field', (query, message) => {
+  expect(() => queryOf(query, 0)).toThrow(message);
+});
+
+const attributes = (values: Record<string, string | number>) =>
+  Object.entries(values).map(([key, value]) => ({ key, value }));
+
+/** A span of checkout, one of another workload that calls out, and a flow between two pods. */
+function mixedRing(): StreamRing {
+  const ring = new StreamRing(large);
+  const checkout = { namespace: 'shop', pod: 'checkout-1', workload: { kind: 'Deployment', name: 'checkout' } };
+  const called = { 'server.address': '10.1.2.3', 'server.port': 8080, 'client.address': '2001:db8::7' };
+  ring.push(item({ name: 'in', method: 'GET', traceId: 'abc', attributes: called, ...checkout }), 1_000);
+  const query = { 'db.system.name': 'postgresql', 'server.port': 5432 };
+  ring.push(item({ name: 'out', kind: 'client', namespace: 'bank', pod: 'ledger-0', attributes: query }), 1_000);
+  const flow = flowRecord(
+    attributes({
+      direction: 'request',
+      transport: 'tcp',
+      'src.address': '10.1.0.9',
+      'dst.address': '10.9.0.1',
+      'dst.port': 6379,
+      'k8s.src.namespace': 'shop',
+      'k8s.src.name': 'checkout-1',
+      'k8s.src.type': 'Pod',
+      'k8s.dst.namespace': 'cache',
+      'k8s.dst.owner.name': 'redis',
+      'k8s.dst.owner.type': 'StatefulSet',
+      'k8s.dst.node.name': 'node-7',
+      'iface.direction': 'egress',
+    }),
+    7,
+    '2026-01-01T00:00:01.000000000Z',
+  );
+  ring.push({ timeMs: 1_000, bytes: 1, flow }, 1_000);
+  return ring;
+}
+
+test.each([
+  ['', ['in', 'out', 'flow 7']],
+  ['types=span', ['in', 'out']],
+  ['types=flow', ['flow 7']],
+  ['namespace=shop', ['in', 'flow 7']],
+  ['namespace=cache', ['flow 7']],
+  ['pod=shop/checkout-', ['in', 'flow 7']],
+  ['workload=statefulset/redis', ['flow 7']],
+  ['workload=cache/StatefulSet/redis', ['flow 7']],
+  ['workload=shop/StatefulSet/redis', []],
+  ['labelSelector=app%3Dcheckout,tier in (web,api)', ['in', 'flow 7']],
+  ['labelSelector=app!%3Dcheckout', []],
+  ['labelSelector=!missing,app', ['in', 'flow 7']],
+  ['node=node-1', ['in', 'out', 'flow 7']],
+  ['node=node-7', ['flow 7']],
+  ['direction=ingress', ['in']],
+  ['direction=egress', ['out']],
+  ['direction=request', ['flow 7']],
+  ['protocol=http', ['in']],
+  ['protocol=SQL', ['out']],
+  ['protocol=tcp', ['in', 'out', 'flow 7']],
+  ['ip=10.1.0.0/16', ['in', 'flow 7']],
+  ['ip=10.9.0.1', ['flow 7']],
+  ['ip=2001:db8::/32', ['in']],
+  ['port=8080&port=6379', ['in', 'flow 7']],
+  ['traceId=ABC', ['in']],
+  ['method=GET', ['in']],
+  ['include={"namespace":["bank"]}&include={"port":["6379"]}', ['out', 'flow 7']],
+  ['exclude={"namespace":["shop"]}', ['out']],
+  ['namespace=shop&exclude={"protocol":["TCP"],"direction":["request"]}', ['in']],
+])('the query %s shows %p', async (query, expected) => {
+  expect(names(await read(mixedRing(), query))).toEqual(expected);
+});
+
+test.each([
+  ['port=0', 'port: must be a port number'],
+  ['ip=10.0.0.0/33', 'ip: must be an IP address or a CIDR'],
+  ['labelSelector=a b', 'labelSelector: "a b" is no requirement'],
+  ['include=x', 'include: must be a JSON object'],
+  ['include={"colour":["red"]}', 'include/0/colour'],
+  ['types=log', 'types/0'],
+])('the query %s is refused with its field', (query, message) => {
+  expect(() => queryOf(query, 0)).toThrow(message);
+});
+
+test('a body says the same as a query', async () => {
+  const request = parseStreamRequest({
+    number: 1,
+    include: [{ namespace: ['bank'] }],
+    exclude: [{ protocol: ['HTTP'] }],
+  });
+  expect(names(await read(mixedRing(), streamQuery(request, 0, context)))).toEqual(['out']);
+  expect(() => parseStreamRequest({ number: 'many' })).toThrow('number');
+});
+
+test('asking for more than the ring holds gives what there is and says how many are gone', async () => {
+  const ring = new StreamRing({ maxBytes: 2, maxAgeMs: 1e9 });
+  for (const name of ['a', 'b', 'c', 'd', 'e']) ring.push(item({ name }), 1_000);
+  expect(names(await read(ring, 'number=2'))).toEqual(['d', 'e']);
+  expect(names(await read(ring, 'number=4'))).toEqual(['lost 2 ring', 'd', 'e']);
+  expect(names(await read(ring, 'number=all'))).toEqual(['lost 3 ring', 'd', 'e']);
+  expect(names(await read(ring, 'number=all&since=8s'))).toEqual([]);
+});
+
+test('a follower gets what comes, and a slow one learns how much it missed', async () => {
+  const ring = new StreamRing({ maxBytes: 2, maxAgeMs: 1e9 });
+  const stop = new AbortController();
+  const stream = readStream(ring, queryOf('follow', 0), stop.signal);
+  const first = stream.next();
+  ring.push(item({ name: 'a' }), 1_000);
+  expect(names([...((await first).value as StreamEvent[])])).toEqual(['a']);
+  for (const name of ['b', 'c', 'd', 'e', 'f']) ring.push(item({ name }), 1_000);
+  expect(names([...((await stream.next()).value as StreamEvent[])])).toEqual(['lost 3 reader', 'e', 'f']);
+  const last = stream.next();
+  stop.abort();
+  expect((await last).done).toBe(true);
+});
+
+test('flow counters become items with the bytes since the report before', () => {
+  const clock = new FakeClock(1_795_258_170_000);
+  const ring = new StreamRing(large);
+  const intake = new FlowIntake(ring, clock);
+  const nowNs = clock.now() * 1e6;
+  const point = (value: number, startNs: number, port: number) => ({
+    attributes: attributes({ direction: 'request', 'dst.port': port }),
+    startNs,
+    timeNs: nowNs,
+    noValue: false,
+    value,
+    exemplars: [],
+  });
+  const take = (points: ReturnType<typeof point>[]): void => {
+    const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
+    const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '{bytes}', data }];
+    const scopes = [{ scope: { name: '', version: '' }, metrics }];
+    intake.take(decodeMetricsRequest(Buffer.from(encodeMetricsRequest({ resources: [{ attributes: [], scopes }] }))));
+  };
+  const old = nowNs - 60e9;
+  const fresh = nowNs + 1e9;
+  take([point(1_000, old, 80), point(50, fresh, 443)]);
+  take([point(1_500, old, 80), point(50, fresh, 443)]);
+  take([point(20, fresh, 80)]);
+  const flows = Array.from({ length: ring.next }, (_, i) => ring.at(i)!.flow!);
+  expect(flows.map((f) => [f.destination.port, f.bytes])).toEqual([
+    [443, 50],
+    [80, 500],
+    [80, 20],
+  ]);
+});
