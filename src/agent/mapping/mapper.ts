@@ -261,7 +261,8 @@ export class SeriesMapper {
     for (const stream of this.#streams) {
       if (stream.endedMs !== 0) continue;
       const same = this.#identity.resource(stream.resource) === stream.identity;
-      if (same && !(stream.unknown && isFlow(stream))) continue;
+      // What is unknown may be shown so only now, and the ends of a flow are no part of its Resource.
+      if (same && !stream.unknown) continue;
       if (stream.scope) this.#forgetLimit(stream);
       this.#rebind(stream, left);
       moved++;

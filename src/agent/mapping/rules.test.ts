@@ -1,0 +1,191 @@
+import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
+import { Identity } from '../identity/identity.ts';
+import { podIdentity } from '../identity/pod-identity.ts';
+import type { Attribute, MetricsRequest } from '../otlp/model.ts';
+import { SeriesMapper } from './mapper.ts';
+import { policyOf } from './policy.ts';
+
+const t0 = 1_800_000_000_000;
+const attributes = (labels: Record<string, string>): Attribute[] =>
+  Object.entries(labels).map(([key, value]) => ({ key, value }));
+
+interface Told {
+  readonly name: string;
+  readonly resource?: readonly Attribute[];
+  readonly point?: Record<string, string>;
+  readonly value?: number;
+  readonly startNs?: number;
+}
+
+function request({ name, resource = shop, point = {}, value = 1, startNs = 1 }: Told, tMs: number): MetricsRequest {
+  const points = [{ attributes: attributes(point), startNs, timeNs: tMs * 1e6, noValue: false, value, exemplars: [] }];
+  const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
+  const metrics = [{ name, description: '', unit: '', data }];
+  return { resources: [{ attributes: resource, scopes: [{ scope: { name: '', version: '' }, metrics }] }] };
+}
+
+const shop = attributes({ 'k8s.namespace.name': 'shop', 'k8s.pod.name': 'web-1' });
+
+type Rule = Partial<CaptureConfig['monitors'][number]>;
+
+function aConfig(rules: readonly Rule[], change: Partial<CaptureConfig> = {}): CaptureConfig {
+  return {
+    version: 1,
+    node: 'n',
+    instrument: { version: 'v0.10', yaml: 'x' },
+    monitors: rules.map((rule, i) => ({ namespace: 'shop', name: `m${i}`, uid: '', pods: ['web-1'], ...rule })),
+    limits: builtinLimits,
+    retention: { metrics: { timeMs: 1, sizeBytes: 1 }, spans: { timeMs: 1, sizeBytes: 1 } },
+    generations: {},
+    ...change,
+  };
+}
+
+class Run {
+  readonly identity = new Identity();
+  readonly samples: string[] = [];
+  readonly mapper: SeriesMapper;
+  constructor(config: CaptureConfig) {
+    this.mapper = new SeriesMapper(policyOf('n', config), this.identity);
+  }
+  readonly sink = {
+    append: (labels: readonly (readonly [string, string])[], tMs: number, value: number): void => {
+      const text = labels.filter(([k]) => k !== 'k8s_node_name').map(([k, v]) => `${k}=${v}`);
+      this.samples.push(`${text.join(',')} ${(tMs - t0) / 1_000} ${value}`);
+    },
+    stale: (labels: readonly (readonly [string, string])[], tMs: number): void => {
+      this.samples.push(`stale ${labels.find(([k]) => k === 'k8s_pod_name')?.[1]} ${(tMs - t0) / 1_000}`);
+    },
+  };
+  send(told: Told, seconds: number): void {
+    const at = { wall: t0 + seconds * 1_000, mono: seconds * 1_000 };
+    this.mapper.add(request(told, at.wall), at, this.sink);
+    this.mapper.flush(this.sink);
+  }
+  get names(): string[] {
+    return [...this.mapper.table.families.keys()].sort();
+  }
+}
+
+const told: readonly Told[] = [
+  { name: 'http.server.request.count', point: { 'url.path': '/live' } },
+  { name: 'rpc.server.call.count', point: { 'rpc.system': 'grpc' } },
+  { name: 'db.client.redis', point: { 'db.system.name': 'redis' } },
+  { name: 'db.client.postgres', point: { 'db.system.name': 'postgresql' } },
+  { name: 'messaging.kafka', point: { 'messaging.system': 'kafka' } },
+  { name: 'obi.network.flow.bytes' },
+];
+
+test.each<[string, Rule[], string[]]>([
+  [
+    'no rules',
+    [],
+    [
+      'db_client_postgres',
+      'db_client_redis',
+      'ebpf_network_flow_bytes',
+      'http_server_request_count',
+      'messaging_kafka',
+      'rpc_server_call_count',
+    ],
+  ],
+  ['SQL alone', [{ protocols: ['SQL'] }], ['db_client_postgres', 'ebpf_network_flow_bytes']],
+  [
+    'HTTP of one monitor and Redis of another',
+    [{ protocols: ['HTTP'] }, { protocols: ['Redis'] }],
+    ['db_client_redis', 'ebpf_network_flow_bytes', 'http_server_request_count'],
+  ],
+  [
+    'one monitor that wants all',
+    [{ protocols: ['HTTP'] }, {}],
+    [
+      'db_client_postgres',
+      'db_client_redis',
+      'ebpf_network_flow_bytes',
+      'http_server_request_count',
+      'messaging_kafka',
+      'rpc_server_call_count',
+    ],
+  ],
+  [
+    'ignored paths, by the path where no route is known',
+    [{ protocols: ['HTTP'], ignorePaths: ['/live*'] }],
+    ['ebpf_network_flow_bytes'],
+  ],
+  ['families and protocols together', [{ protocols: ['HTTP', 'Kafka'], families: ['Messaging'] }], ['messaging_kafka']],
+])('with %s the pod keeps what they want', (_what, rules, expected) => {
+  const run = new Run(aConfig(rules));
+  for (const t of told) run.send(t, 1);
+  expect(run.names).toEqual(expected);
+});
+
+describe('an interval that is longer than the export interval', () => {
+  const name = 'http.server.request.count';
+  test('keeps one sample in each of its stretches, and the newest when the series ends', () => {
+    const run = new Run(aConfig([{ intervalMs: 30_000 }]));
+    for (let s = 0; s <= 100; s += 10) run.send({ name, value: s }, s);
+    expect(run.samples.map((s) => s.split(' ').slice(1).join(' '))).toEqual(['0 0', '30 30', '60 60', '90 90']);
+    run.mapper.expire({ wall: t0 + 300_000, mono: 300_000 }, run.sink);
+    expect(run.samples.slice(4).map((s) => s.split(' ').slice(-2).join(' '))).toEqual(['100 100', 'web-1 300']);
+  });
+
+  test('hides no reset: a zero stands before the first sample after it', () => {
+    const run = new Run(aConfig([{ intervalMs: 30_000 }]));
+    run.send({ name, value: 5 }, 0);
+    run.send({ name, value: 50 }, 10);
+    run.send({ name, value: 20, startNs: (t0 + 15_000) * 1e6 }, 20);
+    run.send({ name, value: 30, startNs: (t0 + 15_000) * 1e6 }, 30);
+    expect(run.samples.map((s) => s.split(' ').slice(1).join(' '))).toEqual(['0 5', '15 0', '30 30']);
+  });
+
+  test('is taken back at once by a config without it', () => {
+    const run = new Run(aConfig([{ intervalMs: 30_000 }]));
+    run.send({ name, value: 1 }, 0);
+    run.mapper.setPolicy(policyOf('n', aConfig([{}])), { wall: t0, mono: 0 }, run.sink);
+    run.send({ name, value: 2 }, 10);
+    expect(run.samples).toHaveLength(2);
+  });
+});
+
+test('pod labels become labels, follow the pod, and never replace a counter that goes on', () => {
+  const run = new Run(aConfig([{ podLabels: ['team', 'app.kubernetes.io/name', 'absent'] }]));
+  const pod = (team: string): void =>
+    run.identity.pods.upsert(
+      podIdentity({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { namespace: 'shop', name: 'web-1', uid: 'u', labels: { team, 'app.kubernetes.io/name': 'web' } },
+      }),
+    );
+  pod('red');
+  run.send({ name: 'http.server.request.count', value: 7 }, 1);
+  expect(run.samples).toEqual([
+    '__name__=http_server_request_count,k8s_namespace_name=shop,k8s_pod_name=web-1,label_app_kubernetes_io_name=web,label_team=red 1 7',
+  ]);
+  pod('blue');
+  run.mapper.refreshIdentity({ wall: t0 + 2_000, mono: 2_000 }, run.sink);
+  run.send({ name: 'http.server.request.count', value: 9 }, 3);
+  expect(run.samples[1]).toBe('stale web-1 2');
+  expect(run.samples[2]).toMatch(/label_team=blue 3 9$/);
+});
+
+test('redaction rules of a policy hold for labels, those of a namespace for its own alone', () => {
+  const redaction: CaptureConfig['redaction'] = [
+    { labels: [{ name: 'http_route', action: 'Drop' }], paths: [{ pattern: '[0-9]+', replacement: '#' }] },
+    { namespaces: ['pay'], labels: [{ name: 'service_name', action: 'Drop' }] },
+  ];
+  const run = new Run(aConfig([], { redaction }));
+  const point = { 'http.route': '/x', 'url.path': '/u/17', 'service.name': 's', 'client.address': '1.2.3.4' };
+  run.send({ name: 'a.b', point }, 1);
+  run.send({ name: 'a.b', point, resource: attributes({ 'k8s.namespace.name': 'pay' }) }, 1);
+  expect(run.samples).toEqual([
+    '__name__=a_b,k8s_namespace_name=shop,k8s_pod_name=web-1,service_name=s,url_path=/u/# 1 1',
+    '__name__=a_b,k8s_namespace_name=pay,url_path=/u/# 1 1',
+  ]);
+});
+
+test('the bounds of the policy are those that exponential histograms are converted into', () => {
+  const config = aConfig([], { histogram: { durationBounds: [1, 2] } });
+  expect(policyOf('n', config).durationBounds).toEqual([1, 2]);
+  expect(policyOf('n', config).sizeBounds[0]).toBe(0);
+});

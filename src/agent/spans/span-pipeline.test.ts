@@ -1,0 +1,226 @@
+import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { Identity } from '../identity/identity.ts';
+import { podIdentity } from '../identity/pod-identity.ts';
+import type { Attribute, Span, TracesRequest } from '../otlp/model.ts';
+import { SpanPipeline } from './span-pipeline.ts';
+import { StreamRing } from './stream-ring.ts';
+import { ratioTakes, TailSampler } from './tail-sampler.ts';
+
+const t0 = 1_800_000_000_000;
+const attributes = (labels: Record<string, string>): Attribute[] =>
+  Object.entries(labels).map(([key, value]) => ({ key, value }));
+/** A trace id that a ratio of 0.5 does not take, and one that it does. */
+const high = 'f'.repeat(31);
+const low = `${'f'.repeat(16)}${'0'.repeat(15)}`;
+
+function span(
+  change: Partial<Omit<Span, 'attributes'>> & { attributes?: Record<string, string>; ms?: number } = {},
+): Span {
+  const { attributes: own = {}, ms = 5, ...rest } = change;
+  const startNs = BigInt(t0) * 1_000_000n;
+  return {
+    traceId: `${high}1`,
+    spanId: '00000000000000aa',
+    parentSpanId: '',
+    name: 'GET /',
+    kind: 'server',
+    startNs,
+    endNs: startNs + BigInt(ms) * 1_000_000n,
+    attributes: attributes(own),
+    status: 'unset',
+    statusMessage: '',
+    ...rest,
+  };
+}
+
+function request(
+  spans: readonly Span[],
+  resource: Record<string, string> = { 'k8s.namespace.name': 'shop', 'k8s.pod.name': 'web-1' },
+): TracesRequest {
+  return { resources: [{ attributes: attributes(resource), scopes: [{ scope: { name: '', version: '' }, spans }] }] };
+}
+
+type Config = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'redaction'>;
+
+function aPipeline(rule: Partial<CaptureConfig['monitors'][number]> = {}, change: Partial<Config> = {}) {
+  const clock = new FakeClock(t0);
+  const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
+  const dropped: string[] = [];
+  const identity = new Identity();
+  let unknown = 0;
+  const pipeline = new SpanPipeline({
+    ring,
+    clock,
+    identity,
+    onDropped: (reason, spans) => dropped.push(`${reason} ${spans}`),
+    onUnknown: (spans) => (unknown += spans),
+  });
+  const monitors = [{ namespace: 'shop', name: 'm', uid: '', pods: ['web-1'], ...rule }];
+  pipeline.setConfig({ monitors, limits: builtinLimits, ...change });
+  const shown = () => Array.from({ length: ring.next - ring.first }, (_, i) => ring.at(ring.first + i)!.span!);
+  return { pipeline, clock, shown, dropped, identity, unknown: () => unknown };
+}
+
+describe('tail decisions', () => {
+  const tail = { ratio: '0', keepErrors: true, keepSlowerThanMs: 100 };
+
+  test('a trace with an error is kept whole, also what came before and after it', () => {
+    const { pipeline, shown, dropped } = aPipeline({ tail });
+    pipeline.take(request([span({ name: 'first' })]));
+    expect(shown()).toEqual([]);
+    pipeline.take(request([span({ name: 'failed', status: 'error' }), span({ name: 'last' })]));
+    expect(
+      shown()
+        .map((s) => s.name)
+        .sort(),
+    ).toEqual(['failed', 'first', 'last']);
+    expect(dropped).toEqual([]);
+  });
+
+  test('a trace with a slow span is kept, one at the bound is not', () => {
+    const { pipeline, shown } = aPipeline({ tail });
+    pipeline.take(request([span({ ms: 100, traceId: `${high}2` }), span({ ms: 101 })]));
+    expect(shown().map((s) => s.durationNs)).toEqual([101e6]);
+  });
+
+  test('an ordinary trace is dropped after its time, and counted', async () => {
+    const { pipeline, clock, shown, dropped } = aPipeline({ tail });
+    pipeline.take(request([span(), span({ traceId: `${high}2` })]));
+    await clock.advance(9_999);
+    pipeline.expire();
+    expect(dropped).toEqual([]);
+    await clock.advance(1);
+    pipeline.expire();
+    expect(dropped).toEqual(['sampled 1', 'sampled 1']);
+    pipeline.take(request([span({ status: 'error' })]));
+    expect(shown()).toHaveLength(1);
+  });
+
+  test('errors are ordinary where they are not asked for', () => {
+    const { pipeline, shown } = aPipeline({ tail: { ratio: '0', keepErrors: false, keepSlowerThanMs: 100 } });
+    pipeline.take(request([span({ status: 'error' })]));
+    expect(shown()).toEqual([]);
+  });
+
+  test('the ratio takes the same traces on every node, about as many as it says', () => {
+    expect([ratioTakes(`${low}1`, '0.5'), ratioTakes(`${high}1`, '0.5'), ratioTakes(`${high}1`, '1')]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    expect([ratioTakes(`${low}1`, '0'), ratioTakes('no id', '0.5'), ratioTakes('no id', '1')]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    let taken = 0;
+    for (let i = 0; i < 4_096; i++)
+      if (ratioTakes(`${'0'.repeat(16)}${i.toString(16).padStart(3, '0')}${'5'.repeat(13)}`, '0.25')) taken++;
+    expect(taken / 4_096).toBeCloseTo(0.25, 2);
+  });
+
+  test('what waits stays under its bytes: the oldest trace goes first, and is counted as overflow', () => {
+    const passed: string[] = [];
+    const dropped: string[] = [];
+    const sampler = new TailSampler(
+      (s: { traceId: string; isError: boolean; durationNs: number; bytes: number }) => passed.push(s.traceId),
+      (spans, reason) => dropped.push(`${reason} ${spans}`),
+      { maxBytes: 1_000, waitMs: 10_000, maxDecided: 2 },
+    );
+    const rule = { ratio: '0', keepErrors: true };
+    const waits = (traceId: string) => ({ traceId, isError: false, durationNs: 1, bytes: 400 });
+    for (const id of ['a', 'a', 'b', 'c']) sampler.take(waits(id), rule, 0);
+    expect(dropped).toEqual(['overflow 2']);
+    expect(sampler.bytes).toBe(800);
+    sampler.take({ ...waits('b'), isError: true }, rule, 0);
+    expect(passed).toEqual(['b', 'b']);
+    expect(sampler.bytes).toBe(400);
+    for (let i = 0; i < 100; i++) sampler.take({ ...waits(`huge-${i}`), bytes: 5_000 }, rule, 0);
+    expect(sampler.bytes).toBeLessThanOrEqual(1_000);
+  });
+});
+
+test('a ceiling lets a second’s worth through at once and then its rate, and counts the rest for its monitor', async () => {
+  const { pipeline, clock, shown, dropped } = aPipeline({ maxSpansPerSecond: 10 });
+  pipeline.take(request(Array.from({ length: 25 }, () => span())));
+  expect([shown().length, dropped.length, pipeline.monitors[0]!.dropped]).toEqual([10, 15, 15]);
+  await clock.advance(500);
+  pipeline.take(request(Array.from({ length: 25 }, () => span())));
+  expect(shown()).toHaveLength(15);
+});
+
+test('the ceiling of the node holds for all pods together', () => {
+  const { pipeline, shown, dropped } = aPipeline({}, { limits: { ...builtinLimits, maxSpansPerSecondPerNode: 3 } });
+  pipeline.take(
+    request(
+      Array.from({ length: 5 }, () => span()),
+      { 'k8s.namespace.name': 'other' },
+    ),
+  );
+  expect([shown().length, dropped]).toEqual([3, ['rate_node 1', 'rate_node 1']]);
+});
+
+test('protocols and ignored paths of the monitors filter spans as they filter series', () => {
+  const { pipeline, shown, dropped } = aPipeline({ protocols: ['HTTP'], ignorePaths: ['/live', '/ready*'] });
+  pipeline.take(
+    request([
+      span({ name: 'a', attributes: { 'http.request.method': 'GET', 'url.path': '/cart' } }),
+      span({ name: 'b', attributes: { 'http.request.method': 'GET', 'url.path': '/live' } }),
+      span({ name: 'c', attributes: { 'http.request.method': 'GET', 'url.full': 'http://x/readyz?v' } }),
+      span({ name: 'd', attributes: { 'db.system.name': 'redis' } }),
+      span({ name: 'in queue', kind: 'internal' }),
+    ]),
+  );
+  expect(shown().map((s) => s.name)).toEqual(['a']);
+  expect(dropped).toHaveLength(3);
+});
+
+test('what a policy redacts is gone before the ring: headers, paths, queries, labels, and the name of the span', () => {
+  const redaction: CaptureConfig['redaction'] = [
+    {
+      headers: { allow: ['x-tenant', 'x-card'], obfuscate: ['x-card'] },
+      paths: [{ pattern: '/users/[^/]+', replacement: '/users/{id}' }],
+      labels: [{ name: 'service_name', action: 'Hash' }],
+      queryParams: { add: ['card'], remove: [] },
+      dbQueryText: 'Keep',
+    },
+  ];
+  const { pipeline, shown } = aPipeline({ headers: ['x-tenant', 'x-card', 'cookie'] }, { redaction });
+  const own = {
+    'url.full': 'http://u:p@h/users/ann?card=1&a=2',
+    'http.request.header.x-tenant': 't1',
+    'http.request.header.x-card': '4111',
+    'http.request.header.cookie': 'secret',
+    'http.request.header.x-other': 'o',
+    'service.name': 'checkout',
+    'client.address': '10.1.1.1',
+    'db.query.text': 'select 1',
+  };
+  pipeline.take(request([span({ name: 'GET /users/ann', attributes: own })]));
+  const record = shown()[0]!;
+  expect(record).toMatchObject({ name: 'GET /users/{id}', path: '/users/{id}', service: 'c7761e58969f7edd' });
+  expect(record.attributes).toEqual({
+    'url.full': 'http://h/users/{id}?card=REDACTED&a=2',
+    'http.request.header.x-tenant': 't1',
+    'http.request.header.x-card': 'REDACTED',
+    'service.name': 'c7761e58969f7edd',
+    'db.query.text': 'select 1',
+  });
+});
+
+test('a span without identity gets that of its container, and one that stays unknown is counted', () => {
+  const { pipeline, shown, identity, unknown } = aPipeline({ ignorePaths: ['/live'] });
+  identity.pods.upsert(
+    podIdentity({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { namespace: 'shop', name: 'web-1', uid: 'u' },
+      status: { containerStatuses: [{ name: 'app', containerID: 'containerd://abc' }] },
+    } as never),
+  );
+  pipeline.take(request([span(), span({ attributes: { 'url.path': '/live' } })], { 'container.id': 'abc' }));
+  expect(shown()).toMatchObject([{ namespace: 'shop', pod: 'web-1', container: 'app' }]);
+  pipeline.take(request([span()], {}));
+  expect(unknown()).toBe(1);
+});
