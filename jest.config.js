@@ -5,6 +5,7 @@ export default {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/scripts/jest/strip-types.cjs' },
+  setupFilesAfterEnv: ['<rootDir>/scripts/jest/no-exit.cjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   maxWorkers: 2,
   testTimeout: 15_000,

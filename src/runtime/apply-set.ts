@@ -298,7 +298,7 @@ function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject 
   return { ...child, metadata };
 }
 
-const ownerIndex = 'svc.dev/controller-uid';
+const ownerIndex = 'controller uid';
 
 function controllerUids(object: TypedObject): string[] {
   return (object.metadata.ownerReferences ?? []).filter((r) => r.controller).map((r) => r.uid);

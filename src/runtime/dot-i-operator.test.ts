@@ -1,4 +1,5 @@
-import { jest } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +15,7 @@ import {
 import { coreResources } from '../kube/index.ts';
 import { FakeApiServer, StatusError } from '../testing/fake-api-server/index.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { until } from '../testing/until.ts';
 import { RuntimeOperator } from './dot-i-operator.ts';
 
 const widgets = resourceRef({
@@ -34,7 +36,6 @@ let server: FakeApiServer;
 let clock: FakeClock;
 let operators: TestOperator[];
 let log: string[];
-let exit: ReturnType<typeof jest.spyOn>;
 const logger: OperatorLogger = {
   debug: () => {},
   info: (m) => void log.push(m),
@@ -72,7 +73,6 @@ beforeEach(async () => {
   clock = new FakeClock();
   operators = [];
   log = [];
-  exit = jest.spyOn(process, 'exit').mockImplementation((() => undefined) as never);
 });
 afterEach(async () => {
   for (const operator of operators) {
@@ -81,8 +81,6 @@ afterEach(async () => {
     await passUntil(() => ended, 'the stop');
   }
   await server.stop();
-  expect(exit).not.toHaveBeenCalled();
-  jest.restoreAllMocks();
 });
 async function passUntil(condition: () => unknown, what: string): Promise<void> {
   const end = performance.now() + 10_000;
@@ -107,7 +105,7 @@ async function recording(fail = 0): Promise<{ operator: TestOperator; events: Re
 }
 const shown = (events: ResourceEvent[]): string[] => events.map((e) => `${e.type} ${e.meta.name}`);
 
-test('every method of the base class is overridden, but the private two', () => {
+test('every Operator prototype method is overridden, but the constructor and the private two', () => {
   const ours = new Set<string>();
   for (let p: object = RuntimeOperator.prototype; p !== Operator.prototype; p = Object.getPrototypeOf(p) as object) {
     for (const name of Object.getOwnPropertyNames(p)) ours.add(name);
@@ -236,7 +234,31 @@ test('stop drains, opens no further watch, and resolves', async () => {
   await operator.finished();
 });
 
-test('a handler may change what it gets: the cache does not', async () => {
+test('stop drains, opens no further watch, and the process ends with 0', async () => {
+  server.put(widgets, widget('a'));
+  const program = join(import.meta.dirname, '../testing/dot-i-program.ts');
+  const dir = await mkdtemp(join(tmpdir(), 'dot-i-'));
+  const kubeconfig = join(dir, 'config');
+  const cluster = { server: server.url, 'insecure-skip-tls-verify': true };
+  const contexts = [{ name: 'c', context: { cluster: 'c', user: 'u' } }];
+  const users = [{ name: 'u', user: {} }];
+  const config = { 'current-context': 'c', contexts, clusters: [{ name: 'c', cluster }], users };
+  await writeFile(kubeconfig, JSON.stringify(config));
+  const env = { ...process.env, KUBECONFIG: kubeconfig };
+  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (text) => (output += String(text)));
+  await until(() => output.includes('begins a'), 'the handler', 12_000);
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  const watches = server.seen({ verb: 'watch' }).length;
+  expect((await exited)[0]).toBe(0);
+  expect(output).toContain('ends a');
+  expect(server.seen({ verb: 'watch' })).toHaveLength(watches);
+  await rm(dir, { recursive: true });
+});
+
+test('never mutates a cached object: a handler may change what it gets', async () => {
   server.put(widgets, widget('a', { finalizers: ['other/one'] }));
   const { operator, events } = await recording();
   await passUntil(() => events.length === 1, 'the event');
@@ -264,7 +286,7 @@ test('a status that cannot be written is an error, not null', async () => {
   await expect(operator.patchStatus(events[0]!.meta, { bad: true })).rejects.toMatchObject({ code: 'ERR_API_INVALID' });
 });
 
-test('finalizers: added once, clean-up before removal, those of others kept under a race', async () => {
+test('keeps another owner’s finalizer under a race; adds ours once and cleans up before removing it', async () => {
   server.put(widgets, widget('a'));
   const { operator, events } = await recording();
   await passUntil(() => events.length === 1, 'the event');

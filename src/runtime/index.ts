@@ -37,11 +37,12 @@
  *
  * - To fail, throw: the key is retried with backoff (5 ms doubling to 5 min). `TerminalError`: no retry until the next
  *   event. `RequeueError(after)`: again after a delay, not a failure. `{ requeueAfterMs }`: again after a delay.
- * - From outside a watch (an agent's acknowledgement, a timer): `handle.trigger(key)`.
+ * - From outside a watch (a callback, a timer): `handle.trigger(key)`.
  * - A loop beside the controllers: `env.addRunnable({ name, needsLeader: true, run(signal) {…} })`.
  * - People see `env.events.record(object, { type, reason, message })` in `kubectl describe`.
- * - Tests: `FakeApiServer` (`src/testing/fake-api-server`) is an API server on loopback that misbehaves as scripted;
- *   `runController` (`src/testing/run-controller.ts`) drives controllers on it with a fake clock.
+ * - Tests: `src/testing` is the kit. `FakeApiServer` is an API server on loopback that misbehaves as scripted;
+ *   `runController(reconciler, objects, script)` drives controllers on it with a fake clock.
+ * - The whole way, with a program that runs: `docs/guides/write-a-controller.md` and `examples/greeter`.
  */
 export type * from './types.ts';
 export { RequeueError, TerminalError } from './result.ts';

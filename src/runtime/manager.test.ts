@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import type { KubeObject } from '../api/meta.ts';
 import { sleep } from '../base/clock.ts';
 import { coreResources } from '../kube/index.ts';
@@ -11,14 +10,6 @@ const configMap: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: {
 const election = { namespace: 'svc-system', name: 'svc-controller', identity: 'me' };
 
 let harness: ControllerHarness;
-let exit: ReturnType<typeof jest.spyOn>;
-beforeEach(() => {
-  exit = jest.spyOn(process, 'exit').mockImplementation((() => undefined) as never);
-});
-afterEach(() => {
-  expect(exit).not.toHaveBeenCalled();
-  jest.restoreAllMocks();
-});
 
 test('fills the caches, then leads, then reconciles; and stops in reverse, giving the lease back', async () => {
   const log: string[] = [];

@@ -99,7 +99,7 @@ test('always asks for bookmarks, and for a server-side end', async () => {
   expect(Number(query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300);
 });
 
-test('is not synced until a list succeeded and listeners saw it', async () => {
+test('is not synced until a list succeeded and handlers saw it', async () => {
   await begin();
   put('a');
   server.script({ verb: 'list' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'starting') });
@@ -111,7 +111,7 @@ test('is not synced until a list succeeded and listeners saw it', async () => {
   expect(events).toEqual(['added a']);
 });
 
-test('keeps one watch open for ten quiet minutes with bookmarks only, and resumes from the last of them', async () => {
+test('keeps one watch open for ten quiet minutes with bookmarks only, and resumes from the last bookmark RV after a reconnect', async () => {
   // The longest that a watch is asked to last.
   await begin({}, false, () => 0.999);
   await start();
@@ -184,15 +184,15 @@ test.each(['frame', 'http'] as const)(
 
 test.each<[string, (w: ReturnType<FakeApiServer['openWatches']>[number]) => void]>([
   ['the connection is reset', (w) => w.reset()],
-  ['a frame is truncated', (w) => (w.raw('{"type":"ADDED","obj'), w.end())],
-  ['a frame is not JSON', (w) => w.raw('<html>\n')],
+  ['a frame is truncated (an unparsable frame is a broken stream)', (w) => (w.raw('{"type":"ADDED","obj'), w.end())],
+  ['a frame is not JSON (an unparsable frame is a broken stream)', (w) => w.raw('<html>\n')],
   ['an ERROR 500 comes', (w) => w.error(new StatusError(500, 'InternalError', 'etcd went away'))],
   ['an ERROR 429 comes', (w) => w.error(busy(1))],
   [
     'another kind comes',
     (w) => w.frame('ADDED', { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x', resourceVersion: '1' } }),
   ],
-])('resumes from the last version when %s', async (_what, disturb) => {
+])('recovers from each failure kind, resuming from the last version: %s', async (_what, disturb) => {
   await begin();
   put('a');
   await start();
@@ -212,7 +212,7 @@ test.each([
   ['403', new StatusError(403, 'Forbidden', 'no')],
   ['404 until the kind exists', new StatusError(404, 'NotFound', 'no such kind')],
   ['500', new StatusError(500, 'InternalError', 'no')],
-])('recovers from %s on the list with a bounded request rate', async (_what, error) => {
+])('recovers from each failure kind with bounded request rate: %s on the list', async (_what, error) => {
   await begin();
   server.script({ verb: 'list' }, { do: 'fail', error }, 6);
   cache.start(stop.signal);
@@ -258,7 +258,7 @@ test('a killed and restarted server is followed on, with no full list', async ()
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
 });
 
-test('a name that returns with a new uid is deleted, then added: in the stream and in a gap', async () => {
+test('reports delete then add when a name returns with a new uid: in the stream and in a gap', async () => {
   await begin();
   put('a');
   await start();
