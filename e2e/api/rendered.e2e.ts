@@ -37,6 +37,15 @@ describe('the API server takes', () => {
     const applied = await cluster.kubectl(['apply', ...strictly, '-k', join(repository, 'config/samples')]);
     for (const name of ['policy', 'trafficmonitor', 'minterdeployment']) expect(applied).toContain(name);
   });
+
+  test('every sample of a usual wish: five of each kind', async () => {
+    const wishes = join(repository, 'config/samples/wishes');
+    const applied = await cluster.kubectl(['apply', ...strictly, '-k', wishes, '-o', 'name']);
+    const names = applied.trim().split('\n');
+    for (const kind of ['trafficmonitor', 'clustertrafficpolicy', 'minterdeployment']) {
+      expect(names.filter((name) => name.startsWith(`${kind}.`))).toHaveLength(5);
+    }
+  });
 });
 
 describe('applying the same again writes nothing', () => {
@@ -76,19 +85,3 @@ function versionsIn(items: readonly Rendered[]): Map<string, string> {
     ]),
   );
 }
-
-describe('the ways of installing', () => {
-  test('kustomize gives the same objects as the one file', async () => {
-    const byName = (text: string): Map<string, unknown> =>
-      new Map(
-        parseAllDocuments(text).map((document) => {
-          const object = document.toJS() as { kind: string; metadata: { name: string } };
-          return [`${object.kind}/${object.metadata.name}`, object];
-        }),
-      );
-    const kustomized = byName(await cluster.kubectl(['kustomize', join(repository, 'config/default')]));
-    const oneFile = byName(readFileSync(join(repository, 'manifests/install.yaml'), 'utf8'));
-    expect([...kustomized.keys()].sort()).toEqual([...oneFile.keys()].sort());
-    for (const [name, object] of oneFile) expect(kustomized.get(name)).toEqual(object);
-  });
-});

@@ -1,6 +1,7 @@
 import { customResourceDefinition } from '../../src/api/schema/crd.ts';
 import { editorSchema } from '../../src/api/schema/editor.ts';
 import { kinds } from '../../src/api/v1alpha1/index.ts';
+import { chartFiles } from './chart/chart.ts';
 import { installationFiles } from './installation.ts';
 import { processReferenceFiles } from './process-reference.ts';
 import { referenceFiles } from './reference.ts';
@@ -14,7 +15,14 @@ export interface GeneratedFile {
 
 /** Every generated file of the repository. Pure: equal sources give equal bytes. */
 export function generatedFiles(): GeneratedFile[] {
-  return [...crdFiles(), ...schemaFiles(), ...installationFiles(), ...referenceFiles(), ...processReferenceFiles()];
+  return [
+    ...crdFiles(),
+    ...schemaFiles(),
+    ...installationFiles(),
+    ...chartFiles(),
+    ...referenceFiles(),
+    ...processReferenceFiles(),
+  ];
 }
 
 function crdFiles(): GeneratedFile[] {

@@ -13,6 +13,8 @@ program
   .description('reconcile the custom resources, render everything, push capture configs to the agents');
 program.command('agent').description("hold one node's data: OTLP in, scrape, remote read and span stream out");
 program.command('query').description('answer PromQL over all agents');
+program.command('install').description('install or upgrade the operator in a cluster; shows what changes');
+program.command('uninstall').description('remove everything that an installation made');
 
 await register(process.argv[2]);
 program.parseAsync().catch((error: unknown) => {
@@ -50,5 +52,16 @@ async function register(name: string | undefined): Promise<void> {
       const { initConfig } = await import('../agent/init-config.ts');
       await runMain(settings.logLevel, (context) => initConfig(settings, context));
     });
+    const { removeData, removeDataSettingTable } = await import('../agent/remove-data.ts');
+    const remove = command.command('remove-data').description('empty the folder of the store: part of an uninstall');
+    settingsCommand(remove, removeDataSettingTable, svcNames, async (settings) => {
+      await runMain(settings.logLevel, (context) => removeData(settings, context));
+    });
+  } else if (name === 'install') {
+    const { installCommand } = await import('./install/install-command.ts');
+    installCommand(command);
+  } else if (name === 'uninstall') {
+    const { uninstallCommand } = await import('./install/uninstall-command.ts');
+    uninstallCommand(command);
   }
 }

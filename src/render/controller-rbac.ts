@@ -76,6 +76,14 @@ const clusterRules: PolicyRule[] = [
   },
   // Which kinds the cluster serves: monitors are rendered where there are such.
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: read },
+  // The registration of its own webhooks.
+  { apiGroups: ['admissionregistration.k8s.io'], resources: ['validatingwebhookconfigurations'], verbs: read },
+  {
+    apiGroups: ['admissionregistration.k8s.io'],
+    resources: ['validatingwebhookconfigurations'],
+    resourceNames: [names.controller],
+    verbs: ['create', 'patch', 'delete'],
+  },
   { apiGroups: ['scheduling.k8s.io'], resources: ['priorityclasses'], verbs: read },
   {
     apiGroups: ['scheduling.k8s.io'],

@@ -21,6 +21,7 @@ export const names = {
   customMetricsAccess: 'custom-metrics-server-resources',
   authDelegator: 'svc-query-auth-delegator',
   authReader: 'svc-query-auth-reader',
+  dataRemoval: 'svc-data-removal',
 } as const;
 
 /** Container ports. The manifests name them; the programs get them as flags. */
@@ -35,6 +36,7 @@ export const ports = {
   queryHealth: 9096,
   customMetrics: 6443,
   controllerMetrics: 8080,
+  webhook: 9443,
   minter: 8080,
   minterAdmin: 9090,
 } as const;

@@ -25,6 +25,12 @@ const kindTable = {
   },
   Role: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'roles', namespaced: true },
   RoleBinding: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'rolebindings', namespaced: true },
+  ValidatingWebhookConfiguration: {
+    group: 'admissionregistration.k8s.io',
+    version: 'v1',
+    plural: 'validatingwebhookconfigurations',
+    namespaced: false,
+  },
   APIService: { group: 'apiregistration.k8s.io', version: 'v1', plural: 'apiservices', namespaced: false },
   PodMonitor: { group: 'monitoring.coreos.com', version: 'v1', plural: 'podmonitors', namespaced: true },
   ServiceMonitor: { group: 'monitoring.coreos.com', version: 'v1', plural: 'servicemonitors', namespaced: true },

@@ -1,0 +1,14 @@
+{{- /* The image of operator, agents and query server: by digest where there is one. */}}
+{{- define "svc-operator.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}
+{{- end -}}
+{{- end -}}
+{{- /* Whether the namespace is this release's to make: not where somebody else made it. */}}
+{{- define "svc-operator.ownsNamespace" -}}
+{{- $found := lookup "v1" "Namespace" "" .Values.namespace.name -}}
+{{- if not .Values.namespace.create -}}
+{{- else if not $found -}}true
+{{- else if eq (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $found) .Release.Name -}}true
+{{- end -}}
+{{- end -}}

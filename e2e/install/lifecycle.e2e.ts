@@ -1,0 +1,136 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { startCluster } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { findHelm } from '../helm/programs.ts';
+import { chart, repository, run, runWell, svc, type Outcome } from './tools.ts';
+
+/** Installing and removing for real: what the commands say is what happens. */
+
+let cluster: Cluster;
+let helm: string;
+const env = (): Record<string, string> => ({ KUBECONFIG: cluster.kubeconfig });
+const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(args);
+
+beforeAll(async () => {
+  ({ helm } = await findHelm());
+  cluster = await startCluster({ nodes: 1 });
+}, 900_000);
+afterAll(() => cluster?.stop());
+
+/** Names of everything of ours in the cluster, of the kinds that an installation or the operator makes. */
+async function traces(): Promise<string[]> {
+  const kinds = 'namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,priorityclasses,apiservices';
+  const wide = await kubectl('get', kinds, '-o', 'name');
+  const inside = await kubectl('get', 'roles,rolebindings', '-n', 'kube-system', '-o', 'name');
+  return `${wide}\n${inside}`.split('\n').filter((name) => /svc-|svc\.dev|custom-metrics/.test(name));
+}
+
+async function expectWell(outcome: Promise<Outcome>): Promise<Outcome> {
+  const { code, stdout, stderr } = await outcome;
+  if (code !== 0) throw new Error(`exit ${code}\n${stdout}\n${stderr}`);
+  return { code, stdout, stderr };
+}
+
+describe('svc install and uninstall', () => {
+  test('a server dry run shows what would come, and changes nothing', async () => {
+    const { stdout, stderr } = await expectWell(svc(['install', '--dry-run=server'], env()));
+    expect(stdout).toContain('deployment.apps/svc-controller -n svc-system created (server dry run)');
+    expect(stdout).toContain('+          image: svc-operator:0.1.0');
+    expect(stderr).toMatch(/\d+ would be created, 0 would be configured, 0 unchanged/);
+    expect(await traces()).toEqual([]);
+  });
+
+  test('an installation waits until operator, agents and query servers run', async () => {
+    const { stderr } = await expectWell(
+      svc(['install', '--wait', '--timeout=2m', '--no-diff', '--query-replicas=1'], env()),
+    );
+    expect(stderr).toContain('daemonset/svc-agent: 1/1 nodes');
+    expect(stderr).toContain('deployment/svc-query: 1/1 replicas');
+  }, 180_000);
+
+  test('the same again changes nothing; another setting shows the line that changes', async () => {
+    const same = await expectWell(svc(['install', '--dry-run=server', '--query-replicas=1'], env()));
+    expect(same.stdout).toBe('');
+    expect(same.stderr).toContain('0 would be created, 0 would be configured');
+    const other = await expectWell(
+      svc(['install', '--dry-run=server', '--query-replicas=1', '--log-level=debug'], env()),
+    );
+    expect(other.stdout).toMatch(/^-\s+- --log-level=info$/m);
+    expect(other.stdout).toMatch(/^\+\s+- --log-level=debug$/m);
+  });
+
+  test('fields that others own are not taken unless asked', async () => {
+    await kubectl(
+      'apply',
+      '--server-side',
+      '--force-conflicts',
+      '--field-manager=somebody',
+      '-f',
+      join(repository, 'manifests/install.yaml'),
+    );
+    const refused = await svc(['install', '--dry-run=server', '--log-level=debug'], env());
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/others own .*somebody.*--force-conflicts/);
+    await expectWell(svc(['install', '--dry-run=server', '--log-level=debug', '--force-conflicts'], env()));
+  });
+
+  test('uninstalling says first, on request, what would go', async () => {
+    const before = await traces();
+    const { stderr } = await expectWell(svc(['uninstall', '--dry-run'], env()));
+    expect(stderr).toContain('namespace/svc-system would be deleted');
+    expect(await traces()).toEqual(before);
+  });
+
+  test('with --delete-data nothing is left, on the nodes neither', async () => {
+    await kubectl('apply', '-f', join(repository, 'config/samples/namespaces.yaml'));
+    await kubectl('apply', '-f', join(repository, 'config/samples/trafficmonitor-checkout.yaml'));
+    const data = hostFolders().find((path) => path.endsWith('var/lib/svc-agent'));
+    await eventually('data of the agent', () => data !== undefined && readdirSync(data).length > 0);
+    const { stderr } = await expectWell(svc(['uninstall', '--delete-data', '--timeout=2m'], env()));
+    expect(stderr).toContain('data removed: 1/1 nodes');
+    expect(await traces()).toEqual([]);
+    expect(data && readdirSync(data)).toEqual([]);
+    const again = await expectWell(svc(['uninstall'], env()));
+    expect(again.stderr).not.toContain(' deleted');
+  }, 180_000);
+
+  /** Host folders as the process node keeps them. */
+  function hostFolders(): string[] {
+    const nodes = join(cluster.dir, 'nodes');
+    const walk = (dir: string, depth: number): string[] =>
+      depth === 0 || !existsSync(dir)
+        ? []
+        : readdirSync(dir, { withFileTypes: true })
+            .filter((entry) => entry.isDirectory())
+            .flatMap((entry) => [join(dir, entry.name), ...walk(join(dir, entry.name), depth - 1)]);
+    return walk(nodes, 6);
+  }
+});
+
+describe('the chart', () => {
+  const release = ['svc-operator', chart, '--namespace', 'svc-system'];
+
+  test('installs into a namespace that it makes, upgrades, and keeps the kinds when it goes', async () => {
+    await runWell(helm, ['install', ...release, '--create-namespace'], env());
+    const labels = await kubectl('get', 'namespace', 'svc-system', '-o', 'jsonpath={.metadata.labels}');
+    expect(labels).toContain('"pod-security.kubernetes.io/enforce":"privileged"');
+    await runWell(helm, ['upgrade', ...release, '--set', 'logLevel=debug'], env());
+    expect(await kubectl('get', 'deployment', 'svc-controller', '-n', 'svc-system', '-o', 'yaml')).toContain(
+      '--log-level=debug',
+    );
+    await runWell(helm, ['uninstall', 'svc-operator', '--namespace', 'svc-system', '--wait'], env());
+    expect(await kubectl('get', 'crd', '-o', 'name')).toContain('trafficmonitors.svc.dev');
+  }, 180_000);
+
+  test('leaves a namespace alone that somebody else made', async () => {
+    await runWell(process.execPath, [join(repository, 'src/bin/svc.ts'), 'uninstall'], env());
+    await kubectl('create', 'namespace', 'svc-system');
+    const { stdout } = await runWell(helm, ['install', ...release], env());
+    expect(stdout).toContain('kubectl label namespace svc-system pod-security.kubernetes.io/enforce=privileged');
+    await runWell(helm, ['uninstall', 'svc-operator', '--namespace', 'svc-system', '--wait'], env());
+    await kubectl('get', 'namespace', 'svc-system');
+    expect((await run(helm, ['list', '--all-namespaces', '-q'], env())).stdout).toBe('');
+  }, 180_000);
+});

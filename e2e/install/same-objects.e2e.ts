@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KubeObject } from '../../src/api/meta.ts';
+import { findBinaries } from '../cluster/binaries.ts';
+import { findHelm } from '../helm/programs.ts';
+import { chart, objectsOf, repository, run, runWell, svc } from './tools.ts';
+
+/** Four ways to install, one set of objects. Each is asked as its users ask it. */
+
+let helm: string;
+let kubectl: string;
+
+beforeAll(async () => {
+  [{ helm }, { kubectl }] = await Promise.all([findHelm(), findBinaries()]);
+}, 900_000);
+
+const template = async (...args: string[]): Promise<Map<string, KubeObject>> =>
+  objectsOf((await runWell(helm, ['template', 'svc-operator', chart, ...args])).stdout);
+const installed = async (...args: string[]): Promise<Map<string, KubeObject>> => {
+  const { code, stdout, stderr } = await svc(['install', '--dry-run=client', ...args]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return objectsOf(stdout);
+};
+
+function expectSame(actual: Map<string, KubeObject>, expected: Map<string, KubeObject>): void {
+  expect([...actual.keys()].sort()).toEqual([...expected.keys()].sort());
+  for (const [name, object] of expected) expect(actual.get(name)).toEqual(object);
+}
+
+describe('as they come', () => {
+  const oneFile = objectsOf(readFileSync(join(repository, 'manifests/install.yaml'), 'utf8'));
+
+  test('the one file has what an installation needs', () => {
+    for (const name of [
+      'Namespace /svc-system',
+      'CustomResourceDefinition /trafficmonitors.svc.dev',
+      'Deployment svc-system/svc-controller',
+      'PodDisruptionBudget svc-system/svc-controller',
+      'NetworkPolicy svc-system/svc-default-deny-ingress',
+    ])
+      expect([...oneFile.keys()]).toContain(name);
+  });
+
+  test('kustomize gives the same', async () => {
+    const { stdout } = await runWell(kubectl, ['kustomize', join(repository, 'config/default')]);
+    expectSame(objectsOf(stdout), oneFile);
+  });
+
+  test('the chart gives the same', async () => expectSame(await template(), oneFile));
+
+  test('svc install gives the same', async () => expectSame(await installed(), oneFile));
+});
+
+describe('with settings', () => {
+  test('the chart and svc install agree on every one of them', async () => {
+    const values = {
+      'namespace.name': 'observability',
+      'image.repository': 'registry.example/svc-operator',
+      'image.tag': 'v9',
+      imagePullPolicy: 'IfNotPresent',
+      'imagePullSecrets[0]': 'registry',
+      'imagePullSecrets[1]': 'mirror',
+      'instrument.image': 'registry.example/obi:latest',
+      'instrument.version': 'v0.9.0',
+      'instrument.ports': '8000-9000',
+      'agent.dataHostPath': '',
+      replicas: '1',
+      queryReplicas: '3',
+      customMetrics: 'auto',
+      'collector.namespace': 'monitoring',
+      'collector.serviceAccount': 'prometheus-k8s',
+      logLevel: 'debug',
+    };
+    const set = Object.entries(values).flatMap(([name, value]) => ['--set', `${name}=${value.replaceAll(',', '\\,')}`]);
+    const flags = [
+      '--namespace=observability',
+      '--svc-image=registry.example/svc-operator:v9',
+      '--image-pull-policy=IfNotPresent',
+      '--image-pull-secrets=registry,mirror',
+      '--instrument-image=registry.example/obi:latest',
+      '--instrument-version=v0.9.0',
+      '--obi-instrument-ports=8000-9000',
+      '--agent-data-host-path=',
+      '--replicas=1',
+      '--query-replicas=3',
+      '--custom-metrics=auto',
+      '--collector=monitoring/prometheus-k8s',
+      '--log-level=debug',
+    ];
+    expectSame(await template(...set), await installed(...flags));
+  });
+
+  const keyVersion = 'projects/p/locations/global/keyRings/minter/cryptoKeys/app/cryptoKeyVersions/2';
+  const account = 'minter@p.iam.gserviceaccount.com';
+  const settings = {
+    VCS_APP_ID: '4711',
+    GITOPS_ORG: 'acme',
+    GITOPS_REPO: 'gitops',
+    KMS_KEY_VERSION: keyVersion,
+    MINTER_CALLERS: 'platform-agent@p.iam.gserviceaccount.com',
+    MINTER_SERVICE_ACCOUNT: account,
+  };
+
+  test('and on a minter, which svc install takes from the variables of an installer', async () => {
+    const chartSide = await template(
+      ...['enabled=true', 'org=acme', 'repository=gitops', `kms.keyVersion=${keyVersion}`].flatMap((v) => [
+        '--set',
+        `vcsMinter.${v}`,
+      ]),
+      ...['--set-string', 'vcsMinter.appId=4711', '--set', `vcsMinter.callers[0]=${settings.MINTER_CALLERS}`],
+      ...['--set', `vcsMinter.serviceAccountAnnotations.iam\\.gke\\.io/gcp-service-account=${account}`],
+    );
+    const { code, stdout, stderr } = await svc(['install', '--dry-run=client'], settings);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expectSame(objectsOf(stdout), chartSide);
+    expect(objectsOf(stdout).get('MinterDeployment platform-agent/minter')).toMatchObject({
+      spec: { kms: { keyVersion }, vcs: { org: 'acme', repository: 'gitops' } },
+    });
+  });
+
+  test('the old names work too, with one warning each that names the new one', async () => {
+    const { GITOPS_ORG, GITOPS_REPO, ...rest } = settings;
+    const old = await svc(['install', '--dry-run=client'], { ...rest, VCS_ORG: GITOPS_ORG, VCS_REPO: GITOPS_REPO });
+    const current = await svc(['install', '--dry-run=client'], settings);
+    expect(old.code).toBe(0);
+    expect(old.stdout).toBe(current.stdout);
+    expect(old.stderr.trim().split('\n')).toEqual([
+      expect.stringMatching(/VCS_ORG is deprecated.*GITOPS_ORG/),
+      expect.stringMatching(/VCS_REPO is deprecated.*GITOPS_REPO/),
+    ]);
+  });
+
+  test('the chart refuses a value that it does not know, or that cannot be', async () => {
+    for (const [value, said] of [
+      ['replica=3', /replica/],
+      ['replicas=0', /replicas/],
+      ['customMetrics=maybe', /customMetrics/],
+    ] as const) {
+      const { code, stderr } = await run(helm, ['template', 'x', chart, '--set', value]);
+      expect(code).not.toBe(0);
+      expect(stderr).toMatch(said);
+    }
+    const { stderr } = await run(helm, ['template', 'x', chart, '--set', 'vcsMinter.enabled=true']);
+    expect(stderr).toMatch(/vcsMinter.org is needed for a minter/);
+  });
+
+  test('svc install refuses what cannot be, and names it', async () => {
+    for (const [args, env, said] of [
+      [['--replicas=9'], {}, /--replicas/],
+      [[], { ...settings, VCS_APP_ID: 'app' }, /VCS_APP_ID/],
+      [[], { GITOPS_ORG: 'acme' }, /GITOPS_REPO/],
+      [[], { VCS_APP_ID: '1' }, /GITOPS_ORG/],
+      [[], { ...settings, KMS_KEY_VERSION: '' }, /KMS_KEY_VERSION/],
+    ] as const) {
+      const { code, stderr, stdout } = await svc(['install', '--dry-run=client', ...args], env);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(said);
+    }
+  });
+});

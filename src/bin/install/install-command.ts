@@ -1,0 +1,126 @@
+import { Option, type Command } from 'commander';
+import { stringify } from 'yaml';
+import { systemClock } from '../../base/clock.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { flagOf, readSettings, variableOf, type SettingTable } from '../../base/settings.ts';
+import { createKubeClient } from '../../kube/index.ts';
+import { renderInstallation } from '../../render/index.ts';
+import { applyInstallation, planInstallation, type InstallerDeps, type ObjectChange } from './installer.ts';
+import { importedKeyVersion } from './private-key.ts';
+import { nameOfObject } from './resources.ts';
+import { untilRolledOut } from './rollout.ts';
+import {
+  installationInput,
+  installSettingTable,
+  minterOf,
+  minterSettingTable,
+  runSettingTable,
+  withLegacyNames,
+} from './settings.ts';
+
+interface RunFlags {
+  kubeconfig?: string;
+  context?: string;
+  wait: boolean;
+  timeout: string;
+  forceConflicts: boolean;
+  diff: boolean;
+}
+
+/** Options that every command against a cluster takes. */
+export function clusterOptions(command: Command): Command {
+  return command
+    .option('--kubeconfig <file>', 'kubeconfig to use instead of KUBECONFIG or ~/.kube/config')
+    .option('--context <name>', 'context of the kubeconfig to use');
+}
+
+export function tableOptions(command: Command, table: SettingTable, prefix: string, heading: string): void {
+  command.optionsGroup(heading);
+  for (const [key, row] of Object.entries(table)) {
+    const value = row.default === '' || row.default === undefined ? 'unset' : `default ${row.default}`;
+    command.addOption(new Option(`${flagOf(key)} <value>`, `${row.help} [${variableOf(key, prefix)}; ${value}]`));
+  }
+}
+
+/**
+ * `svc install`: shows what would change, changes it, and waits for it.
+ * Progress goes to stderr; stdout has the diff, or with `--dry-run=client` the manifest.
+ */
+export function installCommand(command: Command): Command {
+  clusterOptions(command);
+  command
+    .option('--wait', 'wait until operator, agents and query servers run', false)
+    .option('--timeout <duration>', 'how long --wait may take', '5m')
+    .option('--force-conflicts', 'take over fields that others own', false)
+    .option('--no-diff', 'say only which objects change');
+  tableOptions(command, runSettingTable, 'SVC_INSTALL_', 'How:');
+  tableOptions(command, installSettingTable, 'SVC_', 'The operator:');
+  tableOptions(command, minterSettingTable, '', 'A minter (with an organization):');
+  return command.action(async () => install(command.opts()));
+}
+
+async function install(options: RunFlags & Record<string, unknown>): Promise<void> {
+  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const { env, warnings } = withLegacyNames(process.env);
+  for (const warning of warnings) say(`warning: ${warning}`);
+  const flags = options as unknown as Record<string, string | undefined>;
+  const { dryRun } = readSettings(runSettingTable, { flags, env, prefix: 'SVC_INSTALL_' });
+  const settings = readSettings(installSettingTable, { flags, env, prefix: 'SVC_' });
+  const minterSettings = readSettings(minterSettingTable, { flags, env, prefix: '' });
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort(new OperatorError('ERR_ABORTED', 'interrupted')));
+
+  let keyVersion = minterSettings.kmsKeyVersion;
+  if (minterSettings.gitopsOrg !== '' && minterSettings.vcsPemPath !== '') {
+    const request = { pemPath: minterSettings.vcsPemPath, key: keyVersion, dryRun: dryRun !== 'none' };
+    keyVersion = await importedKeyVersion(request, { clock: systemClock, progress: say, env });
+  }
+  const minter = minterOf(minterSettings, keyVersion);
+  const wanted = renderInstallation(installationInput(settings, minter));
+  if (dryRun === 'client') {
+    process.stdout.write(
+      wanted.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'),
+    );
+    return;
+  }
+  const client = createKubeClient({
+    kubeconfig: options.kubeconfig,
+    context: options.context,
+    userAgent: 'svc-install',
+  });
+  const deps: InstallerDeps = { client, clock: systemClock, signal: abort.signal };
+  try {
+    say(`cluster ${client.server}, namespace ${settings.namespace}`);
+    const changes = await planInstallation(wanted, deps, { force: options.forceConflicts });
+    for (const change of changes) print(change, options.diff, dryRun === 'server');
+    say(summary(changes, dryRun === 'server'));
+    if (dryRun === 'server') return;
+    const open = changes.filter(({ change }) => change !== 'unchanged').map(({ object }) => object);
+    let done = 0;
+    await applyInstallation(open, deps, {
+      force: options.forceConflicts,
+      onDone: (object) => say(`[${++done}/${open.length}] ${nameOfObject(object)} applied`),
+    });
+    if (minter && minterSettings.vcsPemPath === '')
+      say('the minter becomes ready once the App key is imported: minter tools import-pk --help');
+    if (options.wait) await untilRolledOut(settings.namespace, parseDuration(options.timeout, '--timeout'), deps, say);
+    say(`installed; next: kubectl -n ${settings.namespace} get pods -o wide`);
+  } finally {
+    await client.close();
+  }
+}
+
+function print({ object, change, diff }: ObjectChange, withDiff: boolean, dryRun: boolean): void {
+  if (change === 'unchanged') return;
+  process.stdout.write(`${nameOfObject(object)} ${change}${dryRun ? ' (server dry run)' : ''}\n`);
+  // A CRD is thousands of lines; that it is new says enough.
+  const lines = object.kind === 'CustomResourceDefinition' && change === 'created' ? [] : diff;
+  if (withDiff) for (const line of lines) process.stdout.write(`${line}\n`);
+}
+
+function summary(changes: readonly ObjectChange[], dryRun: boolean): string {
+  const count = (wanted: ObjectChange['change']) => changes.filter(({ change }) => change === wanted).length;
+  const verb = dryRun ? 'would be ' : '';
+  return `${count('created')} ${verb}created, ${count('configured')} ${verb}configured, ${count('unchanged')} unchanged`;
+}

@@ -1,0 +1,120 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { sleep, type Clock } from '../../base/clock.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
+import { coreResources, fieldConflicts, getIfExists, isNotFound, type KubeClient } from '../../kube/index.ts';
+import { keyOf } from '../../runtime/index.ts';
+import { lineDiff, readable } from './object-diff.ts';
+import { nameOfObject, resourceOf } from './resources.ts';
+
+export const installManager = 'svc-install';
+
+export type Change = 'created' | 'configured' | 'unchanged';
+
+/** What becomes of one object. */
+export interface ObjectChange {
+  object: KubeObject;
+  change: Change;
+  /** Lines of the difference between what is there and what the server would store. */
+  diff: string[];
+}
+
+export interface InstallerDeps {
+  client: KubeClient;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/**
+ * What applying would change, asked of the API server: it fills in defaults, runs admission, and refuses what it would
+ * refuse. Nothing is changed.
+ *
+ * Caveats: an object in a namespace that does not exist yet is judged as if it were in `default`, and one of a kind that
+ * this very installation brings is shown unjudged: there is nobody to ask.
+ * Errors: those of the API server, with the object's name; ERR_APPLY_CONFLICT names who owns the fields.
+ */
+export async function planInstallation(
+  wanted: readonly KubeObject[],
+  deps: InstallerDeps,
+  options: { force: boolean },
+): Promise<ObjectChange[]> {
+  const changes: ObjectChange[] = [];
+  const absent = new Set<string>();
+  for (const object of wanted) {
+    const resource = resourceOf(object);
+    const live = await getIfExists<KubeObject>(deps.client, resource, keyOf(object), { signal: deps.signal });
+    if (object.kind === 'Namespace' && !live) absent.add(object.metadata.name ?? '');
+    const stored = await judged(object, absent, deps, options);
+    const diff = lineDiff(readable(live), readable(stored));
+    changes.push({ object, change: live ? (diff.length > 0 ? 'configured' : 'unchanged') : 'created', diff });
+  }
+  return changes;
+}
+
+async function judged(
+  object: KubeObject,
+  absent: ReadonlySet<string>,
+  deps: InstallerDeps,
+  { force }: { force: boolean },
+): Promise<KubeObject> {
+  const { namespace } = object.metadata;
+  const elsewhere = namespace !== undefined && absent.has(namespace);
+  const asked = elsewhere ? { ...object, metadata: { ...object.metadata, namespace: 'default' } } : object;
+  try {
+    const stored = await deps.client.apply(resourceOf(object), asked, {
+      fieldManager: installManager,
+      force,
+      dryRun: true,
+      signal: deps.signal,
+    });
+    return elsewhere ? { ...stored, metadata: { ...stored.metadata, namespace } } : stored;
+  } catch (error) {
+    // The kind itself is part of this installation and not there yet.
+    if (isNotFound(error) && object.apiVersion.startsWith('svc.dev/')) return object;
+    throw named(object, error);
+  }
+}
+
+/** Applies one stream in its order; CRDs are waited for before anything of their kind follows. */
+export async function applyInstallation(
+  wanted: readonly KubeObject[],
+  deps: InstallerDeps,
+  options: { force: boolean; onDone: (object: KubeObject, written: KubeObject) => void },
+): Promise<void> {
+  for (const object of wanted) {
+    if (object.apiVersion.startsWith('svc.dev/')) await untilServed(object, deps);
+    try {
+      const written = await deps.client.apply(resourceOf(object), object, {
+        fieldManager: installManager,
+        force: options.force,
+        signal: deps.signal,
+      });
+      options.onDone(object, written);
+    } catch (error) {
+      throw named(object, error);
+    }
+  }
+}
+
+/** Waits until the API server serves the kind of an object. Errors: ERR_TIMEOUT after a minute. */
+async function untilServed(object: KubeObject, { client, clock, signal }: InstallerDeps): Promise<void> {
+  const { plural, group } = resourceOf(object);
+  const deadline = clock.monotonic() + 60_000;
+  while (clock.monotonic() < deadline) {
+    const name = { name: `${plural}.${group}` };
+    const crd = await getIfExists<KubeObject>(client, coreResources.customResourceDefinitions, name, { signal });
+    const { conditions } = (crd?.['status'] ?? {}) as { conditions?: { type: string; status: string }[] | null };
+    if (conditions?.some((c) => c.type === 'Established' && c.status === 'True')) return;
+    await sleep(clock, 250, signal);
+  }
+  throw new OperatorError('ERR_TIMEOUT', `${plural}.${group} is not served after a minute`);
+}
+
+function named(object: KubeObject, error: unknown): OperatorError {
+  const conflicts = fieldConflicts(error);
+  const name = nameOfObject(object);
+  if (conflicts.length === 0)
+    return new OperatorError('ERR_API_REQUEST', `${name}: ${errorText(error)}`, { cause: error });
+  const owners = [...new Set(conflicts.map((c) => `${c.field} (${c.manager})`))].join(', ');
+  const message = `${name}: others own ${owners}; --force-conflicts takes the fields over`;
+  return new OperatorError('ERR_APPLY_CONFLICT', message, { cause: error });
+}

@@ -1,0 +1,193 @@
+import {
+  choiceSetting,
+  integerSetting,
+  textSetting,
+  type SettingTable,
+  type SettingValues,
+} from '../../base/settings.ts';
+import { operatorSettingTable } from '../../controllers/operator-settings.ts';
+import { controllerDefaults, type InstallationInput, type MinterInstallation } from '../../render/index.ts';
+
+const {
+  namespace,
+  svcImage,
+  instrumentImage,
+  instrumentVersion,
+  imagePullPolicy,
+  imagePullSecrets,
+  obiInstrumentPorts,
+  agentDataHostPath,
+  collector,
+  customMetrics,
+  queryReplicas,
+  logLevel,
+} = operatorSettingTable;
+
+/** What `svc install` sets of the operator: the operator's own settings that an installation has a say in. */
+export const installSettingTable = {
+  namespace,
+  svcImage,
+  instrumentImage,
+  instrumentVersion,
+  imagePullPolicy,
+  imagePullSecrets,
+  obiInstrumentPorts,
+  agentDataHostPath,
+  collector,
+  customMetrics,
+  replicas: integerSetting(
+    { help: 'replicas of the operator: one works, the others stand by', default: String(controllerDefaults.replicas) },
+    1,
+    5,
+  ),
+  queryReplicas,
+  logLevel,
+};
+
+const name = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?';
+const optional = (pattern: string): RegExp => new RegExp(`^(${pattern})?$`);
+const keyName = 'projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+';
+
+/**
+ * What `svc install` needs for a minter; none of it is needed without one. The variables have no prefix: installers of
+ * platform agents set these names.
+ */
+export const minterSettingTable = {
+  vcsAppId: textSetting(
+    { help: 'numeric App ID; kept in Secret vcs-app-credentials', default: '' },
+    /^[0-9]*$/,
+    'a number',
+  ),
+  gitopsOrg: textSetting(
+    { help: 'organization that hosts the repository; asks for a minter. A user name does not work', default: '' },
+    optional(name),
+    'the name of an organization',
+  ),
+  gitopsRepo: textSetting(
+    { help: 'repository in that organization', default: '' },
+    optional('[A-Za-z0-9._-]{1,100}'),
+    'the name of a repository, without its owner',
+  ),
+  vcsPemPath: textSetting(
+    {
+      help: "absolute path of the App's private key (PEM): it is imported unless the key has an enabled version",
+      default: '',
+    },
+    /^(\/.*)?$/,
+    'an absolute path',
+  ),
+  kmsKeyVersion: textSetting(
+    { help: 'key version that signs, by its full name; with a PEM the name of the key is enough', default: '' },
+    optional(`${keyName}(/cryptoKeyVersions/[1-9][0-9]*)?`),
+    'projects/P/locations/L/keyRings/R/cryptoKeys/K/cryptoKeyVersions/N',
+  ),
+  minterImage: textSetting(
+    { help: 'image of the minter', default: 'svc-minter:0.1.0' },
+    /^\S{1,512}$/,
+    'an image reference',
+  ),
+  minterNamespace: textSetting(
+    { help: 'namespace of the platform agents, and of the minter', default: 'platform-agent' },
+    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+    'a namespace name',
+  ),
+  minterCallers: textSetting(
+    { help: 'emails of the service accounts that may ask for tokens, with commas between', default: '' },
+    /^[^\s]*$/,
+    'emails with commas between',
+  ),
+  minterServiceAccount: textSetting(
+    { help: 'email of the cloud service account that may sign with the key', default: '' },
+    /^(\S+@\S+)?$/,
+    'an email',
+  ),
+} satisfies SettingTable;
+
+/** How `svc install` goes about it. */
+export const runSettingTable = {
+  dryRun: choiceSetting(
+    {
+      help: 'none, client (print what would be applied) or server (let the API server judge it, change nothing)',
+      default: 'none',
+    },
+    ['none', 'client', 'server'],
+  ),
+};
+
+/** Names that installers used before, and what they are called now. They work for one more release. */
+const legacyVariables = { VCS_ORG: 'GITOPS_ORG', VCS_REPO: 'GITOPS_REPO' } as const;
+
+/** The environment with old names under the new ones, and a sentence for each that was used. Pure. */
+export function withLegacyNames(env: Readonly<Record<string, string | undefined>>): {
+  env: Record<string, string | undefined>;
+  warnings: string[];
+} {
+  const result = { ...env };
+  const warnings: string[] = [];
+  for (const [old, current] of Object.entries(legacyVariables)) {
+    if (!env[old]) continue;
+    const ignored = env[current] ? `; it is ignored, because ${current} is set` : '';
+    warnings.push(`${old} is deprecated and will go with the next release: use ${current}${ignored}`);
+    if (!env[current]) result[current] = env[old];
+  }
+  return { env: result, warnings };
+}
+
+export type InstallSettings = SettingValues<typeof installSettingTable>;
+export type MinterSettings = SettingValues<typeof minterSettingTable>;
+
+/**
+ * The minter that the settings ask for; none without an organization.
+ * Errors: throws an Error that names what is missing for one.
+ */
+export function minterOf(settings: MinterSettings, keyVersion: string): MinterInstallation | undefined {
+  if (settings.gitopsOrg === '') {
+    const set = (['vcsAppId', 'gitopsRepo', 'vcsPemPath'] as const).filter((key) => settings[key] !== '');
+    if (set.length > 0) throw new Error('GITOPS_ORG (--gitops-org) is needed for a minter');
+    return undefined;
+  }
+  if (settings.gitopsRepo === '') throw new Error('GITOPS_REPO (--gitops-repo) is needed for a minter');
+  if (settings.minterCallers === '')
+    throw new Error('MINTER_CALLERS (--minter-callers) is needed for a minter: who may ask for tokens');
+  if (!keyVersion.includes('/cryptoKeyVersions/'))
+    throw new Error('KMS_KEY_VERSION (--kms-key-version) is needed for a minter: a key version, not a key');
+  return {
+    name: 'minter',
+    namespace: settings.minterNamespace,
+    image: settings.minterImage,
+    replicas: 2,
+    ...(settings.vcsAppId === '' ? {} : { appId: settings.vcsAppId }),
+    org: settings.gitopsOrg,
+    repository: settings.gitopsRepo,
+    extraRepositories: [],
+    keyVersion,
+    callers: settings.minterCallers.split(','),
+    serviceAccountAnnotations:
+      settings.minterServiceAccount === '' ? {} : { 'iam.gke.io/gcp-service-account': settings.minterServiceAccount },
+  };
+}
+
+/** What is rendered, given the settings. */
+export function installationInput(
+  settings: InstallSettings,
+  minter: MinterInstallation | undefined,
+): InstallationInput {
+  return {
+    controller: {
+      namespace: settings.namespace,
+      svcImage: settings.svcImage,
+      instrumentImage: settings.instrumentImage,
+      ...(settings.instrumentVersion === '' ? {} : { instrumentVersion: settings.instrumentVersion }),
+      ...(settings.imagePullPolicy === '' ? {} : { imagePullPolicy: settings.imagePullPolicy }),
+      ...(settings.imagePullSecrets.length > 0 ? { imagePullSecrets: settings.imagePullSecrets } : {}),
+      instrumentPorts: settings.obiInstrumentPorts,
+      agentDataHostPath: settings.agentDataHostPath,
+      logLevel: settings.logLevel,
+      replicas: settings.replicas,
+      queryReplicas: settings.queryReplicas,
+      customMetrics: settings.customMetrics,
+      collector: settings.collector,
+    },
+    ...(minter ? { minter } : {}),
+  };
+}

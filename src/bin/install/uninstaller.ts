@@ -1,0 +1,220 @@
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import { kinds } from '../../api/v1alpha1/index.ts';
+import { sleep } from '../../base/clock.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { coreResources, getIfExists, isNotFound, listAll } from '../../kube/index.ts';
+import { resourceRef } from '../../api/meta.ts';
+import { keyOf, keyText } from '../../runtime/index.ts';
+import { controllerDefaults, names, renderController, renderDataRemoval, renderedKinds } from '../../render/index.ts';
+import { customMetricsApiServices } from '../../render/index.ts';
+import type { InstallerDeps } from './installer.ts';
+import { rolloutState } from './rollout.ts';
+
+export interface UninstallOptions {
+  namespace: string;
+  /** The stores on the nodes go too. */
+  deleteData: boolean;
+  /** CRDs stay, and with them every object of our kinds. */
+  keepCrds: boolean;
+  timeoutMs: number;
+  /** Look and say, change nothing. */
+  dryRun: boolean;
+  progress: (line: string) => void;
+}
+
+const labels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by in (svc-controller,Helm)';
+const minterLabels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=minter';
+
+/**
+ * Removes an installation, whichever way it was made.
+ *
+ * Flow: objects of our kinds, while the operator is there to clean up after them → the operator → data on nodes, if
+ * asked → API registrations, before anything waits for a namespace → what lies outside the namespace → the namespace →
+ * the CRDs.
+ * Guarantees: what is gone already is no error, so it can be repeated; nothing without our labels or names is touched;
+ * it ends only when what it removed is gone.
+ * Errors: ERR_TIMEOUT that names what is still there; those of the API server.
+ */
+export async function uninstall(options: UninstallOptions, deps: InstallerDeps): Promise<void> {
+  const run = new Uninstall(options, deps);
+  if (!options.keepCrds) await run.customResources();
+  await run.operator();
+  if (options.deleteData) await run.data();
+  await run.outside();
+  await run.namespaced();
+  if (!options.keepCrds) await run.definitions();
+}
+
+class Uninstall {
+  readonly #options: UninstallOptions;
+  readonly #deps: InstallerDeps;
+  readonly #deadline: number;
+
+  constructor(options: UninstallOptions, deps: InstallerDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#deadline = deps.clock.monotonic() + options.timeoutMs;
+  }
+
+  async customResources(): Promise<void> {
+    for (const { resource } of kinds) {
+      const ref = resourceRef(resource);
+      for (const object of await this.#listed(ref)) await this.#remove(ref, keyOf(object));
+      await this.#untilGone(ref, () => this.#listed(ref));
+    }
+    // The App ID that `svc install` was given lies beside the minter; the namespace is the platform agent's.
+    for (const secret of await this.#listed(coreResources.secrets, minterLabels))
+      await this.#remove(coreResources.secrets, keyOf(secret));
+  }
+
+  async operator(): Promise<void> {
+    const { namespace } = this.#options;
+    const name = { namespace, name: names.controller };
+    await this.#remove(coreResources.deployments, name);
+    const selector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=controller';
+    await this.#untilGone(coreResources.pods, () => this.#listed(coreResources.pods, selector, namespace));
+  }
+
+  /** Empties the stores by a DaemonSet of its own, after the agents have let go of them. */
+  async data(): Promise<void> {
+    const { namespace, progress, dryRun } = this.#options;
+    const { client, clock, signal } = this.#deps;
+    const agents = { namespace, name: names.agent };
+    const live = await getIfExists<KubeObject>(client, coreResources.daemonSets, agents, { signal });
+    const input = live && dataOf(live);
+    const removal = input && renderDataRemoval({ namespace, ...input });
+    await this.#remove(coreResources.daemonSets, agents);
+    const selector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=agent';
+    await this.#untilGone(coreResources.pods, () => this.#listed(coreResources.pods, selector, namespace));
+    if (!removal) return progress('agents kept no data on the nodes');
+    progress(`data in ${input.agentDataHostPath} ${dryRun ? 'would be removed' : 'is being removed'} on every node`);
+    if (dryRun) return;
+    await client.apply(coreResources.daemonSets, removal, { fieldManager: 'svc-uninstall', force: true, signal });
+    for (let told = ''; ; await sleep(clock, 500, signal)) {
+      const now = await client.get<KubeObject>(coreResources.daemonSets, keyOf(removal), { signal });
+      const { done, text } = rolloutState(now);
+      if (text !== told) progress(`data removed: ${text}`);
+      told = text;
+      if (done) break;
+      this.#inTime(`data on the nodes (${text})`);
+    }
+    await this.#remove(coreResources.daemonSets, keyOf(removal));
+  }
+
+  /** Everything of ours that does not lie in the namespace. Registrations first: they hold namespaces up. */
+  async outside(): Promise<void> {
+    const { namespace } = this.#options;
+    for (const name of customMetricsApiServices) {
+      const found = await getIfExists<KubeObject>(this.#deps.client, coreResources.apiServices, { name }, this.#deps);
+      if (found && leadsTo(found, namespace)) await this.#remove(coreResources.apiServices, { name });
+    }
+    const apart = ['Namespace', 'APIService'];
+    const clusterWide = Object.values(renderedKinds).filter(
+      ({ namespaced, kind }) => !namespaced && !apart.includes(kind),
+    );
+    for (const ref of clusterWide)
+      for (const object of await this.#listed(ref, labels)) await this.#remove(ref, keyOf(object));
+    for (const ref of [coreResources.roleBindings, coreResources.roles])
+      for (const object of await this.#listed(ref, labels, 'kube-system')) await this.#remove(ref, keyOf(object));
+  }
+
+  async namespaced(): Promise<void> {
+    const { namespace } = this.#options;
+    const ref = coreResources.namespaces;
+    const found = await getIfExists<KubeObject>(this.#deps.client, ref, { name: namespace }, this.#deps);
+    if (!found) return;
+    if (found.metadata.labels?.['app.kubernetes.io/name'] === 'svc-operator') {
+      await this.#remove(ref, { name: namespace });
+      return this.#untilGone(ref, async () =>
+        (await getIfExists(this.#deps.client, ref, { name: namespace }, this.#deps)) ? [found] : [],
+      );
+    }
+    // A namespace that somebody else made is theirs: only what we put into it goes.
+    for (const kind of namespacedKinds()) {
+      for (const object of await this.#listed(kind, labels, namespace)) await this.#remove(kind, keyOf(object));
+    }
+    await this.#remove(coreResources.secrets, { namespace, name: names.ca });
+    await this.#remove(coreResources.leases, { namespace, name: names.controller });
+  }
+
+  async definitions(): Promise<void> {
+    const ref = coreResources.customResourceDefinitions;
+    for (const { resource } of kinds) {
+      const name = { name: `${resource.plural}.${resource.group}` };
+      await this.#remove(ref, name);
+      await this.#untilGone(ref, async () => {
+        const left = await getIfExists<KubeObject>(this.#deps.client, ref, name, this.#deps);
+        return left ? [left] : [];
+      });
+    }
+  }
+
+  async #remove(resource: ResourceRef, name: { namespace?: string | undefined; name: string }): Promise<void> {
+    const { dryRun, progress } = this.#options;
+    try {
+      await this.#deps.client.delete(resource, name, { propagation: 'Background', dryRun, signal: this.#deps.signal });
+      progress(`${resource.kind.toLowerCase()}/${keyText(name)} ${dryRun ? 'would be deleted' : 'deleted'}`);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  /** Objects of a kind; none where the server does not know the kind. */
+  async #listed(resource: ResourceRef, labelSelector?: string, namespace?: string): Promise<KubeObject[]> {
+    try {
+      const { items } = await listAll(this.#deps.client, resource, {
+        labelSelector,
+        namespace,
+        signal: this.#deps.signal,
+      });
+      return items;
+    } catch (error) {
+      if (isNotFound(error)) return [];
+      throw error;
+    }
+  }
+
+  async #untilGone(resource: ResourceRef, left: () => Promise<readonly KubeObject[]>): Promise<void> {
+    if (this.#options.dryRun) return;
+    for (;;) {
+      const objects = await left();
+      if (objects.length === 0) return;
+      this.#inTime(`${resource.kind.toLowerCase()}/${objects.map((o) => keyText(keyOf(o))).join(', ')}`);
+      await sleep(this.#deps.clock, 300, this.#deps.signal);
+    }
+  }
+
+  #inTime(what: string): void {
+    if (this.#deps.clock.monotonic() > this.#deadline)
+      throw new OperatorError('ERR_TIMEOUT', `still there after ${this.#options.timeoutMs / 1000} s: ${what}`);
+  }
+}
+
+/** Image and folder of the agents as they run: the installation may have set its own. Pure. */
+export function dataOf(
+  agents: KubeObject,
+): { svcImage: string; agentDataHostPath: string; imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never' } | undefined {
+  const pod = (agents['spec'] as { template?: { spec?: PodSpec } } | undefined)?.template?.spec;
+  const container = pod?.containers?.find((c) => c.name === 'agent');
+  const path = pod?.volumes?.find((v) => v.name === 'data')?.hostPath?.path;
+  if (!container || path === undefined) return undefined;
+  const { image, imagePullPolicy } = container;
+  return { svcImage: image, agentDataHostPath: path, ...(imagePullPolicy ? { imagePullPolicy } : {}) };
+}
+
+interface PodSpec {
+  containers?: { name: string; image: string; imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never' }[];
+  volumes?: { name: string; hostPath?: { path: string } }[];
+}
+
+function leadsTo(apiService: KubeObject, namespace: string): boolean {
+  const { service } = (apiService['spec'] ?? {}) as { service?: { name?: string; namespace?: string } };
+  return service?.name === names.query && service.namespace === namespace;
+}
+
+/** Kinds that an installation puts into its namespace, each once. */
+function namespacedKinds(): ResourceRef[] {
+  const installed = renderController(controllerDefaults).map(({ kind }) => kind);
+  const wanted = new Set([...installed, 'DaemonSet', 'ConfigMap', 'Secret', 'ServiceAccount']);
+  return Object.values(renderedKinds).filter(({ namespaced, kind }) => namespaced && wanted.has(kind));
+}
