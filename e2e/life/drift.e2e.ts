@@ -20,7 +20,7 @@ let stage: LifeStage;
 
 beforeAll(async () => {
   stage = await startLifeStage();
-  await stage.startOperator();
+  await stage.startOperator({ leaderElect: 'true' });
   await stage.apply([appCredentials, aMinter(), aPolicy(), aMonitor()]);
   await eventually('the last child of the platform', () => stage.find(pathOf('Deployment', 'svc-query')));
   await eventually('the last child of the minter', () => stage.find(minterDeploymentPath));
@@ -207,6 +207,22 @@ describe('the rights of the operator', () => {
     expect(denied.map((e) => `${e.verb} ${e.resource} ${e.namespace}/${e.name}`)).toEqual([]);
   });
 
+  test('are no more than what was used, save what the life of an installation needs', async () => {
+    const granted = await grants();
+    const used = new Set(
+      stage.audit
+        .entries()
+        .filter((e) => e.user === operatorUser && e.code < 400)
+        // An apply of what is not there needs the right to create, and says so with its answer.
+        .flatMap((e) =>
+          [e.verb, ...(e.verb === 'patch' && e.code === 201 ? ['create'] : [])].map((verb) => `${verb} ${e.resource}`),
+        ),
+    );
+    const unused = [...granted].filter((grant) => !used.has(grant));
+    const unexplained = unused.filter((grant) => !explained.some(([pattern]) => pattern.test(grant)));
+    expect(unexplained.toSorted()).toEqual([]);
+  });
+
   test('one status is written at most once in five seconds, save for a new generation', () => {
     for (const path of [policyPath, monitorPath]) {
       const name = path.split('/').at(-1);
@@ -221,3 +237,33 @@ describe('the rights of the operator', () => {
     }
   });
 });
+
+/** Rights that a cluster in its ordinary life does not use, and when they are. */
+const explained: [RegExp, string][] = [
+  [/^delete /, 'what a later version renders no more is pruned'],
+  [/^(bind|escalate) clusterroles$/, 'asked by the API server when a role is handed out; no request of its own'],
+  [/^update [a-z]+\/finalizers$/, 'asked by the admission of owner references; no request of its own'],
+  [/^(get|list|watch) /, 'a cache reads by list and watch, a single look by get; one rule grants the three'],
+  [/^patch events$/, 'an Event that repeats is counted up'],
+  [/^(create|patch) (podmonitors|servicemonitors)$/, 'where the Prometheus Operator is installed'],
+  [/^patch (trafficmonitors|clustertrafficpolicies|minterdeployments)$/, 'finalizers'],
+  [/^patch leases$/, 'a lease that another holder left'],
+  [/^(create|patch) secrets$/, 'in its own namespace'],
+];
+
+/** `verb resource` for everything that the operator's account is given. */
+async function grants(): Promise<Set<string>> {
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  interface RoleList {
+    items: { metadata: { name: string }; rules?: { resources?: string[]; verbs: string[] }[] }[];
+  }
+  const lists = await Promise.all(
+    ['clusterroles', 'roles'].map((kind) => stage.cluster.api.request<RoleList>('GET', `${rbac}/${kind}`)),
+  );
+  const rules = lists.flatMap(({ items }) =>
+    items.filter(({ metadata }) => metadata.name.startsWith('svc-controller')).flatMap((role) => role.rules ?? []),
+  );
+  return new Set(
+    rules.flatMap(({ resources = [], verbs }) => resources.flatMap((r) => verbs.map((verb) => `${verb} ${r}`))),
+  );
+}

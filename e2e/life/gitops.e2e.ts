@@ -59,7 +59,9 @@ async function allObserved(): Promise<void> {
   }
   await eventually('the Deployment', () => stage.find(minterDeploymentPath));
   await stage.until(policyPath, 'Ready', 'True');
+  await stage.until(policyPath, 'CertificateExpiring', 'False');
   await stage.until(minterPath, 'AppCredentialsFound', 'True');
+  await stage.until(minterPath, 'Ready', 'False', 'MinimumReplicasUnavailable');
 }
 
 /** Everything that an observer would call the outcome, without what differs by the hour of birth. */
