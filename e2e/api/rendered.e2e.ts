@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
@@ -46,6 +46,18 @@ describe('the API server takes', () => {
       expect(names.filter((name) => name.startsWith(`${kind}.`))).toHaveLength(5);
     }
   });
+});
+
+test('every sample names a schema that is there, for editors and linters', () => {
+  const samples = join(repository, 'config/samples');
+  const files = readdirSync(samples, { recursive: true, encoding: 'utf8' });
+  const ours = files.filter((file) => file.endsWith('.yaml') && !/(kustomization|namespaces)\.yaml$/.test(file));
+  expect(ours.length).toBeGreaterThanOrEqual(7);
+  for (const file of ours) {
+    const [line = ''] = readFileSync(join(samples, file), 'utf8').split('\n');
+    const schema = /^# yaml-language-server: \$schema=(.+)$/.exec(line)?.[1] ?? 'none';
+    expect({ file, there: existsSync(join(samples, file, '..', schema)) }).toEqual({ file, there: true });
+  }
 });
 
 describe('applying the same again writes nothing', () => {
