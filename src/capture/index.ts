@@ -15,3 +15,6 @@ export { compile } from './compile/compile.ts';
 export { comparePolicies } from './compile/precedence.ts';
 export type * from './compile/types.ts';
 export { planRollout, type RolloutNode, type RolloutPlan, type HoldReason } from './rollout.ts';
+export { orphanedMonitors, type CaptureObjects, type Orphan } from './compile/orphans.ts';
+export { policyFinding } from './compile/policy-checks.ts';
+export { monitorFinding } from './compile/monitor-checks.ts';

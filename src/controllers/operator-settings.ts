@@ -99,6 +99,19 @@ export const operatorSettingTable = {
     1,
     20,
   ),
+  admission: choiceSetting(
+    {
+      help: 'judge monitors and policies when they are written: off, fail-open (let in what cannot be judged) or fail-closed (refuse it)',
+      default: 'off',
+    },
+    ['off', 'fail-open', 'fail-closed'],
+  ),
+  admissionPort: portSetting({ help: 'port of the admission and conversion webhooks', default: '9443' }),
+  admissionUrl: textSetting(
+    { help: 'where the API server reaches the webhooks of an operator outside of its cluster', default: '' },
+    /^(https:\/\/[^\s/]{1,255})?$/,
+    'https://HOST:PORT without a path',
+  ),
   otlpEndpoint: textSetting(
     {
       help: 'OTLP/HTTP endpoint for a span per reconcile; empty for what OTEL_EXPORTER_OTLP_ENDPOINT says, or none',

@@ -1,6 +1,7 @@
 import type { OperatorLogger } from '../kube/dot-i.ts';
 import { RuntimeOperator, type RuntimeOperatorOptions } from '../runtime/dot-i-operator.ts';
 import type { Manager } from '../runtime/index.ts';
+import { setupAdmission } from './admission/setup.ts';
 import { setupCapture } from './capture/setup.ts';
 import { setupClusterTrafficPolicies } from './cluster-traffic-policy/setup.ts';
 import { setupMinterDeployment } from './minter-deployment/index.ts';
@@ -41,6 +42,13 @@ export class SvcOperator extends RuntimeOperator {
     });
     setupTrafficMonitors(this.manager, hub);
     setupClusterTrafficPolicies(this.manager, hub, trouble);
+    setupAdmission(this.manager, {
+      namespace,
+      mode: this.#settings.admission,
+      bindAddress: this.#settings.bindAddress,
+      port: this.#settings.admissionPort,
+      url: this.#settings.admissionUrl,
+    });
     return Promise.resolve();
   }
 }

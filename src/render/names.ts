@@ -21,7 +21,6 @@ export const names = {
   customMetricsAccess: 'custom-metrics-server-resources',
   authDelegator: 'svc-query-auth-delegator',
   authReader: 'svc-query-auth-reader',
-  dataRemoval: 'svc-data-removal',
 } as const;
 
 /** Container ports. The manifests name them; the programs get them as flags. */

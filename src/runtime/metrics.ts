@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Clock } from '../base/clock.ts';
 import type { RequestObservation } from '../kube/index.ts';
 import type { ReflectorHooks } from './reflector.ts';
 
@@ -144,6 +145,17 @@ export class RuntimeMetrics {
     for (const code of ['200', '500']) this.webhookRequests.inc({ webhook, code }, 0);
     this.webhookLatency.zero({ webhook });
     this.webhookInFlight.set({ webhook }, 0);
+  }
+
+  /** Counts one review from now; the returned function ends it with its HTTP status. */
+  observeWebhook(webhook: string, clock: Pick<Clock, 'monotonic'>): (code: number) => void {
+    const started = clock.monotonic();
+    this.webhookInFlight.inc({ webhook });
+    return (code) => {
+      this.webhookInFlight.dec({ webhook });
+      this.webhookRequests.inc({ webhook, code: String(code) });
+      this.webhookLatency.observe({ webhook }, (clock.monotonic() - started) / 1000);
+    };
   }
 
   /** Creates every series of a controller at 0. */

@@ -46,7 +46,8 @@ export function platformIdentities(namespace: string): Identity[] {
     identity(names.agentTls, 'agent', names.agent),
     // People reach the query server through a port-forward.
     identity(names.queryTls, 'query', names.query, true),
-    identity(names.controllerTls, 'controller', names.controller),
+    // Webhooks of an operator outside of the cluster are called on its own machine.
+    identity(names.controllerTls, 'controller', names.controller, true),
   ];
 }
 

@@ -1,0 +1,159 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { silentLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import type { AdmissionRequest, AdmissionVerdict } from './admission.ts';
+import { webhookHandler } from './handler.ts';
+
+const clock = new FakeClock();
+let verdict: (request: AdmissionRequest) => AdmissionVerdict | Promise<AdmissionVerdict>;
+let seen: [string, number][];
+let server: Server;
+let base: string;
+beforeEach(async () => {
+  seen = [];
+  verdict = () => ({ allowed: true });
+  const handler = webhookHandler({
+    validators: { '/validate/widgets': (request) => verdict(request) },
+    converters: {
+      'example.dev/Widget': {
+        v1: { v2: (o) => ({ ...o, spec: { length: (o['spec'] as { size: number }).size } }) },
+        v2: { v1: (o) => ({ ...o, spec: { size: (o['spec'] as { length: number }).length } }) },
+      },
+    },
+    clock,
+    logger: silentLogger,
+    observe: (webhook) => (code) => void seen.push([webhook, code]),
+  });
+  server = createServer(handler);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const review = (request: object = {}): object => ({
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  request: {
+    uid: 'u1',
+    operation: 'CREATE',
+    resource: { group: 'example.dev', version: 'v1', resource: 'widgets' },
+    name: 'one',
+    namespace: 'shop',
+    userInfo: { username: 'anna' },
+    object: { apiVersion: 'example.dev/v1', kind: 'Widget', metadata: { name: 'one' } },
+    oldObject: null,
+    ...request,
+  },
+});
+async function post(path: string, body: unknown): Promise<[number, Record<string, unknown>]> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const answer = await fetch(base + path, { method: 'POST', body: text });
+  return [answer.status, (await answer.json()) as Record<string, unknown>];
+}
+
+test('an allowed request is answered with its uid and warnings, cut to what the API takes', async () => {
+  verdict = () => ({ allowed: true, warnings: ['x'.repeat(300)] });
+  const [status, body] = await post('/validate/widgets', review());
+  expect([status, body]).toEqual([
+    200,
+    {
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      response: { uid: 'u1', allowed: true, warnings: ['x'.repeat(256)] },
+    },
+  ]);
+  expect(seen).toEqual([['/validate/widgets', 200]]);
+});
+
+test('a denied request carries the status that kubectl shows, and the validator saw who asks for what', async () => {
+  let request: AdmissionRequest | undefined;
+  verdict = (r) => {
+    request = r;
+    return { allowed: false, reason: 'Forbidden', message: 'not like that' };
+  };
+  const [, body] = await post('/validate/widgets', review());
+  expect(body['response']).toEqual({
+    uid: 'u1',
+    allowed: false,
+    status: { code: 403, reason: 'Forbidden', message: 'not like that' },
+  });
+  expect(request).toMatchObject({ username: 'anna', namespace: 'shop', oldObject: undefined, dryRun: false });
+});
+
+test.each<[string, () => AdmissionVerdict | Promise<AdmissionVerdict>]>([
+  [
+    'throws',
+    () => {
+      throw new TypeError('a fault');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('no caches'))],
+])('a validator that %s is 500, never allowed', async (_name, broken) => {
+  verdict = broken;
+  expect((await post('/validate/widgets', review()))[0]).toBe(500);
+  expect(seen).toEqual([['/validate/widgets', 500]]);
+});
+
+test('a validator that takes too long is 500 in time', async () => {
+  let asked = false;
+  verdict = () => {
+    asked = true;
+    return new Promise(() => {});
+  };
+  const answer = post('/validate/widgets', review());
+  while (!asked) await clock.advance(0);
+  await clock.advance(4_000);
+  expect((await answer)[0]).toBe(500);
+});
+
+test.each<[string, unknown, string]>([
+  ['is not JSON', 'not json', 'not JSON'],
+  ['is of another kind', { apiVersion: 'v1', kind: 'Pod' }, 'apiVersion, kind'],
+  ['has no request', { ...review(), request: undefined }, 'request'],
+  ['has no uid', review({ uid: '' }), 'request.uid'],
+  ['has an unknown operation', review({ operation: 'PATCH' }), 'request.operation'],
+  ['has an object that is none', review({ object: 'x' }), 'request.object'],
+])('a review that %s is 400 and names the field', async (_name, body, field) => {
+  const [status, answer] = await post('/validate/widgets', body);
+  expect([status, answer['message']]).toEqual([400, expect.stringContaining(field)]);
+});
+
+test('other paths and methods are refused', async () => {
+  expect((await post('/validate/other', review()))[0]).toBe(404);
+  expect((await post('/toString', review()))[0]).toBe(404);
+  expect((await fetch(`${base}/validate/widgets`)).status).toBe(405);
+});
+
+const conversion = (desiredAPIVersion: string, ...objects: object[]): object => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'ConversionReview',
+  request: { uid: 'c1', desiredAPIVersion, objects },
+});
+const widget = { apiVersion: 'example.dev/v1', kind: 'Widget', metadata: { name: 'one' }, spec: { size: 3 } };
+
+test('objects are converted, those in the wanted version stay', async () => {
+  const there = { ...widget, apiVersion: 'example.dev/v2', spec: { length: 4 } };
+  const [, body] = await post('/convert', conversion('example.dev/v2', widget, there));
+  expect(body['response']).toEqual({
+    uid: 'c1',
+    result: { status: 'Success' },
+    convertedObjects: [{ ...widget, apiVersion: 'example.dev/v2', spec: { length: 3 } }, there],
+  });
+});
+
+test('one object without a way fails the whole review with its name', async () => {
+  const [, body] = await post('/convert', conversion('example.dev/v3', widget));
+  expect(body['response']).toEqual({
+    uid: 'c1',
+    result: {
+      status: 'Failure',
+      message: expect.stringContaining('Widget one: no way from example.dev/v1 to example.dev/v3'),
+    },
+    convertedObjects: [],
+  });
+  expect((await post('/convert', review()))[0]).toBe(400);
+});

@@ -1,0 +1,103 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Clock } from '../../base/clock.ts';
+import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { admissionAnswer, readAdmissionReview, type Validator } from './admission.ts';
+import { conversionAnswer, readConversionReview, type Converters } from './conversion.ts';
+
+export interface WebhookOptions {
+  /** By path, such as `/validate/widgets`. */
+  validators: Readonly<Record<string, Validator>>;
+  /** Served at `/convert`. */
+  converters: Converters;
+  clock: Clock;
+  logger: Logger;
+  /** How long a validator may take. Units: ms. Default 4 s: below the webhook's own timeout. */
+  deadlineMs?: number;
+  /** For metrics: begins with a request and is called back with its HTTP status. `webhook` is the path. */
+  observe?: (webhook: string) => (code: number) => void;
+}
+
+/** The API server sends an object at most twice in one review, and objects are at most 3 MiB in etcd. */
+const maxBody = 8 * 1024 * 1024;
+const defaultDeadlineMs = 4_000;
+
+/**
+ * Answers admission and conversion reviews of the API server.
+ *
+ * Guarantees: a review is answered within the deadline; a validator that throws or takes too long is HTTP 500, never
+ * "allowed": what then happens to the request is the webhook's `failurePolicy` to say.
+ * Assumptions: runs behind TLS that the API server verifies by `caBundle`. The API server sends no credentials, and
+ * validators tell nothing that a caller could not read.
+ */
+export function webhookHandler(options: WebhookOptions): RequestListener {
+  return (req, res) => {
+    const path = new URL(req.url ?? '/', 'http://webhook').pathname;
+    const validator = Object.hasOwn(options.validators, path) ? options.validators[path] : undefined;
+    if (!validator && path !== '/convert') return send(res, 404, { message: 'not found' });
+    if (req.method !== 'POST') return send(res, 405, { message: 'a review is POSTed' });
+    const observed = options.observe?.(path);
+    void answer(req, validator, options).then(
+      (body) => {
+        observed?.(200);
+        send(res, 200, body);
+      },
+      (error: unknown) => {
+        const code = isOperatorError(error, 'ERR_INPUT_INVALID') || isOperatorError(error, 'ERR_TOO_LARGE') ? 400 : 500;
+        observed?.(code);
+        options.logger.error('webhook failed', { webhook: path, error: errorText(error) });
+        send(res, code, { message: errorText(error) });
+      },
+    );
+  };
+}
+
+async function answer(
+  req: IncomingMessage,
+  validator: Validator | undefined,
+  options: WebhookOptions,
+): Promise<object> {
+  const body = await readJson(req);
+  if (!validator) return conversionAnswer(readConversionReview(body), options.converters);
+  const request = readAdmissionReview(body);
+  const abort = new AbortController();
+  let cancel = (): void => {};
+  const late = new Promise<never>((_, reject) => {
+    cancel = options.clock.setTimeout(() => {
+      const error = new OperatorError('ERR_TIMEOUT', `no verdict on ${request.name} in time`);
+      abort.abort(error);
+      reject(error);
+    }, options.deadlineMs ?? defaultDeadlineMs);
+  });
+  try {
+    const verdict = await Promise.race([(async () => validator(request, abort.signal))(), late]);
+    if (!verdict.allowed) {
+      const { resource, namespace, name, operation, username } = request;
+      const fields = { resource: resource.resource, namespace, name, operation, username };
+      options.logger.info('request denied', { ...fields, reason: verdict.message });
+    }
+    return admissionAnswer(request.uid, verdict);
+  } finally {
+    cancel();
+  }
+}
+
+async function readJson(req: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of req as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBody) throw new OperatorError('ERR_TOO_LARGE', `the review is larger than ${maxBody} bytes`);
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+  } catch (cause) {
+    throw new OperatorError('ERR_INPUT_INVALID', 'the review is not JSON', { cause });
+  }
+}
+
+function send(res: ServerResponse, code: number, body: object): void {
+  const text = JSON.stringify(body);
+  res.writeHead(code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+}

@@ -1,0 +1,77 @@
+import type { KubeObject } from '../api/meta.ts';
+import { group, version } from '../api/v1alpha1/index.ts';
+import { names, ports, selectorLabels } from './names.ts';
+import { objectOf } from './objects.ts';
+
+/** Open: what cannot be judged is let in, and the status says later what is wrong with it. Closed: it is refused. */
+export type AdmissionMode = 'off' | 'fail-open' | 'fail-closed';
+
+export interface AdmissionInput {
+  namespace: string;
+  mode: Exclude<AdmissionMode, 'off'>;
+  /** PEM certificates that the API server trusts for this webhook; two during a rotation. */
+  caBundle: string;
+  /** `https://host:port` of an operator outside of the cluster; by default its Service. */
+  url?: string | undefined;
+}
+
+/** What each validating webhook is asked about, and its path. */
+export const admissionPaths = {
+  trafficmonitors: '/validate/trafficmonitors',
+  clustertrafficpolicies: '/validate/clustertrafficpolicies',
+} as const;
+
+/**
+ * What brings reviews of the API server to the operator: its registration, with the CA that the operator's certificate
+ * is signed by, and, for one inside the cluster, the way to every replica.
+ */
+export function renderAdmission(input: AdmissionInput): KubeObject[] {
+  const { namespace, mode, caBundle, url } = input;
+  const webhooks = Object.entries(admissionPaths).map(([resource, path]) => ({
+    name: `${resource}.${group}`,
+    admissionReviewVersions: ['v1'],
+    clientConfig: {
+      caBundle: Buffer.from(caBundle).toString('base64'),
+      ...(url ? { url: url + path } : { service: { namespace, name: names.controller, path, port: 443 } }),
+    },
+    rules: [
+      {
+        apiGroups: [group],
+        apiVersions: [version],
+        operations: ['CREATE', 'UPDATE'],
+        resources: [resource],
+        scope: '*',
+      },
+    ],
+    failurePolicy: mode === 'fail-open' ? 'Ignore' : 'Fail',
+    matchPolicy: 'Equivalent',
+    sideEffects: 'None',
+    timeoutSeconds: 5,
+  }));
+  const registration = objectOf(
+    'ValidatingWebhookConfiguration',
+    { component: 'controller', name: names.controller },
+    { webhooks },
+  );
+  if (url) return [registration];
+  const id = { component: 'controller' as const, name: names.controller, namespace };
+  const service = objectOf('Service', id, {
+    spec: {
+      selector: selectorLabels('controller'),
+      ports: [{ name: 'webhook', port: 443, protocol: 'TCP', targetPort: ports.webhook }],
+    },
+  });
+  // API servers mostly run outside of the pod network, so their address cannot be named here: TLS guards the port.
+  const policy = objectOf(
+    'NetworkPolicy',
+    { ...id, name: 'svc-controller-webhook' },
+    {
+      spec: {
+        podSelector: { matchLabels: selectorLabels('controller') },
+        policyTypes: ['Ingress'],
+        ingress: [{ ports: [{ port: ports.webhook, protocol: 'TCP' }] }],
+      },
+    },
+  );
+  return [service, policy, registration];
+}
