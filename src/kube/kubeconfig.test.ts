@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { createKubeClient } from './index.ts';
+import { currentCluster, currentUser, fullConfig, loadKubeSettings, serverOf } from './kubeconfig.ts';
+
+let dir: string;
+let server: Server;
+let seen: Record<string, unknown>;
+const before = { ...process.env };
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'svc-kubeconfig-'));
+  server = createServer((request, response) => {
+    seen = request.headers;
+    response.end('{"major":"1"}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+afterEach(async () => {
+  process.env = { ...before };
+  rmSync(dir, { recursive: true });
+  await new Promise((resolve) => server.close(resolve));
+});
+
+const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const write = (name: string, text: string): string => {
+  writeFileSync(join(dir, name), text);
+  return join(dir, name);
+};
+const config = (user: object, cluster: object = { server: url(), 'insecure-skip-tls-verify': true }): string =>
+  JSON.stringify({
+    'current-context': 'one',
+    clusters: [{ name: 'c', cluster }],
+    users: [{ name: 'u', user }],
+    contexts: [{ name: 'one', context: { cluster: 'c', user: 'u' } }],
+  });
+/** What a request with this user carries. */
+async function headersOf(user: object): Promise<Record<string, unknown>> {
+  const client = createKubeClient({ kubeconfig: write('config', config(user)) });
+  await client.getPath('/version');
+  await client.close();
+  return seen;
+}
+
+test.each<[string, object, object]>([
+  ['a token', { token: 'abc' }, { authorization: 'Bearer abc' }],
+  [
+    'a password, whole',
+    { username: 'me', password: 'a:b' },
+    { authorization: `Basic ${Buffer.from('me:a:b').toString('base64')}` },
+  ],
+  ['a user to impersonate', { token: 'abc', as: 'eve' }, { 'impersonate-user': 'eve' }],
+])('%s goes into every request', async (_what, user, headers) => {
+  expect(await headersOf(user)).toMatchObject(headers);
+});
+
+test('a token file is found beside its kubeconfig', async () => {
+  write('token', 'from-file\n');
+  expect(await headersOf({ tokenFile: 'token' })).toMatchObject({ authorization: 'Bearer from-file' });
+});
+
+test("an exec plugin is asked, by client-node's own authenticator", async () => {
+  const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token: 'asked' } };
+  const exec = {
+    apiVersion: answer.apiVersion,
+    command: process.execPath,
+    args: ['-e', `process.stdout.write(${JSON.stringify(JSON.stringify(answer))})`],
+    interactiveMode: 'Never',
+  };
+  expect(await headersOf({ exec })).toMatchObject({ authorization: 'Bearer asked' });
+});
+
+test('several files are one configuration, in which the first to say something wins', () => {
+  const first = write('a', config({ token: 'first' }));
+  const second = write(
+    'b',
+    config({ token: 'second' }, { server: 'https://other', 'certificate-authority': 'ca.crt' }).replaceAll(
+      'one',
+      'two',
+    ),
+  );
+  process.env['KUBECONFIG'] = [first, second].join(delimiter);
+  const settings = loadKubeSettings();
+  expect(currentUser(settings)?.token).toBe('first');
+  expect(serverOf(settings)).toBe(url());
+  expect(serverOf(loadKubeSettings({ path: second, context: 'two' }))).toBe('https://other');
+  expect(currentCluster(loadKubeSettings({ path: second }))?.caFile).toBe(join(dir, 'ca.crt'));
+});
+
+test('client-node gets the same configuration, and a copy of it', () => {
+  const settings = loadKubeSettings({ path: write('config', config({ token: 'abc' })) });
+  const full = fullConfig(settings);
+  expect(full.getCurrentUser()).toMatchObject({ name: 'u', token: 'abc' });
+  expect(full.getCurrentCluster()?.server).toBe(url());
+  full.users = [];
+  expect(settings.users).toHaveLength(1);
+});
+
+test.each<[string, () => unknown, RegExp]>([
+  ['no configuration at all', () => loadKubeSettings(), /no KUBECONFIG, no ~\/\.kube\/config, and not inside/],
+  ['a file that is not there', () => loadKubeSettings({ path: join(dir, 'none') }), /kubeconfig: .*ENOENT/],
+  ['an unknown context', () => loadKubeSettings({ path: write('c', config({})), context: 'x' }), /names no cluster/],
+  [
+    'a user without a name',
+    () => loadKubeSettings({ path: write('c', '{"users":[{}]}') }),
+    /users\[0\]\.name is missing/,
+  ],
+])('%s is refused with the reason', (_what, load, reason) => {
+  delete process.env['KUBECONFIG'];
+  delete process.env['KUBERNETES_SERVICE_HOST'];
+  process.env['HOME'] = dir;
+  expect(load).toThrow(reason);
+});
+
+test.each<[string, object, object, RegExp]>([
+  ['plain http without saying so', {}, { server: 'http://127.0.0.1:1' }, /plain http needs insecure-skip-tls-verify/],
+  [
+    'a certificate that is none',
+    { 'client-certificate-data': 'bm9uZQ==', 'client-key-data': 'bm9uZQ==' },
+    { server: 'https://127.0.0.1:1' },
+    /kubeconfig: certificates/,
+  ],
+])('%s is refused before anything is sent', async (_what, user, cluster, reason) => {
+  const client = createKubeClient({ kubeconfig: write('config', config(user, cluster)) });
+  await expect(client.getPath('/version')).rejects.toThrow(reason);
+});
