@@ -22,7 +22,7 @@ export interface Stage {
   queryTarget: QueryTarget;
   query(promql: string, params?: Record<string, string>): Promise<QueryAnswer>;
   /** Asks a ready minter pod for a token, as an identity of the cloud issuer. */
-  mint(email: string): Promise<{ status: number; body: string }>;
+  mint(email: string, change?: MintChange): Promise<{ status: number; body: string }>;
   load: LoadStats;
   stop(): Promise<void>;
 }
@@ -67,7 +67,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
       load,
       queryTarget,
       query: (promql, params) => instantQuery(queryTarget, promql, params),
-      mint: (email) => mint(cluster, world, email),
+      mint: (email, change) => mint(cluster, world, email, change),
       stop,
     };
   } catch (error) {
@@ -211,13 +211,25 @@ async function reachQuery(cluster: Cluster, port: number, stops: (() => unknown)
   return { host: '127.0.0.1', port: forwarded.port, ca: Buffer.from(secret, 'base64').toString('utf8') };
 }
 
-async function mint(cluster: Cluster, world: OutsideWorld, email: string): Promise<{ status: number; body: string }> {
+/** What differs from a good request. */
+export interface MintChange {
+  audience?: string;
+  scope?: string;
+  repositories?: string[];
+}
+
+async function mint(
+  cluster: Cluster,
+  world: OutsideWorld,
+  email: string,
+  { audience = minterUrl, scope = 'platform-agent-scope', repositories = ['gitops'] }: MintChange = {},
+): Promise<{ status: number; body: string }> {
   const [pod] = await readyPods(cluster, 'platform-agent', 'app.kubernetes.io/component=minter');
   if (!pod) throw new Error('no minter pod is ready');
   const response = await fetch(`http://${pod.ip}:8080/token`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-oidc-token': world.issuer.token(email, minterUrl) },
-    body: JSON.stringify({ org_name: 'acme', repositories: ['gitops'], scope: 'platform-agent-scope' }),
+    headers: { 'content-type': 'application/json', 'x-oidc-token': world.issuer.token(email, audience) },
+    body: JSON.stringify({ org_name: 'acme', repositories, scope }),
     signal: AbortSignal.timeout(10_000),
   });
   return { status: response.status, body: await response.text() };

@@ -39,7 +39,7 @@ export async function queryAtPod(stage: Stage, token?: string): Promise<number> 
 }
 
 export interface PodStatus {
-  metadata: { name: string; uid: string };
+  metadata: { name: string; uid: string; labels?: Record<string, string> };
   spec: { nodeName: string };
   status: { podIP: string; containerStatuses: { name: string; restartCount: number; ready: boolean }[] };
 }

@@ -1,6 +1,8 @@
 /** The product as a whole, on a real control plane with three nodes: what a cluster team relies on. */
 import { createReport } from '../demo/report.ts';
-import { agentEmail, readRepositoryFile, startStage, type Stage } from '../demo/stage.ts';
+import type { KubeObject } from '../../src/api/meta.ts';
+import { mayConnect } from '../../src/testing/network-policy.ts';
+import { agentEmail, readRepositoryFile, startStage, type MintChange, type Stage } from '../demo/stage.ts';
 import { until } from '../demo/until.ts';
 import { countersAt, instrumentFiles, namesOf, podsOf, queryAtPod } from './probe.ts';
 
@@ -119,10 +121,30 @@ describe('the minter', () => {
     expect(body).toMatch(/^[!-~]{20,}$/);
   });
 
-  test('refuses another identity without asking the key service or the platform', async () => {
-    const { status, body } = await stage.mint('stranger@demo-project.iam.gserviceaccount.com');
-    expect(status).toBe(403);
-    expect(JSON.parse(body)).toMatchObject({ error: expect.stringMatching(/denied/) as string });
+  test.each<[sentence: string, email: string, change: MintChange, status: number, code: string]>([
+    ['another email', 'stranger@demo-project.iam.gserviceaccount.com', {}, 403, 'scope_denied'],
+    ['a token for another audience', agentEmail, { audience: 'https://elsewhere.example' }, 401, 'invalid_token'],
+    ['a scope that no rule knows', agentEmail, { scope: 'everything' }, 403, 'scope_denied'],
+    ['a repository that is not declared', agentEmail, { repositories: ['secrets'] }, 403, 'repository_denied'],
+  ])('refuses %s without asking the key service or the platform', async (_sentence, email, change, status, code) => {
+    const before = [stage.world.kms.count('AsymmetricSign'), stage.world.platform.count('create_token')];
+    const answer = await stage.mint(email, change);
+    expect([answer.status, (JSON.parse(answer.body) as { error: string }).error]).toEqual([status, code]);
+    expect([stage.world.kms.count('AsymmetricSign'), stage.world.platform.count('create_token')]).toEqual(before);
+  });
+
+  test('the network policy in the cluster lets in the platform agent and no pod without its label', async () => {
+    const path = '/apis/networking.k8s.io/v1/namespaces/platform-agent/networkpolicies';
+    const { items } = await stage.cluster.api.request<{ items: KubeObject[] }>('GET', path);
+    const [pod] = await podsOf(stage, 'platform-agent', 'app.kubernetes.io/component=minter');
+    const to = { namespace: 'platform-agent', labels: pod!.metadata.labels ?? {} };
+    const enters = (labels: Record<string, string>): boolean =>
+      mayConnect(items, { from: { namespace: 'platform-agent', labels }, to, port: 8080 });
+    expect([enters({ app: 'platform-agent' }), enters({ app: 'something-else' }), enters({})]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 });
 

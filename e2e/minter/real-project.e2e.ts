@@ -1,0 +1,77 @@
+import { readSettings } from '../../src/base/settings.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { checkSettingTable } from '../../src/minter/setting-table.ts';
+import { checkApp } from '../../src/minter/tools/check-app.ts';
+import { askToken, settingsOf, startMinter, untilReady } from '../../src/testing/minter-world/running-minter.ts';
+import { startMinterWorld } from '../../src/testing/minter-world/world.ts';
+
+/**
+ * Holds the fakes to reality: the same minter against a real key version and a real App. It needs an organisation of
+ * one's own, so it runs only where the environment names it:
+ *   MINTER_REAL_ORG, MINTER_REAL_APP_ID, MINTER_REAL_KEY_VERSION, MINTER_REAL_REPOSITORY,
+ *   MINTER_REAL_TOKEN (an identity token, format full), MINTER_REAL_AUDIENCE, MINTER_REAL_EMAIL
+ * and with the credentials that the key service's client finds by itself. It mints one token and revokes it.
+ */
+const { env } = process;
+const need = ['ORG', 'APP_ID', 'KEY_VERSION', 'REPOSITORY', 'TOKEN', 'AUDIENCE', 'EMAIL'].map(
+  (n) => `MINTER_REAL_${n}`,
+);
+const absent = need.filter((name) => !env[name]);
+if (absent.length > 0)
+  console.error(`skipped: the minter against a real project, because ${absent.join(', ')} not set`);
+const onlyWithProject = absent.length > 0 ? test.skip : test;
+const real = (name: string): string => env[`MINTER_REAL_${name}`] ?? '';
+
+const api = 'https://api.github.com';
+const realEnvironment = (): Record<string, string> => ({
+  VCS_ORG: real('ORG'),
+  VCS_APP_ID: real('APP_ID'),
+  KMS_KEY_VERSION: real('KEY_VERSION'),
+  KMS_API_ENDPOINT: '',
+  VCS_API_BASE_URL: api,
+  ISSUER_URL: 'https://accounts.google.com',
+  JWKS_URI: 'https://www.googleapis.com/oauth2/v3/certs',
+  AUDIENCES: real('AUDIENCE'),
+});
+
+onlyWithProject('the real key signs for the real App, and its installation is found', async () => {
+  const values = readSettings(checkSettingTable, { flags: {}, env: realEnvironment(), prefix: '' });
+  const out: string[] = [];
+  const io = { env, stdout: (text: string) => out.push(text), stderr: (text: string) => out.push(text) };
+  const code = await checkApp(values, { ...io, clock: systemClock });
+  expect([code, out.join('')]).toEqual([0, expect.stringContaining('installation: found')]);
+});
+
+onlyWithProject('a mint is granted exactly what was asked, and a wider request is refused', async () => {
+  const world = await startMinterWorld({ org: real('ORG') });
+  await world.writeRules({
+    '.yaml': [
+      `version: 'minty.abcxyz.dev/v2'`,
+      `rule: {if: "assertion.iss == issuers.google"}`,
+      `scope:`,
+      `  probe:`,
+      `    rule: {if: "assertion.email == '${real('EMAIL')}'"}`,
+      `    repositories: ['${real('REPOSITORY')}']`,
+      `    permissions: {contents: read}`,
+      ``,
+    ].join('\n'),
+  });
+  expect(settingsOf(world, realEnvironment()).keyProvider).toEqual({ kind: 'gcp', endpoint: undefined });
+  const minter = await startMinter(world, { env: realEnvironment() });
+  try {
+    await untilReady(minter);
+    const body = { org_name: real('ORG'), repositories: [real('REPOSITORY')], scope: 'probe' };
+    const granted = await askToken(minter, real('TOKEN'), body);
+    expect(granted.status).toBe(200);
+    const authorization = `Bearer ${granted.text}`;
+    const seen = await fetch(`${api}/installation/repositories`, { headers: { authorization } });
+    const { repositories } = (await seen.json()) as { repositories: { name: string }[] };
+    expect(repositories.map((repository) => repository.name)).toEqual([real('REPOSITORY')]);
+    await fetch(`${api}/installation/token`, { method: 'DELETE', headers: { authorization } });
+    const wider = await askToken(minter, real('TOKEN'), { ...body, permissions: { contents: 'write' } });
+    expect(wider.status).toBe(403);
+  } finally {
+    await minter.stop();
+    await world.stop();
+  }
+});
