@@ -1,4 +1,5 @@
 import { readFile, writeFile, mkdir } from 'node:fs/promises';
+import type { Server } from 'node:https';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Clock } from '../../src/base/clock.ts';
@@ -52,7 +53,7 @@ export async function startOracle(
   const tls = fixedTls({ cert: agentLeaf.cert, key: agentLeaf.key, ca: ca.cert });
   const stores: Store[] = [];
   for (let i = 0; i < agents; i++) stores.push(await storeOf(series.filter(({ labels }) => agentOf(labels) === i)));
-  const servers = [];
+  const servers: Server[] = [];
   const reads: string[] = [];
   for (const [i, store] of stores.entries()) {
     const handler = remoteReadHandler({

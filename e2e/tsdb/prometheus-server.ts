@@ -11,6 +11,7 @@ import { findPrometheus } from '../prometheus/programs.ts';
 /** A running Prometheus whose config, use of the machine and end are in our hands. */
 export interface MeasuredPrometheus {
   readonly url: string;
+  readonly pid: number;
   /** CPU seconds used so far, and resident memory in bytes, now and at most. Source: /proc. */
   usage(): { cpuSeconds: number; peakBytes: number; residentBytes: number };
   stop(): Promise<void>;
@@ -56,7 +57,7 @@ export async function startMeasured(options: PrometheusOptions): Promise<Measure
     child.kill('SIGKILL');
     throw new Error(`Prometheus did not start:\n${log}`, { cause });
   }
-  return { url, usage: () => usageOf(child), stop: () => stop(child) };
+  return { url, pid: child.pid!, usage: () => usageOf(child), stop: () => stop(child) };
 }
 
 async function stop(child: ChildProcess): Promise<void> {
