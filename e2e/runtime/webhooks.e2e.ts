@@ -1,0 +1,164 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KubeObject } from '../../src/api/meta.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { createLogger, silentLogger } from '../../src/base/logger.ts';
+import { readSettings } from '../../src/base/settings.ts';
+import { operatorSettingTable, runOperator } from '../../src/controllers/index.ts';
+import { createCa, issueLeaf } from '../../src/net/ca.ts';
+import { createTlsServer } from '../../src/net/https-server.ts';
+import { closeServer, listen } from '../../src/net/listen.ts';
+import { fixedTls } from '../../src/net/tls-material.ts';
+import { webhookHandler } from '../../src/net/webhook/handler.ts';
+import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { freePorts } from '../cluster/ports.ts';
+import { installCrds } from '../api/install.ts';
+
+/** Admission and conversion as a real API server asks for them: its TLS, its reviews, its failure policy. */
+let cluster: Cluster;
+const before = process.env['KUBECONFIG'];
+beforeAll(async () => {
+  cluster = await startCluster();
+  process.env['KUBECONFIG'] = cluster.kubeconfig;
+});
+afterAll(async () => {
+  if (before === undefined) delete process.env['KUBECONFIG'];
+  else process.env['KUBECONFIG'] = before;
+  await cluster.stop();
+});
+const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(args);
+/** What kubectl says of it: its output, or its complaint. */
+async function apply(...objects: object[]): Promise<string> {
+  const file = join(cluster.dir, 'objects.json');
+  await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+  return kubectl('apply', '-f', file).catch((error: Error) => error.message);
+}
+
+describe('the operator with --admission=fail-closed', () => {
+  const stop = new AbortController();
+  const lines: string[] = [];
+  let ended: Promise<void>;
+  beforeAll(async () => {
+    await installCrds(cluster);
+    await kubectl('create', 'namespace', 'svc-system');
+    await kubectl('create', 'namespace', 'shop');
+    const [webhook, metrics] = (await freePorts(2)) as [number, number];
+    const settings = readSettings(operatorSettingTable, {
+      flags: {
+        bindAddress: '127.0.0.1',
+        metricsPort: String(metrics),
+        admission: 'fail-closed',
+        admissionPort: String(webhook),
+        admissionUrl: `https://localhost:${webhook}`,
+      },
+      env: {},
+      prefix: 'SVC_',
+    });
+    const logger = createLogger({ write: (line) => void lines.push(line) });
+    ended = runOperator(settings, { logger, clock: systemClock, signal: stop.signal });
+    ended.catch(() => {});
+    await eventually('the registration', async () =>
+      (await kubectl('get', 'validatingwebhookconfigurations', '-o', 'name')).includes('svc-controller'),
+    );
+    await eventually('the webhooks', () => lines.some((l) => l.includes('webhooks are served')));
+  });
+
+  const monitor = {
+    apiVersion: 'svc.dev/v1alpha1',
+    kind: 'TrafficMonitor',
+    metadata: { name: 'checkout', namespace: 'shop' },
+    spec: { selector: { matchLabels: { app: 'checkout' } } },
+  };
+  const policy = (overrides: object, annotations: object = {}): object => ({
+    apiVersion: 'svc.dev/v1alpha1',
+    kind: 'ClusterTrafficPolicy',
+    metadata: { name: 'quiet', annotations },
+    spec: { overrides },
+  });
+  const silent = { signals: { metrics: 'Disabled', spans: 'Disabled' } };
+
+  test('lets good objects in, and refuses what no schema can tell', async () => {
+    await eventually('the first one', async () => /created|unchanged/.test(await apply(monitor)));
+    const unsafe = { ...monitor, metadata: { name: 'unsafe', namespace: 'shop' } };
+    const said = await apply({ ...unsafe, spec: { selector: { matchLabels: { app: 'a{b' } } } });
+    expect(said).toMatch(/admission webhook "trafficmonitors\.svc\.dev" denied the request/);
+  });
+
+  test('a policy whose overrides would orphan monitors is refused, and let in with a warning when it is meant', async () => {
+    expect(await apply(policy(silent))).toMatch(/would leave 1 TrafficMonitor.*shop\/checkout/s);
+    expect(await apply(policy({ signals: { spans: 'Disabled' } }))).toMatch(/quiet created/);
+    expect(await apply(policy(silent, { 'svc.dev/allow-orphans': 'true' }))).toMatch(/quiet configured/);
+    await kubectl('delete', 'clustertrafficpolicy', 'quiet', '--timeout=20s');
+  });
+
+  test('a registration that somebody broke is put right', async () => {
+    const caBundle = '{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":""}';
+    const name = 'validatingwebhookconfiguration/svc-controller';
+    await kubectl('patch', name, '--type=json', '-p', `[${caBundle}]`);
+    const path = 'jsonpath={.webhooks[0].clientConfig.caBundle}';
+    await eventually('the bundle', async () => (await kubectl('get', name, '-o', path)) !== '');
+  });
+
+  test('closed means closed: without the operator nothing is changed', async () => {
+    stop.abort();
+    await ended;
+    const said = await apply({ ...monitor, metadata: { name: 'late', namespace: 'shop' } });
+    expect(said).toMatch(/failed calling webhook/);
+    await kubectl('delete', 'validatingwebhookconfiguration', 'svc-controller');
+    expect(await apply({ ...monitor, metadata: { name: 'late', namespace: 'shop' } })).toMatch(/late created/);
+  });
+});
+
+test('a kind of two versions is converted by the hook, both ways', async () => {
+  const now = Date.now();
+  const ca = await createCa({ commonName: 'conversion', now });
+  const leaf = await issueLeaf(ca, { commonName: 'conversion', dnsNames: ['localhost'] }, { now });
+  const spec = (o: KubeObject): Record<string, unknown> => o['spec'] as Record<string, unknown>;
+  const handler = webhookHandler({
+    validators: {},
+    converters: {
+      'example.dev/Widget': {
+        v1: { v2: (o) => ({ ...o, spec: { length: `${String(spec(o)['size'])}cm` } }) },
+        v2: { v1: (o) => ({ ...o, spec: { size: parseInt(String(spec(o)['length'])) } }) },
+      },
+    },
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  const server = createTlsServer(fixedTls({ ...leaf, ca: ca.cert }), handler);
+  const port = await listen('webhook', server, { host: '127.0.0.1', port: 0 });
+  const version = (name: string, field: string, type: string, storage: boolean): object => ({
+    name,
+    served: true,
+    storage,
+    schema: {
+      openAPIV3Schema: {
+        type: 'object',
+        properties: { spec: { type: 'object', properties: { [field]: { type } } } },
+      },
+    },
+  });
+  const clientConfig = {
+    url: `https://localhost:${port}/convert`,
+    caBundle: Buffer.from(ca.cert).toString('base64'),
+  };
+  await apply({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.example.dev' },
+    spec: {
+      group: 'example.dev',
+      scope: 'Namespaced',
+      names: { kind: 'Widget', plural: 'widgets' },
+      versions: [version('v1', 'size', 'integer', true), version('v2', 'length', 'string', false)],
+      conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } },
+    },
+  });
+  await kubectl('wait', '--for=condition=Established', 'crd/widgets.example.dev', '--timeout=30s');
+  const widget = { apiVersion: 'example.dev/v2', kind: 'Widget', metadata: { name: 'one', namespace: 'default' } };
+  await eventually('the widget', async () => /created/.test(await apply({ ...widget, spec: { length: '3cm' } })));
+  expect(await kubectl('get', 'widgets.v1.example.dev', 'one', '-o', 'jsonpath={.spec}')).toBe('{"size":3}');
+  expect(await kubectl('get', 'widgets.v2.example.dev', 'one', '-o', 'jsonpath={.spec}')).toBe('{"length":"3cm"}');
+  await closeServer(server, 100);
+});
