@@ -1,3 +1,4 @@
+import { fineBounds } from './fine-bounds.ts';
 import type { Buckets, FloatHistogram } from './float-histogram.ts';
 
 /** The schema number of histograms with custom bounds. */
@@ -22,8 +23,9 @@ export function exponentialBound(index: number, schema: number): number {
   }
   const parts = 2 ** schema;
   const whole = Math.floor(index / parts);
-  const fraction = 2 ** ((index - whole * parts) / parts);
-  return whole === 1024 && fraction === 1 ? Number.MAX_VALUE : fraction * 2 ** whole;
+  const fraction = fineBounds[(index - whole * parts) * (256 / parts)]!;
+  if (whole === 1024 && fraction === 0.5) return Number.MAX_VALUE;
+  return whole > 1000 ? fraction * 2 ** 1000 * 2 ** (whole - 999) : fraction * 2 ** (whole + 1);
 }
 
 /** The bounds of bucket `index` on the positive side. */

@@ -183,12 +183,20 @@ class Writer {
         return `count_values${grouping} ("value", ${inner})`;
       case 2:
       case 3:
-        return `${random.pick(['topk', 'bottomk'])}${grouping} (${random.pick(['1', '2', '3', '5', '0'])}, ${inner})`;
+        return `${random.pick(['topk', 'bottomk'])}${grouping} (${random.pick(['1', '2', '3', '5', '0'])}, ${this.#ordered()})`;
       case 4:
-        return `limitk${grouping} (${random.pick(['1', '2', '4'])}, ${inner})`;
+        return `limitk${grouping} (${random.pick(['1', '2', '4'])}, ${this.#ordered()})`;
       default:
         return `limit_ratio${grouping} (${random.pick(['0.3', '-0.6', '1', '0.5'])}, ${inner})`;
     }
+  }
+
+  /** Series in an order that is defined, for aggregations that choose between equal ones by it. */
+  #ordered(): string {
+    const random = this.#random;
+    const selector = `${this.#metric()}${random.chance(0.3) ? `{job="${random.pick(['api', 'db'])}"}` : ''}`;
+    const range = `${selector}[${random.pick(ranges)}]`;
+    return random.pick([selector, `rate(${range})`, `max_over_time(${range})`, `-${selector}`]);
   }
 
   #binary(depth: number): string {

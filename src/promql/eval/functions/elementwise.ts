@@ -4,21 +4,16 @@ import { settle } from '../binary.ts';
 import { ColumnBuilder, isFloat, isHistogram, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
+import { calendarOf, type CalendarTime } from './calendar.ts';
 import { histogramValues } from './histogram-values.ts';
 
 /** A float function; `params` are the scalar arguments at the step. NaN results are results. */
 type Elementwise = (value: number, params: readonly number[]) => number;
 
-/** UTC calendar of a time in seconds. */
 const calendar =
-  (read: (date: Date) => number): Elementwise =>
-  (seconds) => {
-    // Go turns a float that no int64 holds into the smallest one; a date so far out has no calendar here.
-    const date = new Date(Math.trunc(seconds) * 1000);
-    return read(date);
-  };
-
-const dayMs = 86_400_000;
+  (name: keyof CalendarTime): Elementwise =>
+  (seconds) =>
+    calendarOf(seconds)[name];
 
 /** Functions of one float, applied to each element; they drop the metric's name and leave histograms out. */
 export const elementwiseFunctions: ReadonlyMap<string, Elementwise> = new Map<string, Elementwise>([
@@ -35,19 +30,19 @@ export const elementwiseFunctions: ReadonlyMap<string, Elementwise> = new Map<st
   ['clamp_min', (v, [min]) => goMax(min!, goMin(Infinity, v))],
   ['cos', Math.cos],
   ['cosh', Math.cosh],
-  ['day_of_month', calendar((d) => d.getUTCDate())],
-  ['day_of_week', calendar((d) => d.getUTCDay())],
-  ['day_of_year', calendar((d) => Math.floor((d.getTime() - Date.UTC(d.getUTCFullYear(), 0, 1)) / dayMs) + 1)],
-  ['days_in_month', calendar((d) => new Date(Date.UTC(d.getUTCFullYear(), d.getUTCMonth() + 1, 0)).getUTCDate())],
+  ['day_of_month', calendar('dayOfMonth')],
+  ['day_of_week', calendar('dayOfWeek')],
+  ['day_of_year', calendar('dayOfYear')],
+  ['days_in_month', calendar('daysInMonth')],
   ['deg', (v) => (v * 180) / Math.PI],
   ['exp', Math.exp],
   ['floor', Math.floor],
-  ['hour', calendar((d) => d.getUTCHours())],
+  ['hour', calendar('hour')],
   ['ln', Math.log],
   ['log10', Math.log10],
   ['log2', Math.log2],
-  ['minute', calendar((d) => d.getUTCMinutes())],
-  ['month', calendar((d) => d.getUTCMonth() + 1)],
+  ['minute', calendar('minute')],
+  ['month', calendar('month')],
   ['rad', (v) => (v * Math.PI) / 180],
   ['round', (v, [to]) => roundTo(v, to ?? 1)],
   ['sgn', (v) => (v < 0 ? -1 : v > 0 ? 1 : v)],
@@ -56,7 +51,7 @@ export const elementwiseFunctions: ReadonlyMap<string, Elementwise> = new Map<st
   ['sqrt', Math.sqrt],
   ['tan', Math.tan],
   ['tanh', Math.tanh],
-  ['year', calendar((d) => d.getUTCFullYear())],
+  ['year', calendar('year')],
 ]);
 
 /** Rounds to a multiple of `to`, halves up; by the inverse, which loses fewer digits. */

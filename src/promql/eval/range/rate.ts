@@ -24,7 +24,7 @@ function floatRate(window: Window, isCounter: boolean, isRate: boolean): boolean
   const first = times[from]!;
   const last = times[to - 1]!;
   let difference = values[to - 1]! - values[from]!;
-  if (isCounter) difference += counterCorrection(window);
+  if (isCounter) difference = corrected(window, difference);
   const began = isCounter && startTimes !== null ? startTimes[from]! : 0;
   const startsInside = began !== 0 && began > start && began < first;
   if (!startsInside && count === 1) return false;
@@ -42,10 +42,10 @@ function floatRate(window: Window, isCounter: boolean, isRate: boolean): boolean
   return window.float(difference * (isRate ? factor / (window.range / 1000) : factor));
 }
 
-/** What has to be added to last − first because the counter started anew in between. */
-function counterCorrection(window: Window): number {
+/** last − first with the values before each reset added back, one by one: the last digits depend on it. */
+function corrected(window: Window, difference: number): number {
   const { from, to, times, values, startTimes } = window;
-  let correction = 0;
+  let total = difference;
   let warned = false;
   for (let i = from + 1; i < to; i++) {
     const previous = values[i - 1]!;
@@ -58,7 +58,7 @@ function counterCorrection(window: Window): number {
       }
       reset ||= isStartTimeReset(began, times[i - 1]!, begins, times[i]!);
     }
-    if (reset) correction += previous;
+    if (reset) total += previous;
   }
-  return correction;
+  return total;
 }

@@ -16,9 +16,7 @@ export function rateSweep(isCounter: boolean, isRate: boolean): Sweep {
       const firstValue = values[low]!;
       let difference = values[high - 1]! - firstValue;
       if (resets !== null && resets[high - 1] !== resets[low]) {
-        let correction = 0;
-        for (let i = low + 1; i < high; i++) if (values[i]! < values[i - 1]!) correction += values[i - 1]!;
-        difference += correction;
+        for (let i = low + 1; i < high; i++) if (values[i]! < values[i - 1]!) difference += values[i - 1]!;
       }
       const about = isCounter ? coverage : gauge;
       about.first = times[low]!;

@@ -1,0 +1,104 @@
+import snappy from 'snappyjs';
+import type { FloatHistogram, Labels } from '../../src/promql/index.ts';
+import type { LoadedSample } from '../../src/testing/promql/memory-source.ts';
+
+/** Bytes of one protobuf message under construction. */
+class Message {
+  readonly #bytes: number[] = [];
+
+  bytes(field: number, value: Uint8Array): this {
+    this.#varint(field * 8 + 2).#varint(value.length);
+    for (const byte of value) this.#bytes.push(byte);
+    return this;
+  }
+
+  double(field: number, value: number): this {
+    this.#varint(field * 8 + 1);
+    this.#bytes.push(...new Uint8Array(new Float64Array([value]).buffer));
+    return this;
+  }
+
+  /** Packed doubles. */
+  doubles(field: number, values: readonly number[]): this {
+    return values.length === 0 ? this : this.bytes(field, new Uint8Array(new Float64Array(values).buffer));
+  }
+
+  number(field: number, value: number): this {
+    return this.#varint(field * 8)!.#varint(value);
+  }
+
+  signed(field: number, value: number): this {
+    return this.number(field, value < 0 ? -2 * value - 1 : 2 * value);
+  }
+
+  text(field: number, value: string): this {
+    return this.bytes(field, new TextEncoder().encode(value));
+  }
+
+  take(): Uint8Array {
+    return Uint8Array.from(this.#bytes);
+  }
+
+  #varint(value: number): this {
+    let left = value;
+    for (; left >= 128; left = Math.floor(left / 128)) this.#bytes.push((left % 128) + 128);
+    this.#bytes.push(left);
+    return this;
+  }
+}
+
+function spans(message: Message, field: number, indexes: readonly number[]): void {
+  let end = 0;
+  for (let i = 0; i < indexes.length;) {
+    let length = 1;
+    while (i + length < indexes.length && indexes[i + length] === indexes[i]! + length) length++;
+    message.bytes(
+      field,
+      new Message()
+        .signed(1, indexes[i]! - end)
+        .number(2, length)
+        .take(),
+    );
+    end = indexes[i]! + length;
+    i += length;
+  }
+}
+
+function histogramMessage(histogram: FloatHistogram, time: number): Uint8Array {
+  const { count, sum, schema, zeroThreshold, zeroCount, positive, negative } = histogram;
+  const message = new Message().double(2, count).double(3, sum).signed(4, schema);
+  message.double(5, zeroThreshold).double(7, zeroCount);
+  spans(message, 8, negative.indexes);
+  message.doubles(10, negative.counts);
+  spans(message, 11, positive.indexes);
+  message.doubles(13, positive.counts);
+  return message.number(15, time).take();
+}
+
+/** Sends samples to a peer by remote write 1, floats and native histograms (with float counts), oldest first. */
+export async function remoteWrite(
+  url: string,
+  series: readonly { readonly labels: Labels; readonly samples: readonly LoadedSample[] }[],
+): Promise<void> {
+  const byTime = new Map<number, Message>();
+  for (const { labels, samples } of series) {
+    for (const { time, value, histogram } of samples) {
+      const one = new Message();
+      for (const [name, text] of labels) one.bytes(1, new Message().text(1, name).text(2, text).take());
+      if (histogram === undefined) one.bytes(2, new Message().double(1, value).number(2, time).take());
+      else one.bytes(4, histogramMessage(histogram, time));
+      let request = byTime.get(time);
+      if (request === undefined) byTime.set(time, (request = new Message()));
+      request.bytes(1, one.take());
+    }
+  }
+  for (const time of [...byTime.keys()].sort((a, b) => a - b)) {
+    const answer = await fetch(`${url}/api/v1/write`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' },
+      body: snappy.compress(byTime.get(time)!.take()) as Uint8Array<ArrayBuffer>,
+      signal: AbortSignal.timeout(10_000),
+    });
+    if (!answer.ok) throw new Error(`remote write at ${time}: ${answer.status} ${await answer.text()}`);
+  }
+}

@@ -1,0 +1,79 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
+import { freePorts } from '../cluster/ports.ts';
+import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
+import { findPrometheus } from './programs.ts';
+
+/** How a peer is started. */
+export interface PeerOptions {
+  /** Experimental features, by Prometheus' names. */
+  readonly features?: readonly string[];
+  /** A data folder to serve; without it an empty one that is removed at the end. */
+  readonly dataDir?: string;
+  /** One core for Go. */
+  readonly oneCore?: boolean;
+}
+
+/** A real Prometheus on loopback that scrapes nothing. */
+export interface Peer {
+  readonly url: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+const startMs = 60_000;
+
+/** Starts Prometheus and waits until it answers. Errors: when it ends early or is not ready within a minute. */
+export async function startPeer(options: PeerOptions = {}): Promise<Peer> {
+  const { prometheus } = await findPrometheus();
+  const folder = mkdtempSync(join(tmpdir(), 'svc-peer-'));
+  const config = join(folder, 'prometheus.yml');
+  writeFileSync(config, 'global: {scrape_interval: 1h}\n');
+  const [port] = await freePorts(1);
+  const features = options.features ?? [];
+  const child = spawnBound(
+    [
+      prometheus,
+      `--config.file=${config}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      `--storage.tsdb.path=${options.dataDir ?? join(folder, 'data')}`,
+      '--storage.tsdb.retention.time=100y',
+      '--web.enable-remote-write-receiver',
+      '--log.level=error',
+      ...(features.length === 0 ? [] : [`--enable-feature=${features.join(',')}`]),
+    ],
+    {
+      run: `peer-${process.pid}`,
+      env: toolEnvironment(options.oneCore === true ? { GOMAXPROCS: '1' } : {}),
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  );
+  const url = `http://127.0.0.1:${port}`;
+  await ready(child, url);
+  return {
+    url,
+    pid: child.pid!,
+    async stop() {
+      signalGroup(child.pid!, 'SIGTERM');
+      await exited(child);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function ready(child: ChildProcess, url: string): Promise<void> {
+  const end = Date.now() + startMs;
+  while (Date.now() < end) {
+    if (child.exitCode !== null) throw new Error(`Prometheus ended with ${child.exitCode} before it was ready`);
+    try {
+      if ((await fetch(`${url}/-/ready`, { signal: AbortSignal.timeout(1_000) })).ok) return;
+    } catch {
+      // Not listening yet.
+    }
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  signalGroup(child.pid!, 'SIGKILL');
+  throw new Error(`Prometheus was not ready within ${startMs / 1000} s`);
+}

@@ -1,0 +1,140 @@
+import {
+  QueryError,
+  almostEqual,
+  labelsKey,
+  sortedLabels,
+  type Labels,
+  type QueryResult,
+} from '../../src/promql/index.ts';
+import { allBuckets } from '../../src/promql/histogram/buckets.ts';
+import type { FloatHistogram } from '../../src/promql/index.ts';
+
+/** An answer of Prometheus' query API. */
+export interface PeerAnswer {
+  readonly status: 'success' | 'error';
+  readonly errorType?: string;
+  readonly error?: string;
+  readonly warnings?: readonly string[];
+  readonly infos?: readonly string[];
+  readonly data?: { readonly resultType: string; readonly result: unknown };
+}
+
+type Pair = readonly [number, string];
+type PeerBucket = readonly [number, string, string, string];
+type PeerHistogram = readonly [number, { count: string; sum: string; buckets?: readonly PeerBucket[] }];
+interface PeerSeries {
+  readonly metric: Record<string, string>;
+  readonly value?: Pair;
+  readonly values?: readonly Pair[];
+  readonly histogram?: PeerHistogram;
+  readonly histograms?: readonly PeerHistogram[];
+}
+
+/** One point as numbers: a float, or count, sum and the buckets of a histogram. */
+type Point = readonly number[];
+type Points = ReadonlyMap<string, Point>;
+
+const epsilon = 1e-9;
+
+/** What differs between our answer (or error) and the peer's; null when they agree. */
+export function difference(ours: QueryResult | Error, peer: PeerAnswer): string | null {
+  if (ours instanceof Error) {
+    const type = ours instanceof QueryError ? ours.errorType : `internal (${ours.stack})`;
+    if (peer.status === 'success') return `error ${type}: ${ours.message}; the peer answers`;
+    return type === peer.errorType ? null : `error ${type}: ${ours.message}; peer ${peer.errorType}: ${peer.error}`;
+  }
+  if (peer.status === 'error') return `an answer; peer ${peer.errorType}: ${peer.error}`;
+  const { resultType, result } = peer.data!;
+  if (ours.value.type !== resultType) return `type ${ours.value.type}; peer ${resultType}`;
+  return differentSeries(ourSeries(ours), peerSeries(result, resultType)) ?? differentNotes(ours, peer);
+}
+
+/** The kind of an annotation: its text without figures, names and position. */
+function noteKind(text: string): string {
+  return text
+    .replace(/ \(\d+:\d+\)$/, '')
+    .replace(/, from buckets .*$/, '')
+    .replace(/ \(\d+ occurrences\)/, '');
+}
+
+function differentNotes(ours: QueryResult, peer: PeerAnswer): string | null {
+  for (const kind of ['warnings', 'infos'] as const) {
+    const want = [...(peer[kind] ?? [])];
+    // The API shows ten and counts the rest.
+    if (want.some((text) => /more (?:warning|info) annotations omitted/.test(text))) continue;
+    const [a, b] = [ours[kind].map(noteKind).sort(), want.map(noteKind).sort()];
+    if (JSON.stringify(a) !== JSON.stringify(b)) return `${kind} ${JSON.stringify(a)}; peer ${JSON.stringify(b)}`;
+  }
+  return null;
+}
+
+function differentSeries(a: ReadonlyMap<string, Points>, b: ReadonlyMap<string, Points>): string | null {
+  for (const key of new Set([...a.keys(), ...b.keys()])) {
+    const [ours, peer] = [a.get(key), b.get(key)];
+    const name = JSON.stringify(key.replaceAll('\x00', ' '));
+    if (ours === undefined) return `no series ${name}`;
+    if (peer === undefined) return `series ${name} that the peer has not`;
+    for (const time of new Set([...ours.keys(), ...peer.keys()])) {
+      const [x, y] = [ours.get(time), peer.get(time)];
+      if (x === undefined) return `${name}: nothing at ${time}; peer ${y!.join(' ')}`;
+      if (y === undefined) return `${name}: ${x.join(' ')} at ${time}; peer nothing`;
+      if (x.length !== y.length || x.some((v, i) => !almostEqual(v, y[i]!, epsilon))) {
+        return `${name}: ${x.join(' ')} at ${time}; peer ${y.join(' ')}`;
+      }
+    }
+  }
+  return null;
+}
+
+function histogramPoint(histogram: FloatHistogram): Point {
+  const buckets = allBuckets(histogram).filter(({ count }) => count !== 0);
+  return [histogram.count, histogram.sum, ...buckets.flatMap(({ lower, upper, count }) => [lower, upper, count])];
+}
+
+function ourSeries({ value }: QueryResult): Map<string, Points> {
+  const found = new Map<string, Map<string, Point>>();
+  const at = (labels: Labels): Map<string, Point> => {
+    const key = labelsKey(labels);
+    const points = found.get(key) ?? new Map<string, Point>();
+    found.set(key, points);
+    return points;
+  };
+  if (value.type === 'scalar') at([]).set(String(value.timestamp / 1000), [value.value]);
+  else if (value.type === 'string') at([['text', value.value]]);
+  else if (value.type === 'vector') {
+    for (const { labels, timestamp, value: v, histogram } of value.elements) {
+      at(labels).set(String(timestamp / 1000), histogram === undefined ? [v] : histogramPoint(histogram));
+    }
+  } else {
+    for (const { labels, timestamps, values, histograms } of value.series) {
+      const points = at(labels);
+      timestamps.forEach((time, i) => points.set(String(time / 1000), [values[i]!]));
+      for (const { timestamp, histogram } of histograms)
+        points.set(String(timestamp / 1000), histogramPoint(histogram));
+    }
+  }
+  return found;
+}
+
+const number = (text: string): number => (text === '+Inf' ? Infinity : text === '-Inf' ? -Infinity : Number(text));
+
+function peerPoint([time, { count, sum, buckets = [] }]: PeerHistogram): [string, Point] {
+  const parts = buckets.flatMap(([, lower, upper, n]) => [lower, upper, n]);
+  return [String(time), [count, sum, ...parts].map(number)];
+}
+
+function peerSeries(result: unknown, type: string): Map<string, Points> {
+  if (type === 'scalar') {
+    const [time, text] = result as Pair;
+    return new Map([['', new Map([[String(time), [number(text)]]])]]);
+  }
+  if (type === 'string') return new Map([[labelsKey([['text', (result as Pair)[1]]]), new Map()]]);
+  const found = new Map<string, Points>();
+  for (const { metric, value, values = [], histogram, histograms = [] } of result as readonly PeerSeries[]) {
+    const floats = value === undefined ? values : [value, ...values];
+    const natives = histogram === undefined ? histograms : [histogram, ...histograms];
+    const points = floats.map(([time, text]): [string, Point] => [String(time), [number(text)]]);
+    found.set(labelsKey(sortedLabels(Object.entries(metric))), new Map([...points, ...natives.map(peerPoint)]));
+  }
+  return found;
+}

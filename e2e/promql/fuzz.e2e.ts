@@ -1,0 +1,11 @@
+import { fuzz } from './fuzz.ts';
+
+describe('over random expressions and series', () => {
+  test('ours and a real Prometheus agree in value, error type and annotations', async () => {
+    const { agreed, answered, disagreements } = await fuzz({ count: 400, seed: 7 });
+    expect(disagreements).toEqual([]);
+    expect(agreed).toBe(400);
+    // Errors alone would prove little.
+    expect(answered).toBeGreaterThan(300);
+  });
+});

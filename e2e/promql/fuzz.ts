@@ -1,0 +1,117 @@
+import { Engine, compareLabels, type QueryResult } from '../../src/promql/index.ts';
+import { MemorySource } from '../../src/testing/promql/memory-source.ts';
+import { randomExpression } from '../../src/testing/promql/random-expression.ts';
+import { randomSeries } from '../../src/testing/promql/random-series.ts';
+import { Random } from '../../src/testing/promql/random.ts';
+import { withStoredHints } from '../../src/testing/promql/stored-hints.ts';
+import { remoteWrite } from '../prometheus/remote-write.ts';
+import { startPeer, type Peer } from '../prometheus/server.ts';
+import { difference, type PeerAnswer } from './compare.ts';
+
+/** One expression on which ours and the peer differ. */
+export interface Disagreement {
+  readonly query: string;
+  readonly mode: 'instant' | 'range';
+  readonly what: string;
+}
+
+/** How a run went. */
+export interface FuzzOutcome {
+  readonly agreed: number;
+  /** Expressions that both answered with a value, not an error. */
+  readonly answered: number;
+  readonly disagreements: readonly Disagreement[];
+}
+
+const start = 1_700_000_000_000;
+const interval = 30_000;
+const samples = 60;
+const end = start + (samples - 1) * interval;
+const rangeStart = start + 12 * 60_000;
+const stepMs = 60_000;
+
+const features = [
+  'promql-experimental-functions',
+  'promql-extended-range-selectors',
+  'promql-binop-fill-modifiers',
+] as const;
+
+/**
+ * Asks ours and a real Prometheus the same random expressions over the same random series, each as an instant and as a
+ * range query, and compares value, error type and annotations.
+ */
+export async function fuzz(options: {
+  readonly count: number;
+  readonly seed: number;
+  readonly only?: string;
+  readonly found?: (one: Disagreement) => void;
+}): Promise<FuzzOutcome> {
+  const random = new Random(options.seed);
+  const shape = { start, interval, samples, nodes: 3, histograms: true };
+  const world = randomSeries(random, shape).sort((a, b) => compareLabels(a.labels, b.labels));
+  const source = new MemorySource();
+  for (const { labels, samples: all } of world) source.load(labels, withStoredHints(all));
+  const engine = new Engine({ experimentalFunctions: true, extendedRangeSelectors: true, fillModifiers: true });
+  const peer = await startPeer({ features });
+  const disagreements: Disagreement[] = [];
+  let [agreed, answered] = [0, 0];
+  const check = async (query: string): Promise<void> => {
+    const instant = await ours(() => engine.instant(query, end, { source }));
+    const range = await ours(() => engine.range(query, rangeStart, end, stepMs, { source }));
+    const span = { start: rangeStart / 1000, end: end / 1000, step: stepMs / 1000 };
+    const asked = await Promise.all([
+      ask(peer, 'query', { query, time: end / 1000 }),
+      ask(peer, 'query_range', { query, ...span }),
+    ]);
+    if (!(instant instanceof Error)) answered++;
+    const what = [difference(instant, asked[0]), difference(range, asked[1])];
+    if (what[0] === null && what[1] === null) agreed++;
+    for (const [i, mode] of (['instant', 'range'] as const).entries()) {
+      if (what[i] === null) continue;
+      const one = { query, mode, what: what[i]! };
+      disagreements.push(one);
+      options.found?.(one);
+      break;
+    }
+  };
+  try {
+    // The peer goes through series in the order in which it met them first, which decides between equal values.
+    await remoteWrite(
+      peer.url,
+      world.map(({ labels }) => ({ labels, samples: [{ time: start - 3_600_000, value: 0 }] })),
+    );
+    await remoteWrite(peer.url, world);
+    if (options.only !== undefined) await check(options.only);
+    else {
+      const scope = { histograms: true, experimental: true, start, end };
+      const queue = Array.from({ length: options.count }, () => randomExpression(random, scope));
+      const worker = async (): Promise<void> => {
+        for (let query = queue.pop(); query !== undefined; query = queue.pop()) await check(query);
+      };
+      await Promise.all([worker(), worker(), worker(), worker()]);
+    }
+  } finally {
+    await peer.stop();
+  }
+  return { agreed, answered, disagreements };
+}
+
+async function ours(run: () => Promise<QueryResult>): Promise<QueryResult | Error> {
+  try {
+    return await run();
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+async function ask(peer: Peer, path: string, params: Record<string, string | number>): Promise<PeerAnswer> {
+  const body = new URLSearchParams(
+    Object.entries(params).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  const answer = await fetch(`${peer.url}/api/v1/${path}`, {
+    method: 'POST',
+    body,
+    signal: AbortSignal.timeout(60_000),
+  });
+  return (await answer.json()) as PeerAnswer;
+}
