@@ -4,6 +4,7 @@ import type { Api } from '../cluster/api.ts';
 import { ApiError } from '../cluster/api.ts';
 import { merge } from './case.ts';
 import type { Case } from './case.ts';
+import { generatedCases } from './generated-cases.ts';
 import { keyOne, minterCases } from './minter-cases.ts';
 import { monitorCases } from './monitor-cases.ts';
 import { policyCases } from './policy-cases.ts';
@@ -15,7 +16,7 @@ export interface Table {
   cases: readonly Case[];
 }
 
-export const tables: readonly Table[] = [
+const written: readonly Table[] = [
   { kind: trafficMonitorKind, base: { selector: { matchLabels: { app: 'checkout' } } }, cases: monitorCases },
   { kind: clusterTrafficPolicyKind, base: {}, cases: policyCases },
   {
@@ -35,6 +36,12 @@ export const tables: readonly Table[] = [
     cases: minterCases,
   },
 ];
+
+/** What people thought of, and what the schema itself gives. */
+export const tables: readonly Table[] = written.map((table) => ({
+  ...table,
+  cases: [...table.cases, ...generatedCases(table.kind)],
+}));
 
 /** Where objects of a kind are created. */
 export function collectionPath(kind: KindDefinition): string {
