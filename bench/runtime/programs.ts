@@ -56,6 +56,7 @@ export async function ourProgram(): Promise<Program> {
     name: 'ours',
     command: (namespace, concurrency, port) => [
       process.execPath,
+      // For profiles of ours: `BENCH_NODE_FLAGS='--cpu-prof --cpu-prof-dir=/tmp/profile'`.
       ...(process.env['BENCH_NODE_FLAGS']?.split(' ') ?? []),
       join(folder, 'widgets.mjs'),
       namespace,
