@@ -91,9 +91,27 @@ export class ByteWriter {
 
   /** Length as varint, then UTF-8. */
   text(value: string): void {
+    if (this.#shortAscii(value)) return;
     const bytes = encoder.encode(value);
     this.varint(bytes.length);
     this.bytes(bytes);
+  }
+
+  /** Most texts are names and values of labels: short and ASCII, for which a loop beats the encoder many times over. */
+  #shortAscii(value: string): boolean {
+    const n = value.length;
+    if (n > 127) return false;
+    this.#reserve(n + 1);
+    const bytes = this.#bytes;
+    const at = this.#length;
+    for (let i = 0; i < n; i++) {
+      const code = value.charCodeAt(i);
+      if (code > 127) return false;
+      bytes[at + 1 + i] = code;
+    }
+    bytes[at] = n;
+    this.#length = at + 1 + n;
+    return true;
   }
 
   #reserve(n: number): void {
