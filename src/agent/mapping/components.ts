@@ -120,6 +120,27 @@ export function sameShape(a: Shape, b: Shape): boolean {
   return true;
 }
 
+const layouts = new Map<string, Layout>();
+const layoutsKept = 10_000;
+
+/** A shape with its float series: one object for all streams of one shape, of which a node has thousands. */
+export interface Layout {
+  readonly shape: Shape;
+  readonly components: readonly Component[];
+}
+
+/** The layout that all streams of this shape share. */
+export function layoutOf(shape: Shape): Layout {
+  const key = `${shape.kind} ${shape.mode} ${shape.hasSum} ${shape.bounds.join()}`;
+  let layout = layouts.get(key);
+  if (!layout) {
+    if (layouts.size >= layoutsKept) layouts.clear();
+    layout = { shape, components: componentsOf(shape) };
+    layouts.set(key, layout);
+  }
+  return layout;
+}
+
 /** The float series of a shape: buckets (or quantiles) in order, then `_count`, then `_sum`. */
 export function componentsOf(shape: Shape): readonly Component[] {
   const { kind, mode, bounds, hasSum } = shape;

@@ -1,6 +1,6 @@
 import { Identity } from '../identity/identity.ts';
 import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
-import { componentsOf, expandMetric, type Expanded, familyType, sameShape } from './components.ts';
+import { expandMetric, type Expanded, familyType, layoutOf, sameShape } from './components.ts';
 import { noteExemplars } from './exemplars.ts';
 import { handOut, handOutSkipped, isReset, isSum, type SampleSink } from './hand-out.ts';
 import type { Pair } from './label-set.ts';
@@ -120,7 +120,7 @@ export class SeriesMapper {
       identity: null,
       unknown: false,
       intervalMs: 0,
-      shape: expanded.shape,
+      shape: layoutOf(expanded.shape).shape,
       series: [],
       group: null,
       scope: null,
@@ -304,7 +304,7 @@ export class SeriesMapper {
     const base = subjectLabels(subject, rules, this.#policy, this.#identity);
     const { name, type, help, unit } = stream.family;
     stream.family = this.table.family(name, type, help, unit);
-    const size = componentsOf(stream.shape).length;
+    const size = layoutOf(stream.shape).components.length;
     let group: Stream['group'] = this.table.group(stream.family, base) ?? null;
     const isNew = !group || (charged !== undefined && !charged.has(group));
     const scope = isNew ? this.limits.exceeded(base, monitors, Math.max(size, group?.series.length ?? 0)) : null;
@@ -362,7 +362,7 @@ export class SeriesMapper {
   #feed(stream: Stream, group: Stream['group'], before: Stream['group']): void {
     if (group && group === before) return this.#pace(stream);
     stream.group = group;
-    stream.series = group ? componentsOf(stream.shape).map((c) => this.table.bind(group, c)) : [];
+    stream.series = group ? layoutOf(stream.shape).components.map((c) => this.table.bind(group, c)) : [];
     for (const series of stream.series) {
       series.streams++;
       if (series.streams > 1) series.merged = true;
@@ -419,7 +419,7 @@ export class SeriesMapper {
   #reshape(stream: Stream, expanded: Expanded, now: Moment, sink: SampleSink): void {
     const at = { ...now, wall: Math.floor(expanded.point.timeNs / 1e6) - 1 };
     if (stream.endedMs === 0) this.#end(stream, at, sink);
-    stream.shape = expanded.shape;
+    stream.shape = layoutOf(expanded.shape).shape;
     stream.values = new Float64Array(expanded.values.length);
     stream.timeNs = 0;
     stream.startNs = 0;

@@ -43,6 +43,8 @@ export interface Family {
   readonly help: string;
   readonly unit: string;
   readonly groups: Map<string, Group>;
+  /** `__name__` of its series by suffix, shared by all of them. */
+  readonly names: Map<string, Pair>;
 }
 
 /** Where a group's series are counted; `release` is called with the number of series that went. */
@@ -61,7 +63,7 @@ export class SeriesTable {
   }
 
   family(name: string, type: FamilyType, help: string, unit: string): Family {
-    return this.families.get(name) ?? { name, type, help, unit, groups: new Map() };
+    return this.families.get(name) ?? { name, type, help, unit, groups: new Map(), names: new Map() };
   }
 
   group(family: Family, base: readonly Pair[]): Group | undefined {
@@ -81,7 +83,7 @@ export class SeriesTable {
       if (s.component.suffix === component.suffix && s.component.extra?.[1] === component.extra?.[1]) return s;
     }
     const series: Series = {
-      labels: fullLabels(group.family.name + component.suffix, group.base, component),
+      labels: fullLabels(namePair(group.family, component.suffix), group.base, component.extra),
       component,
       streams: 0,
       merged: false,
@@ -122,9 +124,30 @@ function baseKey(base: readonly Pair[]): string {
   return key;
 }
 
+function namePair({ name, names }: Family, suffix: string): Pair {
+  let pair = names.get(suffix);
+  if (!pair) names.set(suffix, (pair = ['__name__', name + suffix]));
+  return pair;
+}
+
 /** The base labels with the name and the component's own label put in their places. */
-function fullLabels(name: string, base: readonly Pair[], component: Component): Labels {
-  const labels: Pair[] = [...base, ['__name__', name]];
-  if (component.extra) labels.push(component.extra);
-  return labels.sort((a, b) => compareUtf8(a[0], b[0]));
+function fullLabels(name: Pair, base: readonly Pair[], extra: Pair | null): Labels {
+  const labels = new Array<Pair>(base.length + (extra ? 2 : 1));
+  let at = 0;
+  let rest: Pair | null = extra;
+  let first: Pair | null = name;
+  for (const pair of base) {
+    if (first && compareUtf8(first[0], pair[0]) < 0) {
+      labels[at++] = first;
+      first = null;
+    }
+    if (rest && compareUtf8(rest[0], pair[0]) < 0) {
+      labels[at++] = rest;
+      rest = null;
+    }
+    labels[at++] = pair;
+  }
+  if (first) labels[at++] = first;
+  if (rest) labels[at++] = rest;
+  return labels;
 }
