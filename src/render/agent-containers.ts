@@ -79,6 +79,7 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       `--tls-dir=${volumes.tls.path}`,
       // On the host's network every process of the node would come from loopback.
       `--loopback-exempt=${input.hostNetwork ? 'false' : 'true'}`,
+      ...(input.hostNetwork ? ['--host-network=true'] : []),
       '--retention-time=24h',
       `--log-level=${input.logLevel}`,
     ],

@@ -4,7 +4,7 @@ import { loadSync } from '@grpc/proto-loader';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { createAlpnServer } from '../../net/alpn-server.ts';
-import { createCa, issueLeaf, type KeyPairPem, type LeafPem } from '../../net/ca.ts';
+import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { TlsClient } from '../../net/tls-client.ts';
 import { fixedTls } from '../../net/tls-material.ts';
@@ -39,7 +39,7 @@ const whole: SpanRecord = {
 };
 
 let ca: KeyPairPem;
-const leaves = new Map<string, LeafPem>();
+const leaves = new Map<string, KeyPairPem>();
 let port = 0;
 let ring: StreamRing;
 let lost = 0;
@@ -115,7 +115,10 @@ async function overHttp(path: string, as = 'svc-query', body?: string): Promise<
     maxBytes: 10_000_000,
   });
   client.close();
-  const lines = answer.body.toString().split('\n').filter((line) => line !== '');
+  const lines = answer.body
+    .toString()
+    .split('\n')
+    .filter((line) => line !== '');
   return { status: answer.status, lines: lines.map((line) => JSON.parse(line) as unknown) };
 }
 

@@ -1,4 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox';
+import { Type, type Static, type TOptional } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { parseDuration } from '../../base/duration.ts';
 import { type FilterContext, type FilterField, filterFields, invalid, type ItemTest, itemTest } from './item-filter.ts';
@@ -9,7 +9,7 @@ const texts = Type.Array(Type.String({ minLength: 1, maxLength: 1_024 }), { maxI
 const filter = Type.Object(
   Object.fromEntries(filterFields.map((field) => [field, Type.Optional(texts)])) as Record<
     FilterField,
-    ReturnType<typeof Type.Optional<typeof texts>>
+    TOptional<typeof texts>
   >,
   strict,
 );

@@ -75,7 +75,9 @@ export class ExportQueue {
     queue.#segments = listSegments(options.dir);
     const from = { segment: queue.#segments[0]?.number ?? 0, offset: 0 };
     const saved = loadProgress(options.dir);
-    queue.#progress = saved !== null && !isBefore(saved.done, from) ? saved : { done: from, sending: null };
+    const done = saved && !isBefore(saved.done, from) ? saved.done : from;
+    const sending = saved?.sending && !isBefore(saved.sending, done) ? saved.sending : null;
+    queue.#progress = { done, sending };
     return queue;
   }
 

@@ -1,0 +1,157 @@
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ExportQueue, type QueueOptions } from './export-queue.ts';
+import type { QueuedSample, QueuedSeries } from './record.ts';
+
+let dir: string;
+let dropped: [number, string][];
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'export-queue-'));
+  dropped = [];
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const open = (change: Partial<QueueOptions> = {}): ExportQueue =>
+  ExportQueue.open({ dir, maxBytes: 10_000_000, onDropped: (n, why) => dropped.push([n, why]), ...change });
+
+const aSeries = (name: string, group?: string): QueuedSeries => ({
+  labels: [
+    ['__name__', name],
+    ['pod', 'p1'],
+  ],
+  meta: { family: name, type: 'counter', help: 'help', unit: 's' },
+  ...(group ? { group } : {}),
+});
+const sample = (series: QueuedSeries, value: number): QueuedSample => ({
+  series,
+  timeMs: 1_000 + value,
+  value,
+  stale: false,
+});
+const valuesOf = (samples: readonly QueuedSample[] | undefined): number[] => (samples ?? []).map((s) => s.value);
+
+test('what was committed comes back whole, also in another process', async () => {
+  const a = aSeries('a');
+  const first = open();
+  first.append(sample(a, 1));
+  first.append({ series: a, timeMs: 5_000, value: NaN, stale: true });
+  await first.commit();
+  first.append(sample(a, 2));
+  await first.commit();
+  const round = await open().next(100);
+  expect(round!.samples[0]).toEqual({
+    series: { labels: a.labels, meta: a.meta },
+    timeMs: 1_001,
+    value: 1,
+    stale: false,
+  });
+  expect(round!.samples[1]).toMatchObject({ timeMs: 5_000, stale: true });
+  expect(round!.samples[2]!.value).toBe(2);
+  await first.close();
+});
+
+test('rounds follow one another; what was done does not come again, here or after a restart', async () => {
+  const a = aSeries('a');
+  const queue = open();
+  for (let i = 1; i <= 4; i++) {
+    queue.append(sample(a, i));
+    await queue.commit();
+  }
+  const first = (await queue.next(2))!;
+  expect(valuesOf(first.samples)).toEqual([1, 2]);
+  await queue.done(first);
+  expect(valuesOf((await queue.next(10))!.samples)).toEqual([3, 4]);
+  await queue.close();
+  const again = open();
+  const rest = (await again.next(10))!;
+  expect(valuesOf(rest.samples)).toEqual([3, 4]);
+  await again.done(rest);
+  expect(await again.next(10)).toBeNull();
+  expect(again.pendingBytes).toBe(0);
+});
+
+test('a round that was on the wire is sent again with the same content, whatever came since', async () => {
+  const a = aSeries('a');
+  const queue = open();
+  for (const value of [1, 2]) queue.append(sample(a, value));
+  await queue.commit();
+  expect(valuesOf((await queue.next(100))!.samples)).toEqual([1, 2]);
+  queue.append(sample(a, 3));
+  await queue.commit();
+  expect(valuesOf((await queue.next(100))!.samples)).toEqual([1, 2]);
+  const killed = open();
+  const round = (await killed.next(100))!;
+  expect(valuesOf(round.samples)).toEqual([1, 2]);
+  await killed.done(round);
+  expect(valuesOf((await killed.next(100))!.samples)).toEqual([3]);
+  await queue.close();
+});
+
+test('a file that a kill cut short is read to its last whole record, and later files after it', async () => {
+  const a = aSeries('a');
+  const queue = open();
+  queue.append(sample(a, 1));
+  await queue.commit();
+  await queue.close();
+  const file = join(
+    dir,
+    readdirSync(dir).find((name) => name.endsWith('.log'))!,
+  );
+  appendFileSync(file, Buffer.from([40, 0, 0, 0, 1, 2, 3]));
+  const next = open();
+  next.append(sample(a, 2));
+  await next.commit();
+  expect(valuesOf((await next.next(100))!.samples)).toEqual([1, 2]);
+  await next.close();
+});
+
+test('beyond its bytes the oldest files go, and are counted', async () => {
+  const queue = open({ maxBytes: 300_000 });
+  const series = Array.from({ length: 2_000 }, (_, i) => aSeries(`s${i}`));
+  for (let round = 0; round < 30; round++) {
+    for (const one of series) queue.append(sample(one, round));
+    await queue.commit();
+  }
+  const total = readdirSync(dir).reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
+  expect(total).toBeLessThan(500_000);
+  const lost = dropped.reduce((sum, [n]) => sum + n, 0);
+  expect(new Set(dropped.map(([, why]) => why))).toEqual(new Set(['queue_full']));
+  let left = 0;
+  for (let next = await queue.next(8_000); next; next = await queue.next(8_000)) {
+    left += next.samples.length;
+    await queue.done(next);
+  }
+  expect(lost + left).toBe(60_000);
+  await queue.close();
+});
+
+test('a histogram is never cut in two, and spans and samples are rounds of their own', async () => {
+  const queue = open();
+  for (let i = 0; i < 60; i++) {
+    const group = Array.from({ length: 20 }, (_, at) => aSeries(`h${i}_${at}`, `g${i}`));
+    for (const one of group) queue.append(sample(one, i));
+  }
+  queue.appendSpan(Uint8Array.of(1, 2, 3));
+  await queue.commit();
+  const first = (await queue.next(1))!;
+  expect(first.samples.length % 20).toBe(0);
+  expect(first.samples.length).toBeLessThan(1_200);
+  await queue.done(first);
+  const rest = (await queue.next(10_000))!;
+  expect([first.samples.length + rest.samples.length, rest.spans.length]).toEqual([1_200, 0]);
+  await queue.done(rest);
+  expect((await queue.next(10))!.spans).toEqual([Uint8Array.of(1, 2, 3)]);
+  await queue.close();
+});
+
+test('a disk that cannot be written costs the samples and says so; writing goes on when it can', async () => {
+  const queue = open();
+  const a = aSeries('a');
+  rmSync(dir, { recursive: true });
+  queue.append(sample(a, 1));
+  await queue.commit();
+  expect(dropped).toEqual([[1, 'disk']]);
+  expect(queue.writeError).toContain('ENOENT');
+  dir = mkdtempSync(join(tmpdir(), 'export-queue-'));
+});

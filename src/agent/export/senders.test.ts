@@ -1,0 +1,232 @@
+import { gunzipSync } from 'node:zlib';
+import { decodeMetricsRequest } from '../otlp/protobuf/metrics.ts';
+import { decodeTracesRequest } from '../otlp/protobuf/traces.ts';
+import { WireReader } from '../../base/protobuf-wire.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { snappyDecompress } from '../../tsdb/remote-read/snappy.ts';
+import { encodeSpan } from './encode/otlp-spans.ts';
+import { OtlpSender } from './otlp-sender.ts';
+import type { Post, PostAnswer } from './post.ts';
+import type { QueuedSample, QueuedSeries } from './queue/record.ts';
+import { RemoteWriteSender } from './remote-write-sender.ts';
+import { SendLater } from './sender.ts';
+import { retryAfterMs } from './verdict.ts';
+
+interface Sent {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  body: Uint8Array;
+}
+
+const answer = (status: number, headers: Record<string, string> = {}, body = ''): PostAnswer => ({
+  status,
+  headers,
+  body: Buffer.from(body),
+});
+const written = (n: number): Record<string, string> => ({ 'x-prometheus-remote-write-samples-written': String(n) });
+
+function aReceiver(answers: (sent: Sent) => PostAnswer): { post: Post; sent: Sent[] } {
+  const sent: Sent[] = [];
+  return {
+    sent,
+    post: (url, headers, body) => {
+      sent.push({ url: url.href, headers, body });
+      return Promise.resolve(answers(sent.at(-1)!));
+    },
+  };
+}
+
+const series = (
+  name: string,
+  more: [string, string][] = [],
+  type: QueuedSeries['meta']['type'] = 'counter',
+): QueuedSeries => ({
+  labels: ([['__name__', name], ...more] as [string, string][]).sort(([a], [b]) => (a < b ? -1 : 1)),
+  meta: { family: name.replace(/_(bucket|sum|count)$/, ''), type, help: 'h', unit: 's' },
+});
+const sample = (one: QueuedSeries, value: number, timeMs = 1_000): QueuedSample => ({
+  series: one,
+  value,
+  timeMs,
+  stale: false,
+});
+const four = [1, 2, 3, 4].map((n) => sample(series(`m${n}`), n));
+
+function remoteWrite(post: Post, authorization?: string): RemoteWriteSender {
+  return new RemoteWriteSender({
+    url: new URL('https://m.example.com/api/v1/push'),
+    post,
+    clock: new FakeClock(),
+    labels: [['cluster', 'c']],
+    userAgent: 'svc-agent/1',
+    authorization: () => authorization,
+  });
+}
+const isNew = ({ headers }: Sent): boolean => headers['x-prometheus-remote-write-version'] === '2.0.0';
+
+test('version 2.0 is spoken first, with its headers and the token', async () => {
+  const { post, sent } = aReceiver(() => answer(204, written(4)));
+  expect(await remoteWrite(post, 'Bearer t').samples(four)).toEqual({ taken: 4, refused: 0 });
+  expect(sent).toHaveLength(1);
+  expect(sent[0]!.headers).toMatchObject({
+    'content-type': 'application/x-protobuf;proto=io.prometheus.write.v2.Request',
+    'content-encoding': 'snappy',
+    'x-prometheus-remote-write-version': '2.0.0',
+    authorization: 'Bearer t',
+  });
+});
+
+test.each([
+  ['answers 415', (s: Sent) => (isNew(s) ? answer(415) : answer(204))],
+  ['takes the request and understands nothing of it', () => answer(204)],
+  ['answers 400', (s: Sent) => (isNew(s) ? answer(400) : answer(200))],
+])('a receiver of 1.0 that %s is spoken to in 1.0 from then on', async (_, answers) => {
+  const { post, sent } = aReceiver(answers);
+  const sender = remoteWrite(post);
+  expect(await sender.samples(four)).toEqual({ taken: 4, refused: 0 });
+  expect(await sender.samples(four)).toEqual({ taken: 4, refused: 0 });
+  expect(sent.map(isNew)).toEqual([true, false, false]);
+  const read = new WireReader(snappyDecompress(sent[1]!.body, 1e6));
+  const fields = new Map<number, number>();
+  while (!read.done) {
+    const key = read.key();
+    fields.set(key >>> 3, (fields.get(key >>> 3) ?? 0) + 1);
+    read.skip(key & 7);
+  }
+  expect(fields).toEqual(
+    new Map([
+      [1, 4],
+      [3, 4],
+    ]),
+  );
+});
+
+test('what a receiver of 1.0 refuses is found by halving; the rest arrives', async () => {
+  const bad = (body: Uint8Array): boolean => Buffer.from(snappyDecompress(body, 1e6)).includes('m3');
+  const { post } = aReceiver((s) =>
+    isNew(s) ? answer(415) : bad(s.body) ? answer(400, {}, 'out of order') : answer(204),
+  );
+  expect(await remoteWrite(post).samples(four)).toEqual({ taken: 3, refused: 1, reason: 'HTTP 400: out of order' });
+});
+
+test('a receiver of 2.0 says itself how many it refused', async () => {
+  const { post, sent } = aReceiver(() => answer(400, written(3), 'out of order'));
+  expect(await remoteWrite(post).samples(four)).toEqual({ taken: 3, refused: 1, reason: 'HTTP 400: out of order' });
+  expect(sent).toHaveLength(1);
+});
+
+test.each([
+  [429, { 'retry-after': '7' }, 7_000],
+  [503, {}, undefined],
+  [401, {}, undefined],
+  [404, {}, undefined],
+  [302, { location: 'http://169.254.169.254/' }, undefined],
+])('after HTTP %i the data waits', async (status, headers, afterMs) => {
+  const { post } = aReceiver(() => answer(status, headers));
+  const error = await remoteWrite(post)
+    .samples(four)
+    .catch((e: unknown) => e);
+  expect(error).toBeInstanceOf(SendLater);
+  expect((error as SendLater).afterMs).toBe(afterMs);
+});
+
+test('a request that is too large is sent in halves', async () => {
+  let requests = 0;
+  const { post, sent } = aReceiver(() => (requests++ === 0 ? answer(413) : answer(204, written(2))));
+  expect((await remoteWrite(post).samples(four)).taken).toBe(4);
+  expect(sent).toHaveLength(3);
+});
+
+test('Retry-After is seconds or a date, and bounded', () => {
+  expect(retryAfterMs('5', 0)).toBe(5_000);
+  expect(retryAfterMs('Thu, 01 Jan 1970 00:00:30 GMT', 10_000)).toBe(20_000);
+  expect(retryAfterMs('999999', 0)).toBe(600_000);
+  expect(retryAfterMs('soon', 0)).toBeUndefined();
+});
+
+function otlp(post: Post, endpoint = 'https://o.example.com/api/v1/otlp'): OtlpSender {
+  const common = {
+    post,
+    clock: new FakeClock(),
+    labels: [['cluster', 'c']] as const,
+    userAgent: 'a',
+    authorization: () => undefined,
+  };
+  return new OtlpSender({ ...common, endpoint: new URL(endpoint), node: 'n1' });
+}
+
+test('OTLP puts histograms together again and ends series without a value', async () => {
+  const { post, sent } = aReceiver(() => answer(200));
+  const name = 'http_server_request_duration';
+  const samples = [
+    ...(['0.5', '1', '+Inf'] as const).map((le, i) =>
+      sample(series(`${name}_bucket`, [['le', le]], 'histogram'), [3, 5, 9][i]!),
+    ),
+    sample(series(`${name}_count`, [], 'histogram'), 9),
+    sample(series(`${name}_sum`, [], 'histogram'), 4.5),
+    { series: series('orders'), timeMs: 2_000, value: NaN, stale: true },
+    sample(series('orders'), 7, 1_000),
+  ];
+  expect(await otlp(post).samples(samples)).toEqual({ taken: 7, refused: 0 });
+  expect(sent[0]!.url).toBe('https://o.example.com/api/v1/otlp/v1/metrics');
+  const request = decodeMetricsRequest(gunzipSync(sent[0]!.body));
+  const metrics = request.resources[0]!.scopes[0]!.metrics;
+  expect(metrics.find((m) => m.name === 'http.server.request.duration')!.data).toMatchObject({
+    kind: 'histogram',
+    temporality: 'cumulative',
+    points: [
+      {
+        timeNs: 1e9,
+        count: 9,
+        sum: 4.5,
+        bounds: [0.5, 1],
+        bucketCounts: [3, 2, 4],
+        attributes: [{ key: 'cluster', value: 'c' }],
+      },
+    ],
+  });
+  expect(metrics.filter((m) => m.name === 'orders').flatMap((m) => (m.data as { points: object[] }).points)).toEqual([
+    expect.objectContaining({ noValue: true, timeNs: 2e9 }),
+    expect.objectContaining({ noValue: false, value: 7 }),
+  ]);
+});
+
+test('a partial success counts what was rejected', async () => {
+  const body = String.fromCharCode(10, 6, 8, 2, 18, 2) + 'no';
+  const { post } = aReceiver(() => answer(200, {}, body));
+  expect(await otlp(post).samples(four)).toEqual({ taken: 2, refused: 2, reason: 'no' });
+});
+
+test('spans go to their own path; a receiver without it is spared them while metrics go on', async () => {
+  const record = {
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    name: 'GET /',
+    kind: 'server',
+    start: '',
+    durationNs: 1_000,
+    status: 'error' as const,
+    namespace: 'shop',
+    method: 'GET',
+    attributes: { 'server.port': 80 },
+  };
+  const span = encodeSpan(record, 5n, 'n1');
+  const known = aReceiver(() => answer(200));
+  expect(await otlp(known.post, 'https://o.example.com/v1/metrics').spans([span])).toEqual({ taken: 1, refused: 0 });
+  expect(known.sent[0]!.url).toBe('https://o.example.com/v1/traces');
+  const { attributes, scopes } = decodeTracesRequest(gunzipSync(known.sent[0]!.body)).resources[0]!;
+  expect(attributes).toContainEqual({ key: 'k8s.namespace.name', value: 'shop' });
+  expect(scopes[0]!.spans[0]).toMatchObject({
+    traceId: record.traceId,
+    kind: 'server',
+    status: 'error',
+    startNs: 5n,
+    endNs: 1_005n,
+  });
+  const { post, sent } = aReceiver((s) => (s.url.endsWith('traces') ? answer(404) : answer(200)));
+  const sender = otlp(post);
+  expect((await sender.spans([span])).refused).toBe(1);
+  expect((await sender.spans([span])).refused).toBe(1);
+  expect((await sender.samples(four)).taken).toBe(4);
+  expect(sent.map((s) => s.url.split('/').at(-1))).toEqual(['traces', 'metrics']);
+});
