@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { createExportMetrics } from '../../src/agent/export/metrics.ts';
 import { createSelfMetrics } from '../../src/agent/self-metrics.ts';
 import { captureMetrics, nodeGauge } from '../../src/controllers/capture/metrics.ts';
 import { createMinterMetrics } from '../../src/minter/metrics.ts';
@@ -19,10 +20,12 @@ export function registeredMetrics(): Record<string, RegisteredMetric[]> {
   const controller = new NewRegistry();
   captureMetrics(controller);
   nodeGauge(controller, { nodes: new Map() } as never);
+  const agent = createSelfMetrics({ node: 'n', version: 'v' }).registry;
+  createExportMetrics(agent);
   return {
     runtime: described(new RuntimeMetrics({ prefix: 'svc_controller' }).registry),
     controller: described(controller),
-    agent: described(createSelfMetrics({ node: 'n', version: 'v' }).registry),
+    agent: described(agent),
     query: described(new QueryMetrics({ missingAgents: () => 0, running: () => 0 }).registry),
     minter: described(createMinterMetrics({ version: 'v', commit: 'c' }, () => 0).registry),
   };
