@@ -79,24 +79,47 @@ test('a certificate that is not there', async () => {
   await eventually('no Stalled', async () => (await stage.condition(minterPath, 'Stalled')) === undefined);
 });
 
-test('an image that cannot be pulled', async () => {
-  const pods = '/api/v1/namespaces/agents/pods';
-  const pod = await eventually(
-    'a pod',
-    async () => (await stage.cluster.api.request<{ items: KubeObject[] }>('GET', pods)).items[0],
-  );
-  const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image "svc-minter:0.1.0"' };
-  const containerStatuses = [
-    { name: 'minter', image: 'svc-minter:0.1.0', imageID: '', ready: false, restartCount: 0, state: { waiting } },
-  ];
+/** Says of the first pod of a namespace with these labels what a kubelet would; returns how to take it back. */
+async function cannotPull(
+  namespace: string,
+  labels: string,
+  container: string,
+  image: string,
+): Promise<() => Promise<unknown>> {
+  const pods = `/api/v1/namespaces/${namespace}/pods`;
+  const pod = await eventually('a pod', async () => {
+    const list = await stage.get<KubeObject & { items: KubeObject[] }>(`${pods}?labelSelector=${labels}`);
+    return list.items[0];
+  });
+  const waiting = { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}"` };
+  const status = { name: container, image, imageID: '', ready: false, restartCount: 0, state: { waiting } };
   const path = `${pods}/${pod.metadata.name ?? ''}/status`;
-  await change(path, { status: { containerStatuses } });
-  const stalled = await stage.until(minterPath, 'Stalled', 'True', 'ImagePullFailed');
-  expect(stalled.message).toContain('svc-minter:0.1.0');
-  await told('ImagePullFailed');
-  await othersGoOn();
-  await change(path, { status: { containerStatuses: [] } });
-  await stage.until(minterPath, 'Reconciling', 'True', 'Progressing');
+  await change(path, { status: { containerStatuses: [status] } });
+  return () => change(path, { status: { containerStatuses: [] } });
+}
+
+describe('an image that cannot be pulled', () => {
+  test('for a minter', async () => {
+    const undo = await cannotPull('agents', '', 'minter', 'svc-minter:0.1.0');
+    const stalled = await stage.until(minterPath, 'Stalled', 'True', 'ImagePullFailed');
+    expect(stalled.message).toContain('svc-minter:0.1.0');
+    await told('ImagePullFailed');
+    await othersGoOn();
+    await undo();
+    await stage.until(minterPath, 'Reconciling', 'True', 'Progressing');
+  });
+
+  test('for the platform', async () => {
+    const labels = encodeURIComponent('app.kubernetes.io/component=query');
+    const undo = await cannotPull('svc-system', labels, 'query', 'svc-operator:0.1.0');
+    const stalled = await stage.until(policyPath, 'Stalled', 'True', 'ImagePullFailed');
+    expect(stalled.message).toContain('svc-operator:0.1.0');
+    await eventually('an Event', async () =>
+      (await stage.kubectl('-n', 'svc-system', 'describe', 'deployment', 'svc-controller')).includes('ImagePullFailed'),
+    );
+    await undo();
+    await stage.until(policyPath, 'Ready', 'True');
+  });
 });
 
 test('a quota', async () => {

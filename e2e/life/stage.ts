@@ -40,12 +40,7 @@ export const operatorUser = 'system:serviceaccount:svc-system:svc-controller';
 export const minterPath = '/apis/svc.dev/v1alpha1/namespaces/agents/minterdeployments/minter';
 export const minterDeploymentPath = '/apis/apps/v1/namespaces/agents/deployments/minter';
 
-export interface LifeStageOptions {
-  /** Leave out to install the CRDs as part of the test. Default true. */
-  crds?: boolean;
-}
-
-export async function startLifeStage(options: LifeStageOptions = {}): Promise<LifeStage> {
+export async function startLifeStage(): Promise<LifeStage> {
   const audit = createAudit();
   const cluster = await startCluster({ nodes: 0, apiServerFlags: audit.flags });
   const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(args);
@@ -60,11 +55,10 @@ export async function startLifeStage(options: LifeStageOptions = {}): Promise<Li
     const status = (await find(path))?.['status'] as { conditions?: Condition[] } | undefined;
     return status?.conditions?.find((c) => c.type === type);
   };
-  if (options.crds ?? true) await installCrds(cluster);
+  await installCrds(cluster);
   await kubectl('apply', '--server-side', '-f', join(repository, 'manifests/install.yaml'));
   // Its own Deployment would never get a pod here; its role and account are what counts.
   await kubectl('-n', 'svc-system', 'scale', 'deployment', 'svc-controller', '--replicas=0');
-  if (!(options.crds ?? true)) await kubectl('delete', '-f', join(repository, 'crds'), '--wait');
   await kubectl('create', 'namespace', 'agents');
   await kubectl('create', 'namespace', 'shop');
   const before = process.env['KUBECONFIG'];
