@@ -46,7 +46,7 @@ export function createPool(tls: TlsMembers, proxyUrl: string | undefined): Dispa
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
   };
-  // HTTP/2 costs Node about twice the CPU of HTTP/1.1 here, and one lost connection would cut every watch at once.
+  // With the HTTP/2 that undici would negotiate, one dead connection would take every watch and every write with it.
   const pool = { connect, keepAliveTimeout: 30_000, pipelining: 1, allowH2: false } as Undici.Agent.Options;
   if (!proxyUrl) return new Agent(pool);
   if (!/^https?:/.test(proxyUrl)) {
