@@ -32,7 +32,7 @@ export function renderAdmission(input: AdmissionInput): KubeObject[] {
     admissionReviewVersions: ['v1'],
     clientConfig: {
       caBundle: Buffer.from(caBundle).toString('base64'),
-      ...(url ? { url: url + path } : { service: { namespace, name: names.controller, path, port: 443 } }),
+      ...(url ? { url: url + path } : { service: { namespace, name: names.webhook, path, port: 443 } }),
     },
     rules: [
       {
@@ -54,7 +54,7 @@ export function renderAdmission(input: AdmissionInput): KubeObject[] {
     { webhooks },
   );
   if (url) return [registration];
-  const id = { component: 'controller' as const, name: names.controller, namespace };
+  const id = { component: 'controller' as const, name: names.webhook, namespace };
   const service = objectOf('Service', id, {
     spec: {
       selector: selectorLabels('controller'),
@@ -62,16 +62,12 @@ export function renderAdmission(input: AdmissionInput): KubeObject[] {
     },
   });
   // API servers mostly run outside of the pod network, so their address cannot be named here: TLS guards the port.
-  const policy = objectOf(
-    'NetworkPolicy',
-    { ...id, name: 'svc-controller-webhook' },
-    {
-      spec: {
-        podSelector: { matchLabels: selectorLabels('controller') },
-        policyTypes: ['Ingress'],
-        ingress: [{ ports: [{ port: ports.webhook, protocol: 'TCP' }] }],
-      },
+  const policy = objectOf('NetworkPolicy', id, {
+    spec: {
+      podSelector: { matchLabels: selectorLabels('controller') },
+      policyTypes: ['Ingress'],
+      ingress: [{ ports: [{ port: ports.webhook, protocol: 'TCP' }] }],
     },
-  );
+  });
   return [service, policy, registration];
 }

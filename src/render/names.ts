@@ -13,6 +13,7 @@ export const names = {
   agentTls: 'svc-agent-tls',
   queryTls: 'svc-query-tls',
   controllerTls: 'svc-controller-tls',
+  webhook: 'svc-controller-webhook',
   caBundle: 'svc-ca-bundle',
   scraper: 'svc-scraper',
   scraperToken: 'svc-scraper-token',

@@ -128,8 +128,8 @@ describe('the webhooks of the operator', () => {
       { name: 'trafficmonitors.svc.dev', failurePolicy: 'Fail', sideEffects: 'None' },
       { name: 'clustertrafficpolicies.svc.dev', failurePolicy: 'Fail' },
     ]);
-    expect(server.storage.find(services, namespace, names.controller)).toBeDefined();
-    expect(server.storage.find(networkPolicies, namespace, 'svc-controller-webhook')).toBeDefined();
+    expect(server.storage.find(services, namespace, names.webhook)).toBeDefined();
+    expect(server.storage.find(networkPolicies, namespace, names.webhook)).toBeDefined();
     let answer: string | undefined;
     await passUntil(() => harness!.manager.idle, 'the caches');
     const body = {

@@ -27,16 +27,14 @@ export interface Identity {
 
 /** Identity is the subject's CN; the DNS names are those a peer connects with. */
 export function platformIdentities(namespace: string): Identity[] {
-  const identity = (secret: string, component: Component, name: string, local = false): Identity => ({
+  const identity = (secret: string, component: Component, name: string, local = false, alias?: string): Identity => ({
     secret,
     component,
     names: {
       commonName: name,
       dnsNames: [
-        name,
-        `${name}.${namespace}`,
-        `${name}.${namespace}.svc`,
-        `${name}.${namespace}.svc.cluster.local`,
+        ...serviceNames(name, namespace),
+        ...(alias === undefined ? [] : serviceNames(alias, namespace)),
         ...(local ? ['localhost'] : []),
       ],
       ...(local ? { ipAddresses: ['127.0.0.1'] } : {}),
@@ -46,9 +44,14 @@ export function platformIdentities(namespace: string): Identity[] {
     identity(names.agentTls, 'agent', names.agent),
     // People reach the query server through a port-forward.
     identity(names.queryTls, 'query', names.query, true),
-    // Webhooks of an operator outside of the cluster are called on its own machine.
-    identity(names.controllerTls, 'controller', names.controller, true),
+    // The API server calls its webhooks through a Service of their own, or on the machine of an operator outside.
+    identity(names.controllerTls, 'controller', names.controller, true, names.webhook),
   ];
+}
+
+/** What a Service is called inside the cluster. */
+function serviceNames(name: string, namespace: string): string[] {
+  return [name, `${name}.${namespace}`, `${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`];
 }
 
 /** Annotations of the CA's Secret. `rotate-ca` is a person's: any new value asks for a new CA. */
