@@ -1,10 +1,11 @@
-import { WireReader, WireWriter } from '../../../base/protobuf-wire.ts';
+import { WireReader } from '../../../base/protobuf-wire.ts';
 import { OperatorError } from '../../../base/errors.ts';
 import type { FlowEnd, FlowRecord } from '../flow-record.ts';
 import { type FilterField, filterFields } from '../item-filter.ts';
 import type { SpanRecord } from '../span-record.ts';
 import { parseStreamRequest, type StreamRequest } from '../stream-query.ts';
 import type { NodeState, StreamMessage } from '../stream-message.ts';
+import { MessageWriter } from './message-writer.ts';
 
 /**
  * The messages of `stream.proto`, written and read by hand: a schema library would have to load the file at run time.
@@ -14,9 +15,12 @@ export const readPath = '/svc.stream.v1.Stream/Read';
 
 const states: Readonly<Record<NodeState, number>> = { NODE_CONNECTED: 1, NODE_UNAVAILABLE: 2, NODE_ERROR: 3 };
 
+const writer = new MessageWriter();
+
 export function encodeMessage(message: StreamMessage): Buffer {
-  const out = new WireWriter(512);
-  out.string(1, message.node).string(2, message.time);
+  const out = writer.begin();
+  out.string(1, message.node);
+  out.string(2, message.time);
   const { span, flow, node_status: status, lost } = message;
   if (span) out.message(3, (w) => writeSpan(w, span));
   if (flow) out.message(4, (w) => writeFlow(w, flow));
@@ -27,11 +31,16 @@ export function encodeMessage(message: StreamMessage): Buffer {
       text(w, 3, status.message);
     });
   }
-  if (lost) out.message(6, (w) => w.string(1, lost.source).uint(2, lost.count));
-  return Buffer.from(out.finish());
+  if (lost) {
+    out.message(6, (w) => {
+      w.string(1, lost.source);
+      w.uint(2, lost.count);
+    });
+  }
+  return out.finish();
 }
 
-function writeSpan(out: WireWriter, span: SpanRecord): void {
+function writeSpan(out: MessageWriter, span: SpanRecord): void {
   text(out, 1, span.traceId);
   text(out, 2, span.spanId);
   text(out, 3, span.parentSpanId);
@@ -53,7 +62,7 @@ function writeSpan(out: WireWriter, span: SpanRecord): void {
   attributes(out, 19, span.attributes);
 }
 
-function writeFlow(out: WireWriter, flow: FlowRecord): void {
+function writeFlow(out: MessageWriter, flow: FlowRecord): void {
   text(out, 1, flow.end);
   text(out, 2, flow.direction);
   text(out, 3, flow.protocol);
@@ -63,7 +72,7 @@ function writeFlow(out: WireWriter, flow: FlowRecord): void {
   attributes(out, 7, flow.attributes);
 }
 
-function writeEnd(out: WireWriter, end: FlowEnd): void {
+function writeEnd(out: MessageWriter, end: FlowEnd): void {
   text(out, 1, end.namespace);
   text(out, 2, end.name);
   text(out, 3, end.kind);
@@ -75,19 +84,24 @@ function writeEnd(out: WireWriter, end: FlowEnd): void {
   text(out, 9, end.cidr);
 }
 
-function text(out: WireWriter, field: number, value: string | undefined): void {
+function text(out: MessageWriter, field: number, value: string | undefined): void {
   if (value) out.string(field, value);
 }
 
-function workload(out: WireWriter, field: number, value: { kind: string; name: string } | undefined): void {
-  if (value) out.message(field, (w) => w.string(1, value.kind).string(2, value.name));
+function workload(out: MessageWriter, field: number, value: { kind: string; name: string } | undefined): void {
+  if (!value) return;
+  out.message(field, (w) => {
+    w.string(1, value.kind);
+    w.string(2, value.name);
+  });
 }
 
-function attributes(out: WireWriter, field: number, values: Readonly<Record<string, unknown>>): void {
+function attributes(out: MessageWriter, field: number, values: Readonly<Record<string, unknown>>): void {
   for (const [key, value] of Object.entries(values)) {
-    out.message(field, (w) =>
-      w.string(1, key).string(2, typeof value === 'string' ? value : (JSON.stringify(value) ?? '')),
-    );
+    out.message(field, (w) => {
+      w.string(1, key);
+      w.string(2, typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+    });
   }
 }
 
