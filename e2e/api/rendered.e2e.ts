@@ -6,7 +6,7 @@ import type { KubeObject } from '../../src/api/meta.ts';
 import { ownsExactly } from '../../src/runtime/managed-fields.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { installCrds, repository } from './install.ts';
+import { installCrds, installMonitorKinds, repository } from './install.ts';
 
 /** What we render and ship, judged by the API server: strict, so that a misspelt field is an error. */
 
@@ -19,6 +19,9 @@ beforeAll(async () => {
   await installCrds(cluster);
   await cluster.kubectl(['apply', '--server-side', '-f', join(repository, 'config/samples/namespaces.yaml')]);
   await cluster.kubectl(['apply', '--server-side', '-k', join(repository, 'config/namespace')]);
+  // One golden file is an installation under another name.
+  await cluster.kubectl(['create', 'namespace', 'observability']);
+  await installMonitorKinds(cluster);
 });
 
 afterAll(() => cluster?.stop());

@@ -3,7 +3,7 @@ import { platformDefaults, renderMinter, renderPlatform } from '../../src/render
 import { aMinterDeployment } from '../../src/testing/builders/minter-deployment.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { installCrds, repository } from './install.ts';
+import { installCrds, installMonitorKinds, repository } from './install.ts';
 
 /** The rights that the installation gives: enough for what each part does, and not for anything else. */
 
@@ -16,6 +16,7 @@ beforeAll(async () => {
   await installCrds(cluster);
   await cluster.kubectl(['apply', '--server-side', '-f', join(repository, 'config/samples/namespaces.yaml')]);
   await cluster.kubectl(['apply', '--server-side', '-f', join(repository, 'manifests/install.yaml')]);
+  await installMonitorKinds(cluster);
   await apply(renderPlatform(platformDefaults));
 });
 
@@ -50,6 +51,15 @@ describe('the operator', () => {
     }));
     await apply(ownerless);
     await apply(renderPlatform({ ...platformDefaults, queryReplicas: 3 }));
+    const caBundle = '-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n';
+    const monitors = { pod: true, service: true };
+    const everything = renderPlatform({ ...platformDefaults, caBundle, customMetrics: { register: true }, monitors });
+    // Its CA is none, so the server would refuse the registration for that; the others are what the rights are about.
+    await apply(everything.filter(({ kind }) => kind !== 'APIService'));
+    for (const verb of ['create', 'patch', 'delete'])
+      expect(
+        await mayI('svc-controller', `${verb} apiservices.apiregistration.k8s.io/v1beta1.custom.metrics.k8s.io`),
+      ).toBe(true);
     const stdin = ownerless.map((object) => JSON.stringify(object)).join('\n');
     await cluster.kubectl(['delete', '--wait=false', '-f', '-', account('svc-controller'), ...groups], { stdin });
   });
@@ -90,6 +100,10 @@ describe('the operator', () => {
     'create pods -n svc-system',
     'create pods/exec -n svc-system',
     'delete nodes',
+    'patch apiservices.apiregistration.k8s.io/v1.apps',
+    'create rolebindings.rbac.authorization.k8s.io -n kube-system',
+    'bind roles.rbac.authorization.k8s.io/system::leader-locking-kube-scheduler -n kube-system',
+    'patch podmonitors.monitoring.coreos.com -n shop',
     'delete trafficmonitors.svc.dev -A',
     'update customresourcedefinitions.apiextensions.k8s.io',
     'create daemonsets.apps -n shop',

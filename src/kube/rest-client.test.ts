@@ -213,3 +213,12 @@ describe('with a token in a file', () => {
     expect(() => createKubeClient({ kubeconfig: join(dir, 'config') })).toThrow(/as-groups is not supported/);
   });
 });
+
+test('a dry run of a delete removes nothing', async () => {
+  server.put(configMaps, configMap('kept'));
+  const name = { namespace: 'shop', name: 'kept' };
+  await server.client().delete(configMaps, name, { dryRun: true });
+  expect(server.storage.find(configMaps, 'shop', 'kept')).toBeDefined();
+  await server.client().delete(configMaps, name);
+  expect(server.storage.find(configMaps, 'shop', 'kept')).toBeUndefined();
+});

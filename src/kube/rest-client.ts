@@ -188,10 +188,12 @@ export class RestClient implements KubeClient {
       ...request(options),
       method: 'DELETE',
       what: `delete ${describe(resource, name)}`,
-      path: withQuery(resourcePath(resource, name), { dryRun: options.dryRun ? 'All' : undefined }),
+      path: resourcePath(resource, name),
       body: JSON.stringify({
         apiVersion: 'v1',
         kind: 'DeleteOptions',
+        // In the body: the server does not look at the query of a delete that has one.
+        ...(options.dryRun ? { dryRun: ['All'] } : {}),
         propagationPolicy: options.propagation ?? 'Background',
         gracePeriodSeconds: options.gracePeriodSeconds,
         ...(uid !== undefined || resourceVersion !== undefined ? { preconditions: { uid, resourceVersion } } : {}),

@@ -151,9 +151,17 @@ class Uninstall {
 
   async #remove(resource: ResourceRef, name: { namespace?: string | undefined; name: string }): Promise<void> {
     const { dryRun, progress } = this.#options;
+    const { client, signal } = this.#deps;
+    const title = `${resource.kind.toLowerCase()}/${keyText(name)}`;
+    if (dryRun) {
+      // Not the server's dry run: a look does not depend on how every kind takes that.
+      if (await getIfExists(client, resource, name, { signal, metadataOnly: true }))
+        progress(`${title} would be deleted`);
+      return;
+    }
     try {
-      await this.#deps.client.delete(resource, name, { propagation: 'Background', dryRun, signal: this.#deps.signal });
-      progress(`${resource.kind.toLowerCase()}/${keyText(name)} ${dryRun ? 'would be deleted' : 'deleted'}`);
+      await client.delete(resource, name, { propagation: 'Background', signal });
+      progress(`${title} deleted`);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }

@@ -6,7 +6,7 @@ import { coreResources, createKubeClient, type KubeClientOptions, type RestClien
 import { FaultScript, matchesRequest, type Fault, type RequestMatch, type SeenRequest, type Verb } from './faults.ts';
 import { applyJsonPatch, applyMergePatch } from './json-patch.ts';
 import { matchesFields, matchesLabels } from './selectors.ts';
-import { expired, notFound, StatusError } from './status-error.ts';
+import { expired, notFound, StatusError, tooLargeVersion } from './status-error.ts';
 import { Storage } from './storage.ts';
 import { mergeApplied } from './field-sets.ts';
 import { WatchConnection } from './watch-connection.ts';
@@ -236,8 +236,11 @@ export class FakeApiServer {
       case 'patch':
         return storage.update(resource, this.#patched(seen, resource, JSON.parse(body)), meta);
       case 'delete': {
-        const options = body === '' ? {} : (JSON.parse(body) as { preconditions?: { uid?: string } });
-        return storage.remove(resource, namespace, name, options.preconditions);
+        const options =
+          body === '' ? {} : (JSON.parse(body) as { preconditions?: { uid?: string }; dryRun?: string[] });
+        // As the real one: a delete that has a body is not read from its query.
+        const target = options.dryRun?.includes('All') ? this.#copy() : this.storage;
+        return target.remove(resource, namespace, name, options.preconditions);
       }
       case 'watch':
         throw new Error('served elsewhere');
@@ -274,6 +277,8 @@ export class FakeApiServer {
     if (labels) all = all.filter((o) => matchesLabels(o, labels));
     if (fields) all = all.filter((o) => matchesFields(o, fields));
     let version = this.storage.version;
+    if (Number(query.get('resourceVersion') ?? 0) > version)
+      throw tooLargeVersion(query.get('resourceVersion')!, version);
     let from = 0;
     const token = query.get('continue');
     if (token) {
