@@ -4,7 +4,7 @@ import type { CertificateState } from './certificates.ts';
 /** When each certificate ends, as the cluster has it at the moment of asking. */
 export function certificateGauge(registry: Registry, states: () => CertificateState[]): void {
   new Gauge({
-    name: 'svc_cert_expiry_timestamp_seconds',
+    name: 'svc_controller_cert_expiry_timestamp_seconds',
     help: "End of a certificate's life, by the Secret that holds it.",
     labelNames: ['secret'] as const,
     registers: [registry],

@@ -1,12 +1,14 @@
 import { X509Certificate } from 'node:crypto';
 import { clusterTrafficPolicies } from '../../api/v1alpha1/index.ts';
+import { createCa } from '../../net/ca.ts';
 import { createLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { names, platformDefaults, renderedKinds } from '../../render/index.ts';
-import { resourceRef, type KubeObject } from '../../api/meta.ts';
+import { resourceRef, type KubeObject, type ResourceRef } from '../../api/meta.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
-import { planLeaves, type SecretObject } from './certificates.ts';
-import { setupPlatform } from './reconciler.ts';
+import { certificateStates, planLeaves, type SecretObject } from './certificates.ts';
+import { certificateCondition } from './policy-conditions.ts';
+import { setupPlatform, type PlatformOptions } from './reconciler.ts';
 
 const { secrets } = coreResources;
 const priorityClasses = resourceRef(renderedKinds.PriorityClass);
@@ -15,14 +17,18 @@ const namespace = 'svc-system';
 
 let harness: ControllerHarness;
 const lines: Record<string, unknown>[] = [];
-async function begin(objects: [typeof secrets, KubeObject][] = []): Promise<void> {
+async function begin(
+  objects: [ResourceRef, KubeObject][] = [],
+  options: PlatformOptions = {},
+  served: readonly ResourceRef[] = [],
+): Promise<void> {
   lines.length = 0;
   harness = await runController(
-    (env) => setupPlatform(env, platformDefaults),
+    (env) => setupPlatform(env, platformDefaults, options),
     objects.map(([, object]) => object),
     noFaults,
     {
-      server: { resources: [clusterTrafficPolicies, priorityClasses] },
+      server: { resources: [clusterTrafficPolicies, priorityClasses, ...served] },
       logger: createLogger({ write: (line) => void lines.push(JSON.parse(line) as never) }),
     },
   );
@@ -145,7 +151,7 @@ test('removes what an earlier version rendered, and leaves the operator’s own 
 
 test('renews a leaf at two thirds of its life, with the same CA, and says when the next is due', async () => {
   await begin();
-  const ca = { cert: pem(names.ca, 'ca.crt'), key: pem(names.ca, 'ca.key') };
+  const ca = { signer: { cert: pem(names.ca, 'ca.crt'), key: pem(names.ca, 'ca.key') } };
   const live = new Map([names.agentTls, names.queryTls, names.controllerTls].map((name) => [name, secret(name)]));
   const start = harness.clock.now();
   const young = await planLeaves(namespace, ca, live, start + 59 * day);
@@ -159,9 +165,11 @@ test('renews a leaf at two thirds of its life, with the same CA, and says when t
 
 test('a CA bundle that grew reaches the leaves without new keys', async () => {
   await begin();
-  const ca = { cert: pem(names.ca, 'ca.crt'), key: pem(names.ca, 'ca.key') };
+  const signer = { cert: pem(names.ca, 'ca.crt'), key: pem(names.ca, 'ca.key') };
   const live = new Map([[names.agentTls, secret(names.agentTls)]]);
-  const plan = await planLeaves(namespace, { ...ca, cert: `${ca.cert}${ca.cert}` }, live, harness.clock.now());
+  const now = harness.clock.now();
+  const next = { pair: await createCa({ commonName: names.ca, now }), since: now };
+  const plan = await planLeaves(namespace, { signer, next }, live, now);
   expect(plan.issued[names.agentTls]).toBe('CA bundle changed');
   expect(plan.secrets[0]!.data!['tls.key']).toBe(live.get(names.agentTls)!.data!['tls.key']);
 });
@@ -192,4 +200,176 @@ test('a policy that captures flows moves the agents to the host network', async 
     spec: { network: { enabled: true } },
   });
   await harness.passUntil(() => hostNetwork() === true, 'the host network');
+});
+
+const aPolicy = (name: string, spec: object, metadata: object = {}): KubeObject => ({
+  apiVersion: 'svc.dev/v1alpha1',
+  kind: 'ClusterTrafficPolicy',
+  metadata: { name, ...metadata },
+  spec,
+});
+interface Condition {
+  type: string;
+  status: string;
+  reason: string;
+  observedGeneration: number;
+}
+const conditionOf = (policy: string, type: string): Condition | undefined =>
+  (
+    harness.server.storage.find(clusterTrafficPolicies, undefined, policy)?.['status'] as
+      { conditions?: Condition[] } | undefined
+  )?.conditions?.find((c) => c.type === type);
+
+test('the strongest policy that says so decides how many agents are replaced at a time', async () => {
+  await begin();
+  const update = (): unknown =>
+    (
+      harness.server.storage.get(coreResources.daemonSets, namespace, names.agent)['spec'] as {
+        updateStrategy: { rollingUpdate: { maxUnavailable: unknown } };
+      }
+    ).updateStrategy.rollingUpdate.maxUnavailable;
+  expect(update()).toBe('10%');
+  harness.server.put(clusterTrafficPolicies, aPolicy('weak', { rollout: { maxUnavailable: 1 } }));
+  harness.server.put(clusterTrafficPolicies, aPolicy('strong', { priority: 5, rollout: { maxUnavailable: 4 } }));
+  await harness.passUntil(() => update() === 4, 'the strategy of the policy');
+});
+
+describe('certificates on the policies', () => {
+  test('each policy says that they are renewed in time, for the generation it has', async () => {
+    await begin([[clusterTrafficPolicies, aPolicy('default', {})]]);
+    await harness.passUntil(() => conditionOf('default', 'CertificateExpiring'), 'the condition');
+    expect(conditionOf('default', 'CertificateExpiring')).toMatchObject({
+      status: 'False',
+      reason: 'CertificatesValid',
+    });
+    expect(conditionOf('default', 'CustomMetricsAvailable')).toBeUndefined();
+  });
+
+  test('a certificate that cannot be renewed is told before it ends, and in a metric', async () => {
+    await begin([[clusterTrafficPolicies, aPolicy('default', {})]]);
+    const states = certificateStates(
+      new Map([[names.queryTls, secret(names.queryTls)]]),
+      harness.clock.now() + 70 * day,
+    );
+    expect(states).toMatchObject([{ secret: names.queryTls, overdue: true }]);
+    expect(certificateCondition(states)).toMatchObject({ status: 'True', reason: 'RenewalOverdue' });
+    expect(certificateCondition(states).message).toContain('svc-query-tls ends ');
+    const text = await harness.manager.metricsText();
+    for (const name of [names.ca, names.agentTls, names.queryTls, names.controllerTls])
+      expect(text).toMatch(new RegExp(`svc_controller_cert_expiry_timestamp_seconds\\{secret="${name}"\\} \\d`));
+  });
+});
+
+describe('the authority', () => {
+  const bundleOf = (name: string): number => pem(name, 'ca.crt').split('BEGIN CERTIFICATE').length - 1;
+
+  test('is replaced when somebody asks, in steps, and every leaf follows', async () => {
+    await begin([], { caTiming: { days: 3650, distributionMs: 60_000, retirementMs: 120_000 } });
+    const old = pem(names.ca, 'ca.crt');
+    const { metadata, ...rest } = secret(names.ca);
+    const asked = { ...rest, metadata: { ...metadata, annotations: { 'svc.dev/rotate-ca': 'key seen in a log' } } };
+    harness.server.put(secrets, asked, 'kubectl');
+    await harness.passUntil(() => bundleOf(names.agentTls) === 2, 'the new authority in every bundle');
+    expect(pem(names.ca, 'ca.crt')).toBe(old);
+    const before = pem(names.agentTls, 'tls.crt');
+    await harness.clock.advance(60_000);
+    await harness.passUntil(() => pem(names.ca, 'ca.crt') !== old, 'the change of the signer');
+    await harness.passUntil(() => pem(names.agentTls, 'tls.crt') !== before, 'leaves of the new authority');
+    expect(
+      new X509Certificate(pem(names.agentTls, 'tls.crt')).verify(
+        new X509Certificate(pem(names.ca, 'ca.crt')).publicKey,
+      ),
+    ).toBe(true);
+    expect(pem(names.agentTls, 'ca.crt')).toContain(old);
+    await harness.clock.advance(120_000);
+    await harness.passUntil(() => bundleOf(names.agentTls) === 1, 'the end of the old authority');
+    expect(secret(names.ca).metadata.annotations).toMatchObject({ 'svc.dev/rotate-ca-done': 'key seen in a log' });
+    expect(Object.keys(secret(names.ca).data ?? {}).sort()).toEqual(['bundle.crt', 'ca.crt', 'ca.key']);
+  });
+
+  test('is published without its key, for clients', async () => {
+    await begin();
+    const published = harness.server.storage.get(coreResources.configMaps, namespace, names.caBundle) as unknown as {
+      data: Record<string, string>;
+    };
+    expect(published.data).toEqual({ 'ca.crt': pem(names.ca, 'ca.crt') });
+  });
+});
+
+describe('custom metrics', () => {
+  const apiService = (version: string, service: object): KubeObject => ({
+    apiVersion: 'apiregistration.k8s.io/v1',
+    kind: 'APIService',
+    metadata: { name: `${version}.custom.metrics.k8s.io` },
+    spec: { group: 'custom.metrics.k8s.io', version, service },
+  });
+  const { apiServices } = coreResources;
+  const stored = (version: string) =>
+    harness.server.storage.find(apiServices, undefined, `${version}.custom.metrics.k8s.io`)?.['spec'] as
+      { caBundle?: string; service: { name: string } } | undefined;
+
+  test('are registered with the bundle of our authority', async () => {
+    await begin([[clusterTrafficPolicies, aPolicy('default', {})]], { customMetrics: 'auto' });
+    await harness.passUntil(() => stored('v1beta2'), 'the registration');
+    expect(Buffer.from(stored('v1beta1')!.caBundle!, 'base64').toString()).toBe(pem(names.ca, 'ca.crt'));
+    await harness.passUntil(() => conditionOf('default', 'CustomMetricsAvailable'), 'the condition');
+  });
+
+  test('of another server are left alone, a condition says so, and its going is noticed', async () => {
+    const foreign = apiService('v1beta1', { name: 'prometheus-adapter', namespace: 'monitoring' });
+    await begin(
+      [
+        [apiServices, foreign],
+        [clusterTrafficPolicies, aPolicy('default', {})],
+      ],
+      { customMetrics: 'auto' },
+    );
+    await harness.passUntil(
+      () => conditionOf('default', 'CustomMetricsAvailable')?.reason === 'ForeignAPIService',
+      'the condition',
+    );
+    expect(stored('v1beta1')?.service.name).toBe('prometheus-adapter');
+    expect(stored('v1beta2')).toBeUndefined();
+    harness.server.storage.remove(apiServices, undefined, 'v1beta1.custom.metrics.k8s.io');
+    await harness.passUntil(() => stored('v1beta1')?.service.name === 'svc-query', 'our own registration');
+  });
+
+  test('are taken over only by force', async () => {
+    const foreign = apiService('v1beta1', { name: 'prometheus-adapter', namespace: 'monitoring' });
+    await begin([[apiServices, foreign]], { customMetrics: 'force' });
+    await harness.passUntil(() => stored('v1beta1')?.service.name === 'svc-query', 'the takeover');
+  });
+});
+
+test('monitors are made where the cluster knows them, and when it comes to know them', async () => {
+  const [podMonitors, serviceMonitors] = [
+    resourceRef(renderedKinds.PodMonitor),
+    resourceRef(renderedKinds.ServiceMonitor),
+  ];
+  await begin([], {}, [podMonitors, serviceMonitors]);
+  expect(harness.server.storage.find(podMonitors, namespace, names.agent)).toBeUndefined();
+  const crd = (plural: string): KubeObject => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.monitoring.coreos.com` },
+  });
+  harness.server.put(coreResources.customResourceDefinitions, crd('podmonitors'));
+  await harness.passUntil(() => harness.server.storage.find(podMonitors, namespace, names.agent), 'the pod monitor');
+  expect(harness.server.storage.find(serviceMonitors, namespace, names.query)).toBeUndefined();
+  expect(harness.server.storage.find(secrets, namespace, names.scraperToken)).toBeDefined();
+});
+
+test('what lies outside the namespace is owned by the installation, so that it goes with it', async () => {
+  const role: KubeObject = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: names.controller },
+  };
+  await begin([[coreResources.clusterRoles, role]]);
+  const { uid } = harness.server.storage.get(coreResources.clusterRoles, undefined, names.controller).metadata;
+  const owner = { apiVersion: role.apiVersion, kind: role.kind, name: names.controller, uid };
+  const { ownerReferences } = harness.server.storage.get(coreResources.clusterRoles, undefined, names.agent).metadata;
+  expect(ownerReferences).toEqual([owner]);
+  const inside = harness.server.storage.get(coreResources.daemonSets, namespace, names.agent);
+  expect(inside.metadata.ownerReferences).toBeUndefined();
 });
