@@ -1,4 +1,7 @@
-import type { JsonSchema } from '../schema/crd.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { customResourceDefinition, type JsonSchema } from '../schema/crd.ts';
 import { schemasOf } from '../../testing/schema-walk.ts';
 import { kinds } from './index.ts';
 
@@ -33,6 +36,14 @@ const switches = new Set([
 ]);
 
 describe('every kind', () => {
+  test.each(kinds.map((kind) => [`${kind.resource.group}_${kind.resource.plural}.yaml`, kind] as const))(
+    'is in the CRD %s as it is here',
+    (file, kind) => {
+      const text = readFileSync(join(import.meta.dirname, '../../../crds', file), 'utf8');
+      expect(parse(text)).toEqual(customResourceDefinition(kind));
+    },
+  );
+
   test('has no fractions: ratios are text, amounts are whole numbers', () => {
     expect(pathsOf(ofType('number'))).toEqual([]);
   });
