@@ -1,7 +1,8 @@
 import { writeSync } from 'node:fs';
 import { silentLogger } from '../../base/logger.ts';
 import { labelsFromObject, openStore } from '../../tsdb/index.ts';
-import type { Labels } from '../../tsdb/index.ts';
+import type { Labels, NativeHistogram } from '../../tsdb/index.ts';
+import { aHistogram } from './histograms.ts';
 
 /**
  * A process to be killed: writes to a real store without pause and prints each number whose samples are durable.
@@ -13,6 +14,8 @@ export const crashSeries: readonly Labels[] = Array.from({ length: 8 }, (_, s) =
 );
 export const crashTime = (n: number): number => crashStart + n * 30_000;
 export const crashValue = (s: number, n: number): number => n * 1.5 + s;
+export const crashHistogramSeries: Labels = labelsFromObject({ __name__: 'h' });
+export const crashHistogram = (n: number): NativeHistogram => aHistogram(Math.floor(n / 50) % 8, n % 50);
 
 if (process.argv[1]?.endsWith('crash-writer.ts')) await main(process.argv[2]!, Number(process.argv[3]));
 
@@ -23,6 +26,7 @@ async function main(dir: string, first: number): Promise<void> {
   const store = await openStore({ dir, clock, logger: silentLogger, retentionMs: 1e12, segmentBytes: 20_000 });
   for (; ; n++) {
     for (const [s, labels] of crashSeries.entries()) store.append(labels, crashTime(n), crashValue(s, n));
+    store.appendHistogram(crashHistogramSeries, crashTime(n), crashHistogram(n));
     if (n % 3 !== 2) continue;
     await store.commit();
     writeSync(1, `${n}\n`);

@@ -1,0 +1,70 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { ParseError, parseSelector } from '../../promql/index.ts';
+import type { Matcher, Store } from '../../tsdb/index.ts';
+import { answerJson, answerMethod, answerText } from './answers.ts';
+
+const adminPath = '/api/v1/admin/tsdb/';
+
+export interface StoreAdminOptions {
+  readonly store: Pick<Store, 'snapshot' | 'delete'>;
+  /** Whether the caller may change the store. Others get 403. */
+  readonly allowed: (req: IncomingMessage) => boolean;
+  readonly logger: Logger;
+}
+
+/**
+ * Prometheus' admin calls for an agent's store: `POST …/snapshot` answers with the snapshot's name below
+ * `store/snapshots`, `POST …/delete_series?match[]=…&start=…&end=…` with 204 once the samples are gone for good.
+ * Times are Unix seconds or RFC 3339. Everything else goes to `next`.
+ */
+export function storeAdminHandler(options: StoreAdminOptions, next: RequestListener): RequestListener {
+  return (req, res) => {
+    const url = new URL(req.url ?? '/', 'http://agent');
+    if (!url.pathname.startsWith(adminPath)) return next(req, res);
+    if (!options.allowed(req)) return refuse(res, 403, 'forbidden', 'only the controller may change a store');
+    if (req.method !== 'POST' && req.method !== 'PUT') return answerMethod(res, 'POST, PUT');
+    serve(url, res, options).catch((error: unknown) => {
+      const bad = isOperatorError(error, 'ERR_INPUT_INVALID') || error instanceof ParseError;
+      if (!bad) options.logger.error('store: admin call failed', { path: url.pathname, error: errorText(error) });
+      refuse(res, bad ? 400 : 500, bad ? 'bad_data' : 'internal', errorText(error));
+    });
+  };
+}
+
+async function serve(url: URL, res: ServerResponse, { store, logger }: StoreAdminOptions): Promise<void> {
+  const call = url.pathname.slice(adminPath.length);
+  if (call === 'snapshot') {
+    const path = await store.snapshot();
+    return answerJson(res, 200, { status: 'success', data: { name: path.slice(path.lastIndexOf('/') + 1) } });
+  }
+  if (call !== 'delete_series') return refuse(res, 404, 'not_found', 'no such admin call');
+  const selectors = url.searchParams.getAll('match[]');
+  if (selectors.length === 0) return refuse(res, 400, 'bad_data', 'no match[] parameter provided');
+  const sets: (readonly Matcher[])[] = selectors.map((text) => parseSelector(text).matchers);
+  const start = timeOf(url.searchParams.get('start'), -Infinity);
+  const end = timeOf(url.searchParams.get('end'), Infinity);
+  if (start === undefined || end === undefined) {
+    const name = start === undefined ? 'start' : 'end';
+    const value = JSON.stringify(url.searchParams.get(name));
+    return refuse(res, 400, 'bad_data', `invalid parameter "${name}": cannot parse ${value} to a valid timestamp`);
+  }
+  let touched = 0;
+  for (const matchers of sets) touched += await store.delete(matchers, start, end);
+  logger.info('store: samples deleted', { selectors, start, end, touched });
+  res.writeHead(204).end();
+}
+
+/** Milliseconds; undefined for what is no time. */
+function timeOf(text: string | null, missing: number): number | undefined {
+  if (text === null || text === '') return missing;
+  const ms = Number.isFinite(Number(text)) ? Number(text) * 1000 : Date.parse(text);
+  return Number.isFinite(ms) ? Math.round(ms) : undefined;
+}
+
+function refuse(res: ServerResponse, status: number, errorType: string, error: string): void {
+  if (res.headersSent) return void res.destroy();
+  if (status === 404) return answerText(res, 404, 'text/plain; charset=utf-8', '404 page not found\n');
+  answerJson(res, status, { status: 'error', errorType, error });
+}

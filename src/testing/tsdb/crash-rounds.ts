@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../base/clock.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { highBits, lowBits } from '../../tsdb/chunk/index.ts';
+import { labelsKey, openStore } from '../../tsdb/index.ts';
+import type { Store } from '../../tsdb/index.ts';
+import { crashHistogram, crashHistogramSeries, crashSeries, crashTime, crashValue } from './crash-writer.ts';
+import { bitsHex, histogramText, readSamples } from './read-samples.ts';
+
+const writer = fileURLToPath(new URL('./crash-writer.ts', import.meta.url));
+/** A writer is killed within so many milliseconds of its first answer. */
+const longestLifeMs = 60;
+
+/**
+ * Starts a writer on a store, kills it at a random moment, opens the store and looks at every sample; again and again
+ * on the same directory. Returns the number of rounds. Errors: which sample was lost or wrong, and the round.
+ */
+export async function crashRounds(dir: string, rounds: number, seed: number): Promise<number> {
+  const next = random(seed);
+  let first = 0;
+  for (let round = 0; round < rounds; round++) {
+    const acked = await writeUntilKilled(dir, first, next() * longestLifeMs);
+    // The clock stands where the writer's stood, so nothing is moved or removed by opening.
+    const clock = { ...systemClock, now: () => crashTime(acked) };
+    const store = await openStore({ dir, clock, logger: silentLogger, retentionMs: 1e12 });
+    try {
+      if (store.stats().replay.orphanSamples > 0) throw new Error('samples without a series');
+      first = checkAll(store, acked) + 1;
+    } catch (cause) {
+      throw new Error(`round ${round}, acknowledged up to ${acked}`, { cause });
+    }
+    await store.close();
+  }
+  return rounds;
+}
+
+/** Runs the writer, kills it after `lifeMs` from its first answer on, and gives the last number acknowledged. */
+async function writeUntilKilled(dir: string, first: number, lifeMs: number): Promise<number> {
+  const child = spawn(process.execPath, [writer, dir, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.on('data', (data: Buffer) => {
+    if (text === '') setTimeout(() => child.kill('SIGKILL'), lifeMs);
+    text += data.toString();
+  });
+  await once(child, 'close');
+  const whole = text.slice(0, text.lastIndexOf('\n')).split('\n').filter(Boolean);
+  if (child.signalCode !== 'SIGKILL' || whole.length === 0)
+    throw new Error(`writer ended by itself: ${child.exitCode}`);
+  return Number(whole.at(-1));
+}
+
+/** Every sample up to `acked` is there, and none has another value. Returns the newest number found. */
+function checkAll(store: Store, acked: number): number {
+  const found = readSamples(store);
+  let newest = 0;
+  const check = (key: string, expected: (n: number) => string): void => {
+    const samples = found.get(key) ?? new Map<number, string>();
+    for (let n = 0; n <= acked; n++) {
+      if (samples.get(crashTime(n)) !== expected(n)) throw new Error(`lost or wrong: ${key}, sample ${n}`);
+    }
+    for (const [t, text] of samples) {
+      const n = (t - crashTime(0)) / 30_000;
+      if (text !== expected(n)) throw new Error(`wrong: ${key} at ${t}`);
+      newest = Math.max(newest, n);
+    }
+  };
+  for (const [s, labels] of crashSeries.entries()) {
+    check(labelsKey(labels), (n) => bitsHex(highBits(crashValue(s, n)), lowBits(crashValue(s, n))));
+  }
+  check(labelsKey(crashHistogramSeries), (n) => histogramText(crashHistogram(n)));
+  return newest;
+}
+
+/** Numbers in [0, 1), always the same for a seed. */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

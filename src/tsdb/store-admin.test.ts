@@ -1,0 +1,140 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger } from '../base/logger.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { aHistogram } from '../testing/tsdb/histograms.ts';
+import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
+import { readSamples } from '../testing/tsdb/read-samples.ts';
+import { labelsFromObject, labelsKey, openStore } from './index.ts';
+import type { Store, StoreOptions } from './index.ts';
+
+const start = Date.UTC(2026, 0, 1);
+const hour = 3_600_000;
+const [a, b, h] = ['a', 'b', 'h'].map((s) => labelsFromObject({ __name__: 'm', s })) as [never, never, never];
+
+/** Hours of samples a minute, in blocks and in the head. */
+async function filled(
+  options: Partial<StoreOptions> = {},
+  hours = 8,
+): Promise<{ store: Store; options: StoreOptions; clock: FakeClock }> {
+  const clock = new FakeClock(start);
+  const all = { dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger, retentionMs: 1e12, ...options };
+  const store = await openStore(all);
+  for (let n = 0; n < hours * 60; n++) {
+    clock.jumpWall(60_000);
+    store.append(a, clock.now(), n);
+    store.append(b, clock.now(), n * 2);
+    store.appendHistogram(h, clock.now(), aHistogram(0, n));
+    if (n % 60 === 59) await store.maintain();
+  }
+  await store.commit();
+  return { store, options: all, clock };
+}
+
+const count = (store: Store, series: typeof a): number => readSamples(store).get(labelsKey(series))?.size ?? 0;
+
+describe('deleting', () => {
+  test('samples go from blocks and head, for the series and times asked, and stay gone after a crash', async () => {
+    const { store, options } = await filled();
+    const files = options.files as MemoryFiles;
+    const before = readSamples(store);
+    await store.delete([{ type: '=~', name: 's', value: 'a|h' }], start + hour, start + 7.5 * hour);
+    const expected = new Map(
+      [...before].map(([key, samples]) => [
+        key,
+        new Map([...samples].filter(([t]) => key === labelsKey(b) || t < start + hour || t > start + 7.5 * hour)),
+      ]),
+    );
+    expect(readSamples(store)).toEqual(expected);
+    files.crash();
+    const again = await openStore(options);
+    expect(readSamples(again)).toEqual(expected);
+    await again.close();
+  });
+
+  test('a series without samples is gone from every list, and the next merge gives the space back', async () => {
+    const { store } = await filled();
+    const bytes = store.stats().blockBytes;
+    await store.delete([{ type: '=', name: 's', value: 'b' }], -Infinity, Infinity);
+    expect(store.labelValues('s', [], -Infinity, Infinity)).toEqual(['a', 'h']);
+    await store.maintain();
+    expect(store.stats().blockBytes).toBeLessThan(bytes);
+    expect(count(store, a)).toBe(480);
+    await store.close();
+  });
+
+  test('what is appended after a delete stays', async () => {
+    const { store, clock } = await filled({}, 1);
+    await store.delete([], -Infinity, Infinity);
+    expect(store.append(a, clock.now(), 7)).toBe('appended');
+    expect([count(store, a), count(store, b)]).toEqual([1, 0]);
+    await store.close();
+  });
+});
+
+describe('merging', () => {
+  test('blocks of two hours become blocks of six with the same samples, at most a quarter of the retention long', async () => {
+    const { store } = await filled({}, 16);
+    expect(store.stats()).toMatchObject({ blocks: 3, oldestMs: start });
+    expect(count(store, a)).toBe(16 * 60);
+    await store.close();
+    const short = await filled({ retentionMs: 24 * hour - 1 }, 16);
+    expect(short.store.stats().blocks).toBe(7);
+    await short.store.close();
+  });
+
+  test('a crash between a merged block and the removal of its parts leaves every sample once', async () => {
+    const clock = new FakeClock(start);
+    const files = new MemoryFiles();
+    const options = { dir: '/s', files, clock, logger: silentLogger, retentionMs: 1e12 };
+    let store = await openStore(options);
+    for (let n = 0; n < 8 * 60; n++) {
+      clock.jumpWall(60_000);
+      store.append(a, clock.now(), n);
+    }
+    files.fault = (call, path) => call === 'remove' && path.endsWith('.block');
+    await expect(store.maintain()).rejects.toThrow(/EIO/);
+    files.crash();
+    store = await openStore(options);
+    expect(store.stats().blocks).toBe(1);
+    expect(count(store, a)).toBe(8 * 60);
+    await store.close();
+  });
+});
+
+test('a snapshot opens as a store with everything that was appended before it', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'svc-snapshot-'));
+  try {
+    const { store, options } = await filled({ dir: join(dir, 'live'), files: (await import('./index.ts')).nodeFiles });
+    const before = readSamples(store);
+    const path = await store.snapshot();
+    store.append(a, start + 9 * hour, 1);
+    await store.delete([], start, start + 9 * hour);
+    await store.close();
+    const copy = await openStore({ ...options, dir: path });
+    expect(readSamples(copy)).toEqual(before);
+    await copy.close();
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+});
+
+test('a clean end leaves a checkpoint: the next start replays nothing, and late samples still find their place', async () => {
+  const clock = new FakeClock(start);
+  const options = { dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger };
+  const store = await openStore(options);
+  const many = Array.from({ length: 500 }, (_, i) => labelsFromObject({ __name__: 'm', i: String(i) }));
+  for (let n = 0; n < 400; n++) {
+    clock.jumpWall(15_000);
+    for (const labels of many) store.append(labels, clock.now(), Math.sin(n));
+  }
+  await store.close();
+  const again = await openStore(options);
+  expect(again.stats().walBytes).toBe(0);
+  expect(again.append(many[3]!, clock.now() - 1000, 5)).toBe('appended');
+  expect(again.append(many[3]!, clock.now(), Math.sin(399))).toBe('duplicate');
+  expect(again.append(many[3]!, clock.now(), 5)).toBe('conflict');
+  expect(again.append(many[3]!, clock.now() - 300_001, 5)).toBe('late');
+  await again.close();
+});
