@@ -5,10 +5,13 @@ import {
   capturePath,
   hashOfPutPath,
   parseCaptureConfig,
+  parseExportSecrets,
+  secretsPath,
   statusPath,
   type Ack,
   type AgentStatus,
   type CaptureConfig,
+  type ExportSecrets,
 } from '../../capture/index.ts';
 import { createTlsServer } from '../../net/https-server.ts';
 import { closeServer, listen } from '../../net/listen.ts';
@@ -37,6 +40,8 @@ export class FakeAgent {
   /** Bytes of every body that came in. */
   bytes = 0;
   polls = 0;
+  /** Every delivery of secrets, in order. */
+  readonly secrets: ExportSecrets[] = [];
   #status: AgentStatus;
   readonly #server: Server;
   readonly #waiting = new Set<() => void>();
@@ -93,6 +98,12 @@ export class FakeAgent {
     };
     const hash = hashOfPutPath(url.pathname);
     if (req.method === 'PUT' && hash) return this.#put(req, hash, send);
+    if (req.method === 'PUT' && url.pathname === secretsPath) {
+      const delivered = parseExportSecrets(JSON.parse((await bodyOf(req)).toString()));
+      this.secrets.push(delivered);
+      this.update({ secrets: delivered.revision });
+      return void res.writeHead(204).end();
+    }
     if (url.pathname === capturePath) return this.config ? send(200, this.config) : send(404, { code: 'none' });
     if (url.pathname !== statusPath) return send(404, { code: 'not-found' });
     this.polls++;
@@ -107,9 +118,7 @@ export class FakeAgent {
   }
 
   async #put(req: IncomingMessage, hash: string, send: (status: number, body: unknown) => void): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of req as AsyncIterable<Buffer>) chunks.push(chunk);
-    const body = Buffer.concat(chunks);
+    const body = await bodyOf(req);
     this.bytes += body.length;
     if (this.onPush === 'hold') return;
     if (this.onPush === 'refuse') return send(400, { code: 'ERR_INPUT_INVALID', message: 'no' });
@@ -123,4 +132,10 @@ export class FakeAgent {
     this.phase(this.onPush, failed);
     send(200, this.ack);
   }
+}
+
+async function bodyOf(req: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of req as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }

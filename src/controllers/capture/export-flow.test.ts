@@ -1,0 +1,67 @@
+import { CaptureWorld } from '../../testing/capture/operator.ts';
+import { until } from '../../testing/until.ts';
+
+let world: CaptureWorld;
+afterEach(() => world.stop());
+
+const exported = {
+  selector: { matchLabels: { app: 'checkout' } },
+  export: [
+    {
+      name: 'mimir',
+      type: 'RemoteWrite',
+      endpoint: 'https://mimir.example.com/push',
+      secretRef: { name: 'mimir', key: 'token' },
+    },
+  ],
+};
+const condition = (type: string): string | undefined => world.conditions(world.monitor('shop/m'))[type];
+const putToken = (value: string): void =>
+  world.put('secrets', {
+    metadata: { namespace: 'shop', name: 'mimir' },
+    data: { token: Buffer.from(value).toString('base64') },
+  } as never);
+
+/** Statuses are written at a pace: time is moved for the next one to come, seldom enough for calls to get through. */
+async function shows(type: string, state: string): Promise<void> {
+  let next = 0;
+  await until(() => {
+    if (performance.now() >= next) {
+      world.refresh();
+      next = performance.now() + 500;
+    }
+    return condition(type) === state;
+  }, `${type} ${state}`);
+}
+
+async function aCluster(): Promise<void> {
+  world = await CaptureWorld.start({ nodes: 2 });
+  world.putPod('shop/checkout-1', 'node-1', { app: 'checkout' });
+}
+
+test('the Secret of an export goes to the node that needs it, apart from its config, and to no other', async () => {
+  await aCluster();
+  putToken('t0p-secret');
+  world.putPolicy('p', { exportAllowList: ['*.example.com'] });
+  world.putMonitor('shop/m', exported);
+  const [first, second] = world.agents;
+  await until(() => first!.secrets.length > 0, 'the delivery');
+  expect(first!.secrets.at(-1)!.secrets).toEqual({ 'shop/mimir/token': 't0p-secret' });
+  await until(() => first!.config?.monitors[0]?.exports, 'the config');
+  expect(JSON.stringify(first!.taken)).not.toContain('t0p-secret');
+  expect(second!.secrets).toEqual([]);
+  await shows('Exporting', 'True/Exporting');
+  expect(condition('ResolvedRefs')).toBe('True/ResolvedRefs');
+});
+
+test('a missing Secret, a host that is not allowed and a failing destination are told in the conditions', async () => {
+  await aCluster();
+  world.putMonitor('shop/m', exported);
+  await shows('Exporting', 'False/DestinationNotAllowed');
+  world.putPolicy('p', { exportAllowList: ['mimir.example.com'] });
+  await shows('ResolvedRefs', 'False/SecretNotFound');
+  expect(condition('Ready')).toBe('False/SecretNotFound');
+  const row = { owner: 'TrafficMonitor/shop/m', name: 'mimir', pendingBytes: 1, sent: 0, refused: 0 };
+  world.agents[0]!.update({ exports: [{ ...row, state: 'Failing', message: 'HTTP 503' }] });
+  await shows('Exporting', 'False/SendFailing');
+});
