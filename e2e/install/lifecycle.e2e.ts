@@ -134,12 +134,22 @@ describe('the chart', () => {
     );
   }, 240_000);
 
-  test('works with a namespace that Helm or somebody else made, and says what that needs', async () => {
+  const inside = ['--namespace', 'svc-system'];
+  const enforced = '"pod-security.kubernetes.io/enforce":"privileged"';
+
+  test('labels a namespace that Helm made for it', async () => {
     await expectWell(svc(['uninstall'], env()));
-    const where = ['--namespace', 'svc-system'];
-    const { stdout } = await runWell(helm, ['install', ...release, ...where, '--create-namespace'], env());
+    const { stdout } = await runWell(helm, ['install', ...release, ...inside, '--create-namespace'], env());
+    expect(stdout).not.toContain('kubectl label');
+    expect(await kubectl('get', 'namespace', 'svc-system', '-o', 'jsonpath={.metadata.labels}')).toContain(enforced);
+  }, 120_000);
+
+  test('leaves a namespace alone that somebody else made, and says what it needs', async () => {
+    await expectWell(svc(['uninstall'], env()));
+    await kubectl('create', 'namespace', 'svc-system');
+    const { stdout } = await runWell(helm, ['install', ...release, ...inside], env());
     expect(stdout).toContain('kubectl label namespace svc-system pod-security.kubernetes.io/enforce=privileged');
-    await runWell(helm, ['uninstall', 'svc-operator', ...where, '--wait'], env());
+    await runWell(helm, ['uninstall', 'svc-operator', ...inside, '--wait'], env());
     await kubectl('get', 'namespace', 'svc-system');
-  }, 240_000);
+  }, 120_000);
 });
