@@ -3,11 +3,13 @@
  * test's time limit allows for.
  */
 import { findBinaries } from './cluster/binaries.ts';
+import { findHelm } from './helm/programs.ts';
 import { findPrometheus } from './prometheus/programs.ts';
 
 try {
   await findBinaries();
   await findPrometheus();
+  await findHelm();
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error));
   process.exit(1);
