@@ -153,6 +153,9 @@ describe('the webhooks of the operator', () => {
     expect(await harness.manager.metricsText()).toMatch(
       /controller_runtime_webhook_requests_total\{webhook="\/validate\/trafficmonitors",code="200"\} [1-9]/,
     );
+    const text = await harness.manager.metricsText();
+    expect(text).toContain('certwatcher_read_certificate_total 1');
+    expect(text).toContain('certwatcher_read_certificate_errors_total 0');
     const other = await createCa({ commonName: 'svc-ca', now });
     server.put(coreResources.secrets, await secret(ca.cert + other.cert));
     await passUntil(() => bundleOf() === ca.cert + other.cert, 'the new bundle');

@@ -65,7 +65,10 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
     renderedKinds.NetworkPolicy,
     renderedKinds.ValidatingWebhookConfiguration,
   ].map((resource) => cache.informer({ resource, labelSelector, ...(resource.namespaced ? { namespace } : {}) }));
-  const identity = secretTls(secrets, { namespace, name: names.controllerTls }, env.logger);
+  const identity = secretTls(secrets, { namespace, name: names.controllerTls }, env.logger, (ok) => {
+    env.metrics?.certificateReads.inc();
+    if (!ok) env.metrics?.certificateErrors.inc();
+  });
   const set = new ApplySet({
     client: env.client,
     fieldManager: `svc-controller/${controllerName}`,
@@ -114,8 +117,6 @@ async function serve(
   let source = identity.source();
   for (; !source && !signal.aborted; source = identity.source()) await sleep(clock, 500, signal).catch(() => {});
   if (!source) return;
-  metrics?.certificateReads.inc();
-  const unsubscribe = source.onChange(() => metrics?.certificateReads.inc());
   const validators = {
     [admissionPaths.trafficmonitors]: monitorValidator(),
     [admissionPaths.clustertrafficpolicies]: policyValidator(read),
@@ -128,7 +129,6 @@ async function serve(
   const port = await listen('webhook', server, { host: settings.bindAddress, port: settings.port });
   logger.info('webhooks are served', { port, mode: settings.mode });
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  unsubscribe();
   await closeServer(server, 1_000);
 }
 

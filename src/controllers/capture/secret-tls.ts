@@ -11,12 +11,13 @@ interface SecretObject extends KubeObject {
 
 /**
  * An identity that follows a Secret with `tls.crt`, `tls.key` and `ca.crt`. `source()` is null until the Secret has a
- * set that fits together; a later set that does not is logged, and the last good one stays.
+ * set that fits together; a later set that does not is logged, and the last good one stays. `onRead` hears of each set.
  */
 export function secretTls(
   informer: Informer,
   key: { namespace: string; name: string },
   logger: Logger,
+  onRead: (ok: boolean) => void = () => {},
 ): { source(): TlsSource | null } {
   let current: TlsMaterial | null = null;
   let generation = 0;
@@ -28,9 +29,11 @@ export function secretTls(
     try {
       createSecureContext({ cert: next.cert, key: next.key, ca: next.ca });
     } catch (error) {
+      onRead(false);
       logger.warn('certificate Secret does not fit together', { secret: key.name, error: errorText(error) });
       return;
     }
+    onRead(true);
     current = next;
     generation++;
     for (const fn of listeners) fn(next);
