@@ -79,6 +79,8 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
   const minter = minterOf(minterSettings, keyVersion);
   const wanted = renderInstallation(installationInput(settings, minter));
   if (dryRun === 'client') {
+    // `| head` closes the pipe early, which is no fault of anybody's.
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
     process.stdout.write(
       wanted.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'),
     );

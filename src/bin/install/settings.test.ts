@@ -1,0 +1,46 @@
+import { readSettings } from '../../base/settings.ts';
+import { minterOf, minterSettingTable, withLegacyNames } from './settings.ts';
+
+const read = (env: Record<string, string>) => readSettings(minterSettingTable, { flags: {}, env, prefix: '' });
+const key = 'projects/p/locations/global/keyRings/r/cryptoKeys/k';
+const whole = {
+  VCS_APP_ID: '4711',
+  GITOPS_ORG: 'acme',
+  GITOPS_REPO: 'gitops',
+  KMS_KEY_VERSION: `${key}/cryptoKeyVersions/1`,
+  MINTER_CALLERS: 'a@p.iam.gserviceaccount.com,b@p.iam.gserviceaccount.com',
+};
+
+test('the variables of an installer describe a minter', () => {
+  expect(minterOf(read(whole), whole.KMS_KEY_VERSION)).toMatchObject({
+    appId: '4711',
+    org: 'acme',
+    repository: 'gitops',
+    keyVersion: whole.KMS_KEY_VERSION,
+    callers: ['a@p.iam.gserviceaccount.com', 'b@p.iam.gserviceaccount.com'],
+  });
+});
+
+test('without an organization there is none, and nothing of it is asked for', () => {
+  expect(minterOf(read({}), '')).toBeUndefined();
+});
+
+test.each([
+  [{ ...whole, GITOPS_REPO: '' }, /GITOPS_REPO/],
+  [{ ...whole, MINTER_CALLERS: '' }, /MINTER_CALLERS/],
+  [{ ...whole, KMS_KEY_VERSION: key }, /KMS_KEY_VERSION/],
+  [{ VCS_APP_ID: '1' }, /GITOPS_ORG/],
+])('half a minter is refused with what is missing', (env, said) => {
+  const settings = read(env as Record<string, string>);
+  expect(() => minterOf(settings, settings.kmsKeyVersion)).toThrow(said);
+});
+
+test('old names stand for the new ones and warn once each; the new ones win', () => {
+  const old = withLegacyNames({ VCS_ORG: 'acme', VCS_REPO: 'gitops' });
+  expect(old.env).toMatchObject({ GITOPS_ORG: 'acme', GITOPS_REPO: 'gitops' });
+  expect(old.warnings).toHaveLength(2);
+  const both = withLegacyNames({ VCS_ORG: 'old', GITOPS_ORG: 'new' });
+  expect(both.env['GITOPS_ORG']).toBe('new');
+  expect(both.warnings).toEqual([expect.stringMatching(/VCS_ORG.*ignored/)]);
+  expect(withLegacyNames({ GITOPS_ORG: 'acme' }).warnings).toEqual([]);
+});
