@@ -38,3 +38,10 @@ export const busy = (retryAfterSeconds?: number): StatusError =>
     'storage is (re)initializing',
     retryAfterSeconds === undefined ? {} : { retryAfterSeconds },
   );
+
+/** The server has not seen the version that was asked for; the real one waits three seconds for it first. */
+export const tooLargeVersion = (asked: string, current: number): StatusError =>
+  new StatusError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
+    retryAfterSeconds: 1,
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+  });
