@@ -1,129 +1,176 @@
 /**
- * Hot paths of the PromQL engine over synthetic series in memory:
- *   node bench/promql.ts [--quick]
+ * Our PromQL engine beside a real Prometheus in the same run, over the same data, one core each:
+ *   node bench/promql.ts [--quick] [--only TEXT]
  * One JSON line for each figure on stdout: {name, unit, ours, peer, ratio, goal, met}; progress on stderr.
- * Data: 20 nodes × 360 series (request counts, duration buckets, flows) × 720 samples at 30 s; --quick takes 2 nodes.
- * Range queries ask for 6 h at a step of 60 s.
+ * Data: 20 nodes × 465 series × 720 samples at 30 s as XOR chunks (--quick: 4 nodes). Figures: each baseline query's
+ * evaluation alone (the peer's own timing; ours from decoding chunks to the answer) and over HTTP with JSON, their
+ * geometric means, how cost grows with series and steps, parsing, and peak memory. Answers are compared.
  */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { Engine, compileMatcher, matchesAll, parse, sortedLabels } from '../src/promql/index.ts';
-import type { Label, SelectRequest, SelectResult, Series, SeriesSource } from '../src/promql/index.ts';
+import { spawnBound, signalGroup, toolEnvironment } from '../e2e/cluster/processes.ts';
+import { startPeer } from '../e2e/prometheus/server.ts';
+import { parse } from '../src/promql/index.ts';
+import { Random } from '../src/testing/promql/random.ts';
+import { randomExpression } from '../src/testing/promql/random-expression.ts';
+import { end, generate, start } from './promql/data.ts';
+import { peerData } from './promql/peer-data.ts';
+import { queries } from './promql/queries.ts';
+import { sameAnswer } from './promql/same-answer.ts';
 
-const { values: flags } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-const nodes = flags.quick ? 2 : 20;
-const runs = flags.quick ? 3 : 7;
-const samples = 720;
-const startMs = 1_795_219_230_000;
-const stepMs = 30_000;
-const endMs = startMs + (samples - 1) * stepMs;
+const { values: flags } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+});
+const nodes = flags.quick ? 4 : 20;
+const runs = flags.quick ? 3 : 5;
 
-const queries: Record<string, string> = {
-  i_sum_by_rate: 'sum by (k8s_namespace_name, service_name) (rate(http_server_request_duration_count[5m]))',
-  r_sum_by_rate: 'sum by (k8s_namespace_name, service_name) (rate(http_server_request_duration_count[5m]))',
-  i_hq99: 'histogram_quantile(0.99, sum by (le, service_name) (rate(http_server_request_duration_bucket[5m])))',
-  r_hq99: 'histogram_quantile(0.99, sum by (le, service_name) (rate(http_server_request_duration_bucket[5m])))',
-  r_topk_flow: 'topk(10, sum by (k8s_src_owner_name, k8s_dst_owner_name) (rate(ebpf_network_flow_bytes[5m])))',
-  r_avg_over_time_1h: 'avg by (k8s_node_name) (avg_over_time(ebpf_network_flow_bytes[1h]))',
-  r_subquery: 'max_over_time(sum(rate(http_server_request_duration_count[5m]))[30m:1m])',
-};
-
-/** A small seeded generator, so that every run sees the same data. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
+interface Timed {
+  /** Milliseconds. */
+  readonly evaluation: number;
+  readonly http: number;
+  readonly body: string;
 }
 
-const timestamps = Float64Array.from({ length: samples }, (_, i) => startMs + i * stepMs);
-const bounds = ['0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1', '2.5', '5', '+Inf'];
-
-/** Series indexed by metric name, as any source would hold them. */
-class SyntheticSource implements SeriesSource {
-  readonly #byName = new Map<string, Series[]>();
-  count = 0;
-
-  constructor() {
-    const random = generator(42);
-    for (let node = 0; node < nodes; node++) this.#addNode(`node-${node}`, random);
-  }
-
-  #addNode(node: string, random: () => number): void {
-    for (let pod = 0; pod < 5; pod++) {
-      const service: Label[] = [
-        ['k8s_namespace_name', `ns-${pod % 3}`],
-        ['k8s_node_name', node],
-        ['k8s_pod_name', `pod-${pod}`],
-        ['service_name', `dep-${pod}`],
-      ];
-      for (const status of ['200', '404', '500', '503']) {
-        const rate = 1 + Math.floor(random() * 40);
-        const labels: Label[] = [...service, ['http_response_status_code', status]];
-        this.#add('http_server_request_duration_count', labels, counter(random, rate));
-        let share = 0.1;
-        for (const le of bounds) {
-          share = Math.min(1, share + random() * 0.15);
-          this.#add('http_server_request_duration_bucket', [...labels, ['le', le]], counter(random, rate * share));
-        }
-      }
-      for (let flow = 0; flow < 24; flow++) {
-        const labels: Label[] = [
-          ['direction', flow < 12 ? 'request' : 'response'],
-          ['k8s_dst_owner_name', `dst-${flow % 12}`],
-          ['k8s_node_name', node],
-          ['k8s_src_owner_name', `dep-${pod}`],
-        ];
-        this.#add('ebpf_network_flow_bytes', labels, counter(random, 50_000));
-      }
-    }
-  }
-
-  #add(name: string, labels: Label[], values: Float64Array): void {
-    const series = { labels: sortedLabels([...labels, ['__name__', name]]), timestamps, values };
-    const known = this.#byName.get(name) ?? [];
-    known.push(series);
-    this.#byName.set(name, known);
-    this.count++;
-  }
-
-  select(request: SelectRequest): Promise<SelectResult> {
-    const name = request.matchers.find((m) => m.name === '__name__' && m.type === '=')?.value ?? '';
-    const matchers = request.matchers.filter((m) => m.name !== '__name__').map(compileMatcher);
-    return Promise.resolve({ series: (this.#byName.get(name) ?? []).filter((s) => matchesAll(matchers, s.labels)) });
-  }
+/** What an answer says of its own cost: ours in milliseconds, the peer in seconds. */
+interface Stats {
+  readonly own: number | undefined;
+  readonly total: number | undefined;
+  readonly queued: number | undefined;
 }
 
-function counter(random: () => number, perSample: number): Float64Array {
-  let total = Math.floor(random() * 1e6);
-  return Float64Array.from({ length: samples }, () => (total += Math.floor(random() * 2 * perSample)));
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1]!;
 }
 
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[values.length >> 1]!;
-}
-
-function report(name: string, unit: string, ours: number): void {
+function report(name: string, unit: string, ours: number, peer: number | null, goal: number | null): void {
+  const round = (value: number): number => Number(value.toPrecision(4));
+  const ratio = peer === null ? null : round(ours / peer);
+  const met = ratio === null || goal === null ? null : ratio <= goal;
   console.log(
-    JSON.stringify({ name, unit, ours: Number(ours.toPrecision(4)), peer: null, ratio: null, goal: null, met: null }),
+    JSON.stringify({ name, unit, ours: round(ours), peer: peer === null ? null : round(peer), ratio, goal, met }),
   );
 }
 
-const source = new SyntheticSource();
-const engine = new Engine();
-process.stderr.write(`${source.count} series × ${samples} samples\n`);
-for (const [name, query] of Object.entries(queries)) {
+/** Asks once; the answer's own timing and the time until its last byte. */
+async function ask(url: string, name: string, query: string, step = 60): Promise<Timed> {
+  const params = new URLSearchParams({ query, stats: 'all' });
+  if (name.startsWith('i_')) params.set('time', String(end / 1000));
+  else
+    for (const [key, value] of Object.entries({ start: start / 1000, end: end / 1000, step }))
+      params.set(key, String(value));
+  const before = performance.now();
+  const answer = await fetch(`${url}/api/v1/${name.startsWith('i_') ? 'query' : 'query_range'}?${params}`);
+  const body = await answer.text();
+  const http = performance.now() - before;
+  if (!answer.ok) throw new Error(`${name}: ${body.slice(0, 300)}`);
+  // The stats stand at the end of both answers; parsing megabytes for them would take longer than the query.
+  const { own, total, queued } = statsOf(body);
+  const evaluation = own ?? (total! - queued!) * 1000;
+  return { evaluation, http, body };
+}
+
+function statsOf(body: string): Stats {
+  const tail = body.slice(body.lastIndexOf('"stats":'));
+  const figure = (name: string): number | undefined => {
+    const text = new RegExp(`"${name}":([-+.e\\d]+)`).exec(tail)?.[1];
+    return text === undefined ? undefined : Number(text);
+  };
+  return { own: figure('evaluation'), total: figure('execTotalTime'), queued: figure('execQueueTime') };
+}
+
+const geometricMean = (values: readonly number[]): number =>
+  Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
+
+async function compare(ours: string, peer: string): Promise<void> {
+  const ratios: { evaluation: number[]; http: number[] } = { evaluation: [], http: [] };
+  for (const [name, query] of Object.entries(queries)) {
+    if (!name.includes(flags.only)) continue;
+    const mine: Timed[] = [];
+    const theirs: Timed[] = [];
+    for (let i = 0; i < runs + 2; i++) {
+      mine.push(await ask(ours, name, query));
+      theirs.push(await ask(peer, name, query));
+    }
+    const difference = sameAnswer(mine.at(-1)!.body, theirs.at(-1)!.body);
+    report(`${name}/answers-that-differ`, 'answers', difference === null ? 0 : 1, null, null);
+    if (difference !== null) process.stderr.write(`${name}: ${difference}\n`);
+    for (const part of ['evaluation', 'http'] as const) {
+      const [a, b] = [mine, theirs].map((all) => median(all.slice(2).map((one) => one[part]))) as [number, number];
+      report(`${name}/${part}/median`, 'ms', a, b, 1);
+      ratios[part].push(a / b);
+    }
+  }
+  for (const part of ['evaluation', 'http'] as const) {
+    report(`all/${part}/geometric-mean-of-ratios`, 'ratio', geometricMean(ratios[part]), 1, 0.5);
+  }
+}
+
+/** Cost at 4 and 16 times the series, and the steps, relative to the smallest; the peer's growth beside ours. */
+async function growth(ours: string, peer: string): Promise<void> {
+  const query = (count: number): string => {
+    const names = Array.from({ length: count }, (_, i) => `node-${i}`).join('|');
+    return `sum by (service_name) (rate(http_server_request_duration_bucket{k8s_node_name=~"${names}"}[5m]))`;
+  };
+  const cost = async (url: string, text: string, step: number): Promise<number> => {
+    const times: number[] = [];
+    for (let i = 0; i < runs; i++) times.push((await ask(url, 'r_growth', text, step)).evaluation);
+    return median(times);
+  };
+  const biggest = Math.min(16, nodes);
+  for (const [axis, at] of [
+    ['series', (times: number) => [query(times), 60]],
+    ['steps', (times: number) => [query(biggest), 960 / times]],
+  ] as const) {
+    const [text, step] = at(1) as [string, number];
+    const base = [await cost(ours, text, step), await cost(peer, text, step)] as const;
+    for (const times of [4, 16].filter((one) => axis === 'steps' || one <= nodes)) {
+      const [more, finer] = at(times) as [string, number];
+      const a = (await cost(ours, more, finer)) / base[0];
+      const b = (await cost(peer, more, finer)) / base[1];
+      report(`growth/${axis}/${times}x/evaluation`, 'times', a, b, 1);
+    }
+  }
+}
+
+function parsing(): void {
+  const random = new Random(1);
+  const scope = { histograms: true, experimental: true, start, end };
+  const texts = Array.from({ length: 2_208 }, () => randomExpression(random, scope));
+  const features = { experimentalFunctions: true, extendedRangeSelectors: true, fillModifiers: true };
   const times: number[] = [];
-  for (let i = 0; i < runs; i++) {
+  for (let i = 0; i < runs + 2; i++) {
     const before = performance.now();
-    if (name.startsWith('i_')) await engine.instant(query, endMs, { source });
-    else await engine.range(query, startMs, endMs, 60_000, { source });
+    for (const text of texts) parse(text, features);
     times.push(performance.now() - before);
   }
-  process.stderr.write(`${name}: ${times.map((t) => t.toFixed(0)).join(' ')} ms\n`);
-  report(`${name}/${source.count}-series/evaluation/median`, 'ms', median(times));
+  report('parse/2208-queries/median', 'ms', median(times.slice(2)), null, null);
 }
-const parses = flags.quick ? 2_000 : 20_000;
-const before = performance.now();
-for (let i = 0; i < parses; i++) parse(queries['r_hq99']!);
-report('parse/r_hq99/mean', 'µs', ((performance.now() - before) / parses) * 1000);
+
+/** Peak resident memory of a process, in MiB. */
+function peakMemory(pid: number): number {
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+}
+
+const all = generate(nodes);
+const dataDir = await peerData(all, nodes);
+const child = spawnBound([process.execPath, new URL('./promql/server.ts', import.meta.url).pathname, String(nodes)], {
+  run: `bench-${process.pid}`,
+  env: toolEnvironment({ UV_THREADPOOL_SIZE: '1' }),
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+const [port] = (await once(child.stdout!, 'data')) as [Buffer];
+const ours = `http://127.0.0.1:${String(port).trim()}`;
+const peer = await startPeer({ dataDir, oneCore: true });
+try {
+  process.stderr.write(`${all.length} series\n`);
+  await compare(ours, peer.url);
+  if (flags.only === '') {
+    await growth(ours, peer.url);
+    report('memory/peak', 'MiB', peakMemory(child.pid!), peakMemory(peer.pid), null);
+    parsing();
+  }
+} finally {
+  signalGroup(child.pid!, 'SIGTERM');
+  await peer.stop();
+}

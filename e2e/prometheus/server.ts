@@ -14,6 +14,8 @@ export interface PeerOptions {
   readonly dataDir?: string;
   /** One core for Go. */
   readonly oneCore?: boolean;
+  /** Further command-line flags. */
+  readonly flags?: readonly string[];
 }
 
 /** A real Prometheus on loopback that scrapes nothing. */
@@ -42,6 +44,7 @@ export async function startPeer(options: PeerOptions = {}): Promise<Peer> {
       '--storage.tsdb.retention.time=100y',
       '--web.enable-remote-write-receiver',
       '--log.level=error',
+      ...(options.flags ?? []),
       ...(features.length === 0 ? [] : [`--enable-feature=${features.join(',')}`]),
     ],
     {

@@ -30,6 +30,14 @@ interface PeerSeries {
   readonly histograms?: readonly PeerHistogram[];
 }
 
+/** Labels as a key. A label that holds a computed number is as good to its tenth digit: sinh and its kin differ by noise. */
+function keyOf(labels: Labels): string {
+  const rounded = labels.map(([name, value]): [string, string] =>
+    name === 'value' && /^-?\d+(?:\.\d+)?$/.test(value) ? [name, Number(value).toPrecision(10)] : [name, value],
+  );
+  return labelsKey(rounded);
+}
+
 /** One point as numbers: a float, or count, sum and the buckets of a histogram. */
 type Point = readonly number[];
 type Points = ReadonlyMap<string, Point>;
@@ -94,7 +102,7 @@ function histogramPoint(histogram: FloatHistogram): Point {
 function ourSeries({ value }: QueryResult): Map<string, Points> {
   const found = new Map<string, Map<string, Point>>();
   const at = (labels: Labels): Map<string, Point> => {
-    const key = labelsKey(labels);
+    const key = keyOf(labels);
     const points = found.get(key) ?? new Map<string, Point>();
     found.set(key, points);
     return points;
@@ -134,7 +142,7 @@ function peerSeries(result: unknown, type: string): Map<string, Points> {
     const floats = value === undefined ? values : [value, ...values];
     const natives = histogram === undefined ? histograms : [histogram, ...histograms];
     const points = floats.map(([time, text]): [string, Point] => [String(time), [number(text)]]);
-    found.set(labelsKey(sortedLabels(Object.entries(metric))), new Map([...points, ...natives.map(peerPoint)]));
+    found.set(keyOf(sortedLabels(Object.entries(metric))), new Map([...points, ...natives.map(peerPoint)]));
   }
   return found;
 }

@@ -1,0 +1,35 @@
+import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { remoteWriteColumns } from '../../e2e/prometheus/remote-write.ts';
+import { startPeer } from '../../e2e/prometheus/server.ts';
+import { interval, start, type BenchSeries } from './data.ts';
+
+/**
+ * A data folder for the peer with the generated series in one block, kept in the cache of programs: written to a head
+ * as wide as the data, then taken as a snapshot.
+ */
+export async function peerData(all: readonly BenchSeries[], nodes: number): Promise<string> {
+  const root = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'svc-operator', 'bench-promql');
+  const kept = join(root, `v2-${nodes}-nodes`);
+  if (existsSync(kept)) return kept;
+  const head = join(root, `head-${process.pid}`);
+  mkdirSync(head, { recursive: true });
+  process.stderr.write(`writing ${all.length} series to the peer\n`);
+  const flags = [
+    '--web.enable-admin-api',
+    '--storage.tsdb.min-block-duration=48h',
+    '--storage.tsdb.max-block-duration=48h',
+  ];
+  const peer = await startPeer({ dataDir: head, flags });
+  try {
+    await remoteWriteColumns(peer.url, all, (i) => start + i * interval);
+    const answer = await fetch(`${peer.url}/api/v1/admin/tsdb/snapshot`, { method: 'POST' });
+    if (!answer.ok) throw new Error(`snapshot: ${answer.status} ${await answer.text()}`);
+  } finally {
+    await peer.stop();
+  }
+  const [snapshot] = readdirSync(join(head, 'snapshots'));
+  renameSync(join(head, 'snapshots', snapshot!), kept);
+  return kept;
+}

@@ -1,0 +1,34 @@
+/**
+ * Our engine behind the least HTTP server that answers query and query_range, as a process of its own:
+ *   node bench/promql/server.ts NODES
+ * Prints its port. `stats` in the answer holds the evaluation's milliseconds.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Engine } from '../../src/promql/index.ts';
+import { renderQueryData } from '../../src/query/api/render.ts';
+import { ChunkSource } from './chunk-source.ts';
+import { generate } from './data.ts';
+
+const source = new ChunkSource(generate(Number(process.argv[2])));
+const engine = new Engine();
+
+const server = createServer((request, response) => {
+  const url = new URL(request.url!, 'http://localhost');
+  const param = (name: string): number => Number(url.searchParams.get(name)) * 1000;
+  const query = url.searchParams.get('query') ?? '';
+  const before = performance.now();
+  const run = url.pathname.endsWith('query_range')
+    ? engine.range(query, param('start'), param('end'), param('step'), { source })
+    : engine.instant(query, param('time'), { source });
+  run.then(
+    ({ value }) => {
+      const stats = { evaluation: performance.now() - before };
+      const parts = ['{"status":"success","data":', ...renderQueryData(value, stats), '}'];
+      response.setHeader('content-type', 'application/json');
+      response.end(parts.join(''));
+    },
+    (error: Error) => response.writeHead(422).end(JSON.stringify({ status: 'error', error: error.message })),
+  );
+});
+server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port));
