@@ -10,12 +10,15 @@ import { instrumentVersions } from './instrument-yaml/version.ts';
 
 /**
  * `testdata/cases/<case>.yaml` holds policies and monitors; what nodes get for them is in `testdata/<version>/`.
+ * v0.12 reads what v0.10 reads, so both are held to the same files.
  * The golden file shows node-1 and, where it differs, node-3 (of another pool); rules follow the file.
  */
 const folder = join(import.meta.dirname, 'testdata/cases');
 const cases = existsSync(folder) ? readdirSync(folder).map((f) => f.replace(/\.yaml$/, '')) : [];
 
-test('there are enough cases', () => expect(cases.length * instrumentVersions.length).toBeGreaterThanOrEqual(40));
+const folderOf = { 'v0.9': 'v0.9', 'v0.10': 'v0.10', 'v0.12': 'v0.10' };
+
+test('there are enough cases', () => expect(cases.length).toBeGreaterThanOrEqual(40));
 
 describe.each(instrumentVersions)('instrument %s', (version) => {
   test.each(cases)('%s', (name) => {
@@ -52,6 +55,6 @@ describe.each(instrumentVersions)('instrument %s', (version) => {
         `# ${node}: the agent's rules\n${emitYaml({ monitors, fallback, limits } as Record<string, YamlValue>)}`.trimEnd(),
       );
     }
-    expectGolden(import.meta.dirname, `${version}/${name}.yaml`, `${parts.join('\n---\n')}\n`);
+    expectGolden(import.meta.dirname, `${folderOf[version]}/${name}.yaml`, `${parts.join('\n---\n')}\n`);
   });
 });

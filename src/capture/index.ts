@@ -7,7 +7,12 @@ export * from './capture-config.ts';
 export { pathRewriter } from './redaction-pattern.ts';
 export * from './protocol.ts';
 export { zeroConfig, seedLogText, type SeedOptions } from './seed.ts';
-export { instrumentVersion, instrumentVersions, type InstrumentVersion } from './instrument-yaml/version.ts';
+export {
+  instrumentVersion,
+  instrumentVersions,
+  isSinceV010,
+  type InstrumentVersion,
+} from './instrument-yaml/version.ts';
 export { AgentClient, type AgentAddress, type AgentTransport } from './push-client.ts';
 export { hostMatches, hostOf } from './host-glob.ts';
 export { secretRefsOf } from './compile/exports.ts';

@@ -37,12 +37,11 @@ const countsEveryMs = 5_000;
 /**
  * The capture config in force, the instrument's file, and what the instrument makes of it.
  *
- * Flow: `apply` → rules in force, last good on disk (Received) → file in place (Written) → the health socket shows a
+ * Flow: `apply` → rules in force, last good on disk (Received) → file in place (Written) → the probe shows a
  * start after the file (Running) or nothing in time (Failed).
  * Guarantees: configs are applied one after the other; the last good one on disk is one that was written whole;
  * the file is left alone when its bytes are right; `status` grows its revision with every change.
- * Caveats: an instrument without a health socket (older than v0.10) ends as Failed after the deadline; an agent that
- * restarts while a file is on hold forgets the hold.
+ * Caveats: an agent that restarts while a file is on hold forgets the hold.
  */
 export class CaptureState {
   readonly #options: CaptureStateOptions;

@@ -1,5 +1,6 @@
 import type { ClusterTrafficPolicySpec, MonitorSettings } from '../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../base/duration.ts';
+import { errorText } from '../../base/errors.ts';
 import { parseBytes } from './bytes.ts';
 import { isCidr } from './cidr.ts';
 import { durationFault, longestInterval, longestRetention } from './durations.ts';
@@ -121,7 +122,12 @@ function network(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
 function histogram(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
   const h = spec.http?.histogram;
   for (const field of ['durationBuckets', 'sizeBuckets'] as const) {
-    const values = (h?.[field] ?? []).map((v) => bucketBound(field, v));
+    let values: number[];
+    try {
+      values = (h?.[field] ?? []).map((v) => bucketBound(field, v));
+    } catch (error) {
+      return invalid(`spec.http.histogram.${errorText(error)}`);
+    }
     if (values.some((v, i) => i > 0 && v <= values[i - 1]!)) {
       return invalid(`spec.http.histogram.${field}: bounds must ascend`);
     }

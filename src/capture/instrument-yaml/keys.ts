@@ -1,4 +1,4 @@
-import type { InstrumentVersion } from './version.ts';
+import { instrumentVersions, isSinceV010, type InstrumentVersion } from './version.ts';
 
 /**
  * The keys that one version of the instrument reads, with the values it accepts, as a tree.
@@ -110,7 +110,7 @@ const selection: Record<string, KeyRule> = {
 export const selectionKeys: readonly string[] = Object.keys(selection).filter((key) => key !== 'containers_only');
 
 function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {
-  const v10 = version === 'v0.10';
+  const v10 = isSinceV010(version);
   const featureNames = [...features['v0.9'], ...(v10 ? features['v0.10'] : [])];
   const featureList = list(choice(...featureNames));
   return {
@@ -216,7 +216,6 @@ function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {
 }
 
 /** The whole table of each version. */
-export const keyTables: Readonly<Record<InstrumentVersion, KeyRule>> = {
-  'v0.9': object(table('v0.9')),
-  'v0.10': object(table('v0.10')),
-};
+export const keyTables = Object.fromEntries(
+  instrumentVersions.map((version) => [version, object(table(version))]),
+) as Readonly<Record<InstrumentVersion, KeyRule>>;

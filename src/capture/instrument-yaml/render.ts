@@ -5,6 +5,7 @@ import { emitYaml, type YamlValue } from './emit.ts';
 import { workloadKeys } from './keys.ts';
 import type { DiscoveryEntry, InstrumentSettings, LabelTest, NetworkSettings, Selection } from './settings.ts';
 import { validateInstrumentDocument } from './validate.ts';
+import { isSinceV010 } from './version.ts';
 
 type YamlMap = { [key: string]: YamlValue | undefined };
 
@@ -26,7 +27,7 @@ export function renderInstrumentYaml(settings: InstrumentSettings): string {
 const parked: DiscoveryEntry = { namespaces: ['svc-system'], exports: [] };
 
 function instrumentDocument(s: InstrumentSettings): YamlMap {
-  const v10 = s.version === 'v0.10';
+  const v10 = isSinceV010(s.version);
   const idle = s.entries.length === 0 && s.network === null;
   const entries = idle ? [parked] : s.entries;
   return {

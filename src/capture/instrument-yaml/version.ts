@@ -1,7 +1,10 @@
 import { OperatorError } from '../../base/errors.ts';
 
-/** The instrument versions whose key tables we know. */
-export const instrumentVersions = ['v0.9', 'v0.10'] as const;
+/**
+ * The instrument versions whose key tables we know, oldest first. v0.12 reads the keys of v0.10; it is the first that
+ * is free of a kernel panic under TLS (upstream #3056), and v0.12.0 was never published.
+ */
+export const instrumentVersions = ['v0.9', 'v0.10', 'v0.12'] as const;
 export type InstrumentVersion = (typeof instrumentVersions)[number];
 
 /**
@@ -16,4 +19,9 @@ export function instrumentVersion(text: string): InstrumentVersion {
     'ERR_CONFIG_INVALID',
     `instrument version ${JSON.stringify(text)} is not supported; known: ${instrumentVersions.join(', ')}`,
   );
+}
+
+/** True for versions with a health check on a socket, a redaction list and the keys that came with them. */
+export function isSinceV010(version: InstrumentVersion): boolean {
+  return version !== 'v0.9';
 }
