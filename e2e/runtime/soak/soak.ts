@@ -56,6 +56,8 @@ class Soak {
   readonly #heap: number[] = [];
   readonly #faults = { restarts: 0, cuts: 0, freezes: 0, kills: 0 };
   #replicas: Replica[] = [];
+  /** The way of the replicas, through the proxy. */
+  #kubeconfig = '';
 
   constructor(cluster: Cluster, options: SoakOptions) {
     this.#cluster = cluster;
@@ -68,29 +70,23 @@ class Soak {
     const { log, minutes, rate } = this.#options;
     await this.#prepare();
     const proxy = await CuttingProxy.start(Number(new URL(this.#cluster.server).port));
-    const kubeconfig = this.#through(proxy);
-    const far = createKubeClient({ kubeconfig });
+    this.#kubeconfig = this.#through(proxy);
+    const far = createKubeClient({ kubeconfig: this.#kubeconfig });
     const witness = new Witness(far, steady);
     const churns = [elected, steady].map(
       (namespace) => new Churn({ client: this.#direct, namespace, names: 100, random: this.#random }),
     );
     try {
-      const start = (namespace: string, identity: string): Promise<Replica> =>
-        this.#start(kubeconfig, namespace, identity);
-      const constant = await start(steady, 'none');
-      this.#replicas = [await start(elected, 'a-0'), await start(elected, 'b-0')];
+      const constant = await this.#start(steady, 'none');
+      this.#replicas = [constant, await this.#start(elected, 'a-0'), await this.#start(elected, 'b-0')];
       await witness.start();
       await eventually('the first leader', () => this.#leader(), 60_000);
 
       const end = performance.now() + minutes * 60_000;
-      await Promise.all([
-        this.#work(churns, rate, end),
-        this.#disturb(proxy, end, (identity) => start(elected, identity)),
-        this.#weigh(constant, end),
-      ]);
+      await Promise.all([this.#work(churns, rate, end), this.#disturb(proxy, end), this.#weigh(constant, end)]);
       log('the faults are over');
       const convergedMs = await this.#converge();
-      await this.#checkIdle([constant, ...this.#replicas]);
+      await this.#checkIdle();
       if (constant.diedByItself) this.#violations.push('the process without election ended by itself');
       const counted = await witness.counted();
       const lost = witness.lostObjects(churns[1]!.written);
@@ -155,11 +151,10 @@ class Soak {
     return path;
   }
 
-  async #start(kubeconfig: string, namespace: string, identity: string): Promise<Replica> {
+  async #start(namespace: string, identity: string): Promise<Replica> {
     const [port = 0] = await freePorts(1);
     const logFile = join(this.#cluster.dir, `replica-${identity}.log`);
-    const replica = new Replica({ kubeconfig, namespace, identity, port, logFile });
-    if (identity === 'none') this.#replicas.push(replica);
+    const replica = new Replica({ kubeconfig: this.#kubeconfig, namespace, identity, port, logFile });
     return replica;
   }
 
@@ -184,16 +179,19 @@ class Soak {
     await Promise.all(open);
   }
 
-  async #disturb(proxy: CuttingProxy, end: number, start: (identity: string) => Promise<Replica>): Promise<void> {
+  async #disturb(proxy: CuttingProxy, end: number): Promise<void> {
     const { log } = this.#options;
     // The long soak has room for what takes more than a minute to be noticed.
     const long = this.#options.minutes >= 5;
     const round = ['cut', 'kill', 'restart', 'cut', ...(long ? ['freeze'] : [])];
     for (let i = 0; ; i++) {
       const fault = round[i % round.length]!;
-      const gapMs = (long ? 12_000 : 6_000) * (0.7 + 0.6 * this.#random());
-      if (performance.now() + gapMs > end) return;
-      await pause(gapMs);
+      const at = performance.now() + (long ? 12_000 : 6_000) * (0.7 + 0.6 * this.#random());
+      if (at > end) return;
+      while (performance.now() < at) {
+        await pause(Math.min(500, Math.max(0, at - performance.now())));
+        await this.#revive();
+      }
       log(`fault: ${fault}`);
       if (fault === 'cut') {
         proxy.cut();
@@ -205,21 +203,27 @@ class Soak {
         await this.#cluster.apiServer.kill9();
         await this.#cluster.apiServer.restart();
         this.#faults.restarts++;
-      } else await this.#killLeader(`${i}`, start);
+      } else await this.#killLeader();
     }
   }
 
-  /** kill -9, and a new process for it, as a Deployment would start one; also for one that gave up its lease. */
-  async #killLeader(suffix: string, start: (identity: string) => Promise<Replica>): Promise<void> {
+  async #killLeader(): Promise<void> {
     const leader = await this.#leader();
-    if (leader) {
-      await leader.end('SIGKILL');
-      this.#faults.kills++;
-    }
-    for (const gone of this.#replicas.filter((r) => r === leader || (r.identity !== 'none' && r.diedByItself))) {
-      this.#replicas = this.#replicas.filter((r) => r !== gone);
-      this.#replicas.push(await start(`${gone.identity.split('-')[0]}-${suffix}`));
-    }
+    if (!leader) return;
+    await leader.end('SIGKILL');
+    this.#faults.kills++;
+    await this.#replace(leader);
+  }
+
+  /** A new process for each that gave up because it lost its lease, as a Deployment would start one. */
+  async #revive(): Promise<void> {
+    for (const gone of this.#replicas.filter((r) => r.identity !== 'none' && r.diedByItself)) await this.#replace(gone);
+  }
+
+  async #replace(gone: Replica): Promise<void> {
+    this.#replicas = this.#replicas.filter((r) => r !== gone);
+    const [name = '', count = '0'] = gone.identity.split('-');
+    this.#replicas.push(await this.#start(elected, `${name}-${Number(count) + 1}`));
   }
 
   async #weigh(replica: Replica, end: number): Promise<void> {
@@ -233,10 +237,10 @@ class Soak {
   /** Waits for the desired state; returns how long it took. Units: ms. */
   async #converge(): Promise<number> {
     const began = performance.now();
-    await this.#killLeader('last', (identity) => this.#start(this.#cluster.kubeconfig, elected, identity));
     let found: string | undefined = '';
     while (found !== undefined && performance.now() - began < 120_000) {
       await pause(500);
+      await this.#revive();
       found = undefined;
       for (const namespace of [elected, steady]) {
         found ??= await firstDifference(this.#direct, namespace).then((d) => d && `${namespace}: ${d}`);
@@ -246,19 +250,27 @@ class Soak {
     return performance.now() - began;
   }
 
-  /** Whoever works has nothing ready, nothing running, and no key that fails again and again. */
-  async #checkIdle(replicas: readonly Replica[]): Promise<void> {
-    for (const replica of new Set(replicas)) {
-      const idle = (): Promise<boolean | undefined> => replica.state().then((state) => state?.idle);
-      await eventually('idleness', idle, 30_000).catch(() => {
-        this.#violations.push(`replica ${replica.identity} still has keys to work on 30 s after the end`);
-      });
-      const before = retries(await replica.metrics());
-      await pause(2_000);
-      if (retries(await replica.metrics()) > before) {
-        this.#violations.push(`replica ${replica.identity} retries a key though the world is as desired`);
-      }
+  /** Whoever works has nothing ready, nothing running, and no key that fails again and again. A standby has no work. */
+  async #checkIdle(): Promise<void> {
+    const settled = async (): Promise<boolean> => {
+      await this.#revive();
+      const states = await Promise.all(this.#replicas.map((r) => r.state()));
+      const working = states.filter((state) => state?.leading);
+      return working.length === 2 && working.every((state) => state!.idle);
+    };
+    await eventually('idleness', settled, 60_000).catch(() => {
+      this.#violations.push('a minute after the end not both namespaces have somebody who works and has nothing to do');
+    });
+    const before = await this.#retries();
+    await pause(5_000);
+    if ((await this.#retries()) > before) {
+      this.#violations.push('a key is retried again and again though the world is as desired');
     }
+  }
+
+  async #retries(): Promise<number> {
+    const all = await Promise.all(this.#replicas.map((r) => r.metrics()));
+    return all.reduce((sum, text) => sum + retries(text), 0);
   }
 }
 
