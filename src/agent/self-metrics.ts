@@ -43,6 +43,15 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     tsdbSamples: counter('svc_tsdb_samples_appended_total', 'Samples appended to the store since it was opened.', []),
     tsdbBytes: gauge('svc_tsdb_bytes', 'Bytes of finished blocks.'),
     tsdbWalBytes: gauge('svc_tsdb_wal_bytes', 'Bytes of the write-ahead log.'),
+    tsdbHeadBytes: gauge(
+      'svc_tsdb_head_chunk_bytes',
+      'Bytes of chunks in memory, with the room that open ones have to grow.',
+    ),
+    tsdbQuarantined: counter(
+      'svc_tsdb_quarantined_blocks_total',
+      'Damaged blocks that were set aside; the rest serves.',
+      [],
+    ),
     tsdbOldest: gauge('svc_tsdb_oldest_timestamp', 'Time of the oldest sample, seconds since the epoch.'),
     tsdbWriteError: gauge('svc_tsdb_write_error', '1 while the store cannot write.'),
     instrumentUp: gauge('svc_instrument_up', "1 while the instrument's health socket answers."),
