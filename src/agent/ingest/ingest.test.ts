@@ -172,3 +172,32 @@ test('closing stores what waits and takes nothing more', async () => {
   expect(world.ingest.metrics(gauge(world.clock), 1).rejected).toBe(1);
   expect(world.clock.pending).toBe(0);
 });
+
+test('with a full disk the sender is told what was not stored, series stay live, and it ends when there is room', async () => {
+  const world = setUp();
+  const room = world.store.append;
+  world.store.append = () => 'full';
+  world.ingest.metrics(gauge(world.clock), 10);
+  await world.ingest.process();
+  expect(world.ingest.metrics(gauge(world.clock), 10)).toMatchObject({
+    rejected: 1,
+    reason: expect.stringMatching(/full/),
+  });
+  await world.ingest.process();
+  expect(await world.metric('svc_series_active')).toEqual({ '': 1 });
+  expect((await world.metric('svc_otlp_rejected_total'))['store']).toBeGreaterThan(0);
+  world.store.append = room;
+  await world.clock.advance(1_000);
+  world.ingest.metrics(gauge(world.clock, 2), 10);
+  await world.ingest.process();
+  expect(world.ingest.metrics(gauge(world.clock, 3), 10)).toMatchObject({ rejected: 0 });
+});
+
+test('a clock that was set is told of once, in the log', async () => {
+  const world = setUp();
+  await world.ingest.process();
+  world.clock.jumpWall(-3_600_000);
+  await world.ingest.process();
+  await world.ingest.process();
+  expect(world.log.filter((line) => line.includes('the clock was set'))).toHaveLength(1);
+});
