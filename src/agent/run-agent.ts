@@ -8,14 +8,15 @@ import { type AgentStatus, builtinRetention, type CaptureConfig } from '../captu
 import { ApiReviews, createKubeClient, type KubeClient } from '../kube/index.ts';
 import { expiryTime } from '../net/ca.ts';
 import { createAlpnServer } from '../net/alpn-server.ts';
-import { createTlsServer } from '../net/https-server.ts';
+import { createTlsServer, peerName } from '../net/https-server.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { type TlsSource, watchTlsDirectory } from '../net/tls-material.ts';
 import { type ReviewClient, TokenAuth } from '../net/token-auth.ts';
 import { createRemoteReadHandler, labelsFromObject, openStore, type Store } from '../tsdb/index.ts';
 import { CaptureState } from './capture/capture-state.ts';
 import { InstrumentMemory } from './capture/instrument-memory.ts';
-import { type HealthProbe, socketProbe } from './capture/health-socket.ts';
+import { type HealthProbe } from './capture/health-socket.ts';
+import { probeFor } from './capture/instrument-probe.ts';
 import { startConfig } from './capture/start-config.ts';
 import { capturedFamilies } from './exposition/captured.ts';
 import type { ExpositionFormat } from './exposition/negotiate.ts';
@@ -36,6 +37,7 @@ import { createSelfMetrics, type SelfMetrics } from './self-metrics.ts';
 import { captureHandler } from './servers/capture-server.ts';
 import { remoteReadHandler } from './servers/remote-read-server.ts';
 import { createScrapeServer } from './servers/scrape-server.ts';
+import { storeAdminHandler } from './servers/store-admin-server.ts';
 import { createStreamGrpc } from './servers/stream-grpc.ts';
 import { streamHandler } from './servers/stream-server.ts';
 import type { StreamOptions } from './servers/stream-service.ts';
@@ -144,7 +146,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       node: settings.nodeName,
       dataDir: settings.dataDir,
       instrumentFile: settings.instrumentConfig,
-      probe: deps.probe ?? socketProbe(settings.instrumentHealthSocket),
+      probe: deps.probe ?? probeFor(settings),
       clock,
       logger,
       onConfig: (config) => {
@@ -208,7 +210,10 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     else {
       const tls = await watchTlsDirectory(settings.tlsDir, { clock, logger, signal: stop.signal });
       followExpiry(tls, metrics);
-      const read = remoteReadHandler({ handler: createRemoteReadHandler(store), metrics, logger });
+      const read = storeAdminHandler(
+        { store, allowed: (req) => controllers.includes(peerName(req) ?? ''), logger },
+        remoteReadHandler({ handler: createRemoteReadHandler(store), metrics, logger }),
+      );
       const stream: StreamOptions = {
         node: settings.nodeName,
         podLabels: (namespace, name) => identity.pods.named(namespace, name)?.labels,
@@ -314,6 +319,8 @@ async function* exposition(
   setCounter(metrics.tsdbSamples, stats.samplesAppended);
   metrics.tsdbBytes.set(stats.blockBytes);
   metrics.tsdbWalBytes.set(stats.walBytes);
+  metrics.tsdbHeadBytes.set(stats.headChunkBytes);
+  setCounter(metrics.tsdbQuarantined, stats.quarantinedBlocks);
   if (stats.oldestMs !== undefined) metrics.tsdbOldest.set(stats.oldestMs / 1_000);
   const { up, restarts, startMs } = capture.instrument;
   metrics.instrumentUp.set(up ? 1 : 0);
