@@ -88,6 +88,8 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       fromField('POD_IP', 'status.podIP'),
       fromField('POD_NAME', 'metadata.name'),
       fromField('POD_NAMESPACE', 'metadata.namespace'),
+      // A small young generation: 50,000 series then fit into 256 MiB, for a little more collecting.
+      { name: 'NODE_OPTIONS', value: '--enable-source-maps --max-semi-space-size=4' },
     ],
     ports: [
       { name: 'scrape', containerPort: ports.scrape, protocol: 'TCP' },

@@ -64,7 +64,7 @@ afterEach(async () => {
 /** Takes a body as the receivers do. `refused` for what a sender is told with 400. */
 function take(body: Uint8Array, isTraces = false): 'refused' | { rejected: number } {
   try {
-    if (isTraces) return ingest.traces(decodeTracesRequest(body), body.length);
+    if (isTraces) return ingest.traces(decodeTracesRequest(body));
     return ingest.metrics(decodeMetricsRequest(body, cache), body.length);
   } catch (error) {
     if (isOperatorError(error, 'ERR_INPUT_INVALID')) return 'refused';
