@@ -1,0 +1,246 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { resourceRef, type KubeObject } from '../../src/api/meta.ts';
+import {
+  coreResources,
+  createKubeClient,
+  isConflict,
+  isForbidden,
+  isNotFound,
+  isResourceVersionTooLarge,
+  isUnauthorized,
+  listAll,
+  type KubeClient,
+  type WatchFrame,
+} from '../../src/kube/index.ts';
+import { microTime } from '../../src/runtime/index.ts';
+import { FakeApiServer, StatusError } from '../../src/testing/index.ts';
+import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
+
+/**
+ * The scenarios that the runtime's tests script, with the fault left out, on the real and on the scripted server: what
+ * a list, a stream, an identity, a write and a lease look like when nothing goes wrong; and those faults that a real
+ * server shows by itself.
+ */
+const { configMaps, leases } = coreResources;
+const namespace = 'scenarios';
+const gadgets = resourceRef({
+  group: 'example.dev',
+  version: 'v1',
+  kind: 'Gadget',
+  plural: 'gadgets',
+  namespaced: true,
+});
+const configMap = (name: string, data: Record<string, string> = {}, meta: object = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace, ...meta },
+  data,
+});
+
+let cluster: Cluster;
+let fake: FakeApiServer;
+beforeAll(async () => {
+  [cluster, fake] = await Promise.all([startCluster(), FakeApiServer.start()]);
+  await cluster.kubectl(['create', 'namespace', namespace]);
+});
+afterAll(async () => {
+  await Promise.all([cluster.stop(), fake.stop()]);
+});
+
+describe.each(['the real server', 'the scripted server'] as const)('%s', (which) => {
+  const real = which === 'the real server';
+  let client: KubeClient;
+  beforeAll(() => {
+    client = real ? createKubeClient({ kubeconfig: cluster.kubeconfig }) : fake.client();
+  });
+  afterAll(() => client.close());
+  const failure = (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  const versionNow = async (): Promise<string> => (await client.list(configMaps, { namespace })).resourceVersion;
+  /** Follows a namespace from a version while `work` goes on, until `count` frames came that are no bookmarks. */
+  async function follow(from: string, count: number, work: () => Promise<unknown>): Promise<WatchFrame[]> {
+    const stop = new AbortController();
+    const frames: WatchFrame[] = [];
+    const reading = (async () => {
+      for await (const frame of client.watch(configMaps, { namespace, resourceVersion: from, signal: stop.signal })) {
+        if (frame.type !== 'BOOKMARK') frames.push(frame);
+      }
+    })().catch((error: unknown) => error);
+    await work();
+    await eventually(`${count} frames`, () => frames.length >= count);
+    stop.abort();
+    await reading;
+    return frames;
+  }
+  const named = (frames: WatchFrame[]): string[] =>
+    frames.map((f) => `${f.type} ${(f.object as KubeObject).metadata.name}`);
+
+  test('stream: from an old version that is still known it replays what came since, in order', async () => {
+    const old = await versionNow();
+    for (const name of ['since-1', 'since-2']) await client.create(configMaps, configMap(name));
+    await client.delete(configMaps, { namespace, name: 'since-1' });
+    const frames = await follow(old, 3, () => Promise.resolve());
+    expect(named(frames)).toEqual(['ADDED since-1', 'ADDED since-2', 'DELETED since-1']);
+  });
+
+  test('stream: a burst with characters of many bytes arrives whole, in order, and of the kind that was asked for', async () => {
+    const names = Array.from({ length: 40 }, (_, i) => `burst-${String(i).padStart(2, '0')}`);
+    const frames = await follow(await versionNow(), names.length, async () => {
+      for (const name of names) await client.create(configMaps, configMap(name, { text: '→ grüße 😀 '.repeat(200) }));
+    });
+    expect(named(frames)).toEqual(names.map((name) => `ADDED ${name}`));
+    expect(frames.every((f) => (f.object as KubeObject).kind === 'ConfigMap')).toBe(true);
+    expect((frames[7]!.object as KubeObject)['data']).toEqual({ text: '→ grüße 😀 '.repeat(200) });
+  });
+
+  test('stream: a quiet one carries nothing but bookmarks, and ends as the client asked; it goes on from there', async () => {
+    const types: string[] = [];
+    let version = await versionNow();
+    const watch = client.watch(configMaps, {
+      namespace,
+      resourceVersion: version,
+      timeoutSeconds: 5,
+      signal: AbortSignal.timeout(30_000),
+    });
+    const ticking = real ? undefined : setInterval(() => fake.bookmarkAll(), 200);
+    const ending = real ? undefined : setTimeout(() => fake.openWatches('configmaps').forEach((w) => w.end()), 1_500);
+    for await (const frame of watch) {
+      types.push(frame.type);
+      version = (frame.object as KubeObject).metadata.resourceVersion ?? version;
+    }
+    clearInterval(ticking);
+    clearTimeout(ending);
+    // How soon the first one comes is the server's affair: within a minute.
+    expect(types.filter((type) => type !== 'BOOKMARK')).toEqual([]);
+    const next = await follow(version, 1, () => client.create(configMaps, configMap('after-bookmark')));
+    expect(named(next)).toEqual(['ADDED after-bookmark']);
+  });
+
+  test('stream: a write that changes nothing is not told, and the echo of one that does carries its version', async () => {
+    const made = await client.create(configMaps, configMap('echo', { a: '1' }));
+    let written: KubeObject | undefined;
+    const frames = await follow(await versionNow(), 1, async () => {
+      await client.update(configMaps, made);
+      written = await client.update(configMaps, { ...made, data: { a: '2' } });
+    });
+    expect(frames).toHaveLength(1);
+    expect((frames[0]!.object as KubeObject).metadata.resourceVersion).toBe(written!.metadata.resourceVersion);
+  });
+
+  test('list: pages follow a token, and a version of the future is refused as too large', async () => {
+    for (let i = 0; i < 5; i++)
+      await client.create(configMaps, configMap(`token-${i}`, {}, { labels: { set: 'token' } }));
+    const { items } = await listAll(client, configMaps, { namespace, labelSelector: 'set=token' }, 2);
+    expect(items).toHaveLength(5);
+    const future = {
+      namespace,
+      resourceVersion: '999999999',
+      resourceVersionMatch: 'NotOlderThan' as const,
+      retry: false,
+    };
+    expect(isResourceVersionTooLarge(await failure(client.list(configMaps, future)))).toBe(true);
+  });
+
+  test('list: 404 until the kind exists, then a list', async () => {
+    expect(isNotFound(await failure(client.list(gadgets, { namespace })))).toBe(true);
+    if (real) {
+      const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+      await client.create(coreResources.customResourceDefinitions, {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: 'gadgets.example.dev' },
+        spec: {
+          group: 'example.dev',
+          scope: 'Namespaced',
+          names: { kind: 'Gadget', plural: 'gadgets' },
+          versions: [{ name: 'v1', served: true, storage: true, schema }],
+        },
+      } as KubeObject);
+    } else fake.addResource(gadgets);
+    await eventually('the list', async () => (await client.list(gadgets, { namespace })).items.length === 0);
+  });
+
+  test('list: a wrong token is 401, the right one is let in; without the right it is 403', async () => {
+    const file = join(cluster.dir, `token-${which.length}.json`);
+    const withToken = async (token: string): Promise<KubeClient> => {
+      const where = real ? cluster.server : fake.url;
+      const config = {
+        'current-context': 'c',
+        contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+        clusters: [{ name: 'c', cluster: { server: where, 'insecure-skip-tls-verify': true } }],
+        users: [{ name: 'u', user: { token } }],
+      };
+      await writeFile(file, JSON.stringify(config));
+      return createKubeClient({ kubeconfig: file });
+    };
+    let token = 'right';
+    if (real) token = (await cluster.kubectl(['-n', namespace, 'create', 'token', 'default'])).trim();
+    else fake.token = token;
+    const stranger = await withToken('wrong');
+    expect(isUnauthorized(await failure(stranger.list(configMaps, { namespace })))).toBe(true);
+    await stranger.close();
+    if (!real) fake.script({ verb: 'list' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'may not list') });
+    const known = await withToken(token);
+    expect(isForbidden(await failure(known.list(configMaps, { namespace })))).toBe(true);
+    await known.close();
+    fake.token = undefined;
+  });
+
+  test('identity: what is deleted in a gap is gone from the list, and told by a stream that resumes before it', async () => {
+    await client.create(configMaps, configMap('gone'));
+    const before = await versionNow();
+    await client.delete(configMaps, { namespace, name: 'gone' });
+    const { items } = await client.list(configMaps, { namespace });
+    expect(items.some((o) => o.metadata.name === 'gone')).toBe(false);
+    expect(named(await follow(before, 1, () => Promise.resolve()))).toEqual(['DELETED gone']);
+  });
+
+  test('identity: a name that is made again has another uid, in a list and in a stream', async () => {
+    const first = await client.create(configMaps, configMap('again'));
+    const frames = await follow(await versionNow(), 2, async () => {
+      await client.delete(configMaps, { namespace, name: 'again' });
+      await client.create(configMaps, configMap('again'));
+    });
+    expect(named(frames)).toEqual(['DELETED again', 'ADDED again']);
+    const uids = frames.map((f) => (f.object as KubeObject).metadata.uid);
+    expect(uids[0]).toBe(first.metadata.uid);
+    expect(uids[1]).not.toBe(first.metadata.uid);
+    const live = await client.get<KubeObject>(configMaps, { namespace, name: 'again' });
+    expect(live.metadata.uid).toBe(uids[1]);
+  });
+
+  test('writes: a status at an old version is a conflict, at the newest it is taken', async () => {
+    const { namespaces } = coreResources;
+    const made = await client.create<KubeObject>(namespaces, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'stale' },
+    });
+    const body = { metadata: { labels: { a: '1' } } };
+    const newer = await client.patch<KubeObject>(namespaces, { name: 'stale' }, { type: 'merge', body });
+    const old = { ...newer, metadata: { ...newer.metadata, resourceVersion: made.metadata.resourceVersion! } };
+    expect(isConflict(await failure(client.update(namespaces, old, { subresource: 'status' })))).toBe(true);
+    await client.update(namespaces, newer, { subresource: 'status' });
+  });
+
+  test('lease: of two that write at one version one wins, and times have six digits', async () => {
+    const spec = (holder: string): object => ({
+      holderIdentity: holder,
+      leaseDurationSeconds: 15,
+      renewTime: microTime(Date.UTC(2026, 0, 1)),
+    });
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'one', namespace } };
+    const made = await client.create<KubeObject>(leases, { ...lease, spec: spec('') });
+    const race = ['a', 'b'].map((holder) => failure(client.update(leases, { ...made, spec: spec(holder) })));
+    const lost = (await Promise.all(race)).filter((error) => error !== undefined);
+    expect(lost).toHaveLength(1);
+    expect(isConflict(lost[0])).toBe(true);
+    const live = await client.get<KubeObject>(leases, { namespace, name: 'one' });
+    expect((live['spec'] as { renewTime: string }).renewTime).toBe('2026-01-01T00:00:00.000000Z');
+  });
+});
