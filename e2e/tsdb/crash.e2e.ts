@@ -1,20 +1,34 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { crashRounds } from '../../src/testing/tsdb/crash-rounds.ts';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { crashRounds, crashWriterSource } from '../../src/testing/tsdb/crash-rounds.ts';
 
 /** Side by side, each on directories of its own; a directory is killed so often before the next is begun. */
 const lanes = 4;
 const directories = 5;
 const rounds = 10;
+const esbuild = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
+
+/** One file starts several times as fast as the sources do. */
+async function bundledWriter(dir: string): Promise<string> {
+  const file = join(dir, 'crash-writer.mjs');
+  const flags = ['--bundle', '--platform=node', '--format=esm', '--log-level=error', `--outfile=${file}`];
+  await promisify(execFile)(esbuild, [crashWriterSource, ...flags]);
+  return file;
+}
 
 test('kill -9 at random points under load, two hundred times: nothing acknowledged is lost, nothing is wrong', async () => {
+  const built = await mkdtemp(join(tmpdir(), 'svc-crash-writer-'));
+  const writer = await bundledWriter(built);
   const lane = async (number: number): Promise<number> => {
     let killed = 0;
     for (let k = 0; k < directories; k++) {
       const dir = await mkdtemp(join(tmpdir(), 'svc-crash-'));
       try {
-        killed += await crashRounds(dir, rounds, number * 7919 + k * 31 + 1);
+        killed += await crashRounds(dir, rounds, number * 7919 + k * 31 + 1, writer);
       } finally {
         await rm(dir, { recursive: true, force: true });
       }
@@ -22,5 +36,6 @@ test('kill -9 at random points under load, two hundred times: nothing acknowledg
     return killed;
   };
   const killed = await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)));
+  await rm(built, { recursive: true });
   expect(killed.reduce((a, b) => a + b)).toBe(200);
 }, 600_000);

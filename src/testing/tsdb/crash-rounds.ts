@@ -9,19 +9,25 @@ import type { Store } from '../../tsdb/index.ts';
 import { crashHistogram, crashHistogramSeries, crashSeries, crashTime, crashValue } from './crash-writer.ts';
 import { bitsHex, histogramText, readSamples } from './read-samples.ts';
 
-const writer = fileURLToPath(new URL('./crash-writer.ts', import.meta.url));
+/** The program that writes until it is killed. */
+export const crashWriterSource = fileURLToPath(new URL('./crash-writer.ts', import.meta.url));
 /** A writer is killed within so many milliseconds of its first answer. */
 const longestLifeMs = 60;
 
 /**
  * Starts a writer on a store, kills it at a random moment, opens the store and looks at every sample; again and again
- * on the same directory. Returns the number of rounds. Errors: which sample was lost or wrong, and the round.
+ * on the same directory. `writer`: the program, as source or bundled (which starts faster). Returns the number of rounds. Errors: which sample was lost or wrong, and the round.
  */
-export async function crashRounds(dir: string, rounds: number, seed: number): Promise<number> {
+export async function crashRounds(
+  dir: string,
+  rounds: number,
+  seed: number,
+  writer = crashWriterSource,
+): Promise<number> {
   const next = random(seed);
   let first = 0;
   for (let round = 0; round < rounds; round++) {
-    const acked = await writeUntilKilled(dir, first, next() * longestLifeMs);
+    const acked = await writeUntilKilled(writer, dir, first, next() * longestLifeMs);
     // The clock stands where the writer's stood, so nothing is moved or removed by opening.
     const clock = { ...systemClock, now: () => crashTime(acked) };
     const store = await openStore({ dir, clock, logger: silentLogger, retentionMs: 1e12 });
@@ -37,7 +43,7 @@ export async function crashRounds(dir: string, rounds: number, seed: number): Pr
 }
 
 /** Runs the writer, kills it after `lifeMs` from its first answer on, and gives the last number acknowledged. */
-async function writeUntilKilled(dir: string, first: number, lifeMs: number): Promise<number> {
+async function writeUntilKilled(writer: string, dir: string, first: number, lifeMs: number): Promise<number> {
   const child = spawn(process.execPath, [writer, dir, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.on('data', (data: Buffer) => {

@@ -17,7 +17,7 @@ export const crashValue = (s: number, n: number): number => n * 1.5 + s;
 export const crashHistogramSeries: Labels = labelsFromObject({ __name__: 'h' });
 export const crashHistogram = (n: number): NativeHistogram => aHistogram(Math.floor(n / 50) % 8, n % 50);
 
-if (process.argv[1]?.endsWith('crash-writer.ts')) await main(process.argv[2]!, Number(process.argv[3]));
+if (/crash-writer\.m?[jt]s$/.test(process.argv[1] ?? '')) await main(process.argv[2]!, Number(process.argv[3]));
 
 async function main(dir: string, first: number): Promise<void> {
   let n = first;
