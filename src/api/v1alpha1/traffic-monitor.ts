@@ -44,7 +44,7 @@ const http = object('HTTP details.', {
     object('HTTP headers.', {
       capture: optional(
         list(
-          'Request headers to keep on spans. Only those that the policy allows are kept.',
+          'Headers to keep on spans. A policy must list each in redaction.headers.allow, else the monitor is refused.',
           text('A header name.', { minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9_-]+$' }),
           { maxItems: 16 },
         ),

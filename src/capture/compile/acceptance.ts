@@ -1,10 +1,11 @@
 import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import { headerFault } from './headers.ts';
 import { monitorFinding } from './monitor-checks.ts';
 import { policyFinding } from './policy-checks.ts';
 import { byAge, comparePolicies, objectPath } from './precedence.ts';
 import { matchesSelector } from './selector.ts';
 import type { PolicyInForce } from './settings.ts';
-import type { NamedLabels } from './types.ts';
+import type { MonitorFinding, NamedLabels } from './types.ts';
 
 /** The verdict on one object and the spec that is compiled in for it. */
 export interface Judged<T extends { spec: unknown }> {
@@ -54,9 +55,10 @@ export function judgeMonitors(
     .toSorted((a, b) => byAge(a.metadata, b.metadata))
     .map((object) => {
       const namespace = object.metadata.namespace ?? '';
-      const verdict = judgeSpec(object);
+      const covering = policies.filter((p) => matchesSelector(p.spec.namespaceSelector, labels.get(namespace) ?? {}));
+      const verdict = judgeSpec(object, covering);
       if (!verdict.inForce && !verdict.accepted.ok) return verdict;
-      const refused = namespaceFault(namespace, labels.get(namespace) ?? {}, policies, taken.get(namespace) ?? 0);
+      const refused = namespaceFault(namespace, labels.get(namespace) ?? {}, covering, taken.get(namespace) ?? 0);
       if (refused) {
         return { object, accepted: { ok: false, reason: 'NamespaceNotAllowed', message: refused }, inForce: null };
       }
@@ -65,14 +67,18 @@ export function judgeMonitors(
     });
 }
 
-function judgeSpec(object: TrafficMonitor): Judged<TrafficMonitor> {
-  const finding = monitorFinding(object.spec);
+function judgeSpec(object: TrafficMonitor, covering: readonly PolicyInForce[]): Judged<TrafficMonitor> {
+  const findingOf = (spec: TrafficMonitorSpec): MonitorFinding | null => {
+    const headers = headerFault(spec, covering);
+    return monitorFinding(spec) ?? (headers ? { reason: 'Invalid', message: headers } : null);
+  };
+  const finding = findingOf(object.spec);
   if (!finding) return { object, accepted, inForce: object.spec };
   const last: TrafficMonitorSpec | undefined = object.status?.lastAcceptedSpec;
   return {
     object,
     accepted: { ok: false, reason: finding.reason, message: finding.message },
-    inForce: last && monitorFinding(last) === null ? last : null,
+    inForce: last && findingOf(last) === null ? last : null,
   };
 }
 
@@ -80,10 +86,9 @@ function judgeSpec(object: TrafficMonitor): Judged<TrafficMonitor> {
 function namespaceFault(
   namespace: string,
   labels: Readonly<Record<string, string>>,
-  policies: readonly PolicyInForce[],
+  covering: readonly PolicyInForce[],
   taken: number,
 ): string | null {
-  const covering = policies.filter((p) => matchesSelector(p.spec.namespaceSelector, labels));
   const forbids = covering.find((p) => p.spec.monitorNamespaces && !matchesSelector(p.spec.monitorNamespaces, labels));
   if (forbids) {
     return `namespace ${namespace} may not have monitors: ClusterTrafficPolicy ${forbids.name} monitorNamespaces`;

@@ -6,6 +6,7 @@ import { builtinTraceInstrumentations } from '../instrument-yaml/builtin.ts';
 import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
 import { monitorExports, policyExports } from './exports.ts';
+import { capturedHeaders } from './headers.ts';
 import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
 import { headerNames, redactionOf } from './redaction.ts';
 import { baseScopes, policiesOf, type BaseScope } from './scope.ts';
@@ -94,6 +95,10 @@ export function planGroup(input: GroupInput): GroupPlan {
     entries: [...live.map((s) => baseEntry(s, zero)), ...monitorEntries(active, drafts)],
     exclusions: exclusions(input),
     instrumentations: recognised,
+    headers: capturedHeaders(
+      active.map((m) => m.spec.http?.headers?.capture ?? []),
+      policies,
+    ),
   });
   const common = { exportIntervalMs, tcpStats };
   return {

@@ -1,7 +1,7 @@
 import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { exportFault } from './exports.ts';
 import { durationFault, longestInterval } from './durations.ts';
-import { globText, labelKeyText, labelValueText, routeText, type TextCheck } from './text-checks.ts';
+import { globText, headerText, labelKeyText, labelValueText, routeText, type TextCheck } from './text-checks.ts';
 import type { MonitorFinding } from './types.ts';
 
 type Check = (spec: TrafficMonitorSpec) => MonitorFinding | null;
@@ -38,7 +38,7 @@ const checks: readonly Check[] = [
   (spec) => each('spec.metrics.labels.podLabels', spec.metrics?.labels?.podLabels, labelKeyText, '', 'Invalid'),
   durations,
   destinations,
-  notYet,
+  (spec) => each('spec.http.headers.capture', spec.http?.headers?.capture, headerText, '', 'Invalid'),
 ];
 
 function supportedOperators(spec: TrafficMonitorSpec): MonitorFinding | null {
@@ -96,12 +96,6 @@ function durations(spec: TrafficMonitorSpec): MonitorFinding | null {
 function destinations(spec: TrafficMonitorSpec): MonitorFinding | null {
   const fault = exportFault(spec.export);
   return fault === null ? null : { reason: 'Invalid', message: fault };
-}
-
-/** What the API has and this version cannot do is refused where it is asked for, never dropped in silence. */
-function notYet(spec: TrafficMonitorSpec): MonitorFinding | null {
-  const field = (spec.http?.headers?.capture?.length ?? 0) > 0 ? 'spec.http.headers.capture' : null;
-  return field ? { reason: 'Invalid', message: `${field}: this version cannot do that yet; remove the field` } : null;
 }
 
 function each(

@@ -7,7 +7,15 @@ import { durationFault, longestInterval, longestRetention } from './durations.ts
 import { exportFault } from './exports.ts';
 import { flowAttributes } from './flow-attributes.ts';
 import { pathRewriteFault } from './redaction.ts';
-import { globText, labelKeyText, literalText, pathGlobText, routeText, type TextCheck } from './text-checks.ts';
+import {
+  globText,
+  headerText,
+  labelKeyText,
+  literalText,
+  pathGlobText,
+  routeText,
+  type TextCheck,
+} from './text-checks.ts';
 import type { PolicyFinding } from './types.ts';
 
 /**
@@ -95,7 +103,9 @@ function instrument(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
     each('spec.instrument.clusterName', clusterName === undefined ? [] : [clusterName], literalText) ??
     each('spec.instrument.kubeMetaCache', kubeMetaCache === undefined ? [] : [kubeMetaCache], literalText) ??
     each('spec.redaction.queryParams.add', spec.redaction?.queryParams?.add, literalText) ??
-    each('spec.redaction.queryParams.remove', spec.redaction?.queryParams?.remove, literalText)
+    each('spec.redaction.queryParams.remove', spec.redaction?.queryParams?.remove, literalText) ??
+    each('spec.redaction.headers.allow', spec.redaction?.headers?.allow, headerText) ??
+    each('spec.redaction.headers.obfuscate', spec.redaction?.headers?.obfuscate, headerText)
   );
 }
 

@@ -50,10 +50,16 @@ describe('a monitor is refused', () => {
     ['for a route that would be expanded', { ...whole, http: { routes: ['/${HOME}'] } }, 'Invalid', /routes\[0\]/],
     ['for an interval of years', { ...whole, metrics: { interval: '99999999h' } }, 'Invalid', /metrics\.interval/],
     [
-      'for headers, which cannot be captured yet',
+      'for headers that no policy allows',
       { ...whole, http: { headers: { capture: ['x-a'] } } },
       'Invalid',
-      /cannot do that yet/,
+      /^spec\.http\.headers\.capture\[0\]: "x-a" is allowed by no policy/,
+    ],
+    [
+      'for a header that is no name of one',
+      { ...whole, http: { headers: { capture: ['x-a: ${HOME}'] } } },
+      'Invalid',
+      /capture\[0\]: .* is not the name of a header/,
     ],
     [
       'for an export in plain text to the world',

@@ -45,6 +45,10 @@ export const labelValueText: TextCheck = (text) => {
     : 'is not a Kubernetes label value';
 };
 
+/** The name of an HTTP header, as the API allows it. */
+export const headerText: TextCheck = (text) =>
+  /^[A-Za-z0-9_-]{1,64}$/.test(text) ? null : 'is not the name of a header';
+
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/;
 
 function loneSurrogate(text: string): string | null {

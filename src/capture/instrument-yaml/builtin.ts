@@ -48,6 +48,7 @@ export function builtinSettings(environment: InstrumentEnvironment): InstrumentS
     network: builtinNetwork,
     routes: { unmatched: 'low-cardinality', maxPathSegmentCardinality: 10 },
     histograms: { type: 'Explicit' },
+    headers: { capture: [], obfuscate: [] },
     sensitiveQueryParams: { add: [], remove: [] },
   };
 }

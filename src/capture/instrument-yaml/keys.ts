@@ -188,6 +188,22 @@ function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {
       context_propagation: choice('disabled', 'headers', 'http', 'tcp', 'all'),
       track_request_headers: boolean,
       traffic_control_backend: choice('auto', 'tc', 'tcx'),
+      payload_extraction: object({
+        http: object({
+          enrichment: object({
+            enabled: boolean,
+            policy: object({ default_action: choice('include', 'exclude', 'obfuscate'), obfuscation_string: string }),
+            rules: list(
+              object({
+                action: choice('include', 'exclude', 'obfuscate'),
+                type: choice('headers'),
+                scope: choice('all', 'request', 'response'),
+                match: object({ patterns: list(string), case_sensitive: boolean }),
+              }),
+            ),
+          }),
+        }),
+      }),
     }),
     otel_metrics_export: object({
       endpoint,

@@ -73,7 +73,13 @@ function instrumentDocument(s: InstrumentSettings): YamlMap {
       max_path_segment_cardinality: s.routes.maxPathSegmentCardinality,
       wildcard_char: '*',
     },
-    ebpf: { batch_timeout: '1s', wakeup_len: 20, context_propagation: 'disabled', track_request_headers: false },
+    ebpf: {
+      batch_timeout: '1s',
+      wakeup_len: 20,
+      context_propagation: 'disabled',
+      track_request_headers: withHeaders(s),
+      payload_extraction: withHeaders(s) ? { http: { enrichment: enrichment(s) } } : undefined,
+    },
     otel_metrics_export: {
       endpoint: s.otlpEndpoint,
       protocol: 'http/protobuf',
@@ -163,6 +169,21 @@ function queryParams(s: InstrumentSettings): YamlMap | undefined {
   return {
     add: add.length > 0 ? [...new Set(add)].toSorted() : undefined,
     remove: remove.length > 0 ? [...new Set(remove)].toSorted() : undefined,
+  };
+}
+
+const withHeaders = ({ headers }: InstrumentSettings): boolean => headers.capture.length + headers.obfuscate.length > 0;
+
+/** Nothing but the named headers; a name is matched whole, in any case. */
+function enrichment({ headers }: InstrumentSettings): YamlMap {
+  const rule = (action: 'include' | 'obfuscate', patterns: readonly string[]): YamlMap[] =>
+    patterns.length === 0
+      ? []
+      : [{ action, type: 'headers', scope: 'all', match: { patterns: [...patterns], case_sensitive: false } }];
+  return {
+    enabled: true,
+    policy: { default_action: 'exclude', obfuscation_string: '***' },
+    rules: [...rule('include', headers.capture), ...rule('obfuscate', headers.obfuscate)],
   };
 }
 

@@ -34,6 +34,8 @@ export interface InstrumentSettings {
     durationBuckets?: readonly number[];
     sizeBuckets?: readonly number[];
   };
+  /** Request and response headers that spans carry, lower case; those of `obfuscate` without their value. */
+  headers: { capture: readonly string[]; obfuscate: readonly string[] };
   sensitiveQueryParams: { add: readonly string[]; remove: readonly string[] };
 }
 
