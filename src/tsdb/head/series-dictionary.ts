@@ -63,9 +63,14 @@ export class SeriesDictionary {
     const slot = this.#freeSlots.pop() ?? this.slots++;
     if (slot >= this.refs.length) this.#grow(this.refs.length * 2);
     const at = this.#freeLabels[labels.length]?.pop() ?? this.#reserveLabels(labels.length);
+    // The table's own texts go into the postings, so that each is kept once.
+    const interned: [string, string][] = [];
     for (let i = 0; i < labels.length; i++) {
-      this.#labels[at + 2 * i] = this.#symbols.acquire(labels[i]![0]);
-      this.#labels[at + 2 * i + 1] = this.#symbols.acquire(labels[i]![1]);
+      const name = this.#symbols.acquire(labels[i]![0]);
+      const value = this.#symbols.acquire(labels[i]![1]);
+      this.#labels[at + 2 * i] = name;
+      this.#labels[at + 2 * i + 1] = value;
+      interned.push([this.#symbols.text(name), this.#symbols.text(value)]);
     }
     this.refs[slot] = ref;
     this.#labelsAt[slot] = at;
@@ -73,13 +78,7 @@ export class SeriesDictionary {
     this.#slots.set(ref, slot);
     if (this.#slots.size * 2 > this.#table.length) this.#rehash();
     else this.#enter(slot);
-    this.postings.add(
-      ref,
-      labels.map(([name, value]) => [
-        this.#symbols.text(this.#symbols.find(name)!),
-        this.#symbols.text(this.#symbols.find(value)!),
-      ]),
-    );
+    this.postings.add(ref, interned);
     this.#order = undefined;
     return slot;
   }

@@ -81,7 +81,7 @@ async function newestCheckpoint(
     }
     const bytes = await files.readAll(path);
     // Read twice: nothing of it may reach the head unless all of it is sound.
-    if (isWhole(bytes)) found = { index, records: readRecords(bytes, segmentMagic.length, sink).records };
+    if (isWhole(bytes)) found = { index, records: readRecords(bytes, segmentMagic.length, sink, false).records };
     else logger.error('store: checkpoint is damaged, trying an older one', { path });
   }
   return found;
