@@ -4,10 +4,10 @@
  * One JSON line for each figure on stdout: {name, unit, ours, peer, ratio, goal, met}; progress on stderr.
  * Data: 20 nodes × 465 series × 720 samples at 30 s as XOR chunks (--quick: 4 nodes). Figures: each baseline query's
  * evaluation alone (the peer's own timing; ours from decoding chunks to the answer) and over HTTP with JSON, their
- * geometric means, how cost grows with series and steps, parsing, and peak memory. Answers are compared.
+ * geometric means, processor time, how cost grows with series and steps, parsing, and peak memory. Answers are compared.
  */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { spawnBound, signalGroup, toolEnvironment } from '../e2e/cluster/processes.ts';
 import { startPeer } from '../e2e/prometheus/server.ts';
@@ -23,7 +23,7 @@ const { values: flags } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
 });
 const nodes = flags.quick ? 4 : 20;
-const runs = flags.quick ? 3 : 5;
+const runs = flags.quick ? 3 : 9;
 
 interface Timed {
   /** Milliseconds. */
@@ -82,26 +82,47 @@ function statsOf(body: string): Stats {
 const geometricMean = (values: readonly number[]): number =>
   Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
 
-async function compare(ours: string, peer: string): Promise<void> {
-  const ratios: { evaluation: number[]; http: number[] } = { evaluation: [], http: [] };
+/** Asks until compilers and caches have settled: a server that has run for a while is what is measured. */
+async function warm(url: string, name: string, query: string): Promise<void> {
+  const before = performance.now();
+  for (let i = 0; i < 2 || (i < 30 && performance.now() - before < 1_000); i++) await ask(url, name, query);
+}
+
+/** Milliseconds of processor time a process has used, all threads: unlike wall time it is fair on a busy machine. */
+function cpuOf(pid: number): number {
+  let total = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    total += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+  }
+  return total;
+}
+
+async function compare(ours: string, peer: string, pids: { ours: number; peer: number }): Promise<void> {
+  const ratios: { evaluation: number[]; http: number[]; cpu: number[] } = { evaluation: [], http: [], cpu: [] };
   for (const [name, query] of Object.entries(queries)) {
     if (!name.includes(flags.only)) continue;
     const mine: Timed[] = [];
     const theirs: Timed[] = [];
-    for (let i = 0; i < runs + 2; i++) {
+    await warm(ours, name, query);
+    await warm(peer, name, query);
+    const before = [cpuOf(pids.ours), cpuOf(pids.peer)] as const;
+    for (let i = 0; i < runs; i++) {
       mine.push(await ask(ours, name, query));
       theirs.push(await ask(peer, name, query));
     }
+    const cpu = [cpuOf(pids.ours) - before[0], cpuOf(pids.peer) - before[1]] as const;
     const difference = sameAnswer(mine.at(-1)!.body, theirs.at(-1)!.body);
     report(`${name}/answers-that-differ`, 'answers', difference === null ? 0 : 1, null, null);
     if (difference !== null) process.stderr.write(`${name}: ${difference}\n`);
     for (const part of ['evaluation', 'http'] as const) {
-      const [a, b] = [mine, theirs].map((all) => median(all.slice(2).map((one) => one[part]))) as [number, number];
+      const [a, b] = [mine, theirs].map((all) => median(all.map((one) => one[part]))) as [number, number];
       report(`${name}/${part}/median`, 'ms', a, b, 1);
       ratios[part].push(a / b);
     }
+    report(`${name}/http/cpu`, 'ms', cpu[0] / runs, cpu[1] / runs, 1);
+    ratios.cpu.push(cpu[0] / cpu[1]);
   }
-  for (const part of ['evaluation', 'http'] as const) {
+  for (const part of ['evaluation', 'http', 'cpu'] as const) {
     report(`all/${part}/geometric-mean-of-ratios`, 'ratio', geometricMean(ratios[part]), 1, 0.5);
   }
 }
@@ -164,7 +185,7 @@ const ours = `http://127.0.0.1:${String(port).trim()}`;
 const peer = await startPeer({ dataDir, oneCore: true });
 try {
   process.stderr.write(`${all.length} series\n`);
-  await compare(ours, peer.url);
+  await compare(ours, peer.url, { ours: child.pid!, peer: peer.pid });
   if (flags.only === '') {
     await growth(ours, peer.url);
     report('memory/peak', 'MiB', peakMemory(child.pid!), peakMemory(peer.pid), null);

@@ -1,5 +1,5 @@
 import { dropMetadata } from '../labels.ts';
-import { comparisonOperators, setOperators, type BinaryExpr } from '../parser/ast.ts';
+import { comparisonOperators, setOperators, type BinaryExpr, type Expr } from '../parser/ast.ts';
 import { arithmeticOperator, comparisonOperator, scalarOperator } from './arithmetic.ts';
 import {
   ColumnBuilder,
@@ -31,11 +31,12 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
   let columns: Column[];
   if (left.kind === 'vector' && right.kind === 'vector') {
     // A sorted operand keeps its order; all others are taken in label order, in which conflicts are told.
-    const ordered = (vector: Value & { kind: 'vector' }): readonly Column[] =>
-      keepsOrder(expr) ? vector.columns : inLabelOrder(vector.columns);
+    const ordered = (side: Expr, { columns: all }: { columns: readonly Column[] }): readonly Column[] =>
+      keepsOrder(side) ? all : inLabelOrder(all);
+    const [a, b] = [ordered(expr.left, left), ordered(expr.right, right)];
     columns = setOperators.has(expr.op)
-      ? setOperation(expr, ordered(left), ordered(right), frame, context)
-      : await matchVectors(context, expr, ordered(left), ordered(right), frame);
+      ? setOperation(expr, a, b, frame, context)
+      : await matchVectors(context, expr, a, b, frame);
   } else if (left.kind === 'vector' && right.kind === 'scalar') {
     columns = withScalar(context, expr, left.columns, right.values, false, frame);
   } else {

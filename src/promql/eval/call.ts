@@ -6,7 +6,7 @@ import type { CallExpr } from '../parser/ast.ts';
 import { ColumnBuilder, absent, countPoints, inLabelOrder, isFloat, type Column, type Value } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import { settle } from './binary.ts';
-import type { Frame } from './frame.ts';
+import { spansTime, type Frame } from './frame.ts';
 import { applyElementwise, calendarFunctions, elementwiseFunctions } from './functions/elementwise.ts';
 import { histogramFractions, histogramQuantiles } from './functions/histogram-functions.ts';
 import { histogramValues } from './functions/histogram-values.ts';
@@ -165,7 +165,7 @@ function sorted(
 ): Column[] {
   const { name } = call.func;
   const byValue = name === 'sort' || name === 'sort_desc';
-  if (frame.count > 1) {
+  if (spansTime(frame)) {
     context.annotations.warn(
       'sort is ineffective for range queries since results are always ordered by labels',
       positionOf(call),

@@ -3,11 +3,18 @@ export interface Frame {
   readonly start: number;
   readonly step: number;
   readonly count: number;
+  /** Where the span ends, if it is known to end after its last step. */
+  readonly end?: number;
+}
+
+/** True where a frame stands for a span of time, even if only one step falls into it. */
+export function spansTime(frame: Frame): boolean {
+  return frame.count > 1 || (frame.end ?? frame.start) !== frame.start;
 }
 
 /** The frame of a range query; empty when end lies before start. */
 export function rangeFrame(start: number, end: number, step: number): Frame {
-  return { start, step, count: end < start ? 0 : Math.floor((end - start) / step) + 1 };
+  return { start, step, count: end < start ? 0 : Math.floor((end - start) / step) + 1, end };
 }
 
 /** The last step of a frame. */

@@ -1,4 +1,5 @@
 import { isFoldOperator } from '../eval/group-rows.ts';
+import { keepsOrder } from '../eval/order.ts';
 import { childrenOf, typeOf, unwrapParens, type AggregateExpr, type Expr } from '../parser/ast.ts';
 import { parse } from '../parser/parser.ts';
 import { print } from '../parser/printer.ts';
@@ -49,15 +50,18 @@ export function planQuery(expr: Expr, { partitionLabel }: PlanOptions): QueryPla
     return found;
   };
   const fragments: Fragment[] = [];
-  const root = planNode(expr, of, fragments);
+  const root = planNode(expr, of, fragments, true);
   return { root, fragments };
 }
 
-function planNode(expr: Expr, of: (expr: Expr) => Locality, fragments: Fragment[]): PlanNode {
+function planNode(expr: Expr, of: (expr: Expr) => Locality, fragments: Fragment[], orderShows: boolean): PlanNode {
   const { place, reason } = of(expr);
   const reasons = [reason];
+  // A node's series come back in label order, which would lose what topk and its kin say by theirs.
+  const ordered = orderShows && keepsOrder(expr);
+  if (ordered) reasons.push('its order is part of the answer');
   const fragment =
-    place === 'local' && typeOf(expr) === 'instant vector'
+    place === 'local' && !ordered && typeOf(expr) === 'instant vector'
       ? seriesFragment(expr, reasons)
       : expr.kind === 'aggregate'
         ? aggregateFragment(expr, of, reasons)
@@ -69,7 +73,7 @@ function planNode(expr: Expr, of: (expr: Expr) => Locality, fragments: Fragment[
   // The second argument of info() is a list of matchers, not something to evaluate.
   const isInfo = expr.kind === 'call' && expr.func.name === 'info';
   const children = isInfo ? childrenOf(expr).slice(0, 1) : childrenOf(expr);
-  return { expr, fragment: null, reasons, children: children.map((child) => planNode(child, of, fragments)) };
+  return { expr, fragment: null, reasons, children: children.map((child) => planNode(child, of, fragments, ordered)) };
 }
 
 /** A fragment of kind series for a local subtree; null (and a reason) when its text would not read back the same. */

@@ -120,12 +120,13 @@ function counter(random: Random, shape: SeriesShape, rate: number): LoadedSample
 
 function histograms(random: Random, shape: SeriesShape): LoadedSample[] {
   const schema = random.pick([0, 0, 1, 3]);
-  let counts = [1 + random.below(5), random.below(9), random.below(5)];
+  // No bucket is ever empty: a store may keep an empty one or leave it out, and both are seen in answers.
+  let counts = [1 + random.below(5), 1 + random.below(9), 1 + random.below(5)];
   let zero = random.below(3);
   const resets = random.chance(0.3) ? 0.05 : 0;
   let sum = 0;
   return times(random, shape).map((time) => {
-    if (random.chance(resets)) [counts, zero, sum] = [[1, 0, 0], 0, 0];
+    if (random.chance(resets)) [counts, zero, sum] = [[1, 1, 1], 0, 0];
     counts = counts.map((count) => count + random.below(4));
     zero += random.below(2);
     sum += random.below(50) / 4;

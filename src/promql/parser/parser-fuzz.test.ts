@@ -1,0 +1,90 @@
+import { randomExpression } from '../../testing/promql/random-expression.ts';
+import { Random } from '../../testing/promql/random.ts';
+import { ParseError, parse, print, type Expr } from '../index.ts';
+
+const features = { experimentalFunctions: true, extendedRangeSelectors: true, fillModifiers: true };
+const scope = { histograms: true, experimental: true, start: 0, end: 3_600_000 };
+const pieces = [
+  '(',
+  ')',
+  '{',
+  '}',
+  '[',
+  ']',
+  '"',
+  '`',
+  "'",
+  '@',
+  'offset',
+  'by',
+  '-',
+  '^',
+  '\\',
+  '\u0000',
+  'ü',
+  '1e',
+  '#',
+  ',',
+];
+
+/** The text with a few pieces taken out, put in or doubled. */
+function damaged(random: Random, text: string): string {
+  let result = text;
+  for (let i = 0; i <= random.below(3); i++) {
+    const [at, length] = [random.below(result.length + 1), random.below(6)];
+    const added = random.pick([random.pick(pieces), result.slice(at, at + length), '']);
+    result = result.slice(0, at) + added + result.slice(at + random.below(4));
+  }
+  return result;
+}
+
+test('the printed form of a random expression parses to the same tree', () => {
+  const random = new Random(1);
+  let parsed = 0;
+  for (let i = 0; i < 3_000; i++) {
+    const expr = accepted(randomExpression(random, scope));
+    if (expr === null) continue;
+    const text = print(expr);
+    expect(print(parse(text, features))).toBe(text);
+    parsed++;
+  }
+  expect(parsed).toBeGreaterThan(2_800);
+});
+
+/** The tree; null for one of the few generated texts that are no expressions, `a * group_left (b)` without labels. */
+function accepted(text: string): Expr | null {
+  try {
+    return parse(text, features);
+  } catch (error) {
+    if (error instanceof ParseError) return null;
+    throw error;
+  }
+}
+
+test('a damaged expression is either parsed and printed alike, or refused with its place', () => {
+  const random = new Random(2);
+  let refused = 0;
+  for (let i = 0; i < 10_000; i++) {
+    const text = damaged(random, randomExpression(random, scope));
+    try {
+      const printed = print(parse(text, features));
+      expect({ text, printed: print(parse(printed, features)) }).toEqual({ text, printed });
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      expect(error.message).toMatch(/^(?:\d+:\d+|unknown position): parse error: ./);
+      refused++;
+    }
+  }
+  expect(refused).toBeGreaterThan(3_000);
+});
+
+test.each([
+  ['brackets', '('.repeat(100_000)],
+  ['signs', '-'.repeat(100_000)],
+  ['powers', '1^'.repeat(100_000)],
+  ['an open string', `"${'a'.repeat(1_000_000)}`],
+])('an endless row of %s is refused at once', (_, text) => {
+  const before = performance.now();
+  expect(() => parse(text)).toThrow(ParseError);
+  expect(performance.now() - before).toBeLessThan(1_000);
+});

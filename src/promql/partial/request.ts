@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto';
+import { OperatorError } from '../../base/errors.ts';
+import type { Aggregator } from '../parser/ast.ts';
+import type { FragmentRequest, FragmentSettings, Steps } from '../plan/fragment.ts';
+
+/** Where an agent computes its share of a query. */
+export const partialPath = '/api/v1/partial';
+
+/** Version of the request and of the frames; raised when one side could misread the other. */
+export const partialVersion = 1;
+
+/**
+ * Names the numbers that an evaluation gives: agents and query servers of different values may differ in a last digit
+ * or in an annotation, and do not share a query.
+ */
+export const engineVersion = '3.15.0-1';
+
+/** What a query server asks of an agent. Units: milliseconds, bytes. */
+export interface PartialRequest {
+  readonly fragment: FragmentRequest;
+  readonly steps: Steps;
+  readonly settings: FragmentSettings;
+  /** Most series or groups that the answer may have. */
+  readonly maxSeries: number;
+  /** Most bytes of the answer. */
+  readonly maxBytes: number;
+  /** Most samples the agent may hold while it computes. */
+  readonly maxSamples: number;
+  /** The asker gives up after this long. */
+  readonly deadlineMs: number;
+}
+
+const aggregators: ReadonlySet<string> = new Set<Aggregator>([
+  ...(['sum', 'avg', 'count', 'min', 'max', 'group'] as const),
+  ...(['topk', 'bottomk', 'limitk', 'count_values'] as const),
+]);
+
+/** Most steps a fragment may have: those of a range query and of the subqueries in it. */
+const maxSteps = 1_000_000;
+
+/** The identity of what is asked: equal for every agent, repeated in each answer. 16 hex digits. */
+export function planHash({ fragment, steps, settings }: Pick<PartialRequest, 'fragment' | 'steps' | 'settings'>): string {
+  const { kind, expr, op, grouping, without, param } = fragment;
+  const text = JSON.stringify([
+    [partialVersion, engineVersion, kind, expr, op, grouping, without, typeof param, String(param)],
+    [steps.start, steps.step, steps.count, steps.end ?? null],
+    [settings.lookbackDeltaMs, settings.delayedNameRemoval, settings.startTimestamps, settings.typeAndUnitLabels],
+  ]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** The request as the JSON of its body. */
+export function encodePartialRequest(request: PartialRequest): string {
+  const { fragment, steps, settings, maxSeries, maxBytes, maxSamples, deadlineMs } = request;
+  const { kind, expr, op, grouping, without, param } = fragment;
+  return JSON.stringify({
+    v: partialVersion,
+    engineVersion,
+    planHash: planHash(request),
+    expr,
+    mode: kind,
+    ...(op === null ? {} : { op }),
+    ...(without ? { without: grouping } : { by: grouping }),
+    // JSON has neither infinities nor NaN.
+    ...(param === null ? {} : { param: typeof param === 'number' ? { number: String(param) } : { label: param } }),
+    start: steps.start,
+    step: steps.step,
+    count: steps.count,
+    ...(steps.end === undefined ? {} : { end: steps.end }),
+    lookback: settings.lookbackDeltaMs,
+    delayedNameRemoval: settings.delayedNameRemoval,
+    startTimestamps: settings.startTimestamps,
+    typeAndUnitLabels: settings.typeAndUnitLabels,
+    maxSeries,
+    maxBytes,
+    maxSamples,
+    deadline: deadlineMs,
+  });
+}
+
+/** A request of a version, or with a part, that this agent does not know: the asker has another way. */
+export class UnsupportedRequest extends OperatorError {
+  constructor(message: string) {
+    super('ERR_INPUT_INVALID', message);
+    this.name = 'UnsupportedRequest';
+  }
+}
+
+/** Reads a request's body. Errors: UnsupportedRequest; ERR_INPUT_INVALID that names the field. */
+export function decodePartialRequest(body: string): PartialRequest {
+  const fields = new Fields(body);
+  const version = fields.number('v', 0, 1e9);
+  if (version !== partialVersion) throw new UnsupportedRequest(`version ${version} is not ${partialVersion}`);
+  const engine = fields.text('engineVersion');
+  if (engine !== engineVersion) throw new UnsupportedRequest(`engine ${engine} is not ${engineVersion}`);
+  const mode = fields.text('mode');
+  if (mode !== 'series' && mode !== 'agg') throw new UnsupportedRequest(`mode ${JSON.stringify(mode)}`);
+  const op = mode === 'agg' ? fields.text('op') : null;
+  if (op !== null && !aggregators.has(op)) throw new UnsupportedRequest(`op ${JSON.stringify(op)}`);
+  const without = fields.has('without');
+  const request: PartialRequest = {
+    fragment: {
+      kind: mode,
+      expr: fields.text('expr'),
+      op: op as Aggregator | null,
+      grouping: fields.texts(without ? 'without' : 'by'),
+      without,
+      param: fields.param(),
+    },
+    steps: {
+      start: fields.number('start', -8.64e15, 8.64e15),
+      step: fields.number('step', 0, 8.64e15),
+      count: fields.number('count', 1, maxSteps),
+      ...(fields.has('end') ? { end: fields.number('end', -8.64e15, 8.64e15) } : {}),
+    },
+    settings: {
+      lookbackDeltaMs: fields.number('lookback', 0, 8.64e15),
+      delayedNameRemoval: fields.flag('delayedNameRemoval'),
+      startTimestamps: fields.flag('startTimestamps'),
+      typeAndUnitLabels: fields.flag('typeAndUnitLabels'),
+    },
+    maxSeries: fields.number('maxSeries', 1, 1e9),
+    maxBytes: fields.number('maxBytes', 1, 1e12),
+    maxSamples: fields.number('maxSamples', 1, 1e12),
+    deadlineMs: fields.number('deadline', 1, 86_400_000),
+  };
+  if (fields.text('planHash') !== planHash(request)) throw invalid('planHash', 'does not fit the request');
+  return request;
+}
+
+function invalid(field: string, reason: string): OperatorError {
+  return new OperatorError('ERR_INPUT_INVALID', `partial request: ${field}: ${reason}`);
+}
+
+class Fields {
+  readonly #all: Readonly<Record<string, unknown>>;
+
+  constructor(body: string) {
+    let parsed: unknown;
+    try {
+      parsed = JSON.parse(body);
+    } catch (cause) {
+      throw new OperatorError('ERR_INPUT_INVALID', 'partial request: body: is not JSON', { cause });
+    }
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw invalid('body', 'is no object');
+    this.#all = parsed as Record<string, unknown>;
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.#all, name);
+  }
+
+  text(name: string): string {
+    const value = this.#own(name);
+    if (typeof value !== 'string' || value.length > 1_000_000) throw invalid(name, 'is no text');
+    return value;
+  }
+
+  texts(name: string): string[] {
+    const value = this.#own(name);
+    if (!Array.isArray(value) || !value.every((one) => typeof one === 'string')) throw invalid(name, 'is no list of texts');
+    return value;
+  }
+
+  flag(name: string): boolean {
+    const value = this.#own(name);
+    if (typeof value !== 'boolean') throw invalid(name, 'is neither true nor false');
+    return value;
+  }
+
+  number(name: string, min: number, max: number): number {
+    const value = this.#own(name);
+    if (typeof value === 'number' && value >= min && value <= max) return value;
+    throw invalid(name, `is no number from ${min} to ${max}`);
+  }
+
+  param(): number | string | null {
+    if (!this.has('param')) return null;
+    const value = this.#own('param') as { number?: unknown; label?: unknown } | null;
+    if (typeof value?.label === 'string') return value.label;
+    if (typeof value?.number === 'string') return Number(value.number);
+    throw invalid('param', 'is neither a number nor a label');
+  }
+
+  #own(name: string): unknown {
+    return this.has(name) ? this.#all[name] : undefined;
+  }
+}
