@@ -1,10 +1,9 @@
 import type { Server as NetServer } from 'node:net';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { type AgentStatus, builtinRetention, type CaptureConfig } from '../capture/index.ts';
+import { type AgentStatus, builtinRetention, type CaptureConfig, type CaptureObstacle } from '../capture/index.ts';
 import { ApiReviews, createKubeClient, type KubeClient } from '../kube/index.ts';
 import { expiryTime } from '../net/ca.ts';
 import { createAlpnServer } from '../net/alpn-server.ts';
@@ -12,11 +11,14 @@ import { createTlsServer, peerName } from '../net/https-server.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { type TlsSource, watchTlsDirectory } from '../net/tls-material.ts';
 import { type ReviewClient, TokenAuth } from '../net/token-auth.ts';
-import { createRemoteReadHandler, labelsFromObject, openStore, type Store } from '../tsdb/index.ts';
+import { createRemoteReadHandler, labelsFromObject, type Store } from '../tsdb/index.ts';
 import { CaptureState } from './capture/capture-state.ts';
 import { InstrumentMemory } from './capture/instrument-memory.ts';
 import { type HealthProbe } from './capture/health-socket.ts';
+import { captureFacts } from './capture/capture-facts.ts';
 import { probeFor } from './capture/instrument-probe.ts';
+import { ObstacleWatch } from './capture/obstacles.ts';
+import { openDataDir } from './open-data-dir.ts';
 import { startConfig } from './capture/start-config.ts';
 import { capturedFamilies } from './exposition/captured.ts';
 import type { ExpositionFormat } from './exposition/negotiate.ts';
@@ -96,8 +98,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   try {
     const version = productVersion();
     const metrics = createSelfMetrics({ node: settings.nodeName, version });
-    await mkdir(settings.dataDir, { recursive: true });
-    const store = await openStore({
+    const store = await openDataDir(settings.dataDir, {
       dir: join(settings.dataDir, 'store'),
       clock,
       logger,
@@ -157,8 +158,15 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
         const { timeMs, sizeBytes } = config.retention.spans;
         ring.setLimits({ maxBytes: Math.min(sizeBytes, spanMemoryCap), maxAgeMs: timeMs }, clock.now());
       },
-      counts: () => countsOf(mapper, ingest, spans, exports),
+      counts: () => countsOf(mapper, ingest, spans, exports, obstacles),
     });
+    const obstacles = new ObstacleWatch({
+      clock,
+      logger,
+      monitors: () => mapper.limits.monitors,
+      facts: (idle) => captureFacts(idle, { settings, clock, mapper, identity, capture }),
+    });
+    closers.push(() => Promise.resolve(obstacles.stop()));
     closers.push(() => Promise.resolve(capture.stop()));
     const start = await startConfig(settings, logger);
     await capture.apply(start.config, start.source);
@@ -248,6 +256,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     }
 
     capture.start();
+    obstacles.start();
     await ingest.process();
     ingest.start();
     ready = true;
@@ -291,6 +300,7 @@ function countsOf(
   ingest: Ingest,
   spans: SpanPipeline,
   exports: Exports,
+  obstacles: ObstacleWatch,
 ): Pick<AgentStatus, 'monitors' | 'totals' | 'exports' | 'secrets'> {
   return {
     monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleMs }, i) => ({
@@ -300,11 +310,16 @@ function countsOf(
       droppedSeries,
       ...(spans.monitors[i]?.dropped ? { droppedSpans: spans.monitors[i].dropped } : {}),
       ...(lastSampleMs === 0 ? {} : { lastSampleTime: new Date(lastSampleMs).toISOString() }),
+      ...optionalObstacle(obstacles.of(rule)),
     })),
     exports: exports.statuses(),
     ...(exports.secretsRevision === '' ? {} : { secrets: exports.secretsRevision }),
     totals: { series: mapper.table.size, ...ingest.totals },
   };
+}
+
+function optionalObstacle(obstacle: CaptureObstacle | undefined): { obstacle?: CaptureObstacle } {
+  return obstacle ? { obstacle } : {};
 }
 
 async function* exposition(
@@ -329,7 +344,7 @@ async function* exposition(
   const { desired, running } = capture.generations;
   metrics.configGeneration.set({ state: 'desired' }, desired);
   metrics.configGeneration.set({ state: 'running' }, running);
-  metrics.instrumentAvoided.set(avoidedServices(mapper));
+  metrics.instrumentAvoided.set(instrumentSum(mapper, '_avoided_services') ?? 0);
   const memory = await instrumentMemory.read();
   if (memory !== null) metrics.instrumentMemory.set(memory);
   metrics.instrumentConfig.reset();
@@ -382,12 +397,12 @@ function metricsRetention(
   };
 }
 
-/** What the instrument's own metric says, summed over its series; its name has the build's prefix. */
-function avoidedServices(mapper: SeriesMapper): number {
-  let sum = 0;
+/** What the instrument's own metric says, summed over its series; its name has the build's prefix. Null for none. */
+function instrumentSum(mapper: SeriesMapper, suffix: string): number | null {
+  let sum: number | null = null;
   for (const { name, groups } of mapper.table.families.values()) {
-    if (!name.endsWith('_avoided_services')) continue;
-    for (const { series } of groups.values()) for (const { total } of series) sum += total;
+    if (!name.endsWith(suffix)) continue;
+    for (const { series } of groups.values()) for (const { total } of series) sum = (sum ?? 0) + total;
   }
   return sum;
 }

@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../base/clock.ts';
+import { silentLogger } from '../base/logger.ts';
+import { labelsFromObject } from '../tsdb/index.ts';
+import { openDataDir } from './open-data-dir.ts';
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'agent-data-'));
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const options = (dataDir: string) => ({
+  dir: join(dataDir, 'store'),
+  clock: systemClock,
+  logger: silentLogger,
+  externalLabels: labelsFromObject({ k8s_node_name: 'node-1' }),
+  retentionMs: 3_600_000,
+  retentionBytes: 1 << 20,
+});
+
+test('a directory that is not there yet is made', async () => {
+  const dataDir = join(dir, 'a/b');
+  const store = await openDataDir(dataDir, options(dataDir));
+  expect(store.stats().series).toBe(0);
+  await store.close();
+});
+
+test('a place that cannot be written ends the start with the path, the reason and what to do', async () => {
+  writeFileSync(join(dir, 'file'), '');
+  const dataDir = join(dir, 'file/data');
+  await expect(openDataDir(dataDir, options(dataDir))).rejects.toMatchObject({
+    code: 'ERR_STORE_WRITE',
+    message: expect.stringMatching(/^data-dir .*file\/data: .*ENOTDIR.*; mount it writable/) as string,
+  });
+});
+
+test('what the store itself has to say is left as it is', async () => {
+  const store = await openDataDir(dir, options(dir));
+  await expect(openDataDir(dir, options(dir))).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
+  await store.close();
+});

@@ -1,0 +1,20 @@
+import { mkdir } from 'node:fs/promises';
+import { errorText, isOperatorError, OperatorError } from '../base/errors.ts';
+import { openStore, type Store, type StoreOptions } from '../tsdb/index.ts';
+
+/**
+ * Opens the store in the agent's data directory. A full disk is no obstacle: what is there is served, and appending
+ * starts again once there is room.
+ * Errors: ERR_STORE_WRITE where the directory cannot be written at all (a read-only volume, another owner), with what
+ * to do about it; those of the store.
+ */
+export async function openDataDir(dataDir: string, options: StoreOptions): Promise<Store> {
+  try {
+    await mkdir(dataDir, { recursive: true });
+    return await openStore(options);
+  } catch (cause) {
+    if (isOperatorError(cause)) throw cause;
+    const remedy = 'mount it writable for the user of the agent, or name another one with --data-dir';
+    throw new OperatorError('ERR_STORE_WRITE', `data-dir ${dataDir}: ${errorText(cause)}; ${remedy}`, { cause });
+  }
+}
