@@ -16,7 +16,10 @@ export async function eventually<T>(
     } catch (error) {
       cause = error;
     }
-    if (Date.now() > deadline) throw new Error(`${what}: not so after ${timeoutMs} ms`, { cause });
+    if (Date.now() > deadline) {
+      const why = cause instanceof Error ? `: ${cause.message}` : '';
+      throw new Error(`${what}: not so after ${timeoutMs} ms${why}`, { cause });
+    }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
