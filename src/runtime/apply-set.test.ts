@@ -20,32 +20,38 @@ let outcomes: ApplyOutcome[];
 let errors: unknown[];
 let force: boolean;
 let told: string[];
+let paused: boolean;
+let set: ApplySet;
+let newSet: () => ApplySet;
 
 async function begin(objects: KubeObject[] = []): Promise<void> {
   outcomes = [];
   errors = [];
   force = true;
   told = [];
+  paused = false;
   harness = await runController(
     (env) => {
       const owners = env.cache.informer({ resource: secrets, fieldSelector: 'metadata.name=owner' });
       const children: Informer[] = [configMaps, services].map((resource) =>
         env.cache.informer({ resource, labelSelector: selector }),
       );
-      const set = new ApplySet({
-        client: env.client,
-        fieldManager: 'svc-controller/test',
-        controller: 'test',
-        children,
-        events: { record: (object, { message }) => void told.push(`${object.kind}: ${message}`) },
-      });
+      newSet = () =>
+        new ApplySet({
+          client: env.client,
+          fieldManager: 'svc-controller/test',
+          controller: 'test',
+          children,
+          events: { record: (object, { message }) => void told.push(`${object.kind}: ${message}`) },
+        });
+      set = newSet();
       env.addController({
         name: 'test',
         for: { source: owners.source },
         owns: children.map(({ source }) => ({ source })),
         reconcile: async ({ key, logger, signal }) => {
           const object = owners.get(key);
-          if (!object) return;
+          if (!object || paused) return;
           try {
             outcomes.push(await set.apply({ wanted, owner: { object, resource: secrets }, force, logger, signal }));
           } catch (error) {
@@ -67,6 +73,12 @@ const run = async (): Promise<void> => {
   await harness.passUntil(() => outcomes.length + errors.length > before, 'the next apply');
   await harness.idle();
 };
+/** Somebody takes away the label by which the cache finds a child. */
+function unlabel(name: string, metadata: object = {}): void {
+  const live = harness.server.storage.get(configMaps, 'shop', name);
+  const without = { ...live.metadata, ...metadata, labels: {} };
+  harness.server.storage.update(configMaps, { ...live, metadata: without }, { manager: 'kubectl-label' });
+}
 const writes = (): number => harness.server.requests.filter((r) => r.method !== 'GET').length;
 
 test('applies what is wanted with the owner as controller, and writes nothing more once it is there', async () => {
@@ -144,6 +156,62 @@ test('prunes children of this owner that are no longer wanted, across kinds, and
   expect(harness.server.storage.find(configMaps, 'shop', 'a')).toBeUndefined();
   expect(harness.server.storage.find(configMaps, 'shop', 'foreign')).toBeDefined();
   expect(harness.server.seen({ verb: 'delete' })).toHaveLength(2);
+});
+
+test('a child that lost its label just as it stopped being wanted is pruned, once', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  wanted = [];
+  unlabel('a');
+  await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning');
+  await harness.idle();
+  expect(outcomes.at(-1)?.pruned).toEqual(['ConfigMap shop/a']);
+  const asked = (): number => harness.server.requests.filter((r) => r.verb === 'get' && r.name === 'a').length;
+  const before = asked();
+  await run();
+  expect(asked()).toBe(before);
+  expect(harness.server.seen({ verb: 'delete' })).toHaveLength(1);
+});
+
+test('a child that lost its label while no watch was there is pruned when a list shows it gone', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  wanted = [];
+  const watches = harness.server.openWatches('configmaps');
+  for (const watch of watches) watch.reset();
+  unlabel('a');
+  harness.server.storage.compact();
+  await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning');
+});
+
+test('a child that lost its label while nobody ran is pruned by the next process, after one look at each kind', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } }), child('ConfigMap', 'b', { data: {} })];
+  await begin();
+  paused = true;
+  unlabel('a');
+  const cached = harness.manager.cache.informer({ resource: configMaps, labelSelector: selector });
+  await harness.passUntil(() => !cached.get({ namespace: 'shop', name: 'a' }), 'the loss');
+  await harness.idle();
+  set = newSet();
+  wanted = wanted.slice(1);
+  paused = false;
+  const lists = (): number => harness.server.seen({ verb: 'list' }).length;
+  const before = lists();
+  await run();
+  expect(outcomes.flatMap(({ pruned }) => pruned)).toEqual(['ConfigMap shop/a']);
+  expect(outcomes.at(-1)).toMatchObject({ applied: [], skipped: 1 });
+  await run();
+  expect(lists()).toBe(before + 2);
+});
+
+test('an object that lost its label and its owner is left alone', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  wanted = [];
+  unlabel('a', { ownerReferences: [] });
+  await harness.passUntil(() => harness.server.requests.some((r) => r.verb === 'get' && r.name === 'a'), 'the look');
+  await run();
+  expect(harness.server.storage.find(configMaps, 'shop', 'a')).toBeDefined();
 });
 
 test('a crash between two applies is made good by the next run', async () => {

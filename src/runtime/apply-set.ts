@@ -15,6 +15,7 @@ import { heal } from './heal.ts';
 import { keyOf, keyText } from './keys.ts';
 import { announceDrift, type Drift } from './drift.ts';
 import { DriftMemory } from './drift-memory.ts';
+import { appliedBy, controllerUids, LostChildren } from './lost-children.ts';
 import { ownsExactly } from './managed-fields.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 import type { EventRecorder, Informer } from './types.ts';
@@ -78,7 +79,8 @@ export interface ApplyOutcome {
  *
  * Flow: for each wanted child compare with the cache → apply what differs → delete what belongs to the set and is not
  * wanted. Deleting comes last, so a crash in between leaves too much, never too little, and the next run ends it.
- * Guarantees: no request at all when nothing differs; a delete names the uid it means; every child is tried even if
+ * Guarantees: no request at all when nothing differs; a child that lost its labels is given them back, or pruned where
+ * it is not wanted (see lost-children.ts; a process looks once for those that lost them before it began); a delete names the uid it means; every child is tried even if
  * one fails; nothing is pruned after a failure; with an owner, an object of a wanted name that somebody else made is
  * not taken over.
  * With `force`, what an apply alone cannot put right is put right too (see heal.ts): a child whose immutable fields
@@ -91,10 +93,13 @@ export class ApplySet {
   readonly #byKind: Map<string, Informer>;
   readonly #deleted = new Set<string>();
   readonly #memory: DriftMemory;
+  readonly #lost: LostChildren;
 
   constructor(options: ApplySetOptions) {
     this.#options = options;
     this.#memory = new DriftMemory(options.fieldManager);
+    const { client, fieldManager: manager, children } = options;
+    this.#lost = new LostChildren({ client, manager, children, isOurs: (uid) => this.#deleted.has(uid) });
     this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
     // Without it, each reconcile would look at the children of all owners to find those of its own.
     for (const child of options.children) child.addIndex(ownerIndex, controllerUids);
@@ -202,7 +207,7 @@ export class ApplySet {
     if (!seesAll && live) return;
     const found = seesAll ? live : await getIfExists(client, resource, keyOf(object), { signal, metadataOnly: true });
     if (!found || controllerUids(found).includes(owner.metadata.uid ?? '')) return;
-    if (found.metadata.managedFields?.some((e) => e.manager === fieldManager && e.operation === 'Apply')) return;
+    if (appliedBy(found, fieldManager)) return;
     const name = describe(resource, keyOf(object));
     throw new OperatorError('ERR_APPLY_CONFLICT', `${name} exists already and was not made by this controller`);
   }
@@ -215,24 +220,39 @@ export class ApplySet {
     for (const informer of this.#options.children) {
       const { resource } = informer.source;
       for (const object of present(informer)) {
-        const { uid = '', deletionTimestamp } = object.metadata;
-        if (kept.has(childKey(resource, object)) || deletionTimestamp || !belongs(object)) continue;
+        if (kept.has(childKey(resource, object)) || object.metadata.deletionTimestamp || !belongs(object)) continue;
         // The cache may not have caught up with our own delete; a uid never comes back.
-        if (this.#deleted.has(uid)) continue;
-        request.signal.throwIfAborted();
-        try {
-          await this.#options.client.delete(resource, keyOf(object), {
-            uid,
-            signal: request.signal,
-          });
-          this.#remember(uid);
-          this.#memory.forget(childKey(resource, object));
-          outcome.pruned.push(describe(resource, keyOf(object)));
-        } catch (error) {
-          // Gone already, or replaced by an object that the next event will tell us about.
-          if (!isNotFound(error) && !isConflict(error)) throw error;
-        }
+        if (!this.#deleted.has(object.metadata.uid ?? '')) await this.#delete(informer, object, request, outcome);
       }
+    }
+    const lost = await this.#lost.find({
+      owner: ownerUid,
+      wanted: ({ source }, key) => kept.has(`${kindKey(source.resource)} ${keyText(key)}`),
+      belongs: request.belongs,
+      signal: request.signal,
+    });
+    for (const { informer, object } of lost) {
+      await this.#delete(informer, object, request, outcome);
+      this.#lost.forget(object.metadata.uid ?? '');
+    }
+  }
+
+  async #delete(
+    { source: { resource } }: Informer,
+    object: KubeObject,
+    request: ApplyRequest,
+    outcome: ApplyOutcome,
+  ): Promise<void> {
+    const { uid = '' } = object.metadata;
+    request.signal.throwIfAborted();
+    try {
+      await this.#options.client.delete(resource, keyOf(object), { uid, signal: request.signal });
+      this.#remember(uid);
+      this.#memory.forget(childKey(resource, object));
+      outcome.pruned.push(describe(resource, keyOf(object)));
+    } catch (error) {
+      // Gone already, or replaced by an object that the next event will tell us about.
+      if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }
 
@@ -299,10 +319,6 @@ function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject 
 }
 
 const ownerIndex = 'controller uid';
-
-function controllerUids(object: TypedObject): string[] {
-  return (object.metadata.ownerReferences ?? []).filter((r) => r.controller).map((r) => r.uid);
-}
 
 function kindKey(resource: ResourceRef): string {
   return `${resource.apiVersion} ${resource.kind}`;
