@@ -87,7 +87,8 @@ export class DistributedParts {
   }
 
   #start(expr: Expr, frame: Frame, fragments: ReadonlyMap<Expr, Fragment>): void {
-    const at = frame.count > 1 && this.#query.invariant.has(expr) ? { ...frame, count: 1 } : frame;
+    const at =
+      frame.count > 1 && this.#query.invariant.has(expr) ? { start: frame.start, step: frame.step, count: 1 } : frame;
     if (at.count === 0) return;
     const fragment = fragments.get(expr);
     if (fragment !== undefined) {

@@ -22,7 +22,7 @@ import { evaluateSelector } from './instant-selector.ts';
 export async function evaluate(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
   context.budget.check();
   if (frame.count > 1 && context.invariant.has(expr)) {
-    const once = await evaluateNode(context, expr, { ...frame, count: 1 });
+    const once = await evaluateNode(context, expr, { start: frame.start, step: frame.step, count: 1 });
     return repeat(context, once, frame.count);
   }
   return evaluateNode(context, expr, frame);

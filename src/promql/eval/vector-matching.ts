@@ -58,6 +58,8 @@ class Pairing {
   readonly #fillOne: number | null;
 
   readonly #allMany: readonly Column[];
+  /** One-to-one: at which steps the group at hand has had its match. */
+  #taken: Uint8Array | null = null;
 
   constructor(context: EvalContext, expr: BinaryExpr, frame: Frame, allMany: readonly Column[]) {
     this.#allMany = allMany;
@@ -79,7 +81,7 @@ class Pairing {
     this.#refuseTwoOnOneSide(one, fills);
     const before = this.columns.length;
     if (many.length === 1 && one.length === 1 && !fills && this.#fastPair(many[0]!, one[0]!)) return;
-    if (this.#matching.card === 'one-to-one') this.#refuseTwoMatches(many, one);
+    this.#taken = this.#matching.card === 'one-to-one' ? new Uint8Array(this.#frame.count) : null;
     for (const column of many) this.#pairAll(column, one);
     if (this.#fillMany !== null) for (const column of one) this.#fillFromOne(column, many);
     this.#refuseEqualResults(before);
@@ -108,23 +110,6 @@ class Pairing {
       `found duplicate series for the match group ${group} on the ${side} hand-side of the operation: [${pair}]` +
         ';many-to-many matching not allowed: matching labels must be unique on one side',
     );
-  }
-
-  #refuseTwoMatches(many: readonly Column[], one: readonly Column[]): void {
-    if (many.length < 2) return;
-    const seen = new Uint8Array(this.#frame.count);
-    for (let i = 0; i < this.#frame.count; i++) {
-      if (this.#fillOne === null && one.every((column) => column.kinds[i] === absent)) continue;
-      for (const column of many) {
-        if (column.kinds[i] === absent) continue;
-        if (seen[i] === 1) {
-          throw executionError(
-            'multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)',
-          );
-        }
-        seen[i] = 1;
-      }
-    }
   }
 
   /** Series of one match group that come out equal at one step are ambiguous. */
@@ -197,7 +182,13 @@ class Pairing {
 
   #apply(many: Element, one: Element, step: number, out: ColumnBuilder): void {
     const outcome = this.#swapped ? this.#operate(one, many) : this.#operate(many, one);
+    // Kinds that do not combine are no match; a comparison that does not hold is one.
     if (outcome === null) return;
+    if (this.#taken !== null && this.#taken[step]!++ > 0) {
+      throw executionError(
+        'multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)',
+      );
+    }
     if (this.#expr.returnBool) out.setFloat(step, outcome.keep ? 1 : 0);
     else if (outcome.keep) {
       if (outcome.histogram !== null) out.setHistogram(step, outcome.histogram);
