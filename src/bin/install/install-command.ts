@@ -73,7 +73,7 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
 
   let keyVersion = minterSettings.kmsKeyVersion;
   if (minterSettings.gitopsOrg !== '' && minterSettings.vcsPemPath !== '') {
-    const request = { pemPath: minterSettings.vcsPemPath, key: keyVersion, dryRun: dryRun !== 'none' };
+    const request = { pemPath: minterSettings.vcsPemPath, key: keyVersion, dryRun };
     keyVersion = await importedKeyVersion(request, { clock: systemClock, progress: say, env });
   }
   const minter = minterOf(minterSettings, keyVersion);

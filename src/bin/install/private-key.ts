@@ -2,14 +2,24 @@ import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 
+export interface ImportRequest {
+  /** Absolute path of a PEM file. */
+  pemPath: string;
+  /** A key or one of its versions, by its full name. */
+  key: string;
+  /** `client` asks nobody: it takes a key's first version for the one that will sign. `server` looks and changes nothing. */
+  dryRun: 'none' | 'client' | 'server';
+}
+
 /**
  * The key version that signs, after the App's private key was imported where there is none yet.
- * `key` is a key or one of its versions, by its full name. The private key is read, wrapped on this machine and
- * forgotten; it gets into no object and no file.
- * Errors: ERR_INPUT_INVALID when the file cannot be read; those of the import.
+ * Guarantees: the private key is read, wrapped on this machine and forgotten; it gets into no object and no file. A
+ * version that is named stays the one that signs; a line of progress says so when another one was found or made.
+ * Errors: ERR_CONFIG_INVALID without a key to import into; ERR_INPUT_INVALID when the file cannot be read; those of the
+ * import.
  */
 export async function importedKeyVersion(
-  options: { pemPath: string; key: string; dryRun: boolean },
+  options: ImportRequest,
   deps: { clock: Clock; progress: (line: string) => void; env: Readonly<Record<string, string | undefined>> },
 ): Promise<string> {
   const [, projectId, location, keyRing, key] =
@@ -19,6 +29,9 @@ export async function importedKeyVersion(
       'ERR_CONFIG_INVALID',
       'VCS_PEM_PATH needs KMS_KEY_VERSION: the key to import into, by its full name',
     );
+  const named = options.key.includes('/cryptoKeyVersions/') ? options.key : undefined;
+  const assumed = named ?? `${options.key}/cryptoKeyVersions/1`;
+  if (options.dryRun === 'client') return assumed;
   const { createKmsClient, importPrivateKey, loopbackEndpoint } = await import('../../minter/index.ts');
   const endpoint = deps.env['KMS_API_ENDPOINT'];
   const client = createKmsClient(endpoint ? loopbackEndpoint(endpoint) : undefined);
@@ -36,12 +49,13 @@ export async function importedKeyVersion(
         privateKey,
         // What is enabled signs: importing again would be a rotation, which is never an installer's to decide.
         force: false,
-        dryRun: options.dryRun,
+        dryRun: options.dryRun === 'server',
       },
       { client, clock: deps.clock, progress: deps.progress },
     );
-    const named = options.key.includes('/cryptoKeyVersions/') ? options.key : undefined;
-    return named ?? version ?? `${options.key}/cryptoKeyVersions/1`;
+    if (named && version && named !== version)
+      deps.progress(`warning: KMS_KEY_VERSION names ${named}, and that is what will sign; enabled is ${version}`);
+    return named ?? version ?? assumed;
   } finally {
     await client.close();
   }

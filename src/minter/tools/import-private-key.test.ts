@@ -79,6 +79,12 @@ test('a forced second import makes a second version with the same ring, key and 
   expect([kms.count('CreateKeyRing'), kms.count('CreateCryptoKey'), kms.count('CreateImportJob')]).toEqual([1, 1, 1]);
 });
 
+test('of several enabled versions the newest is the one that is there', async () => {
+  await run();
+  await run({ force: true });
+  expect(await run()).toEqual({ outcome: 'skipped', version: version(2) });
+});
+
 test('an enabled version is left alone unless forced, a disabled one is not enough', async () => {
   await run();
   expect(await run()).toEqual({ outcome: 'skipped', version: version(1) });

@@ -104,12 +104,13 @@ class Importer {
     this.#algorithm = algorithm;
   }
 
-  /** Name of an enabled version of the key, if both exist. Errors: ERR_INPUT_INVALID for a key of another kind. */
+  /** The newest enabled version of the key, if there is one. Errors: ERR_INPUT_INVALID for a key of another kind. */
   async enabledVersion(): Promise<string | undefined> {
     const { client } = this.#deps;
     if (!(await this.#existingKey())) return undefined;
     const versions = await orAbsent(client.listCryptoKeyVersions({ parent: this.#names.key }, callOptions));
-    return versions?.[0].find((version) => version.state === 'ENABLED')?.name ?? undefined;
+    const enabled = (versions?.[0] ?? []).flatMap(({ state, name }) => (state === 'ENABLED' && name ? [name] : []));
+    return enabled.toSorted((a, b) => numberOf(b) - numberOf(a))[0];
   }
 
   async ensureRing(): Promise<void> {
@@ -244,6 +245,11 @@ async function orExists(call: Promise<unknown>): Promise<void> {
   await call.catch((cause: unknown) =>
     codeOf(cause) === grpcAlreadyExists ? undefined : upstream(Promise.reject(cause as Error)),
   );
+}
+
+/** `…/cryptoKeyVersions/3` → 3. */
+function numberOf(version: string): number {
+  return Number(version.slice(version.lastIndexOf('/') + 1));
 }
 
 function codeOf(cause: unknown): unknown {
