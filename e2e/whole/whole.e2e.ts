@@ -133,6 +133,27 @@ describe('the minter', () => {
     expect([stage.world.kms.count('AsymmetricSign'), stage.world.platform.count('create_token')]).toEqual(before);
   });
 
+  test('a repository registered in gitops-state can be had within seconds, one of another organisation cannot', async () => {
+    const data = 'repositories=extra\nelsewhere/gitops';
+    await kubectl('-n', 'platform-agent', 'create', 'configmap', 'gitops-state', `--from-literal=${data}`);
+    await until(
+      'a token for the registered repository',
+      () => stage.mint(agentEmail, { repositories: ['extra'] }),
+      ({ status }) => status === 200,
+      { timeoutMs: 90_000 },
+    );
+    const minter = await until(
+      'the line that cannot be taken on the object',
+      () => resource('namespaces/platform-agent/minterdeployments/minter'),
+      (r) => r.status?.conditions?.some((c) => c.type === 'RulesValid' && c.status === 'False') === true,
+    );
+    expect(minter.status?.conditions?.find((c) => c.type === 'RulesValid')).toMatchObject({
+      reason: 'RepositoryOutsideSpec',
+      message: expect.stringMatching(/line 2: "elsewhere\/gitops" is not in the organisation acme/) as string,
+    });
+    await kubectl('-n', 'platform-agent', 'delete', 'configmap', 'gitops-state');
+  }, 120_000);
+
   test('the network policy in the cluster lets in the platform agent and no pod without its label', async () => {
     const path = '/apis/networking.k8s.io/v1/namespaces/platform-agent/networkpolicies';
     const { items } = await stage.cluster.api.request<{ items: KubeObject[] }>('GET', path);

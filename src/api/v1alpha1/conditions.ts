@@ -206,7 +206,8 @@ export const minterDeploymentConditions = {
       ScopeFaulty: 'A scope is off because of a fault in it.',
       FileFaulty: 'A rule file is not usable.',
       ConfigMapNotFound: 'The ConfigMap with the rules is missing.',
-      RepositoryOutsideSpec: 'A rule names a repository that the spec does not declare.',
+      RepositoryOutsideSpec:
+        'A rule names a repository that the spec does not declare, or gitops-state one of another organisation.',
       NoPodAnswered: 'No pod could be asked.',
       Pending: 'The pods have not read the rules yet.',
     },

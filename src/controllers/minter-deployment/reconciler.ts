@@ -24,6 +24,7 @@ import { imagePullTrouble } from '../pod-trouble.ts';
 import { refusalOf } from '../refusal.ts';
 import { judgeAppCredentials, unreadableAppCredentials, type AppCredentials } from './app-credentials.ts';
 import { planMinterStatus } from './plan.ts';
+import { registeredRepositories, registryConfigMap, withRegistered } from './registered-repositories.ts';
 import { repositoryOutsideSpec } from './rule-repositories.ts';
 import { readMinterReadiness, type ReadinessReader } from './readiness-client.ts';
 
@@ -55,7 +56,7 @@ const childKinds = [
 /**
  * One minter for each MinterDeployment.
  *
- * Flow: Secret and ConfigMap that the spec refers to → children applied and pruned → pods asked for their checks →
+ * Flow: Secret and ConfigMap that the spec refers to, repositories registered beside it → children applied and pruned → pods asked for their checks →
  * status → Events for what changed.
  * Guarantees: `Ready` is there from the first write; a failed apply is told in the status before it is retried; the
  * operator reads one Secret value, the App ID, and keeps only its hash.
@@ -76,6 +77,10 @@ export function setupMinterDeployment(
     labelSelector: 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=minter',
   });
   pods.addIndex('minter', (pod) => mintersOfPod(pod).map(keyText));
+  const registries = env.cache.informer({
+    resource: coreResources.configMaps,
+    fieldSelector: `metadata.name=${registryConfigMap}`,
+  });
   const set = new ApplySet({
     client: env.client,
     fieldManager,
@@ -92,12 +97,18 @@ export function setupMinterDeployment(
 
   const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
     const { key, clock, logger, signal } = context;
-    const minter = minters.get(key);
+    const found = minters.get(key);
     // Gone, or going: the garbage collector removes the children, which name it as their owner.
-    if (!minter || minter.metadata.deletionTimestamp) {
+    if (!found || found.metadata.deletionTimestamp) {
       paced.forget(keyText(key));
       return undefined;
     }
+    const registry = registries.get({ namespace: key.namespace, name: registryConfigMap });
+    const registered = registeredRepositories(
+      registry?.['data'] as Record<string, string> | undefined,
+      found.spec.vcs.org,
+    );
+    const minter = withRegistered(found, registered.names);
     const [appCredentials, rules, missing] = await Promise.all([
       lookUpApp(context, minter),
       lookUpRules(context, minter),
@@ -117,7 +128,7 @@ export function setupMinterDeployment(
       deployment: deployments.get(key),
       appCredentials: appCredentials.condition,
       rulesSourceFound: rules.found,
-      outsideSpec: rules.outsideSpec,
+      outsideSpec: registered.fault ?? rules.outsideSpec,
       answers: await askPods(running, readReadiness, context),
       pods: running.length,
       applyFailures: outcome.failures.map(({ kind, object, error }) => ({ kind, refusal: refusalOf(error, object) })),
@@ -143,6 +154,14 @@ export function setupMinterDeployment(
         source: pods.source,
         map: mintersOfPod,
         predicates: [changed((pod) => podState(pod as KubeObject))],
+      },
+      {
+        source: registries.source,
+        map: ({ metadata }) =>
+          minters
+            .list()
+            .filter((minter) => minter.metadata.namespace === metadata.namespace)
+            .map((minter) => ({ namespace: minter.metadata.namespace!, name: minter.metadata.name! })),
       },
     ],
     concurrency: 2,

@@ -1,0 +1,43 @@
+import { declaredRepositories, renderMinter } from '../../render/index.ts';
+import { aMinterDeployment } from '../../testing/builders/minter-deployment.ts';
+import { registeredRepositories, withRegistered } from './registered-repositories.ts';
+
+const read = (repositories: string): ReturnType<typeof registeredRepositories> =>
+  registeredRepositories({ repositories }, 'acme');
+
+test('takes names, with or without the primary organisation, once each, and skips comments', () => {
+  expect(read('fleet\n# more\nacme/apps # of the teams\n\n  fleet  \n')).toEqual({ names: ['fleet', 'apps'] });
+});
+
+test('no ConfigMap and no key register nothing', () => {
+  expect(registeredRepositories(undefined, 'acme')).toEqual({ names: [] });
+  expect(registeredRepositories({ other: 'x' }, 'acme')).toEqual({ names: [] });
+});
+
+test.each([
+  ['another organisation', 'evil/fleet', /line 2: "evil\/fleet" is not in the organisation acme/],
+  ['the organisation in other case', 'ACME/fleet', /is not in the organisation acme/],
+  ['a path', 'acme/a/b', /is neither a name nor organisation\/name/],
+  ['a parent directory', 'acme/..', /is not the name of a repository/],
+  ['an address', 'https://example.com/acme/x', /is neither a name nor/],
+  ['a name that ends in .git', 'x.git', /is not the name of a repository/],
+  ['a pattern', '*', /is not the name of a repository/],
+])('%s is told with its line and never taken, the others are', (_case, entry, message) => {
+  const { names, fault } = read(`good\n${entry}\nalso-good`);
+  expect(names).toEqual(['good', 'also-good']);
+  expect(fault).toMatch(message);
+});
+
+test('the fifty-first is one too many', () => {
+  const { names, fault } = read(Array.from({ length: 51 }, (_, i) => `r${i}`).join('\n'));
+  expect(names).toHaveLength(50);
+  expect(fault).toMatch(/line 51: "r50" is one too many/);
+});
+
+test('scopes without a list of their own cover what is registered', () => {
+  const minter = withRegistered(aMinterDeployment(), ['fleet', aMinterDeployment().spec.vcs.repository]);
+  expect(declaredRepositories(minter.spec).filter((name) => name === 'fleet')).toEqual(['fleet']);
+  const rules = renderMinter({ minter, operatorNamespace: 'svc-system' }).find((o) => o.kind === 'ConfigMap');
+  expect(JSON.stringify(rules)).toContain('fleet');
+  expect(withRegistered(aMinterDeployment(), [])).toEqual(aMinterDeployment());
+});

@@ -1,0 +1,58 @@
+import type { MinterDeployment } from '../../api/v1alpha1/index.ts';
+
+/** The ConfigMap in which a platform registers further repositories, in the namespace of the MinterDeployment. */
+export const registryConfigMap = 'gitops-state';
+/** Its key: one repository a line, `name` or `organisation/name`; `#` starts a comment. */
+export const registryKey = 'repositories';
+
+/** As many as the field `vcs.extraRepositories` may have. */
+const maxRepositories = 50;
+const namePattern = /^[A-Za-z0-9._-]{1,100}$/;
+
+export interface RegisteredRepositories {
+  /** Names in the primary organisation, in the order of the lines. */
+  names: string[];
+  /** The first line that cannot be taken, as a sentence; the others are in force. */
+  fault?: string;
+}
+
+/**
+ * Reads the registry. Pure.
+ * Guarantees: a repository of another organisation is never taken, whatever else is in the file.
+ */
+export function registeredRepositories(
+  data: Readonly<Record<string, string>> | undefined,
+  org: string,
+): RegisteredRepositories {
+  const names: string[] = [];
+  let fault: string | undefined;
+  for (const [i, line] of (data?.[registryKey] ?? '').split('\n').entries()) {
+    const entry = line.replace(/#.*/, '').trim();
+    if (entry === '') continue;
+    const wrong =
+      faultOf(entry, org) ??
+      (names.length >= maxRepositories ? `is one too many: ${maxRepositories} are taken` : undefined);
+    if (wrong)
+      fault ??= `ConfigMap ${registryConfigMap}, ${registryKey}, line ${i + 1}: ${JSON.stringify(entry.slice(0, 140))} ${wrong}`;
+    else names.push(entry.slice(entry.indexOf('/') + 1));
+  }
+  return { names: [...new Set(names)], ...(fault === undefined ? {} : { fault }) };
+}
+
+function faultOf(entry: string, org: string): string | undefined {
+  const [name = '', owner = org, ...more] = entry.split('/').toReversed();
+  if (more.length > 0) return 'is neither a name nor organisation/name';
+  if (owner !== org) return `is not in the organisation ${org}, the only one that this minter serves`;
+  const isName = namePattern.test(name) && name !== '.' && name !== '..' && !name.endsWith('.git');
+  return isName ? undefined : 'is not the name of a repository';
+}
+
+/** The object as if its spec declared the registered repositories as well. */
+export function withRegistered<T extends MinterDeployment>(minter: T, names: readonly string[]): T {
+  const { vcs } = minter.spec;
+  const declared = [vcs.repository, ...(vcs.extraRepositories ?? [])];
+  const more = names.filter((name) => !declared.includes(name));
+  if (more.length === 0) return minter;
+  const extraRepositories = [...(vcs.extraRepositories ?? []), ...more];
+  return { ...minter, spec: { ...minter.spec, vcs: { ...vcs, extraRepositories } } };
+}
