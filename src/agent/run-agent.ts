@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { type AgentStatus, builtinRetention, type CaptureConfig, type CaptureObstacle } from '../capture/index.ts';
+import { type AgentStatus, builtinRetention, type CaptureConfig } from '../capture/index.ts';
 import { ApiReviews, createKubeClient, type KubeClient } from '../kube/index.ts';
 import { expiryTime } from '../net/ca.ts';
 import { createAlpnServer } from '../net/alpn-server.ts';
@@ -15,7 +15,7 @@ import { createRemoteReadHandler, labelsFromObject, type Store } from '../tsdb/i
 import { CaptureState } from './capture/capture-state.ts';
 import { InstrumentMemory } from './capture/instrument-memory.ts';
 import { type HealthProbe } from './capture/health-socket.ts';
-import { captureFacts } from './capture/capture-facts.ts';
+import { captureFacts, instrumentSum } from './capture/capture-facts.ts';
 import { probeFor } from './capture/instrument-probe.ts';
 import { ObstacleWatch } from './capture/obstacles.ts';
 import { openDataDir } from './open-data-dir.ts';
@@ -37,6 +37,8 @@ import type { OtlpConsumer } from './otlp/consumer.ts';
 import { createHttpReceiver } from './otlp/http-receiver.ts';
 import { createSelfMetrics, type SelfMetrics } from './self-metrics.ts';
 import { captureHandler } from './servers/capture-server.ts';
+import { createPartialHandler } from './partial/partial-handler.ts';
+import { partialHandler } from './servers/partial-server.ts';
 import { remoteReadHandler } from './servers/remote-read-server.ts';
 import { createScrapeServer } from './servers/scrape-server.ts';
 import { storeAdminHandler } from './servers/store-admin-server.ts';
@@ -143,7 +145,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       spans,
     });
     closers.push(() => ingest.close());
-    const capture = new CaptureState({
+    const capture: CaptureState = new CaptureState({
       node: settings.nodeName,
       dataDir: settings.dataDir,
       instrumentFile: settings.instrumentConfig,
@@ -160,7 +162,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       },
       counts: () => countsOf(mapper, ingest, spans, exports, obstacles),
     });
-    const obstacles = new ObstacleWatch({
+    const obstacles: ObstacleWatch = new ObstacleWatch({
       clock,
       logger,
       monitors: () => mapper.limits.monitors,
@@ -220,7 +222,16 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       followExpiry(tls, metrics);
       const read = storeAdminHandler(
         { store, allowed: (req) => controllers.includes(peerName(req) ?? ''), logger },
-        remoteReadHandler({ handler: createRemoteReadHandler(store), metrics, logger }),
+        partialHandler(
+          { handler: createPartialHandler({ store, node: settings.nodeName, clock }), metrics, logger },
+          remoteReadHandler({
+            handler: createRemoteReadHandler(store, {
+              partition: { label: 'k8s_node_name', value: settings.nodeName },
+            }),
+            metrics,
+            logger,
+          }),
+        ),
       );
       const stream: StreamOptions = {
         node: settings.nodeName,
@@ -310,16 +321,12 @@ function countsOf(
       droppedSeries,
       ...(spans.monitors[i]?.dropped ? { droppedSpans: spans.monitors[i].dropped } : {}),
       ...(lastSampleMs === 0 ? {} : { lastSampleTime: new Date(lastSampleMs).toISOString() }),
-      ...optionalObstacle(obstacles.of(rule)),
+      ...obstacles.of(rule),
     })),
     exports: exports.statuses(),
     ...(exports.secretsRevision === '' ? {} : { secrets: exports.secretsRevision }),
     totals: { series: mapper.table.size, ...ingest.totals },
   };
-}
-
-function optionalObstacle(obstacle: CaptureObstacle | undefined): { obstacle?: CaptureObstacle } {
-  return obstacle ? { obstacle } : {};
 }
 
 async function* exposition(
@@ -395,14 +402,4 @@ function metricsRetention(
     ms: metrics.timeMs === timeMs ? settings.retentionTime : metrics.timeMs,
     bytes: metrics.sizeBytes === sizeBytes ? settings.retentionSize : metrics.sizeBytes,
   };
-}
-
-/** What the instrument's own metric says, summed over its series; its name has the build's prefix. Null for none. */
-function instrumentSum(mapper: SeriesMapper, suffix: string): number | null {
-  let sum: number | null = null;
-  for (const { name, groups } of mapper.table.families.values()) {
-    if (!name.endsWith(suffix)) continue;
-    for (const { series } of groups.values()) for (const { total } of series) sum = (sum ?? 0) + total;
-  }
-  return sum;
 }

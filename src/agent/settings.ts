@@ -72,6 +72,10 @@ export const agentSettingTable = {
     help: 'this pod shares the network of its node; only said, so that the agent can warn',
     default: 'false',
   }),
+  kernelCheck: booleanSetting({
+    help: 'tell when the kernel lacks what the instrument needs; withdraw it where a stand-in takes its place',
+    default: 'true',
+  }),
   exportQueueSize: integerSetting(
     {
       help: 'bytes of disk for data that waits for export destinations, all together',

@@ -72,6 +72,8 @@ export const captureMonitorRuleSchema = Type.Object(
     /** Names of the matched pods on this node, sorted. */
     pods: Type.Array(name, { maxItems: 10_000 }),
     ...podRules,
+    /** The ports it selects, e.g. `8080,9000-9010`; absent = any. The instrument matches them; the agent explains. */
+    ports: Type.Optional(Type.String({ pattern: '^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$', maxLength: 1024 })),
     /** URL paths whose requests are not recorded. `*` matches any text. */
     ignorePaths: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 })),
     /** Names of the HTTP headers that its spans keep, lower case; a redaction rule must allow each of them too. */

@@ -65,6 +65,9 @@ export const exportSecretsSchema = Type.Object(
 /** How one destination fares on one node. */
 export const exportStates = ['Sending', 'Failing', 'NotAllowed', 'NoSecret'] as const;
 
+/** Why a node has no data for a monitor, where something stands in the way. */
+export const obstacleReasons = ['KernelUnsupported', 'PortNotOpen', 'NotAttached', 'MetadataMissing'] as const;
+
 /** Unknown members are allowed: a newer agent may say more than this controller reads. */
 export const ackSchema = Type.Object({
   node: Type.String({ maxLength: 253 }),
@@ -92,6 +95,15 @@ export const agentStatusSchema = Type.Object({
       /** Spans refused by the monitor's own ceiling since its config came into force; absent for none. */
       droppedSpans: Type.Optional(count),
       lastSampleTime: Type.Optional(time),
+      /** Absent for a monitor with data, and where nothing is known to be amiss. */
+      obstacle: Type.Optional(
+        Type.Object({
+          reason: Type.Unsafe<(typeof obstacleReasons)[number]>(
+            Type.String({ pattern: `^(${obstacleReasons.join('|')})$` }),
+          ),
+          message: Type.String({ maxLength: 1024 }),
+        }),
+      ),
     }),
     { maxItems: 20_000 },
   ),
@@ -119,6 +131,7 @@ export const agentStatusSchema = Type.Object({
 export type Ack = Static<typeof ackSchema>;
 export type AgentStatus = Static<typeof agentStatusSchema>;
 export type ExportSecrets = Static<typeof exportSecretsSchema>;
+export type CaptureObstacle = NonNullable<AgentStatus['monitors'][number]['obstacle']>;
 export type ExportState = (typeof exportStates)[number];
 
 const parser = <T extends TSchema>(what: string, schema: T): ((value: unknown) => Static<T>) => {

@@ -16,6 +16,7 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
   held: { hash: 'old', yaml: 'old-file' },
   granted: true,
   running: true,
+  down: false,
   sentAt: null,
   restartedAt: null,
   failedYaml: null,
@@ -96,6 +97,12 @@ test('nodes that are on their way take the place of others', () => {
   expect(planRollout(nodes, 0)).toMatchObject({ push: ['b'], hold: new Map([['c', 'MaxUnavailable']]) });
 });
 
+test('a node whose instrument is down takes the place of others, whoever sent it there, and is served at once', () => {
+  const more = { maxUnavailable: 2 };
+  const nodes = [node('a', { down: true, running: false }, more), node('b', {}, more), node('c', {}, more)];
+  expect(planRollout(nodes, 0)).toMatchObject({ push: ['a', 'b'], hold: new Map([['c', 'MaxUnavailable']]) });
+});
+
 describe('canaries', () => {
   const canary = (more: Partial<RolloutNode> = {}): RolloutNode => node('z-canary', more, { canary: true });
   const other = node('a', {}, { canary: false });
@@ -144,6 +151,10 @@ describe('a file that failed on a node', () => {
     const held = { hash: 'old', yaml: 'new-file' };
     expect(planRollout([node('a', { held, refusedHash: 'new' })], 0).hold).toEqual(new Map([['a', 'Failed']]));
     expect(planRollout([node('a', { held, refusedHash: 'older' })], 0).push).toEqual(['a']);
+  });
+  test('is not given to a node that is down or on its way either', () => {
+    const others = [node('b', { down: true, running: false }), node('c', { sentAt: 0, running: false })];
+    expect(planRollout([failed, ...others], 0)).toMatchObject({ push: [], deliver: [] });
   });
   test('does not pause another group', () => {
     expect(planRollout([failed, node('b', {}, { group: 'q' })], 0).push).toEqual(['b']);

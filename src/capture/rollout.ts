@@ -12,6 +12,8 @@ export interface RolloutNode {
   granted: boolean;
   /** The agent says that what it holds is Running. */
   running: boolean;
+  /** Its instrument does not run at all at the moment. */
+  down: boolean;
   /** A change of the file was sent and is not Running yet. Units: ms of the monotonic clock. */
   sentAt: number | null;
   /** When a change of ours last made the instrument restart. */
@@ -70,7 +72,8 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
     else if (restartsNothing(node)) plan.push.push(node.name);
     else changing.push(node);
   }
-  const onTheirWay = group.filter((n) => n.sentAt !== null && n.reachable).length;
+  // A leader that has just begun did not send what its predecessor did, but sees whose instrument is down for it.
+  const onTheirWay = group.filter((n) => (n.sentAt !== null || n.down) && n.reachable).length;
   let room = allowance(group) - onTheirWay;
   for (const node of changing.toSorted(canariesFirst)) {
     if (room > 0) {
@@ -80,9 +83,14 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
   }
 }
 
-/** The node runs its seed, or the very file it should, or is about to restart anyway: one restart serves both files. */
+/** The node runs its seed, or the very file it should. */
+function changesNothing(node: RolloutNode): boolean {
+  return node.held === null || (node.held.yaml === node.desired.yaml && node.granted);
+}
+
+/** Nor does it where the instrument starts anew anyway: one start serves both files. */
 function restartsNothing(node: RolloutNode): boolean {
-  return node.held === null || node.sentAt !== null || (node.held.yaml === node.desired.yaml && node.granted);
+  return changesNothing(node) || node.sentAt !== null || node.down;
 }
 
 /** What nodes of a group have to know of each other. */
@@ -95,10 +103,11 @@ interface Seen {
 function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan): HoldReason | null {
   if (!node.reachable) return 'Unreachable';
   if (node.failedYaml === node.desired.yaml || node.refusedHash === node.desired.hash) return 'Failed';
-  if (restartsNothing(node)) return null;
+  if (changesNothing(node)) return null;
   if (node.rules.pauseOnFailure && seen.failed.has(node.desired.yaml)) return 'Paused';
   // Before the pacing: a file that waits only for its restart is delivered, and one that canaries try is not.
   if (node.rules.canary === false && seen.waiting) return 'Canary';
+  if (restartsNothing(node)) return null;
   if (node.restartedAt !== null && now < node.restartedAt + node.rules.minIntervalMs) {
     const at = node.restartedAt + node.rules.minIntervalMs;
     plan.wakeAt = Math.min(plan.wakeAt ?? at, at);

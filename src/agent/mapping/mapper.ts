@@ -74,6 +74,16 @@ export class SeriesMapper {
     return this.#streams.size;
   }
 
+  /** Live streams of containers whose pod nobody knows. A process of the node itself has none, and is not missed. */
+  get unplaced(): number {
+    let count = 0;
+    for (const stream of this.#streams) {
+      const inContainer = stream.resource.some((a) => a.key === 'container.id' || a.key === 'k8s.container.name');
+      if (stream.unknown && stream.endedMs === 0 && !isFlow(stream) && inContainer) count++;
+    }
+    return count;
+  }
+
   /** Takes in all points of a request whose points passed `admitMetrics`. Samples wait for `flush`. */
   add(request: MetricsRequest, now: Moment, sink: SampleSink): void {
     for (const { attributes: resource, scopes } of request.resources) {

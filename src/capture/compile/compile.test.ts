@@ -78,6 +78,7 @@ test('the worked example of a policy and a monitor gives its two entries and thr
       name: 'checkout',
       uid: 'uid-checkout',
       pods: ['checkout-1'],
+      ports: '8080,9000-9010',
       protocols: ['GRPC', 'HTTP'],
       ignorePaths: ['/healthz'],
       maxSeries: 5000,

@@ -3,6 +3,7 @@ import { familyNames } from '../../api/v1alpha1/index.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule, CapturePolicyExport } from '../capture-config.ts';
 import { builtinTraceInstrumentations } from '../instrument-yaml/builtin.ts';
+import { portsText } from '../ports.ts';
 import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
 import { monitorExports, policyExports } from './exports.ts';
@@ -10,7 +11,7 @@ import { capturedHeaders } from './headers.ts';
 import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
 import { headerNames, redactionOf } from './redaction.ts';
 import { baseScopes, policiesOf, type BaseScope } from './scope.ts';
-import { distinct, exclusionSelections, mayOverlap, monitorSelections } from './selections.ts';
+import { distinct, exclusionSelections, mayOverlap, monitorSelections, portRanges } from './selections.ts';
 import {
   effectiveSettings,
   mergeLeaves,
@@ -254,6 +255,7 @@ function finish(
         name: m.object.metadata.name ?? '',
         uid: m.object.metadata.uid ?? '',
         ...podRules(d.settings, node),
+        ...(m.spec.ports ? { ports: portsText(portRanges(m.spec.ports)) } : {}),
         ...(ignorePaths.length > 0 ? { ignorePaths } : {}),
         ...(exports.length > 0 ? { exports } : {}),
         ...(headers.length > 0 ? { headers } : {}),

@@ -16,7 +16,7 @@ export function monitorSelections(namespace: string, spec: TrafficMonitorSpec): 
     namespaces: [namespace],
     ...(Object.keys(tests).length > 0 ? { podLabels: tests } : {}),
     ...(spec.containers?.include ? { containers: spec.containers.include } : {}),
-    ...(spec.ports ? { ports: ranges(spec.ports) } : {}),
+    ...(spec.ports ? { ports: portRanges(spec.ports) } : {}),
   };
   if (!spec.workloads) return [common];
   return distinct(spec.workloads.map(({ kind, name }) => ({ ...common, workload: { kind, name } })));
@@ -34,7 +34,7 @@ export function exclusionSelections(exclusion: Exclusion, within: readonly strin
     ...(namespaces ? { namespaces } : {}),
     ...(exclusion.podLabels ? { podLabels: globTests(exclusion.podLabels) } : {}),
     ...(exclusion.executables ? { executables: exclusion.executables } : {}),
-    ...(exclusion.ports ? { ports: ranges(exclusion.ports) } : {}),
+    ...(exclusion.ports ? { ports: portRanges(exclusion.ports) } : {}),
   };
   if (!exclusion.workloads) return [common];
   return exclusion.workloads.map(({ kind, name }) => ({ ...common, workload: { kind, name } }));
@@ -60,7 +60,8 @@ export function mayOverlap(a: TrafficMonitorSpec, b: TrafficMonitorSpec): boolea
   return true;
 }
 
-function ranges(list: readonly ApiPortRange[]): PortRange[] {
+/** Sorted, without overlaps. */
+export function portRanges(list: readonly ApiPortRange[]): PortRange[] {
   return normalisePorts(list.map((r) => ({ port: r.port, endPort: r.endPort ?? r.port })));
 }
 

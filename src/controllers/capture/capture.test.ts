@@ -109,6 +109,28 @@ test('a node that cannot run the new file gets the last good one back and is nam
   expect(condition('shop/m', 'Ready')).toMatch(/^False\/(NodesFailed|RolloutPaused)$/);
 });
 
+test('a capability that the instrument lacks is told by its pod, long before the agent gives up', async () => {
+  await aCluster(1, { onPush: 'Written' });
+  world.putMonitor('shop/m', checkout);
+  await until(() => world.agents[0]!.config?.generations['TrafficMonitor/shop/m'], 'the push');
+  world.putAgentPod(
+    world.agents[0]!,
+    `time=x level=ERROR msg="can't start OpenTelemetry eBPF Instrumentation" error="the following capabilities are required: CAP_SYS_PTRACE"`,
+  );
+  await until(() => world.hub.nodes.get('node-1')?.failure, 'the failure');
+  world.refresh();
+  await until(() => condition('shop/m', 'Programmed') === 'False/NodesFailed', 'NodesFailed');
+  expect(world.monitor('shop/m').status).toMatchObject({
+    nodes: { desired: 1, updated: 0, capturing: 0, failed: 1 },
+    failedNodes: [{ name: 'node-1', reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' }],
+  });
+  expect(condition('shop/m', 'Capturing')).toBe('False/MissingCapability');
+  const conditions = world.monitor('shop/m').status!['conditions'] as { type: string; message: string }[];
+  expect(conditions.find((c) => c.type === 'Programmed')!.message).toContain(
+    'nodes run generation 1; node-1: MissingCapability CAP_SYS_PTRACE',
+  );
+});
+
 test('an agent that comes late gets the current config, and one that returns is asked what it has', async () => {
   await aCluster(2);
   world.putMonitor('shop/m', checkout);

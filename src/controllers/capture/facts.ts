@@ -1,10 +1,16 @@
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
 import type { NamedLabels, PodFacts } from '../../capture/index.ts';
+import {
+  instrumentContainerName,
+  instrumentFault,
+  type ContainerStatus,
+  type InstrumentFault,
+} from './instrument-fault.ts';
 
 /** A pod, cut down to what capture looks at. */
 export interface PodObject extends KubeObject {
   spec?: { nodeName?: string; containers?: { name: string }[] };
-  status?: { phase?: string; podIP?: string };
+  status?: { phase?: string; podIP?: string; containerStatuses?: ContainerStatus[] };
 }
 
 export interface NodeObject extends KubeObject {
@@ -21,7 +27,11 @@ export const podTransform = {
       kind: pod.kind,
       metadata: slim(pod.metadata),
       spec: { ...optional('nodeName', pod.spec?.nodeName), containers: (pod.spec?.containers ?? []).map(nameOnly) },
-      status: { ...optional('phase', pod.status?.phase), ...optional('podIP', pod.status?.podIP) },
+      status: {
+        ...optional('phase', pod.status?.phase),
+        ...optional('podIP', pod.status?.podIP),
+        ...optional('containerStatuses', isAgentPod(pod) ? instrumentStatus(pod) : undefined),
+      },
     } satisfies PodObject;
   },
 };
@@ -55,6 +65,17 @@ function slim(meta: ObjectMeta): ObjectMeta {
     ...optional('labels', meta.labels),
     ...(controller && controller.length > 0 ? { ownerReferences: controller } : {}),
   };
+}
+
+/** Only how the instrument's runs ended: the rest of its status changes with every probe. */
+function instrumentStatus(pod: PodObject): ContainerStatus[] {
+  return (pod.status?.containerStatuses ?? [])
+    .filter((c) => c.name === instrumentContainerName)
+    .map(({ name, state, lastState }) => ({
+      name,
+      state: optional('terminated', state?.terminated),
+      lastState: optional('terminated', lastState?.terminated),
+    }));
 }
 
 function nameOnly({ name }: { name: string }): { name: string } {
@@ -97,14 +118,27 @@ export function isReadyNode(node: NodeObject): boolean {
   return (node.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True');
 }
 
-/** Where the agent of a node listens; null when this pod is no running agent. */
-export function agentOf(pod: PodObject, namespace: string): { node: string; host: string } | null {
+/** The agent's pod of a node: where it listens, and how its instrument's last run ended. */
+export interface AgentPod {
+  node: string;
+  host: string;
+  uid: string;
+  fault: InstrumentFault | null;
+}
+
+/** Null when this pod is no running agent. */
+export function agentOf(pod: PodObject, namespace: string): AgentPod | null {
   const { metadata, spec, status } = pod;
   const isAgent =
     metadata.namespace === namespace &&
-    metadata.labels?.['app.kubernetes.io/component'] === 'agent' &&
-    metadata.labels['app.kubernetes.io/name'] === 'svc-operator' &&
+    isAgentPod(pod) &&
     metadata.deletionTimestamp === undefined &&
     status?.phase === 'Running';
-  return isAgent && spec?.nodeName && status?.podIP ? { node: spec.nodeName, host: status.podIP } : null;
+  if (!isAgent || !spec?.nodeName || !status?.podIP) return null;
+  const fault = instrumentFault(status.containerStatuses);
+  return { node: spec.nodeName, host: status.podIP, uid: metadata.uid ?? '', fault };
+}
+
+function isAgentPod({ metadata: { labels } }: PodObject): boolean {
+  return labels?.['app.kubernetes.io/component'] === 'agent' && labels['app.kubernetes.io/name'] === 'svc-operator';
 }

@@ -13,6 +13,7 @@ import {
 } from '../../capture/index.ts';
 import { followAgent } from './agent-link.ts';
 import { Debounce } from './debounce.ts';
+import type { AgentPod } from './facts.ts';
 import { ExportSecretStore, type ReadSecret } from './export-secrets.ts';
 import { Limiter } from './limiter.ts';
 import type { CaptureMetrics } from './metrics.ts';
@@ -22,8 +23,8 @@ import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
 export interface World extends Omit<CompileInput, 'environment'> {
   /** Names of nodes whose Ready condition is True. */
   ready: ReadonlySet<string>;
-  /** Node name → IP of its agent's pod. */
-  agents: ReadonlyMap<string, string>;
+  /** Node name → its agent's pod. */
+  agents: ReadonlyMap<string, AgentPod>;
 }
 
 export interface HubOptions {
@@ -193,15 +194,20 @@ export class CaptureHub {
     if (this.#signal?.aborted !== false) return;
     const transport = this.#options.transport();
     for (const [name, link] of this.#links) {
-      if (this.#nodes.has(name) && world.agents.get(name) === link.host) continue;
+      if (this.#nodes.has(name) && world.agents.get(name)?.host === link.host) continue;
       link.abort.abort();
       this.#links.delete(name);
     }
     for (const node of this.#nodes.values()) {
-      const host = world.agents.get(node.name);
-      node.hasAgent = host !== undefined;
-      if (host === undefined) node.lost(new Error('no agent pod runs on the node'));
-      else if (transport && !this.#links.has(node.name)) this.#connect(node, host, transport);
+      const agent = world.agents.get(node.name);
+      node.hasAgent = agent !== undefined;
+      if (!agent) node.lost(new Error('no agent pod runs on the node'));
+      else {
+        if (transport && !this.#links.has(node.name)) this.#connect(node, agent.host, transport);
+        const back = node.inPod(agent);
+        const link = this.#links.get(node.name);
+        if (back && link) this.#push(node, link, back);
+      }
     }
   }
 
@@ -220,7 +226,7 @@ export class CaptureHub {
           random,
           onStatus: (status) => {
             if (!current()) return;
-            const back = node.heard(status);
+            const back = node.heard(status, { monotonic: clock.monotonic(), wall: clock.now() });
             if (status.secrets !== link.delivered) link.delivered = '';
             this.#afterNews(node, link, back);
             if (node.needsCurrent) this.#track(this.#learn(node, link));

@@ -9,6 +9,8 @@ import {
   type NodeConfig,
   type RolloutNode,
 } from '../../capture/index.ts';
+import type { AgentPod } from './facts.ts';
+import { isLasting, type InstrumentFault } from './instrument-fault.ts';
 
 /** A config whose content is known. */
 export interface KnownConfig {
@@ -54,6 +56,9 @@ export class NodeState {
   #putHash: string | null = null;
   #sentAt: number | null = null;
   #restartedAt: number | null = null;
+  #pod: string | null = null;
+  #fault: InstrumentFault | null = null;
+  readonly #spansDroppedAt = new Map<string, number>();
 
   constructor(name: string) {
     this.name = name;
@@ -62,6 +67,11 @@ export class NodeState {
   /** The newest acknowledgement. */
   get ack(): Ack | null {
     return this.#ack;
+  }
+
+  /** How the instrument's newest run ended, while it does not run what it should; null when all is well. */
+  get fault(): InstrumentFault | null {
+    return this.#ack?.phase === 'Running' ? null : this.#fault;
   }
 
   /** Generations of the config that is Running here; null when none is known to be. */
@@ -89,12 +99,50 @@ export class NodeState {
     if (this.#held && !this.#held.known) this.#held.known = this.#recall(this.#held.hash);
   }
 
-  /** What the agent said. Returns a config to go back to when the newest one failed. */
-  heard(status: AgentStatus): KnownConfig | null {
+  /**
+   * What the agent said. Returns a config to go back to when the newest one failed.
+   * The first word of a node tells when its instrument last started again, so that a new leader keeps the distance.
+   */
+  heard(status: AgentStatus, now: { monotonic: number; wall: number }): KnownConfig | null {
+    const { start, restarts } = status.instrument;
+    if (!this.status && this.#restartedAt === null && start !== undefined && restarts > 0) {
+      const age = now.wall - Date.parse(start);
+      if (age >= 0) this.#restartedAt = now.monotonic - age;
+    }
+    this.#noteDroppedSpans(status, now.wall);
     this.status = status;
     this.reachable = true;
     this.error = null;
     return this.acknowledged(status.ack);
+  }
+
+  /** When a monitor's ceiling (`namespace/name`) last refused spans here, as far as was heard; wall time in ms. */
+  spansDroppedAt(monitor: string): number | null {
+    return this.#spansDroppedAt.get(monitor) ?? null;
+  }
+
+  /** Agents count from the start of a config on; what is of interest is whether it goes on. */
+  #noteDroppedSpans(status: AgentStatus, wall: number): void {
+    const before = new Map(this.status?.monitors.map((m) => [`${m.namespace}/${m.name}`, m.droppedSpans ?? 0]));
+    for (const { namespace, name, droppedSpans = 0 } of status.monitors) {
+      const key = `${namespace}/${name}`;
+      const known = before.get(key) ?? 0;
+      if (droppedSpans > 0 && droppedSpans !== known) this.#spansDroppedAt.set(key, wall);
+    }
+  }
+
+  /**
+   * What the agent's pod says of the instrument. A fault that will come again with every start fails a config that is
+   * on its way at once. In a new pod everything may be better: what failed in the old one is tried again.
+   */
+  inPod({ uid, fault }: Pick<AgentPod, 'uid' | 'fault'>): KnownConfig | null {
+    if (this.#pod !== null && this.#pod !== uid) this.failure = null;
+    this.#pod = uid;
+    const isNew = fault !== null && fault.at !== this.#fault?.at;
+    this.#fault = fault;
+    if (this.failure && fault && failedToRun.has(this.failure.reason))
+      this.failure = { ...this.failure, ...named(fault) };
+    return isNew && this.#sentAt !== null && isLasting(fault) ? this.#fail(fault.reason, fault.message) : null;
   }
 
   /** An acknowledgement, from a status or in answer to a push. Returns a config to go back to. */
@@ -116,9 +164,8 @@ export class NodeState {
       this.lastGood = this.#held.known ?? this.lastGood;
       if (ack.hash === this.desired?.hash) this.failure = null;
     }
-    return ack.phase === 'Failed'
-      ? this.#fail(ack.reason ?? 'Failed', ack.message ?? 'the agent gave no reason')
-      : null;
+    if (ack.phase !== 'Failed') return null;
+    return this.#fail(ack.reason ?? 'Failed', ack.message ?? 'the agent gave no reason');
   }
 
   /** The content of what the agent holds; null when it runs on its seed. */
@@ -185,6 +232,7 @@ export class NodeState {
       held: this.#held && { hash: this.#held.hash, yaml: this.#held.known?.yaml ?? null },
       granted: this.#granted,
       running: this.#ack?.phase === 'Running',
+      down: this.status !== null && !this.status.instrument.up && this.failure === null,
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
       failedYaml: this.failure?.yaml ?? null,
@@ -198,7 +246,9 @@ export class NodeState {
     if (!held?.known) return null;
     // Going back failed too: nothing better is known, and the first failure is the one worth showing.
     if (this.lastGood?.hash === held.hash && this.failure) return null;
-    this.failure = { reason, message, yaml: held.known.yaml, hash: held.hash };
+    // The agent sees only that the instrument is not there; its pod often knows why.
+    const why = this.#fault && failedToRun.has(reason) ? named(this.#fault) : { reason, message };
+    this.failure = { ...why, yaml: held.known.yaml, hash: held.hash };
     return this.lastGood && this.lastGood.yaml !== held.known.yaml ? this.lastGood : null;
   }
 
@@ -207,6 +257,13 @@ export class NodeState {
     if (this.lastGood?.hash === hash) return this.lastGood;
     return this.#held?.known?.hash === hash ? this.#held.known : null;
   }
+}
+
+/** Reasons that say no more than that the instrument does not run. */
+const failedToRun: ReadonlySet<string> = new Set(['InstrumentNotRunning', 'NotRunning', 'InstrumentCrashed']);
+
+function named({ reason, message }: InstrumentFault): { reason: string; message: string } {
+  return { reason, message };
 }
 
 export function knownOf(node: NodeConfig): KnownConfig {

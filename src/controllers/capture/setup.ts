@@ -116,7 +116,7 @@ function readWorld(informers: Informers, namespace: string): World {
       pods
         .flatMap((pod) => agentOf(pod, namespace) ?? [])
         .toSorted((a, b) => (a.host < b.host ? -1 : 1))
-        .map(({ node, host }) => [node, host]),
+        .map((agent) => [agent.node, agent]),
     ),
   };
 }

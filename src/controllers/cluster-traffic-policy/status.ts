@@ -2,6 +2,7 @@ import type { ClusterTrafficPolicy, ClusterTrafficPolicyStatus } from '../../api
 import type { PolicyOutcome } from '../../capture/index.ts';
 import { mergeConditions, progressConditions, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from '../capture/node-state.ts';
+import { heldBack, limitsExceeded, type HeldBack } from '../capture/limits.ts';
 import { programmed, type Programmed } from '../capture/programmed.ts';
 import type { Refusal } from '../refusal.ts';
 
@@ -23,10 +24,7 @@ export function policyStatus(input: PolicyStatusInput): ClusterTrafficPolicyStat
   const previous = object.status;
   const rollout = programmed(`ClusterTrafficPolicy/${outcome.name}`, generation, nodes);
   const ready = nodes.filter((n) => n.ready && n.reachable && n.failure === null && n.ack?.phase === 'Running').length;
-  const dropped = nodes.reduce(
-    (sum, n) => sum + (n.status?.monitors ?? []).reduce((s, m) => s + m.droppedSeries, 0),
-    0,
-  );
+  const dropped = heldBack(nodes, () => true, now);
   const complete = outcome.accepted.ok && rollout.condition.status === 'True' && rollout.desired > 0;
   const lastKnownGoodHash = complete ? outcome.configHash : previous?.lastKnownGoodHash;
   const accepted = outcome.accepted.ok ? object.spec : previous?.lastAcceptedSpec;
@@ -51,7 +49,7 @@ export function policyStatus(input: PolicyStatusInput): ClusterTrafficPolicyStat
 function conditionsOf(
   { outcome, trouble }: Pick<PolicyStatusInput, 'outcome' | 'trouble'>,
   rollout: Programmed,
-  dropped: number,
+  dropped: HeldBack,
 ): ConditionInput[] {
   const { accepted } = outcome;
   const fallback = outcome.inForce ? '; the last accepted spec stays in force' : '';
@@ -75,14 +73,7 @@ function conditionsOf(
           message: rollout.failedNodes.map((n) => n.name).join(', '),
         }
       : { type: 'Degraded', status: 'False', reason: 'AllNodesReady', message: '' },
-    dropped > 0
-      ? {
-          type: 'LimitsExceeded',
-          status: 'True',
-          reason: 'SeriesLimit',
-          message: 'series beyond a ceiling are held back',
-        }
-      : { type: 'LimitsExceeded', status: 'False', reason: 'WithinLimits', message: '' },
+    limitsExceeded(dropped),
   ];
   const ready = summarizeReady(conditions, ['Accepted', 'Programmed'], { reason: 'Ready', message: '' });
   return [readyDespite(trouble, ready), ...conditions, ...progressOf(outcome, rollout, trouble)];
@@ -121,4 +112,4 @@ export function pendingStatus(object: ClusterTrafficPolicy, now: number, reason:
 }
 
 /** Conditions whose change is worth an Event. */
-export const eventConditions: readonly string[] = ['Accepted', 'Programmed', 'Degraded'];
+export const eventConditions: readonly string[] = ['Accepted', 'Programmed', 'Degraded', 'LimitsExceeded'];

@@ -1,7 +1,8 @@
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
-import type { AgentStatus, MonitorOutcome } from '../../capture/index.ts';
+import type { AgentStatus, CaptureObstacle, MonitorOutcome } from '../../capture/index.ts';
 import { compile } from '../../capture/compile/compile.ts';
 import { aMonitor, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import type { InstrumentFault } from '../capture/instrument-fault.ts';
 import { NodeState } from '../capture/node-state.ts';
 import { monitorStatus } from './status.ts';
 
@@ -19,6 +20,7 @@ interface Scene {
       ready?: boolean;
       silent?: boolean;
       reason?: string;
+      fault?: InstrumentFault;
     }
   >;
 }
@@ -28,7 +30,7 @@ function scene({ object = aMonitor('shop/m', spec), policies = [], nodes = {} }:
   const result = compile(aWorld({ monitors: [object], policies }));
   const outcome = result.monitors.get('shop/m')!;
   const states = outcome.nodes.map((name) => {
-    const { phase = 'Running', ready = true, silent = false, reason, ...status } = nodes[name] ?? {};
+    const { phase = 'Running', ready = true, silent = false, reason, fault, ...status } = nodes[name] ?? {};
     const state = new NodeState(name);
     state.ready = ready;
     state.hasAgent = true;
@@ -37,7 +39,7 @@ function scene({ object = aMonitor('shop/m', spec), policies = [], nodes = {} }:
     if (silent) state.lost(new Error('connection refused'));
     else {
       const ack = { node: name, hash: desired.hash, phase, ...(reason ? { reason, message: 'why' } : {}) };
-      state.heard({
+      const answer = {
         node: name,
         revision: 1,
         ack,
@@ -45,8 +47,10 @@ function scene({ object = aMonitor('shop/m', spec), policies = [], nodes = {} }:
         monitors: [],
         totals: { series: 0, samplesAppended: 0, rejected: 0 },
         ...status,
-      });
+      };
+      state.heard(answer, { monotonic: 0, wall: now });
     }
+    if (fault) state.inPod({ uid: 'pod', fault });
     return state;
   });
   return { outcome, states, status: monitorStatus({ object, outcome, nodes: states, now }) };
@@ -66,7 +70,36 @@ const samples = (ageMs: number, droppedSeries = 0): Partial<AgentStatus> => ({
   ],
 });
 
+const hindered = (reason: CaptureObstacle['reason']): Partial<AgentStatus> => ({
+  monitors: [{ namespace: 'shop', name: 'm', activeSeries: 0, droppedSeries: 0, obstacle: { reason, message: 'why' } }],
+});
+const crashed = (reason: InstrumentFault['reason']): { phase: 'Written'; fault: InstrumentFault } => ({
+  phase: 'Written',
+  fault: { reason, message: 'CAP_BPF', at: 'then' },
+});
+
 describe('Capturing', () => {
+  test.each(['KernelUnsupported', 'PortNotOpen', 'NotAttached', 'MetadataMissing'] as const)(
+    'says %s where an agent does and no node has data',
+    (reason) => {
+      expect(conditionsOf({ nodes: { 'node-1': hindered(reason) } })['Capturing']).toBe(`False/${reason}`);
+      const other = { 'node-1': hindered(reason), 'node-2': samples(0) };
+      expect(conditionsOf({ nodes: other })['Capturing']).toBe('True/TrafficSeen');
+    },
+  );
+  test('says what the instrument said before it ended, and that before what concerns single pods', () => {
+    const nodes = { 'node-1': hindered('NotAttached'), 'node-2': crashed('MissingCapability') };
+    const { status } = scene({ nodes });
+    expect(status.conditions!.find((c) => c.type === 'Capturing')).toMatchObject({
+      reason: 'MissingCapability',
+      message: 'node-2: CAP_BPF',
+    });
+  });
+  test('is not concerned with a crash that is over', () => {
+    const nodes = { 'node-1': { ...crashed('KernelUnsupported'), phase: 'Running' as const } };
+    expect(conditionsOf({ nodes })['Capturing']).toBe('False/NoTraffic');
+  });
+
   test.each<[string, Scene, string]>([
     [
       'is True with a sample within three export intervals',
@@ -129,7 +162,7 @@ describe('Ready', () => {
     ['mirrors Programmed', { nodes: { 'node-1': { phase: 'Written' } } }, 'False/RollingOut'],
     [
       'mirrors Capturing when capture is impossible',
-      { nodes: { 'node-1': { reason: 'MetadataMissing' } } },
+      { nodes: { 'node-1': hindered('MetadataMissing') } },
       'False/MetadataMissing',
     ],
   ])('%s', (_sentence, s, expected) => expect(conditionsOf(s)['Ready']).toBe(expected));
@@ -143,6 +176,19 @@ test('a policy that overrides a field is a conflict, dropped series exceed a lim
   });
   expect(conditions['Conflicted']).toBe('True/OverriddenByPolicy');
   expect(conditions['LimitsExceeded']).toBe('True/SeriesLimit');
+});
+
+test('spans beyond a rate exceed a limit for a minute after the last one', () => {
+  const dropping = (droppedSpans: number): Partial<AgentStatus> => ({
+    monitors: [{ namespace: 'shop', name: 'm', activeSeries: 1, droppedSeries: 0, droppedSpans }],
+  });
+  expect(conditionsOf({ nodes: { 'node-1': dropping(5) } })['LimitsExceeded']).toBe('True/SpanRateLimit');
+  const { outcome, states } = scene({ nodes: { 'node-1': dropping(5) } });
+  const at = (later: number): string =>
+    monitorStatus({ object: aMonitor('shop/m', spec), outcome, nodes: states, now: now + later }).conditions!.find(
+      (c) => c.type === 'LimitsExceeded',
+    )!.reason;
+  expect([at(59_000), at(60_000)]).toEqual(['SpanRateLimit', 'WithinLimits']);
 });
 
 test('every reason is one of the documented ones', async () => {

@@ -11,6 +11,7 @@ import {
 } from '../../runtime/index.ts';
 import { exporting, resolvedRefs } from './export-conditions.ts';
 import type { NodeState } from '../capture/node-state.ts';
+import { heldBack, limitsExceeded } from '../capture/limits.ts';
 import { programmed, type Programmed } from '../capture/programmed.ts';
 
 export interface MonitorStatusInput {
@@ -24,14 +25,14 @@ export interface MonitorStatusInput {
   isSecretMissing?: (ref: string) => boolean;
 }
 
-/** Reasons of an agent that say why a node captures nothing. */
-const captureReasons = new Set([
-  'PortNotOpen',
-  'NotAttached',
+/** Reasons of a node that say why it captures nothing: what stops the whole node before what concerns a pod. */
+const captureReasons: readonly string[] = [
   'MissingCapability',
   'KernelUnsupported',
+  'PortNotOpen',
+  'NotAttached',
   'MetadataMissing',
-]);
+];
 /** `lastSampleTime` of a status moves at most this often. Units: ms. */
 const sampleTimeStepMs = 60_000;
 
@@ -48,7 +49,10 @@ export function monitorStatus(input: MonitorStatusInput): TrafficMonitorStatus {
   const previous = object.status;
   const rollout = programmed(`TrafficMonitor/${outcome.namespace}/${outcome.name}`, generation, nodes);
   const data = dataOf(outcome, nodes, now);
+  const own = (m: { namespace: string; name: string }): boolean =>
+    m.namespace === outcome.namespace && m.name === outcome.name;
   const conditions = conditionsOf(outcome, rollout, data, [
+    limitsExceeded(heldBack(nodes, own, now)),
     resolvedRefs(outcome, input.isSecretMissing ?? (() => false)),
     ...exporting(outcome, nodes),
   ]);
@@ -98,14 +102,24 @@ interface Data {
   obstacle: { reason: string; message: string } | null;
 }
 
+function rank(obstacle: Data['obstacle']): number {
+  return obstacle ? captureReasons.indexOf(obstacle.reason) : captureReasons.length;
+}
+
 function dataOf(outcome: MonitorOutcome, nodes: readonly NodeState[], now: number): Data {
   const recent = now - 3 * outcome.intervalMs;
-  const data: Data = { capturing: 0, activeSeries: 0, droppedSeries: 0, lastSampleMs: null, obstacle: null };
+  const data: Data = {
+    capturing: 0,
+    activeSeries: 0,
+    droppedSeries: 0,
+    lastSampleMs: null,
+    obstacle: null,
+  };
   for (const node of nodes) {
     const row = node.status?.monitors.find((m) => m.namespace === outcome.namespace && m.name === outcome.name);
-    const reason = node.ack?.reason;
-    if (reason && captureReasons.has(reason)) {
-      data.obstacle ??= { reason, message: `${node.name}: ${node.ack?.message ?? reason}` };
+    const found = [node.failure, node.fault, row?.obstacle].find((o) => o && captureReasons.includes(o.reason));
+    if (found && rank(found) < rank(data.obstacle)) {
+      data.obstacle = { reason: found.reason, message: `${node.name}: ${found.message}` };
     }
     if (!row) continue;
     data.activeSeries += row.activeSeries;
@@ -140,16 +154,8 @@ function conditionsOf(
     capturing,
     ...more,
     conflictedCondition(outcome),
-    data.droppedSeries > 0
-      ? {
-          type: 'LimitsExceeded',
-          status: 'True',
-          reason: 'SeriesLimit',
-          message: 'series beyond a ceiling are held back',
-        }
-      : { type: 'LimitsExceeded', status: 'False', reason: 'WithinLimits', message: '' },
   ];
-  const order = captureReasons.has(capturing.reason) ? [...readyOrder, 'Capturing'] : readyOrder;
+  const order = captureReasons.includes(capturing.reason) ? [...readyOrder, 'Capturing'] : readyOrder;
   const ready = outcome.suspended
     ? { reason: 'Suspended', message: 'the monitor is suspended' }
     : { reason: 'Ready', message: '' };
@@ -222,6 +228,7 @@ export const eventConditions: readonly string[] = [
   'Capturing',
   'Conflicted',
   'ResolvedRefs',
+  'LimitsExceeded',
   'Exporting',
 ];
 

@@ -93,7 +93,9 @@ export class CaptureWorld {
     });
   }
 
-  putAgentPod(agent: FakeAgent): void {
+  /** `ended`: the last lines of an instrument that ended by itself. */
+  putAgentPod(agent: FakeAgent, ended?: string): void {
+    const terminated = { exitCode: 255, reason: 'Error', message: ended, finishedAt: new Date().toISOString() };
     this.put('pods', {
       metadata: {
         namespace: 'svc-system',
@@ -101,7 +103,13 @@ export class CaptureWorld {
         labels: { 'app.kubernetes.io/name': 'svc-operator', 'app.kubernetes.io/component': 'agent' },
       },
       spec: { nodeName: agent.node, containers: [{ name: 'agent' }] },
-      status: { phase: 'Running', podIP: agent.host },
+      status: {
+        phase: 'Running',
+        podIP: agent.host,
+        ...(ended === undefined
+          ? {}
+          : { containerStatuses: [{ name: 'instrument', state: {}, lastState: { terminated } }] }),
+      },
     });
   }
 

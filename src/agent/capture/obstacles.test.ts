@@ -1,0 +1,114 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { silentLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { kernelFault } from './kernel-check.ts';
+import { listeningPorts } from './listening-ports.ts';
+import { type CaptureFacts, obstacleOf, ObstacleWatch } from './obstacles.ts';
+
+const rule = { namespace: 'shop', name: 'm', uid: 'u', pods: ['a', 'b'], ports: '8080,9000-9010' };
+const fine: CaptureFacts = {
+  runningMs: 120_000,
+  kernel: null,
+  attached: 3,
+  unplaced: 0,
+  ports: () => new Set([22, 9005]),
+};
+
+describe('a monitor without data', () => {
+  test('has no obstacle where all is in place', () => expect(obstacleOf(rule, fine)).toBeNull());
+  test('has none yet while the instrument has just started', () => {
+    expect(obstacleOf(rule, { ...fine, runningMs: 59_000, kernel: 'no', attached: 0 })).toBeNull();
+  });
+  test.each<[string, Partial<CaptureFacts>, object]>([
+    [
+      'a kernel that cannot',
+      { kernel: 'the kernel has no kprobes', attached: 0 },
+      { reason: 'KernelUnsupported', message: 'the kernel has no kprobes' },
+    ],
+    [
+      'ports that no pod of it has open',
+      { ports: () => new Set([80]), attached: 0 },
+      { reason: 'PortNotOpen', message: 'pod a and 1 more does not listen on 8080,9000-9010' },
+    ],
+    ['an instrument that watches nothing', { attached: 0 }, { reason: 'NotAttached' }],
+    ['data of containers that nobody knows', { unplaced: 4 }, { reason: 'MetadataMissing' }],
+  ])('has %s in its way', (_sentence, facts, expected) => {
+    expect(obstacleOf(rule, { ...fine, ...facts })).toMatchObject(expected);
+  });
+  test('is not told that its ports are closed when one pod cannot be seen, has one open, or no port was asked for', () => {
+    const closed = new Set([80]);
+    expect(obstacleOf(rule, { ...fine, ports: (_, pod) => (pod === 'a' ? closed : null) })).toBeNull();
+    expect(obstacleOf(rule, { ...fine, ports: (_, pod) => (pod === 'a' ? closed : new Set([8080])) })).toBeNull();
+    expect(obstacleOf({ namespace: 'shop', pods: ['a'] }, { ...fine, ports: () => closed })).toBeNull();
+  });
+});
+
+test('facts are gathered for idle monitors alone, and an obstacle goes with the first sample', async () => {
+  const clock = new FakeClock(1_000_000_000);
+  const monitor = { rule, lastSampleMs: 0 };
+  const asked: number[] = [];
+  const watch = new ObstacleWatch({
+    clock,
+    logger: silentLogger,
+    monitors: () => [monitor],
+    facts: (idle) => {
+      asked.push(idle.length);
+      return Promise.resolve({ ...fine, attached: 0 });
+    },
+  });
+  watch.start();
+  await clock.advance(15_000);
+  expect(watch.of(rule).obstacle?.reason).toBe('NotAttached');
+  monitor.lastSampleMs = clock.now();
+  await clock.advance(15_000);
+  expect(watch.of(rule)).toEqual({});
+  expect(asked).toEqual([1]);
+  watch.stop();
+});
+
+describe('what is read of the system', () => {
+  let root: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'facts-'));
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+  const put = (path: string, text = ''): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+
+  test('a pod listens where one of its processes does, whatever the form of its cgroup', async () => {
+    const header = '  sl  local_address rem_address   st\n';
+    const [a, b, hidden] = ['0', '1', '2'].map((n) => `${n}1234567-89ab-cdef-0123-456789abcdef`) as [
+      string,
+      string,
+      string,
+    ];
+    put('self/cgroup', '0::/');
+    put('7/cgroup', `0::/../../kubepods-burstable-pod${a.replaceAll('-', '_')}.slice/cri-containerd-1.scope\n`);
+    put('7/net/tcp', `${header}   0: 00000000:1F90 00000000:0000 0A\n   1: 0100007F:0050 0100007F:1F90 01\n`);
+    put(
+      '7/net/tcp6',
+      `${header}   0: 00000000000000000000000000000000:01BB 00000000000000000000000000000000:0000 0A\n`,
+    );
+    put('8/cgroup', `4:memory:/kubepods/pod${b}/x\n`);
+    put('8/net/tcp', header);
+    put('9/cgroup', `0::/kubepods/pod${hidden}/x\n`);
+    const ports = await listeningPorts(new Set([a, b, hidden]), root);
+    expect([...ports.get(a)!]).toEqual([8080, 443]);
+    expect([...ports.get(b)!]).toEqual([]);
+    expect(ports.has(hidden)).toBe(false);
+  });
+
+  test('a kernel is judged by what sysfs shows, and not at all where it shows nothing', async () => {
+    expect(await kernelFault(root)).toBeNull();
+    put('kernel/notes');
+    put('bus/event_source/devices/software/type');
+    expect(await kernelFault(root)).toBe('the kernel has no kprobes and no type information (BTF)');
+    put('bus/event_source/devices/kprobe/type');
+    put('kernel/btf/vmlinux');
+    expect(await kernelFault(root)).toBeNull();
+  });
+});

@@ -1,0 +1,74 @@
+import { instrumentFault, isLasting, type ContainerStatus } from './instrument-fault.ts';
+
+const ended = (message: string, more: object = {}): ContainerStatus[] => [
+  { name: 'agent' },
+  {
+    name: 'instrument',
+    state: {},
+    lastState: { terminated: { exitCode: 255, reason: 'Error', message, finishedAt: '2026-01-01T00:00:00Z', ...more } },
+  },
+];
+const line = (msg: string, more = ''): string => `time=2026-01-01T00:00:00Z level=ERROR msg="${msg}"${more}\n`;
+
+test.each([
+  [
+    'a capability it lacks',
+    line(
+      "can't start OpenTelemetry eBPF Instrumentation: the following capabilities are required: CAP_SYS_PTRACE, CAP_BPF",
+    ),
+    'MissingCapability',
+    'CAP_SYS_PTRACE, CAP_BPF',
+  ],
+  [
+    'capabilities named in a field of their own',
+    line("can't start OpenTelemetry eBPF Instrumentation", ' error="the following capabilities are required: CAP_BPF"'),
+    'MissingCapability',
+    'CAP_BPF',
+  ],
+  [
+    'a value outside its set',
+    line(
+      'wrong configuration',
+      ` error="Key: 'Config.Source' Error:Field validation for 'Source' failed on the 'oneof' tag"`,
+    ),
+    'ConfigRefused',
+    "wrong configuration: Key: 'Config.Source' Error:Field validation for 'Source' failed on the 'oneof' tag",
+  ],
+  [
+    'no file',
+    line("can't open /etc/svc/ebpf-config/config.yaml"),
+    'ConfigRefused',
+    "can't open /etc/svc/ebpf-config/config.yaml",
+  ],
+  [
+    'a kernel without kprobes',
+    line('can not attach stats', ' error="creating perf_kprobe PMU: kprobe not supported"'),
+    'KernelUnsupported',
+    'can not attach stats: creating perf_kprobe PMU: kprobe not supported',
+  ],
+  ['anything else', 'something\nodd happened\n', 'InstrumentCrashed', 'odd happened'],
+  ['nothing at all', '', 'InstrumentCrashed', 'the instrument ended with code 255'],
+])('the last lines of its log tell %s', (_sentence, message, reason, words) => {
+  expect(instrumentFault(ended(message))).toEqual({ reason, message: words, at: '2026-01-01T00:00:00Z' });
+});
+
+test('an end at the memory limit is told by the kubelet', () => {
+  expect(instrumentFault(ended('', { exitCode: 137, reason: 'OOMKilled' }))?.reason).toBe('OutOfMemory');
+});
+
+test.each([0, 137, 143])('a stop that was asked for (code %i) is no fault', (exitCode) => {
+  expect(instrumentFault(ended(line('wrong configuration'), { exitCode }))).toBeNull();
+});
+
+test('the run that ended last counts, and a pod without the container has no fault', () => {
+  const statuses = ended(line('wrong configuration'));
+  statuses[1]!.state = { terminated: { exitCode: 2, message: 'panic: late', finishedAt: 'later' } };
+  expect(instrumentFault(statuses)).toEqual({ reason: 'InstrumentCrashed', message: 'panic: late', at: 'later' });
+  expect(instrumentFault([{ name: 'agent' }])).toBeNull();
+  expect(instrumentFault(undefined)).toBeNull();
+});
+
+test('only what the next start would meet again is lasting', () => {
+  expect(isLasting(instrumentFault(ended(line('wrong configuration')))!)).toBe(true);
+  expect(isLasting(instrumentFault(ended('odd'))!)).toBe(false);
+});

@@ -1,0 +1,44 @@
+import type { ConditionInput } from '../../runtime/index.ts';
+import type { NodeState } from './node-state.ts';
+
+/** What ceilings hold back now. */
+export interface HeldBack {
+  /** Series left out or folded into the overflow series. */
+  series: number;
+  /** Nodes that dropped spans within the last minute. */
+  spanNodes: number;
+}
+
+/** A ceiling of spans is met in bursts: it counts as met for this long after the last one. Units: ms. */
+const spanMemoryMs = 60_000;
+
+/** Over the monitors that `counts` accepts, on these nodes. `now` is wall time in ms. Pure. */
+export function heldBack(
+  nodes: readonly NodeState[],
+  counts: (monitor: { namespace: string; name: string }) => boolean,
+  now: number,
+): HeldBack {
+  const held: HeldBack = { series: 0, spanNodes: 0 };
+  for (const node of nodes) {
+    const rows = (node.status?.monitors ?? []).filter(counts);
+    for (const row of rows) held.series += row.droppedSeries;
+    const recently = rows.some((row) => {
+      const at = node.spansDroppedAt(`${row.namespace}/${row.name}`);
+      return at !== null && now - at < spanMemoryMs;
+    });
+    if (recently) held.spanNodes++;
+  }
+  return held;
+}
+
+/** `LimitsExceeded`. Series come first: they are missing from every query, a span is one of many. Pure. */
+export function limitsExceeded({ series, spanNodes }: HeldBack): ConditionInput {
+  const type = 'LimitsExceeded';
+  if (series > 0) {
+    return { type, status: 'True', reason: 'SeriesLimit', message: 'series beyond a ceiling are held back' };
+  }
+  if (spanNodes > 0) {
+    return { type, status: 'True', reason: 'SpanRateLimit', message: `spans are dropped on ${spanNodes} nodes` };
+  }
+  return { type, status: 'False', reason: 'WithinLimits', message: '' };
+}

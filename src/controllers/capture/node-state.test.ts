@@ -1,0 +1,97 @@
+import { compile } from '../../capture/compile/compile.ts';
+import type { Ack, AgentStatus } from '../../capture/index.ts';
+import { aMonitor, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import type { InstrumentFault } from './instrument-fault.ts';
+import { knownOf, NodeState } from './node-state.ts';
+
+const wall = Date.UTC(2026, 0, 1, 12);
+const policies = [aPolicy('p', { rollout: { minInterval: '60s' } })];
+const configOf = (port: number) =>
+  compile(aWorld({ policies, monitors: [aMonitor('shop/m', { selector: {}, ports: [{ port }] })] })).nodes.get(
+    'node-1',
+  )!;
+const [old, next] = [configOf(1), configOf(2)];
+const fault = (at: string, reason: InstrumentFault['reason'] = 'MissingCapability'): InstrumentFault => ({
+  reason,
+  message: 'CAP_BPF',
+  at,
+});
+
+function statusOf(ack: Partial<Ack> | null, instrument: Partial<AgentStatus['instrument']> = {}): AgentStatus {
+  return {
+    node: 'node-1',
+    revision: 1,
+    ack: ack && { node: 'node-1', hash: old.hash, phase: 'Running', ...ack },
+    instrument: { up: true, restarts: 0, ...instrument },
+    monitors: [],
+    totals: { series: 0, samplesAppended: 0, rejected: 0 },
+  };
+}
+
+/** A node that runs `old`. */
+function aNode(status = statusOf({})): NodeState {
+  const node = new NodeState('node-1');
+  node.ready = node.hasAgent = true;
+  node.aim(old);
+  node.inPod({ uid: 'pod-1', fault: null });
+  node.heard(status, { monotonic: 1_000_000, wall });
+  return node;
+}
+
+/** … and was told to run `next`. */
+function anEditedNode(): NodeState {
+  const node = aNode();
+  node.aim(next);
+  node.sending(knownOf(next), 'now', 1_000_000);
+  node.sent(knownOf(next), { node: 'node-1', hash: next.hash, phase: 'Written' });
+  return node;
+}
+
+test('a leader that has just begun keeps its distance from a restart that it did not ask for', () => {
+  const start = new Date(wall - 20_000).toISOString();
+  expect(aNode(statusOf({}, { start, restarts: 2 })).rolloutNode()!.restartedAt).toBe(980_000);
+});
+
+test('the first start of an instrument is no restart', () => {
+  const start = new Date(wall - 20_000).toISOString();
+  expect(aNode(statusOf({}, { start, restarts: 0 })).rolloutNode()!.restartedAt).toBeNull();
+});
+
+test('an instrument that ends for a lasting reason fails the new config at once, and the old one comes back', () => {
+  const node = anEditedNode();
+  expect(node.inPod({ uid: 'pod-1', fault: fault('t1') })?.hash).toBe(old.hash);
+  expect(node.failure).toMatchObject({ reason: 'MissingCapability', message: 'CAP_BPF', hash: next.hash });
+});
+
+test('a crash that may have been an accident waits for the deadline, and the pod then says why', () => {
+  const node = anEditedNode();
+  expect(node.inPod({ uid: 'pod-1', fault: fault('t1', 'InstrumentCrashed') })).toBeNull();
+  expect(node.failure).toBeNull();
+  expect(node.tick(1_120_000)?.hash).toBe(old.hash);
+  expect(node.failure).toMatchObject({ reason: 'InstrumentCrashed' });
+});
+
+test('an end from before the edit says nothing about it', () => {
+  const node = aNode();
+  node.inPod({ uid: 'pod-1', fault: fault('t0') });
+  node.aim(next);
+  node.sending(knownOf(next), 'now', 1_000_000);
+  expect(node.inPod({ uid: 'pod-1', fault: fault('t0') })).toBeNull();
+  expect(node.failure).toBeNull();
+});
+
+test('what the agent only sees as silence gets its reason from the pod, whichever comes first', () => {
+  const node = anEditedNode();
+  node.acknowledged({ node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' });
+  expect(node.failure?.reason).toBe('InstrumentNotRunning');
+  node.inPod({ uid: 'pod-1', fault: fault('t1', 'ConfigRefused') });
+  expect(node.failure).toMatchObject({ reason: 'ConfigRefused', message: 'CAP_BPF' });
+});
+
+test('in a new pod what failed is tried again', () => {
+  const node = anEditedNode();
+  node.inPod({ uid: 'pod-1', fault: fault('t1') });
+  node.inPod({ uid: 'pod-2', fault: null });
+  expect(node.failure).toBeNull();
+  expect(node.rolloutNode()!.failedYaml).toBeNull();
+});
