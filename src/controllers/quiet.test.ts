@@ -1,5 +1,5 @@
-import type { KubeObject } from '../api/meta.ts';
-import { kinds, minterDeployments, trafficMonitors } from '../api/v1alpha1/index.ts';
+import type { Condition, KubeObject } from '../api/meta.ts';
+import { clusterTrafficPolicies, kinds, minterDeployments, trafficMonitors } from '../api/v1alpha1/index.ts';
 import { coreResources } from '../kube/index.ts';
 import { names, platformDefaults, renderedKinds } from '../render/index.ts';
 import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
@@ -12,7 +12,7 @@ import { setupTrafficMonitors } from './traffic-monitor/setup.ts';
 
 /** The whole operator in a cluster in which nothing happens, and in one in which others look after their own fields. */
 
-const { deployments, secrets } = coreResources;
+const { deployments, pods, secrets } = coreResources;
 const { namespace } = platformDefaults;
 const shop = 'platform-agent';
 const labels = { 'app.kubernetes.io/name': 'svc-operator' };
@@ -40,11 +40,12 @@ const objects: KubeObject[] = [
 ];
 
 let harness: ControllerHarness;
+let trouble: PlatformTrouble;
 
 beforeAll(async () => {
   harness = await runController(
     (env) => {
-      const trouble = new PlatformTrouble();
+      trouble = new PlatformTrouble();
       setupPlatform(env, platformDefaults, { trouble });
       setupPlatformWatch(env, { namespace, trouble });
       announceTrouble(env, namespace, trouble);
@@ -124,22 +125,67 @@ test('ten minutes beside an autoscaler, an injector and a defaulter bring none e
   expect(end.template.spec.containers).toHaveLength(2);
 }, 60_000);
 
-test('a status is written at most once in five seconds while its generation is the same', async () => {
-  const minter = (): KubeObject => harness.server.storage.get(minterDeployments, shop, 'minter');
-  const generation = minter().metadata.generation ?? 0;
-  const from = harness.server.requests.length;
-  const started = harness.clock.now();
-  // A Deployment whose pods come and go.
-  for (let i = 0; i < 60; i++) {
-    const ready = i % 3;
-    const status = { observedGeneration: 1, replicas: 3, readyReplicas: ready, availableReplicas: ready };
-    harness.server.putStatus(deployments, shop, 'minter', status);
-    await pass(1);
-  }
-  const seconds = (harness.clock.now() - started) / 1_000;
-  const statuses = harness.server.requests.slice(from).filter((r) => r.subresource === 'status' && r.name === 'minter');
-  expect(minter().metadata.generation).toBe(generation);
-  expect(statuses.length).toBeGreaterThan(2);
-  expect(statuses.length).toBeLessThanOrEqual(Math.ceil(seconds / 5) + 1);
-  expect(harness.server.storage.find(secrets, shop, 'vcs-app-credentials')).toBeDefined();
-}, 60_000);
+/** Requests about the status of one object. */
+const statusWrites = (name: string, from: number): number =>
+  harness.server.requests.slice(from).filter((r) => r.subresource === 'status' && r.name === name).length;
+
+/** What makes an object's status move each second, and the object. */
+const restless: [string, string, () => KubeObject, (second: number) => void][] = [
+  [
+    'a minter whose pods come and go',
+    'minter',
+    () => harness.server.storage.get(minterDeployments, shop, 'minter'),
+    (second) => {
+      const ready = second % 3;
+      const status = { observedGeneration: 1, replicas: 3, readyReplicas: ready, availableReplicas: ready };
+      harness.server.putStatus(deployments, shop, 'minter', status);
+    },
+  ],
+  [
+    'a monitor whose pods come and go',
+    'all',
+    () => harness.server.storage.get(trafficMonitors, 'shop', 'all'),
+    (second) => {
+      const metadata = { name: `pod-${second}`, namespace: 'shop' };
+      harness.server.put(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName: 'node-1' } } as KubeObject);
+      harness.server.putStatus(pods, 'shop', metadata.name, { phase: 'Running' });
+    },
+  ],
+  [
+    'a policy while the platform fails now this way, now that',
+    'default',
+    () => harness.server.storage.get(clusterTrafficPolicies, undefined, 'default'),
+    (second) => {
+      trouble.report('pods', { reason: 'ImagePullFailed', message: `attempt ${second}`, stalled: true });
+    },
+  ],
+];
+
+test.each(restless)(
+  'a status is written at most once in five seconds, with the times of what stays: %s',
+  async (_what, name, read, move) => {
+    const statusOf = (): { conditions: Condition[] } => read()['status'] as never;
+    const { generation } = read().metadata;
+    // The first change of each condition is behind us; from then on only numbers and words move.
+    move(1);
+    await pass(6);
+    const before = new Map(statusOf().conditions.map((c) => [c.type, c]));
+    const from = harness.server.requests.length;
+    const started = harness.clock.now();
+    for (let second = 2; second < 62; second++) {
+      move(second);
+      await pass(1);
+    }
+    const seconds = (harness.clock.now() - started) / 1_000;
+    expect(read().metadata.generation).toBe(generation);
+    expect(statusWrites(name, from)).toBeGreaterThan(2);
+    expect(statusWrites(name, from)).toBeLessThanOrEqual(Math.ceil(seconds / 5) + 1);
+    for (const { type, status, lastTransitionTime } of statusOf().conditions) {
+      const old = before.get(type);
+      if (old?.status === status)
+        expect({ type, lastTransitionTime }).toEqual({ type, lastTransitionTime: old.lastTransitionTime });
+    }
+    expect(harness.server.storage.find(secrets, shop, 'vcs-app-credentials')).toBeDefined();
+  },
+  60_000,
+);

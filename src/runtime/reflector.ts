@@ -53,6 +53,9 @@ export interface ReflectorOptions {
 /** Bookmarks come about every minute: silence beyond this means that the connection is dead. Units: ms. */
 export const inactivityMs = 70_000;
 
+/** A kind that is not there is no server in trouble: it costs next to nothing to ask, and a person waits for it. */
+const missingWaitMs = 5_000;
+
 /**
  * Keeps a sink equal to one resource of the API server.
  *
@@ -117,7 +120,7 @@ export class Reflector {
 
   async #wait(effect: Extract<WatchEffect, { do: 'wait' }>, signal: AbortSignal): Promise<WatchInput> {
     const backoff = effect.failures > 0 ? watchBackoff(effect.failures, this.#options.random()) : 0;
-    const ms = Math.max(backoff, effect.atLeastMs);
+    const ms = Math.max(this.health.missing ? Math.min(backoff, missingWaitMs) : backoff, effect.atLeastMs);
     if (ms > 0) await sleep(this.#options.clock, ms, signal).catch(() => {});
     return { type: 'proceed' };
   }
