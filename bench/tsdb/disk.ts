@@ -11,7 +11,7 @@ import { silentLogger } from '../../src/base/logger.ts';
 import { WireWriter } from '../../src/base/protobuf-wire.ts';
 import { buildStreamedRead, openStore } from '../../src/tsdb/index.ts';
 import type { Labels } from '../../src/tsdb/index.ts';
-import { encodeLabels } from '../../src/tsdb/remote-read/chunked-series.ts';
+import { encodeLabels } from '../../src/tsdb/remote-read/label-bytes.ts';
 import { agentValue, benchStart, makeSeries, standingClock, stepMs } from './series.ts';
 import { best, progress, report } from './report.ts';
 

@@ -1,4 +1,4 @@
-import { crc32c } from './crc32c.ts';
+import { crc32c, crc32cConcat } from './crc32c.ts';
 
 test('matches the check value of RFC 3720', () => {
   expect(crc32c(Buffer.from('123456789'))).toBe(0xe3069283);
@@ -7,7 +7,18 @@ test('matches the check value of RFC 3720', () => {
 test('gives the same sum in one piece and continued from any cut', () => {
   const bytes = Uint8Array.from({ length: 1000 }, (_, i) => (i * 31 + (i >> 3)) & 255);
   const whole = crc32c(bytes);
-  for (const cut of [0, 1, 7, 8, 9, 500, 999, 1000]) {
+  for (const cut of [0, 1, 7, 8, 9, 15, 16, 17, 500, 999, 1000]) {
     expect(crc32c(bytes, crc32c(bytes, 0, 0, cut), cut)).toBe(whole);
+  }
+});
+
+test('joins the sums of two pieces without reading them again', () => {
+  const bytes = Uint8Array.from({ length: 20_000 }, (_, i) => (i * 97 + (i >> 4)) & 255);
+  const whole = crc32c(bytes);
+  for (const cut of [0, 1, 15, 300, 15_904, 15_905, 19_999, 20_000]) {
+    const second = crc32c(bytes, 0, cut);
+    expect(crc32cConcat(crc32c(bytes, 0, 0, cut), second, bytes.length - cut)).toBe(whole);
+    // The second time the power of the length is known already.
+    expect(crc32cConcat(crc32c(bytes, 0, 0, cut), second, bytes.length - cut)).toBe(whole);
   }
 });

@@ -145,12 +145,12 @@ function malformed(reason: string, cause?: unknown): OperatorError {
 /** Appends protobuf fields to a buffer that grows by doubling. `finish()` returns a view of what was written. */
 export class WireWriter {
   #bytes: Uint8Array;
-  #view: DataView;
+  /** Made for the first double: most messages have none, and making it costs more than writing them. */
+  #view: DataView | undefined;
   #length = 0;
 
   constructor(initialCapacity = 256) {
     this.#bytes = new Uint8Array(initialCapacity);
-    this.#view = new DataView(this.#bytes.buffer);
   }
 
   get length(): number {
@@ -186,6 +186,7 @@ export class WireWriter {
   double(field: number, value: number): this {
     this.key(field, 1);
     this.#reserve(8);
+    this.#view ??= new DataView(this.#bytes.buffer);
     this.#view.setFloat64(this.#length, value, true);
     this.#length += 8;
     return this;
@@ -233,6 +234,6 @@ export class WireWriter {
     const grown = new Uint8Array(Math.max(this.#bytes.length * 2, this.#length + n));
     grown.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = grown;
-    this.#view = new DataView(grown.buffer);
+    this.#view = undefined;
   }
 }

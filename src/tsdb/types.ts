@@ -26,6 +26,8 @@ export interface Chunk {
   readonly maxT: number;
   readonly count: number;
   readonly bytes: Uint8Array;
+  /** CRC-32C of `bytes`, where it is known because they were checked against it. */
+  readonly crc?: number;
 }
 
 /** One selected series. Chunks are in time order and may reach beyond the asked range. */

@@ -75,24 +75,25 @@ export class Block {
   }
 
   #readChunk({ encoding, minT, maxT, count, offset, length }: ChunkPlace): Chunk {
-    const bytes = this.#read(offset, length + chunkCrcBytes);
-    const stored = bytes[length]! | (bytes[length + 1]! << 8) | (bytes[length + 2]! << 16) | (bytes[length + 3]! << 24);
-    if (crc32c(bytes, 0, 0, length) !== stored >>> 0) {
-      throw corrupt(this.path, `chunk at ${offset} fails its checksum`);
-    }
-    return { encoding, minT, maxT, count, bytes: bytes.subarray(0, length) };
+    const window = this.#bring(offset, length + chunkCrcBytes);
+    const at = offset - this.#windowAt;
+    const end = at + length;
+    const stored = window[end]! | (window[end + 1]! << 8) | (window[end + 2]! << 16) | (window[end + 3]! << 24);
+    const crc = stored >>> 0;
+    if (crc32c(window, 0, at, end) !== crc) throw corrupt(this.path, `chunk at ${offset} fails its checksum`);
+    return { encoding, minT, maxT, count, bytes: window.subarray(at, end), crc };
   }
 
-  /** One chunk here and there is read alone; chunks one behind the other come out of a window. */
-  #read(offset: number, length: number): Uint8Array {
+  /** The window, with these bytes in it. One chunk here and there is read alone, chunks in a row with what follows. */
+  #bring(offset: number, length: number): Uint8Array {
     const from = offset - this.#windowAt;
-    if (from >= 0 && from + length <= this.#window.length) return this.#window.subarray(from, from + length);
+    if (from >= 0 && from + length <= this.#window.length) return this.#window;
     const sequential = this.#nextRead >= 0 && offset >= this.#nextRead && offset - this.#nextRead < 4096;
     this.#nextRead = offset + length;
-    if (!sequential) return this.#fileRead(offset, length);
-    this.#window = this.#fileRead(offset, Math.min(Math.max(windowBytes, length), this.#size - offset));
+    const wanted = sequential ? Math.min(Math.max(windowBytes, length), this.#size - offset) : length;
+    this.#window = this.#fileRead(offset, wanted);
     this.#windowAt = offset;
-    return this.#window.subarray(0, length);
+    return this.#window;
   }
 
   #fileRead(offset: number, length: number): Uint8Array {

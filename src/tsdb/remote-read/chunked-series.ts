@@ -1,4 +1,4 @@
-import { crc32c } from '../../base/crc32c.ts';
+import { crc32c, crc32cConcat } from '../../base/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
 import type { Labels } from '../labels.ts';
@@ -15,13 +15,6 @@ export interface ChunkedSeries {
   readonly labels: Labels;
   readonly chunks: readonly Chunk[];
   readonly queryIndex: number;
-}
-
-/** The encoded labels of a series, written once and used for each of its frames. */
-export function encodeLabels(labels: Labels): Uint8Array {
-  const out = new WireWriter(256);
-  for (const [name, value] of labels) out.message(1, (l) => void l.string(1, name).string(2, value));
-  return out.finish();
 }
 
 /** Size of a chunk inside a message, near enough to split frames by. */
@@ -42,12 +35,15 @@ export function encodeSeriesFrame(labels: Uint8Array, chunks: readonly Chunk[], 
   const index = queryIndex > 0 ? 1 + varintLength(queryIndex) : 0;
   const message = 1 + varintLength(series) + series + index;
   const header = varintLength(message) + 4;
-  const out = new Uint8Array(header + message);
+  const out = Buffer.allocUnsafe(header + message);
   let at = putVarint(out, 0, message) + 4;
   out[at++] = 0x0a;
   at = putVarint(out, at, series);
   out.set(labels, at);
   at += labels.length;
+  // The sum of out[header, summed).
+  let crc = 0;
+  let summed = header;
   for (const chunk of chunks) {
     out[at++] = 0x12;
     at = putVarint(out, at, chunkLength(chunk));
@@ -58,13 +54,17 @@ export function encodeSeriesFrame(labels: Uint8Array, chunks: readonly Chunk[], 
     out[at++] = 0x22;
     at = putVarint(out, at, chunk.bytes.length);
     out.set(chunk.bytes, at);
+    if (chunk.crc !== undefined) {
+      crc = crc32cConcat(crc32c(out, crc, summed, at), chunk.crc, chunk.bytes.length);
+      summed = at + chunk.bytes.length;
+    }
     at += chunk.bytes.length;
   }
   if (index > 0) {
     out[at++] = 0x10;
     putVarint(out, at, queryIndex);
   }
-  new DataView(out.buffer).setUint32(header - 4, crc32c(out, 0, header), false);
+  out.writeUInt32BE(crc32c(out, crc, summed), header - 4);
   return out;
 }
 
@@ -77,9 +77,14 @@ function timeLength(t: number): number {
   return 1 + (t < 0 ? 10 : varintLength(t));
 }
 
+/** Four bytes of a varint: what lies above is taken apart without division, since bit operations end at 32 bits. */
+const fourBytes = 2 ** 28;
+
 function varintLength(value: number): number {
   let n = 1;
-  for (let rest = value; rest > 127; rest = Math.floor(rest / 128)) n++;
+  let rest = value;
+  for (; rest >= fourBytes; rest = Math.floor(rest / fourBytes)) n += 4;
+  for (; rest > 127; rest >>>= 7) n++;
   return n;
 }
 
@@ -94,10 +99,15 @@ function putTime(out: Uint8Array, at: number, key: number, t: number): number {
 function putVarint(out: Uint8Array, start: number, value: number): number {
   let at = start;
   let rest = value;
-  while (rest > 127) {
-    out[at++] = (rest % 128) | 128;
-    rest = Math.floor(rest / 128);
+  while (rest >= fourBytes) {
+    const low = rest % fourBytes;
+    out[at++] = low | 128;
+    out[at++] = (low >>> 7) | 128;
+    out[at++] = (low >>> 14) | 128;
+    out[at++] = (low >>> 21) | 128;
+    rest = (rest - low) / fourBytes;
   }
+  for (; rest > 127; rest >>>= 7) out[at++] = rest | 128;
   out[at++] = rest;
   return at;
 }

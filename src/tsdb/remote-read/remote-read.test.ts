@@ -7,7 +7,7 @@ import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 import { decodeXorChunk, encodeChunks, SampleBuffer } from '../chunk/index.ts';
 import { labelsFromObject, labelsToObject, openStore } from '../index.ts';
 import type { Store } from '../index.ts';
-import { encodeLabels, encodeSeriesFrame } from './chunked-series.ts';
+import { encodeSeriesFrame } from './chunked-series.ts';
 import {
   buildStreamedRead,
   createRemoteReadHandler,
@@ -22,6 +22,7 @@ import {
   streamedContentType,
 } from './index.ts';
 import type { ChunkedSeries, ReadQuery, ReadRequest, RemoteReadHttpResponse } from './index.ts';
+import { encodeLabels } from './label-bytes.ts';
 import { encodeReadResponse, encodeTimeSeries } from './sampled-series.ts';
 
 const golden = JSON.parse(readFileSync(new URL('testdata/wire-golden.json', import.meta.url), 'utf8')) as Record<

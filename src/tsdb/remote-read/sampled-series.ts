@@ -3,8 +3,9 @@ import { decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer } from '../c
 import type { NativeHistogram } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';
 import type { Chunk } from '../types.ts';
-import { encodeLabels, readLabel } from './chunked-series.ts';
+import { readLabel } from './chunked-series.ts';
 import { readHistogram, writeHistogram, writeStaleHistogram } from './histogram-message.ts';
+import { encodeLabels } from './label-bytes.ts';
 
 /** One series of a SAMPLES answer. */
 export interface SampledSeries {

@@ -3,8 +3,9 @@ import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts'
 import { recutChunk } from '../chunk/index.ts';
 import { compileMatchers } from '../matcher.ts';
 import type { SelectedSeries, Store, Chunk } from '../types.ts';
-import { encodedChunkBytes, encodeLabels, encodeSeriesFrame } from './chunked-series.ts';
+import { encodedChunkBytes, encodeSeriesFrame } from './chunked-series.ts';
 import { Gate } from './gate.ts';
+import { encodeLabels } from './label-bytes.ts';
 import { decodeReadRequest, responseType } from './read-request.ts';
 import type { ReadQuery, ReadRequest } from './read-request.ts';
 import { encodeReadResponse, encodeTimeSeries } from './sampled-series.ts';
@@ -12,6 +13,9 @@ import { snappyCompress, snappyDecompress } from './snappy.ts';
 
 /** The path that stock clients call. */
 export const remoteReadPath = '/api/v1/read';
+
+/** Header that tells whether every series of an answer carries the node's own label. */
+export const partitionHeader = 'x-svc-partition-clean';
 
 export interface RemoteReadLimits {
   /** Largest request after decompression. Default 32 MiB. The HTTP server must cap the body itself, too. */
@@ -22,6 +26,11 @@ export interface RemoteReadLimits {
   readonly maxFrameBytes?: number;
   /** Requests that run at a time; others wait. Default 10. */
   readonly concurrency?: number;
+  /**
+   * The label whose value must be `value` on every series. A streamed answer then says in `x-svc-partition-clean`
+   * whether that holds for it.
+   */
+  readonly partition?: { readonly label: string; readonly value: string };
 }
 
 /** What the handler needs of an HTTP request. Header names in lower case, as Node gives them. */
@@ -62,7 +71,10 @@ export function createRemoteReadHandler(
     try {
       const decoded = decodeRequest(request, limits.maxRequestBytes ?? 32 * 1024 * 1024);
       if (negotiate(decoded.accepted) === responseType.streamedXorChunks) {
-        const headers = { 'content-type': 'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse' };
+        const headers = {
+          'content-type': 'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse',
+          ...(limits.partition ? { [partitionHeader]: String(isClean(store, decoded, limits.partition)) } : {}),
+        };
         const body = streamed(store, decoded, limits.maxFrameBytes ?? 1024 * 1024, gate, request.signal);
         return { status: 200, headers, body };
       }
@@ -81,6 +93,19 @@ export function createRemoteReadHandler(
       return plainText(refused ? 400 : 500, errorText(error));
     }
   };
+}
+
+/** False when a series that is asked for carries another value of the label. */
+function isClean(
+  store: Pick<Store, 'select'>,
+  { queries }: ReadRequest,
+  { label: name, value }: { readonly label: string; readonly value: string },
+): boolean {
+  const foreign = { type: '!=', name, value } as const;
+  return queries.every(({ matchers, startMs, endMs }) => {
+    for (const _ of store.select([...matchers, foreign], startMs, endMs)) return false;
+    return true;
+  });
 }
 
 function decodeRequest({ headers, body }: RemoteReadHttpRequest, maxBytes: number): ReadRequest {
