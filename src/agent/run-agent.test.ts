@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -177,6 +177,32 @@ test('what comes in by OTLP is scraped, read back by remote read, and still ther
   agent = await start();
   expect(await readBack(agent.ports.remoteRead, 'http_requests')).toEqual([{ labels, values: [7, 9] }]);
   await agent.stop();
+});
+
+test('the controller, and nobody else, takes a snapshot of the store and deletes series from it', async () => {
+  const agent = await start();
+  const port = agent.ports.remoteRead;
+  const admin = (as: string, call: string) => mtls(as, port, `/api/v1/admin/tsdb/${call}`, 'POST');
+  await sendCounter(agent.ports.otlpHttp, 7);
+  const match = `match[]=${encodeURIComponent('http_requests{k8s_pod_name="p1"}')}`;
+  for (const call of ['snapshot', `delete_series?${match}`]) {
+    expect((await admin('svc-query', call)).status).toBe(403);
+    expect((await admin('intruder', call)).status).toBe(403);
+  }
+  expect(await readBack(port, 'http_requests')).toMatchObject([{ values: [7] }]);
+  const snapshot = await admin('svc-controller', 'snapshot');
+  expect(snapshot.status).toBe(200);
+  const answer = JSON.parse(snapshot.body.toString()) as { status: string; data: { name: string } };
+  expect(answer.status).toBe('success');
+  expect(readdirSync(join(dir, 'data/store/snapshots', answer.data.name)).sort()).toEqual(['blocks', 'wal']);
+  expect((await admin('svc-controller', 'delete_series')).status).toBe(400);
+  expect((await admin('svc-controller', `delete_series?${match}`)).status).toBe(204);
+  expect(await readBack(port, 'http_requests')).toEqual([]);
+  expect(await readBack(port, 'svc_agent_up')).toMatchObject([{ values: [1] }]);
+  await agent.stop();
+  const again = await start();
+  expect(await readBack(again.ports.remoteRead, 'http_requests')).toEqual([]);
+  await again.stop();
 });
 
 test('a wrong OTLP body is 400, counted, and leaves the store alone', async () => {
