@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { findGoPrograms } from '../../e2e/cluster/go-programs.ts';
 import { sha256Hex } from '../../src/base/canonical-json.ts';
+import { smallProcess } from '../../src/render/small-process.ts';
 import type { Program } from './subject.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -40,7 +41,7 @@ export async function ourProgram(): Promise<Program> {
   const folder = join(root, 'node_modules/.cache/svc-bench-runtime');
   mkdirSync(folder, { recursive: true });
   await build({
-    entryPoints: [join(root, 'bench/runtime/widgets.ts')],
+    entryPoints: [join(root, 'bench/runtime/widgets-main.ts')],
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     bundle: true,
@@ -54,11 +55,12 @@ export async function ourProgram(): Promise<Program> {
   });
   return {
     name: 'ours',
+    env: smallProcess,
     command: (namespace, concurrency, port) => [
       process.execPath,
       // For profiles of ours: `BENCH_NODE_FLAGS='--cpu-prof --cpu-prof-dir=/tmp/profile'`.
       ...(process.env['BENCH_NODE_FLAGS']?.split(' ') ?? []),
-      join(folder, 'widgets.mjs'),
+      join(folder, 'widgets-main.mjs'),
       namespace,
       String(concurrency),
       String(port),

@@ -6,6 +6,8 @@ export interface Program {
   name: 'ours' | 'peer';
   /** The command for a namespace, a number of workers, and a port on loopback for its metrics. */
   command(namespace: string, concurrency: number, port: number): readonly string[];
+  /** Environment beside PATH, HOME and KUBECONFIG. */
+  env?: Readonly<Record<string, string>>;
 }
 
 /** What the kernel says a process has used. */
@@ -26,7 +28,12 @@ export class Subject {
   constructor(program: Program, options: { kubeconfig: string; namespace: string; concurrency: number; port: number }) {
     const [file = '', ...args] = program.command(options.namespace, options.concurrency, options.port);
     this.#port = options.port;
-    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], KUBECONFIG: options.kubeconfig };
+    const env = {
+      ...program.env,
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      KUBECONFIG: options.kubeconfig,
+    };
     this.#child = spawn(file, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
     this.#child.stderr?.on('data', (chunk: Buffer) => (this.#log = (this.#log + chunk.toString()).slice(-4_000)));
     this.#ended = new Promise((resolve) => this.#child.once('exit', () => resolve()));

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
+import { preferMemoryToSpeed } from '../runtime/memory.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, svcNames } from './settings-command.ts';
 
@@ -27,6 +28,7 @@ async function register(name: string | undefined): Promise<void> {
   const command = program.commands.find((c) => c.name() === name);
   if (!command) return;
   if (name === 'operator') {
+    preferMemoryToSpeed();
     const { operatorSettingTable } = await import('../controllers/operator-settings.ts');
     settingsCommand(command, operatorSettingTable, svcNames, async (settings) => {
       const { runOperator } = await import('../controllers/index.ts');

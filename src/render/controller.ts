@@ -12,6 +12,7 @@ import {
   restrictedContainer,
   spreadOverNodes,
 } from './pod-security.ts';
+import { smallProcess } from './small-process.ts';
 
 /**
  * The operator's own installation: what a person applies. The rest follows from it (`renderPlatform`, `renderMinter`).
@@ -86,7 +87,11 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
                   `--agent-data-host-path=${input.agentDataHostPath}`,
                   `--log-level=${input.logLevel}`,
                 ],
-                env: [fromField('POD_NAMESPACE', 'metadata.namespace'), fromField('POD_NAME', 'metadata.name')],
+                env: [
+                  fromField('POD_NAMESPACE', 'metadata.namespace'),
+                  fromField('POD_NAME', 'metadata.name'),
+                  ...Object.entries(smallProcess).map(([name, value]) => ({ name, value })),
+                ],
                 ports: [{ name: 'metrics', containerPort: ports.controllerMetrics, protocol: 'TCP' }],
                 ...lifeProbes('metrics', { path: '/readyz', port: 'metrics' }),
                 resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },

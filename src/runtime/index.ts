@@ -60,6 +60,7 @@ export {
 export * from './predicates.ts';
 export { toAll, toIndexed, toKey, toOwner, toSelf } from './mappers.ts';
 export { Manager, type ManagerOptions } from './manager.ts';
+export { preferMemoryToSpeed } from './memory.ts';
 export { RuntimeMetrics, type RuntimeMetricsOptions } from './metrics.ts';
 export { SharedCache } from './shared-cache.ts';
 export {
