@@ -9,7 +9,7 @@ import type { Api } from './api.ts';
 import { findBinaries, kubernetesVersion } from './binaries.ts';
 import type { Binaries } from './binaries.ts';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane, ControlPlaneOptions } from './control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions, EtcdAccess } from './control-plane.ts';
 import { createKubectl } from './kubectl.ts';
 import type { Kubectl } from './kubectl.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
@@ -55,6 +55,8 @@ export interface Cluster {
     /** Starts it again on the same port and data and waits until it is ready. */
     restart(): Promise<void>;
   };
+  /** The way into etcd, for tests that hold the API server to what is stored. */
+  readonly etcd: EtcdAccess;
   addNode(options?: { name?: string; labels?: Record<string, string> }): Promise<ProcessNode>;
   /** Writes a kubeconfig for any user and groups, and returns its path. */
   kubeconfigFor(user: string, groups?: readonly string[]): string;
@@ -127,6 +129,7 @@ async function assemble(
         await plane.waitReady();
       },
     },
+    etcd: plane.etcdAccess,
     addNode,
     kubeconfigFor(user, groups = []) {
       const path = join(run.dir, `user-${user.replaceAll(/[^\w.-]/g, '_')}.kubeconfig`);

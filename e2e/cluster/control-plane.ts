@@ -26,6 +26,14 @@ export interface ControlPlaneOptions {
   schedulerFlags?: readonly string[];
 }
 
+/** What a client of etcd needs; certificates and key as PEM. */
+export interface EtcdAccess {
+  url: string;
+  ca: string;
+  cert: string;
+  key: string;
+}
+
 /** etcd and the three servers, running. */
 export interface ControlPlane {
   readonly server: string;
@@ -33,6 +41,8 @@ export interface ControlPlane {
   readonly ca: KeyPair;
   readonly apiServer: Component;
   readonly etcd: Component;
+  /** The way into etcd, past the API server. */
+  readonly etcdAccess: EtcdAccess;
   readonly controllerManager: Component;
   readonly scheduler: Component;
   /** As cluster-admin. */
@@ -74,7 +84,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const etcdCaFile = write('etcd-ca.crt', etcdCa.cert);
   const loopback = ['localhost', '127.0.0.1'];
   const etcdServer = writePair('etcd', issueLeaf(etcdCa, { commonName: 'etcd', names: loopback }));
-  const etcdClient = writePair('etcd-client', issueLeaf(etcdCa, { commonName: 'kube-apiserver' }));
+  const etcdClientPair = issueLeaf(etcdCa, { commonName: 'kube-apiserver' });
+  const etcdClient = writePair('etcd-client', etcdClientPair);
   const serviceIp = `${options.serviceCidr.split('/')[0]?.split('.').slice(0, 3).join('.') ?? ''}.1`;
   const serverNames = [
     ...loopback,
@@ -222,6 +233,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     ca,
     apiServer,
     etcd,
+    etcdAccess: { url: etcdUrl, ca: etcdCa.cert, ...etcdClientPair },
     controllerManager,
     scheduler,
     api,

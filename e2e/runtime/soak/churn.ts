@@ -4,15 +4,8 @@ import { childLabel, parts, type Part } from './crd.ts';
 
 const { configMaps } = coreResources;
 
-/** A write of the soak's own, as the server answered it: the truth that watches are held to. */
-export interface Written {
-  uid: string;
-  resourceVersion: string;
-}
-
 /** Random creates, updates, deletes and edits by a stranger, over a fixed set of names. */
 export class Churn {
-  readonly written: Written[] = [];
   operations = 0;
   refused = 0;
   readonly #client: KubeClient;
@@ -37,8 +30,7 @@ export class Churn {
       if (dice < 0.55) {
         const spec = { value: `v${this.#below(1_000_000)}`, count: this.#below(4) };
         const part = { apiVersion: parts.apiVersion, kind: parts.kind, metadata: target, spec } as Part;
-        const answer = await this.#client.apply(parts, part, { ...options, force: true });
-        this.written.push({ uid: answer.metadata.uid!, resourceVersion: answer.metadata.resourceVersion! });
+        await this.#client.apply(parts, part, { ...options, force: true });
       } else if (dice < 0.75) await this.#client.delete(parts, target, options);
       else if (dice < 0.85) await this.#client.delete(configMaps, child, options);
       else {

@@ -6,10 +6,12 @@ import { startCluster, type Cluster } from '../../cluster/cluster.ts';
 import { eventually } from '../../cluster/eventually.ts';
 import { freePorts } from '../../cluster/ports.ts';
 import { Churn, seeded } from './churn.ts';
-import { crd } from './crd.ts';
+import { crd, parts } from './crd.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { Replica } from './replica.ts';
+import { StorageHistory, type StoredWrite } from './storage-history.ts';
 import { firstDifference, heapGrowth } from './verdict.ts';
+import type { Account } from './watch-account.ts';
 import { Witness } from './witness.ts';
 
 export interface SoakOptions {
@@ -73,10 +75,12 @@ class Soak {
     this.#kubeconfig = this.#through(proxy);
     const far = createKubeClient({ kubeconfig: this.#kubeconfig });
     const witness = new Witness(far, steady);
+    const history = new StorageHistory(`/registry/${parts.group}/${parts.plural}/${steady}/`);
     const churns = [elected, steady].map(
       (namespace) => new Churn({ client: this.#direct, namespace, names: 100, random: this.#random }),
     );
     try {
+      await history.start(this.#cluster.etcd);
       const constant = await this.#start(steady, 'none');
       this.#replicas = [constant, await this.#start(elected, 'a-0'), await this.#start(elected, 'b-0')];
       await witness.start();
@@ -88,11 +92,7 @@ class Soak {
       const convergedMs = await this.#converge();
       await this.#checkIdle();
       if (constant.diedByItself) this.#violations.push('the process without election ended by itself');
-      const counted = await witness.counted();
-      const lost = witness.lostObjects(churns[1]!.written);
-      if (lost > counted) {
-        this.#violations.push(`the watch lost ${lost} written objects, and the metric counted ${counted} changes`);
-      }
+      const shown = await this.#checkWatch(witness, history);
       const growth = heapGrowth(this.#heap) / mib;
       if (growth > heapGoalMiB) {
         this.#violations.push(`the heap grew by ${growth.toFixed(1)} MiB at a constant number of objects`);
@@ -123,14 +123,19 @@ class Soak {
           figure('leader-kills', 'faults', this.#faults.kills),
           figure('last-fault-to-desired-state', 's', convergedMs / 1000, 120),
           figure('stuck-or-wrong', 'findings', this.#violations.length, 0),
-          figure('lost-by-the-watch', 'objects', lost, counted),
-          figure('missed-events-counted', 'events', counted),
+          figure('writes-due-to-the-watch', 'writes', shown.due),
+          figure('lost-by-the-watch', 'writes', shown.lost.length, 0),
+          figure('lists-after-the-first', 'lists', witness.relists),
+          figure('writes-between-watch-and-list', 'writes', shown.inGaps),
+          figure('objects-changed-between-watch-and-list', 'objects', shown.changedByGaps),
+          figure('missed-events-counted', 'objects', await witness.counted()),
           figure('heap', 'MiB', (this.#heap.at(-1) ?? 0) / mib),
           figure('heap-growth', 'MiB', growth, heapGoalMiB),
         ],
       };
     } finally {
       await witness.stop();
+      history.stop();
       await Promise.all(this.#replicas.map((r) => r.end('SIGTERM')));
       await far.close();
       await this.#direct.close();
@@ -266,6 +271,23 @@ class Soak {
     if ((await this.#retries()) > before) {
       this.#violations.push('a key is retried again and again though the world is as desired');
     }
+  }
+
+  /** Every stored write was shown, or is one that only a list could tell and the metric counts. */
+  async #checkWatch(witness: Witness, history: StorageHistory): Promise<Account> {
+    // The last writes may still be on their way.
+    await eventually('the last frames', () => witness.account(history).lost.length === 0, 10_000).catch(() => {});
+    const result = witness.account(history);
+    if (history.broken !== undefined) this.#violations.push(`what was stored is not known: ${history.broken}`);
+    if (result.lost.length > 0) {
+      const [{ name, revision }] = result.lost as [StoredWrite];
+      this.#violations.push(`the watch lost ${result.lost.length} writes, the first ${name} at ${revision}`);
+    }
+    const counted = await witness.counted();
+    if (counted !== result.changedByGaps) {
+      this.#violations.push(`lists showed ${result.changedByGaps} changes, and the metric counted ${counted}`);
+    }
+    return result;
   }
 
   async #retries(): Promise<number> {

@@ -1,21 +1,33 @@
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import type { KubeClient } from '../../../src/kube/index.ts';
+import type { KubeClient, TypedObject, WatchFrame } from '../../../src/kube/index.ts';
 import { RuntimeMetrics, SharedCache } from '../../../src/runtime/index.ts';
-import type { Written } from './churn.ts';
 import { parts, type Part } from './crd.ts';
+import type { StorageHistory } from './storage-history.ts';
+import { account, type Account, type Gap } from './watch-account.ts';
 
-/** A source of the runtime behind the bad network, for the whole soak: which versions did its watch show? */
+/** A source of the runtime behind the bad network, for the whole soak: what did its watch show, and what lists? */
 export class Witness {
-  readonly metrics = new RuntimeMetrics();
-  readonly #seen = new Set<string>();
+  readonly #metrics = new RuntimeMetrics();
+  readonly #shown = new Set<string>();
+  readonly #gaps: Gap[] = [];
   readonly #cache: SharedCache;
   readonly #stop = new AbortController();
+  /** Version of the first list. */
+  #since: number | undefined;
+  /** The latest version that the server told of. */
+  #at = 0;
 
   constructor(client: KubeClient, namespace: string) {
-    this.#cache = new SharedCache({ client, clock: systemClock, logger: silentLogger, metrics: this.metrics });
-    this.#cache.informer<Part>({ resource: parts, namespace }).onEvent(({ object, missed }) => {
-      if (!missed) this.#seen.add(versionOf(object.metadata.uid!, object.metadata.resourceVersion!));
+    const overheard = this.#overhear(client);
+    this.#cache = new SharedCache({
+      client: overheard,
+      clock: systemClock,
+      logger: silentLogger,
+      metrics: this.#metrics,
+    });
+    this.#cache.informer<Part>({ resource: parts, namespace }).onEvent(({ object: { metadata }, missed, initial }) => {
+      if (!missed && !initial) this.#shown.add(`${metadata.name}@${metadata.resourceVersion}`);
     });
   }
 
@@ -24,22 +36,64 @@ export class Witness {
     await this.#cache.untilSynced(60_000, this.#stop.signal);
   }
 
+  /** Lists after the first. */
+  get relists(): number {
+    return this.#gaps.length;
+  }
+
   /** Changes found only by a later list, as the metric counts them. */
   async counted(): Promise<number> {
-    const { values } = await this.metrics.missedEvents.get();
+    const { values } = await this.#metrics.missedEvents.get();
     return values.reduce((sum, v) => sum + v.value, 0);
   }
 
-  /** Objects that were written in a version which no watch showed. */
-  lostObjects(written: readonly Written[]): number {
-    const lost = written.filter((w) => !this.#seen.has(versionOf(w.uid, w.resourceVersion)));
-    return new Set(lost.map((w) => w.uid)).size;
+  account(history: StorageHistory): Account {
+    return account(history.writes, this.#since ?? 0, this.#gaps, this.#shown);
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#cache.stopped();
   }
-}
 
-const versionOf = (uid: string, resourceVersion: string): string => `${uid}@${resourceVersion}`;
+  /** The same client; the versions in its lists and streams are noted before the source gets them. */
+  #overhear(client: KubeClient): KubeClient {
+    const list: KubeClient['list'] = async (resource, options) => {
+      const page = await client.list(resource, options);
+      if (page.continue === undefined) this.#listed(page.resourceVersion);
+      return page as never;
+    };
+    const watch: KubeClient['watch'] = (resource, options) =>
+      this.#note(client.watch(resource, options), options.sendInitialEvents ?? false);
+    return new Proxy(client, {
+      get(target, name) {
+        if (name === 'list') return list;
+        if (name === 'watch') return watch;
+        const member: unknown = Reflect.get(target, name);
+        return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+      },
+    });
+  }
+
+  async *#note(frames: AsyncIterable<WatchFrame>, initialEvents: boolean): AsyncGenerator<WatchFrame> {
+    let listing = initialEvents;
+    for await (const frame of frames) {
+      const { metadata } = frame.object as TypedObject;
+      if (frame.type !== 'ERROR') {
+        if (!listing) this.#at = Number(metadata.resourceVersion);
+        else if (metadata.annotations?.['k8s.io/initial-events-end'] === 'true') {
+          listing = false;
+          this.#listed(metadata.resourceVersion ?? '');
+        }
+      }
+      yield frame;
+    }
+  }
+
+  #listed(resourceVersion: string): void {
+    const to = Number(resourceVersion);
+    if (this.#since === undefined) this.#since = to;
+    else this.#gaps.push({ from: this.#at, to });
+    this.#at = to;
+  }
+}
