@@ -157,10 +157,12 @@ describe('the minter', () => {
   test('the network policy in the cluster lets in the platform agent and no pod without its label', async () => {
     const path = '/apis/networking.k8s.io/v1/namespaces/platform-agent/networkpolicies';
     const { items } = await stage.cluster.api.request<{ items: KubeObject[] }>('GET', path);
+    // The items of a list carry no kind of their own.
+    const policies = items.map((item) => ({ ...item, kind: 'NetworkPolicy' }));
     const [pod] = await podsOf(stage, 'platform-agent', 'app.kubernetes.io/component=minter');
     const to = { namespace: 'platform-agent', labels: pod!.metadata.labels ?? {} };
     const enters = (labels: Record<string, string>): boolean =>
-      mayConnect(items, { from: { namespace: 'platform-agent', labels }, to, port: 8080 });
+      mayConnect(policies, { from: { namespace: 'platform-agent', labels }, to, port: 8080 });
     expect([enters({ app: 'platform-agent' }), enters({ app: 'something-else' }), enters({})]).toEqual([
       true,
       false,
