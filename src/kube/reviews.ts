@@ -54,6 +54,34 @@ export class ApiReviews {
     return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
   }
 
+  /** Whether the user may get pods in the namespace; without one, in all namespaces. */
+  async mayReadPods(user: ReviewedUser, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
+    const answer = await this.#review(
+      subjectAccessReviews,
+      {
+        user: user.username,
+        uid: user.uid,
+        groups: user.groups,
+        extra: user.extra,
+        resourceAttributes: { ...(namespace === undefined ? {} : { namespace }), verb: 'get', resource: 'pods' },
+      },
+      signal,
+    );
+    return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
+  }
+
+  /** Whether the user may do something with a resource; the attributes are those of `SubjectAccessReview`. */
+  async mayAccessResource(
+    user: ReviewedUser,
+    resourceAttributes: Readonly<Record<string, string | undefined>>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { username, uid, groups, extra } = user;
+    const spec = { user: username, uid, groups, extra, resourceAttributes };
+    const answer = await this.#review(subjectAccessReviews, spec, signal);
+    return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
+  }
+
   #review(resource: typeof tokenReviews, spec: unknown, signal: AbortSignal): Promise<KubeObject> {
     const { apiVersion, kind } = resource;
     return this.#client.create(resource, { apiVersion, kind, metadata: {}, spec }, { signal });

@@ -32,6 +32,7 @@ export {
   subtractHistograms,
 } from './histogram/arithmetic.ts';
 export { detectReset } from './histogram/reset.ts';
+export { allBuckets as histogramBuckets } from './histogram/buckets.ts';
 export { compareLabels, compareStrings, labelsKey, sortedLabels } from './labels.ts';
 export { parseDurationLiteral, formatDurationLiteral } from './parser/durations.ts';
 export { unquote, quote } from './parser/strings.ts';

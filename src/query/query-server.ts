@@ -1,8 +1,12 @@
 import { createServer } from 'node:http';
+import type { Registry } from 'prom-client';
 import type { Clock } from '../base/clock.ts';
+import { OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { createTlsServer } from '../net/https-server.ts';
+import { createApiServer } from '../net/api-server.ts';
 import { closeServer, listen } from '../net/listen.ts';
+import { NamespaceAccess } from '../net/namespace-access.ts';
+import type { NamespaceAccessOptions } from '../net/namespace-access.ts';
 import { TlsClient } from '../net/tls-client.ts';
 import type { TlsSource } from '../net/tls-material.ts';
 import { TokenAuth } from '../net/token-auth.ts';
@@ -13,7 +17,10 @@ import { createApp } from './api/app.ts';
 import { QueryRunner } from './api/query-runner.ts';
 import { createAgentReader } from './fanout/agent-reader.ts';
 import type { AgentReader } from './fanout/agent-reader.ts';
+import { createPartialReader } from './fanout/partial-reader.ts';
 import { healthHandler } from './health.ts';
+import { noActiveQueries, openActiveQueries } from './log/active-queries.ts';
+import { noQueryLog, openQueryLog } from './log/query-log.ts';
 import { QueryMetrics } from './metrics.ts';
 import type { QuerySettings } from './settings.ts';
 
@@ -30,12 +37,16 @@ export interface QueryServerOptions {
   readonly version: string;
   /** Folder of the built query page. */
   readonly pageDir?: string | undefined;
+  /** Namespaces and the reviews about them; needed with the setting `tenancy`. */
+  readonly tenants?: Pick<NamespaceAccessOptions, 'reviews' | 'namespaces'>;
   /** How agents are read; default stock remote read over mutual TLS. */
   readonly reader?: AgentReader;
 }
 
 export interface QueryServer {
   readonly port: number;
+  readonly runner: QueryRunner;
+  readonly registry: Registry;
   readonly healthPort: number;
   close(): Promise<void>;
 }
@@ -52,6 +63,9 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     directory,
     clock,
     reader: options.reader ?? createAgentReader(client, settings.agentReadPort, servername),
+    partialReader: options.reader ? undefined : createPartialReader(client, settings.agentReadPort, servername),
+    pushdown: settings.pushdown,
+    onExecuted: (report, lost) => metrics.executed(report, lost),
     engine: new Engine({
       lookbackDeltaMs: settings.lookbackDelta,
       maxSamples: settings.maxSamples,
@@ -71,31 +85,47 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
   const ready = (): boolean => directory.synced;
   const stop = new AbortController();
   const auth = new TokenAuth({ reviews: options.reviews, clock, loopbackExempt: settings.loopbackExempt });
-  const { version, pageDir } = options;
-  const app = createApp({
+  const { version, pageDir, tenants } = options;
+  if (settings.tenancy && tenants === undefined) {
+    throw new OperatorError('ERR_INPUT_INVALID', '--tenancy: there is no API server to ask about namespaces');
+  }
+  const active =
+    settings.activeQueriesFile === ''
+      ? noActiveQueries
+      : openActiveQueries(settings.activeQueriesFile, settings.maxConcurrency, logger);
+  const { queryLogFile, queryLogMaxBytes: maxBytes } = settings;
+  const log = queryLogFile === '' ? noQueryLog : openQueryLog(queryLogFile, { maxBytes, clock, logger });
+  const appDeps = {
     runner,
     clock,
     settings,
     version,
     auth,
+    access: settings.tenancy && tenants ? new NamespaceAccess({ ...tenants, clock }) : undefined,
     logger,
     metrics,
     ready,
     stopping: stop.signal,
     pageDir,
-  });
-  const server = createTlsServer(tls, (req, res) => void app(req, res));
+    active,
+    log,
+    startedAt: clock.now(),
+  };
+  const http1 = createApp(appDeps, 'http1');
+  const http2 = createApp(appDeps, 'http2');
+  const server = createApiServer(tls, (req, res) => void (req.httpVersionMajor >= 2 ? http2 : http1)(req, res));
   const health = createServer(healthHandler(ready, metrics.registry));
   const close = async (): Promise<void> => {
     await Promise.all([closeServer(server, graceMs), closeServer(health, graceMs)]);
     stop.abort(new Error('server is stopping'));
     client.close();
+    active.close();
   };
   try {
     const healthPort = await listen('query-health', health, { host: settings.bindAddress, port: settings.healthPort });
     const port = await listen('query', server, { host: settings.bindAddress, port: settings.port });
     logger.info('query: listening', { address: settings.bindAddress, port, healthPort });
-    return { port, healthPort, close };
+    return { port, healthPort, runner, registry: metrics.registry, close };
   } catch (error) {
     await close();
     throw error;

@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { ApiReviews, createKubeClient } from '../kube/index.ts';
+import { ApiReviews, coreResources, createKubeClient } from '../kube/index.ts';
+import type { NamespaceAccessOptions } from '../net/namespace-access.ts';
 import { watchTlsDirectory } from '../net/tls-material.ts';
 import { SharedCache } from '../runtime/index.ts';
 import { watchAgents } from './agents/kube-directory.ts';
@@ -25,12 +26,15 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
   const client = createKubeClient();
   const cache = new SharedCache({ client, clock, logger });
   const directory = watchAgents(cache, settings.namespace, settings.agentSelector);
+  const reviews = new ApiReviews(client);
+  const namespaces = settings.tenancy ? cache.informer({ resource: coreResources.namespaces }) : undefined;
   const server = await startQueryServer({
     settings,
     clock,
     logger,
     directory,
-    reviews: new ApiReviews(client),
+    reviews,
+    ...(namespaces ? { tenants: { reviews, namespaces: namespaceList(namespaces) } } : {}),
     tls,
     version: packageVersion(),
     pageDir: findPage(),
@@ -46,6 +50,15 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
     await cache.stopped();
     await client.close();
   }
+}
+
+function namespaceList(informer: ReturnType<SharedCache['informer']>): NamespaceAccessOptions['namespaces'] {
+  return {
+    get synced() {
+      return informer.synced;
+    },
+    names: () => informer.list().map(({ metadata }) => metadata.name ?? ''),
+  };
 }
 
 /** The built page: beside the compiled code in an image, in `dist/` of a checkout that runs from its sources. */

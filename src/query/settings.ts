@@ -1,5 +1,6 @@
 import {
   booleanSetting,
+  choiceSetting,
   durationSetting,
   integerSetting,
   logLevelSetting,
@@ -24,6 +25,10 @@ export const querySettingTable = {
     default: 'app.kubernetes.io/component=agent',
   }),
   agentReadPort: portSetting({ help: 'remote-read port of the agents', default: '9091' }),
+  pushdown: choiceSetting(
+    { help: 'what agents may compute of a query: partial states (agg), series, or nothing (off)', default: 'agg' },
+    ['agg', 'series', 'off'],
+  ),
   agentTimeout: durationSetting({ help: 'how long one agent may take to answer', default: '10s' }),
   queryTimeout: durationSetting({ help: 'how long one query may take', default: '2m' }),
   maxSamples: integerSetting(
@@ -33,7 +38,36 @@ export const querySettingTable = {
   ),
   lookbackDelta: durationSetting({ help: 'how far back an instant selector looks', default: '5m' }),
   maxConcurrency: integerSetting({ help: 'queries that run at a time', default: '20' }, 1, 10_000),
+  tenancy: booleanSetting({
+    help: 'show a user only the series of namespaces whose pods they may read',
+    default: 'false',
+  }),
+  clusterName: textSetting({
+    help: 'value of the label `cluster` in federation and remote read; empty adds none',
+    default: '',
+  }),
+  queryLogFile: textSetting({ help: 'file for one JSON line per query; empty writes none', default: '' }),
+  queryLogMaxBytes: integerSetting(
+    { help: 'size at which the query log is begun anew; one old file is kept', default: '104857600' },
+    1_000,
+    2 ** 40,
+  ),
+  activeQueriesFile: textSetting({
+    help: 'file that names running queries, so that a crash tells which they were; empty keeps none',
+    default: '',
+  }),
   loopbackExempt: booleanSetting({ help: 'serve loopback clients without a token', default: 'true' }),
+  customMetrics: booleanSetting({ help: 'serve custom.metrics.k8s.io for autoscalers', default: 'false' }),
+  customMetricsPort: portSetting({ help: 'port of the API for autoscalers (TLS)', default: '6443' }),
+  externalMetrics: booleanSetting({ help: 'serve external.metrics.k8s.io on that port too', default: 'false' }),
+  partialAggregates: booleanSetting({
+    help: 'give autoscalers values that lack a node, which are too small, instead of 503',
+    default: 'false',
+  }),
+  customMetricsRules: textSetting({
+    help: 'file with prometheus-adapter rules; empty or missing means none',
+    default: '',
+  }),
   logLevel: logLevelSetting,
 } as const;
 

@@ -33,9 +33,11 @@ export type { FileLayer, ReadableFile, WritableFile } from './file-layer.ts';
 export {
   buildStreamedRead,
   createRemoteReadHandler,
+  decodeReadRequest,
   Gate,
   readStreamedSeries,
   remoteReadPath,
+  snappyDecompress,
 } from './remote-read/index.ts';
 export type {
   ChunkedSeries,
@@ -46,5 +48,14 @@ export type {
   RemoteReadHttpResponse,
   RemoteReadLimits,
 } from './remote-read/index.ts';
-export { bucketIndexes, decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer, spansOf } from './chunk/index.ts';
-export type { HistogramPoint, NativeHistogram, Span } from './chunk/index.ts';
+export {
+  bucketIndexes,
+  decodeHistogramChunk,
+  decodeXorChunk,
+  encodePoints,
+  kindOf,
+  SampleBuffer,
+  samplesPerChunk,
+  spansOf,
+} from './chunk/index.ts';
+export type { HistogramPoint, NativeHistogram, Point, Span } from './chunk/index.ts';

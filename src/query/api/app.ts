@@ -2,14 +2,23 @@ import express from 'express';
 import type { Express, Request, Response } from 'express';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { NamespaceAccess } from '../../net/namespace-access.ts';
 import type { TokenAuth } from '../../net/token-auth.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { ApiError, toApiError } from './api-error.ts';
-import * as handlers from './handlers.ts';
-import type { Handler, HandlerDeps } from './handlers.ts';
+import type { Call, Handler, HandlerDeps } from './call.ts';
+import { federate } from './federate.ts';
+import * as queries from './handlers.ts';
+import * as language from './language-handlers.ts';
+import * as metadata from './metadata-handlers.ts';
+import { useHttp2 } from './express-http2.ts';
+import type { Protocol } from './express-http2.ts';
 import { readParams } from './params.ts';
 import { servePage } from './page.ts';
+import { remoteRead } from './remote-read.ts';
 import { sendError, sendText } from './respond.ts';
+import * as lists from './series-handlers.ts';
+import * as status from './status-handlers.ts';
 import { promqlReadPath } from '../../api/rights.ts';
 
 export interface AppDeps extends HandlerDeps {
@@ -21,25 +30,40 @@ export interface AppDeps extends HandlerDeps {
   readonly stopping: AbortSignal;
   /** Folder with the built query page; without one `/` is 404. */
   readonly pageDir?: string | undefined;
+  /** With it, users see the namespaces whose pods they may read, and no others. */
+  readonly access?: Pick<NamespaceAccess, 'visible'> | undefined;
 }
 
-/** Path, whether POST forms are taken, and what answers. Label values is GET only, as in Prometheus. */
-const routes: readonly [path: string, post: boolean, handler: Handler][] = [
-  ['/query', true, handlers.query],
-  ['/query_range', true, handlers.queryRange],
-  ['/query_exemplars', true, handlers.exemplars],
-  ['/format_query', true, handlers.formatQuery],
-  ['/series', true, handlers.series],
-  ['/labels', true, handlers.labels],
-  ['/label/:name/values', false, handlers.values],
-  ['/metadata', false, handlers.metadata],
-  ['/status/buildinfo', false, handlers.buildinfo],
-  ['/status/flags', false, handlers.statusFlags],
+type Methods = 'GET' | 'GET, POST' | 'POST';
+
+/** Path, methods, and what answers. Which paths take a form by POST is as in Prometheus. */
+const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
+  ['/api/v1/query', 'GET, POST', queries.query],
+  ['/api/v1/query_range', 'GET, POST', queries.queryRange],
+  ['/api/v1/query_exemplars', 'GET, POST', metadata.exemplars],
+  ['/api/v1/format_query', 'GET, POST', language.formatQuery],
+  ['/api/v1/parse_query', 'GET, POST', language.parseQuery],
+  ['/api/v1/series', 'GET, POST', lists.series],
+  ['/api/v1/labels', 'GET, POST', lists.labels],
+  ['/api/v1/label/:name/values', 'GET', lists.values],
+  ['/api/v1/metadata', 'GET', metadata.metadata],
+  ['/api/v1/targets', 'GET', status.targets],
+  ['/api/v1/rules', 'GET', status.rules],
+  ['/api/v1/alerts', 'GET', status.alerts],
+  ['/api/v1/alertmanagers', 'GET', status.alertmanagers],
+  ['/api/v1/status/buildinfo', 'GET', status.buildinfo],
+  ['/api/v1/status/runtimeinfo', 'GET', status.runtimeinfo],
+  ['/api/v1/status/flags', 'GET', status.statusFlags],
+  ['/api/v1/status/config', 'GET', status.config],
+  ['/api/v1/status/tsdb', 'GET', status.tsdb],
+  ['/api/v1/read', 'POST', remoteRead],
+  ['/federate', 'GET', federate],
 ];
 
-/** The query API, health paths and page as one request handler. */
-export function createApp(deps: AppDeps): Express {
+/** The query API, health paths and page as one request handler, for HTTP/1.1 or for HTTP/2. */
+export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express {
   const app = express();
+  if (protocol === 'http2') useHttp2(app);
   app.disable('x-powered-by');
   app.disable('etag');
   app.get('/-/healthy', (_req, res) => sendText(res, 200, 'svc-query is healthy.\n'));
@@ -51,11 +75,14 @@ export function createApp(deps: AppDeps): Express {
       ready ? 'svc-query is ready.\n' : 'svc-query is not ready: the list of agents is not complete.\n',
     );
   });
-  for (const [path, post, handler] of routes) {
-    const serve = (req: Request, res: Response): void => void answer(req, res, path, handler, deps);
-    const route = app.route(`/api/v1${path}`).get(serve);
-    if (post) route.post(serve);
-    route.all((_req, res) => sendText(res.set('allow', post ? 'GET, POST' : 'GET'), 405, 'Method Not Allowed\n'));
+  for (const [path, methods, handler] of routes) {
+    // Metrics name a path as they did before there were others beside `/api/v1`.
+    const name = path.replace(/^\/api\/v1/, '');
+    const serve = (req: Request, res: Response): void => void answer(req, res, name, handler, deps);
+    const route = app.route(path);
+    if (methods !== 'POST') route.get(serve);
+    if (methods !== 'GET') route.post(serve);
+    route.all((_req, res) => sendText(res.set('allow', methods), 405, 'Method Not Allowed\n'));
   }
   if (deps.pageDir !== undefined) servePage(app, deps.pageDir);
   app.use((_req, res) => sendText(res, 404, '404 page not found\n'));
@@ -71,11 +98,11 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
   const gone = new AbortController();
   res.once('close', () => gone.abort(new Error('client went away')));
   try {
-    await authorize(req, deps);
+    const { user, namespaces } = await authorize(req, deps);
     const params = await readParams(req);
     const signal = AbortSignal.any([gone.signal, deps.stopping]);
     const label = typeof req.params['name'] === 'string' ? { label: req.params['name'] } : {};
-    await handler({ req, res, params, signal, ...label }, deps);
+    await handler({ req, res, params, signal, user, namespaces, ...label }, deps);
   } catch (error) {
     const known = toApiError(error);
     if (known.errorType === 'internal') deps.logger.error('request failed', { path, error: errorText(error) });
@@ -91,10 +118,20 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
   }
 }
 
-/** One right for all of the API: `svc-promql-reader`. Errors: ApiError. */
-async function authorize(req: Request, deps: AppDeps): Promise<void> {
+/** One right for all of the API, `svc-promql-reader`; then what of it the user may see. Errors: ApiError. */
+async function authorize(req: Request, deps: AppDeps): Promise<Pick<Call, 'user' | 'namespaces'>> {
   const decision = await deps.auth.decide(req, 'get', promqlReadPath);
-  if (decision.allowed) return;
-  const types = { 401: 'unauthorized', 403: 'forbidden', 503: 'unavailable' } as const;
-  throw new ApiError(types[decision.status], decision.message);
+  if (!decision.allowed) {
+    const types = { 401: 'unauthorized', 403: 'forbidden', 503: 'unavailable' } as const;
+    throw new ApiError(types[decision.status], decision.message);
+  }
+  const { user } = decision;
+  if (user === undefined) return { user: '', namespaces: undefined };
+  if (deps.access === undefined) return { user: user.username, namespaces: undefined };
+  try {
+    return { user: user.username, namespaces: await deps.access.visible(user) };
+  } catch (error) {
+    deps.logger.warn('namespaces could not be reviewed', { user: user.username, error: errorText(error) });
+    throw new ApiError('unavailable', 'the namespaces you may see could not be reviewed by the API server; try again');
+  }
 }

@@ -1,18 +1,29 @@
 import type { Clock } from '../../base/clock.ts';
-import type { Engine, QueryResult } from '../../promql/index.ts';
+import type { Distribution, Engine, QueryResult } from '../../promql/index.ts';
 import { Gate, labelsKey, compareLabels } from '../../tsdb/index.ts';
-import type { Labels, Matcher } from '../../tsdb/index.ts';
-import type { AgentDirectory } from '../agents/directory.ts';
+import type { Labels, Matcher, ReadQuery } from '../../tsdb/index.ts';
+import type { AgentDirectory, ExpectedAgent } from '../agents/directory.ts';
 import type { AgentReader } from '../fanout/agent-reader.ts';
 import { lostNodeWarning } from '../fanout/failure.ts';
 import type { LostNode } from '../fanout/failure.ts';
-import { QueryScope } from '../fanout/query-scope.ts';
+import type { QueryScope } from '../fanout/query-scope.ts';
+import { attempt } from '../fanout/attempts.ts';
+import type { PartialReader } from '../fanout/partial-reader.ts';
+import type { ExecutionPath, PushdownReport } from '../fanout/pushdown-report.ts';
+import { restrictReader } from '../fanout/restrict-reader.ts';
+import type { ReadSeries } from '../fanout/series-collector.ts';
 import { ApiError } from './api-error.ts';
 import type { Extras } from './respond.ts';
 
 export interface RunnerOptions {
   readonly directory: AgentDirectory;
   readonly reader: AgentReader;
+  /** How agents are asked for shares of queries; without one every query reads raw chunks. */
+  readonly partialReader?: PartialReader | undefined;
+  /** The highest way a query may take. Default `agg`. */
+  readonly pushdown?: ExecutionPath;
+  /** Told how each query was executed. */
+  readonly onExecuted?: (report: PushdownReport, lost: ReadonlyMap<string, LostNode>) => void;
   readonly engine: Pick<Engine, 'instant' | 'range'>;
   readonly clock: Clock;
   readonly agentTimeoutMs: number;
@@ -30,10 +41,27 @@ export interface RunRequest {
   readonly lookbackDeltaMs?: number | undefined;
   /** False: a missing node is an error instead of a degraded answer. */
   readonly partialResponse: boolean;
+  /** Only what concerns these namespaces is read; undefined: everything. */
+  readonly namespaces?: ReadonlySet<string> | undefined;
+  /** Takes this way instead of the best one. */
+  readonly pushdown?: ExecutionPath | undefined;
 }
 
-export type Answered<T> = { readonly result: T; readonly seconds: { queue: number; evaluation: number } } & Extras;
+export type Answered<T> = {
+  readonly result: T;
+  readonly seconds: { queue: number; evaluation: number };
+  readonly pushdown: PushdownReport;
+} & Extras;
 
+type Evaluate<T> = (
+  scope: QueryScope,
+  signal: AbortSignal,
+  timeoutMs: number,
+  distribution: Distribution | undefined,
+) => Promise<T>;
+
+/** How far back a probe looks for a sample of the agent itself. */
+const probeWindowMs = 300_000;
 /** Most annotations of a kind in an answer. Source: Prometheus' API. */
 const maxAnnotations = 10;
 
@@ -56,8 +84,14 @@ export class QueryRunner {
   }
 
   instant(query: string, timeMs: number, request: RunRequest): Promise<Answered<QueryResult>> {
-    return this.#run(request, (scope, signal, timeoutMs) =>
-      this.#options.engine.instant(query, timeMs, { source: scope, signal, timeoutMs, ...lookback(request) }),
+    return this.#run(request, (scope, signal, timeoutMs, distribution) =>
+      this.#options.engine.instant(query, timeMs, {
+        source: scope,
+        signal,
+        timeoutMs,
+        ...lookback(request),
+        ...(distribution ? { distribution } : {}),
+      }),
     );
   }
 
@@ -66,12 +100,13 @@ export class QueryRunner {
     range: { start: number; end: number; step: number },
     request: RunRequest,
   ): Promise<Answered<QueryResult>> {
-    return this.#run(request, (scope, signal, timeoutMs) =>
+    return this.#run(request, (scope, signal, timeoutMs, distribution) =>
       this.#options.engine.range(query, range.start, range.end, range.step, {
         source: scope,
         signal,
         timeoutMs,
         ...lookback(request),
+        ...(distribution ? { distribution } : {}),
       }),
     );
   }
@@ -98,10 +133,33 @@ export class QueryRunner {
     });
   }
 
-  async #run<T>(
-    request: RunRequest,
-    evaluate: (scope: QueryScope, signal: AbortSignal, timeoutMs: number) => Promise<T>,
-  ): Promise<Answered<T>> {
+  /** The samples of several selectors, each list in label order. */
+  select(queries: readonly ReadQuery[], request: RunRequest): Promise<Answered<ReadSeries[][]>> {
+    return this.#run(request, async (scope) => {
+      const results = await scope.read(queries);
+      for (const series of results) series.sort((a, b) => compareLabels(a.labels, b.labels));
+      return results;
+    });
+  }
+
+  /** Asks every agent for as little as it can: who there is, and who does not answer. */
+  async probe(request: RunRequest): Promise<{
+    agents: readonly ExpectedAgent[];
+    lost: ReadonlyMap<string, LostNode>;
+  }> {
+    const { directory, clock } = this.#options;
+    const now = clock.now();
+    const matchers: Matcher[] = [{ type: '=', name: '__name__', value: 'svc_agent_up' }];
+    const query = { startMs: now - probeWindowMs, endMs: now, matchers, hints: { func: 'series' } };
+    let lost: ReadonlyMap<string, LostNode> = new Map();
+    await this.#run(request, async (scope) => {
+      await scope.read([query]);
+      lost = scope.lost;
+    });
+    return { agents: directory.agents(), lost };
+  }
+
+  async #run<T>(request: RunRequest, evaluate: Evaluate<T>): Promise<Answered<T>> {
     const { clock, directory, queryTimeoutMs } = this.#options;
     const limit = Math.min(request.timeoutMs ?? Infinity, queryTimeoutMs);
     const started = clock.monotonic();
@@ -118,7 +176,8 @@ export class QueryRunner {
       leave = await this.#gate.enter(signal);
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
-      const { result, warnings, infos, lost } = await this.#attempts(signal, deadline, evaluate);
+      const { result, warnings, infos, lost, pushdown } = await this.#attempts(request, signal, deadline, evaluate);
+      this.#options.onExecuted?.(pushdown, lost);
       const missingNodes = [...lost.keys()].sort();
       if (missingNodes.length > 0 && !request.partialResponse) {
         throw new ApiError('unavailable', `no answer from ${missingNodes.join(', ')} and partial_response is false`);
@@ -131,6 +190,7 @@ export class QueryRunner {
         infos: capped(infos, 'info'),
         warnings: [...capped(warnings, 'warning'), ...nodeWarnings],
         seconds,
+        pushdown,
       };
     } catch (error) {
       if (time.signal.aborted)
@@ -145,30 +205,37 @@ export class QueryRunner {
   }
 
   async #attempts<T>(
+    request: RunRequest,
     signal: AbortSignal,
     deadline: number,
-    evaluate: (scope: QueryScope, signal: AbortSignal, timeoutMs: number) => Promise<T>,
+    evaluate: Evaluate<T>,
   ): Promise<{
     result: T;
     warnings: readonly string[];
     infos: readonly string[];
     lost: ReadonlyMap<string, LostNode>;
+    pushdown: PushdownReport;
   }> {
-    const { reader, clock, agentTimeoutMs, directory, maxSamples } = this.#options;
+    const { clock, agentTimeoutMs, directory, maxSamples } = this.#options;
+    const { namespaces } = request;
+    const reader = namespaces === undefined ? this.#options.reader : restrictReader(this.#options.reader, namespaces);
     const agents = directory.agents();
-    let lost: ReadonlyMap<string, LostNode> = new Map();
-    for (;;) {
-      const scope = new QueryScope({ reader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples, lost });
-      try {
-        const result = await evaluate(scope, signal, Math.max(1, deadline - clock.monotonic()));
-        const { warnings = [], infos = [] } = result as { warnings?: readonly string[]; infos?: readonly string[] };
-        return { result, warnings, infos, lost: scope.lost };
-      } catch (error) {
-        // Each attempt loses at least one node more, so this ends.
-        if (!scope.restart || signal.aborted) throw error;
-        lost = scope.lost;
-      }
-    }
+    const attempted = await attempt(
+      {
+        scope: { reader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples },
+        // A share is computed over all that a node has: who may see less gets it from what the reader lets through.
+        partialReader: namespaces === undefined ? this.#options.partialReader : undefined,
+        path: request.pushdown ?? this.#options.pushdown ?? 'agg',
+        forced: request.pushdown !== undefined,
+      },
+      (scope, distribution) => evaluate(scope, signal, Math.max(1, deadline - clock.monotonic()), distribution),
+    );
+    const { result, lost, pushdown, warnings: joined } = attempted;
+    const { warnings = [], infos = [] } = (result ?? {}) as {
+      warnings?: readonly string[];
+      infos?: readonly string[];
+    };
+    return { result, warnings: [...new Set([...warnings, ...joined])], infos, lost, pushdown };
   }
 }
 

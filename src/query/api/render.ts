@@ -1,6 +1,6 @@
 import type { Labels, QueryStats, QueryValue } from '../../promql/index.ts';
-import { ApiError } from './api-error.ts';
 import { formatSample, formatScalar } from './format-value.ts';
+import { histogramJson } from './render-histogram.ts';
 import { formatTimestamp } from './times.ts';
 
 /** The `data` of an answered query as JSON, in pieces, so that a large matrix is never one string. */
@@ -15,8 +15,11 @@ export function* renderQueryData(value: QueryValue, stats?: object): Generator<s
       break;
     case 'vector': {
       let separator = '[';
-      for (const { labels, timestamp, value: v } of value.elements) {
-        yield `${separator}{"metric":${labelsJson(labels)},"value":[${formatTimestamp(timestamp)},"${formatSample(v)}"]}`;
+      for (const { labels, timestamp, value: v, histogram } of value.elements) {
+        const sample = histogram
+          ? `"histogram":[${formatTimestamp(timestamp)},${histogramJson(histogram)}]`
+          : `"value":[${formatTimestamp(timestamp)},"${formatSample(v)}"]`;
+        yield `${separator}{"metric":${labelsJson(labels)},${sample}}`;
         separator = ',';
       }
       yield separator === '[' ? '[]' : ']';
@@ -33,8 +36,9 @@ function* renderMatrix(value: QueryValue & { type: 'matrix' }): Generator<string
   // All series of a range share their times, so each is turned into text once.
   const texts = new Map<number, string>();
   let separator = '[';
-  for (const { labels, timestamps, values } of value.series) {
-    let text = `${separator}{"metric":${labelsJson(labels)},"values":[`;
+  for (const { labels, timestamps, values, histograms } of value.series) {
+    let text = `${separator}{"metric":${labelsJson(labels)}`;
+    if (timestamps.length > 0) text += ',"values":[';
     for (let i = 0; i < timestamps.length; i++) {
       const t = timestamps[i]!;
       let stamp = texts.get(t);
@@ -43,7 +47,12 @@ function* renderMatrix(value: QueryValue & { type: 'matrix' }): Generator<string
       text += formatSample(values[i]!);
       text += '"]';
     }
-    yield `${text}]}`;
+    if (timestamps.length > 0) text += ']';
+    if (histograms.length > 0) {
+      const points = histograms.map(({ timestamp: t, histogram: h }) => `[${formatTimestamp(t)},${histogramJson(h)}]`);
+      text += `,"histograms":[${points.join(',')}]`;
+    }
+    yield `${text}}`;
     separator = ',';
   }
   yield separator === '[' ? '[]' : ']';
@@ -54,17 +63,6 @@ export function labelsJson(labels: Labels): string {
   for (const [name, value] of labels)
     text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${JSON.stringify(value)}`;
   return text === '' ? '{}' : `${text}}`;
-}
-
-/**
- * Refuses an answer that holds native histograms: the store has none, so one can only come from a series that was
- * read wrongly. Errors: ApiError `execution`.
- */
-export function assertFloats(value: QueryValue): void {
-  const histogram =
-    (value.type === 'vector' && value.elements.some((e) => e.histogram !== undefined)) ||
-    (value.type === 'matrix' && value.series.some((s) => s.histograms.length > 0));
-  if (histogram) throw new ApiError('execution', 'native histograms are not supported');
 }
 
 /** `stats=all`: the shape of Prometheus; timings in seconds. */
@@ -79,6 +77,10 @@ export function statsJson(stats: QueryStats, seconds: { queue: number; evaluatio
       execQueueTime: queue,
       execTotalTime: queue + evaluation,
     },
-    samples: { totalQueryableSamples: stats.samplesRead, peakSamples: stats.peakSamples },
+    samples: {
+      totalQueryableSamples: stats.samplesRead,
+      samplesRead: stats.samplesRead,
+      peakSamples: stats.peakSamples,
+    },
   };
 }

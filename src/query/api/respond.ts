@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createGzip } from 'node:zlib';
 import type { ApiError } from './api-error.ts';
+import { acceptedEncoding, encoded } from './content-encoding.ts';
 
 /** What stands beside `data` in the envelope of a success. */
 export interface Extras {
@@ -10,6 +10,8 @@ export interface Extras {
   readonly infos: readonly string[];
   /** Sorted names of the nodes whose data the answer lacks. */
   readonly missingNodes: readonly string[];
+  /** How the answer was made, where it was asked for. */
+  readonly explain?: object | undefined;
 }
 
 export const noExtras: Extras = { warnings: [], infos: [], missingNodes: [] };
@@ -19,7 +21,7 @@ const pieceLength = 64 * 1024;
 const jsonType = 'application/json';
 
 /**
- * Writes a success in Prometheus' envelope, streamed with back-pressure and, where accepted, gzip.
+ * Writes a success in Prometheus' envelope, streamed with back-pressure and, where accepted, packed (zstd or gzip).
  * `degraded` and `missingNodes` are always there; a degraded answer may not be cached.
  */
 export async function sendSuccess(
@@ -33,6 +35,7 @@ export async function sendSuccess(
   let tail = '';
   if (extras.warnings.length > 0) tail += `,"warnings":${JSON.stringify(extras.warnings)}`;
   if (extras.infos.length > 0) tail += `,"infos":${JSON.stringify(extras.infos)}`;
+  if (extras.explain !== undefined) tail += `,"explain":${JSON.stringify(extras.explain)}`;
   tail += `,"degraded":${degraded},"missingNodes":${JSON.stringify(extras.missingNodes)}}`;
   const head = '{"status":"success","data":';
   const first: string[] = [head];
@@ -46,18 +49,14 @@ export async function sendSuccess(
   }
   res.setHeader('content-type', jsonType);
   res.setHeader('vary', 'accept-encoding');
-  const zip = length > 1024 && /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? ''));
+  const zip = length > 1024 && acceptedEncoding(req.headers['accept-encoding'] as string | undefined) !== undefined;
   if (next.done && !zip) {
     const body = Buffer.from(first.join('') + tail);
     res.setHeader('content-length', body.length);
     res.end(body);
     return;
   }
-  const out = zip ? createGzip({ level: 1 }) : res;
-  if (out !== res) {
-    res.setHeader('content-encoding', 'gzip');
-    out.pipe(res);
-  }
+  const out = zip ? encoded(req, res) : res;
   const gone = new AbortController();
   res.once('close', () => gone.abort());
   let text = first.join('');

@@ -1,4 +1,7 @@
+import { availableParallelism, hostname } from 'node:os';
+import type { Clock } from '../../base/clock.ts';
 import { formatDuration } from '../../base/duration.ts';
+import { fileKeyOf } from '../../base/settings.ts';
 import type { QuerySettings } from '../settings.ts';
 
 /** The version of Prometheus whose API and language this server follows; Grafana chooses its features by it. */
@@ -17,6 +20,31 @@ export function buildInfo(version: string): object {
   };
 }
 
+/** `/api/v1/status/runtimeinfo` in Prometheus' shape; what only Go has is empty. */
+export function runtimeInfo({ clock, startedAt }: { clock: Clock; startedAt: number }): object {
+  return {
+    startTime: new Date(startedAt).toISOString(),
+    CWD: process.cwd(),
+    hostname: hostname(),
+    serverTime: new Date(clock.now()).toISOString(),
+    reloadConfigSuccess: true,
+    lastConfigTime: new Date(startedAt).toISOString(),
+    corruptionCount: 0,
+    goroutineCount: 0,
+    GOMAXPROCS: availableParallelism(),
+    GOMEMLIMIT: 0,
+    GOGC: '',
+    GODEBUG: '',
+    storageRetention: 'kept by the agents',
+  };
+}
+
+/** The settings as YAML, under their keys of a settings file. Nothing in them is secret: secrets are named by file. */
+export function configText(settings: QuerySettings): string {
+  const lines = Object.entries(settings).map(([key, value]) => `${fileKeyOf(key)}: ${JSON.stringify(value)}`);
+  return `${lines.sort().join('\n')}\n`;
+}
+
 /** Flags under Prometheus' names where clients look them up. Values are texts, as there. */
 export function flags(settings: QuerySettings): Record<string, string> {
   return {
@@ -25,5 +53,11 @@ export function flags(settings: QuerySettings): Record<string, string> {
     'query.max-samples': String(settings.maxSamples),
     'query.timeout': formatDuration(settings.queryTimeout),
     'agent.timeout': formatDuration(settings.agentTimeout),
+    'storage.remote.read-concurrent-limit': '10',
+    'storage.remote.read-max-bytes-in-frame': '1048576',
+    'storage.remote.read-sample-limit': '50000000',
+    'web.enable-admin-api': 'false',
+    'web.enable-lifecycle': 'false',
+    'web.enable-remote-write-receiver': 'false',
   };
 }

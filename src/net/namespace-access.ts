@@ -1,0 +1,72 @@
+import type { Clock } from '../base/clock.ts';
+import { canonicalJson } from '../base/canonical-json.ts';
+import type { UserInfo } from './token-auth.ts';
+
+/** The review that decides whether a user may read the pods of a namespace; without one: of all namespaces. */
+export interface PodReviews {
+  mayReadPods(user: UserInfo, namespace: string | undefined, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface NamespaceAccessOptions {
+  readonly reviews: PodReviews;
+  readonly clock: Clock;
+  /** The namespaces there are; `synced` is false until the list is whole. */
+  readonly namespaces: { readonly synced: boolean; names(): readonly string[] };
+  /** How long a review is reused. Units: ms. Default 10 s, so that a revoked right ends soon. */
+  readonly cacheMs?: number;
+}
+
+const maxCached = 10_000;
+const parallel = 16;
+const deadlineMs = 10_000;
+
+/**
+ * Which namespaces' pods a user may read: one SubjectAccessReview for all of them, and only if that is denied one for
+ * each namespace. Reviews are cached for seconds; one that failed is not.
+ */
+export class NamespaceAccess {
+  readonly #options: NamespaceAccessOptions;
+  readonly #cache = new Map<string, { until: number; allowed: Promise<boolean> }>();
+
+  constructor(options: NamespaceAccessOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: all of them. Errors: what a review fails with; nothing may be shown then. */
+  async visible(user: UserInfo): Promise<ReadonlySet<string> | undefined> {
+    const signal = AbortSignal.timeout(deadlineMs);
+    const key = canonicalJson({ ...user });
+    if (await this.#may(user, key, undefined, signal)) return undefined;
+    const { namespaces } = this.#options;
+    if (!namespaces.synced) throw new Error('the list of namespaces is not complete yet');
+    const names = namespaces.names();
+    const visible = new Set<string>();
+    let next = 0;
+    const work = async (): Promise<void> => {
+      while (next < names.length) {
+        const name = names[next++]!;
+        if (await this.#may(user, key, name, signal)) visible.add(name);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(parallel, names.length) }, work));
+    return visible;
+  }
+
+  async #may(user: UserInfo, userKey: string, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
+    const { clock, reviews, cacheMs = 10_000 } = this.#options;
+    const key = `${namespace ?? ''} ${userKey}`;
+    const now = clock.monotonic();
+    const known = this.#cache.get(key);
+    if (known && known.until > now) return known.allowed;
+    const allowed = reviews.mayReadPods(user, namespace, signal);
+    this.#cache.delete(key);
+    if (this.#cache.size >= maxCached) this.#cache.delete(this.#cache.keys().next().value!);
+    this.#cache.set(key, { until: now + cacheMs, allowed });
+    try {
+      return await allowed;
+    } catch (error) {
+      this.#cache.delete(key);
+      throw error;
+    }
+  }
+}

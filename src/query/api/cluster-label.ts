@@ -1,0 +1,24 @@
+import { compareUtf8, compileMatcher } from '../../tsdb/index.ts';
+import type { Labels, ReadQuery } from '../../tsdb/index.ts';
+
+/** The label that tells clusters apart where one outside consumer reads several. */
+export const clusterLabel = 'cluster';
+
+/**
+ * Queries without their conditions on the cluster label; undefined where those exclude this cluster. Without a name
+ * for the cluster there is no such label, and nothing changes.
+ */
+export function clusterQueries(queries: readonly ReadQuery[], cluster: string): (ReadQuery | undefined)[] {
+  if (cluster === '') return [...queries];
+  return queries.map((query) => {
+    const own = query.matchers.filter(({ name }) => name === clusterLabel);
+    if (own.some((matcher) => !compileMatcher(matcher).matches(cluster))) return undefined;
+    return { ...query, matchers: query.matchers.filter(({ name }) => name !== clusterLabel) };
+  });
+}
+
+/** The labels with the cluster's name, where it has one. */
+export function withCluster(labels: Labels, cluster: string): Labels {
+  if (cluster === '' || labels.some(([name]) => name === clusterLabel)) return labels;
+  return [...labels, [clusterLabel, cluster] as const].sort(([a], [b]) => compareUtf8(a, b));
+}

@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Labels } from '../../tsdb/index.ts';
+import { lostNodesHeader } from './lost-nodes-header.ts';
+import { ApiError } from './api-error.ts';
+import { runRequest } from './call.ts';
+import type { Handler } from './call.ts';
+import { encoded } from './content-encoding.ts';
+import { formatSample } from './format-value.ts';
+import { matcherSets } from './params.ts';
+import type { ReadSeries } from '../fanout/series-collector.ts';
+
+/** Plain names can stand bare in the text format; others are quoted inside the braces. */
+const plainMetric = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const plainLabel = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
+const batchLength = 64 * 1024;
+
+/**
+ * `/federate`: the newest sample of every matching series that is not older than the lookback, with its own time, in
+ * the text format. Missing nodes are named in a header and in a comment at the end.
+ */
+export const federate: Handler = async (call, deps) => {
+  const { req, res, params, signal } = call;
+  const sets = matcherSets(params);
+  if (sets.length === 0) throw new ApiError('bad_data', 'no match[] parameter provided');
+  const request = runRequest(call);
+  const endMs = deps.clock.now();
+  const startMs = endMs - (request.lookbackDeltaMs ?? deps.settings.lookbackDelta) + 1;
+  const answer = await deps.runner.select(
+    sets.map((matchers) => ({ startMs, endMs, matchers })),
+    request,
+  );
+  lostNodesHeader(res, answer.missingNodes);
+  res.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8; escaping=allow-utf-8');
+  const out = encoded(req, res);
+  let batch = '';
+  for (const line of lines(answer.result, startMs, endMs, deps.settings.clusterName)) {
+    batch += line;
+    if (batch.length < batchLength) continue;
+    if (signal.aborted) return;
+    if (!out.write(batch)) await once(out, 'drain', { signal }).catch(() => {});
+    else await nextTurn();
+    batch = '';
+  }
+  for (const node of answer.missingNodes) batch += `# node ${node} is missing\n`;
+  out.end(batch);
+};
+
+/** Grouped by metric, in order of names; a series that two selectors name stands once. */
+function* lines(results: readonly ReadSeries[][], from: number, to: number, cluster: string): Generator<string> {
+  const byName = new Map<string, Map<string, string>>();
+  for (const result of results) {
+    for (const series of result) {
+      const sample = newest(series, from, to);
+      if (sample === undefined) continue;
+      const name = series.labels.find(([n]) => n === '__name__')?.[1] ?? '';
+      let family = byName.get(name);
+      if (family === undefined) byName.set(name, (family = new Map()));
+      family.set(braces(name, series.labels, cluster), `${formatSample(sample.value)} ${sample.t}`);
+    }
+  }
+  for (const name of [...byName.keys()].sort()) {
+    yield `# TYPE ${plainMetric.test(name) ? name : quoted(name)} untyped\n`;
+    for (const [head, value] of byName.get(name)!) yield `${head} ${value}\n`;
+  }
+}
+
+function newest({ timestamps, values, histograms }: ReadSeries, from: number, to: number) {
+  for (let i = timestamps.length - 1; i >= 0; i--) {
+    const t = timestamps[i]!;
+    if (t > to) continue;
+    // The text format has no native histograms, and a series that has ended is not told of.
+    if (t < from || isStale(values, i) || histograms?.[i]) return undefined;
+    return { t, value: values[i]! };
+  }
+  return undefined;
+}
+
+function isStale(values: Float64Array, i: number): boolean {
+  const words = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
+  return words[2 * i] === 2 && words[2 * i + 1] === 0x7ff00000;
+}
+
+/**
+ * Name and labels as text. `instance` is always there, empty if need be: else a scraper that honours labels would put
+ * this server's own address in its place.
+ */
+function braces(name: string, labels: Labels, cluster: string): string {
+  const plain = plainMetric.test(name);
+  const parts = plain ? [] : [quoted(name)];
+  const has = new Set<string>();
+  for (const [label, value] of labels) {
+    if (label === '__name__') continue;
+    has.add(label);
+    parts.push(`${plainLabel.test(label) ? label : quoted(label)}=${quoted(value)}`);
+  }
+  if (cluster !== '' && !has.has('cluster')) parts.push(`cluster=${quoted(cluster)}`);
+  if (!has.has('instance')) parts.push('instance=""');
+  return `${plain ? name : ''}{${parts.join(',')}}`;
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
+}

@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { isOperatorError, errorText } from '../../base/errors.ts';
+import {
+  createRemoteReadHandler,
+  decodeReadRequest,
+  encodePoints,
+  Gate,
+  samplesPerChunk,
+  snappyDecompress,
+} from '../../tsdb/index.ts';
+import type { Chunk, Point, ReadQuery, SelectedSeries } from '../../tsdb/index.ts';
+import type { ReadSeries } from '../fanout/series-collector.ts';
+import { ApiError } from './api-error.ts';
+import { runRequest } from './call.ts';
+import type { Handler } from './call.ts';
+import { clusterQueries, withCluster } from './cluster-label.ts';
+import { lostNodesHeader } from './lost-nodes-header.ts';
+import { toNativeHistogram } from './native-histogram.ts';
+import { sendText } from './respond.ts';
+
+const maxBodyBytes = 32 * 1024 * 1024;
+/** Source: Prometheus' `storage.remote.read-concurrent-limit`. */
+const gate = new Gate(10);
+
+/**
+ * `/api/v1/read`: stock remote read over all agents, as SAMPLES or STREAMED_XOR_CHUNKS. The protocol cannot tell that a
+ * node is missing: a header names them, and `partial_response=false` in the address makes it an error (503), which
+ * Prometheus shows as a warning. Errors: plain text, as the protocol has them.
+ */
+export const remoteRead: Handler = async (call, deps) => {
+  const { req, res, signal } = call;
+  let leave: (() => void) | undefined;
+  try {
+    const body = await readBody(req);
+    const { queries } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
+    leave = await gate.enter(signal);
+    const { clusterName } = deps.settings;
+    const asked = clusterQueries(queries, clusterName);
+    const answer = await deps.runner.select(
+      asked.filter((query) => query !== undefined),
+      runRequest(call),
+    );
+    let next = 0;
+    const results = asked.map((query) => (query === undefined ? [] : answer.result[next++]!));
+    lostNodesHeader(res, answer.missingNodes);
+    const handler = createRemoteReadHandler(inOrder(results, clusterName));
+    const response = await handler({ headers: req.headers, body, signal });
+    res.statusCode = response.status;
+    for (const [name, value] of Object.entries(response.headers)) res.setHeader(name, value);
+    for await (const part of response.body) {
+      if (signal.aborted) return;
+      if (!res.write(part)) await once(res, 'drain', { signal }).catch(() => {});
+    }
+    res.end();
+  } catch (error) {
+    if (res.headersSent) res.destroy();
+    else if (isOperatorError(error)) sendText(res, 400, `${errorText(error)}\n`);
+    else if (error instanceof ApiError) sendText(res, error.status, `${error.message}\n`);
+    else throw error;
+  } finally {
+    leave?.();
+  }
+};
+
+/** What was read, as a store that is asked once for each query, in their order. */
+function inOrder(
+  results: readonly ReadSeries[][],
+  cluster: string,
+): { select: (matchers: ReadQuery['matchers'], mint: number, maxt: number) => SelectedSeries[] } {
+  let next = 0;
+  return {
+    select: (_matchers, mint, maxt) =>
+      (results[next++] ?? []).map((series) => ({
+        labels: withCluster(series.labels, cluster),
+        chunks: () => chunksOf(series, mint, maxt),
+      })),
+  };
+}
+
+function chunksOf({ timestamps, values, histograms }: ReadSeries, mint: number, maxt: number): Chunk[] {
+  // Values travel as bits: a stale marker must stay one.
+  const words = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
+  const points: Point[] = [];
+  for (let i = 0; i < timestamps.length; i++) {
+    const t = timestamps[i]!;
+    if (t < mint || t > maxt) continue;
+    const histogram = histograms?.[i];
+    const bits = { t, low: words[2 * i]!, high: words[2 * i + 1]! };
+    points.push(histogram ? { ...bits, histogram: toNativeHistogram(histogram) } : bits);
+  }
+  return encodePoints(points, samplesPerChunk);
+}
+
+async function readBody(req: IncomingMessage): Promise<Uint8Array> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of req as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > maxBodyBytes) throw new ApiError('bad_data', `request body is larger than ${maxBodyBytes} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}

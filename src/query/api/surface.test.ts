@@ -1,0 +1,251 @@
+import { connect } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http2';
+import { request } from 'node:https';
+import { zstdDecompressSync } from 'node:zlib';
+import { decodeXorChunk, SampleBuffer, buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
+import type { ChunkedSeries } from '../../tsdb/index.ts';
+import { startQueryStage } from '../../testing/query/query-stage.ts';
+import type { QueryStage } from '../../testing/query/query-stage.ts';
+import { askApi } from '../../testing/query/api-client.ts';
+
+const end = Math.floor(Date.now() / 60_000) * 60_000;
+const at = String(end / 1000);
+let stage: QueryStage;
+
+beforeAll(async () => {
+  stage = await startQueryStage({ flags: { clusterName: 'blue' } });
+  for (const node of ['node-1', 'node-2', 'node-3']) {
+    for (let k = 0; k <= 240; k++) {
+      const t = end - (240 - k) * 15_000;
+      stage.cluster.append(node, { __name__: 'svc_agent_up' }, t, 1);
+      for (let i = 0; i < 20; i++) stage.cluster.append(node, { __name__: 'wide', i: String(i) }, t, k * i);
+    }
+  }
+});
+afterAll(() => stage.close());
+beforeEach(() => {
+  for (const agent of stage.cluster.agents) agent.misbehave = undefined;
+});
+
+describe('protocols and encodings', () => {
+  const http2 = async (
+    path: string,
+    headers: Record<string, string> = {},
+    body?: string,
+  ): Promise<{ headers: IncomingHttpHeaders; body: Buffer }> => {
+    const session = connect(`https://localhost:${stage.server.port}`, { ca: stage.cluster.ca.cert });
+    try {
+      const stream = session.request({ ':path': path, ...headers }, { endStream: body === undefined });
+      if (body !== undefined) stream.end(body);
+      const got = new Promise<IncomingHttpHeaders>((resolve, reject) =>
+        stream.once('response', resolve).once('error', reject),
+      );
+      const parts: Buffer[] = [];
+      for await (const part of stream) parts.push(part as Buffer);
+      return { headers: await got, body: Buffer.concat(parts) };
+    } finally {
+      session.close();
+    }
+  };
+
+  test('HTTP/2 gives what HTTP/1.1 gives, for GET, POST forms, errors and unknown paths', async () => {
+    const params = `query=${encodeURIComponent('sum(svc_agent_up)')}&time=${at}`;
+    const one = await stage.ask(`/api/v1/query?${params}`);
+    const get = await http2(`/api/v1/query?${params}`);
+    expect([get.headers[':status'], get.body.toString()]).toEqual([200, one.text]);
+    const form = { ':method': 'POST', 'content-type': 'application/x-www-form-urlencoded' };
+    expect((await http2('/api/v1/query', form, params)).body.toString()).toBe(one.text);
+    expect((await http2('/api/v1/query?query=(')).headers[':status']).toBe(400);
+    expect((await http2('/nothing')).headers[':status']).toBe(404);
+    expect((await http2('/api/v1/query', { ':method': 'DELETE' })).headers).toMatchObject({
+      ':status': 405,
+      allow: 'GET, POST',
+    });
+  });
+
+  test('a large answer arrives whole over HTTP/2', async () => {
+    const params = { query: 'wide', start: String(end / 1000 - 3600), end: at, step: '5' };
+    const search = new URLSearchParams(params).toString();
+    const one = await stage.ask('/api/v1/query_range', params);
+    expect(one.text.length).toBeGreaterThan(500_000);
+    expect((await http2(`/api/v1/query_range?${search}`)).body.toString() === one.text).toBe(true);
+  });
+
+  test('zstd is used where the client prefers it', async () => {
+    const search = new URLSearchParams({ query: 'wide', time: at });
+    const packed = await http2(`/api/v1/query?${search}`, { 'accept-encoding': 'gzip;q=0.5, zstd' });
+    expect(packed.headers['content-encoding']).toBe('zstd');
+    expect(zstdDecompressSync(packed.body).toString()).toBe((await stage.ask(`/api/v1/query?${search}`)).text);
+  });
+});
+
+describe('the whole surface', () => {
+  test('what other programs do is listed as empty', async () => {
+    expect((await stage.ask('/api/v1/rules')).json.data).toEqual({ groups: [] });
+    expect((await stage.ask('/api/v1/alerts')).json.data).toEqual({ alerts: [] });
+    expect((await stage.ask('/api/v1/query_exemplars', { query: 'up' })).json.data).toEqual([]);
+    expect((await stage.ask('/api/v1/query_exemplars', { query: 'up(' })).status).toBe(400);
+  });
+
+  test('a parsed query has the tree that Prometheus gives', async () => {
+    const { json } = await stage.ask('/api/v1/parse_query', {
+      query: 'sum by (a) (rate(x{b="c"}[5m] offset 1m)) > bool 1',
+    });
+    expect(json.data).toMatchObject({
+      type: 'binaryExpr',
+      op: '>',
+      bool: true,
+      matching: null,
+      lhs: { type: 'aggregation', op: 'sum', grouping: ['a'], without: false, param: null },
+      rhs: { type: 'numberLiteral', val: '1' },
+    });
+    expect((json.data as { lhs: { expr: object } }).lhs.expr).toEqual({
+      type: 'call',
+      func: { name: 'rate', argTypes: ['matrix'], variadic: 0, returnType: 'vector' },
+      args: [
+        {
+          type: 'matrixSelector',
+          name: 'x',
+          matchers: [
+            { name: 'b', type: '=', value: 'c' },
+            { name: '__name__', type: '=', value: 'x' },
+          ],
+          range: 300_000,
+          rangeExpr: null,
+          offset: 60_000,
+          offsetExpr: null,
+          timestamp: null,
+          startOrEnd: null,
+          anchored: false,
+          smoothed: false,
+        },
+      ],
+    });
+  });
+
+  test('agents are targets: up, or down with the reason, and then the answer is degraded', async () => {
+    stage.cluster.agents[1]!.misbehave = (_q, r) => r.writeHead(403).end('no');
+    const { json } = await stage.ask('/api/v1/targets');
+    const { activeTargets } = json.data as { activeTargets: { health: string; labels: object; lastError: string }[] };
+    expect(activeTargets.map(({ health }) => health)).toEqual(['up', 'down', 'up']);
+    expect(activeTargets[1]).toMatchObject({ lastError: 'auth: HTTP 403: no', labels: { k8s_node_name: 'node-2' } });
+    expect(json.missingNodes).toEqual(['node-2']);
+  });
+
+  test('the store status counts series over all agents', async () => {
+    const { json } = await stage.ask('/api/v1/status/tsdb', { limit: '1' });
+    expect(json.data).toMatchObject({
+      headStats: { numSeries: 63 },
+      seriesCountByMetricName: [{ name: 'wide', value: 60 }],
+      labelValueCountByLabelName: [{ name: 'i', value: 20 }],
+    });
+    expect((await stage.ask('/api/v1/status/runtimeinfo')).json.data).toMatchObject({ reloadConfigSuccess: true });
+    const { yaml } = (await stage.ask('/api/v1/status/config')).json.data as { yaml: string };
+    expect(yaml).toContain('cluster-name: "blue"\n');
+  });
+
+  test('statistics are there when they are asked for', async () => {
+    const { json } = await stage.ask('/api/v1/query', { query: 'svc_agent_up', time: at, stats: 'all' });
+    expect((json.data as { stats: object }).stats).toMatchObject({
+      timings: { execTotalTime: expect.any(Number) },
+      samples: { totalQueryableSamples: expect.any(Number), peakSamples: expect.any(Number) },
+    });
+  });
+});
+
+describe('federation', () => {
+  test('the newest samples stand with their times, the cluster and an empty instance', async () => {
+    const { text, headers } = await stage.ask('/federate', {
+      'match[]': ['svc_agent_up', '{__name__="svc_agent_up"}'],
+    });
+    expect(headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect(text).toBe(
+      '# TYPE svc_agent_up untyped\n' +
+        [1, 2, 3].map((n) => `svc_agent_up{k8s_node_name="node-${n}",cluster="blue",instance=""} 1 ${end}\n`).join(''),
+    );
+  });
+
+  test('a missing node is named, and the text may not be cached', async () => {
+    stage.cluster.agents[2]!.misbehave = (_q, r) => r.destroy();
+    const { text, headers } = await stage.ask('/federate', { 'match[]': 'svc_agent_up' });
+    expect(text).toMatch(/node-2.*\n# node node-3 is missing\n$/);
+    expect([headers['x-svc-missing-nodes'], headers['cache-control']]).toEqual(['node-3', 'no-store']);
+    const strict = await stage.ask('/federate', { 'match[]': 'svc_agent_up', partial_response: 'false' });
+    expect(strict.status).toBe(503);
+    expect((await stage.ask('/federate')).json.error).toBe('no match[] parameter provided');
+  });
+});
+
+describe('remote read', () => {
+  const read = (
+    matchers: { type: '=' | '=~'; name: string; value: string }[],
+    path = '/api/v1/read',
+  ): Promise<{ status: number; headers: Record<string, unknown>; series: ChunkedSeries[] }> => {
+    const { headers, body } = buildStreamedRead([{ startMs: end - 60_000, endMs: end, matchers }]);
+    return new Promise((resolve, reject) => {
+      const { ca } = stage.cluster;
+      const options = { host: '127.0.0.1', servername: 'localhost', port: stage.server.port, ca: ca.cert };
+      const req = request({ ...options, path, method: 'POST', headers }, async (res) => {
+        const series: ChunkedSeries[] = [];
+        if (res.statusCode === 200) {
+          for await (const one of readStreamedSeries(res.headers['content-type'], res)) {
+            series.push({ ...one, chunks: one.chunks.map((c) => ({ ...c, bytes: Uint8Array.from(c.bytes) })) });
+          }
+        } else res.resume();
+        resolve({ status: res.statusCode ?? 0, headers: res.headers, series });
+      });
+      req.on('error', reject).end(body);
+    });
+  };
+
+  test('series of all nodes come in label order with the samples of the window', async () => {
+    const { series } = await read([{ type: '=', name: '__name__', value: 'svc_agent_up' }]);
+    expect(series.map(({ labels }) => Object.fromEntries(labels))).toEqual(
+      [1, 2, 3].map((n) => ({ __name__: 'svc_agent_up', cluster: 'blue', k8s_node_name: `node-${n}` })),
+    );
+    const samples = new SampleBuffer();
+    decodeXorChunk(series[0]!.chunks[0]!.bytes, samples);
+    expect([...samples.times.slice(0, samples.length)]).toEqual([60, 45, 30, 15, 0].map((s) => end - s * 1000));
+  });
+
+  test('a condition on the cluster is answered here: another cluster has nothing', async () => {
+    const name = { type: '=' as const, name: '__name__', value: 'svc_agent_up' };
+    expect((await read([name, { type: '=', name: 'cluster', value: 'blue' }])).series).toHaveLength(3);
+    expect((await read([name, { type: '=', name: 'cluster', value: 'green' }])).series).toHaveLength(0);
+  });
+
+  test('a missing node is named in a header, or refused where the client says so', async () => {
+    stage.cluster.agents[0]!.misbehave = (_q, r) => r.destroy();
+    const name = { type: '=' as const, name: '__name__', value: 'svc_agent_up' };
+    const { series, headers } = await read([name]);
+    expect([series.length, headers['x-svc-missing-nodes']]).toEqual([2, 'node-1']);
+    expect((await read([name], '/api/v1/read?partial_response=false')).status).toBe(503);
+  });
+
+  test('what is no remote read is a plain 400', async () => {
+    const answer = await stage.ask('/api/v1/read', {}, { form: true });
+    expect([answer.status, answer.headers['content-type']]).toEqual([400, 'text/plain; charset=utf-8']);
+  });
+});
+
+test('small answers are served while a large matrix is under way', async () => {
+  const params = { query: 'wide', start: String(end / 1000 - 3600), end: at, step: '0.5' };
+  let done = false;
+  const large = stage.ask('/api/v1/query_range', params).then((answer) => ((done = true), answer));
+  let served = 0;
+  while (!done) {
+    const small = await stage.ask('/api/v1/query', { query: '1', time: at });
+    expect(small.status).toBe(200);
+    if (!done) served++;
+  }
+  expect((await large).text.length).toBeGreaterThan(5_000_000);
+  expect(served).toBeGreaterThan(10);
+});
+
+test('several replicas give the same answers, byte for byte', async () => {
+  const other = await stage.replica();
+  for (const query of ['sum by (i) (rate(wide[5m]))', 'topk(3, wide)', 'avg(wide)', 'wide']) {
+    const second = await askApi({ port: other.port, ca: stage.cluster.ca.cert }, '/api/v1/query', { query, time: at });
+    expect(second.text).toBe((await stage.ask('/api/v1/query', { query, time: at })).text);
+  }
+});

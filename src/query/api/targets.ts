@@ -1,0 +1,41 @@
+import type { ExpectedAgent } from '../agents/directory.ts';
+import type { LostNode } from '../fanout/failure.ts';
+import { formatDuration } from '../../base/duration.ts';
+import type { QuerySettings } from '../settings.ts';
+
+export interface ProbeContext {
+  readonly now: number;
+  readonly seconds: number;
+  readonly settings: QuerySettings;
+}
+
+/** The agents in the shape of Prometheus' scrape targets: `up`, or `down` with the reason. Pure. */
+export function targetsJson(
+  agents: readonly ExpectedAgent[],
+  lost: ReadonlyMap<string, LostNode>,
+  { now, seconds, settings }: ProbeContext,
+): object {
+  const counted = { 'svc-agents': 0 };
+  return {
+    activeTargets: agents.map(({ node, address = '' }) => {
+      const failure = lost.get(node);
+      const host = address.includes(':') ? `[${address}]` : address;
+      const url = address === '' ? '' : `https://${host}:${settings.agentReadPort}/api/v1/read`;
+      return {
+        discoveredLabels: { __address__: address === '' ? '' : `${host}:${settings.agentReadPort}`, node },
+        labels: { instance: node, job: 'svc-agent', k8s_node_name: node },
+        scrapePool: 'svc-agents',
+        scrapeUrl: url,
+        globalUrl: url,
+        lastError: failure === undefined ? '' : `${failure.reason}: ${failure.message}`,
+        lastScrape: new Date(now).toISOString(),
+        lastScrapeDuration: failure === undefined ? seconds : failure.elapsedMs / 1000,
+        health: failure === undefined ? 'up' : 'down',
+        scrapeInterval: '0s',
+        scrapeTimeout: formatDuration(settings.agentTimeout),
+      };
+    }),
+    droppedTargets: [],
+    droppedTargetCounts: counted,
+  };
+}

@@ -1,0 +1,42 @@
+import { compareLabels } from '../../tsdb/index.ts';
+import type { Matcher, MatchType, ReadQuery } from '../../tsdb/index.ts';
+import type { AgentReader } from './agent-reader.ts';
+
+/** What a series is about, and for a flow its two ends. */
+const namespaceLabels = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_namespace'] as const;
+
+/**
+ * A reader that hands out only what concerns the given namespaces: series of theirs, and flows with an end in one of
+ * them. Everything that the query server reads passes its reader, so no endpoint and no part of a query can leave it out.
+ *
+ * How: each selector becomes up to three that have no series in common, with the condition as matchers of their own.
+ * A series without any of the labels (a node's own state) concerns no namespace and is not shown.
+ */
+export function restrictReader(reader: AgentReader, namespaces: ReadonlySet<string>): AgentReader {
+  return async (agent, queries, options) => {
+    if (namespaces.size === 0) return queries.map(() => []);
+    const variants = queries.map((query) => restrictedQueries(query, namespaces));
+    const answers = await reader(agent, variants.flat(), options);
+    let next = 0;
+    return variants.map((list) => {
+      const parts = list.map(() => answers[next++]!).filter((part) => part.length > 0);
+      if (parts.length < 2) return parts[0] ?? [];
+      return parts.flat().sort((a, b) => compareLabels(a.labels, b.labels));
+    });
+  };
+}
+
+/** Disjoint selectors whose union is the given one within the namespaces. Pure. */
+export function restrictedQueries(query: ReadQuery, namespaces: ReadonlySet<string>): ReadQuery[] {
+  // Names of namespaces are DNS labels; nothing in them means anything to a regular expression but to be sure.
+  const value = [...namespaces].sort().map(escaped).join('|');
+  const matcher = (type: MatchType, name: string): Matcher => ({ type, name, value });
+  return namespaceLabels.map((name, i) => {
+    const others = namespaceLabels.slice(0, i).map((before) => matcher('!~', before));
+    return { ...query, matchers: [...query.matchers, ...others, matcher('=~', name)] };
+  });
+}
+
+function escaped(name: string): string {
+  return name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}

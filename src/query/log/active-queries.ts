@@ -1,0 +1,93 @@
+import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+
+/** A query that runs. */
+export interface ActiveQuery {
+  readonly query: string;
+  readonly user: string;
+  /** ms since the epoch. */
+  readonly startedAt: number;
+}
+
+export interface ActiveQueries {
+  /** Notes a query as running; the returned function takes it out again. */
+  enter(query: ActiveQuery): () => void;
+  close(): void;
+}
+
+export const noActiveQueries: ActiveQueries = { enter: () => () => {}, close: () => {} };
+
+/** Bytes of one slot; longer queries are cut. Same as Prometheus. */
+const slotBytes = 1_000;
+
+/**
+ * A file with one slot for each query that may run, overwritten in place, so that it names what ran when the process
+ * was killed. What a former process left in it is logged at once, and the file begun anew.
+ * Guarantees: a slot is on its way to the kernel before the query begins: it survives the death of the process (not of
+ * the machine). With more queries than slots the others are not noted. A file that cannot be written is told and done without.
+ */
+export function openActiveQueries(path: string, slots: number, logger: Logger): ActiveQueries {
+  for (const left of readLeft(path)) logger.warn('this query was running when the process ended', { ...left });
+  let file: number;
+  try {
+    file = openSync(path, 'w', 0o600);
+    writeSync(file, Buffer.alloc(slots * slotBytes, ' '), 0, undefined, 0);
+    fsyncSync(file);
+  } catch (error) {
+    logger.warn('active queries cannot be noted', { path, error: errorText(error) });
+    return noActiveQueries;
+  }
+  const free = Array.from({ length: slots }, (_, i) => slots - 1 - i);
+  return {
+    enter(query) {
+      const slot = free.pop();
+      if (slot === undefined) return () => {};
+      writeSync(file, slotText(query), 0, undefined, slot * slotBytes);
+      return () => {
+        writeSync(file, Buffer.alloc(slotBytes, ' '), 0, undefined, slot * slotBytes);
+        free.push(slot);
+      };
+    },
+    close: () => closeSync(file),
+  };
+}
+
+/** One line of JSON that fills its slot; the query is cut until it fits. */
+function slotText({ query, user, startedAt }: ActiveQuery): Buffer {
+  const line = (text: string): Buffer =>
+    Buffer.from(
+      JSON.stringify({ query: text, user: user.slice(0, 200), startedAt: new Date(startedAt).toISOString() }),
+    );
+  let text = query.slice(0, slotBytes);
+  let bytes = line(text);
+  while (bytes.length > slotBytes - 1) {
+    // A character takes six bytes at most, so this never cuts more than it must.
+    text = text.slice(0, -Math.ceil((bytes.length - slotBytes + 1) / 6));
+    bytes = line(text);
+  }
+  return Buffer.concat([bytes, Buffer.alloc(slotBytes - 1 - bytes.length, ' '), Buffer.from('\n')]);
+}
+
+function readLeft(path: string): object[] {
+  let content: Buffer;
+  try {
+    content = readFileSync(path);
+  } catch {
+    return []; // the first start
+  }
+  const found: object[] = [];
+  for (let at = 0; at < content.length; at += slotBytes) {
+    const text = content
+      .subarray(at, at + slotBytes)
+      .toString()
+      .trim();
+    if (text === '') continue;
+    try {
+      found.push(JSON.parse(text) as object);
+    } catch {
+      found.push({ query: text }); // half written
+    }
+  }
+  return found;
+}

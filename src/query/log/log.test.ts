@@ -1,0 +1,115 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLogger } from '../../base/logger.ts';
+import type { Logger } from '../../base/logger.ts';
+import { startQueryStage } from '../../testing/query/query-stage.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { openActiveQueries } from './active-queries.ts';
+import { openQueryLog } from './query-log.ts';
+
+let dir: string;
+let lines: string[];
+let logger: Logger;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'svc-query-log-'));
+  lines = [];
+  logger = createLogger({ write: (line) => void lines.push(line) });
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+test('every query is one line: text, times, user, duration, samples, status, and whether it was degraded', async () => {
+  const path = join(dir, 'queries.log');
+  const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryLogFile: path } });
+  try {
+    stage.cluster.append('node-1', { __name__: 'x' }, Date.now(), 1);
+    await stage.ask('/api/v1/query', { query: 'x' });
+    await stage.ask('/api/v1/query_range', { query: 'x(', start: '0', end: '60', step: '15' });
+    stage.cluster.agents[0]!.misbehave = (_q, r) => r.destroy();
+    await stage.ask('/api/v1/query', { query: 'sum(x)', time: '60' });
+  } finally {
+    await stage.close();
+  }
+  const logged = readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as object);
+  expect(logged).toMatchObject([
+    {
+      params: { query: 'x', step: 0 },
+      httpRequest: { path: '/api/v1/query', user: '', status: 200 },
+      stats: { timings: { execTotalTime: expect.any(Number) }, samples: { totalQueryableSamples: 1 } },
+      degraded: false,
+    },
+    {
+      params: { query: 'x(', start: '1970-01-01T00:00:00.000Z', end: '1970-01-01T00:01:00.000Z', step: 15 },
+      httpRequest: { status: 400 },
+      error: expect.stringMatching(/^bad_data: invalid parameter "query"/),
+    },
+    { degraded: true, missingNodes: ['node-1'], params: { start: '1970-01-01T00:01:00.000Z' } },
+  ]);
+});
+
+test('the log is begun anew at its cap, and one old file is kept', () => {
+  const path = join(dir, 'queries.log');
+  const log = openQueryLog(path, { maxBytes: 2_000, clock: new FakeClock(), logger });
+  const note = { query: 'x'.repeat(300), start: 0, end: 0, step: 0, path: '/q', user: 'u', status: 200, seconds: 1 };
+  for (let i = 0; i < 50; i++) log.write({ ...note, missingNodes: [] });
+  expect(statSync(path).size).toBeLessThanOrEqual(2_000);
+  expect(statSync(`${path}.1`).size).toBeLessThanOrEqual(2_000);
+});
+
+test('a log that cannot be written is told once and hinders nothing', () => {
+  const log = openQueryLog(join(dir, 'absent', 'queries.log'), { maxBytes: 2_000, clock: new FakeClock(), logger });
+  const note = {
+    query: 'x',
+    start: 0,
+    end: 0,
+    step: 0,
+    path: '/q',
+    user: '',
+    status: 200,
+    seconds: 1,
+    missingNodes: [],
+  };
+  log.write(note);
+  log.write(note);
+  expect(lines).toHaveLength(1);
+});
+
+test('what ran when the process died is named at the next start, and nothing else', () => {
+  const path = join(dir, 'queries.active');
+  const before = openActiveQueries(path, 3, logger);
+  const ended = before.enter({ query: 'ended', user: 'a', startedAt: 0 });
+  before.enter({ query: 'sum(heavy)', user: 'b', startedAt: 1_000 });
+  before.enter({ query: `long ${'é'.repeat(2_000)}`, user: 'c', startedAt: 0 });
+  ended();
+  expect(lines).toEqual([]);
+  // The file is opened again without a close, as after a crash.
+  openActiveQueries(path, 3, logger).close();
+  const told = lines.map((line) => JSON.parse(line) as { query: string; user: string; startedAt: string });
+  expect(told.map(({ user }) => user).sort()).toEqual(['b', 'c']);
+  expect(told.find(({ user }) => user === 'b')).toMatchObject({
+    msg: 'this query was running when the process ended',
+    query: 'sum(heavy)',
+    startedAt: '1970-01-01T00:00:01.000Z',
+  });
+  expect(told.find(({ user }) => user === 'c')!.query).toMatch(/^long é+$/);
+  lines.length = 0;
+  openActiveQueries(path, 3, logger).close();
+  expect(lines).toEqual([]);
+  before.close();
+});
+
+test('slots are used again, and more queries than slots are let through', () => {
+  const path = join(dir, 'queries.active');
+  const active = openActiveQueries(path, 1, logger);
+  const note = { query: 'x', user: '', startedAt: 0 };
+  const first = active.enter(note);
+  active.enter({ ...note, query: 'without a slot' })();
+  first();
+  active.enter({ ...note, query: 'in the same slot' });
+  expect(statSync(path).size).toBe(1_000);
+  expect(readFileSync(path, 'utf8')).toContain('in the same slot');
+  active.close();
+});

@@ -1,0 +1,84 @@
+import { appendFileSync, renameSync, statSync } from 'node:fs';
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { QueryStats } from '../../promql/index.ts';
+
+/** One query that has ended. Times in ms since the epoch, durations in seconds. */
+export interface LoggedQuery {
+  readonly query: string;
+  readonly start: number;
+  readonly end: number;
+  readonly step: number;
+  readonly path: string;
+  /** Empty on a loopback connection. */
+  readonly user: string;
+  readonly status: number;
+  readonly seconds: number;
+  readonly queue?: number;
+  readonly stats?: QueryStats;
+  readonly missingNodes: readonly string[];
+  readonly error?: string;
+}
+
+/** Where ended queries are written down. */
+export interface QueryLog {
+  write(query: LoggedQuery): void;
+}
+
+export const noQueryLog: QueryLog = { write: () => {} };
+
+/**
+ * Writes queries as JSON lines, `{ts, params, httpRequest, stats, degraded, …}`.
+ * At `maxBytes` the file becomes `<path>.1` (the one before is dropped) and a new one is begun: the two together are
+ * never larger than twice the cap. A log that cannot be written is told once and hinders no query.
+ */
+export function openQueryLog(
+  path: string,
+  { maxBytes, clock, logger }: { maxBytes: number; clock: Clock; logger: Logger },
+): QueryLog {
+  let size = sizeOf(path);
+  let broken = false;
+  return {
+    write(query) {
+      const line = `${JSON.stringify(lineOf(query, clock.now()))}\n`;
+      try {
+        if (size > 0 && size + line.length > maxBytes) {
+          renameSync(path, `${path}.1`);
+          size = 0;
+        }
+        appendFileSync(path, line);
+        size += Buffer.byteLength(line);
+        broken = false;
+      } catch (error) {
+        if (!broken) logger.warn('the query log cannot be written', { path, error: errorText(error) });
+        broken = true;
+      }
+    },
+  };
+}
+
+function lineOf(q: LoggedQuery, now: number): object {
+  const { query, path, user, status, seconds, queue = 0, stats, missingNodes, error } = q;
+  return {
+    ts: new Date(now).toISOString(),
+    params: { query, start: isoTime(q.start), end: isoTime(q.end), step: q.step / 1000 },
+    httpRequest: { path, user, status },
+    stats: {
+      timings: { execQueueTime: queue, execTotalTime: seconds },
+      samples: { totalQueryableSamples: stats?.samplesRead ?? 0, peakSamples: stats?.peakSamples ?? 0 },
+    },
+    degraded: missingNodes.length > 0,
+    missingNodes,
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+/** RFC 3339; a time beyond what a date can say is left as seconds. */
+function isoTime(ms: number): string {
+  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms / 1000);
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}

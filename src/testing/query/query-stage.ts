@@ -1,0 +1,70 @@
+import { systemClock } from '../../base/clock.ts';
+import { silentLogger } from '../../base/logger.ts';
+import type { Logger } from '../../base/logger.ts';
+import { readSettings } from '../../base/settings.ts';
+import { querySettingTable, startQueryServer } from '../../query/index.ts';
+import type { QueryServer, QueryServerOptions } from '../../query/index.ts';
+import { startAgentCluster } from './agent-cluster.ts';
+import type { AgentCluster } from './agent-cluster.ts';
+import { askApi } from './api-client.ts';
+import type { ApiAnswer, ApiParams } from './api-client.ts';
+
+export interface QueryStageOptions {
+  readonly nodes?: readonly string[];
+  /** Settings by key, beside those that make it listen on loopback. */
+  readonly flags?: Readonly<Record<string, string>>;
+  readonly logger?: Logger;
+  readonly reviews?: QueryServerOptions['reviews'];
+  readonly tenants?: QueryServerOptions['tenants'];
+  readonly pageDir?: string;
+}
+
+/** Agents with stores of their own on loopback, and query servers over them. */
+export interface QueryStage {
+  readonly cluster: AgentCluster;
+  readonly server: QueryServer;
+  ask(path: string, params?: ApiParams, options?: Parameters<typeof askApi>[3]): Promise<ApiAnswer>;
+  /** One more server over the same agents: another replica, or one with other settings. */
+  replica(options?: QueryStageOptions): Promise<QueryServer>;
+  close(): Promise<void>;
+}
+
+/** Starts the agents and the first server. */
+export async function startQueryStage(options: QueryStageOptions = {}): Promise<QueryStage> {
+  const cluster = await startAgentCluster(options.nodes ?? ['node-1', 'node-2', 'node-3'], systemClock);
+  const servers: QueryServer[] = [];
+  const replica = async (more: QueryStageOptions = {}): Promise<QueryServer> => {
+    const { flags, logger = silentLogger, tenants, pageDir, reviews = noReviews } = { ...options, ...more };
+    const base = { namespace: 'svc-system', bindAddress: '127.0.0.1', port: '0', healthPort: '0' };
+    const own = { agentReadPort: String(cluster.port), ...flags };
+    const server = await startQueryServer({
+      settings: readSettings(querySettingTable, { flags: { ...base, ...own }, env: {}, prefix: 'SVC_' }),
+      clock: systemClock,
+      logger,
+      directory: { agents: () => cluster.expected, synced: true },
+      reviews,
+      tls: cluster.tls,
+      version: '0.0.0',
+      pageDir,
+      ...(tenants ? { tenants } : {}),
+    });
+    servers.push(server);
+    return server;
+  };
+  const server = await replica();
+  return {
+    cluster,
+    server,
+    replica,
+    ask: (path, params, more) => askApi({ port: server.port, ca: cluster.ca.cert }, path, params, more),
+    close: async () => {
+      await Promise.all(servers.map((one) => one.close()));
+      await cluster.close();
+    },
+  };
+}
+
+const noReviews: QueryServerOptions['reviews'] = {
+  reviewToken: async () => undefined,
+  mayAccessPath: async () => false,
+};
