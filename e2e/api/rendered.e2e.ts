@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
 import type { KubeObject } from '../../src/api/meta.ts';
+import { canonicalJson } from '../../src/base/canonical-json.ts';
 import { ownsExactly } from '../../src/runtime/managed-fields.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -91,12 +92,21 @@ async function applyAll(objects: readonly KubeObject[]): Promise<Rendered[]> {
 
 type Rendered = KubeObject & { metadata: { name: string; resourceVersion: string } };
 
-/** What tells that an object was written: its generation where it has one, for controllers write its status. */
+/**
+ * What tells that an object was written: its generation where it has one, for controllers write its status, else its
+ * version. Of APIServices and token Secrets the server's own controllers write status and token at any time, without
+ * counting a generation: there it is what we state.
+ */
 function versionsIn(items: readonly Rendered[]): Map<string, string> {
   return new Map(
-    items.map(({ kind, metadata }) => [
-      `${kind}/${metadata.name}`,
-      metadata.generation === undefined ? `version ${metadata.resourceVersion}` : `generation ${metadata.generation}`,
-    ]),
+    items.map(({ kind, metadata, ...rest }) => {
+      const name = `${kind}/${metadata.name}`;
+      if (/^(APIService|Secret)$/.test(kind)) {
+        const { spec, type } = rest as { spec?: unknown; type?: unknown };
+        return [name, canonicalJson({ labels: metadata.labels, spec, type })];
+      }
+      const { generation, resourceVersion } = metadata;
+      return [name, generation === undefined ? `version ${resourceVersion}` : `generation ${generation}`];
+    }),
   );
 }

@@ -1,65 +1,16 @@
 import type { Condition, KubeObject } from '../api/meta.ts';
-import { clusterTrafficPolicies, kinds, minterDeployments, trafficMonitors } from '../api/v1alpha1/index.ts';
+import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../api/v1alpha1/index.ts';
 import { coreResources } from '../kube/index.ts';
-import { names, platformDefaults, renderedKinds } from '../render/index.ts';
-import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
-import { noFaults, runController, type ControllerHarness } from '../testing/run-controller.ts';
-import { setupCapture } from './capture/setup.ts';
-import { setupClusterTrafficPolicies } from './cluster-traffic-policy/setup.ts';
-import { setupMinterDeployment } from './minter-deployment/index.ts';
-import { announceTrouble, PlatformTrouble, setupPlatform, setupPlatformWatch } from './platform/index.ts';
-import { setupTrafficMonitors } from './traffic-monitor/setup.ts';
+import { minterNamespace, runWholeOperator, type WholeOperator } from '../testing/whole-operator.ts';
 
 /** The whole operator in a cluster in which nothing happens, and in one in which others look after their own fields. */
 
 const { deployments, pods, secrets } = coreResources;
-const { namespace } = platformDefaults;
-const shop = 'platform-agent';
-const labels = { 'app.kubernetes.io/name': 'svc-operator' };
-const crds: KubeObject[] = kinds.map(({ resource }) => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `${resource.plural}.${resource.group}`, labels },
-}));
-const objects: KubeObject[] = [
-  ...crds,
-  {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'vcs-app-credentials', namespace: shop },
-    data: { 'app-id': Buffer.from('12345').toString('base64') },
-  },
-  aMinterDeployment() as unknown as KubeObject,
-  { apiVersion: 'svc.dev/v1alpha1', kind: 'ClusterTrafficPolicy', metadata: { name: 'default' }, spec: {} },
-  {
-    apiVersion: 'svc.dev/v1alpha1',
-    kind: 'TrafficMonitor',
-    metadata: { name: 'all', namespace: 'shop' },
-    spec: { mode: 'Capture', selector: {} },
-  },
-];
 
-let harness: ControllerHarness;
-let trouble: PlatformTrouble;
+let harness: WholeOperator;
 
 beforeAll(async () => {
-  harness = await runController(
-    (env) => {
-      trouble = new PlatformTrouble();
-      setupPlatform(env, platformDefaults, { trouble });
-      setupPlatformWatch(env, { namespace, trouble });
-      announceTrouble(env, namespace, trouble);
-      setupMinterDeployment(env, { namespace });
-      const hub = setupCapture(env, { namespace, instrumentVersion: 'v0.10.0', instrumentPorts: '80' });
-      setupTrafficMonitors(env, hub);
-      setupClusterTrafficPolicies(env, hub, trouble);
-    },
-    objects,
-    noFaults,
-    { server: { resources: [...kinds.map((k) => k.resource), renderedKinds.PriorityClass] } },
-  );
-  await harness.passUntil(() => harness.server.storage.find(deployments, shop, 'minter'), 'the minter');
-  await harness.passUntil(() => harness.server.storage.find(deployments, namespace, names.query), 'the query server');
+  harness = await runWholeOperator();
   const isJudged = (): boolean =>
     JSON.stringify(harness.server.storage.find(trafficMonitors, 'shop', 'all')?.['status'] ?? {}).includes(
       'NoMatchingPods',
@@ -102,14 +53,14 @@ test('ten quiet minutes bring no write at all, of whatever kind', async () => {
 
 test('ten minutes beside an autoscaler, an injector and a defaulter bring none either', async () => {
   const { storage } = harness.server;
-  const live = storage.get(deployments, shop, 'minter');
+  const live = storage.get(deployments, minterNamespace, 'minter');
   const spec = structuredClone(live['spec']) as {
     replicas: number;
     template: { spec: { containers: object[]; schedulerName?: string } };
   };
   spec.replicas = 4;
   storage.update(deployments, { ...live, spec }, { manager: 'kube-controller-manager', subresource: 'scale' });
-  const scaled = storage.get(deployments, shop, 'minter');
+  const scaled = storage.get(deployments, minterNamespace, 'minter');
   spec.template.spec.containers.push({ name: 'injected', image: 'side:1' });
   spec.template.spec.schedulerName = 'theirs';
   const metadata = { ...scaled.metadata, annotations: { 'injector.dev/done': 'true' } };
@@ -119,7 +70,7 @@ test('ten minutes beside an autoscaler, an injector and a defaulter bring none e
   const from = harness.server.requests.length;
   await pass(600);
   expect(writes(from)).toEqual([]);
-  const end = storage.get(deployments, shop, 'minter')['spec'] as typeof spec;
+  const end = storage.get(deployments, minterNamespace, 'minter')['spec'] as typeof spec;
   expect(end.replicas).toBe(4);
   expect(end.template.spec.schedulerName).toBe('theirs');
   expect(end.template.spec.containers).toHaveLength(2);
@@ -134,11 +85,11 @@ const restless: [string, string, () => KubeObject, (second: number) => void][] =
   [
     'a minter whose pods come and go',
     'minter',
-    () => harness.server.storage.get(minterDeployments, shop, 'minter'),
+    () => harness.server.storage.get(minterDeployments, minterNamespace, 'minter'),
     (second) => {
       const ready = second % 3;
       const status = { observedGeneration: 1, replicas: 3, readyReplicas: ready, availableReplicas: ready };
-      harness.server.putStatus(deployments, shop, 'minter', status);
+      harness.server.putStatus(deployments, minterNamespace, 'minter', status);
     },
   ],
   [
@@ -156,7 +107,7 @@ const restless: [string, string, () => KubeObject, (second: number) => void][] =
     'default',
     () => harness.server.storage.get(clusterTrafficPolicies, undefined, 'default'),
     (second) => {
-      trouble.report('pods', { reason: 'ImagePullFailed', message: `attempt ${second}`, stalled: true });
+      harness.trouble.report('pods', { reason: 'ImagePullFailed', message: `attempt ${second}`, stalled: true });
     },
   ],
 ];
@@ -185,7 +136,7 @@ test.each(restless)(
       if (old?.status === status)
         expect({ type, lastTransitionTime }).toEqual({ type, lastTransitionTime: old.lastTransitionTime });
     }
-    expect(harness.server.storage.find(secrets, shop, 'vcs-app-credentials')).toBeDefined();
+    expect(harness.server.storage.find(secrets, minterNamespace, 'vcs-app-credentials')).toBeDefined();
   },
   60_000,
 );
