@@ -79,6 +79,9 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     remoteReadRequests: counter('svc_remote_read_requests_total', 'Remote-read requests, by status.', ['code']),
     remoteReadInflight: gauge('svc_remote_read_inflight', 'Remote-read requests being answered.'),
     remoteReadBytes: counter('svc_remote_read_bytes_total', 'Bytes sent in answer to remote reads.', []),
+    partialRequests: counter('svc_partial_requests_total', 'Shares of queries asked for, by HTTP status.', ['code']),
+    partialInflight: gauge('svc_partial_inflight', 'Shares of queries being computed or waiting.'),
+    partialBytes: counter('svc_partial_bytes_total', 'Bytes sent in answer to shares of queries.', []),
     certExpiry: gauge('svc_cert_expiry_timestamp_seconds', "End of the agent certificate's life."),
   };
   metrics.agentUp.set({ version: options.version }, 1);

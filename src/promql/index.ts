@@ -51,3 +51,18 @@ export type { Column } from './eval/columns.ts';
 export type { GroupRow } from './eval/group-rows.ts';
 export type { SumState, SpecialCounts } from './exact/exact-sums.ts';
 export type { PortableAnnotation, ForcedMonotonicity } from './annotations.ts';
+export {
+  decodePartialRequest,
+  encodePartialRequest,
+  engineVersion,
+  partialPath,
+  partialVersion,
+  planHash,
+  UnsupportedRequest,
+  type PartialRequest,
+} from './partial/request.ts';
+export { encodePartial, partialContentType } from './partial/encode.ts';
+export { PartialDecoder, type ExpectedPartial } from './partial/decode.ts';
+export type { PartialHeader, PartialStats } from './partial/answer.ts';
+export { fragmentDemands, type FragmentDemands } from './plan/fragment-demands.ts';
+export { fromSpans, type SpannedHistogram } from './histogram/from-spans.ts';

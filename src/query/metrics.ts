@@ -1,4 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { LostNode } from './fanout/failure.ts';
+import type { PushdownReport } from './fanout/pushdown-report.ts';
 
 /** The query server's own metrics, served on the health port. */
 export class QueryMetrics {
@@ -13,6 +15,30 @@ export class QueryMetrics {
   readonly #degraded = new Counter({
     name: 'svc_query_degraded_total',
     help: 'Answers that lacked the data of at least one node.',
+    registers: [this.registry],
+  });
+
+  readonly #pushdown = new Counter({
+    name: 'svc_query_pushdown_total',
+    help: 'Queries by the way they were executed: agg, series, or off (raw chunks).',
+    labelNames: ['path'],
+    registers: [this.registry],
+  });
+  readonly #fallbacks = new Counter({
+    name: 'svc_query_pushdown_fallbacks_total',
+    help: 'Times that a query took a lower way because an agent could not take part in a higher one.',
+    labelNames: ['from', 'to'],
+    registers: [this.registry],
+  });
+  readonly #lost = new Counter({
+    name: 'svc_query_lost_nodes_total',
+    help: 'Nodes that were missing from an answer, by reason.',
+    labelNames: ['reason'],
+    registers: [this.registry],
+  });
+  readonly #partialBytes = new Counter({
+    name: 'svc_query_partial_bytes_total',
+    help: 'Bytes of partial answers that agents sent.',
     registers: [this.registry],
   });
 
@@ -34,6 +60,14 @@ export class QueryMetrics {
         this.set(gauges.running());
       },
     });
+  }
+
+  /** Takes note of how one query was executed, and of what its answer lacks. */
+  executed({ path, fallbacks, fragments }: PushdownReport, lost: ReadonlyMap<string, LostNode>): void {
+    this.#pushdown.inc({ path });
+    for (const { from, to } of fallbacks) this.#fallbacks.inc({ from, to });
+    for (const { reason } of lost.values()) this.#lost.inc({ reason });
+    for (const { nodes } of fragments) for (const { bytes } of nodes) this.#partialBytes.inc(bytes);
   }
 
   observe(path: string, code: number, seconds: number, degraded: boolean): void {

@@ -35,6 +35,7 @@ export {
   createRemoteReadHandler,
   decodeReadRequest,
   Gate,
+  partitionHeader,
   readStreamedSeries,
   remoteReadPath,
   snappyDecompress,

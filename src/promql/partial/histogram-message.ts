@@ -49,7 +49,8 @@ export function readHistogram(reader: WireReader): FloatHistogram {
     else if (key === 72) found.counterReset = hints[reader.uint()] ?? 'unknown';
     else reader.skip(key & 7);
   }
-  if (found.schema !== -53 && (found.schema < -9 || found.schema > 52)) throw malformed(`histogram schema ${found.schema}`);
+  if (found.schema !== -53 && (found.schema < -9 || found.schema > 52))
+    throw malformed(`histogram schema ${found.schema}`);
   return found;
 }
 

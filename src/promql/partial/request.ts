@@ -39,7 +39,11 @@ const aggregators: ReadonlySet<string> = new Set<Aggregator>([
 const maxSteps = 1_000_000;
 
 /** The identity of what is asked: equal for every agent, repeated in each answer. 16 hex digits. */
-export function planHash({ fragment, steps, settings }: Pick<PartialRequest, 'fragment' | 'steps' | 'settings'>): string {
+export function planHash({
+  fragment,
+  steps,
+  settings,
+}: Pick<PartialRequest, 'fragment' | 'steps' | 'settings'>): string {
   const { kind, expr, op, grouping, without, param } = fragment;
   const text = JSON.stringify([
     [partialVersion, engineVersion, kind, expr, op, grouping, without, typeof param, String(param)],
@@ -158,7 +162,8 @@ class Fields {
 
   texts(name: string): string[] {
     const value = this.#own(name);
-    if (!Array.isArray(value) || !value.every((one) => typeof one === 'string')) throw invalid(name, 'is no list of texts');
+    if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
+      throw invalid(name, 'is no list of texts');
     return value;
   }
 

@@ -4,10 +4,11 @@ import { candidates } from '../eval/candidates.ts';
 import { countValues } from '../eval/aggregate-count-values.ts';
 import { inLabelOrder, isFloat, isHistogram, type Column } from '../eval/columns.ts';
 import { positionOf, type EvalContext } from '../eval/context.ts';
-import { foldColumns, isFoldOperator, type GroupRow } from '../eval/group-rows.ts';
+import { foldExpression } from '../eval/fold-expression.ts';
+import { isFoldOperator, type GroupRow } from '../eval/group-rows.ts';
 import { resolve } from '../eval/resolve.ts';
 import { openRun } from '../eval/run.ts';
-import type { AggregateExpr } from '../parser/ast.ts';
+import { typeOf, type AggregateExpr, type Expr } from '../parser/ast.ts';
 import { parse } from '../parser/parser.ts';
 import type { SeriesSource } from '../types.ts';
 import type { FragmentRequest, FragmentResult, FragmentSettings, Steps } from './fragment.ts';
@@ -47,14 +48,29 @@ export async function evaluateFragment(
     signal,
     distribution: null,
   });
-  const value = await context.evaluate(expr, steps);
-  if (value.kind !== 'vector') return refuse('its value is not an instant vector');
-  const answer = await reduce(context, request, { ...aggregation, expr }, value.columns, steps);
+  const answer = await compute(context, request, expr, steps);
   return { ...answer, annotations: annotations.export(), warnings: annotations.foreign, samplesRead: budget.read };
 }
 
 /** The aggregation around the text; its own position lies outside of it. */
 const aggregation = { kind: 'aggregate', param: null, start: -1, end: -1 } as const;
+
+async function compute(
+  context: EvalContext,
+  request: FragmentRequest,
+  expr: Expr,
+  steps: Steps,
+): Promise<Pick<FragmentResult, 'columns' | 'groups'>> {
+  const { kind, op, grouping, without } = request;
+  if (typeOf(expr) !== 'instant vector') return refuse('its value is not an instant vector');
+  if (kind !== 'series' && op !== null && isFoldOperator(op)) {
+    const groups = await foldExpression(context, { op, grouping, without }, expr, steps);
+    return { columns: [], groups: groups.map((group) => group.toRow()) };
+  }
+  const value = await context.evaluate(expr, steps);
+  if (value.kind !== 'vector') return refuse('its value is not an instant vector');
+  return reduce(context, request, { ...aggregation, expr }, value.columns, steps);
+}
 
 async function reduce(
   context: EvalContext,
@@ -66,10 +82,6 @@ async function reduce(
   const { kind, op, grouping, without, param } = request;
   if (kind === 'series') return { columns: inLabelOrder(columns), groups: [] };
   if (op === null) return refuse('an aggregation needs an operator');
-  if (isFoldOperator(op)) {
-    const groups = await foldColumns(context, { op, grouping, without }, columns, steps);
-    return { columns: [], groups: groups.map((group) => group.toRow()) };
-  }
   const node: AggregateExpr = { ...outer, op, grouping, without };
   if (op === 'count_values' && typeof param === 'string') {
     return { columns: [], groups: countValues(node, param, columns, steps).map(countRow) };

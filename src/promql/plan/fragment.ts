@@ -47,6 +47,8 @@ export interface FragmentResult {
  */
 export interface Distribution {
   readonly partitionLabel: string;
+  /** False: the nodes send series, never partial states. Default true. */
+  readonly aggregates?: boolean;
   /**
    * Answers of all nodes, in any order; null when the fragment is not taken: its series are then read from the source.
    * Errors: `execution` makes the engine evaluate the subtree from the source, which then tells the query's own error.

@@ -34,6 +34,8 @@ export interface QueryPlan {
 export interface PlanOptions {
   /** The label whose value tells on which node a series lies. Every series must carry it. */
   readonly partitionLabel: string;
+  /** False: aggregations stay where the query is, the nodes send series. Default true. */
+  readonly aggregates?: boolean;
 }
 
 /**
@@ -42,7 +44,7 @@ export interface PlanOptions {
  * subtree becomes an agg fragment when its partial states can be merged exactly; all else stays where the query is.
  * Guarantees: pure; the answer with fragments is bit for bit the answer without.
  */
-export function planQuery(expr: Expr, { partitionLabel }: PlanOptions): QueryPlan {
+export function planQuery(expr: Expr, { partitionLabel, aggregates = true }: PlanOptions): QueryPlan {
   const known = new Map<Expr, Locality>();
   const of = (one: Expr): Locality => {
     let found = known.get(one);
@@ -50,11 +52,19 @@ export function planQuery(expr: Expr, { partitionLabel }: PlanOptions): QueryPla
     return found;
   };
   const fragments: Fragment[] = [];
-  const root = planNode(expr, of, fragments, true);
+  const root = planNode(expr, { of, fragments, aggregates }, true);
   return { root, fragments };
 }
 
-function planNode(expr: Expr, of: (expr: Expr) => Locality, fragments: Fragment[], orderShows: boolean): PlanNode {
+interface Planning {
+  readonly of: (expr: Expr) => Locality;
+  /** Found so far. */
+  readonly fragments: Fragment[];
+  readonly aggregates: boolean;
+}
+
+function planNode(expr: Expr, planning: Planning, orderShows: boolean): PlanNode {
+  const { of, fragments, aggregates } = planning;
   const { place, reason } = of(expr);
   const reasons = [reason];
   // A node's series come back in label order, which would lose what topk and its kin say by theirs.
@@ -63,7 +73,7 @@ function planNode(expr: Expr, of: (expr: Expr) => Locality, fragments: Fragment[
   const fragment =
     place === 'local' && !ordered && typeOf(expr) === 'instant vector'
       ? seriesFragment(expr, reasons)
-      : expr.kind === 'aggregate'
+      : expr.kind === 'aggregate' && aggregates
         ? aggregateFragment(expr, of, reasons)
         : null;
   if (fragment !== null) {
@@ -73,7 +83,7 @@ function planNode(expr: Expr, of: (expr: Expr) => Locality, fragments: Fragment[
   // The second argument of info() is a list of matchers, not something to evaluate.
   const isInfo = expr.kind === 'call' && expr.func.name === 'info';
   const children = isInfo ? childrenOf(expr).slice(0, 1) : childrenOf(expr);
-  return { expr, fragment: null, reasons, children: children.map((child) => planNode(child, of, fragments, ordered)) };
+  return { expr, fragment: null, reasons, children: children.map((child) => planNode(child, planning, ordered)) };
 }
 
 /** A fragment of kind series for a local subtree; null (and a reason) when its text would not read back the same. */

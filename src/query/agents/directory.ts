@@ -5,6 +5,8 @@ export interface ExpectedAgent {
   /** Pod IP; undefined when the node has no agent pod with an address: then `absence` says why. */
   readonly address: string | undefined;
   readonly absence: string | undefined;
+  /** Addresses of further agents that speak for the node, during a rolling update: all of them are needed. */
+  readonly more?: readonly string[];
   /** False when Kubernetes has given the node up: its agent is asked, but not waited for long. */
   readonly nodeReady: boolean;
 }

@@ -56,7 +56,9 @@ export function expectedAgents(
     const pod = best(byNode.get(node) ?? []);
     const address = pod?.status?.podIP;
     const absence = address ? undefined : pod ? `agent pod ${pod.metadata.name} has no address yet` : 'no agent pod';
-    return { node, address, absence, nodeReady: ready.get(node) ?? false };
+    const more = others(pod, byNode.get(node) ?? []);
+    const agent = { node, address, absence, nodeReady: ready.get(node) ?? false };
+    return more.length > 0 ? { ...agent, more } : agent;
   });
 }
 
@@ -70,6 +72,21 @@ function best(pods: readonly PodView[]): PodView | undefined {
       pod.metadata.creationTimestamp ?? '',
     ].join(' ');
   return [...pods].sort((a, b) => byText(rank(b), rank(a)))[0];
+}
+
+/**
+ * Addresses of the other pods that serve the same node and are there to stay: each may have part of its samples. One
+ * that is going has handed its store over, or takes its samples along.
+ */
+function others(chosen: PodView | undefined, pods: readonly PodView[]): string[] {
+  const serving = pods.filter(
+    ({ metadata, status }) => isTrue(status?.conditions, 'Ready') && !metadata.deletionTimestamp && status?.podIP,
+  );
+  if (chosen === undefined || !serving.includes(chosen)) return [];
+  return serving
+    .filter((pod) => pod !== chosen)
+    .map((pod) => pod.status!.podIP!)
+    .sort(byText);
 }
 
 function isTrue(conditions: readonly ConditionLike[] | undefined, type: string): boolean {

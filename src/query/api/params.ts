@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { parseSelector, QueryError } from '../../promql/index.ts';
 import type { Matcher } from '../../promql/index.ts';
+import { executionPaths } from '../fanout/pushdown-report.ts';
+import type { ExecutionPath } from '../fanout/pushdown-report.ts';
 import { ApiError, invalidParameter } from './api-error.ts';
 import { parseDurationParameter, parseTime } from './times.ts';
 
@@ -83,4 +85,16 @@ export function partialResponseParam(params: URLSearchParams): boolean {
   if (text === '' || text === 'true' || text === '1') return true;
   if (text === 'false' || text === '0') return false;
   throw invalidParameter('partial_response', `cannot parse ${JSON.stringify(text)} to a boolean`);
+}
+
+/** Our own header that makes a query take one way of execution: `X-Svc-Pushdown: off|series|agg`. */
+export function pushdownHeader(req: IncomingMessage): ExecutionPath | undefined {
+  const text = req.headers['x-svc-pushdown'] ?? '';
+  if (text === '') return undefined;
+  const path = executionPaths.find((one) => one === text);
+  if (path !== undefined) return path;
+  throw new ApiError(
+    'bad_data',
+    `invalid header "X-Svc-Pushdown": ${JSON.stringify(text)} is none of off, series, agg`,
+  );
 }

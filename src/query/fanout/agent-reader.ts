@@ -1,5 +1,5 @@
 import type { TlsClient } from '../../net/tls-client.ts';
-import { buildStreamedRead, readStreamedSeries, remoteReadPath } from '../../tsdb/index.ts';
+import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure, asAgentFailure } from './failure.ts';
@@ -13,6 +13,8 @@ export interface AgentReadOptions {
   readonly deadlineMs: number;
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
+  /** Told when the agent says that some of its series carry another node's name. */
+  readonly onForeign?: () => void;
 }
 
 /** Reads several selectors from one agent in one request: all of them whole, or an AgentFailure. */
@@ -28,7 +30,7 @@ export type AgentReader = (
  * QueryError when the sample budget is spent.
  */
 export function createAgentReader(client: TlsClient, port: number, servername: string): AgentReader {
-  return async (agent, queries, { deadlineMs, budget, signal }) => {
+  return async (agent, queries, { deadlineMs, budget, signal, onForeign }) => {
     const collector = new SeriesCollector(agent.node, queries.length, budget);
     let headArrived = false;
     try {
@@ -47,6 +49,10 @@ export function createAgentReader(client: TlsClient, port: number, servername: s
       });
       headArrived = true;
       if (response.status !== 200) throw await refusal(response.status, response.body);
+      if (response.headers[partitionHeader] === 'false') {
+        collector.foreignAllowed = true;
+        onForeign?.();
+      }
       const type = response.headers['content-type'];
       for await (const series of readStreamedSeries(type, response.body)) collector.add(series);
       return collector.finish();

@@ -27,10 +27,18 @@ export interface FanOutRequest {
   readonly remainingMs: number;
 }
 
+/** What one node gave. */
+export interface AgentPart {
+  readonly node: string;
+  /** One list for each query; empty for a query that the node was not asked. */
+  readonly series: readonly (readonly ReadSeries[])[];
+  /** Series in it may be in other parts too, or twice in this one. */
+  readonly overlaps: boolean;
+}
+
 export interface FanOutResult {
-  /** For each query, the series of all agents that answered, in order of node names. */
-  readonly series: ReadSeries[][];
-  readonly answered: readonly string[];
+  /** For each agent that answered, in order of node names: the series of each query. */
+  readonly parts: readonly AgentPart[];
   readonly lost: readonly LostNode[];
 }
 
@@ -41,8 +49,7 @@ export interface FanOutResult {
  */
 export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<FanOutResult> {
   const { queries } = request;
-  const series: ReadSeries[][] = queries.map(() => []);
-  const answered: string[] = [];
+  const parts: AgentPart[] = [];
   const lost: LostNode[] = [];
   const allowed = queries.map(({ matchers }) => nodeFilter(matchers));
   const asked = request.agents.flatMap((agent) => {
@@ -63,11 +70,13 @@ export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<
     const { agent, indexes } = asked[k]!;
     if ('lost' in outcome) lost.push(outcome.lost);
     else {
-      answered.push(agent.node);
-      for (const [n, i] of indexes.entries()) for (const one of outcome.series[n]!) series[i]!.push(one);
+      const { overlaps } = outcome;
+      const series: ReadSeries[][] = queries.map(() => []);
+      for (const [n, i] of indexes.entries()) series[i] = outcome.series[n]!;
+      parts.push({ node: agent.node, series, overlaps });
     }
   }
-  return { series, answered, lost };
+  return { parts, lost };
 }
 
 async function readOne(
@@ -75,15 +84,18 @@ async function readOne(
   queries: readonly ReadQuery[],
   request: FanOutRequest,
   deps: FanOutDeps,
-): Promise<{ series: ReadSeries[][] } | { lost: LostNode }> {
+): Promise<{ series: ReadSeries[][]; overlaps: boolean } | { lost: LostNode }> {
   const started = deps.clock.monotonic();
   const { node, address } = agent;
   try {
     if (address === undefined) throw new AgentFailure('unreachable', agent.absence ?? 'no agent pod');
-    const whole = agent.nodeReady ? deps.agentTimeoutMs : Math.min(unreadyDeadlineMs, deps.agentTimeoutMs);
-    const deadlineMs = Math.max(1, Math.min(whole, request.remainingMs * 0.8));
-    const options = { deadlineMs, budget: request.budget, signal: request.signal };
-    return { series: await deps.reader({ ...agent, address }, queries, options) };
+    const deadlineMs = agentDeadline(agent, deps.agentTimeoutMs, request.remainingMs);
+    let overlaps = false;
+    const options = { deadlineMs, budget: request.budget, signal: request.signal, onForeign: () => (overlaps = true) };
+    const addresses = [address, ...(agent.more ?? [])];
+    const all = await Promise.all(addresses.map((one) => deps.reader({ ...agent, address: one }, queries, options)));
+    const series = queries.map((_, i) => all.flatMap((answer) => answer[i]!));
+    return { series, overlaps: overlaps || all.length > 1 };
   } catch (error) {
     if (!(error instanceof AgentFailure)) throw error;
     const elapsedMs = deps.clock.monotonic() - started;
@@ -91,8 +103,14 @@ async function readOne(
   }
 }
 
+/** How long an agent is waited for: less than what is left of the query, so that the answer can be made without it. */
+export function agentDeadline({ nodeReady }: ExpectedAgent, agentTimeoutMs: number, remainingMs: number): number {
+  const whole = nodeReady ? agentTimeoutMs : Math.min(unreadyDeadlineMs, agentTimeoutMs);
+  return Math.max(1, Math.min(whole, remainingMs * 0.8));
+}
+
 /** Which nodes can have matching series: every series carries its node's name. */
-function nodeFilter(matchers: readonly Matcher[]): (node: string) => boolean {
+export function nodeFilter(matchers: readonly Matcher[]): (node: string) => boolean {
   const own = matchers.filter((m) => m.name === nodeLabel).map(compileMatcher);
   return (node) => own.every((m) => m.matches(node));
 }

@@ -1,10 +1,11 @@
-import { QueryError } from '../../promql/index.ts';
 import type { SelectRequest, SelectResult, SeriesSource } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { fanOut } from './fan-out.ts';
-import type { FanOutDeps } from './fan-out.ts';
+import type { AgentPart, FanOutDeps } from './fan-out.ts';
 import type { LostNode } from './failure.ts';
+import { mergeDuplicates } from './merge-duplicates.ts';
+import { NodeLedger } from './node-ledger.ts';
 import type { ReadSeries, SampleBudget } from './series-collector.ts';
 
 interface Waiting {
@@ -27,21 +28,30 @@ export interface ScopeOptions extends FanOutDeps {
  * What one evaluation of a query reads: the engine's source over all agents.
  *
  * Flow: selectors that the engine asks for in one turn go to each agent as one request.
- * Guarantees: a node's data is in the whole evaluation or not in it at all. When a node answers one batch and fails a
- * later one, the evaluation is void: `restart` is set, and the caller evaluates again without the node.
+ * Guarantees: a node's data is in the whole evaluation or not in it at all (see NodeLedger).
  */
 export class QueryScope implements SeriesSource {
   readonly #options: ScopeOptions;
-  readonly #budget: SampleBudget;
-  readonly #answered = new Set<string>();
+  readonly budget: SampleBudget;
+  readonly ledger: NodeLedger;
   #waiting: Waiting[] = [];
-  readonly lost: Map<string, LostNode>;
-  restart = false;
+  /** Selectors that were read as raw samples. */
+  rawSelectors = 0;
+  /** One sentence for each node whose series were joined with another's. */
+  readonly warnings = new Set<string>();
 
   constructor(options: ScopeOptions) {
     this.#options = options;
-    this.#budget = { left: options.maxSamples };
-    this.lost = new Map(options.lost);
+    this.budget = { left: options.maxSamples };
+    this.ledger = new NodeLedger(options.lost);
+  }
+
+  get lost(): ReadonlyMap<string, LostNode> {
+    return this.ledger.lost;
+  }
+
+  get restart(): boolean {
+    return this.ledger.restart;
   }
 
   select(request: SelectRequest): Promise<SelectResult> {
@@ -54,23 +64,34 @@ export class QueryScope implements SeriesSource {
   /** Series (labels alone count) of several selectors: what the metadata endpoints need. */
   async read(queries: readonly ReadQuery[]): Promise<ReadSeries[][]> {
     const { agents, clock, signal, deadline } = this.#options;
-    const result = await fanOut(
+    const { parts, lost } = await fanOut(
       {
         agents: agents.filter(({ node }) => !this.lost.has(node)),
         queries,
-        budget: this.#budget,
+        budget: this.budget,
         signal,
         remainingMs: deadline - clock.monotonic(),
       },
       this.#options,
     );
-    for (const lost of result.lost) this.lost.set(lost.node, lost);
-    if (result.lost.some(({ node }) => this.#answered.has(node))) {
-      this.restart = true;
-      throw new QueryError('internal', 'an agent was lost in the middle of the query');
+    const answered = parts.map(({ node }) => node);
+    const usable = this.ledger.settle(answered, lost);
+    const used = parts.filter(({ node }) => usable.has(node));
+    this.rawSelectors += queries.length;
+    return queries.map((_, i) => this.#joined(used, i));
+  }
+
+  #joined(parts: readonly AgentPart[], query: number): ReadSeries[] {
+    const all: ReadSeries[] = [];
+    for (const { series } of parts) for (const one of series[query]!) all.push(one);
+    const overlapping = parts.filter(({ overlaps }) => overlaps).map(({ node }) => node);
+    if (overlapping.length === 0) return all;
+    const { series, duplicates } = mergeDuplicates(all);
+    if (duplicates > 0) {
+      const sentence = 'of equal labels came from two agents and were joined; at equal times the first agent counts';
+      this.warnings.add(`series ${sentence} (seen at ${overlapping.join(', ')})`);
     }
-    for (const node of result.answered) this.#answered.add(node);
-    return result.series;
+    return series;
   }
 
   async #flush(): Promise<void> {
@@ -78,7 +99,7 @@ export class QueryScope implements SeriesSource {
     this.#waiting = [];
     try {
       const series = await this.read(batch.map(({ query }) => query));
-      for (const [i, { resolve }] of batch.entries()) resolve({ series: series[i]! });
+      for (const [i, { resolve }] of batch.entries()) resolve({ series: series[i]!, warnings: [...this.warnings] });
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
@@ -86,7 +107,7 @@ export class QueryScope implements SeriesSource {
 }
 
 /** Whole milliseconds, as the protocol has them; a wider range is harmless, the engine cuts it. */
-function readQuery({ matchers, mint, maxt, hints }: SelectRequest): ReadQuery {
+export function readQuery({ matchers, mint, maxt, hints }: SelectRequest): ReadQuery {
   const { start, end, step, range, func, grouping, by } = hints;
   return {
     startMs: Math.floor(mint),

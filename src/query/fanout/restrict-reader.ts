@@ -1,6 +1,8 @@
 import { compareLabels } from '../../tsdb/index.ts';
 import type { Matcher, MatchType, ReadQuery } from '../../tsdb/index.ts';
+import type { LongTermStore } from '../long-term/long-term-store.ts';
 import type { AgentReader } from './agent-reader.ts';
+import type { ReadSeries } from './series-collector.ts';
 
 /** What a series is about, and for a flow its two ends. */
 const namespaceLabels = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_namespace'] as const;
@@ -13,17 +15,28 @@ const namespaceLabels = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_nam
  * A series without any of the labels (a node's own state) concerns no namespace and is not shown.
  */
 export function restrictReader(reader: AgentReader, namespaces: ReadonlySet<string>): AgentReader {
-  return async (agent, queries, options) => {
-    if (namespaces.size === 0) return queries.map(() => []);
-    const variants = queries.map((query) => restrictedQueries(query, namespaces));
-    const answers = await reader(agent, variants.flat(), options);
-    let next = 0;
-    return variants.map((list) => {
-      const parts = list.map(() => answers[next++]!).filter((part) => part.length > 0);
-      if (parts.length < 2) return parts[0] ?? [];
-      return parts.flat().sort((a, b) => compareLabels(a.labels, b.labels));
-    });
-  };
+  return (agent, queries, options) => restricted(queries, namespaces, (all) => reader(agent, all, options));
+}
+
+/** The same for what lies outside the cluster. */
+export function restrictStore(store: LongTermStore, namespaces: ReadonlySet<string>): LongTermStore {
+  return { read: (queries, options) => restricted(queries, namespaces, (all) => store.read(all, options)) };
+}
+
+async function restricted(
+  queries: readonly ReadQuery[],
+  namespaces: ReadonlySet<string>,
+  read: (queries: readonly ReadQuery[]) => Promise<ReadSeries[][]>,
+): Promise<ReadSeries[][]> {
+  if (namespaces.size === 0) return queries.map(() => []);
+  const variants = queries.map((query) => restrictedQueries(query, namespaces));
+  const answers = await read(variants.flat());
+  let next = 0;
+  return variants.map((list) => {
+    const parts = list.map(() => answers[next++]!).filter((part) => part.length > 0);
+    if (parts.length < 2) return parts[0] ?? [];
+    return parts.flat().sort((a, b) => compareLabels(a.labels, b.labels));
+  });
 }
 
 /** Disjoint selectors whose union is the given one within the namespaces. Pure. */

@@ -1,9 +1,8 @@
-import { QueryError } from '../../promql/index.ts';
+import { fromSpans, QueryError } from '../../promql/index.ts';
 import type { FloatHistogram, Series } from '../../promql/index.ts';
 import { decodeHistogramChunk, decodeXorChunk, kindOf, labelsKey, labelValue, SampleBuffer } from '../../tsdb/index.ts';
 import type { Chunk, ChunkedSeries, Labels } from '../../tsdb/index.ts';
 import { AgentFailure } from './failure.ts';
-import { toFloatHistogram } from './float-histogram.ts';
 
 /** The label that says on which node a series was captured; agents add it where it is absent. */
 export const nodeLabel = 'k8s_node_name';
@@ -30,7 +29,7 @@ interface Collected {
 
 /**
  * Checks and decodes one agent's streamed answer.
- * Guarantees: every series carries the agent's own node name, times ascend strictly, chunks hold what they state.
+ * Guarantees: every series carries the agent's own node name (unless the agent says that not all do), times ascend strictly, chunks hold what they state.
  * Errors: AgentFailure `protocol`; QueryError `execution` when the budget is spent (`overBudget` tells it apart).
  */
 export class SeriesCollector {
@@ -38,6 +37,8 @@ export class SeriesCollector {
   readonly #results: Map<string, Collected>[];
   readonly #budget: SampleBudget;
   overBudget = false;
+  /** The agent has said that it holds series of other nodes' names. */
+  foreignAllowed = false;
 
   constructor(node: string, queries: number, budget: SampleBudget) {
     this.#node = node;
@@ -49,7 +50,7 @@ export class SeriesCollector {
     const result = this.#results[queryIndex];
     if (!result) throw new AgentFailure('protocol', `answer to query ${queryIndex}, which was not asked`);
     const node = labelValue(labels, nodeLabel);
-    if (node !== this.#node) {
+    if (node !== this.#node && !this.foreignAllowed) {
       throw new AgentFailure(
         'protocol',
         `series with ${nodeLabel}=${JSON.stringify(node)} from the agent of ${this.#node}`,
@@ -92,7 +93,7 @@ export class SeriesCollector {
     const histograms = (series.histograms ??= []);
     for (const { t, histogram } of decodeHistogramChunk(kindOf(chunk.encoding), chunk.bytes).points) {
       while (histograms.length < series.samples.length) histograms.push(null);
-      histograms.push(histogram && toFloatHistogram(histogram));
+      histograms.push(histogram && fromSpans(histogram));
       series.samples.pushBits(t, histogram ? 0 : staleHigh, histogram ? 0 : staleLow);
       const buckets = histogram ? histogram.positive.length + histogram.negative.length : 0;
       this.#spend(1 + Math.floor(buckets / bucketsPerSample));

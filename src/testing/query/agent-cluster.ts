@@ -2,6 +2,9 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import type { Clock } from '../../base/clock.ts';
+import { createPartialHandler } from '../../agent/partial/partial-handler.ts';
+import { createSelfMetrics } from '../../agent/self-metrics.ts';
+import { partialHandler } from '../../agent/servers/partial-server.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import type { KeyPairPem } from '../../net/ca.ts';
@@ -14,7 +17,7 @@ import type { Labels, Store } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../../query/index.ts';
 import { MemoryFiles } from '../tsdb/memory-files.ts';
 
-/** One simulated agent: a real store behind a real mutual-TLS remote-read port. */
+/** One simulated agent: a real store behind a real mutual-TLS port for remote reads and shares of queries. */
 export interface SimulatedAgent {
   readonly node: string;
   readonly address: string;
@@ -92,13 +95,13 @@ async function startAgent(
     logger: silentLogger,
     externalLabels,
   });
-  const read = createRemoteReadHandler(store);
-  const server: Server = createTlsServer(tls, (req, res) => void serve(req, res), {
+  const read = createRemoteReadHandler(store, { partition: { label: 'k8s_node_name', value: node } });
+  const metrics = createSelfMetrics({ node, version: '0' });
+  const partial = createPartialHandler({ store, node, clock });
+  const server: Server = createTlsServer(tls, (req, res) => void route(req, res), {
     clientNames: ['svc-query', 'svc-controller'],
   });
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    agent.requests++;
-    if (agent.misbehave) return agent.misbehave(req, res);
     const parts: Buffer[] = [];
     for await (const part of req) parts.push(part as Buffer);
     const answer = await read({ headers: req.headers, body: Buffer.concat(parts) });
@@ -109,6 +112,15 @@ async function startAgent(
     } catch {
       res.destroy();
     }
+  };
+  const shares = partialHandler(
+    { handler: partial, metrics, logger: silentLogger },
+    (req, res) => void serve(req, res),
+  );
+  const route = (req: IncomingMessage, res: ServerResponse): void => {
+    agent.requests++;
+    if (agent.misbehave) return agent.misbehave(req, res);
+    shares(req, res);
   };
   const bound = await listen('remote-read', server, { host: address, port });
   let stopped: Promise<void> | undefined;

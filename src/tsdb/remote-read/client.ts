@@ -1,8 +1,8 @@
 import { OperatorError } from '../../base/errors.ts';
+import { maxFrameBytes, readFrames } from '../../base/frames.ts';
 import { assertLabels } from '../labels.ts';
 import { decodeChunkedSeries } from './chunked-series.ts';
 import type { ChunkedSeries } from './chunked-series.ts';
-import { maxFrameBytes, readFrames } from './frames.ts';
 import { encodeReadRequest, responseType } from './read-request.ts';
 import type { ReadQuery } from './read-request.ts';
 import { snappyCompress } from './snappy.ts';
@@ -43,7 +43,7 @@ export async function* readStreamedSeries(
       `remote read answer has content type ${JSON.stringify(contentType ?? '')}`,
     );
   }
-  for await (const message of readFrames(source, limitBytes)) {
+  for await (const message of readFrames(source, 'remote read', limitBytes)) {
     for (const series of decodeChunkedSeries(message)) {
       assertLabels(series.labels);
       yield series;

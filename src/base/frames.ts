@@ -1,0 +1,84 @@
+import { crc32c } from './crc32c.ts';
+import { OperatorError } from './errors.ts';
+
+/**
+ * Checked frames of a byte stream: length as uvarint, CRC-32C of the message as u32 big-endian, message. The framing
+ * of Prometheus' streamed remote read, and of the partial answers between our own parts.
+ */
+
+/** A frame larger than this is refused by Prometheus' own client, too. */
+export const maxFrameBytes = 50 * 1024 * 1024;
+
+/** One message in its frame. */
+export function encodeFrame(message: Uint8Array): Uint8Array {
+  const length: number[] = [];
+  let rest = message.length;
+  for (; rest > 127; rest = Math.floor(rest / 128)) length.push((rest % 128) | 128);
+  length.push(rest);
+  const out = new Uint8Array(length.length + 4 + message.length);
+  out.set(length);
+  new DataView(out.buffer).setUint32(length.length, crc32c(message), false);
+  out.set(message, length.length + 4);
+  return out;
+}
+
+/**
+ * Cuts a byte stream into its frames' messages. Messages are views: use one before asking for the next.
+ * Errors: ERR_INPUT_INVALID for a bad length, a bad checksum, or a stream that ends inside a frame; it says of `what`.
+ */
+export async function* readFrames(
+  source: AsyncIterable<Uint8Array>,
+  what: string,
+  limitBytes = maxFrameBytes,
+): AsyncGenerator<Uint8Array> {
+  const broken = (reason: string): OperatorError => new OperatorError('ERR_INPUT_INVALID', `${what} frame: ${reason}`);
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  // Bytes that must be there before it is worth joining the parts again.
+  let wanted = 1;
+  for await (const part of source) {
+    parts.push(part);
+    size += part.length;
+    if (size < wanted) continue;
+    const buffer = parts.length === 1 ? part : Buffer.concat(parts, size);
+    let at = 0;
+    wanted = 1;
+    for (;;) {
+      const header = frameHeader(buffer, at, limitBytes, broken);
+      if (header === undefined) break;
+      const end = header.start + header.length;
+      if (end > buffer.length) {
+        wanted = end - at;
+        break;
+      }
+      const message = buffer.subarray(header.start, end);
+      if (crc32c(message) !== header.crc) throw broken('checksum does not match');
+      yield message;
+      at = end;
+    }
+    size = buffer.length - at;
+    parts = size === 0 ? [] : [buffer.subarray(at)];
+  }
+  if (size > 0) throw broken('stream ended inside a frame');
+}
+
+function frameHeader(
+  bytes: Uint8Array,
+  at: number,
+  limitBytes: number,
+  broken: (reason: string) => OperatorError,
+): { start: number; length: number; crc: number } | undefined {
+  let length = 0;
+  for (let i = 0, scale = 1; ; i++, scale *= 128) {
+    if (i === 5) throw broken('length is not a frame length');
+    const b = bytes[at + i];
+    if (b === undefined) return undefined;
+    length += (b & 127) * scale;
+    if (b >= 128) continue;
+    if (length > limitBytes) throw broken(`of ${length} bytes, at most ${limitBytes} allowed`);
+    const start = at + i + 5;
+    if (start > bytes.length) return undefined;
+    const crc = new DataView(bytes.buffer, bytes.byteOffset + at + i + 1, 4).getUint32(0, false);
+    return { start, length, crc };
+  }
+}

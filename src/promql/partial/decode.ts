@@ -1,0 +1,155 @@
+import { WireReader } from '../../base/protobuf-wire.ts';
+import type { PortableAnnotation } from '../annotations.ts';
+import type { Column } from '../eval/columns.ts';
+import type { GroupRow } from '../eval/group-rows.ts';
+import { labelsKey } from '../labels.ts';
+import type { FragmentRequest, FragmentResult } from '../plan/fragment.ts';
+import { readAnnotation } from './annotation-message.ts';
+import type { PartialHeader, PartialStats } from './answer.ts';
+import { DictionaryReader } from './dictionary.ts';
+import { malformed } from './numbers.ts';
+import { decodeColumn, decodeGroup } from './rows.ts';
+
+/** What the asker expects of an answer. */
+export interface ExpectedPartial {
+  readonly fragment: FragmentRequest;
+  /** Steps of the frame that was asked for. */
+  readonly steps: number;
+  readonly maxSeries: number;
+  /** Looks at the header before any row is read; throws to refuse the rest. */
+  readonly onHeader: (header: PartialHeader) => void;
+  /** Looks at the labels of each column; throws to refuse it. */
+  readonly onColumn: (column: Column) => void;
+}
+
+/**
+ * Reads a partial answer message by message.
+ * Guarantees: all of what `finish` gives was checked: order of the messages, shape of every row, distinct labels, the
+ * number of rows that the trailer states. Without a trailer there is no answer.
+ * Errors: ERR_INPUT_INVALID.
+ */
+export class PartialDecoder {
+  readonly #expected: ExpectedPartial;
+  readonly #dictionary = new DictionaryReader();
+  readonly #columns: Column[] = [];
+  readonly #groups: GroupRow[] = [];
+  readonly #keys = new Set<string>();
+  #header: PartialHeader | undefined;
+  #trailer: Trailer | undefined;
+
+  constructor(expected: ExpectedPartial) {
+    this.#expected = expected;
+  }
+
+  add(message: Uint8Array): void {
+    if (this.#trailer !== undefined) throw malformed('something follows the trailer');
+    const outer = new WireReader(message);
+    const key = outer.key();
+    if ((key & 7) !== 2) throw malformed('message without content');
+    const content = outer.message();
+    if (!outer.done) throw malformed('message with more than one content');
+    if (key >> 3 === 1) this.#addHeader(content);
+    else if (this.#header === undefined) throw malformed('the header does not come first');
+    else if (key >> 3 === 2) eachOf(content, 10, () => this.#dictionary.add(content.string()));
+    else if (key >> 3 === 3) eachOf(content, 10, () => this.#addColumn(content.message()));
+    else if (key >> 3 === 4) eachOf(content, 10, () => this.#addGroup(content.message()));
+    else if (key >> 3 === 5) this.#trailer = readTrailer(content);
+    // Others are of a later version and can be left out, or the version would be another one.
+  }
+
+  /** The whole answer. Errors: ERR_INPUT_INVALID when it is not whole. */
+  finish(): { readonly header: PartialHeader; readonly result: FragmentResult; readonly stats: PartialStats } {
+    if (this.#header === undefined) throw malformed('no header');
+    if (this.#trailer === undefined) throw malformed('no trailer: the answer was cut');
+    const { rows, samplesRead, annotations, warnings, stats } = this.#trailer;
+    const [columns, groups] = [this.#columns, this.#groups];
+    if (rows !== columns.length + groups.length) {
+      throw malformed(`${columns.length + groups.length} rows, the trailer states ${rows}`);
+    }
+    return { header: this.#header, result: { columns, groups, annotations, warnings, samplesRead }, stats };
+  }
+
+  #addHeader(reader: WireReader): void {
+    if (this.#header !== undefined) throw malformed('two headers');
+    this.#header = readHeader(reader);
+    this.#expected.onHeader(this.#header);
+  }
+
+  #addColumn(reader: WireReader): void {
+    const { fragment, steps, onColumn } = this.#expected;
+    const hasColumns = fragment.kind === 'series' || ['topk', 'bottomk', 'limitk'].includes(fragment.op ?? '');
+    if (!hasColumns) throw malformed(`series in an answer to ${fragment.op}`);
+    const column = decodeColumn(reader, this.#dictionary, steps);
+    onColumn(column);
+    // A vector may hold several series of the same labels only as long as their names are still to be removed.
+    this.#count(`${column.dropName ? 1 : 0}${labelsKey(column.labels)}`);
+    this.#columns.push(column);
+  }
+
+  #addGroup(reader: WireReader): void {
+    const { fragment, steps } = this.#expected;
+    if (fragment.kind !== 'agg') throw malformed('group in an answer of series');
+    const group = decodeGroup(reader, this.#dictionary, fragment, steps);
+    this.#count(labelsKey(group.labels));
+    this.#groups.push(group);
+  }
+
+  #count(key: string): void {
+    if (this.#keys.has(key)) throw malformed('two rows of the same labels');
+    this.#keys.add(key);
+    if (this.#keys.size > this.#expected.maxSeries) throw malformed(`more than ${this.#expected.maxSeries} rows`);
+  }
+}
+
+interface Trailer {
+  readonly rows: number;
+  readonly samplesRead: number;
+  readonly annotations: readonly PortableAnnotation[];
+  readonly warnings: readonly string[];
+  readonly stats: PartialStats;
+}
+
+function eachOf(reader: WireReader, wanted: number, read: () => void): void {
+  while (!reader.done) {
+    const key = reader.key();
+    if (key === wanted) read();
+    else reader.skip(key & 7);
+  }
+}
+
+function readHeader(reader: WireReader): PartialHeader {
+  const found = { planHash: '', node: '', engineVersion: '', partitionClean: false };
+  const labelsOwned: string[] = [];
+  let minT: number | null = null;
+  let maxT: number | null = null;
+  while (!reader.done) {
+    const key = reader.key();
+    if (key === 10) found.planHash = reader.string();
+    else if (key === 18) found.node = reader.string();
+    else if (key === 26) labelsOwned.push(reader.string());
+    else if (key === 33) minT = reader.double();
+    else if (key === 41) maxT = reader.double();
+    else if (key === 48) found.partitionClean = reader.bool();
+    else if (key === 58) found.engineVersion = reader.string();
+    else reader.skip(key & 7);
+  }
+  return { ...found, labelsOwned, minT, maxT };
+}
+
+function readTrailer(reader: WireReader): Trailer {
+  const found = { rows: 0, samplesRead: 0 };
+  const stats = { waitMs: 0, evaluateMs: 0 };
+  const annotations: PortableAnnotation[] = [];
+  const warnings: string[] = [];
+  while (!reader.done) {
+    const key = reader.key();
+    if (key === 8) found.rows = reader.uint();
+    else if (key === 16) found.samplesRead = reader.uint();
+    else if (key === 26) annotations.push(readAnnotation(reader.message()));
+    else if (key === 34) warnings.push(reader.string());
+    else if (key === 41) stats.waitMs = reader.double();
+    else if (key === 49) stats.evaluateMs = reader.double();
+    else reader.skip(key & 7);
+  }
+  return { ...found, stats, annotations, warnings };
+}

@@ -1,0 +1,71 @@
+import { encodeFrame } from '../../base/frames.ts';
+import { WireWriter } from '../../base/protobuf-wire.ts';
+import type { FragmentResult } from '../plan/fragment.ts';
+import { writeAnnotation } from './annotation-message.ts';
+import type { PartialHeader, PartialStats } from './answer.ts';
+import { DictionaryWriter } from './dictionary.ts';
+import { encodeColumn, encodeGroup } from './rows.ts';
+
+/** The content type of a partial answer. */
+export const partialContentType = 'application/x-svc-partial; v=1';
+
+/** A frame is closed at about this size. Bytes. */
+const frameBytes = 128 * 1024;
+
+/**
+ * A node's answer as frames: header, then dictionaries and rows, then the trailer. Each message holds one field, whose
+ * number tells what it is (1 header, 2 dictionary, 3 columns, 4 groups, 5 trailer), each frame's dictionary coming
+ * before its rows.
+ */
+export function* encodePartial(
+  header: PartialHeader,
+  result: FragmentResult,
+  stats: PartialStats,
+): Generator<Uint8Array> {
+  yield encodeFrame(headerMessage(header));
+  const dictionary = new DictionaryWriter();
+  let rows = new WireWriter(1024);
+  const flush = function* (kind: number): Generator<Uint8Array> {
+    const fresh = dictionary.takeFresh();
+    if (fresh.length > 0) {
+      const message = new WireWriter(1024).message(2, (m) => fresh.forEach((text) => m.string(1, text)));
+      yield encodeFrame(message.finish());
+    }
+    if (rows.length > 0) yield encodeFrame(new WireWriter(rows.length + 8).bytes(kind, rows.finish()).finish());
+    rows = new WireWriter(1024);
+  };
+  for (const column of result.columns) {
+    rows.bytes(1, encodeColumn(column, dictionary));
+    if (rows.length > frameBytes) yield* flush(3);
+  }
+  yield* flush(3);
+  for (const group of result.groups) {
+    rows.bytes(1, encodeGroup(group, dictionary));
+    if (rows.length > frameBytes) yield* flush(4);
+  }
+  yield* flush(4);
+  yield encodeFrame(trailerMessage(result, stats));
+}
+
+function headerMessage(header: PartialHeader): Uint8Array {
+  const { planHash, node, labelsOwned, minT, maxT, partitionClean, engineVersion } = header;
+  const fill = (m: WireWriter): void => {
+    m.string(1, planHash).string(2, node);
+    for (const label of labelsOwned) m.string(3, label);
+    if (minT !== null) m.double(4, minT);
+    if (maxT !== null) m.double(5, maxT);
+    m.uint(6, Number(partitionClean)).string(7, engineVersion);
+  };
+  return new WireWriter().message(1, fill).finish();
+}
+
+function trailerMessage(result: FragmentResult, { waitMs, evaluateMs }: PartialStats): Uint8Array {
+  const { columns, groups, annotations, warnings, samplesRead } = result;
+  const fill = (m: WireWriter): void => {
+    m.uint(1, columns.length + groups.length).uint(2, samplesRead);
+    for (const annotation of annotations) writeAnnotation(m, 3, annotation);
+    for (const warning of warnings) m.string(4, warning);
+    m.double(5, waitMs).double(6, evaluateMs);
+  };
+  return new WireWriter().message(5, fill).finish();
+}

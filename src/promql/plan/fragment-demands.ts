@@ -1,0 +1,33 @@
+import { listDemands } from '../eval/prefetch.ts';
+import { milliseconds, resolve } from '../eval/resolve.ts';
+import { childrenOf, type Expr } from '../parser/ast.ts';
+import { parse } from '../parser/parser.ts';
+import type { SelectRequest } from '../types.ts';
+import { everyFeature } from './features.ts';
+import type { FragmentRequest, FragmentSettings, Steps } from './fragment.ts';
+
+/** What a fragment reads. */
+export interface FragmentDemands {
+  /** One request for each selector. */
+  readonly requests: readonly SelectRequest[];
+  /** A selector or subquery looks elsewhere than at the step: `@`, or an offset. */
+  readonly shifted: boolean;
+}
+
+/** What the nodes will have to read for a fragment. Pure. Errors: QueryError for a text that no plan makes. */
+export function fragmentDemands(
+  { expr: text }: FragmentRequest,
+  steps: Steps,
+  settings: FragmentSettings,
+): FragmentDemands {
+  const span = { start: steps.start, end: steps.start + (steps.count - 1) * steps.step, step: steps.step };
+  const expr = resolve(parse(text, everyFeature), span, text, () => 0);
+  return { requests: listDemands(expr, steps, settings).map(({ request }) => request), shifted: isShifted(expr) };
+}
+
+function isShifted(expr: Expr): boolean {
+  if ((expr.kind === 'vector' || expr.kind === 'subquery') && (expr.at !== null || milliseconds(expr.offset) !== 0)) {
+    return true;
+  }
+  return childrenOf(expr).some(isShifted);
+}

@@ -1,0 +1,32 @@
+import { explain, planQuery } from '../../promql/index.ts';
+import type { Expr } from '../../promql/index.ts';
+import type { PushdownReport } from '../fanout/pushdown-report.ts';
+import { nodeLabel } from '../fanout/series-collector.ts';
+
+/**
+ * The `explain` of an answer: the way it was made, the ways that were given up and why, the planner's reasons line by
+ * line, and what each node did for each fragment. Times in milliseconds with one decimal.
+ */
+export function explained(expr: Expr, report: PushdownReport): object {
+  const { path, fallbacks, fragments, rawSelectors } = report;
+  const aggregates = path !== 'series';
+  return {
+    path,
+    fallbacks,
+    plan: explain(planQuery(expr, { partitionLabel: nodeLabel, aggregates })).split('\n'),
+    rawSelectors,
+    fragments: fragments.map(({ nodes, ...fragment }) => ({
+      ...fragment,
+      nodes: nodes.map(({ elapsedMs, waitMs, evaluateMs, ...rest }) => ({
+        ...rest,
+        elapsedMs: tenths(elapsedMs),
+        waitMs: tenths(waitMs),
+        evaluateMs: tenths(evaluateMs),
+      })),
+    })),
+  };
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

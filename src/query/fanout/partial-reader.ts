@@ -1,0 +1,194 @@
+import { errorText } from '../../base/errors.ts';
+import { readFrames } from '../../base/frames.ts';
+import type { TlsClient, TlsStreamResponse } from '../../net/tls-client.ts';
+import {
+  encodePartialRequest,
+  engineVersion,
+  labelValue,
+  partialContentType,
+  PartialDecoder,
+  partialPath,
+  planHash,
+  QueryError,
+} from '../../promql/index.ts';
+import type {
+  FragmentRequest,
+  FragmentResult,
+  FragmentSettings,
+  PartialHeader,
+  PartialStats,
+  Steps,
+} from '../../promql/index.ts';
+import type { ExpectedAgent } from '../agents/directory.ts';
+import { AgentFailure, asAgentFailure } from './failure.ts';
+import { nodeLabel } from './series-collector.ts';
+import type { SampleBudget } from './series-collector.ts';
+
+/** Most rows of one agent's answer. */
+const maxSeries = 1_000_000;
+/** Most bytes of one agent's answer. */
+const maxAnswerBytes = 128 * 1024 * 1024;
+
+/** What a fragment asks of one agent. */
+export interface PartialCall {
+  readonly fragment: FragmentRequest;
+  readonly steps: Steps;
+  readonly settings: FragmentSettings;
+  /** The earliest time that the fragment reads by `@` or an offset; null when it reads only before its steps. */
+  readonly shiftedTo: number | null;
+}
+
+export interface PartialReadOptions {
+  readonly deadlineMs: number;
+  readonly budget: SampleBudget;
+  readonly maxSamples: number;
+  readonly signal: AbortSignal;
+}
+
+/** One agent's whole, checked answer. */
+export interface PartialReading {
+  readonly result: FragmentResult;
+  readonly stats: PartialStats;
+  readonly bytes: number;
+}
+
+/** Asks one agent for its share of a query: the whole of it, or an error. */
+export type PartialReader = (
+  agent: ExpectedAgent & { readonly address: string },
+  call: PartialCall,
+  options: PartialReadOptions,
+) => Promise<PartialReading>;
+
+/** An agent is sound but cannot take part in this way: the query as a whole takes another. */
+export class StepDown extends Error {
+  readonly reason: string;
+  /** True when a lower way over partial answers may do; false when only raw chunks will. */
+  readonly gently: boolean;
+
+  constructor(reason: string, gently = false) {
+    super(reason);
+    this.name = 'StepDown';
+    this.reason = reason;
+    this.gently = gently;
+  }
+}
+
+/**
+ * Reads partial answers over mutual TLS.
+ * Errors: AgentFailure for anything the agent does wrong; StepDown when it says, or shows by its header, that its share
+ * cannot be used in this way; QueryError `execution` when the fragment fails on the node's data, or when the sample
+ * budget is spent; the signal's reason when the query itself has ended.
+ */
+export function createPartialReader(client: TlsClient, port: number, servername: string): PartialReader {
+  return async (agent, call, { deadlineMs, budget, maxSamples, signal }) => {
+    const { fragment, steps } = call;
+    let headArrived = false;
+    try {
+      const limits = {
+        maxSeries,
+        maxBytes: maxAnswerBytes,
+        maxSamples,
+        deadlineMs: Math.max(1, Math.round(deadlineMs)),
+      };
+      const response = await client.stream({
+        host: agent.address,
+        port,
+        servername,
+        method: 'POST',
+        path: partialPath,
+        headers: { 'content-type': 'application/json', accept: partialContentType },
+        body: encodePartialRequest({ ...call, ...limits }),
+        deadlineMs,
+        maxBytes: maxAnswerBytes + 1024,
+        signal,
+      });
+      headArrived = true;
+      if (response.status !== 200) throw await refusal(response);
+      const type = response.headers['content-type'];
+      if (type !== partialContentType) throw new AgentFailure('protocol', `content type ${JSON.stringify(type ?? '')}`);
+      const decoder = new PartialDecoder({
+        fragment,
+        steps: steps.count,
+        maxSeries,
+        onHeader: (header) => checkHeader(header, agent.node, call),
+        onColumn: ({ labels }) => checkNode(labelValue(labels, nodeLabel), agent.node),
+      });
+      let bytes = 0;
+      for await (const message of readFrames(response.body, 'partial answer', maxAnswerBytes)) {
+        bytes += message.length;
+        spend(budget, message.length);
+        decoder.add(message);
+      }
+      const { result, stats } = decoder.finish();
+      return { result, stats, bytes };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof StepDown || error instanceof QueryError) throw error;
+      throw asAgentFailure(error, headArrived);
+    }
+  };
+}
+
+function checkHeader(header: PartialHeader, node: string, { shiftedTo, ...asked }: PartialCall): void {
+  checkNode(header.node, node);
+  if (header.engineVersion !== engineVersion)
+    throw new StepDown(`engine ${header.engineVersion}, ours is ${engineVersion}`);
+  if (header.planHash !== planHash(asked)) throw new AgentFailure('protocol', 'answer to another plan');
+  if (!header.labelsOwned.includes(nodeLabel)) throw new StepDown(`the agent does not own ${nodeLabel}`);
+  if (!header.partitionClean) throw new StepDown('series that carry the name of another node');
+  if (shiftedTo !== null && header.minT !== null && shiftedTo < header.minT) {
+    throw new StepDown('@ or an offset reads before the first sample of the agent');
+  }
+}
+
+function checkNode(found: string, node: string): void {
+  if (found === node) return;
+  throw new AgentFailure('protocol', `answer of ${JSON.stringify(found)} from the agent of ${node}`);
+}
+
+/** Bytes weigh as the doubles they hold. */
+function spend(budget: SampleBudget, bytes: number): void {
+  budget.left -= bytes / 8;
+  if (budget.left >= 0) return;
+  throw new QueryError('execution', 'query processing would load too many samples into memory in query execution', {
+    code: 'ERR_QUERY_LIMIT',
+  });
+}
+
+/** What a status other than 200 means for the query. */
+async function refusal({ status, body }: TlsStreamResponse): Promise<Error> {
+  let text = '';
+  for await (const part of body) if (text.length < 1_000) text += part.toString();
+  const message = messageOf(text.slice(0, 1_000));
+  switch (status) {
+    case 401:
+    case 403:
+      return new AgentFailure('auth', `HTTP ${status}: ${message}`);
+    case 404:
+    case 405:
+      return new StepDown('the agent has no partial answers');
+    case 413:
+      return new StepDown(`over a limit of the agent: ${message}`);
+    case 422:
+      return new QueryError('execution', message);
+    case 429:
+    case 503:
+      return new AgentFailure('over limit', `HTTP ${status}: ${message}`);
+    case 501:
+      return new StepDown(`not supported by the agent: ${message}`, true);
+    case 504:
+      return new AgentFailure('timeout', message);
+    default:
+      return new AgentFailure('protocol', `HTTP ${status}: ${message}`);
+  }
+}
+
+function messageOf(text: string): string {
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    if (typeof message === 'string') return message;
+  } catch (error) {
+    return `${text.slice(0, 200).trim()} (${errorText(error)})`;
+  }
+  return text.slice(0, 200).trim();
+}

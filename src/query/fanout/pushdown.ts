@@ -1,0 +1,136 @@
+import { errorText } from '../../base/errors.ts';
+import { fragmentDemands, QueryError } from '../../promql/index.ts';
+import type {
+  Distribution,
+  FragmentDemands,
+  FragmentRequest,
+  FragmentResult,
+  FragmentSettings,
+  Steps,
+} from '../../promql/index.ts';
+import type { ExpectedAgent } from '../agents/directory.ts';
+import { agentDeadline, nodeFilter } from './fan-out.ts';
+import { AgentFailure } from './failure.ts';
+import type { LostNode } from './failure.ts';
+import type { ScopeOptions } from './query-scope.ts';
+import type { NodeLedger } from './node-ledger.ts';
+import { StepDown } from './partial-reader.ts';
+import type { PartialCall, PartialReader, PartialReading } from './partial-reader.ts';
+import { below, fragmentReport } from './pushdown-report.ts';
+import type { ExecutionPath, Fallback, FragmentReport } from './pushdown-report.ts';
+import { nodeLabel } from './series-collector.ts';
+import type { SampleBudget } from './series-collector.ts';
+
+/** Used to guess what raw chunks would weigh: the agents' usual distance of samples, and bytes a sample and series. */
+const guess = { intervalMs: 30_000, bytesPerSample: 2.5, bytesPerSeries: 40 } as const;
+
+export interface PushdownOptions {
+  readonly scope: ScopeOptions;
+  readonly path: 'agg' | 'series';
+  /** True when the path was asked for: then nothing is left out for being dear. */
+  readonly forced: boolean;
+  readonly reader: PartialReader;
+  readonly ledger: NodeLedger;
+  readonly budget: SampleBudget;
+}
+
+type Outcome = { readonly reading: PartialReading; readonly elapsedMs: number } | { readonly lost: LostNode };
+
+/**
+ * Has fragments computed by the agents, for one evaluation of a query.
+ * Flow: prune agents by the node label → ask all others at once → settle lost nodes with the ledger → hand out.
+ * When an agent cannot take part, `stepDown` is set and the caller evaluates again in a lower way.
+ */
+export class Pushdown implements Distribution {
+  readonly partitionLabel = nodeLabel;
+  readonly aggregates: boolean;
+  readonly reports: FragmentReport[] = [];
+  stepDown: Fallback | undefined;
+  readonly #options: PushdownOptions;
+
+  constructor(options: PushdownOptions) {
+    this.#options = options;
+    this.aggregates = options.path === 'agg';
+  }
+
+  async run(
+    fragment: FragmentRequest,
+    steps: Steps,
+    settings: FragmentSettings,
+  ): Promise<readonly FragmentResult[] | null> {
+    const { scope, ledger, forced } = this.#options;
+    const demands = fragmentDemands(fragment, steps, settings);
+    const filters = demands.requests.map(({ matchers }) => nodeFilter(matchers));
+    const here = scope.agents.filter(({ node }) => !ledger.lost.has(node));
+    const asked = here.filter(({ node }) => filters.some((mayMatch) => mayMatch(node)));
+    const pruned = here.filter((agent) => !asked.includes(agent)).map(({ node }) => node);
+    const report = fragmentReport(fragment, steps.count, pruned);
+    this.reports.push(report);
+    const dear = forced || fragment.kind === 'agg' ? null : dearness(demands, steps);
+    if (dear !== null) {
+      report.outcome = dear;
+      return null;
+    }
+    const doubled = asked.find(({ more }) => (more ?? []).length > 0);
+    if (doubled !== undefined) return this.#giveUp('off', doubled.node, 'two agents speak for the node');
+    const call = { fragment, steps, settings, shiftedTo: shiftedTo(demands) };
+    const outcomes = await Promise.all(asked.map((agent) => this.#ask(agent, call)));
+    return this.#settle(asked, outcomes, report);
+  }
+
+  #settle(asked: readonly ExpectedAgent[], outcomes: readonly Outcome[], report: FragmentReport): FragmentResult[] {
+    const lost = outcomes.flatMap((outcome) => ('lost' in outcome ? [outcome.lost] : []));
+    const answered = asked.filter((_, i) => 'reading' in outcomes[i]!).map(({ node }) => node);
+    const usable = this.#options.ledger.settle(answered, lost);
+    const results: FragmentResult[] = [];
+    for (const [i, { node }] of asked.entries()) {
+      const outcome = outcomes[i]!;
+      if (!('reading' in outcome) || !usable.has(node)) continue;
+      const { result, stats, bytes } = outcome.reading;
+      const rows = result.columns.length + result.groups.length;
+      report.nodes.push({ node, rows, bytes, samplesRead: result.samplesRead, elapsedMs: outcome.elapsedMs, ...stats });
+      results.push(result);
+    }
+    return results;
+  }
+
+  async #ask(agent: ExpectedAgent, call: PartialCall): Promise<Outcome> {
+    const { scope, reader, budget } = this.#options;
+    const { clock, signal, maxSamples } = scope;
+    const { node, address } = agent;
+    const started = clock.monotonic();
+    try {
+      if (address === undefined) throw new AgentFailure('unreachable', agent.absence ?? 'no agent pod');
+      const deadlineMs = agentDeadline(agent, scope.agentTimeoutMs, scope.deadline - started);
+      const reading = await reader({ ...agent, address }, call, { deadlineMs, budget, maxSamples, signal });
+      return { reading, elapsedMs: clock.monotonic() - started };
+    } catch (error) {
+      if (error instanceof StepDown) {
+        return this.#giveUp(error.gently ? below(this.#options.path) : 'off', node, error.reason);
+      }
+      if (!(error instanceof AgentFailure)) throw error;
+      const elapsedMs = clock.monotonic() - started;
+      return { lost: { node, reason: error.reason, message: errorText(error), elapsedMs } };
+    }
+  }
+
+  #giveUp(to: ExecutionPath, node: string, reason: string): never {
+    this.stepDown ??= { from: this.#options.path, to, node, reason };
+    throw new QueryError('internal', `the query takes another way: ${reason}`);
+  }
+}
+
+/** Why a series fragment is not worth its bytes: null when it is. */
+function dearness({ requests }: FragmentDemands, steps: Steps): string | null {
+  const pushed = 8 * steps.count + guess.bytesPerSeries;
+  let raw = 0;
+  for (const { mint, maxt } of requests) {
+    raw += ((maxt - mint) / guess.intervalMs) * guess.bytesPerSample + guess.bytesPerSeries;
+  }
+  return pushed <= raw ? null : `read raw: about ${Math.round(raw)} bytes a series against ${pushed} for its steps`;
+}
+
+/** The earliest time that a fragment reads otherwise than by standing at its steps. */
+function shiftedTo({ requests, shifted }: FragmentDemands): number | null {
+  return shifted ? Math.min(...requests.map(({ mint }) => mint)) : null;
+}
