@@ -1,16 +1,14 @@
 import { OperatorError } from '../../base/errors.ts';
 import { ByteReader, ByteWriter } from '../bytes.ts';
 import type { Labels } from '../labels.ts';
-import type { PostingsIndex } from '../postings.ts';
 import type { ChunkEncoding } from '../types.ts';
 
 /**
  * A block is one file that never changes: magic, chunks (each followed by its CRC-32C, u32 LE), index, footer.
  * Footer: index offset and length, its CRC-32C, time range [from, to), sample count, magic. The magic tells the
- * version of the index. Pure: the files of this folder except reader and writer know bytes, not files.
+ * version of the format. Pure: the files of this folder except reader and writer know bytes, not files.
  */
 export const blockMagic = new TextEncoder().encode('SVCBLK2\n');
-const magicV1 = new TextEncoder().encode('SVCBLK1\n');
 export const footerBytes = 48;
 /** Bytes of the checksum behind each chunk. */
 export const chunkCrcBytes = 4;
@@ -30,14 +28,7 @@ export interface BlockSeries {
   readonly chunks: readonly ChunkPlace[];
 }
 
-/** A block's series by their ordinal numbers, which are in label order. */
-export interface BlockIndex extends PostingsIndex {
-  readonly seriesCount: number;
-  series(ordinal: number): BlockSeries;
-}
-
 export interface BlockFooter {
-  readonly version: 1 | 2;
   readonly indexOffset: number;
   readonly indexLength: number;
   readonly indexCrc: number;
@@ -47,7 +38,7 @@ export interface BlockFooter {
   readonly samples: number;
 }
 
-export function encodeFooter(footer: Omit<BlockFooter, 'version'>): Uint8Array {
+export function encodeFooter(footer: BlockFooter): Uint8Array {
   const out = new ByteWriter(footerBytes);
   out.f64(footer.indexOffset);
   out.u32(footer.indexLength);
@@ -61,11 +52,9 @@ export function encodeFooter(footer: Omit<BlockFooter, 'version'>): Uint8Array {
 
 /** Errors: ERR_STORE_CORRUPT. */
 export function decodeFooter(bytes: Uint8Array): BlockFooter {
-  const endsWith = (magic: Uint8Array): boolean =>
-    bytes.length === footerBytes && magic.every((b, i) => bytes[footerBytes - 8 + i] === b);
-  const version = endsWith(blockMagic) ? 2 : endsWith(magicV1) ? 1 : undefined;
-  if (version === undefined) throw new OperatorError('ERR_STORE_CORRUPT', 'block: no footer');
+  const known = bytes.length === footerBytes && blockMagic.every((b, i) => bytes[footerBytes - 8 + i] === b);
+  if (!known) throw new OperatorError('ERR_STORE_CORRUPT', 'block: no footer');
   const reader = new ByteReader(bytes);
   const [indexOffset, indexLength, indexCrc] = [reader.f64(), reader.u32(), reader.u32()];
-  return { version, indexOffset, indexLength, indexCrc, from: reader.f64(), to: reader.f64(), samples: reader.f64() };
+  return { indexOffset, indexLength, indexCrc, from: reader.f64(), to: reader.f64(), samples: reader.f64() };
 }

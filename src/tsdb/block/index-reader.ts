@@ -2,10 +2,10 @@ import { crc32c } from '../../base/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { ByteReader } from '../bytes.ts';
 import { compareUtf8 } from '../labels.ts';
-import type { PostingList } from '../postings.ts';
+import type { PostingList, PostingsIndex } from '../postings.ts';
 import type { ChunkEncoding } from '../types.ts';
 import { chunkCrcBytes } from './format.ts';
-import type { BlockIndex, BlockSeries, ChunkPlace } from './format.ts';
+import type { BlockSeries, ChunkPlace } from './format.ts';
 
 /** One name's values in text order, and where their lists lie. */
 interface ValueTable {
@@ -14,10 +14,10 @@ interface ValueTable {
 }
 
 /**
- * A block's index in memory: the bytes as they are in the file, and where things begin. Texts, values and lists are
+ * A block's index in memory, its series by ordinal numbers, which are in label order: the bytes as they are in the file, and where things begin. Texts, values and lists are
  * decoded when they are asked for, so an open block that nobody queries costs little more than its index in the file.
  */
-export class PagedBlockIndex implements BlockIndex {
+export class PagedBlockIndex implements PostingsIndex {
   readonly seriesCount: number;
   readonly #bytes: Uint8Array;
   readonly #symbolAt: Uint32Array;

@@ -4,9 +4,8 @@ import { decodePoints, encodePoints } from '../chunk/index.ts';
 import type { FileLayer, ReadableFile } from '../file-layer.ts';
 import type { Chunk } from '../types.ts';
 import { chunkCrcBytes, decodeFooter, footerBytes } from './format.ts';
-import type { BlockIndex, ChunkPlace } from './format.ts';
+import type { ChunkPlace } from './format.ts';
 import { PagedBlockIndex } from './index-reader.ts';
-import { BlockIndexV1 } from './index-v1.ts';
 import { isDeleted } from './tombstones.ts';
 import type { Interval, Tombstones } from './tombstones.ts';
 
@@ -21,7 +20,7 @@ export class Block {
   readonly from: number;
   readonly to: number;
   readonly samples: number;
-  readonly index: BlockIndex;
+  readonly index: PagedBlockIndex;
   /** Checksum of the index: the identity of what the block holds. */
   readonly indexCrc: number;
   /** What was deleted since the block was written. */
@@ -48,8 +47,7 @@ export class Block {
     this.to = footer.to;
     this.samples = footer.samples;
     this.indexCrc = footer.indexCrc;
-    const Index = footer.version === 1 ? BlockIndexV1 : PagedBlockIndex;
-    this.index = new Index(file.read(footer.indexOffset, footer.indexLength), footer.indexCrc);
+    this.index = new PagedBlockIndex(file.read(footer.indexOffset, footer.indexLength), footer.indexCrc);
   }
 
   /** Errors: ERR_STORE_CORRUPT for a file that is not a whole block. */
