@@ -8,5 +8,6 @@ export default {
   setupFilesAfterEnv: ['<rootDir>/scripts/jest/no-exit.cjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   maxWorkers: 2,
-  testTimeout: 15_000,
+  // Tests wait for conditions; this ends those that would wait for ever, also on a busy machine.
+  testTimeout: 60_000,
 };

@@ -50,7 +50,7 @@ test('reads a long list page by page, and once more in one piece when the contin
   expect((await listAll(client, configMaps, {}, 3)).items).toHaveLength(7);
 });
 
-test('waits the Retry-After seconds on a write and then succeeds', async () => {
+test('waits the Retry-After seconds on list, watch and write: a write, which then succeeds', async () => {
   server.script({ verb: 'create' }, { do: 'fail', error: busy(), retryAfter: '7' });
   const created = server.client(clock).create(configMaps, configMap('a'));
   await until(() => server.seen({ verb: 'create' }).length === 1 && clock.pending === 2, 'the first try');

@@ -17,6 +17,8 @@ export interface EventRecorderOptions {
   /** `reportingInstance`: the pod's name. */
   instance: string;
   metrics?: RuntimeMetrics | undefined;
+  /** Events that may wait. Default 1,000. */
+  capacity?: number | undefined;
 }
 
 interface Series {
@@ -31,7 +33,7 @@ interface Pending {
   at: number;
 }
 
-const queueLimit = 1_000;
+const defaultCapacity = 1_000;
 const seriesLimit = 4_096;
 /** A repetition within this time extends the series instead of making a new Event. Source: client-go's events v1. */
 const seriesMs = 6 * 60_000;
@@ -57,7 +59,7 @@ export class QueuedEventRecorder implements EventRecorder {
   }
 
   record(regarding: TypedObject, details: EventDetails): void {
-    if (this.#queue.length >= queueLimit) {
+    if (this.#queue.length >= (this.#options.capacity ?? defaultCapacity)) {
       this.#options.metrics?.eventsDropped.inc();
       return;
     }

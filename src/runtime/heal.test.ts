@@ -44,7 +44,8 @@ afterEach(async () => {
 });
 /** One run of a set whose cache is empty, as after a label was lost. */
 function apply(resource: typeof services, object: KubeObject, force = true): Promise<ApplyOutcome> {
-  const informer = { source: { resource }, get: () => undefined, list: () => [], wrote: () => {} };
+  const none = (): void => {};
+  const informer = { source: { resource }, get: none, list: () => [], wrote: none, addIndex: none };
   const children = [informer as unknown as Informer];
   const set = new ApplySet({ client, fieldManager: manager, controller: 'test', children });
   return set.apply({ wanted: [object], force, logger: silentLogger, signal: new AbortController().signal });

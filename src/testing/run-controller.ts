@@ -8,7 +8,7 @@ export interface ControllerHarness {
   server: FakeApiServer;
   clock: FakeClock;
   manager: Manager;
-  /** Lets time pass, slowly beside the network, until the condition holds. Errors: throws with `what` after 10 s. */
+  /** Lets time pass, slowly beside the network, until the condition holds. Errors: throws with `what` after 40 s, for machines that are busy. */
   passUntil(condition: () => unknown, what: string): Promise<void>;
   /** Waits until no key waits to run now or runs. */
   idle(): Promise<void>;
@@ -64,7 +64,7 @@ export async function runController(
   const running = manager.run(abort.signal);
   running.catch(() => {});
   const passUntil = async (condition: () => unknown, what: string): Promise<void> => {
-    const end = performance.now() + 10_000;
+    const end = performance.now() + 40_000;
     while (!condition()) {
       if (performance.now() > end) throw new Error(`${what} did not come`);
       await clock.advance(5);

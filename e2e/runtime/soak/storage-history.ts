@@ -46,12 +46,14 @@ export class StorageHistory {
     await new Promise<void>((resolve, reject) => {
       const call = request(`${url}/v3/watch`, { ...tls, method: 'POST' }, (answer) => {
         if (answer.statusCode !== 200) return reject(new Error(`etcd answered ${answer.statusCode}`));
-        const lines = createInterface({ input: answer });
+        const broke = (why: string): void => void (this.#broken ??= why);
+        const lines = createInterface({ input: answer.on('error', (error) => broke(error.message)) });
+        lines.on('error', (error) => broke(error.message));
         lines.on('line', (line) => {
           this.#take(JSON.parse(line) as WatchAnswer);
           resolve();
         });
-        lines.on('close', () => (this.#broken ??= 'the watch of etcd ended'));
+        lines.on('close', () => broke('the watch of etcd ended'));
       });
       call.on('error', (error) => {
         this.#broken ??= error.message;
