@@ -12,33 +12,45 @@ export const serverLimits = {
   maxHeaderSize: 16 * 1024,
 } as const;
 
+/** CAs of clients that may show a certificate, PEM; none of them has to. */
+export interface ClientTrust {
+  readonly ca: string;
+  /** Calls back after each change; the returned function unsubscribes. */
+  onChange(fn: () => void): () => void;
+}
+
 /**
  * An HTTPS server that follows certificate rotation without dropping connections.
  * With `clientNames` it demands a client certificate of our CA whose subject CN is in the list; others get 403.
+ * With `clients` it asks for a certificate of those CAs instead, and leaves it to the handler to judge what came.
  */
 export function createTlsServer(
   source: TlsSource,
   handler: RequestListener,
-  options: { clientNames?: readonly string[]; alpnProtocols?: readonly string[] } = {},
+  options: { clientNames?: readonly string[]; clients?: ClientTrust; alpnProtocols?: readonly string[] } = {},
 ): Server {
   const names = options.clientNames;
   const guarded: RequestListener = names
     ? (req, res) => (names.includes(peerName(req) ?? '') ? handler(req, res) : refuse(req, res))
     : handler;
-  const secure = (): { cert: string; key: string; ca: string } => ({ ...source.current });
+  const { clients } = options;
+  const secure = (): { cert: string; key: string; ca: string | string[] } =>
+    // An empty list, not an absent one: that would mean every public CA.
+    clients ? { ...source.current, ca: clients.ca === '' ? [] : clients.ca } : { ...source.current };
   const server = createHttpsServer(
     {
       ...secure(),
       ...serverLimits,
       ...(options.alpnProtocols ? { ALPNProtocols: [...options.alpnProtocols] } : {}),
       minVersion: 'TLSv1.2',
-      requestCert: names !== undefined,
+      requestCert: names !== undefined || clients !== undefined,
       rejectUnauthorized: names !== undefined,
     },
     guarded,
   );
-  const unsubscribe = source.onChange(() => server.setSecureContext(secure()));
-  server.on('close', unsubscribe);
+  const renew = (): void => server.setSecureContext(secure());
+  server.on('close', source.onChange(renew));
+  if (clients) server.on('close', clients.onChange(renew));
   return server;
 }
 

@@ -7,6 +7,7 @@ import type { NamespaceAccessOptions } from '../net/namespace-access.ts';
 import { watchTlsDirectory } from '../net/tls-material.ts';
 import { SharedCache } from '../runtime/index.ts';
 import { watchAgents } from './agents/kube-directory.ts';
+import { startCustomMetrics } from './custom-metrics/server.ts';
 import { startQueryServer } from './query-server.ts';
 import type { QuerySettings } from './settings.ts';
 
@@ -39,6 +40,21 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
     version: packageVersion(),
     pageDir: findPage(),
   });
+  const autoscaling = settings.customMetrics
+    ? await startCustomMetrics({
+        settings,
+        clock,
+        logger,
+        client,
+        cache,
+        directory,
+        reviews,
+        tls,
+        version: packageVersion(),
+        registry: server.registry,
+        instant: (query, timeMs, request) => server.runner.instant(query, timeMs, request),
+      })
+    : undefined;
   cache.start(signal);
   try {
     await new Promise<void>((resolve) => {
@@ -46,6 +62,7 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
       signal.addEventListener('abort', () => resolve(), { once: true });
     });
   } finally {
+    await autoscaling?.close();
     await server.close();
     await cache.stopped();
     await client.close();

@@ -1,0 +1,102 @@
+import type { MetricName } from '../providers/provider.ts';
+import { customGroup, customVersions, externalGroup } from './paths.ts';
+
+/** What is on offer. `external` undefined: that API is off. */
+export interface Offer {
+  readonly custom: readonly MetricName[];
+  readonly external: readonly string[] | undefined;
+}
+
+interface GroupVersions {
+  readonly group: string;
+  /** The preferred one first. */
+  readonly versions: readonly string[];
+}
+
+const groupsOf = (offer: Offer): GroupVersions[] => [
+  { group: customGroup, versions: customVersions.toReversed() },
+  ...(offer.external ? [{ group: externalGroup, versions: ['v1beta1'] }] : []),
+];
+
+/** Media types of the aggregated discovery, and the API version of each; the newest first. */
+const aggregatedTypes = [
+  { type: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList', version: 'v2' },
+  { type: 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList', version: 'v2beta1' },
+] as const;
+
+/** A discovery document and its media type. */
+export interface DiscoveryDocument {
+  readonly type: string;
+  readonly body: unknown;
+}
+
+/** The document of a discovery path; undefined for other paths. */
+export function discoveryDocument(path: string, accept: string, offer: Offer): DiscoveryDocument | undefined {
+  const json = (body: unknown): DiscoveryDocument => ({ type: 'application/json', body });
+  if (path === '/apis') {
+    const wanted = aggregatedTypes.find(({ type }) => accept.replaceAll(' ', '').includes(type));
+    if (wanted) return { type: wanted.type, body: aggregated(offer, wanted.version) };
+    return json({ kind: 'APIGroupList', apiVersion: 'v1', groups: groupsOf(offer).map(apiGroup) });
+  }
+  for (const group of groupsOf(offer)) {
+    if (path === `/apis/${group.group}`) return json({ kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(group) });
+    for (const version of group.versions) {
+      if (path === `/apis/${group.group}/${version}`) return json(resourceList(group.group, version, offer));
+    }
+  }
+  return undefined;
+}
+
+function apiGroup({ group, versions }: GroupVersions): Record<string, unknown> {
+  const named = versions.map((version) => ({ groupVersion: `${group}/${version}`, version }));
+  return { name: group, versions: named, preferredVersion: named[0] };
+}
+
+function resourceList(group: string, version: string, offer: Offer): unknown {
+  const isCustom = group === customGroup;
+  const entry = (name: string, namespaced: boolean): unknown => ({
+    name,
+    singularName: '',
+    namespaced,
+    kind: isCustom ? 'MetricValueList' : 'ExternalMetricValueList',
+    verbs: ['get'],
+  });
+  const resources = isCustom
+    ? offer.custom.map(({ resource, metric }) => entry(`${resource.name}/${metric}`, resource.ref.namespaced))
+    : (offer.external ?? []).map((metric) => entry(metric, true));
+  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/${version}`, resources };
+}
+
+/** All groups in one document: metrics are subresources of what they describe. */
+function aggregated(offer: Offer, version: 'v2' | 'v2beta1'): unknown {
+  const items = groupsOf(offer).map(({ group, versions }) => ({
+    metadata: { name: group, creationTimestamp: null },
+    versions: versions.map((v) => ({
+      version: v,
+      resources:
+        group === customGroup ? describedSubresources(offer.custom, v) : externalResources(offer.external ?? []),
+      freshness: 'Current',
+    })),
+  }));
+  return { kind: 'APIGroupDiscoveryList', apiVersion: `apidiscovery.k8s.io/${version}`, metadata: {}, items };
+}
+
+function describedSubresources(names: readonly MetricName[], version: string): unknown[] {
+  const responseKind = { group: customGroup, version, kind: 'MetricValueList' };
+  return [...Map.groupBy(names, ({ resource }) => resource)].map(([resource, metrics]) => ({
+    resource: resource.name,
+    scope: resource.ref.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: '',
+    verbs: [],
+    subresources: metrics.map(({ metric }) => ({ subresource: metric, responseKind, verbs: ['get'] })),
+  }));
+}
+
+const externalResources = (names: readonly string[]): unknown[] =>
+  names.map((resource) => ({
+    resource,
+    responseKind: { group: externalGroup, version: 'v1beta1', kind: 'ExternalMetricValueList' },
+    scope: 'Namespaced',
+    singularResource: '',
+    verbs: ['get'],
+  }));

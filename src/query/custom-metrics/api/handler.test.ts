@@ -1,0 +1,307 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Registry } from 'prom-client';
+import { silentLogger } from '../../../base/logger.ts';
+import { systemClock } from '../../../base/clock.ts';
+import type { VectorElement } from '../../../promql/index.ts';
+import type { UserInfo } from '../../../net/token-auth.ts';
+import { CustomMetricsMeter } from '../metrics.ts';
+import { presetProvider } from '../providers/preset-provider.ts';
+import type { MetricProvider } from '../providers/provider.ts';
+import { describedResource } from '../resources.ts';
+import { MetricService } from '../values/metric-service.ts';
+import { ValueCache } from '../values/value-cache.ts';
+import { createCustomMetricsHandler } from './handler.ts';
+import { StatusError } from './status-error.ts';
+
+const sampled = Date.parse('2026-01-01T00:00:00Z');
+const custom = '/apis/custom.metrics.k8s.io/v1beta2';
+const external = '/apis/external.metrics.k8s.io/v1beta1';
+
+/** Knows metric `m` of everything, one row for each of foo, bar and the namespace ns. */
+const everything: MetricProvider = {
+  name: 'test',
+  names: () => [{ resource: describedResource('pods')!, metric: 'm' }],
+  externalNames: () => ['m'],
+  find: ({ resource, metric }) =>
+    metric === 'm' || metric === 'total'
+      ? { value: metric === 'm' ? `x` : `sum(x) by (other)`, samples: ['x'], windowMs: 60_000, label: resource.label }
+      : undefined,
+  findExternal: ({ metric }) =>
+    metric === 'm' ? { value: 'x', samples: ['x'], windowMs: 60_000, label: undefined } : undefined,
+};
+
+let server: Server;
+let values: Record<string, number>;
+let missingNodes: string[];
+let failing: boolean;
+let asked: string[];
+let allowed: boolean;
+let externalOn: boolean;
+const meter = new CustomMetricsMeter(new Registry(), { names: () => ({}) });
+
+beforeEach(async () => {
+  [values, missingNodes, failing, asked, allowed, externalOn] = [
+    { foo: 1.5, bar: 2, ns: 7 },
+    [],
+    false,
+    [],
+    true,
+    true,
+  ];
+  const labels = ['k8s_pod_name', 'k8s_node_name', 'k8s_namespace_name', 'k8s_deployment_name'];
+  const element = (name: string, part: string, value: number): VectorElement => ({
+    labels: [...labels.map((label) => [label, name] as const), ['svc_part', part] as const],
+    timestamp: 0,
+    value,
+  });
+  const service = new MetricService({
+    providers: [everything, presetProvider],
+    values: new ValueCache({
+      instant: async (query) => {
+        asked.push(query);
+        if (failing) throw new Error('disk on fire at 10.0.0.1');
+        const elements = Object.entries(values).flatMap(([name, value]) => [
+          element(name, 'value', value),
+          element(name, 'time0', sampled / 1000),
+        ]);
+        return {
+          result: {
+            value: { type: 'vector', elements },
+            warnings: [],
+            infos: [],
+            stats: { samplesRead: 0, peakSamples: 0 },
+          },
+          missingNodes,
+        };
+      },
+      clock: systemClock,
+      freshMs: 1_000,
+      deadlineMs: 1_000,
+    }),
+    objects: {
+      ready: true,
+      names: async (_resource, _namespace, selector) => (selector === 'app=none' ? [] : ['foo', 'bar']),
+    },
+    logger: silentLogger,
+    meter,
+    partialAggregates: false,
+    now: () => sampled + 5_000,
+  });
+  const handler = createCustomMetricsHandler({
+    access: {
+      user: async (): Promise<UserInfo> => ({ username: 'hpa' }),
+      check: async () => {
+        if (!allowed) throw new StatusError(403, 'Forbidden', 'no');
+      },
+    },
+    service,
+    offer: () => ({ custom: everything.names(), external: externalOn ? ['m'] : undefined }),
+    notReady: () => undefined,
+    version: '0.1.0',
+    clock: systemClock,
+    logger: silentLogger,
+    meter,
+  });
+  server = createServer(handler).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+});
+
+afterEach(() => void server.close());
+
+interface Body {
+  items: { describedObject: { name: string }; value: string }[];
+  message: string;
+  [member: string]: unknown;
+}
+
+async function get(
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: Body; headers: Headers }> {
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, { headers });
+  const text = await answer.text();
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    body: (text.startsWith('{') ? JSON.parse(text) : { text }) as Body,
+  };
+}
+
+test.each<[string, string, number]>([
+  ['an unknown prefix', '/not/custom.metrics.k8s.io/v1beta2/nodes/foo/m', 404],
+  ['a long prefix', `/1${custom}/`, 404],
+  ['a bare name under the group', `${custom}/blah`, 404],
+  ['a root resource without a metric', `${custom}/nodes/foo`, 404],
+  ['a namespaced resource without a metric', `${custom}/namespaces/ns/pods/bar`, 404],
+  ['a root resource in a namespace', `${custom}/namespaces/ns/nodes/foo/m`, 404],
+  ['a kind that nothing is known of', `${custom}/namespaces/ns/widgets.shop/foo/m`, 404],
+  ['a segment too much', `${custom}/namespaces/ns/pods/foo/m/n`, 404],
+  ['an unknown version', `/apis/custom.metrics.k8s.io/v1/nodes/foo/m`, 404],
+  ['all nodes', `${custom}/nodes/*/m`, 200],
+  ['one node', `${custom}/nodes/foo/m`, 200],
+  ['nodes by label', `${custom}/nodes/*/m?labelSelector=foo%3Dbar`, 200],
+  ['all pods', `${custom}/namespaces/ns/pods/*/m`, 200],
+  ['one pod', `${custom}/namespaces/ns/pods/foo/m`, 200],
+  ['pods by label', `${custom}/namespaces/ns/pods/*/m?labelSelector=foo%3Dbar`, 200],
+  ['a workload', `${custom}/namespaces/ns/deployments.apps/foo/m`, 200],
+  ['a namespace', `${custom}/namespaces/ns/metrics/m`, 200],
+  ['external, root scope', `${external}/m`, 404],
+  ['external without a metric', `${external}/namespaces/ns`, 404],
+  ['external with a segment too much', `${external}/namespaces/ns/m/n`, 404],
+  ['external', `${external}/namespaces/ns/m`, 200],
+  ['external, unknown', `${external}/namespaces/ns/unknown?labelSelector=a%3Db`, 200],
+  ['the group', '/apis/custom.metrics.k8s.io', 200],
+  ['the groups', '/apis', 200],
+  ['the external version', external, 200],
+  ['health', '/healthz', 200],
+  ['liveness', '/livez', 200],
+  ['readiness', '/readyz', 200],
+  ['the version', '/version', 200],
+  ['OpenAPI 2', '/openapi/v2', 200],
+  ['OpenAPI 3', '/openapi/v3', 200],
+])('%s: %s is %i', async (_, path, status) => {
+  expect((await get(path)).status).toBe(status);
+});
+
+test('a list has the shape of either version, milli quantities, and the time and window of the samples', async () => {
+  const newer = await get(`${custom}/namespaces/ns/pods/foo/m?metricLabelSelector=verb%3DGET`);
+  expect(newer.body).toEqual({
+    kind: 'MetricValueList',
+    apiVersion: 'custom.metrics.k8s.io/v1beta2',
+    metadata: {},
+    items: [
+      {
+        describedObject: { kind: 'Pod', namespace: 'ns', name: 'foo', apiVersion: '/v1' },
+        metric: { name: 'm', selector: { matchLabels: { verb: 'GET' } } },
+        timestamp: '2026-01-01T00:00:00Z',
+        windowSeconds: 60,
+        value: '1500m',
+      },
+    ],
+  });
+  const older = await get('/apis/custom.metrics.k8s.io/v1beta1/namespaces/ns/deployments.apps/bar/m');
+  expect(older.body).toEqual({
+    kind: 'MetricValueList',
+    apiVersion: 'custom.metrics.k8s.io/v1beta1',
+    metadata: {},
+    items: [
+      {
+        describedObject: { kind: 'Deployment', namespace: 'ns', name: 'bar', apiVersion: 'apps/v1' },
+        metricName: 'm',
+        timestamp: '2026-01-01T00:00:00Z',
+        window: 60,
+        value: '2',
+      },
+    ],
+  });
+});
+
+test('external values have their labels', async () => {
+  values = { foo: 3 };
+  const { body } = await get(`${external}/namespaces/ns/m`);
+  expect(body).toMatchObject({ kind: 'ExternalMetricValueList', apiVersion: 'external.metrics.k8s.io/v1beta1' });
+  expect(body.items[0]).toMatchObject({
+    metricName: 'm',
+    metricLabels: { k8s_pod_name: 'foo' },
+    window: 60,
+    value: '3',
+  });
+});
+
+test('external metrics that are switched off do not exist', async () => {
+  externalOn = false;
+  expect((await get(`${external}/namespaces/ns/m`)).status).toBe(404);
+  expect((await get(external)).status).toBe(404);
+});
+
+test('a value that is no number is left out of a list, and not found alone', async () => {
+  values = { foo: NaN, bar: Infinity };
+  expect((await get(`${custom}/namespaces/ns/pods/*/m`)).body.items).toEqual([]);
+  const { status, body } = await get(`${custom}/namespaces/ns/pods/foo/m`);
+  expect([status, body.message]).toEqual([404, 'the server could not find the metric m for pods foo']);
+});
+
+test('an unknown metric is told in the words that autoscalers know', async () => {
+  const { status, body } = await get(`${custom}/namespaces/ns/pods/*/unknown`);
+  expect(status).toBe(404);
+  expect(body).toMatchObject({
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    reason: 'NotFound',
+    code: 404,
+    message: 'the server could not find the metric unknown for pods',
+  });
+});
+
+test('a failure of the store is told without detail', async () => {
+  failing = true;
+  const { status, body } = await get(`${custom}/namespaces/ns/pods/*/m`);
+  expect([status, body['reason'], body.message]).toEqual([500, 'InternalError', 'unable to fetch metrics']);
+});
+
+test('who may not is refused with 403, discovery too; health stays open', async () => {
+  allowed = false;
+  expect((await get(`${custom}/namespaces/ns/pods/*/m`)).status).toBe(403);
+  expect((await get(custom)).status).toBe(403);
+  expect((await get('/healthz')).status).toBe(200);
+});
+
+test('selectors that cannot be read are a bad request', async () => {
+  expect((await get(`${custom}/namespaces/ns/pods/*/m?metricLabelSelector=%3D`)).status).toBe(400);
+});
+
+describe('with a node missing', () => {
+  beforeEach(() => {
+    missingNodes = ['node-3'];
+    values = { foo: 1 };
+  });
+
+  test('pods there are omitted, and the answer is not to be kept', async () => {
+    const { status, body, headers } = await get(`${custom}/namespaces/ns/pods/*/m`);
+    expect([status, body.items.map(({ describedObject }) => describedObject.name)]).toEqual([200, ['foo']]);
+    expect(headers.get('cache-control')).toBe('no-store');
+    await get(`${custom}/namespaces/ns/pods/*/m`);
+    expect(asked).toHaveLength(2);
+  });
+
+  test.each([
+    ['a pod that is not there', `${custom}/namespaces/ns/pods/bar/m`],
+    ['a workload', `${custom}/namespaces/ns/deployments.apps/foo/m`],
+    ['a namespace', `${custom}/namespaces/ns/metrics/m`],
+    ['an expression over several nodes', `${custom}/namespaces/ns/pods/*/total`],
+    ['an external value', `${external}/namespaces/ns/m`],
+  ])('%s is 503, never a smaller number', async (_, path) => {
+    const { status, body } = await get(path);
+    expect([status, body['reason']]).toEqual([503, 'ServiceUnavailable']);
+    expect(body.message).toContain('node-3');
+  });
+});
+
+test('a whole answer is shared by those who ask at the same time', async () => {
+  await get(`${custom}/namespaces/ns/pods/*/m`);
+  await get(`${custom}/namespaces/ns/pods/*/m?labelSelector=app%3Dnone`);
+  expect(asked).toHaveLength(1);
+});
+
+test('the aggregated discovery lists metrics as subresources', async () => {
+  const type = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+  const { body, headers } = await get('/apis', { accept: `${type},application/json` });
+  expect(headers.get('content-type')).toBe(type);
+  expect(body).toMatchObject({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2' });
+  expect(body.items[0]).toMatchObject({
+    metadata: { name: 'custom.metrics.k8s.io' },
+    versions: [{ version: 'v1beta2' }, { version: 'v1beta1' }],
+  });
+});
+
+test('the resource list names each metric with its kind', async () => {
+  const { body } = await get(custom);
+  expect(body).toEqual({
+    kind: 'APIResourceList',
+    apiVersion: 'v1',
+    groupVersion: 'custom.metrics.k8s.io/v1beta2',
+    resources: [{ name: 'pods/m', singularName: '', namespaced: true, kind: 'MetricValueList', verbs: ['get'] }],
+  });
+});

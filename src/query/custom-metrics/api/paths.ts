@@ -1,0 +1,86 @@
+import { describedResource, type DescribedResource } from '../resources.ts';
+
+export const customGroup = 'custom.metrics.k8s.io';
+export const externalGroup = 'external.metrics.k8s.io';
+export type CustomVersion = 'v1beta1' | 'v1beta2';
+/** Newest last; the newest is preferred. */
+export const customVersions: readonly CustomVersion[] = ['v1beta1', 'v1beta2'];
+
+/** What the authorizer is asked about, as the API server would tell it. */
+export interface ResourceAttributes {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly verb: 'get' | 'list';
+}
+
+/** A path that names values. */
+export type ValuePath =
+  | {
+      readonly kind: 'custom';
+      readonly version: CustomVersion;
+      readonly resource: DescribedResource;
+      readonly namespace: string | undefined;
+      /** `*` for all. */
+      readonly name: string;
+      readonly metric: string;
+      readonly attributes: ResourceAttributes;
+    }
+  | {
+      readonly kind: 'external';
+      readonly namespace: string;
+      readonly metric: string;
+      readonly attributes: ResourceAttributes;
+    };
+
+/**
+ * Reads a path below `/apis`; undefined where it names no values. Names are percent-decoded.
+ * Errors: URIError for a broken escape.
+ */
+export function parseValuePath(path: string): ValuePath | undefined {
+  const [empty, apis, group, version, ...rest] = path.split('/').map(decodeURIComponent);
+  if (empty !== '' || apis !== 'apis' || rest.includes('')) return undefined;
+  if (group === customGroup && customVersions.includes(version as CustomVersion)) {
+    return customPath(version as CustomVersion, rest);
+  }
+  if (group === externalGroup && version === 'v1beta1') return externalPath(rest);
+  return undefined;
+}
+
+function customPath(version: CustomVersion, parts: readonly string[]): ValuePath | undefined {
+  const at = { group: customGroup, version };
+  if (parts[0] === 'namespaces' && parts.length === 4 && parts[2] === 'metrics') {
+    const [, name, , metric] = parts as [string, string, string, string];
+    const attributes = { ...at, resource: 'metrics', name: metric, namespace: name, verb: 'get' } as const;
+    const resource = describedResource('namespaces')!;
+    return { kind: 'custom', version, resource, namespace: undefined, name, metric, attributes };
+  }
+  if (parts[0] === 'namespaces' && parts.length === 5) {
+    const [, namespace, plural, name, metric] = parts as [string, string, string, string, string];
+    const resource = describedResource(plural);
+    if (!resource?.ref.namespaced) return undefined;
+    const attributes = { ...at, resource: plural, subresource: metric, name, namespace, verb: 'get' } as const;
+    return { kind: 'custom', version, resource, namespace, name, metric, attributes };
+  }
+  if (parts.length !== 3) return undefined;
+  const [plural, name, metric] = parts as [string, string, string];
+  const resource = describedResource(plural);
+  if (!resource || resource.ref.namespaced) return undefined;
+  const attributes = { ...at, resource: plural, subresource: metric, name, verb: 'get' } as const;
+  return { kind: 'custom', version, resource, namespace: undefined, name, metric, attributes };
+}
+
+function externalPath(parts: readonly string[]): ValuePath | undefined {
+  if (parts[0] !== 'namespaces' || parts.length !== 3) return undefined;
+  const [, namespace, metric] = parts as [string, string, string];
+  const at = { group: externalGroup, version: 'v1beta1' };
+  return {
+    kind: 'external',
+    namespace,
+    metric,
+    attributes: { ...at, resource: metric, namespace, verb: 'list' },
+  };
+}

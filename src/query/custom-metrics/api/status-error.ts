@@ -1,0 +1,45 @@
+/** An answer that is not a success, as a Kubernetes `Status`. */
+export class StatusError extends Error {
+  readonly code: number;
+  readonly reason: string;
+
+  constructor(code: number, reason: string, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'StatusError';
+    this.code = code;
+    this.reason = reason;
+  }
+
+  get body(): unknown {
+    const { message, reason, code } = this;
+    return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, details: {}, code };
+  }
+}
+
+export const pathNotFound = (): StatusError =>
+  new StatusError(404, 'NotFound', 'the server could not find the requested resource');
+
+/** The words that autoscalers and people know. `name` is given for one object. */
+export const metricNotFound = (metric: string, resource: string, name?: string): StatusError =>
+  new StatusError(
+    404,
+    'NotFound',
+    `the server could not find the metric ${metric} for ${resource}${name === undefined ? '' : ` ${name}`}`,
+  );
+
+/** Without detail: what failed is in the log. */
+export const storeFailed = (cause: unknown): StatusError =>
+  new StatusError(500, 'InternalError', 'unable to fetch metrics', { cause });
+
+/** A value that lacks a node is withheld: an autoscaler that gets an error does not scale down. */
+export const lacksNodes = (metric: string, nodes: readonly string[]): StatusError =>
+  new StatusError(
+    503,
+    'ServiceUnavailable',
+    `the metric ${metric} is incomplete: no data from node ${nodes.join(', ')}; nothing smaller than the truth is served`,
+  );
+
+export const notReady = (what: string): StatusError =>
+  new StatusError(503, 'ServiceUnavailable', `not ready: ${what}; try again`);
+
+export const badRequest = (message: string): StatusError => new StatusError(400, 'BadRequest', message);

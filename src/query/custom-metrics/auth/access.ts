@@ -1,0 +1,99 @@
+import type { IncomingMessage } from 'node:http';
+import { canonicalJson, sha256Hex } from '../../../base/canonical-json.ts';
+import type { Clock } from '../../../base/clock.ts';
+import { errorText } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
+import { bearerToken, type UserInfo } from '../../../net/token-auth.ts';
+import type { ResourceAttributes } from '../api/paths.ts';
+import { StatusError } from '../api/status-error.ts';
+import { anonymous, peerChain, userByCertificate } from './authenticate.ts';
+import type { ClientCas } from './client-ca.ts';
+
+/** The reviews of the Kubernetes API that decide. */
+export interface AccessReviews {
+  reviewToken(token: string, signal: AbortSignal): Promise<UserInfo | undefined>;
+  mayAccessPath(user: UserInfo, verb: string, path: string, signal: AbortSignal): Promise<boolean>;
+  mayAccessResource(
+    user: UserInfo,
+    attributes: Readonly<Record<string, string | undefined>>,
+    signal: AbortSignal,
+  ): Promise<boolean>;
+}
+
+export interface AccessOptions {
+  readonly reviews: AccessReviews;
+  readonly cas: Pick<ClientCas, 'config' | 'clientCas' | 'frontProxyCas'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What a request wants: values, or a path of discovery. */
+export type Wish = ResourceAttributes | { readonly path: string };
+
+const keptMs = 10_000;
+const maxKept = 4_000;
+const deadlineMs = 5_000;
+
+/**
+ * Decides about requests as an aggregated API server does: front proxy, client certificate, bearer token, nobody; then
+ * a SubjectAccessReview. Reviews are kept for ten seconds, those that fail are not.
+ * Errors: StatusError 401, 403, 500.
+ */
+export class Access {
+  readonly #options: AccessOptions;
+  readonly #kept = new Map<string, { until: number; answer: Promise<unknown> }>();
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+  }
+
+  /** Who calls. Errors: 401 for a token that is not valid. */
+  async user(req: IncomingMessage): Promise<UserInfo> {
+    const { cas, clock, reviews } = this.#options;
+    const known = userByCertificate(req.headersDistinct, peerChain(req), cas, clock.now());
+    if (known) return known;
+    const token = bearerToken(req.headers.authorization);
+    if (token === undefined) return anonymous;
+    const user = await this.#once(`token ${sha256Hex(token)}`, (signal) => reviews.reviewToken(token, signal));
+    if (!user) throw new StatusError(401, 'Unauthorized', 'Unauthorized');
+    return user;
+  }
+
+  /** Errors: 403. */
+  async check(user: UserInfo, wish: Wish): Promise<void> {
+    const { reviews } = this.#options;
+    const allowed = await this.#once(canonicalJson({ user, wish }), (signal) =>
+      'path' in wish
+        ? reviews.mayAccessPath(user, 'get', wish.path, signal)
+        : reviews.mayAccessResource(user, { ...wish }, signal),
+    );
+    if (!allowed) throw new StatusError(403, 'Forbidden', refusal(user, wish));
+  }
+
+  async #once<T>(key: string, review: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const now = this.#options.clock.monotonic();
+    const kept = this.#kept.get(key);
+    if (kept && kept.until > now) return kept.answer as Promise<T>;
+    const answer = review(AbortSignal.timeout(deadlineMs)).catch((error: unknown) => {
+      if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key);
+      this.#options.logger.warn('a caller could not be reviewed', { error: errorText(error) });
+      throw new StatusError(500, 'InternalError', 'the caller could not be reviewed by the API server', {
+        cause: error,
+      });
+    });
+    this.#kept.delete(key);
+    if (this.#kept.size >= maxKept) this.#kept.delete(this.#kept.keys().next().value!);
+    this.#kept.set(key, { until: now + keptMs, answer });
+    return answer;
+  }
+}
+
+function refusal({ username }: UserInfo, wish: Wish): string {
+  const who = `User ${JSON.stringify(username)} cannot`;
+  if ('path' in wish) return `forbidden: ${who} get path ${JSON.stringify(wish.path)}`;
+  const { group, resource, subresource, namespace, name, verb } = wish;
+  const what = subresource === undefined ? resource : `${resource}/${subresource}`;
+  const where = namespace === undefined ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;
+  const object = name === undefined ? '' : ` ${JSON.stringify(name)}`;
+  return `${resource}.${group}${object} is forbidden: ${who} ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)} ${where}`;
+}

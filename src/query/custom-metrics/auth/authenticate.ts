@@ -1,0 +1,91 @@
+import { X509Certificate } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
+import type { UserInfo } from '../../../net/token-auth.ts';
+import type { AuthenticationConfig, ClientCas } from './client-ca.ts';
+
+/** The client's certificate and the intermediates that it sent, leaf first; empty without one that TLS accepted. */
+export function peerChain(req: IncomingMessage): X509Certificate[] {
+  const socket = req.socket as TLSSocket;
+  if (typeof socket.getPeerCertificate !== 'function' || !socket.authorized) return [];
+  const chain: X509Certificate[] = [];
+  let next: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
+  while (next?.raw && chain.length < 6) {
+    chain.push(new X509Certificate(next.raw));
+    next = next.issuerCertificate === next ? undefined : next.issuerCertificate;
+  }
+  return chain;
+}
+
+/**
+ * Who calls, by certificate and headers: the front proxy says whom it speaks for; any other certificate speaks for its
+ * own subject. Undefined where neither tells. Headers of anybody else mean nothing.
+ */
+export function userByCertificate(
+  headers: IncomingMessage['headersDistinct'],
+  chain: readonly X509Certificate[],
+  cas: Pick<ClientCas, 'config' | 'clientCas' | 'frontProxyCas'>,
+  now: number,
+): UserInfo | undefined {
+  const [leaf] = chain;
+  if (!leaf) return undefined;
+  const { commonName, organizations } = subjectOf(leaf);
+  const { allowedNames } = cas.config;
+  const nameAllowed = allowedNames.length === 0 || (commonName !== undefined && allowedNames.includes(commonName));
+  if (nameAllowed && isIssuedBy(chain, cas.frontProxyCas, now)) {
+    const user = userOfHeaders(headers, cas.config);
+    if (user) return user;
+  }
+  if (commonName === undefined || !isIssuedBy(chain, cas.clientCas, now)) return undefined;
+  return { username: commonName, groups: [...organizations, 'system:authenticated'] };
+}
+
+/** Nobody in particular. */
+export const anonymous: UserInfo = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
+
+function userOfHeaders(
+  headers: IncomingMessage['headersDistinct'],
+  config: AuthenticationConfig,
+): UserInfo | undefined {
+  const first = (names: readonly string[]): string | undefined =>
+    names.flatMap((name) => headers[name] ?? []).find((value) => value !== '');
+  const username = first(config.usernameHeaders);
+  if (username === undefined) return undefined;
+  const uid = first(config.uidHeaders);
+  const groups = config.groupHeaders.flatMap((name) => headers[name] ?? []);
+  const extra: Record<string, string[]> = {};
+  for (const [name, values] of Object.entries(headers)) {
+    const prefix = config.extraHeaderPrefixes.find((p) => name.startsWith(p));
+    if (prefix === undefined || !values) continue;
+    const key = decoded(name.slice(prefix.length)).toLowerCase();
+    extra[key] = [...(extra[key] ?? []), ...values];
+  }
+  return { username, groups, extra, ...(uid === undefined ? {} : { uid }) };
+}
+
+/** Keys are percent-encoded where HTTP does not allow their characters. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Whether a chain leads to one of these CAs. TLS has checked it against all of them together: here it is told which. */
+function isIssuedBy(chain: readonly X509Certificate[], cas: readonly X509Certificate[], now: number): boolean {
+  for (const [i, certificate] of chain.entries()) {
+    if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) return false;
+    if (cas.some((ca) => certificate.checkIssued(ca) && certificate.verify(ca.publicKey))) return true;
+    const next = chain[i + 1];
+    if (!next || !next.ca || !certificate.checkIssued(next) || !certificate.verify(next.publicKey)) return false;
+  }
+  return false;
+}
+
+/** The fields of a subject; Node writes one `KEY=value` a line. */
+function subjectOf(certificate: X509Certificate): { commonName: string | undefined; organizations: string[] } {
+  const { subject } = certificate.toLegacyObject() as { subject?: Record<string, string | string[]> };
+  const all = (key: string): string[] => [subject?.[key] ?? []].flat();
+  return { commonName: all('CN')[0], organizations: all('O') };
+}

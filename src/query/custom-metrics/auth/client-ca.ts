@@ -1,0 +1,102 @@
+import { X509Certificate } from 'node:crypto';
+import type { ClientTrust } from '../../../net/https-server.ts';
+
+/** Whom the API server's front proxy and its clients are known by. */
+export interface AuthenticationConfig {
+  /** CA of client certificates, PEM; "" where there is none. */
+  readonly clientCa: string;
+  /** CA of the front proxy, PEM; "" where there is none: then its headers mean nothing. */
+  readonly frontProxyCa: string;
+  /** CNs of the front proxy; empty allows any. */
+  readonly allowedNames: readonly string[];
+  /** Lower case, as Node has them. */
+  readonly usernameHeaders: readonly string[];
+  readonly uidHeaders: readonly string[];
+  readonly groupHeaders: readonly string[];
+  readonly extraHeaderPrefixes: readonly string[];
+}
+
+const nobody: AuthenticationConfig = {
+  clientCa: '',
+  frontProxyCa: '',
+  allowedNames: [],
+  usernameHeaders: [],
+  uidHeaders: [],
+  groupHeaders: [],
+  extraHeaderPrefixes: [],
+};
+
+/**
+ * Reads the data of ConfigMap kube-system/extension-apiserver-authentication; lists in it are JSON text.
+ * Errors: SyntaxError or TypeError where a list is none, or a CA cannot be read.
+ */
+export function readAuthenticationConfig(data: Readonly<Record<string, string>> = {}): AuthenticationConfig {
+  const list = (key: string): string[] => {
+    const value: unknown = JSON.parse(data[key] ?? '[]');
+    if (!Array.isArray(value) || value.some((v) => typeof v !== 'string')) throw new TypeError(`${key} is no list`);
+    return value as string[];
+  };
+  const lower = (key: string): string[] => list(key).map((name) => name.toLowerCase());
+  const config = {
+    clientCa: data['client-ca-file'] ?? '',
+    frontProxyCa: data['requestheader-client-ca-file'] ?? '',
+    allowedNames: list('requestheader-allowed-names'),
+    usernameHeaders: lower('requestheader-username-headers'),
+    uidHeaders: lower('requestheader-uid-headers'),
+    groupHeaders: lower('requestheader-group-headers'),
+    extraHeaderPrefixes: lower('requestheader-extra-headers-prefix'),
+  };
+  certificatesOf(config.clientCa);
+  certificatesOf(config.frontProxyCa);
+  return config;
+}
+
+/** Every certificate of a PEM bundle. */
+export function certificatesOf(pem: string): X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => new X509Certificate(block));
+}
+
+/** The configuration in force; a change reaches new connections at once. */
+export class ClientCas implements ClientTrust {
+  readonly #listeners = new Set<() => void>();
+  #config = nobody;
+  #known = false;
+  #clientCas: readonly X509Certificate[] = [];
+  #frontProxyCas: readonly X509Certificate[] = [];
+
+  /** False until the configuration was read once. */
+  get known(): boolean {
+    return this.#known;
+  }
+
+  get config(): AuthenticationConfig {
+    return this.#config;
+  }
+
+  get ca(): string {
+    return [this.#config.clientCa, this.#config.frontProxyCa].filter((pem) => pem !== '').join('\n');
+  }
+
+  get clientCas(): readonly X509Certificate[] {
+    return this.#clientCas;
+  }
+
+  get frontProxyCas(): readonly X509Certificate[] {
+    return this.#frontProxyCas;
+  }
+
+  set(config: AuthenticationConfig): void {
+    const before = this.ca;
+    this.#config = config;
+    this.#known = true;
+    this.#clientCas = certificatesOf(config.clientCa);
+    this.#frontProxyCas = certificatesOf(config.frontProxyCa);
+    if (this.ca !== before) for (const listener of this.#listeners) listener();
+  }
+
+  onChange(fn: () => void): () => void {
+    this.#listeners.add(fn);
+    return () => this.#listeners.delete(fn);
+  }
+}

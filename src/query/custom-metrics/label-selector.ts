@@ -1,0 +1,64 @@
+import { OperatorError } from '../../base/errors.ts';
+import type { Matcher } from '../../promql/index.ts';
+
+/** One term of a label selector. */
+export interface Requirement {
+  readonly key: string;
+  readonly operator: 'in' | 'notin' | 'exists' | 'missing';
+  readonly values: readonly string[];
+}
+
+const key = '[A-Za-z0-9_./-]+';
+const term = new RegExp(
+  `^\\s*(?:(!)\\s*(${key})|(${key})\\s+(in|notin)\\s*\\(([^()]*)\\)|(${key})\\s*(==?|!=)\\s*([A-Za-z0-9_.-]*)|(${key}))\\s*$`,
+);
+
+/**
+ * Reads a label selector as the API server writes it in a URL: `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
+ * Errors: ERR_INPUT_INVALID that names the term.
+ */
+export function parseLabelSelector(text: string, field: string): Requirement[] {
+  if (text.trim() === '') return [];
+  return text.split(/,(?![^(]*\))/).map((part) => {
+    const match = term.exec(part);
+    if (!match) throw new OperatorError('ERR_INPUT_INVALID', `${field}: cannot read ${JSON.stringify(part.trim())}`);
+    const [, , missing, setKey, set, list, equalKey, operator, value, exists] = match;
+    if (missing !== undefined) return { key: missing, operator: 'missing', values: [] };
+    if (setKey !== undefined) {
+      const values = (list ?? '').split(',').map((v) => v.trim());
+      return { key: setKey, operator: set === 'in' ? 'in' : 'notin', values };
+    }
+    if (equalKey !== undefined) {
+      return { key: equalKey, operator: operator === '!=' ? 'notin' : 'in', values: [value ?? ''] };
+    }
+    return { key: exists ?? '', operator: 'exists', values: [] };
+  });
+}
+
+/** Whether an object's labels satisfy every term. As in Kubernetes, `notin` and `!=` hold for a missing label. */
+export function matchesLabels(
+  requirements: readonly Requirement[],
+  labels: Readonly<Record<string, string>> = {},
+): boolean {
+  return requirements.every(({ key: name, operator, values }) => {
+    const value = labels[name];
+    if (operator === 'exists') return value !== undefined;
+    if (operator === 'missing') return value === undefined;
+    const listed = value !== undefined && values.includes(value);
+    return operator === 'in' ? listed : !listed;
+  });
+}
+
+/** The same terms over the labels of series. */
+export function toMatchers(requirements: readonly Requirement[]): Matcher[] {
+  return requirements.map(({ key: name, operator, values }) => {
+    if (operator === 'exists') return { type: '!=', name, value: '' };
+    if (operator === 'missing') return { type: '=', name, value: '' };
+    if (values.length === 1) return { type: operator === 'in' ? '=' : '!=', name, value: values[0]! };
+    return { type: operator === 'in' ? '=~' : '!~', name, value: anyOf(values) };
+  });
+}
+
+/** A pattern that matches exactly these texts. */
+export const anyOf = (values: readonly string[]): string =>
+  values.map((value) => value.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&')).join('|');

@@ -1,0 +1,98 @@
+import { describedResource } from '../resources.ts';
+import { isPartitionedBy } from '../values/partition.ts';
+import { declaredMetrics, monitorProvider, type MonitorLike } from './monitor-provider.ts';
+import { presetProvider } from './preset-provider.ts';
+
+type Metric = { name: string; resource: string; expr?: string; preset?: 'RequestsPerSecond'; window?: string };
+const monitor = (name: string, metric: Metric, spec: object = {}): MonitorLike =>
+  ({
+    metadata: { name, namespace: 'shop', creationTimestamp: `2026-01-01T00:00:0${name.length}Z` },
+    spec: { mode: 'Capture', selector: {}, autoscaling: { metrics: [metric] }, ...spec },
+  }) as MonitorLike;
+const pods = describedResource('pods')!;
+const ask = { resource: pods, namespace: 'shop', metric: 'rps', matchers: [], names: undefined };
+const rps = { name: 'rps', resource: 'pods', preset: 'RequestsPerSecond' as const };
+
+test('an expression reads series of its own namespace only, in every part of it', () => {
+  const expr = 'sum by (k8s_pod_name) (rate(a{x="y"}[2m])) / on (k8s_pod_name) max_over_time(b[1h:1m])';
+  const provider = monitorProvider(() => declaredMetrics([monitor('m', { name: 'rps', resource: 'pods', expr })]));
+  const query = provider.find({ ...ask, matchers: [{ type: '=', name: 'verb', value: 'GET' }] })!;
+  expect(query.value).toBe(
+    'sum by (k8s_pod_name) (rate(a{k8s_namespace_name="shop",verb="GET",x="y"}[2m])) / on (k8s_pod_name) max_over_time(b{k8s_namespace_name="shop",verb="GET"}[1h:1m])',
+  );
+  expect(query.samples).toHaveLength(2);
+  expect(provider.find({ ...ask, namespace: 'other' })).toBeUndefined();
+});
+
+test('of two monitors with one name for one kind, the one with precedence counts', () => {
+  const declared = declaredMetrics([
+    monitor('weak', { ...rps, window: '5m' }),
+    monitor('strong', { ...rps, window: '2m' }, { priority: 10 }),
+  ]);
+  expect(declared.map(({ metric }) => metric.window)).toEqual(['2m']);
+});
+
+test('a suspended monitor and one that excludes offer nothing; a refused one offers what was last accepted', () => {
+  const refused = {
+    ...monitor('refused', { ...rps, name: 'new' }),
+    status: {
+      conditions: [{ type: 'Accepted', status: 'False' }],
+      lastAcceptedSpec: monitor('refused', { ...rps, name: 'old' }).spec,
+    },
+  } as unknown as MonitorLike;
+  const declared = declaredMetrics([
+    monitor('s', rps, { suspend: true }),
+    monitor('x', rps, { mode: 'Exclude' }),
+    refused,
+  ]);
+  expect(declared.map(({ metric }) => metric.name)).toEqual(['old']);
+});
+
+test.each<[string, Metric, RegExp]>([
+  ['an expression that does not parse', { name: 'rps', resource: 'pods', expr: 'sum(' }, /expr/],
+  ['a range vector', { name: 'rps', resource: 'pods', expr: 'a[5m]' }, /range vector/],
+  ['a kind that series do not name', { ...rps, resource: 'widgets.shop' }, /no captured series/],
+  ['nodes, which are in no namespace', { ...rps, resource: 'nodes' }, /one namespace/],
+])('%s is not offered, and the reason is told', (_, metric, reason) => {
+  const refused: string[] = [];
+  expect(declaredMetrics([monitor('m', metric)], (name, why) => refused.push(`${name}: ${why}`))).toEqual([]);
+  expect(refused.join()).toMatch(reason);
+});
+
+test.each<[string, string]>([
+  [
+    'http_requests_per_second',
+    'sum by (k8s_pod_name) (rate(http_server_request_duration_count{k8s_namespace_name="shop",k8s_pod_name!=""}[60000ms]))',
+  ],
+  [
+    'http_request_duration_p99_seconds',
+    'histogram_quantile(0.99, sum by (k8s_pod_name, le) (rate(http_server_request_duration_bucket{k8s_namespace_name="shop",k8s_pod_name!=""}[60000ms])))',
+  ],
+])('the preset %s is %s', (metric, text) => {
+  expect(presetProvider.find({ ...ask, metric })!.value).toBe(text);
+});
+
+test('every preset parses for every kind', () => {
+  const names = presetProvider.names();
+  expect(names).toHaveLength(90);
+  for (const { resource, metric } of names) {
+    const namespace = resource.ref.namespaced ? 'shop' : undefined;
+    const { value } = presetProvider.find({ resource, namespace, metric, matchers: [], names: undefined })!;
+    expect(isPartitionedBy(value, resource.label)).toBe(!metric.startsWith('network_'));
+  }
+});
+
+test.each<[string, boolean]>([
+  ['sum by (pod) (rate(a[1m]))', true],
+  ['a', true],
+  ['sum(a)', false],
+  ['sum without (pod) (a)', false],
+  ['sum without (le) (a)', true],
+  ['a / on (pod) b', true],
+  ['a / on (node) group_left b', false],
+  ['a / ignoring (pod) group_left b', false],
+  ['a / scalar(sum(b))', false],
+  ['a * 2', true],
+])('%s keeps pods apart: %p', (expr, apart) => {
+  expect(isPartitionedBy(expr, 'pod')).toBe(apart);
+});

@@ -1,0 +1,117 @@
+import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
+import { parseDuration } from '../../../base/duration.ts';
+import { errorText } from '../../../base/errors.ts';
+import { compareMonitors } from '../../../capture/index.ts';
+import { parse, print, typeOf, type Matcher } from '../../../promql/index.ts';
+import { describedResource, namespaceLabel, type DescribedResource } from '../resources.ts';
+import { defaultWindowMs, externalPresetQuery, presetQuery } from './preset-provider.ts';
+import { monitorPresets } from './presets.ts';
+import type { MetricProvider, MetricQuery } from './provider.ts';
+import { sampleSelectors, widestRange, withMatchers } from './selectors.ts';
+
+type MonitorMetric = NonNullable<NonNullable<TrafficMonitorSpec['autoscaling']>['metrics']>[number];
+
+/** What this provider reads of a monitor. */
+export type MonitorLike = Pick<TrafficMonitor, 'metadata' | 'spec'> & Partial<Pick<TrafficMonitor, 'status'>>;
+
+/** A metric of a monitor that no stronger monitor of its namespace declares too. */
+export interface DeclaredMetric {
+  readonly namespace: string;
+  readonly resource: DescribedResource;
+  readonly metric: MonitorMetric;
+}
+
+/**
+ * The metrics that monitors declare. Where two of one namespace declare a name for the same kind, the monitor with the
+ * higher precedence counts, as for every other conflict. A monitor that is refused counts with the last spec that was
+ * accepted. `refused` hears of each metric that cannot be offered. Pure otherwise.
+ */
+export function declaredMetrics(
+  monitors: readonly MonitorLike[],
+  refused: (metric: string, reason: string) => void = () => {},
+): DeclaredMetric[] {
+  const found = new Map<string, DeclaredMetric>();
+  const inForce = monitors.flatMap(({ metadata, spec, status }) => {
+    const isRefused = status?.conditions?.some((c) => c.type === 'Accepted' && c.status === 'False');
+    const used = isRefused ? status?.lastAcceptedSpec : spec;
+    return used && used.mode !== 'Exclude' && !used.suspend ? [{ metadata, spec: used }] : [];
+  });
+  for (const { metadata, spec } of inForce.sort(compareMonitors)) {
+    const namespace = metadata.namespace ?? '';
+    for (const metric of spec.autoscaling?.metrics ?? []) {
+      const key = `${namespace}/${metric.resource}/${metric.name}`;
+      const resource = describedResource(metric.resource);
+      const reason = resource ? whyUnusable(metric, resource) : 'no captured series names such objects';
+      if (resource && reason === undefined) {
+        if (!found.has(key)) found.set(key, { namespace, resource, metric });
+      } else refused(key, reason ?? '');
+    }
+  }
+  return [...found.values()];
+}
+
+/** The API server cannot check PromQL: what does not parse, or is no number, is not offered. */
+function whyUnusable({ expr }: MonitorMetric, { name, ref }: DescribedResource): string | undefined {
+  if (!ref.namespaced && name !== 'namespaces') return `a monitor sees one namespace, ${name} are in none`;
+  if (expr === undefined) return undefined;
+  try {
+    const type = typeOf(parse(expr));
+    return type === 'scalar' || type === 'instant vector' ? undefined : `expr is of type ${type}`;
+  } catch (error) {
+    return `expr: ${errorText(error)}`;
+  }
+}
+
+/** Metrics of `TrafficMonitor.spec.autoscaling`; `monitors` is asked at each use and should be cheap. */
+export function monitorProvider(declared: () => readonly DeclaredMetric[]): MetricProvider {
+  const find = (namespace: string | undefined, metric: string, resource?: DescribedResource) =>
+    declared().find(
+      (d) => d.namespace === namespace && d.metric.name === metric && (!resource || d.resource.name === resource.name),
+    );
+  return {
+    name: 'monitor',
+    names: () => declared().map(({ resource, metric }) => ({ resource, metric: metric.name })),
+    externalNames: () => declared().map(({ metric }) => metric.name),
+    find(request) {
+      const { resource, matchers, names } = request;
+      // A monitor speaks for its own namespace, also where the namespace itself is what is described.
+      const ofNamespace = resource.name === 'namespaces';
+      const namespace = ofNamespace && names?.length === 1 ? names[0] : request.namespace;
+      const found = find(namespace, request.metric, resource);
+      if (!found) return undefined;
+      const windowMs = windowOf(found.metric);
+      if (found.metric.preset === undefined) {
+        return exprQuery(found, matchers, ofNamespace ? undefined : resource.label, windowMs);
+      }
+      return presetQuery(monitorPresets[found.metric.preset], { resource, namespace, matchers, names }, windowMs);
+    },
+    findExternal({ namespace, metric, matchers }) {
+      const found = find(namespace, metric);
+      if (!found) return undefined;
+      const windowMs = windowOf(found.metric);
+      if (found.metric.preset === undefined) return exprQuery(found, matchers, undefined, windowMs);
+      return externalPresetQuery(monitorPresets[found.metric.preset], namespace, matchers, windowMs);
+    },
+  };
+}
+
+const windowOf = ({ window }: MonitorMetric): number =>
+  window === undefined ? defaultWindowMs : parseDuration(window, 'window');
+
+/** Every selector of the expression is held to the monitor's namespace: a team sees its own series only. */
+function exprQuery(
+  { namespace, metric }: DeclaredMetric,
+  matchers: readonly Matcher[],
+  label: string | undefined,
+  windowMs: number,
+): MetricQuery {
+  const own: Matcher = { type: '=', name: namespaceLabel, value: namespace };
+  const expr = withMatchers(parse(metric.expr ?? ''), [own, ...matchers]);
+  const text = print(expr);
+  return {
+    value: typeOf(expr) === 'scalar' ? `vector(${text})` : text,
+    samples: sampleSelectors(expr),
+    windowMs: metric.window === undefined ? widestRange(expr) || windowMs : windowMs,
+    label,
+  };
+}

@@ -1,0 +1,131 @@
+import { autoscalingPresets } from '../../../api/v1alpha1/index.ts';
+import type { Matcher } from '../../../promql/index.ts';
+import { namespaceLabel, type DescribedResource } from '../resources.ts';
+import { selectorText } from './selectors.ts';
+
+/** The name of a preset in `TrafficMonitor.spec.autoscaling`. */
+export type PresetName = (typeof autoscalingPresets)[number];
+
+/** What a ready-made expression is written for. */
+export interface PresetScope {
+  /** Labels to keep. */
+  readonly by: readonly string[];
+  readonly matchers: readonly Matcher[];
+  /** A PromQL duration, such as `60000ms`. */
+  readonly window: string;
+  readonly resource: DescribedResource | undefined;
+}
+
+export interface PresetText {
+  readonly value: string;
+  readonly samples: readonly string[];
+}
+
+export type Preset = (scope: PresetScope) => PresetText;
+
+const requests = 'http_server_request_duration_count';
+const failed: Matcher = { type: '=~', name: 'http_response_status_code', value: '5..' };
+
+const by = (scope: PresetScope, ...more: readonly string[]): string => `by (${[...scope.by, ...more].join(', ')})`;
+const summedRate = (scope: PresetScope, name: string, ...more: readonly Matcher[]): string =>
+  `sum ${by(scope)} (rate(${selectorText(name, [...scope.matchers, ...more])}[${scope.window}]))`;
+const of = (scope: PresetScope, value: string, ...names: readonly string[]): PresetText => ({
+  value,
+  samples: names.map((name) => selectorText(name, scope.matchers)),
+});
+
+const rateOf =
+  (name: string): Preset =>
+  (scope) =>
+    of(scope, summedRate(scope, name), name);
+
+/** No failed request ever is zero errors, not the absence of the metric. */
+const errors = (scope: PresetScope): string =>
+  `(${summedRate(scope, requests, failed)} or ${summedRate(scope, requests)} * 0)`;
+const errorsPerSecond: Preset = (scope) => of(scope, errors(scope), requests);
+const errorRatio: Preset = (scope) => of(scope, `${errors(scope)} / ${summedRate(scope, requests)}`, requests);
+
+const latency =
+  (quantile: number): Preset =>
+  (scope) => {
+    const buckets = selectorText('http_server_request_duration_bucket', scope.matchers);
+    const rates = `sum ${by(scope, 'le')} (rate(${buckets}[${scope.window}]))`;
+    return of(scope, `histogram_quantile(${quantile}, ${rates})`, requests);
+  };
+
+const requestBytes = 'http_server_request_body_size_sum';
+const responseBytes = 'http_server_response_body_size_sum';
+const bytesPerSecond: Preset = (scope) =>
+  of(scope, `${summedRate(scope, requestBytes)} + ${summedRate(scope, responseBytes)}`, requestBytes, responseBytes);
+
+/** Presets of TrafficMonitor by name. */
+export const monitorPresets: Readonly<Record<PresetName, Preset>> = {
+  RequestsPerSecond: rateOf(requests),
+  ErrorRatio: errorRatio,
+  LatencyP50: latency(0.5),
+  LatencyP90: latency(0.9),
+  LatencyP99: latency(0.99),
+  BytesPerSecond: bytesPerSecond,
+};
+
+/** Metrics that every cluster has without being configured. */
+export const builtInPresets: Readonly<Record<string, Preset>> = {
+  http_requests_per_second: rateOf(requests),
+  http_request_errors_per_second: errorsPerSecond,
+  http_request_error_ratio: errorRatio,
+  http_request_duration_p50_seconds: latency(0.5),
+  http_request_duration_p90_seconds: latency(0.9),
+  http_request_duration_p99_seconds: latency(0.99),
+  http_request_bytes_per_second: rateOf(requestBytes),
+  http_response_bytes_per_second: rateOf(responseBytes),
+  network_receive_bytes_per_second: flowRate('dst'),
+  network_transmit_bytes_per_second: flowRate('src'),
+};
+
+/**
+ * Bytes of one end of the flows. A flow between two nodes is captured on both; where flows name the node of this end,
+ * only what that node saw counts, else every capture does.
+ */
+function flowRate(end: 'src' | 'dst'): Preset {
+  return (scope) => {
+    const flows = 'ebpf_network_flow_bytes';
+    const node = `k8s_${end}_node_name`;
+    const own = flowLabels(end, scope.resource);
+    const moved: Record<string, string> = { [namespaceLabel]: `k8s_${end}_namespace` };
+    if (scope.resource) moved[scope.resource.label] = own.name;
+    const matchers = [...scope.matchers.map((m) => ({ ...m, name: moved[m.name] ?? m.name })), ...own.matchers];
+    const rate = (...more: readonly Matcher[]): string =>
+      `rate(${selectorText(flows, [...matchers, ...more])}[${scope.window}])`;
+    const pairs = `label_replace(count by (k8s_node_name) (${selectorText(flows, matchers)}), "${node}", "$1", "k8s_node_name", "(.*)")`;
+    const seen = rate({ type: '!=', name: node, value: '' });
+    const whole = rate({ type: '=', name: node, value: '' });
+    const kept = `((${seen} and on (k8s_node_name, ${node}) ${pairs}) or ${whole})`;
+    const keep = scope.by.map((label) => moved[label] ?? label);
+    const renamed = (vector: string): string =>
+      scope.by.reduce(
+        (text, label) => (moved[label] ? `label_replace(${text}, "${label}", "$1", "${moved[label]}", "(.*)")` : text),
+        vector,
+      );
+    return {
+      value: `sum by (${scope.by.join(', ')}) (${renamed(`sum by (${keep.join(', ')}) (${kept})`)})`,
+      samples: [renamed(selectorText(flows, matchers))],
+    };
+  };
+}
+
+/** Where a flow keeps the name of the object at one end, and what tells its kind. */
+function flowLabels(
+  end: 'src' | 'dst',
+  resource: DescribedResource | undefined,
+): { name: string; matchers: Matcher[] } {
+  const kind = resource?.ref.kind;
+  if (kind === undefined || kind === 'Namespace') return { name: `k8s_${end}_namespace`, matchers: [] };
+  if (kind === 'Node') return { name: `k8s_${end}_node_name`, matchers: [] };
+  if (kind === 'Pod') {
+    return { name: `k8s_${end}_name`, matchers: [{ type: '=', name: `k8s_${end}_type`, value: 'Pod' }] };
+  }
+  return {
+    name: `k8s_${end}_owner_name`,
+    matchers: [{ type: '=', name: `k8s_${end}_owner_type`, value: kind }],
+  };
+}

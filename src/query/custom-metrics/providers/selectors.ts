@@ -1,0 +1,48 @@
+import { childrenOf, print, quote, type Expr, type Matcher } from '../../../promql/index.ts';
+
+/** `name{a="b",…}`. */
+export function selectorText(name: string, matchers: readonly Matcher[]): string {
+  return `${name}{${matchers.map(({ type, name: label, value }) => `${labelText(label)}${type}${quote(value)}`).join(',')}}`;
+}
+
+const labelText = (name: string): string => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : quote(name));
+
+/** The expression with these conditions added to each of its selectors, so that no part of it reads other series. */
+export function withMatchers(expr: Expr, added: readonly Matcher[]): Expr {
+  const inner = (one: Expr): Expr => withMatchers(one, added);
+  switch (expr.kind) {
+    case 'vector':
+      return { ...expr, matchers: [...added, ...expr.matchers] };
+    case 'matrix':
+      return { ...expr, selector: { ...expr.selector, matchers: [...added, ...expr.selector.matchers] } };
+    case 'subquery':
+    case 'paren':
+    case 'unary':
+      return { ...expr, expr: inner(expr.expr) };
+    case 'aggregate':
+      return { ...expr, expr: inner(expr.expr), param: expr.param === null ? null : inner(expr.param) };
+    case 'binary':
+      return { ...expr, left: inner(expr.left), right: inner(expr.right) };
+    case 'call':
+      return { ...expr, args: expr.args.map(inner) };
+    default:
+      return expr;
+  }
+}
+
+/** The instant selectors behind an expression, each once and without offset; at most `limit`. */
+export function sampleSelectors(expr: Expr, limit = 4): string[] {
+  const found = new Set<string>();
+  const visit = (one: Expr): void => {
+    if (one.kind === 'vector') found.add(print({ ...one, at: null, offset: { ms: 0 }, extension: null }));
+    else for (const child of childrenOf(one)) visit(child);
+  };
+  visit(expr);
+  return [...found].slice(0, limit);
+}
+
+/** The longest time that a part of the expression looks back, 0 where nothing does. Units: ms. */
+export function widestRange(expr: Expr): number {
+  const own = (expr.kind === 'matrix' || expr.kind === 'subquery') && 'ms' in expr.range ? expr.range.ms : 0;
+  return childrenOf(expr).reduce((widest, child) => Math.max(widest, widestRange(child)), own);
+}

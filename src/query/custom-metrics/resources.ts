@@ -1,0 +1,35 @@
+import { coreResources } from '../../kube/index.ts';
+import { resourceRef, type ResourceRef } from '../../api/meta.ts';
+
+/** A kind of object that a metric can describe. */
+export interface DescribedResource {
+  /** As it stands in paths and in `TrafficMonitor.spec.autoscaling`: `pods`, `deployments.apps`. */
+  readonly name: string;
+  readonly ref: ResourceRef;
+  /** The label of captured series that holds the object's name. */
+  readonly label: string;
+}
+
+const batch = (kind: string, plural: string): ResourceRef =>
+  resourceRef({ group: 'batch', version: 'v1', kind, plural, namespaced: true });
+
+/** Every kind that captured series name. */
+export const describedResources: readonly DescribedResource[] = [
+  { name: 'pods', ref: coreResources.pods, label: 'k8s_pod_name' },
+  { name: 'deployments.apps', ref: coreResources.deployments, label: 'k8s_deployment_name' },
+  { name: 'replicasets.apps', ref: coreResources.replicaSets, label: 'k8s_replicaset_name' },
+  { name: 'statefulsets.apps', ref: coreResources.statefulSets, label: 'k8s_statefulset_name' },
+  { name: 'daemonsets.apps', ref: coreResources.daemonSets, label: 'k8s_daemonset_name' },
+  { name: 'jobs.batch', ref: batch('Job', 'jobs'), label: 'k8s_job_name' },
+  { name: 'cronjobs.batch', ref: batch('CronJob', 'cronjobs'), label: 'k8s_cronjob_name' },
+  { name: 'nodes', ref: coreResources.nodes, label: 'k8s_node_name' },
+  { name: 'namespaces', ref: coreResources.namespaces, label: 'k8s_namespace_name' },
+];
+
+const byName = new Map(describedResources.map((resource) => [resource.name, resource]));
+
+/** The kind with this name in a path; undefined for kinds that no captured series names. */
+export const describedResource = (name: string): DescribedResource | undefined => byName.get(name);
+
+/** The label that holds the namespace of a series' pod. */
+export const namespaceLabel = 'k8s_namespace_name';

@@ -1,0 +1,165 @@
+import type { Registry } from 'prom-client';
+import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import { trafficMonitors } from '../../api/v1alpha1/index.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { coreResources, type KubeClient } from '../../kube/index.ts';
+import { createTlsServer } from '../../net/https-server.ts';
+import { closeServer, listen } from '../../net/listen.ts';
+import type { TlsSource } from '../../net/tls-material.ts';
+import type { Cache } from '../../runtime/index.ts';
+import type { AgentDirectory } from '../agents/directory.ts';
+import { createCustomMetricsHandler } from './api/handler.ts';
+import type { Offer } from './api/discovery.ts';
+import { Access, type AccessReviews } from './auth/access.ts';
+import { ClientCas, readAuthenticationConfig } from './auth/client-ca.ts';
+import { CustomMetricsMeter } from './metrics.ts';
+import { declaredMetrics, monitorProvider, type DeclaredMetric } from './providers/monitor-provider.ts';
+import { presetProvider } from './providers/preset-provider.ts';
+import type { MetricName, MetricProvider } from './providers/provider.ts';
+import { MetricService } from './values/metric-service.ts';
+import { ObjectLookup, podsByNamespace } from './values/objects.ts';
+import { ValueCache, type ValueCacheOptions } from './values/value-cache.ts';
+
+/** Requests in flight get this long when the server stops. */
+const graceMs = 5_000;
+/** Autoscalers ask every 15 s; those of one namespace within a moment. */
+const freshMs = 2_000;
+
+export interface CustomMetricsOptions {
+  readonly settings: {
+    readonly bindAddress: string;
+    readonly customMetricsPort: number;
+    readonly externalMetrics: boolean;
+    readonly partialAggregates: boolean;
+    readonly agentTimeout: number;
+  };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly client: KubeClient;
+  /** Not started yet, or running: sources are asked for here. */
+  readonly cache: Cache;
+  readonly directory: AgentDirectory;
+  readonly reviews: AccessReviews;
+  readonly tls: TlsSource;
+  readonly instant: ValueCacheOptions['instant'];
+  readonly registry: Registry;
+  readonly version: string;
+  /** Metrics from elsewhere, after those of monitors and before the presets. */
+  readonly providers?: readonly MetricProvider[];
+}
+
+export interface CustomMetricsServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves `custom.metrics.k8s.io` (and, switched on, `external.metrics.k8s.io`) behind the API server's aggregator.
+ * Errors: ERR_LISTEN `custom-metrics listen <address>:<port>: <reason>`.
+ */
+export async function startCustomMetrics(options: CustomMetricsOptions): Promise<CustomMetricsServer> {
+  const { settings, clock, logger, client, cache, directory, tls, reviews } = options;
+  const cas = watchClientCas(cache, logger);
+  const pods = cache.informer({
+    resource: coreResources.pods,
+    metadataOnly: true,
+    transform: { name: 'names-and-labels', apply: namesAndLabels },
+  });
+  pods.addIndex(podsByNamespace, ({ metadata }) => [metadata.namespace ?? '']);
+  const monitors = watchDeclaredMetrics(cache, logger);
+  const providers = [monitorProvider(monitors.declared), ...(options.providers ?? []), presetProvider];
+  const meter = new CustomMetricsMeter(options.registry, {
+    names: () => Object.fromEntries(providers.map((p) => [p.name, p.names().length])),
+  });
+  const service = new MetricService({
+    providers,
+    values: new ValueCache({ instant: options.instant, clock, freshMs, deadlineMs: settings.agentTimeout * 2 }),
+    objects: new ObjectLookup({ client, clock, pods }),
+    logger,
+    meter,
+    partialAggregates: settings.partialAggregates,
+    now: () => clock.now(),
+  });
+  const handler = createCustomMetricsHandler({
+    access: new Access({ reviews, cas, clock, logger }),
+    service,
+    offer: () => offerOf(providers, settings.externalMetrics),
+    notReady: () => {
+      if (!cas.known) return 'the authentication configuration of the API server is not known';
+      if (!pods.synced) return 'the list of pods is not complete';
+      if (!monitors.synced()) return 'the list of TrafficMonitors is not complete';
+      return directory.synced ? undefined : 'the list of agents is not complete';
+    },
+    version: options.version,
+    clock,
+    logger,
+    meter,
+  });
+  const server = createTlsServer(tls, handler, { clients: cas });
+  const port = await listen('custom-metrics', server, {
+    host: settings.bindAddress,
+    port: settings.customMetricsPort,
+  });
+  logger.info('custom metrics: listening', { address: settings.bindAddress, port });
+  return { port, close: () => closeServer(server, graceMs) };
+}
+
+/** Metrics of one name and kind, whoever offers them, once. */
+function offerOf(providers: readonly MetricProvider[], external: boolean): Offer {
+  const custom = new Map<string, MetricName>();
+  for (const one of providers.flatMap((p) => p.names())) custom.set(`${one.resource.name}/${one.metric}`, one);
+  const names = external ? [...new Set(providers.flatMap((p) => p.externalNames()))] : undefined;
+  const sorted = [...custom].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+  return { custom: sorted, external: names?.sort() };
+}
+
+/** Follows the ConfigMap in which the API server says by which certificates its front proxy is known. */
+function watchClientCas(cache: Cache, logger: Logger): ClientCas {
+  const cas = new ClientCas();
+  const name = 'extension-apiserver-authentication';
+  const maps = cache.informer({
+    resource: coreResources.configMaps,
+    namespace: 'kube-system',
+    fieldSelector: `metadata.name=${name}`,
+  });
+  maps.onEvent(({ type, object }) => {
+    if (type === 'deleted') return;
+    try {
+      cas.set(readAuthenticationConfig(object['data'] as Record<string, string> | undefined));
+      logger.info('authentication configuration read', { configMap: `kube-system/${name}` });
+    } catch (error) {
+      logger.error('authentication configuration not read, the last good one stays', { error: errorText(error) });
+    }
+  });
+  return cas;
+}
+
+/** What monitors declare, worked out anew only after one of them changed. */
+function watchDeclaredMetrics(
+  cache: Cache,
+  logger: Logger,
+): { declared: () => readonly DeclaredMetric[]; synced: () => boolean } {
+  const informer = cache.informer<TrafficMonitor>({ resource: trafficMonitors });
+  let known: readonly DeclaredMetric[] | undefined;
+  informer.onEvent(() => (known = undefined));
+  const warned = new Set<string>();
+  const refused = (metric: string, reason: string): void => {
+    if (warned.has(metric + reason)) return;
+    warned.add(metric + reason);
+    logger.warn('an autoscaling metric is not offered', { metric, reason });
+  };
+  return {
+    declared: () => (known ??= declaredMetrics(informer.list(), refused)),
+    synced: () => informer.synced,
+  };
+}
+
+/** All that a label selector needs; the rest is most of a pod's metadata. */
+function namesAndLabels(object: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, labels } = object.metadata;
+  const kept = { name, namespace, uid, resourceVersion, labels };
+  return { apiVersion: object.apiVersion, kind: object.kind, metadata: kept as KubeObject['metadata'] };
+}

@@ -1,0 +1,56 @@
+import type { QueryResult } from '../../../promql/index.ts';
+import type { MetricQuery } from '../providers/provider.ts';
+
+/** One row of a metric's value, with the time of the oldest input among the newest samples behind it. Units: ms. */
+export interface Row {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+  readonly timeMs: number;
+}
+
+const part = 'svc_part';
+const marked = (query: string, name: string): string => `label_replace(${query}, "${part}", "${name}", "", "")`;
+
+/**
+ * One query for values and sample times together, so that both see the same nodes. The times of each selector are the
+ * newest by object.
+ */
+export function combinedQuery({ value, samples, label }: MetricQuery): string {
+  const by = label === undefined ? '' : ` by (${label})`;
+  const times = samples.map((selector, i) => marked(`max${by} (timestamp(${selector}))`, `time${i}`));
+  return [marked(`(${value})`, 'value'), ...times].join(' or ');
+}
+
+/** Takes the answer of a combined query apart. `nowMs` stands in where no sample time is known. */
+export function readRows({ value }: QueryResult, label: string | undefined, nowMs: number): Row[] {
+  if (value.type !== 'vector') return [];
+  const timeOf = new Map<string, number>();
+  const rows: { labels: Record<string, string>; value: number }[] = [];
+  for (const element of value.elements) {
+    const { [part]: kind, ...labels } = Object.fromEntries(element.labels);
+    if (element.histogram) continue;
+    if (kind === 'value') rows.push({ labels, value: element.value });
+    else {
+      const key = label === undefined ? '' : (labels[label] ?? '');
+      timeOf.set(key, Math.min(timeOf.get(key) ?? Infinity, element.value * 1000));
+    }
+  }
+  return rows.map((row) => {
+    const timeMs = timeOf.get(label === undefined ? '' : (row.labels[label] ?? '')) ?? nowMs;
+    return { ...row, timeMs: Math.min(timeMs, nowMs) };
+  });
+}
+
+/** One value for each object: rows of one object are added up. NaN and infinities are no values. */
+export function byObject(rows: readonly Row[], label: string): Map<string, Row> {
+  const found = new Map<string, Row>();
+  for (const row of rows) {
+    const name = row.labels[label];
+    if (!name) continue;
+    const known = found.get(name);
+    const value = row.value + (known?.value ?? 0);
+    found.set(name, { labels: { [label]: name }, value, timeMs: Math.min(row.timeMs, known?.timeMs ?? Infinity) });
+  }
+  for (const [name, { value }] of found) if (!Number.isFinite(value)) found.delete(name);
+  return found;
+}

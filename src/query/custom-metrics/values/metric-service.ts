@@ -1,0 +1,166 @@
+import { errorText, isOperatorError } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
+import type { Matcher } from '../../../promql/index.ts';
+import type { ValuePath } from '../api/paths.ts';
+import { badRequest, lacksNodes, metricNotFound, notReady, StatusError, storeFailed } from '../api/status-error.ts';
+import { customValueList, externalValueList, type LabelledValue } from '../api/value-lists.ts';
+import { parseLabelSelector, toMatchers } from '../label-selector.ts';
+import type { CustomMetricsMeter } from '../metrics.ts';
+import type { MetricProvider, MetricQuery } from '../providers/provider.ts';
+import type { DescribedResource } from '../resources.ts';
+import { byObject, type Row } from './evaluate.ts';
+import type { ObjectLookup } from './objects.ts';
+import { isPartitionedBy } from './partition.ts';
+import type { Evaluated, ValueCache } from './value-cache.ts';
+
+export interface MetricServiceOptions {
+  /** The first that knows a metric answers. */
+  readonly providers: readonly MetricProvider[];
+  readonly values: Pick<ValueCache, 'get'>;
+  readonly objects: Pick<ObjectLookup, 'names' | 'ready'>;
+  readonly logger: Logger;
+  readonly meter: CustomMetricsMeter;
+  /** Serve aggregates that lack a node all the same. */
+  readonly partialAggregates: boolean;
+  /** Wall time, ms. */
+  readonly now: () => number;
+}
+
+export interface Selectors {
+  readonly labelSelector: string | undefined;
+  readonly metricLabelSelector: string | undefined;
+}
+
+type CustomPath = Extract<ValuePath, { kind: 'custom' }>;
+type ExternalPath = Extract<ValuePath, { kind: 'external' }>;
+
+/**
+ * Values for autoscalers.
+ * Guarantees: pods (and nodes) that live on a missing node are left out; a value over several nodes that lacks one is
+ * an error, never a smaller number. NaN and infinities are left out.
+ * Errors: StatusError.
+ */
+export class MetricService {
+  readonly #options: MetricServiceOptions;
+
+  constructor(options: MetricServiceOptions) {
+    this.#options = options;
+  }
+
+  async custom(path: CustomPath, selectors: Selectors): Promise<{ body: unknown; degraded: boolean }> {
+    const { resource, namespace, name, metric, version } = path;
+    const names = await this.#names(path, selectors.labelSelector);
+    const matchers = metricMatchers(selectors.metricLabelSelector, 'metricLabelSelector');
+    const query = this.#find((p) => p.find({ resource, namespace, metric, matchers, names }));
+    const one = name === '*' ? undefined : name;
+    if (!query) throw metricNotFound(metric, resource.name, one);
+    const evaluated = await this.#evaluate(query, metric);
+    const missing = evaluated.missingNodes;
+    const rows =
+      query.label === undefined ? describeNamespace(evaluated.rows, one) : byObject(evaluated.rows, query.label);
+    if (missing.length > 0) this.#checkWhole(query, resource, metric, missing);
+    const wanted = names ? [...new Set(names)] : [...rows.keys()];
+    const values = wanted.sort().flatMap((object) => {
+      const row = rows.get(object);
+      return row ? [{ name: object, value: row.value, timeMs: row.timeMs, windowMs: query.windowMs }] : [];
+    });
+    if (one !== undefined && values.length === 0) {
+      if (missing.length > 0) throw this.#refused(metric, missing);
+      throw metricNotFound(metric, resource.name, one);
+    }
+    if (missing.length > 0) this.#options.meter.degraded('omitted');
+    this.#observe(values);
+    const subject = { version, resource, namespace, metric, metricLabelSelector: selectors.metricLabelSelector };
+    return { body: customValueList(subject, values), degraded: missing.length > 0 };
+  }
+
+  /** An unknown external metric is an empty list. */
+  async external(path: ExternalPath, labelSelector: string | undefined): Promise<{ body: unknown; degraded: boolean }> {
+    const { namespace, metric } = path;
+    const matchers = metricMatchers(labelSelector, 'labelSelector');
+    const query = this.#find((p) => p.findExternal({ namespace, metric, matchers }));
+    if (!query) return { body: externalValueList(metric, []), degraded: false };
+    const { rows, missingNodes } = await this.#evaluate(query, metric);
+    if (missingNodes.length > 0 && !this.#options.partialAggregates) throw this.#refused(metric, missingNodes);
+    const values: LabelledValue[] = rows
+      .filter((row) => Number.isFinite(row.value))
+      .map(({ labels: { __name__: _, ...labels }, value, timeMs }) => ({
+        labels,
+        value,
+        timeMs,
+        windowMs: query.windowMs,
+      }));
+    this.#observe(values);
+    return { body: externalValueList(metric, values), degraded: missingNodes.length > 0 };
+  }
+
+  /** The objects asked for; undefined for all that have values. */
+  async #names(
+    { resource, namespace, name }: CustomPath,
+    labelSelector: string | undefined,
+  ): Promise<string[] | undefined> {
+    const isPods = resource.name === 'pods';
+    if (isPods && !this.#options.objects.ready) throw notReady('the list of pods is not complete');
+    if (name !== '*' && (!labelSelector || !isPods)) return [name];
+    if (!isPods && !labelSelector) return undefined;
+    try {
+      const names = await this.#options.objects.names(resource, namespace, labelSelector ?? '');
+      return name === '*' ? names : names.filter((one) => one === name);
+    } catch (error) {
+      if (isOperatorError(error, 'ERR_INPUT_INVALID')) throw badRequest(errorText(error));
+      this.#options.logger.warn('objects could not be listed', { resource: resource.name, error: errorText(error) });
+      throw new StatusError(500, 'InternalError', 'unable to list matching resources', { cause: error });
+    }
+  }
+
+  #find(ask: (provider: MetricProvider) => MetricQuery | undefined): MetricQuery | undefined {
+    for (const provider of this.#options.providers) {
+      const query = ask(provider);
+      if (query) return query;
+    }
+    return undefined;
+  }
+
+  async #evaluate(query: MetricQuery, metric: string): Promise<Evaluated> {
+    try {
+      return await this.#options.values.get(query);
+    } catch (error) {
+      this.#options.logger.error('a metric could not be evaluated', { metric, error: errorText(error) });
+      throw storeFailed(error);
+    }
+  }
+
+  /** Errors: 503, unless each row is of one node or the administrator wants the smaller number. */
+  #checkWhole(query: MetricQuery, { name }: DescribedResource, metric: string, missing: readonly string[]): void {
+    const ofOneNode = (name === 'pods' || name === 'nodes') && query.label !== undefined;
+    if (ofOneNode && isPartitionedBy(query.value, query.label)) return;
+    if (!this.#options.partialAggregates) throw this.#refused(metric, missing);
+  }
+
+  #refused(metric: string, missing: readonly string[]): StatusError {
+    this.#options.meter.degraded('refused');
+    return lacksNodes(metric, missing);
+  }
+
+  #observe(values: readonly { timeMs: number }[]): void {
+    const now = this.#options.now();
+    for (const { timeMs } of values) this.#options.meter.freshness(Math.max(0, now - timeMs) / 1000);
+  }
+}
+
+function metricMatchers(selector: string | undefined, field: string): Matcher[] {
+  try {
+    return toMatchers(parseLabelSelector(selector ?? '', field));
+  } catch (error) {
+    throw badRequest(errorText(error));
+  }
+}
+
+/** Rows without an object's name describe the namespace that was asked for. */
+function describeNamespace(rows: readonly Row[], name: string | undefined): Map<string, Row> {
+  if (name === undefined) return new Map();
+  return byObject(
+    rows.map((row) => ({ ...row, labels: { name } })),
+    'name',
+  );
+}

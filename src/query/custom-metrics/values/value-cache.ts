@@ -1,0 +1,62 @@
+import type { Clock } from '../../../base/clock.ts';
+import type { Answered } from '../../api/query-runner.ts';
+import type { QueryResult } from '../../../promql/index.ts';
+import type { MetricQuery } from '../providers/provider.ts';
+import { combinedQuery, readRows, type Row } from './evaluate.ts';
+
+/** Rows of one metric over a namespace, and whose data they lack. */
+export interface Evaluated {
+  readonly rows: readonly Row[];
+  readonly missingNodes: readonly string[];
+}
+
+export interface ValueCacheOptions {
+  /** One instant query over all agents. */
+  readonly instant: (
+    query: string,
+    timeMs: number,
+    request: { signal: AbortSignal; partialResponse: boolean },
+  ) => Promise<Pick<Answered<QueryResult>, 'result' | 'missingNodes'>>;
+  readonly clock: Clock;
+  /** How long a whole answer is reused. Units: ms. */
+  readonly freshMs: number;
+  /** Bound on one evaluation. Units: ms. */
+  readonly deadlineMs: number;
+}
+
+/**
+ * Evaluates metrics. Autoscalers of one namespace ask the same question at nearly the same time: they share one
+ * evaluation. A degraded answer is handed to those who waited for it and never kept.
+ */
+export class ValueCache {
+  readonly #options: ValueCacheOptions;
+  readonly #kept = new Map<string, { until: number; answer: Evaluated }>();
+  readonly #running = new Map<string, Promise<Evaluated>>();
+
+  constructor(options: ValueCacheOptions) {
+    this.#options = options;
+  }
+
+  get(query: MetricQuery): Promise<Evaluated> {
+    const text = combinedQuery(query);
+    const now = this.#options.clock.monotonic();
+    for (const [key, { until }] of this.#kept) if (until <= now) this.#kept.delete(key);
+    const kept = this.#kept.get(text);
+    if (kept) return Promise.resolve(kept.answer);
+    const running = this.#running.get(text);
+    if (running) return running;
+    const started = this.#evaluate(text, query).finally(() => this.#running.delete(text));
+    this.#running.set(text, started);
+    return started;
+  }
+
+  async #evaluate(text: string, query: MetricQuery): Promise<Evaluated> {
+    const { instant, clock, freshMs, deadlineMs } = this.#options;
+    const now = clock.now();
+    const signal = AbortSignal.timeout(deadlineMs);
+    const { result, missingNodes } = await instant(text, now, { signal, partialResponse: true });
+    const answer = { rows: readRows(result, query.label, now), missingNodes };
+    if (missingNodes.length === 0) this.#kept.set(text, { until: clock.monotonic() + freshMs, answer });
+    return answer;
+  }
+}
