@@ -1,10 +1,11 @@
+import { compileTimes } from './capture/compile-times.ts';
 import { CaptureWorld } from '../src/testing/capture/operator.ts';
 
 /**
- * From a written monitor to the last agent's acknowledgement, over the real protocol: an API server in memory, one
- * fake agent per node behind mutual TLS, the real compile, plan, push and long polls. Agents and controller share one
+ * What one edit among many monitors costs to compile; then from an apply to the last agent's acknowledgement, over the
+ * real protocol: a server-side apply over HTTP to an API server in memory, one fake agent per node behind mutual TLS, the real compile, plan, push and long polls. Agents and controller share one
  * process, so CPU and memory are those of both.
- * `--agents=1000 --edits=20 --monitors=50`; `--quick` cuts them to 50, 5 and 5.
+ * `--agents=1000 --edits=20 --monitors=50`; `--quick` cuts them to 50, 5 and 5; `--compile-only` measures the compile alone.
  */
 const flag = (name: string, otherwise: number): number => {
   const found = process.argv.find((a) => a.startsWith(`--${name}=`));
@@ -32,6 +33,9 @@ const emit = (name: string, unit: string, ours: number, goal: number | null): vo
 };
 const round = (n: number): number => Math.round(n * 1000) / 1000;
 
+await compileTimes(quick ? { monitors: 200, nodes: 100 } : { monitors: 2_000, nodes: 1_000 }, emit);
+if (process.argv.includes('--compile-only')) process.exit(0); // eslint-disable-line no-restricted-syntax -- a program
+
 say(`starting ${agents} agents`);
 const world = await CaptureWorld.start({ nodes: agents });
 try {
@@ -48,8 +52,9 @@ try {
   for (let i = 0; i < edits; i++) {
     const port = 10_000 + i;
     const started = performance.now();
-    world.putMonitor('shop/edited', { selector: {}, ports: [{ port }] });
-    await until(() => everywhere(`"${port}"`), `edit ${i} on every agent`);
+    await world.applyMonitor('shop/edited', { selector: {}, ports: [{ port }] });
+    const done = (): boolean => everywhere(`"${port}"`) && world.agents.every((a) => a.ack?.phase === 'Running');
+    await until(done, `edit ${i} on every agent`);
     times.push(performance.now() - started);
     say(`edit ${i + 1}/${edits}: ${Math.round(times.at(-1)!)} ms`);
   }

@@ -1,9 +1,15 @@
 import { createHash, type Hash } from 'node:crypto';
 import { canonicalJson } from '../base/canonical-json.ts';
-import type { CaptureConfig } from './capture-config.ts';
+import type { CaptureConfig, CaptureMonitorRule } from './capture-config.ts';
 
 /** What differs between the nodes of one group. */
 type Own = Pick<CaptureConfig, 'monitors' | 'node'>;
+
+export interface EncodedConfig {
+  config: CaptureConfig;
+  hash: string;
+  json: () => string;
+}
 
 /**
  * Canonical JSON and hashes of many configs that have all but `monitors` and `node` in common.
@@ -27,8 +33,22 @@ export class ConfigEncoder {
     this.#hash = createHash('sha256').update(this.#head);
   }
 
-  encode(own: Own): { config: CaptureConfig; hash: string; json: () => string } {
-    const middle = `${canonicalJson(own.monitors)},"node":${canonicalJson(own.node)}`;
+  /** What all configs have in common: equal texts, equal encoders. */
+  get text(): string {
+    return this.#head + this.#tail;
+  }
+
+  encode(own: Own): EncodedConfig {
+    return this.#encode(own, `${canonicalJson(own.monitors)},"node":${canonicalJson(own.node)}`);
+  }
+
+  /** As `encode`, of rules whose canonical JSON is known. */
+  encodeRules(node: string, rules: readonly { rule: CaptureMonitorRule; text: string }[]): EncodedConfig {
+    const middle = `[${rules.map((r) => r.text).join(',')}],"node":${canonicalJson(node)}`;
+    return this.#encode({ node, monitors: rules.map((r) => r.rule) }, middle);
+  }
+
+  #encode(own: Own, middle: string): EncodedConfig {
     const hex = this.#hash.copy().update(middle).update(this.#tail).digest('hex');
     return {
       config: { ...this.#shared, ...own },

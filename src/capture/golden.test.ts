@@ -27,7 +27,7 @@ describe.each(instrumentVersions)('instrument %s', (version) => {
     );
     const result = compile(
       aWorld({
-        environment: { instrumentVersion: version, ports: '80,443,8080,8443' },
+        environment: { instrumentVersion: version, ports: '80,443,8080,8443', allowExtraConfig: true },
         policies: objects
           .filter((o) => o.kind === 'ClusterTrafficPolicy')
           .map((o) => aPolicy(o.metadata.name!, o.spec)),

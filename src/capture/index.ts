@@ -17,6 +17,7 @@ export { AgentClient, type AgentAddress, type AgentTransport } from './push-clie
 export { hostMatches, hostOf } from './host-glob.ts';
 export { secretRefsOf } from './compile/exports.ts';
 export { compile } from './compile/compile.ts';
+export { Memo as CompileMemo } from './compile/memo.ts';
 export { compareMonitors, comparePolicies } from './compile/precedence.ts';
 export type * from './compile/types.ts';
 export { planRollout, type RolloutNode, type RolloutPlan, type HoldReason } from './rollout.ts';

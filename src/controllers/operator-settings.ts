@@ -65,6 +65,10 @@ export const operatorSettingTable = {
     help: 'service account of the metrics collector, NAMESPACE/NAME: it may get /metrics, and its namespace may reach the metrics ports',
     default: `${platformDefaults.collector.namespace}/${platformDefaults.collector.name}`,
   }),
+  allowExtraConfig: booleanSetting({
+    help: "let policies add keys of their own to the instrument's file (spec.instrument.extraConfig)",
+    default: 'false',
+  }),
   customMetrics: choiceSetting(
     {
       help: 'offer captured metrics to autoscalers: auto (unless another server has the API), force (take it over) or off',

@@ -35,9 +35,13 @@ export class SvcOperator extends RuntimeOperator {
     setupPlatformWatch(this.manager, { namespace, trouble });
     announceTrouble(this.manager, namespace, trouble);
     setupMinterDeployment(this.manager, { namespace });
+    const environment = {
+      instrumentVersion: instrumentVersion(platform),
+      allowExtraConfig: this.#settings.allowExtraConfig,
+    };
     const hub = setupCapture(this.manager, {
       namespace,
-      instrumentVersion: instrumentVersion(platform),
+      ...environment,
       instrumentPorts: obiInstrumentPorts,
     });
     setupTrafficMonitors(this.manager, hub);
@@ -48,6 +52,7 @@ export class SvcOperator extends RuntimeOperator {
       bindAddress: this.#settings.bindAddress,
       port: this.#settings.admissionPort,
       url: this.#settings.admissionUrl,
+      environment,
     });
     return Promise.resolve();
   }

@@ -26,6 +26,7 @@ describe('renderController', () => {
       replicas: 1,
       queryReplicas: 3,
       customMetrics: 'auto',
+      allowExtraConfig: true,
       collector: { namespace: 'monitoring', name: 'prometheus-k8s' },
     };
     expectGolden(import.meta.dirname, 'controller-with-settings.golden.yaml', yamlStream(renderController(input)));

@@ -82,6 +82,7 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
                   `--query-replicas=${input.queryReplicas}`,
                   `--collector=${input.collector.namespace}/${input.collector.name}`,
                   `--custom-metrics=${input.customMetrics}`,
+                  `--allow-extra-config=${input.allowExtraConfig}`,
                   '--leader-elect=true',
                   `--obi-instrument-ports=${input.instrumentPorts}`,
                   `--agent-data-host-path=${input.agentDataHostPath}`,

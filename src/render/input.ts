@@ -19,7 +19,7 @@ export type CustomMetricsMode = 'auto' | 'force' | 'off';
 export const customMetricsModes: readonly CustomMetricsMode[] = ['auto', 'force', 'off'];
 
 /** What every installation starts with. The one place to change it. */
-export const defaultCustomMetricsMode: CustomMetricsMode = 'off';
+export const defaultCustomMetricsMode: CustomMetricsMode = 'auto';
 
 /** What the agent and query stack is rendered from. */
 export interface PlatformInput {
@@ -99,6 +99,8 @@ export interface ControllerInput {
   replicas: number;
   queryReplicas: number;
   customMetrics: CustomMetricsMode;
+  /** Whether policies may add keys of their own to the instrument's file. */
+  allowExtraConfig: boolean;
   /** The managed collector: its namespace may reach the operator's metrics port, its account may scrape agents. */
   collector: ServiceAccountRef;
 }
@@ -113,5 +115,6 @@ export const controllerDefaults: ControllerInput = {
   replicas: 2,
   queryReplicas: 2,
   customMetrics: defaultCustomMetricsMode,
+  allowExtraConfig: false,
   collector: platformDefaults.collector,
 };

@@ -38,6 +38,7 @@ const marked: ControllerInput = {
   replicas: marks.replicas,
   queryReplicas: marks.queryReplicas,
   customMetrics: 'force',
+  allowExtraConfig: true,
   collector: { namespace: marks.collectorNamespace, name: marks.collectorName },
 };
 
@@ -89,6 +90,7 @@ const replacements: readonly [string | RegExp, string][] = [
   [String(marks.replicas), '{{ .Values.replicas }}'],
   [String(marks.queryReplicas), '{{ .Values.queryReplicas }}'],
   ['--custom-metrics=force', '--custom-metrics={{ .Values.customMetrics }}'],
+  ['--allow-extra-config=true', '--allow-extra-config={{ .Values.allowExtraConfig }}'],
   ['--log-level=error', '--log-level={{ .Values.logLevel }}'],
 ];
 

@@ -104,6 +104,12 @@ export const chartValues: readonly ChartValue[] = [
     help: 'Offer captured metrics to autoscalers: auto (unless another server has the API), force (take it over) or off.',
   },
   {
+    path: 'allowExtraConfig',
+    default: controllerDefaults.allowExtraConfig,
+    schema: flag,
+    help: "Let policies add keys of their own to the instrument's file.",
+  },
+  {
     path: 'collector.namespace',
     default: controllerDefaults.collector.namespace,
     schema: text(dnsName),

@@ -19,6 +19,7 @@ const {
   agentDataHostPath,
   collector,
   customMetrics,
+  allowExtraConfig,
   queryReplicas,
   logLevel,
 } = operatorSettingTable;
@@ -35,6 +36,7 @@ export const installSettingTable = {
   agentDataHostPath,
   collector,
   customMetrics,
+  allowExtraConfig,
   replicas: integerSetting(
     { help: 'replicas of the operator: one works, the others stand by', default: String(controllerDefaults.replicas) },
     1,
@@ -186,6 +188,7 @@ export function installationInput(
       replicas: settings.replicas,
       queryReplicas: settings.queryReplicas,
       customMetrics: settings.customMetrics,
+      allowExtraConfig: settings.allowExtraConfig,
       collector: settings.collector,
     },
     ...(minter ? { minter } : {}),

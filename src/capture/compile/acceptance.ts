@@ -1,11 +1,12 @@
 import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { headerFault } from './headers.ts';
+import { Memo } from './memo.ts';
 import { monitorFinding } from './monitor-checks.ts';
 import { policyFinding } from './policy-checks.ts';
 import { byAge, comparePolicies, objectPath } from './precedence.ts';
 import { matchesSelector } from './selector.ts';
 import type { PolicyInForce } from './settings.ts';
-import type { MonitorFinding, NamedLabels } from './types.ts';
+import type { CompileEnvironment, MonitorFinding, NamedLabels } from './types.ts';
 
 /** The verdict on one object and the spec that is compiled in for it. */
 export interface Judged<T extends { spec: unknown }> {
@@ -21,15 +22,18 @@ const accepted = { ok: true, reason: 'Accepted', message: '' } as const;
  * Policies, strongest first. A bad one is represented by its last accepted spec, where it has one that still compiles:
  * a typing mistake must not switch off exclusions or ceilings.
  */
-export function judgePolicies(policies: readonly ClusterTrafficPolicy[]): Judged<ClusterTrafficPolicy>[] {
+export function judgePolicies(
+  policies: readonly ClusterTrafficPolicy[],
+  environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>,
+): Judged<ClusterTrafficPolicy>[] {
   const judged = policies.map((object): Judged<ClusterTrafficPolicy> => {
-    const finding = policyFinding(object.spec);
+    const finding = policyFinding(object.spec, environment);
     if (!finding) return { object, accepted, inForce: object.spec };
     const last = object.status?.lastAcceptedSpec;
     return {
       object,
       accepted: { ok: false, reason: finding.reason, message: finding.message },
-      inForce: last && policyFinding(last) === null ? last : null,
+      inForce: last && policyFinding(last, environment) === null ? last : null,
     };
   });
   return judged.toSorted((a, b) =>
@@ -48,19 +52,28 @@ export function judgeMonitors(
   monitors: readonly TrafficMonitor[],
   policies: readonly PolicyInForce[],
   namespaces: readonly NamedLabels[],
+  memo = new Memo(),
 ): Judged<TrafficMonitor>[] {
   const labels = new Map(namespaces.map((ns) => [ns.name, ns.labels]));
+  const coveringOf = (namespace: string): readonly PolicyInForce[] =>
+    memo.cell(memo.owner(`namespace ${namespace}`), 'policies', [policies, labels.get(namespace)], () =>
+      policies.filter((p) => matchesSelector(p.spec.namespaceSelector, labels.get(namespace) ?? {})),
+    );
   const taken = new Map<string, number>();
   return monitors
     .toSorted((a, b) => byAge(a.metadata, b.metadata))
     .map((object) => {
       const namespace = object.metadata.namespace ?? '';
-      const covering = policies.filter((p) => matchesSelector(p.spec.namespaceSelector, labels.get(namespace) ?? {}));
-      const verdict = judgeSpec(object, covering);
+      const covering = coveringOf(namespace);
+      const verdict = memo.cell(object, 'verdict', [covering], () => judgeSpec(object, covering));
       if (!verdict.inForce && !verdict.accepted.ok) return verdict;
       const refused = namespaceFault(namespace, labels.get(namespace) ?? {}, covering, taken.get(namespace) ?? 0);
       if (refused) {
-        return { object, accepted: { ok: false, reason: 'NamespaceNotAllowed', message: refused }, inForce: null };
+        return memo.cell(object, 'refused', [refused], () => ({
+          object,
+          accepted: { ok: false, reason: 'NamespaceNotAllowed', message: refused },
+          inForce: null,
+        }));
       }
       taken.set(namespace, (taken.get(namespace) ?? 0) + 1);
       return verdict;

@@ -1,50 +1,58 @@
-import type { CaptureMonitorRule } from '../capture-config.ts';
-import { ConfigEncoder } from '../config-encoder.ts';
+import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import { isDeepStrictEqual } from 'node:util';
 import { judgeMonitors, judgePolicies, objectRef } from './acceptance.ts';
 import { planGroup, type GroupPlan, type MonitorInForce } from './group.ts';
+import { Memo } from './memo.ts';
+import { nodeConfigs } from './node-configs.ts';
 import { monitorOutcomes, policyOutcomes, type Group } from './outcomes.ts';
 import { matchPods } from './pods.ts';
 import { compareMonitors, compareText, objectPath } from './precedence.ts';
-import { rolloutOf } from './node-wide.ts';
 import { matchesSelector } from './selector.ts';
 import type { PolicyInForce } from './settings.ts';
-import type { CompileInput, CompileResult, NamedLabels, NodeConfig, PodFacts } from './types.ts';
+import type { CompileInput, CompileResult, NamedLabels, PodFacts } from './types.ts';
 
 /**
  * Everything that the agents run and everything that the statuses say of it, from plain facts.
  * Pure: the same facts in any order give the same bytes. A bad object never fails the whole: it is represented by
  * its last accepted spec or left out, and its outcome says why.
+ * With a memo of earlier compiles only what has changed since is worked out anew, and outcomes that stay are the very
+ * same objects; the result is equal either way.
  * Errors: ERR_CONFIG_INVALID for the environment (ports, instrument version).
  */
-export function compile(input: CompileInput): CompileResult {
-  const policies = judgePolicies(input.policies);
-  const inForce: PolicyInForce[] = policies.flatMap((p) =>
-    p.inForce ? [{ name: p.object.metadata.name ?? '', spec: p.inForce }] : [],
+export function compile(input: CompileInput, memo = new Memo()): CompileResult {
+  const { environment, ...world } = remembered(input, memo);
+  const root = memo.owner('root');
+  const policies = memo.cell(root, 'policies', [environment, ...world.policies], () =>
+    judgePolicies(world.policies, environment),
   );
-  const namespaces = byName(input.namespaces);
-  const nodes = byName(input.nodes);
-  const judged = judgeMonitors(input.monitors, inForce, namespaces);
-  const monitors = judged
-    .flatMap((m): MonitorInForce[] =>
-      m.inForce ? [{ key: objectPath(m.object.metadata), object: m.object, spec: m.inForce }] : [],
-    )
-    .toSorted(
-      (a, b) =>
-        compareText(a.object.metadata.namespace ?? '', b.object.metadata.namespace ?? '') ||
-        compareMonitors({ metadata: a.object.metadata, spec: a.spec }, { metadata: b.object.metadata, spec: b.spec }),
-    );
-  const matched = matchAll(monitors, input.pods);
-  const groups = groupNodes(nodes, inForce, (covering) =>
-    planGroup({ environment: input.environment, policies: covering, namespaces, monitors }),
+  const inForce = memo.cell(root, 'policies in force', [policies], () =>
+    policies.flatMap((p): PolicyInForce[] =>
+      p.inForce ? [{ name: p.object.metadata.name ?? '', spec: p.inForce }] : [],
+    ),
+  );
+  const namespaces = memo.list(root, 'namespaces', byName(world.namespaces));
+  const nodes = memo.list(root, 'nodes', byName(world.nodes));
+  const judged = judgeMonitors(world.monitors, inForce, namespaces, memo);
+  const monitors = ranked(
+    judged.flatMap((m): MonitorInForce[] => {
+      const spec = m.inForce;
+      if (!spec) return [];
+      const make = (): MonitorInForce => ({ key: objectPath(m.object.metadata), object: m.object, spec });
+      return [memo.cell(m.object, 'in force', [spec], make)];
+    }),
+    memo,
+  );
+  const matched = matchAll(monitors, world.pods, memo);
+  const groups = groupNodes(nodes, inForce, memo, (covering, owner) =>
+    planGroup({ environment, policies: covering, namespaces, monitors, memo, owner }),
   );
   const generations = new Map(
     [...policies, ...judged]
       .filter((o) => o.accepted.ok)
       .map(({ object }) => [objectRef(object), object.metadata.generation ?? 0] as const),
   );
-  const coverage = coverageOf(monitors, matched);
-  const configs = groups.flatMap((group) => nodeConfigs(group, monitors, coverage, generations));
-  const outcomes = monitorOutcomes(judged, monitors, matched, groups);
+  const configs = nodeConfigs({ groups, monitors, matched, generations, memo });
+  const outcomes = monitorOutcomes({ judged, inForce: monitors, matched, groups, memo });
   return {
     nodes: new Map(configs.toSorted(([a], [b]) => compareText(a, b))),
     monitors: outcomes,
@@ -52,22 +60,77 @@ export function compile(input: CompileInput): CompileResult {
   };
 }
 
+/** The facts, each replaced by the one known before where it is equal as far as a compile looks at it. */
+function remembered(input: CompileInput, memo: Memo): CompileInput {
+  memo.begin();
+  const object = <T extends TrafficMonitor | ClusterTrafficPolicy>(o: T): T =>
+    memo.keep(`${o.kind} ${objectPath(o.metadata)}`, o, sameObject);
+  const named = (kind: string) => (n: NamedLabels) => memo.keep(`${kind} ${n.name}`, n);
+  return {
+    environment: memo.keep('environment', input.environment),
+    policies: input.policies.map(object),
+    monitors: input.monitors.map(object),
+    namespaces: input.namespaces.map(named('namespace')),
+    nodes: input.nodes.map(named('node')),
+    pods: input.pods.map((p) => memo.keep(`pod ${p.namespace}/${p.name}`, p)),
+  };
+}
+
+/** A status that was written, or an annotation, is no news for a compile. */
+function sameObject(a: TrafficMonitor | ClusterTrafficPolicy, b: TrafficMonitor | ClusterTrafficPolicy): boolean {
+  const [m, n] = [a.metadata, b.metadata];
+  return (
+    m.uid === n.uid &&
+    m.generation === n.generation &&
+    m.creationTimestamp === n.creationTimestamp &&
+    isDeepStrictEqual(a.spec, b.spec) &&
+    isDeepStrictEqual(a.status?.lastAcceptedSpec, b.status?.lastAcceptedSpec)
+  );
+}
+
 function byName(items: readonly NamedLabels[]): NamedLabels[] {
   return items.toSorted((a, b) => compareText(a.name, b.name));
 }
 
+const namespaceOf = (m: MonitorInForce): string => m.object.metadata.namespace ?? '';
+
+/** By namespace, in a namespace strongest first. */
+function ranked(monitors: readonly MonitorInForce[], memo: Memo): readonly MonitorInForce[] {
+  const groups = [...Map.groupBy(monitors, namespaceOf)].toSorted(([a], [b]) => compareText(a, b));
+  const all = groups.flatMap(([namespace, members]) => {
+    const given = members.toSorted((a, b) => compareText(a.key, b.key));
+    const rank = (): MonitorInForce[] =>
+      given.toSorted((a, b) =>
+        compareMonitors({ metadata: a.object.metadata, spec: a.spec }, { metadata: b.object.metadata, spec: b.spec }),
+      );
+    return memo.cell(memo.owner(`namespace ${namespace}`), 'ranked', given, rank);
+  });
+  return memo.list(memo.owner('root'), 'monitors', all);
+}
+
 /** Matched pods of each monitor, sorted by name. */
-function matchAll(monitors: readonly MonitorInForce[], pods: readonly PodFacts[]): Map<string, PodFacts[]> {
-  const byNamespace = new Map<string, PodFacts[]>();
-  for (const pod of pods) {
-    const list = byNamespace.get(pod.namespace);
-    if (list) list.push(pod);
-    else byNamespace.set(pod.namespace, [pod]);
-  }
+function matchAll(
+  monitors: readonly MonitorInForce[],
+  pods: readonly PodFacts[],
+  memo: Memo,
+): Map<string, readonly PodFacts[]> {
+  const byNamespace = Map.groupBy(pods, (pod) => pod.namespace);
+  const lists = new Map<string, readonly PodFacts[]>();
+  const podsOf = (namespace: string): readonly PodFacts[] => {
+    const known = lists.get(namespace);
+    if (known) return known;
+    const list = memo.list(memo.owner(`namespace ${namespace}`), 'pods', byNamespace.get(namespace) ?? []);
+    lists.set(namespace, list);
+    return list;
+  };
   return new Map(
     monitors.map((m) => {
-      const found = matchPods(m.spec, byNamespace.get(m.object.metadata.namespace ?? '') ?? []);
-      return [m.key, found.sort((a, b) => compareText(a.name, b.name))];
+      const candidates = podsOf(namespaceOf(m));
+      const match = (): readonly PodFacts[] =>
+        matchPods(m.spec, candidates).sort((a, b) => compareText(a.name, b.name));
+      const found = memo.cell(m, 'matched now', [candidates], match);
+      // Another pod of the namespace came or went: the same list stays the same list.
+      return [m.key, memo.list(m, 'matched', found)];
     }),
   );
 }
@@ -76,79 +139,22 @@ function matchAll(monitors: readonly MonitorInForce[], pods: readonly PodFacts[]
 function groupNodes(
   nodes: readonly NamedLabels[],
   policies: readonly PolicyInForce[],
-  plan: (covering: readonly PolicyInForce[]) => GroupPlan,
+  memo: Memo,
+  plan: (covering: readonly PolicyInForce[], owner: object) => GroupPlan,
 ): Group[] {
   const groups = new Map<string, Group>();
   for (const node of nodes) {
-    const covering = policies.filter((p) => matchesSelector(p.spec.nodeSelector, node.labels));
+    const covering = memo.cell(node, 'policies', [policies], () =>
+      policies.filter((p) => matchesSelector(p.spec.nodeSelector, node.labels)),
+    );
     const key = covering.map((p) => p.name).join('\n');
-    const group = groups.get(key) ?? { policies: covering, plan: plan(covering), nodes: [] };
+    let group = groups.get(key);
+    if (!group) {
+      const owner = memo.owner(`group ${key}`);
+      const shared = memo.list(owner, 'policies', covering);
+      groups.set(key, (group = { owner, policies: shared, plan: plan(shared, owner), nodes: [] }));
+    }
     group.nodes.push(node);
-    groups.set(key, group);
   }
   return [...groups.values()];
-}
-
-/** Node → index of a monitor → names of its pods there, in the order of both. */
-type Coverage = ReadonlyMap<string, ReadonlyMap<number, string[]>>;
-
-function coverageOf(monitors: readonly MonitorInForce[], matched: ReadonlyMap<string, readonly PodFacts[]>): Coverage {
-  const coverage = new Map<string, Map<number, string[]>>();
-  for (const [index, m] of monitors.entries()) {
-    for (const pod of matched.get(m.key)!) {
-      let onNode = coverage.get(pod.nodeName);
-      if (!onNode) coverage.set(pod.nodeName, (onNode = new Map<number, string[]>()));
-      const names = onNode.get(index);
-      if (names) names.push(pod.name);
-      else onNode.set(index, [pod.name]);
-    }
-  }
-  return coverage;
-}
-
-/** The configs of one group: what they share is put together, written and hashed once. */
-function nodeConfigs(
-  group: Group,
-  monitors: readonly MonitorInForce[],
-  coverage: Coverage,
-  generations: ReadonlyMap<string, number>,
-): [string, NodeConfig][] {
-  const { plan } = group;
-  const refs = [
-    ...group.policies.map((p) => `ClusterTrafficPolicy/${p.name}`),
-    ...monitors.map((m) => `TrafficMonitor/${m.key}`),
-  ];
-  const encoder = new ConfigEncoder({
-    version: 1,
-    instrument: { version: plan.version, yaml: plan.yaml },
-    ...(plan.fallback.length > 0 ? { fallback: [...plan.fallback] } : {}),
-    ...(plan.exports.length > 0 ? { exports: [...plan.exports] } : {}),
-    limits: plan.limits,
-    retention: plan.retention,
-    ...(plan.redaction.length > 0 ? { redaction: [...plan.redaction] } : {}),
-    ...(plan.histogram ? { histogram: plan.histogram } : {}),
-    generations: Object.fromEntries(
-      refs.flatMap((ref) => (generations.has(ref) ? [[ref, generations.get(ref)!]] : [])),
-    ),
-  });
-  const { canaryNodes, ...rollout } = rolloutOf(group.policies);
-  return group.nodes.map((node) => [
-    node.name,
-    {
-      ...encoder.encode({ node: node.name, monitors: rulesOf(plan, monitors, coverage.get(node.name)) }),
-      yamlHash: plan.yamlHash,
-      rollout: { ...rollout, canary: canaryNodes ? matchesSelector(canaryNodes, node.labels) : null },
-    },
-  ]);
-}
-
-function rulesOf(
-  plan: GroupPlan,
-  monitors: readonly MonitorInForce[],
-  onNode: ReadonlyMap<number, string[]> | undefined,
-): CaptureMonitorRule[] {
-  return [...(onNode ?? [])].flatMap(([index, pods]) => {
-    const rule = plan.monitors.get(monitors[index]!.key)!.rule;
-    return rule ? [{ ...rule, pods }] : [];
-  });
 }

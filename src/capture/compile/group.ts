@@ -8,6 +8,7 @@ import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
 import { monitorExports, policyExports } from './exports.ts';
 import { capturedHeaders } from './headers.ts';
+import type { Memo } from './memo.ts';
 import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
 import { headerNames, redactionOf } from './redaction.ts';
 import { baseScopes, policiesOf, type BaseScope } from './scope.ts';
@@ -66,6 +67,9 @@ export interface GroupInput {
   namespaces: readonly NamedLabels[];
   /** By namespace, in a namespace strongest first. */
   monitors: readonly MonitorInForce[];
+  memo: Memo;
+  /** What stands for this group in the memo. */
+  owner: object;
 }
 
 /**
@@ -73,12 +77,21 @@ export interface GroupInput {
  * Errors: ERR_CAPTURE_INVALID if the rendered file would not be taken, which the checks on each object rule out.
  */
 export function planGroup(input: GroupInput): GroupPlan {
-  const { policies, environment } = input;
-  const limits = limitsOf(policies);
+  const { policies, environment, memo, owner } = input;
+  const limits = memo.cell(owner, 'limits', [policies], () => limitsOf(policies));
   const labels = new Map(input.namespaces.map((ns) => [ns.name, ns.labels]));
-  const scopes = baseScopes(policies, input.namespaces, environment);
+  const scopes = memo.cell(owner, 'scopes', [policies, input.namespaces, environment], () =>
+    baseScopes(policies, input.namespaces, environment),
+  );
+  const covering = (namespace: string): readonly PolicyInForce[] =>
+    memo.pair(owner, memo.owner(`namespace ${namespace}`), 'policies', [policies, labels.get(namespace)], () =>
+      policiesOf(policies, labels.get(namespace) ?? {}),
+    );
   const drafts = new Map(
-    input.monitors.map((m) => [m.key, draft(m, policiesOf(policies, labels.get(namespaceOf(m)) ?? {}))]),
+    input.monitors.map((m) => {
+      const own = covering(namespaceOf(m));
+      return [m.key, memo.pair(owner, m, 'draft', [own], () => draft(m, own))];
+    }),
   );
   const active = input.monitors.filter((m) => m.spec.mode !== 'Exclude' && isActive(m, drafts.get(m.key)!));
   const capturing = new Set(active.map((m) => m.key));
@@ -89,18 +102,22 @@ export function planGroup(input: GroupInput): GroupPlan {
   const exportIntervalMs = Math.min(wide.exportIntervalMs, ...everyone.flatMap((s) => s.intervalMs ?? []));
   const zero = policies.length === 0 && active.length === 0;
   const recognised = instrumentations(everyone);
-  const yaml = renderInstrumentYaml({
+  const settings: InstrumentSettings = {
     ...wide,
     exportIntervalMs,
     tcpStats,
-    entries: [...live.map((s) => baseEntry(s, zero)), ...monitorEntries(active, drafts)],
+    entries: [...live.map((s) => baseEntry(s, zero)), ...monitorEntries(active, drafts, input)],
     exclusions: exclusions(input),
     instrumentations: recognised,
     headers: capturedHeaders(
       active.map((m) => m.spec.http?.headers?.capture ?? []),
       policies,
     ),
-  });
+  };
+  const yaml = renderInstrumentYaml(
+    settings,
+    memo.cell(owner, 'written entries', [environment], () => new WeakMap()),
+  );
   const common = { exportIntervalMs, tcpStats };
   return {
     yaml,
@@ -114,7 +131,11 @@ export function planGroup(input: GroupInput): GroupPlan {
     exports: policyExports(policies, input.namespaces),
     fallback: live.flatMap((s) => fallbackRule(s, common)),
     monitors: new Map(
-      input.monitors.map((m) => [m.key, finish(m, drafts.get(m.key)!, capturing.has(m.key), limits, common)]),
+      input.monitors.map((m) => {
+        const [own, on] = [drafts.get(m.key)!, capturing.has(m.key)];
+        const deps = [own, on, limits, exportIntervalMs, tcpStats];
+        return [m.key, memo.pair(owner, m, 'plan', deps, () => finish(m, own, on, limits, common))];
+      }),
     ),
   };
 }
@@ -157,16 +178,26 @@ function baseEntry({ namespaces, base }: BaseScope, zero: boolean): DiscoveryEnt
 }
 
 /** Weakest first. Where two monitors may share a pod the stronger entry carries the routes of both: it decides. */
-function monitorEntries(active: readonly MonitorInForce[], drafts: ReadonlyMap<string, Draft>): DiscoveryEntry[] {
+function monitorEntries(
+  active: readonly MonitorInForce[],
+  drafts: ReadonlyMap<string, Draft>,
+  { memo, owner }: Pick<GroupInput, 'memo' | 'owner'>,
+): DiscoveryEntry[] {
+  return [...Map.groupBy(active, namespaceOf)].flatMap(([namespace, monitors]) => {
+    const deps = monitors.flatMap((m) => [m, drafts.get(m.key)!]);
+    const part = memo.owner(`namespace ${namespace}`);
+    return memo.pair(owner, part, 'entries', deps, () => namespaceEntries(monitors, drafts));
+  });
+}
+
+function namespaceEntries(monitors: readonly MonitorInForce[], drafts: ReadonlyMap<string, Draft>): DiscoveryEntry[] {
   const entries: DiscoveryEntry[] = [];
-  for (const monitors of Map.groupBy(active, namespaceOf).values()) {
-    for (const [i, m] of [...monitors.entries()].toReversed()) {
-      const { settings } = drafts.get(m.key)!;
-      const shared = monitors.slice(i + 1).filter((weaker) => mayOverlap(weaker.spec, m.spec));
-      const routes = sortedSet([...settings.routes, ...shared.flatMap((o) => drafts.get(o.key)!.settings.routes)]);
-      for (const selection of monitorSelections(namespaceOf(m), m.spec)) {
-        entries.push({ ...selection, exports: settings.exports, sampler: settings.sampler, routes });
-      }
+  for (const [i, m] of [...monitors.entries()].toReversed()) {
+    const { settings } = drafts.get(m.key)!;
+    const shared = monitors.slice(i + 1).filter((weaker) => mayOverlap(weaker.spec, m.spec));
+    const routes = sortedSet([...settings.routes, ...shared.flatMap((o) => drafts.get(o.key)!.settings.routes)]);
+    for (const selection of monitorSelections(namespaceOf(m), m.spec)) {
+      entries.push({ ...selection, exports: settings.exports, sampler: settings.sampler, routes });
     }
   }
   return entries;

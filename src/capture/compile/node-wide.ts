@@ -31,6 +31,7 @@ export function nodeWideSettings(
     text === undefined ? otherwise : parseDuration(text, field);
   const durationBuckets = get((s) => s.http?.histogram?.durationBuckets);
   const sizeBuckets = get((s) => s.http?.histogram?.sizeBuckets);
+  const extra = get((s) => s.instrument?.extraConfig) as InstrumentSettings['extra'];
   const clusterName = get((s) => s.instrument?.clusterName);
   const kubeMetaCache = get((s) => s.instrument?.kubeMetaCache);
   const removed = new Set(get((s) => s.redaction?.queryParams?.remove) ?? []);
@@ -50,6 +51,7 @@ export function nodeWideSettings(
     ),
     ...(clusterName ? { clusterName } : {}),
     ...(kubeMetaCache ? { kubeMetaCache } : {}),
+    ...(extra ? { extra } : {}),
     injection: {
       node: get((s) => s.instrument?.injection?.node) === 'Enabled',
       java: get((s) => s.instrument?.injection?.java) === 'Enabled',

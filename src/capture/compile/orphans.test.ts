@@ -26,6 +26,7 @@ const objects = (over: Partial<CaptureObjects> = {}): CaptureObjects => ({
     { name: 'n1', labels: { pool: 'a' } },
     { name: 'n2', labels: { pool: 'b' } },
   ],
+  environment: { instrumentVersion: 'v0.10.0' },
   ...over,
 });
 const off = { signals: { metrics: 'Disabled', spans: 'Disabled' } } as const;

@@ -4,7 +4,7 @@ import { objectPath } from './precedence.ts';
 import { policiesOf } from './scope.ts';
 import { matchesSelector } from './selector.ts';
 import { mergeLeaves, type LeafValue, type PolicyInForce } from './settings.ts';
-import type { NamedLabels } from './types.ts';
+import type { CompileEnvironment, NamedLabels } from './types.ts';
 
 /** What the API holds, as far as it decides who captures what. */
 export interface CaptureObjects {
@@ -12,6 +12,7 @@ export interface CaptureObjects {
   monitors: readonly TrafficMonitor[];
   namespaces: readonly NamedLabels[];
   nodes: readonly NamedLabels[];
+  environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>;
 }
 
 /** A monitor that would capture nothing any more, and why. */
@@ -39,7 +40,7 @@ export function orphanedMonitors(objects: CaptureObjects, candidate: ClusterTraf
 
 /** Monitors that capture nothing under these policies → why. Those that do not mean to capture are left out. */
 function silenced(objects: CaptureObjects, policies: readonly ClusterTrafficPolicy[]): Map<string, string> {
-  const inForce = judgePolicies(policies).flatMap((p): PolicyInForce[] =>
+  const inForce = judgePolicies(policies, objects.environment).flatMap((p): PolicyInForce[] =>
     p.inForce ? [{ name: p.object.metadata.name ?? '', spec: p.inForce }] : [],
   );
   const labels = new Map(objects.namespaces.map((ns) => [ns.name, ns.labels]));

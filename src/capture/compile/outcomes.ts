@@ -3,54 +3,80 @@ import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import type { Judged } from './acceptance.ts';
 import { autoscalingConflict, monitorConflict, policyConflicts } from './conflicts.ts';
 import type { GroupPlan, MonitorInForce, MonitorPlan } from './group.ts';
+import type { Memo } from './memo.ts';
 import { objectPath } from './precedence.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
 import type { Conflict, ExportOutcome, MonitorOutcome, NamedLabels, PodFacts, PolicyOutcome } from './types.ts';
 
 export interface Group {
+  /** What stands for it in the memo. */
+  owner: object;
   policies: readonly PolicyInForce[];
   plan: GroupPlan;
   nodes: NamedLabels[];
 }
 
 /** What each monitor's status says of the compile. */
-export function monitorOutcomes(
-  judged: readonly Judged<TrafficMonitor>[],
-  inForce: readonly MonitorInForce[],
-  matched: ReadonlyMap<string, readonly PodFacts[]>,
-  groups: readonly Group[],
-): Map<string, MonitorOutcome> {
+export function monitorOutcomes(input: OutcomeInput): Map<string, MonitorOutcome> {
+  const { judged, matched, groups, memo } = input;
+  const members = groups.flatMap((g) => [g.owner, ...g.nodes]);
+  // The same nodes in the same groups: whatever is judged by membership holds on.
+  const membership = memo.cell(memo.owner('root'), 'membership', members, () => ({}));
   const groupOfNode = new Map(groups.flatMap((g) => g.nodes.map((n) => [n.name, g] as const)));
-  const conflicts = sharedPodConflicts(inForce, matched, groupOfNode);
+  const conflicts = sharedPodConflicts(input, groupOfNode, membership);
   const result = new Map<string, MonitorOutcome>();
-  for (const { object, accepted, inForce: spec } of judged) {
-    const key = objectPath(object.metadata);
-    const pods = matched.get(key) ?? [];
-    const nodes = sortedSet(pods.map((p) => p.nodeName)).filter((n) => groupOfNode.has(n));
-    const own = nodes.length > 0 ? [...new Set(nodes.map((n) => groupOfNode.get(n)!))] : groups;
-    const plans = spec ? own.map((g) => g.plan.monitors.get(key)!) : [];
-    result.set(key, {
-      namespace: object.metadata.namespace ?? '',
-      name: object.metadata.name ?? '',
-      uid: object.metadata.uid ?? '',
-      generation: object.metadata.generation ?? 0,
-      accepted: withNotes(accepted, plans),
-      inForce: spec,
-      matchedPods: pods.length,
-      nodes,
-      ...(plans.length > 0 ? { configHash: `sha256:${sha256Hex(canonicalJson(plans.map((p) => p.digest)))}` } : {}),
-      suspended: spec?.suspend ?? false,
-      ...pausedBy(plans),
-      policyRefs: [...new Set(plans.flatMap((p) => p.policies.map((q) => q.name)))],
-      overriddenFields: sortedSet(
-        plans.flatMap((p) => p.leaves.filter((leaf) => leaf.layer === 'override').map((leaf) => leaf.path)),
-      ),
-      conflicts: mergeConflicts([...plans.flatMap(policyConflicts), ...(conflicts.get(key) ?? [])]),
-      exports: mergeExports(plans),
-      intervalMs: Math.max(0, ...own.map((g) => g.plan.monitors.get(key)?.rule?.intervalMs ?? g.plan.exportIntervalMs)),
-    });
+  for (const verdict of judged) {
+    const key = objectPath(verdict.object.metadata);
+    const [pods, lost] = [matched.get(key) ?? noPods, conflicts.get(key) ?? noConflicts];
+    const plans = groups.flatMap((g) => [g.plan.monitors.get(key), g.plan.exportIntervalMs]);
+    const make = (): MonitorOutcome => outcomeOf(verdict, pods, lost, groups, groupOfNode);
+    result.set(key, memo.cell(verdict.object, 'outcome', [verdict, pods, lost, membership, ...plans], make));
   }
   return result;
+}
+
+export interface OutcomeInput {
+  judged: readonly Judged<TrafficMonitor>[];
+  inForce: readonly MonitorInForce[];
+  matched: ReadonlyMap<string, readonly PodFacts[]>;
+  groups: readonly Group[];
+  memo: Memo;
+}
+
+const noPods: readonly PodFacts[] = [];
+const noConflicts: readonly Conflict[] = [];
+
+function outcomeOf(
+  { object, accepted, inForce: spec }: Judged<TrafficMonitor>,
+  pods: readonly PodFacts[],
+  lost: readonly Conflict[],
+  groups: readonly Group[],
+  groupOfNode: ReadonlyMap<string, Group>,
+): MonitorOutcome {
+  const key = objectPath(object.metadata);
+  const nodes = sortedSet(pods.map((p) => p.nodeName)).filter((n) => groupOfNode.has(n));
+  const own = nodes.length > 0 ? [...new Set(nodes.map((n) => groupOfNode.get(n)!))] : groups;
+  const plans = spec ? own.map((g) => g.plan.monitors.get(key)!) : [];
+  return {
+    namespace: object.metadata.namespace ?? '',
+    name: object.metadata.name ?? '',
+    uid: object.metadata.uid ?? '',
+    generation: object.metadata.generation ?? 0,
+    accepted: withNotes(accepted, plans),
+    inForce: spec,
+    matchedPods: pods.length,
+    nodes,
+    ...(plans.length > 0 ? { configHash: `sha256:${sha256Hex(canonicalJson(plans.map((p) => p.digest)))}` } : {}),
+    suspended: spec?.suspend ?? false,
+    ...pausedBy(plans),
+    policyRefs: [...new Set(plans.flatMap((p) => p.policies.map((q) => q.name)))],
+    overriddenFields: sortedSet(
+      plans.flatMap((p) => p.leaves.filter((leaf) => leaf.layer === 'override').map((leaf) => leaf.path)),
+    ),
+    conflicts: mergeConflicts([...plans.flatMap(policyConflicts), ...lost]),
+    exports: mergeExports(plans),
+    intervalMs: Math.max(0, ...own.map((g) => g.plan.monitors.get(key)?.rule?.intervalMs ?? g.plan.exportIntervalMs)),
+  };
 }
 
 /** An accepted object is told what was lowered. */
@@ -78,7 +104,25 @@ function mergeExports(plans: readonly MonitorPlan[]): ExportOutcome[] {
 
 /** For every pair of monitors that share a pod (or an autoscaling metric), what the weaker one loses. */
 function sharedPodConflicts(
-  inForce: readonly MonitorInForce[],
+  { inForce, matched, groups, memo }: OutcomeInput,
+  groupOfNode: ReadonlyMap<string, Group>,
+  membership: object,
+): Map<string, Conflict[]> {
+  const byNamespace = Map.groupBy(
+    inForce.filter((m) => m.spec.mode !== 'Exclude' && !m.spec.suspend),
+    (m) => m.object.metadata.namespace ?? '',
+  );
+  const found = [...byNamespace].flatMap(([namespace, monitors]) => {
+    const each = monitors.flatMap((m) => [m, matched.get(m.key), ...groups.map((g) => g.plan.monitors.get(m.key))]);
+    return memo.cell(memo.owner(`namespace ${namespace}`), 'conflicts', [membership, ...each], () => [
+      ...namespaceConflicts(monitors, matched, groupOfNode),
+    ]);
+  });
+  return new Map(found);
+}
+
+function namespaceConflicts(
+  monitors: readonly MonitorInForce[],
   matched: ReadonlyMap<string, readonly PodFacts[]>,
   groupOfNode: ReadonlyMap<string, Group>,
 ): Map<string, Conflict[]> {
@@ -86,19 +130,13 @@ function sharedPodConflicts(
   const add = (loser: MonitorInForce, conflict: Conflict | null): void => {
     if (conflict) found.set(loser.key, [...(found.get(loser.key) ?? []), conflict]);
   };
-  const byNamespace = Map.groupBy(
-    inForce.filter((m) => m.spec.mode !== 'Exclude' && !m.spec.suspend),
-    (m) => m.object.metadata.namespace ?? '',
-  );
-  for (const monitors of byNamespace.values()) {
-    for (const [i, winner] of monitors.entries()) {
-      const pods = new Map((matched.get(winner.key) ?? []).map((p) => [p.name, p]));
-      for (const loser of monitors.slice(i + 1)) {
-        add(loser, autoscalingConflict(winner, loser));
-        const shared = (matched.get(loser.key) ?? []).find((p) => pods.has(p.name) && groupOfNode.has(p.nodeName));
-        if (!shared) continue;
-        add(loser, monitorConflict(winner, loser, groupOfNode.get(shared.nodeName)!.plan.monitors));
-      }
+  for (const [i, winner] of monitors.entries()) {
+    const pods = new Map((matched.get(winner.key) ?? []).map((p) => [p.name, p]));
+    for (const loser of monitors.slice(i + 1)) {
+      add(loser, autoscalingConflict(winner, loser));
+      const shared = (matched.get(loser.key) ?? []).find((p) => pods.has(p.name) && groupOfNode.has(p.nodeName));
+      if (!shared) continue;
+      add(loser, monitorConflict(winner, loser, groupOfNode.get(shared.nodeName)!.plan.monitors));
     }
   }
   return found;

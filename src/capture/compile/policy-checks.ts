@@ -5,6 +5,7 @@ import { parseBytes } from './bytes.ts';
 import { isCidr } from './cidr.ts';
 import { durationFault, longestInterval, longestRetention } from './durations.ts';
 import { exportFault } from './exports.ts';
+import { extraConfigFinding } from './extra-config.ts';
 import { flowAttributes } from './flow-attributes.ts';
 import { pathRewriteFault } from './redaction.ts';
 import {
@@ -16,14 +17,15 @@ import {
   routeText,
   type TextCheck,
 } from './text-checks.ts';
-import type { PolicyFinding } from './types.ts';
+import type { CompileEnvironment, PolicyFinding } from './types.ts';
 
-/**
- * Why a policy cannot be compiled, or null. Order decides which fault is shown.
- */
-export function policyFinding(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+/** Why a policy cannot be compiled for that instrument, or null. Order decides which fault is shown. */
+export function policyFinding(
+  spec: ClusterTrafficPolicySpec,
+  environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>,
+): PolicyFinding | null {
   return (
-    extraConfig(spec) ??
+    extraConfigFinding(spec, environment) ??
     exclusions(spec) ??
     settings('spec.defaults', spec.defaults) ??
     settings('spec.overrides', spec.overrides) ??
@@ -38,12 +40,6 @@ export function policyFinding(spec: ClusterTrafficPolicySpec): PolicyFinding | n
 }
 
 const invalid = (message: string): PolicyFinding => ({ reason: 'Invalid', message });
-
-function extraConfig(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
-  return spec.instrument?.extraConfig && Object.keys(spec.instrument.extraConfig).length > 0
-    ? { reason: 'ExtraConfigNotAllowed', message: 'spec.instrument.extraConfig: the controller does not allow it' }
-    : null;
-}
 
 function exclusions(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
   for (const [i, item] of (spec.exclusions ?? []).entries()) {

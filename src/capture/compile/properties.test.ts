@@ -201,7 +201,7 @@ describe('hostile strings', () => {
   test('anywhere in a monitor never leave its namespace, never expand and never change another entry', () => {
     const clean = compile(aWorld()).nodes.get('node-1')!.config.instrument.yaml;
     fc.assert(
-      fc.property(hostile, fc.integer({ min: 0, max: 5 }), (text, where) => {
+      fc.property(hostile, fc.integer({ min: 0, max: 8 }), (text, where) => {
         const specs: Partial<TrafficMonitorSpec>[] = [
           { workloads: [{ kind: 'Deployment', name: text }] },
           { selector: {}, containers: { include: [text] } },
@@ -209,6 +209,9 @@ describe('hostile strings', () => {
           { selector: { matchExpressions: [{ key: 'app', operator: 'In', values: [text] }] } },
           { selector: { matchExpressions: [{ key: text, operator: 'Exists' }] } },
           { mode: 'Exclude', selector: {}, workloads: [{ kind: 'Pod', name: text }] },
+          { selector: {}, http: { headers: { capture: [text] } } },
+          { selector: {}, http: { ignorePaths: [text] } },
+          { selector: {}, metrics: { labels: { podLabels: [text], exclude: [text] } } },
         ];
         const result = compile(aWorld({ monitors: [aMonitor('shop/m', specs[where]!)] }));
         const { yaml } = result.nodes.get('node-1')!.config.instrument;

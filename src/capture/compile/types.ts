@@ -21,6 +21,8 @@ export interface CompileInput {
 export interface CompileEnvironment extends InstrumentEnvironment {
   /** The lowest layer of `capture.ports`: the flag's text. */
   ports: string;
+  /** Whether policies may add keys of their own to the instrument's file. Default no. */
+  allowExtraConfig?: boolean;
 }
 
 export interface NamedLabels {

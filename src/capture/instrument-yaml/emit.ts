@@ -1,8 +1,19 @@
 import { OperatorError } from '../../base/errors.ts';
 
+/** A member of a list of maps that was written before, for this depth. */
+export class WrittenItem {
+  readonly indent: string;
+  readonly text: string;
+
+  constructor(item: { readonly [key: string]: YamlValue | undefined }, indent: string) {
+    this.indent = indent;
+    this.text = listItem(item, indent);
+  }
+}
+
 /** What an instrument file is made of. Members that are `undefined` are left out. */
 export type YamlValue =
-  string | number | boolean | readonly YamlValue[] | { readonly [key: string]: YamlValue | undefined };
+  string | number | boolean | WrittenItem | readonly YamlValue[] | { readonly [key: string]: YamlValue | undefined };
 
 /**
  * Writes a value as YAML in one fixed style: block maps in the order given, lists of scalars on one line,
@@ -28,7 +39,7 @@ function child(value: YamlValue, indent: string): string {
     if (value.every((item) => typeof item !== 'object')) return ` [${value.map(scalar).join(', ')}]`;
     return value.map((item) => `\n${indent}  - ${listItem(item, `${indent}    `)}`).join('');
   }
-  if (typeof value === 'object') {
+  if (typeof value === 'object' && !(value instanceof WrittenItem)) {
     return Object.values(value).some((v) => v !== undefined) ? blockMap(value, `${indent}  `) : ' {}';
   }
   return ` ${scalar(value)}`;
@@ -36,6 +47,10 @@ function child(value: YamlValue, indent: string): string {
 
 function listItem(item: YamlValue, indent: string): string {
   if (isList(item)) return child(item, indent).trimStart();
+  if (item instanceof WrittenItem) {
+    if (item.indent !== indent) throw new OperatorError('ERR_CAPTURE_INVALID', 'an entry stands at another depth');
+    return item.text;
+  }
   if (typeof item !== 'object') return scalar(item);
   const text = blockMap(item, indent);
   return text === '' ? '{}' : text.slice(1 + indent.length);

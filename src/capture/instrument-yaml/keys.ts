@@ -81,6 +81,15 @@ const sampler = object({
   arg: { kind: 'string', pattern: /^(0|1|0\.[0-9]+)$/ },
 });
 
+/** What one attribute must be for a record to pass: a glob, or numbers. */
+const comparison = object({
+  match: string,
+  not_match: string,
+  ...Object.fromEntries(
+    ['equals', 'not_equals', 'greater_than', 'greater_equals', 'less_than', 'less_equals'].map((key) => [key, number]),
+  ),
+});
+
 /** The workload fields, by kind. */
 export const workloadKeys = {
   Deployment: 'k8s_deployment_name',
@@ -188,6 +197,7 @@ function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {
       context_propagation: choice('disabled', 'headers', 'http', 'tcp', 'all'),
       track_request_headers: boolean,
       traffic_control_backend: choice('auto', 'tc', 'tcx'),
+      maps_config: object({ global_scale_factor: number }),
       payload_extraction: object({
         http: object({
           enrichment: object({
@@ -204,6 +214,11 @@ function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {
           }),
         }),
       }),
+    }),
+    filter: object({
+      application: map(comparison),
+      network: map(comparison),
+      stats: map(comparison),
     }),
     otel_metrics_export: object({
       endpoint,

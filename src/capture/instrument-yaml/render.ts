@@ -1,7 +1,8 @@
 import { formatDuration } from '../../base/duration.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { portsText } from '../ports.ts';
-import { emitYaml, type YamlValue } from './emit.ts';
+import { emitYaml, WrittenItem, type YamlValue } from './emit.ts';
+import { withExtra } from './extra.ts';
 import { workloadKeys } from './keys.ts';
 import type { DiscoveryEntry, InstrumentSettings, LabelTest, NetworkSettings, Selection } from './settings.ts';
 import { validateInstrumentDocument } from './validate.ts';
@@ -12,24 +13,34 @@ type YamlMap = { [key: string]: YamlValue | undefined };
 /**
  * The instrument's file for the version in `settings`. Pure and canonical: equal settings give equal bytes.
  * Braces, commas and other glob operators are written here and nowhere else.
+ * `written` keeps what was checked and written of each entry; it holds for one version.
  * Errors: ERR_CAPTURE_INVALID when this version would refuse the file or ignore a part of it.
  */
-export function renderInstrumentYaml(settings: InstrumentSettings): string {
-  const document = instrumentDocument(settings);
-  const problems = validateInstrumentDocument(settings.version, withoutUndefined(document));
+export function renderInstrumentYaml(
+  settings: InstrumentSettings,
+  written: WeakMap<DiscoveryEntry, WrittenItem> = new WeakMap(),
+): string {
+  const idle = settings.entries.length === 0 && settings.network === null;
+  const entries = idle ? [parked] : settings.entries;
+  const fresh = entries.filter((e, i) => i === 0 || !written.has(e));
+  const whole = (items: readonly YamlValue[]): YamlMap =>
+    withExtra(instrumentDocument(settings, items), settings.extra);
+  const problems = validateInstrumentDocument(settings.version, withoutUndefined(whole(fresh.map(entry))));
   if (problems.length > 0) {
     throw new OperatorError('ERR_CAPTURE_INVALID', `instrument ${settings.version}: ${problems.join('; ')}`);
   }
-  return emitYaml(document);
+  for (const e of fresh) if (!written.has(e)) written.set(e, new WrittenItem(entry(e), entryIndent));
+  return emitYaml(whole(entries.map((e) => written.get(e)!)));
 }
 
 /** What keeps the instrument alive when it shall capture nothing at all: its own namespace, which is always excluded. */
 const parked: DiscoveryEntry = { namespaces: ['svc-system'], exports: [] };
 
-function instrumentDocument(s: InstrumentSettings): YamlMap {
+/** Where the members of `discovery.instrument` stand. */
+const entryIndent = '      ';
+
+function instrumentDocument(s: InstrumentSettings, entries: readonly YamlValue[]): YamlMap {
   const v10 = isSinceV010(s.version);
-  const idle = s.entries.length === 0 && s.network === null;
-  const entries = idle ? [parked] : s.entries;
   return {
     log_level: s.logLevel,
     enforce_sys_caps: true,
@@ -42,7 +53,7 @@ function instrumentDocument(s: InstrumentSettings): YamlMap {
       poll_interval: formatDuration(s.pollIntervalMs),
       min_process_age: '5s',
       exclude_otel_instrumented_services: false,
-      instrument: entries.map(entry),
+      instrument: entries,
       exclude_instrument: s.exclusions.map(selection),
       default_exclude_instrument: s.defaultExclusions === 'None' ? [{ k8s_namespace: 'svc-system' }] : undefined,
     },

@@ -1,4 +1,5 @@
 import type { PortRange } from '../ports.ts';
+import type { YamlValue } from './emit.ts';
 import type { InstrumentVersion } from './version.ts';
 
 /**
@@ -37,7 +38,11 @@ export interface InstrumentSettings {
   /** Request and response headers that spans carry, lower case; those of `obfuscate` without their value. */
   headers: { capture: readonly string[]; obfuscate: readonly string[] };
   sensitiveQueryParams: { add: readonly string[]; remove: readonly string[] };
+  /** Further keys of the file, as they stand there; checked before that they touch none of ours. */
+  extra?: ExtraConfig;
 }
+
+export type ExtraConfig = { readonly [key: string]: YamlValue | undefined };
 
 export type UnmatchedRoutes = 'low-cardinality' | 'heuristic' | 'wildcard' | 'path' | 'unset';
 

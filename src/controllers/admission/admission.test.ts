@@ -42,6 +42,7 @@ const signal = new AbortController().signal;
 
 describe('the validators', () => {
   const judgePolicy = policyValidator(() => ({
+    environment: { instrumentVersion: 'v0.10.0' },
     policies: [],
     monitors: [monitor({ selector: {} }) as never],
     namespaces: [{ name: 'shop', labels: {} }],
@@ -90,7 +91,7 @@ describe('the webhooks of the operator', () => {
     harness = undefined;
   });
   const options = { server: { resources: [clusterTrafficPolicies, trafficMonitors] } };
-  const settings = { namespace, bindAddress: '127.0.0.1', url: '' };
+  const settings = { environment: { instrumentVersion: 'v0.10.0' }, namespace, bindAddress: '127.0.0.1', url: '' };
 
   test('are registered with the CA once there is a certificate, follow its rotation, and judge over TLS', async () => {
     const port = await freePort();

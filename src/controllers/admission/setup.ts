@@ -32,6 +32,8 @@ export interface AdmissionSettings {
   port: number;
   /** Where the API server reaches this process, if not by the Service. */
   url: string;
+  /** What policies are judged for. */
+  environment: CaptureObjects['environment'];
 }
 
 const controllerName = 'admission';
@@ -95,7 +97,7 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
     },
   });
   if (mode === 'off') return;
-  const read = capturedObjects(env);
+  const read = capturedObjects(env, settings.environment);
   env.addRunnable({
     name: 'webhooks',
     needsLeader: false,
@@ -133,7 +135,7 @@ async function serve(
 }
 
 /** What validators judge by, from the caches that the capture loop has anyway. */
-function capturedObjects(env: ControllerEnvironment): () => CaptureObjects {
+function capturedObjects(env: ControllerEnvironment, environment: CaptureObjects['environment']): () => CaptureObjects {
   const { cache } = env;
   const policies = cache.informer<ClusterTrafficPolicy & KubeObject>({ resource: clusterTrafficPolicies });
   const monitors = cache.informer<TrafficMonitor & KubeObject>({ resource: trafficMonitors });
@@ -145,5 +147,6 @@ function capturedObjects(env: ControllerEnvironment): () => CaptureObjects {
     monitors: living(monitors.list()),
     namespaces: namespaces.list().map(namedLabels),
     nodes: nodes.list().filter(runsAgents).map(namedLabels),
+    environment,
   });
 }

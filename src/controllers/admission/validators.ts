@@ -30,9 +30,10 @@ export function policyValidator(read: () => CaptureObjects): Validator {
   return (request) => {
     if (!changesSpec(request)) return allowed;
     const candidate = request.object as ClusterTrafficPolicy & KubeObject;
-    const finding = policyFinding(candidate.spec);
+    const objects = read();
+    const finding = policyFinding(candidate.spec, objects.environment);
     if (finding) return { allowed: false, message: finding.message };
-    const orphans = orphanedMonitors(read(), candidate);
+    const orphans = orphanedMonitors(objects, candidate);
     if (orphans.length === 0) return allowed;
     const listed = orphans.slice(0, shown).map((o) => `${o.monitor} (${o.reason})`);
     const more = orphans.length > shown ? ` and ${orphans.length - shown} more` : '';

@@ -4,6 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import {
   AgentClient,
   compile,
+  CompileMemo,
   planRollout,
   secretRefsOf,
   type AgentTransport,
@@ -44,10 +45,16 @@ export interface HubOptions {
 
 /** What changed since the listener was last called. */
 export interface HubChange {
-  /** A new compile: any object may have another outcome. */
+  /** There was a compile: any policy may have another outcome. */
   compiled: boolean;
+  /** `namespace/name` of the monitors with another outcome. */
+  monitors: ReadonlySet<string>;
   /** Nodes with news. */
   nodes: ReadonlySet<string>;
+}
+
+function noNews(): { compiled: boolean; monitors: Set<string>; nodes: Set<string> } {
+  return { compiled: false, monitors: new Set(), nodes: new Set() };
 }
 
 /** Changes of objects are collected this long before a compile. Units: ms. */
@@ -95,7 +102,8 @@ export class CaptureHub {
   #result: CompileResult | null = null;
   #compileError: string | null = null;
   #signal: AbortSignal | null = null;
-  #news: { compiled: boolean; nodes: Set<string> } = { compiled: false, nodes: new Set() };
+  #news = noNews();
+  readonly #memo = new CompileMemo();
   #cancelWake: () => void = () => {};
 
   constructor(options: HubOptions) {
@@ -163,8 +171,12 @@ export class CaptureHub {
     const started = clock.monotonic();
     try {
       const world = read();
-      this.#result = compile({ ...world, environment });
+      const before = this.#result;
+      this.#result = compile({ ...world, environment }, this.#memo);
       this.#compileError = null;
+      for (const [key, outcome] of this.#result.monitors) {
+        if (before?.monitors.get(key) !== outcome) this.#news.monitors.add(key);
+      }
       this.#news.compiled = true;
       this.#secrets?.want([...this.#result.nodes.values()].flatMap((n) => secretRefsOf(n.config)));
       this.#syncNodes(world);
@@ -269,7 +281,9 @@ export class CaptureHub {
       const node = this.#nodes.get(name);
       if (node?.reachable) this.#deliverSecrets(node, link);
     }
-    this.#news.compiled = true;
+    for (const [key, { exports }] of this.#result?.monitors ?? []) {
+      if (exports.length > 0) this.#news.monitors.add(key);
+    }
     this.#telling.call();
   }
 
@@ -388,7 +402,7 @@ export class CaptureHub {
 
   #tell(): void {
     const change: HubChange = this.#news;
-    this.#news = { compiled: false, nodes: new Set() };
+    this.#news = noNews();
     for (const listener of this.#listeners) listener(change);
   }
 

@@ -27,6 +27,8 @@ export interface CaptureSettings {
   instrumentVersion: string;
   /** The ports of the lowest layer, e.g. `80,443,8080,8443`. */
   instrumentPorts: string;
+  /** Whether policies may add keys of their own to the instrument's file. Default no. */
+  allowExtraConfig?: boolean;
   /** Default 9093. */
   agentPort?: number;
   /** Default `http://127.0.0.1:4318`. */
@@ -61,6 +63,7 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
     environment: {
       instrumentVersion: settings.instrumentVersion,
       ports: settings.instrumentPorts,
+      allowExtraConfig: settings.allowExtraConfig ?? false,
       ...(settings.otlpEndpoint ? { otlpEndpoint: settings.otlpEndpoint } : {}),
       ...(settings.healthSocket ? { healthSocket: settings.healthSocket } : {}),
     },

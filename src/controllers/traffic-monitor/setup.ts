@@ -72,8 +72,9 @@ export function setupTrafficMonitors(env: ControllerEnvironment, hub: CaptureHub
   });
   hub.onChange((change) => {
     for (const monitor of monitors.list()) {
-      const nodes = hub.result?.monitors.get(`${monitor.metadata.namespace}/${monitor.metadata.name}`)?.nodes ?? [];
-      if (change.compiled || nodes.some((node) => change.nodes.has(node))) handle.trigger(keyOf(monitor));
+      const path = `${monitor.metadata.namespace}/${monitor.metadata.name}`;
+      const nodes = hub.result?.monitors.get(path)?.nodes ?? [];
+      if (change.monitors.has(path) || nodes.some((node) => change.nodes.has(node))) handle.trigger(keyOf(monitor));
     }
   });
   return handle;

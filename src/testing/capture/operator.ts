@@ -140,6 +140,14 @@ export class CaptureWorld {
     });
   }
 
+  /** As `kubectl apply` does it: a server-side apply over the API server's own connection. */
+  async applyMonitor(path: string, spec: object): Promise<void> {
+    const [namespace = '', name = ''] = path.split('/');
+    const { apiVersion, kind } = trafficMonitors;
+    const object = { apiVersion, kind, metadata: { namespace, name }, spec: { mode: 'Capture', ...spec } };
+    await this.#client.apply(trafficMonitors, object, { fieldManager: 'kubectl', force: true });
+  }
+
   putPolicy(name: string, spec: object): void {
     const { apiVersion, kind } = clusterTrafficPolicies;
     this.api.put(clusterTrafficPolicies, { apiVersion, kind, metadata: { name }, spec });

@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import { aMonitor, aNamespace, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { compile } from './compile.ts';
+import { Memo } from './memo.ts';
+import type { CompileInput, CompileResult } from './types.ts';
+
+const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+
+/** Everything of a result that anybody can see. */
+function visible(result: CompileResult): unknown {
+  const sorted = <V>(map: ReadonlyMap<string, V>): [string, V][] => [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return [
+    [...result.nodes].map(([name, n]) => [name, n.hash, n.json(), n.config, n.yamlHash, n.rollout]),
+    sorted(result.monitors),
+    sorted(result.policies),
+  ];
+}
+
+const specs: TrafficMonitorSpec[] = [
+  { mode: 'Capture', selector: { matchLabels: { app: 'checkout' } } },
+  {
+    mode: 'Capture',
+    selector: { matchLabels: { app: 'checkout' } },
+    sampling: { ratio: '0.1' },
+    ports: [{ port: 80 }],
+  },
+  { mode: 'Capture', selector: {}, http: { routes: ['/a/{id}'] }, priority: 3, limits: { maxSeries: 99_999 } },
+  { mode: 'Capture', selector: {}, metrics: { interval: '30s', families: ['TCPStats'] }, suspend: true },
+  { mode: 'Capture', workloads: [{ kind: 'Pod', name: 'cart*' }], metrics: { interval: '5s', families: ['TCPStats'] } },
+  { mode: 'Exclude', selector: { matchLabels: { app: 'cart' } } },
+  { mode: 'Capture', selector: { matchLabels: { app: '*' } } },
+  { mode: 'Capture', selector: {}, http: { headers: { capture: ['x-team'] } } },
+];
+const policySpecs: ClusterTrafficPolicySpec[] = [
+  {},
+  { paused: true },
+  { nodeSelector: { matchLabels: { pool: 'edge' } }, overrides: { sampling: { ratio: '0.5' } } },
+  { namespaceSelector: { matchLabels: { tier: 'critical' } }, capture: { mode: 'AllowList' } },
+  { monitorNamespaces: { matchLabels: { tier: 'critical' } } },
+  { limits: { maxMonitorsPerNamespace: 2, maxSeriesPerMonitor: 50 }, redaction: { headers: { allow: ['x-team'] } } },
+  { defaults: { protocols: ['HTTP'] }, rollout: { canaryNodes: { matchLabels: { pool: 'edge' } } }, priority: 4 },
+  { instrument: { exportInterval: '5s', extraConfig: { a: 1 } } },
+];
+const small = fc.nat({ max: 7 });
+/** One change of the world. Objects that it does not touch may come as they were or as equal copies. */
+const edit = fc.record({
+  what: fc.constantFrom('monitor', 'monitor', 'policy', 'pod', 'labels', 'node', 'status'),
+  which: fc.nat({ max: 4 }),
+  to: fc.option(small, { nil: null, freq: 4 }),
+  anew: fc.boolean(),
+});
+
+function applied(
+  world: CompileInput,
+  { what, which, to, anew }: typeof edit extends fc.Arbitrary<infer E> ? E : never,
+) {
+  const replaced = <T>(list: readonly T[], same: (item: T) => boolean, item: T | null): T[] => [
+    ...list.filter((i) => !same(i)),
+    ...(item === null ? [] : [item]),
+  ];
+  const next = { ...world };
+  const namespace = which % 2 === 0 ? 'shop' : 'pay';
+  if (what === 'monitor') {
+    const generation = 2 + world.monitors.length;
+    const item = to === null ? null : aMonitor(`${namespace}/m${which}`, specs[to]!, { generation });
+    next.monitors = replaced(world.monitors, (m) => m.metadata.name === `m${which}`, item);
+  } else if (what === 'policy') {
+    const item = to === null ? null : aPolicy(`p${which}`, policySpecs[to]!);
+    next.policies = replaced(world.policies, (p) => p.metadata.name === `p${which}`, item);
+  } else if (what === 'pod') {
+    const labels = { app: (to ?? 0) % 2 === 0 ? 'checkout' : 'cart' };
+    const item = to === null ? null : aPod(`${namespace}/cart-${which}`, `node-${1 + (to % 3)}`, { labels });
+    next.pods = replaced(world.pods, (p) => p.name === `cart-${which}`, item);
+  } else if (what === 'labels') {
+    const item = aNamespace(namespace, (to ?? 1) % 2 === 0 ? {} : { tier: 'critical' });
+    next.namespaces = replaced(world.namespaces, (n) => n.name === namespace, item);
+  } else if (what === 'node') {
+    const name = `node-${1 + which}`;
+    const item = to === null ? null : { name, labels: { pool: to % 2 === 0 ? 'core' : 'edge' } };
+    next.nodes = replaced(world.nodes, (n) => n.name === name, item);
+  } else {
+    const status = { lastAcceptedSpec: specs[to ?? 0]! };
+    next.monitors = world.monitors.map((m) => (m.metadata.name === `m${which}` ? { ...m, status } : m));
+  }
+  return anew ? copyOf(next) : next;
+}
+
+test('after any edits a compile that remembers gives what one from scratch gives', () => {
+  fc.assert(
+    fc.property(fc.array(edit, { minLength: 1, maxLength: 12 }), (edits) => {
+      const memo = new Memo();
+      let world: CompileInput = aWorld({ monitors: [aMonitor('shop/m9', specs[0]!), aMonitor('pay/m8', specs[2]!)] });
+      compile(world, memo);
+      for (const e of edits) {
+        world = applied(world, e);
+        expect(visible(compile(world, memo))).toEqual(visible(compile(world)));
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('what an edit does not touch stays the very same, also when every object comes as a copy', () => {
+  const memo = new Memo();
+  const many = (port: number): CompileInput =>
+    aWorld({
+      policies: [aPolicy('edge', { nodeSelector: { matchLabels: { pool: 'edge' } } })],
+      monitors: [
+        aMonitor('shop/a', { selector: {}, ports: [{ port }] }, { generation: port }),
+        aMonitor('shop/b', { workloads: [{ kind: 'Pod', name: 'cart-1' }] }),
+        aMonitor('pay/c', { selector: {} }),
+      ],
+    });
+  const first = compile(many(1), memo);
+  const same = compile(copyOf(many(1)), memo);
+  for (const [key, outcome] of first.monitors) expect(same.monitors.get(key)).toBe(outcome);
+  for (const [name, config] of first.nodes) expect(same.nodes.get(name)).toBe(config);
+  const edited = compile(copyOf(many(2)), memo);
+  expect(edited.monitors.get('shop/a')).not.toBe(first.monitors.get('shop/a'));
+  expect(edited.monitors.get('shop/b')).toBe(first.monitors.get('shop/b'));
+  expect(edited.monitors.get('pay/c')).toBe(first.monitors.get('pay/c'));
+});
