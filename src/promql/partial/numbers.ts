@@ -72,8 +72,8 @@ export function decodeDoubles(bytes: Uint8Array, mask: Uint8Array): Float64Array
       return values;
     case form.double: {
       fits(8 * count);
-      // A copy, because doubles must lie on a multiple of eight.
-      const packed = new Float64Array(data.slice().buffer);
+      // A copy, because doubles must lie on a multiple of eight. (Node's Buffer has a slice() that is none.)
+      const packed = new Float64Array(Uint8Array.from(data).buffer);
       if (count === mask.length) return packed;
       for (let i = 0, at = 0; i < mask.length; i++) if (mask[i] !== 0) values[i] = packed[at++]!;
       return values;

@@ -20,4 +20,9 @@ export function exactText({ value, warnings, infos }: QueryResult): string {
 const number = (value: number): string => (Object.is(value, -0) ? '-0' : String(value));
 
 const structure = (value: object): string =>
-  JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'number' ? number(inner) : inner));
+  JSON.stringify(value, (_, inner: unknown) => {
+    if (typeof inner === 'number') return number(inner);
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    // In what order an object was put together is no part of what it says.
+    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });

@@ -24,6 +24,8 @@ export interface SimulatedAgent {
   readonly store: Store;
   /** When set, it answers instead of the store. */
   misbehave: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
+  /** Answers as if it behaved, for a misbehaviour that concerns some requests only. */
+  serve(req: IncomingMessage, res: ServerResponse): void;
   /** Requests received. */
   requests: number;
   /** Closes the port, as a dead node does; the store keeps its data. */
@@ -129,6 +131,7 @@ async function startAgent(
     address,
     store,
     misbehave: undefined,
+    serve: shares,
     requests: 0,
     stop: () => (stopped ??= closeServer(server, 0)),
   };

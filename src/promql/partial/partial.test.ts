@@ -1,0 +1,169 @@
+import { encodeFrame, readFrames } from '../../base/frames.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { exactText } from '../../testing/promql/exact-text.ts';
+import { randomExpression } from '../../testing/promql/random-expression.ts';
+import { nodeLabel, randomSeries } from '../../testing/promql/random-series.ts';
+import { Random } from '../../testing/promql/random.ts';
+import { SplitNodes } from '../../testing/promql/split-nodes.ts';
+import { Engine, engineVersion, type FragmentResult, type PartialHeader } from '../index.ts';
+import { PartialDecoder } from './decode.ts';
+import { encodePartial } from './encode.ts';
+import { decodePartialRequest, encodePartialRequest, planHash, UnsupportedRequest } from './request.ts';
+
+const features = { experimentalFunctions: true, fillModifiers: true, extendedRangeSelectors: true };
+const start = 1_700_000_000_000;
+const end = start + 30 * 60_000;
+const limits = { maxSeries: 1000, maxBytes: 1e9, maxSamples: 1e9, deadlineMs: 1000 };
+const stats = { waitMs: 0.5, evaluateMs: 2 };
+
+type Run = Parameters<SplitNodes['run']>;
+type Fragment = Run[0];
+
+function headerOf(hash: string): PartialHeader {
+  return {
+    planHash: hash,
+    node: 'n',
+    labelsOwned: [nodeLabel],
+    minT: start,
+    maxT: null,
+    partitionClean: true,
+    engineVersion,
+  };
+}
+
+async function decode(frames: readonly Uint8Array[], fragment: Fragment, steps: number): Promise<FragmentResult> {
+  const decoder = new PartialDecoder({ fragment, steps, maxSeries: 1000, onHeader: () => {}, onColumn: () => {} });
+  for await (const message of readFrames(pieces(frames), 'partial answer')) decoder.add(message);
+  return decoder.finish().result;
+}
+
+/** The bytes cut anew, so that frames and parts do not coincide. */
+async function* pieces(frames: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  const all = Buffer.concat(frames);
+  for (let at = 0; at < all.length; at += 777) yield all.subarray(at, at + 777);
+}
+
+/** Nodes whose answers go over the wire. */
+class WiredNodes extends SplitNodes {
+  readonly kept: { fragment: Fragment; steps: number; frames: Uint8Array[] }[] = [];
+
+  override async run(...args: Run): Promise<FragmentResult[]> {
+    const [fragment, steps, settings] = args;
+    const asked = decodePartialRequest(encodePartialRequest({ fragment, steps, settings, ...limits }));
+    const results = await super.run(asked.fragment, asked.steps, asked.settings, args[3]);
+    const hash = planHash(asked);
+    const wired = results.map(async (result) => {
+      const frames = [...encodePartial(headerOf(hash), result, stats)];
+      this.kept.push({ fragment, steps: steps.count, frames });
+      return decode(frames, fragment, steps.count);
+    });
+    return Promise.all(wired);
+  }
+}
+
+const shape = { start, interval: 30_000, samples: 60, nodes: 3, histograms: true };
+const wired = new WiredNodes(nodeLabel, randomSeries(new Random(7), shape));
+
+test('random queries give the same answer, bit for bit, when shares go over the wire', async () => {
+  const random = new Random(99);
+  const engine = new Engine(features);
+  const told = async (query: string, distributed: boolean): Promise<string> => {
+    const options = { source: wired.whole, ...(distributed ? { distribution: wired } : {}) };
+    try {
+      return exactText(await engine.range(query, start + 10 * 60_000, end, 120_000, options));
+    } catch (error) {
+      return `${(error as Error).name} ${(error as Error).message}`;
+    }
+  };
+  for (let i = 0; i < 120; i++) {
+    const query = randomExpression(random, { histograms: true, experimental: true, start, end });
+    expect({ query, answer: await told(query, true) }).toEqual({ query, answer: await told(query, false) });
+  }
+  expect(wired.kept.length).toBeGreaterThan(100);
+});
+
+test('a stream that is cut anywhere is an error, never a shorter answer', async () => {
+  const { fragment, steps, frames } = wired.kept.find(({ frames: all }) => all.length >= 4)!;
+  const all = Buffer.concat(frames);
+  const random = new Random(3);
+  for (let i = 0; i < 60; i++) {
+    const cut = [all.subarray(0, random.below(all.length))];
+    await expect(decode(cut, fragment, steps)).rejects.toBeInstanceOf(OperatorError);
+  }
+  // Also between two frames.
+  for (let n = 0; n < frames.length; n++) {
+    await expect(decode(frames.slice(0, n), fragment, steps)).rejects.toThrow(/no header|no trailer/);
+  }
+});
+
+test('every flipped bit is found by the checksum', async () => {
+  const { fragment, steps, frames } = wired.kept.find(({ frames: all }) => all.length >= 4)!;
+  const random = new Random(5);
+  for (let i = 0; i < 60; i++) {
+    const all = Buffer.concat(frames);
+    const at = random.below(all.length);
+    all[at] = all[at]! ^ (1 << random.below(8));
+    await expect(decode([all], fragment, steps)).rejects.toBeInstanceOf(OperatorError);
+  }
+});
+
+test('a message that is wrong under a right checksum is refused with an error of ours, or makes sense', async () => {
+  const random = new Random(11);
+  let refused = 0;
+  for (let i = 0; i < 600; i++) {
+    const { fragment, steps, frames } = random.pick(wired.kept);
+    const messages = await collect(frames);
+    const message = random.pick(messages);
+    const at = random.below(message.length);
+    message[at] = random.below(256);
+    try {
+      await decode(messages.map(encodeFrame), fragment, steps);
+    } catch (error) {
+      refused++;
+      expect(error).toBeInstanceOf(OperatorError);
+    }
+  }
+  expect(refused).toBeGreaterThan(100);
+});
+
+async function collect(frames: readonly Uint8Array[]): Promise<Uint8Array[]> {
+  const found: Uint8Array[] = [];
+  for await (const message of readFrames(pieces(frames), 'partial answer')) found.push(message.slice());
+  return found;
+}
+
+describe('a request', () => {
+  const fragment = { kind: 'agg', expr: 'x', op: 'topk', grouping: [], without: false, param: Infinity } as const;
+  const steps = { start, step: 1, count: 3, end: start + 2 };
+  const settings = { lookbackDeltaMs: 1, delayedNameRemoval: false, startTimestamps: false, typeAndUnitLabels: false };
+  const body = (change: object): string =>
+    JSON.stringify({
+      ...(JSON.parse(encodePartialRequest({ fragment, steps, settings, ...limits })) as object),
+      ...change,
+    });
+
+  test('reads back as it was written, infinities included', () => {
+    expect(decodePartialRequest(body({}))).toEqual({ fragment, steps, settings, ...limits });
+  });
+
+  test.each([
+    [{ v: 2 }, 'version 2 is not 1'],
+    [{ engineVersion: 'other' }, `engine other is not ${engineVersion}`],
+    [{ op: 'quantile' }, 'op "quantile"'],
+    [{ mode: 'other' }, 'mode "other"'],
+  ])('of another version or with an unknown part (%j) is not supported', (change, message) => {
+    expect(() => decodePartialRequest(body(change))).toThrow(new UnsupportedRequest(message));
+  });
+
+  test.each([
+    [{ expr: 5 }, 'expr'],
+    [{ count: 0 }, 'count'],
+    [{ count: 1e9 }, 'count'],
+    [{ by: 'a' }, 'by'],
+    [{ planHash: '0' }, 'planHash'],
+    [{ param: {} }, 'param'],
+    [{ lookback: null }, 'lookback'],
+  ])('with a wrong field (%j) is refused by its name', (change, field) => {
+    expect(() => decodePartialRequest(body(change))).toThrow(`partial request: ${field}: `);
+  });
+});
