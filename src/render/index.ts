@@ -26,4 +26,7 @@ export { catchAllKey, declaredRepositories, renderMinterRules } from './minter-r
 export { renderPlatform } from './platform.ts';
 export { renderMinter } from './minter.ts';
 export { renderController, renderNamespace } from './controller.ts';
+export { renderInstallation } from './installation.ts';
+export type { InstallationInput, MinterInstallation } from './installation.ts';
+export { renderDataRemoval } from './data-removal.ts';
 export { admissionPaths, renderAdmission, type AdmissionInput, type AdmissionMode } from './admission.ts';

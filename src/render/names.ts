@@ -18,10 +18,12 @@ export const names = {
   scraper: 'svc-scraper',
   scraperToken: 'svc-scraper-token',
   customMetricsReader: 'svc-custom-metrics-reader',
+  customMetricsServer: 'svc-query-custom-metrics',
   /** The name under which autoscalers are given the API everywhere. */
   customMetricsAccess: 'custom-metrics-server-resources',
   authDelegator: 'svc-query-auth-delegator',
   authReader: 'svc-query-auth-reader',
+  dataRemoval: 'svc-data-removal',
 } as const;
 
 /** Container ports. The manifests name them; the programs get them as flags. */
