@@ -7,9 +7,14 @@ import type { NamespaceAccessOptions } from '../net/namespace-access.ts';
 import { watchTlsDirectory } from '../net/tls-material.ts';
 import { SharedCache } from '../runtime/index.ts';
 import { watchAgents } from './agents/kube-directory.ts';
+import { ruleProvider } from './custom-metrics/rules/rule-provider.ts';
+import { watchRules, type RuleWatchOptions } from './custom-metrics/rules/watch-rules.ts';
 import { startCustomMetrics } from './custom-metrics/server.ts';
 import { startQueryServer } from './query-server.ts';
 import type { QuerySettings } from './settings.ts';
+
+/** Rules of autoscaling metrics look for series of this long. Units: ms. */
+const seriesWindowMs = 300_000;
 
 export interface QueryContext {
   readonly logger: Logger;
@@ -40,6 +45,12 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
     version: packageVersion(),
     pageDir: findPage(),
   });
+  const { customMetricsRules } = settings;
+  const series: RuleWatchOptions['series'] = async (matchers, within) => {
+    const now = clock.now();
+    const request = { signal: within, partialResponse: true };
+    return (await server.runner.series([matchers], now - seriesWindowMs, now, request)).result;
+  };
   const autoscaling = settings.customMetrics
     ? await startCustomMetrics({
         settings,
@@ -53,6 +64,10 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
         version: packageVersion(),
         registry: server.registry,
         instant: (query, timeMs, request) => server.runner.instant(query, timeMs, request),
+        providers:
+          customMetricsRules === ''
+            ? []
+            : [ruleProvider(watchRules({ file: customMetricsRules, series, clock, logger, signal }))],
       })
     : undefined;
   cache.start(signal);

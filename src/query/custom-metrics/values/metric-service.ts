@@ -114,11 +114,16 @@ export class MetricService {
   }
 
   #find(ask: (provider: MetricProvider) => MetricQuery | undefined): MetricQuery | undefined {
-    for (const provider of this.#options.providers) {
-      const query = ask(provider);
-      if (query) return query;
+    try {
+      for (const provider of this.#options.providers) {
+        const query = ask(provider);
+        if (query) return query;
+      }
+      return undefined;
+    } catch (error) {
+      this.#options.logger.error('a metric has no sound query', { error: errorText(error) });
+      throw storeFailed(error);
     }
-    return undefined;
   }
 
   async #evaluate(query: MetricQuery, metric: string): Promise<Evaluated> {

@@ -1,0 +1,144 @@
+import { X509Certificate } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { silentLogger } from '../../../base/logger.ts';
+import { createCa, issueLeaf, type KeyPairPem } from '../../../net/ca.ts';
+import { FakeClock } from '../../../testing/fake-clock.ts';
+import { Access, type AccessReviews } from './access.ts';
+import { userByCertificate } from './authenticate.ts';
+import { ClientCas, readAuthenticationConfig } from './client-ca.ts';
+
+const now = Date.now();
+const headers = {
+  'x-remote-user': ['system:serviceaccount:kube-system:horizontal-pod-autoscaler'],
+  'x-remote-group': ['system:serviceaccounts', 'system:authenticated'],
+  'x-remote-uid': ['42'],
+  'x-remote-extra-example.com%2fscope': ['a', 'b'],
+};
+
+let frontProxyCa: KeyPairPem;
+let clientCa: KeyPairPem;
+let cas: ClientCas;
+const data = (change: Record<string, string> = {}): Record<string, string> => ({
+  'client-ca-file': clientCa.cert,
+  'requestheader-client-ca-file': frontProxyCa.cert,
+  'requestheader-allowed-names': '["front-proxy-client"]',
+  'requestheader-username-headers': '["X-Remote-User"]',
+  'requestheader-uid-headers': '["X-Remote-Uid"]',
+  'requestheader-group-headers': '["X-Remote-Group"]',
+  'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
+  ...change,
+});
+const chain = async (ca: KeyPairPem, commonName: string): Promise<X509Certificate[]> => [
+  new X509Certificate((await issueLeaf(ca, { commonName, dnsNames: [] }, { now })).cert),
+];
+
+beforeAll(async () => {
+  frontProxyCa = await createCa({ commonName: 'front-proxy-ca', now });
+  clientCa = await createCa({ commonName: 'client-ca', now });
+});
+beforeEach(() => {
+  cas = new ClientCas();
+  cas.set(readAuthenticationConfig(data()));
+});
+
+test('the front proxy says whom it speaks for', async () => {
+  expect(userByCertificate(headers, await chain(frontProxyCa, 'front-proxy-client'), cas, now)).toEqual({
+    username: 'system:serviceaccount:kube-system:horizontal-pod-autoscaler',
+    groups: ['system:serviceaccounts', 'system:authenticated'],
+    uid: '42',
+    extra: { 'example.com/scope': ['a', 'b'] },
+  });
+});
+
+test('headers of a certificate with another name, or of another CA, mean nothing', async () => {
+  expect(userByCertificate(headers, await chain(frontProxyCa, 'somebody'), cas, now)).toBeUndefined();
+  expect(userByCertificate(headers, await chain(clientCa, 'front-proxy-client'), cas, now)).toEqual({
+    username: 'front-proxy-client',
+    groups: ['system:authenticated'],
+  });
+  expect(userByCertificate(headers, [], cas, now)).toBeUndefined();
+});
+
+test('an empty list of names allows any', async () => {
+  cas.set(readAuthenticationConfig(data({ 'requestheader-allowed-names': '[]' })));
+  const user = userByCertificate(headers, await chain(frontProxyCa, 'anything'), cas, now);
+  expect(user?.uid).toBe('42');
+});
+
+test('a certificate that is over means nothing', async () => {
+  const certificates = await chain(frontProxyCa, 'front-proxy-client');
+  expect(userByCertificate(headers, certificates, cas, now + 400 * 24 * 3_600_000)).toBeUndefined();
+});
+
+test('a new CA counts for new connections, and both do while they overlap', async () => {
+  const next = await createCa({ commonName: 'front-proxy-ca', now });
+  let told = 0;
+  cas.onChange(() => told++);
+  cas.set(readAuthenticationConfig(data({ 'requestheader-client-ca-file': `${frontProxyCa.cert}\n${next.cert}` })));
+  expect([told, cas.ca.split('BEGIN CERTIFICATE').length - 1]).toEqual([1, 3]);
+  for (const ca of [frontProxyCa, next]) {
+    expect(userByCertificate(headers, await chain(ca, 'front-proxy-client'), cas, now)?.uid).toBe('42');
+  }
+});
+
+test('a configuration that cannot be read is refused', () => {
+  expect(() => readAuthenticationConfig(data({ 'requestheader-allowed-names': '{}' }))).toThrow(/allowed-names/);
+});
+
+describe('reviews', () => {
+  const request = (authorization?: string): IncomingMessage =>
+    ({ headers: { authorization }, headersDistinct: {}, socket: {} }) as unknown as IncomingMessage;
+  const wish = {
+    group: 'custom.metrics.k8s.io',
+    version: 'v1beta2',
+    resource: 'pods',
+    subresource: 'm',
+    namespace: 'shop',
+    name: '*',
+    verb: 'get',
+  } as const;
+  let asked: unknown[];
+  let allowed: boolean;
+  let broken: boolean;
+  let clock: FakeClock;
+  let access: Access;
+  beforeEach(() => {
+    [asked, allowed, broken, clock] = [[], true, false, new FakeClock()];
+    const answer = async (...parts: unknown[]): Promise<boolean> => {
+      asked.push(parts);
+      if (broken) throw new Error('away');
+      return allowed;
+    };
+    const reviews: AccessReviews = {
+      reviewToken: async (token) => (token === 'good' ? { username: 'jane' } : undefined),
+      mayAccessPath: (user, verb, path) => answer(user.username, verb, path),
+      mayAccessResource: (user, attributes) => answer(user.username, attributes),
+    };
+    access = new Access({ reviews, cas, clock, logger: silentLogger });
+  });
+
+  test('a bearer token is reviewed; a bad one is 401; without one the caller is anonymous', async () => {
+    expect(await access.user(request('Bearer good'))).toEqual({ username: 'jane' });
+    await expect(access.user(request('Bearer bad'))).rejects.toMatchObject({ code: 401, reason: 'Unauthorized' });
+    expect(await access.user(request())).toMatchObject({ username: 'system:anonymous' });
+  });
+
+  test('allow and deny are both kept for ten seconds, a failure is not', async () => {
+    await access.check({ username: 'jane' }, wish);
+    allowed = false;
+    await access.check({ username: 'jane' }, wish);
+    expect(asked).toEqual([['jane', wish]]);
+    await clock.advance(10_001);
+    const refusal = `pods.custom.metrics.k8s.io "*" is forbidden: User "jane" cannot get resource "pods/m" in API group "custom.metrics.k8s.io" in the namespace "shop"`;
+    await expect(access.check({ username: 'jane' }, wish)).rejects.toMatchObject({ code: 403, message: refusal });
+    allowed = true;
+    await expect(access.check({ username: 'jane' }, wish)).rejects.toMatchObject({ code: 403 });
+    expect(asked).toHaveLength(2);
+    broken = true;
+    await expect(access.check({ username: 'joe' }, wish)).rejects.toMatchObject({ code: 500 });
+    broken = false;
+    await access.check({ username: 'joe' }, wish);
+    await access.check({ username: 'joe' }, { path: '/apis' });
+    expect(asked.at(-1)).toEqual(['joe', 'get', '/apis']);
+  });
+});

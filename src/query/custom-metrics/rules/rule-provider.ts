@@ -1,0 +1,61 @@
+import { quote, parse, type Matcher } from '../../../promql/index.ts';
+import { anyOf } from '../label-selector.ts';
+import type { MetricProvider, MetricQuery } from '../providers/provider.ts';
+import { sampleSelectors, widestRange } from '../providers/selectors.ts';
+import { describedResource } from '../resources.ts';
+import type { RuleMetric } from './rule-series.ts';
+
+/** What the rules make of the series that exist now. */
+export interface RuleMetrics {
+  readonly custom: readonly RuleMetric[];
+  readonly external: readonly RuleMetric[];
+}
+
+/** Metrics of adapter-style rules. The first rule that makes a metric for a kind counts. */
+export function ruleProvider(metrics: () => RuleMetrics): MetricProvider {
+  return {
+    name: 'rule',
+    names: () =>
+      metrics().custom.flatMap(({ metric, labels }) =>
+        [...labels.keys()].map((name) => ({ resource: describedResource(name)!, metric })),
+      ),
+    externalNames: () => metrics().external.map(({ metric }) => metric),
+    find({ resource, namespace, metric, matchers, names }) {
+      const found = metrics().custom.find((m) => m.metric === metric && m.labels.has(resource.name));
+      const label = found?.labels.get(resource.name);
+      if (!found || label === undefined) return undefined;
+      const scope = namespace === undefined ? [] : namespaceMatcher(found, namespace);
+      if (!scope) return undefined;
+      return ruleQuery(found, [...scope, objectMatcher(label, names), ...matchers], label);
+    },
+    findExternal({ namespace, metric, matchers }) {
+      const found = metrics().external.find((m) => m.metric === metric);
+      if (!found) return undefined;
+      return ruleQuery(found, [...(namespaceMatcher(found, namespace) ?? []), ...matchers], undefined);
+    },
+  };
+}
+
+/** Undefined where the series name no namespace: then they tell nothing of objects in one. */
+function namespaceMatcher({ labels }: RuleMetric, value: string): Matcher[] | undefined {
+  const name = labels.get('namespaces');
+  return name === undefined ? undefined : [{ type: '=', name, value }];
+}
+
+function objectMatcher(name: string, names: readonly string[] | undefined): Matcher {
+  if (names === undefined || names.length === 0) return { type: '!=', name, value: '' };
+  return names.length === 1 ? { type: '=', name, value: names[0]! } : { type: '=~', name, value: anyOf(names) };
+}
+
+function ruleQuery({ rule, series }: RuleMetric, matchers: readonly Matcher[], label: string | undefined): MetricQuery {
+  const text = matchers.map(({ name, type, value }) => `${name}${type}${quote(value)}`).join(',');
+  const valueOf = (name: string): string => matchers.find((m) => m.name === name)?.value ?? '';
+  const value = rule.metricsQuery
+    .replaceAll(/<<\s*\.Series\s*>>/g, () => series)
+    .replaceAll(/<<\s*\.LabelMatchers\s*>>/g, () => text)
+    .replaceAll(/<<\s*\.GroupBy(Slice)?\s*>>/g, () => label ?? '')
+    .replaceAll(/<<\s*\.LabelValuesByName\.(\w+)\s*>>/g, (_, name: string) => valueOf(name))
+    .replaceAll(/<<\s*index\s+\.LabelValuesByName\s+"(\w+)"\s*>>/g, (_, name: string) => valueOf(name));
+  const expr = parse(value);
+  return { value, samples: sampleSelectors(expr), windowMs: widestRange(expr), label };
+}

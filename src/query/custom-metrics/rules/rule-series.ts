@@ -1,0 +1,59 @@
+import { metricName, type Labels } from '../../../promql/index.ts';
+import { describedResource, type DescribedResource } from '../resources.ts';
+import type { AdapterRule } from './rule.ts';
+
+/** A metric that a rule makes of series that exist. */
+export interface RuleMetric {
+  readonly rule: AdapterRule;
+  readonly metric: string;
+  /** The series' own name. */
+  readonly series: string;
+  /** Kind of object → the label that names it. */
+  readonly labels: ReadonlyMap<string, string>;
+}
+
+/** The metrics that a rule makes of these series: filtered, named, and with the kinds that their labels name. Pure. */
+export function ruleMetrics(rule: AdapterRule, found: readonly Labels[]): RuleMetric[] {
+  const metrics = new Map<string, { metric: string; labels: Map<string, string> }>();
+  for (const labels of found) {
+    const series = metricName(labels) ?? '';
+    if (!rule.seriesFilters.every(({ is, isNot }) => (is?.test(series) ?? true) && !isNot?.test(series))) continue;
+    const metric = nameOf(rule, series);
+    if (metric === undefined) continue;
+    const known = metrics.get(series) ?? { metric, labels: new Map<string, string>() };
+    metrics.set(series, known);
+    for (const [label] of labels) {
+      const resource = resourceOf(rule, label);
+      if (resource) known.labels.set(resource.name, label);
+    }
+  }
+  return [...metrics].map(([series, { metric, labels }]) => ({ rule, metric, series, labels }));
+}
+
+/** `$1` and `${1}` stand for groups, as in Go's regular expressions. */
+function nameOf({ nameMatches, nameAs }: AdapterRule, series: string): string | undefined {
+  const match = nameMatches.exec(series);
+  if (!match) return undefined;
+  if (nameAs === undefined) return match[1] ?? series;
+  return nameAs.replaceAll(/\$\{?(\w+)\}?/g, (_, group: string) =>
+    /^\d+$/.test(group) ? (match[Number(group)] ?? '') : (match.groups?.[group] ?? ''),
+  );
+}
+
+function resourceOf({ overrides, template }: AdapterRule, label: string): DescribedResource | undefined {
+  const override = overrides.get(label);
+  if (override !== undefined) return describedResource(override) ?? describedResource(withGroup(override));
+  if (template === undefined) return undefined;
+  const pattern = template
+    .replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&')
+    .replaceAll(/<<\s*\\\.Resource\s*>>/g, '(?<resource>[a-z]+)')
+    .replaceAll(/<<\s*\\\.Group\s*>>/g, '(?<group>[a-z.]*)');
+  const { resource, group } = new RegExp(`^${pattern}$`).exec(label)?.groups ?? {};
+  if (resource === undefined) return undefined;
+  const plural = resource.endsWith('s') ? resource : `${resource}s`;
+  return describedResource(group ? `${plural}.${group}` : plural) ?? describedResource(withGroup(plural));
+}
+
+/** Rules may leave the group out: there is one kind of each name. */
+const withGroup = (plural: string): string =>
+  ['jobs', 'cronjobs'].includes(plural) ? `${plural}.batch` : `${plural}.apps`;

@@ -1,0 +1,106 @@
+import { parse as parseYaml } from 'yaml';
+import { OperatorError } from '../../../base/errors.ts';
+import { parseSelector, type Matcher } from '../../../promql/index.ts';
+import { re2 } from './pattern.ts';
+
+/** One rule of a prometheus-adapter configuration, checked. */
+export interface AdapterRule {
+  readonly seriesQuery: string;
+  readonly matchers: readonly Matcher[];
+  /** A series is taken when its metric name passes all. */
+  readonly seriesFilters: readonly { readonly is?: RegExp; readonly isNot?: RegExp }[];
+  /** Label → kind of object, such as `pod` or `deployments.apps`. */
+  readonly overrides: ReadonlyMap<string, string>;
+  /** A label name with `<<.Resource>>` and `<<.Group>>` in it. */
+  readonly template: string | undefined;
+  readonly nameMatches: RegExp;
+  /** Undefined: the first group of `nameMatches`, or the whole name. */
+  readonly nameAs: string | undefined;
+  readonly metricsQuery: string;
+}
+
+export interface AdapterRules {
+  readonly rules: readonly AdapterRule[];
+  readonly externalRules: readonly AdapterRule[];
+}
+
+/**
+ * Reads a prometheus-adapter configuration: `rules` and `externalRules`.
+ * Errors: ERR_INPUT_INVALID that names the rule and its field.
+ */
+export function readAdapterRules(text: string): AdapterRules {
+  let document: unknown;
+  try {
+    document = parseYaml(text);
+  } catch (cause) {
+    throw new OperatorError('ERR_INPUT_INVALID', 'rules: not YAML', { cause });
+  }
+  const root = mapping(document ?? {}, 'the file');
+  const list = (name: string): AdapterRule[] => {
+    const value = root[name] ?? [];
+    if (!Array.isArray(value)) return refuse(name, 'must be a list');
+    return value.map((rule, i) => readRule(mapping(rule, `${name}[${i}]`), `${name}[${i}]`));
+  };
+  return { rules: list('rules'), externalRules: list('externalRules') };
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+function readRule(rule: Mapping, at: string): AdapterRule {
+  const seriesQuery = text(rule['seriesQuery'], `${at}.seriesQuery`);
+  const metricsQuery = text(rule['metricsQuery'], `${at}.metricsQuery`);
+  const resources = mapping(rule['resources'] ?? {}, `${at}.resources`);
+  const name = mapping(rule['name'] ?? {}, `${at}.name`);
+  const filters = rule['seriesFilters'] ?? [];
+  if (!Array.isArray(filters)) return refuse(`${at}.seriesFilters`, 'must be a list');
+  const overrides = Object.entries(mapping(resources['overrides'] ?? {}, `${at}.resources.overrides`));
+  return {
+    seriesQuery,
+    matchers: selector(seriesQuery, `${at}.seriesQuery`),
+    seriesFilters: filters.map((filter, i) => {
+      const { is, isNot } = mapping(filter, `${at}.seriesFilters[${i}]`);
+      return {
+        ...(is === undefined ? {} : { is: re2(text(is, 'is'), `${at}.seriesFilters[${i}].is`) }),
+        ...(isNot === undefined ? {} : { isNot: re2(text(isNot, 'isNot'), `${at}.seriesFilters[${i}].isNot`) }),
+      };
+    }),
+    overrides: new Map(
+      overrides.map(([label, value]) => {
+        const { group = '', resource } = mapping(value, `${at}.resources.overrides.${label}`);
+        const kind = plural(text(resource, `${at}.resources.overrides.${label}.resource`));
+        return [label, group === '' ? kind : `${kind}.${text(group, 'group')}`];
+      }),
+    ),
+    template: optionalText(resources['template'], `${at}.resources.template`),
+    nameMatches: re2(optionalText(name['matches'], `${at}.name.matches`) || '.*', `${at}.name.matches`),
+    nameAs: optionalText(name['as'], `${at}.name.as`) || undefined,
+    metricsQuery,
+  };
+}
+
+function selector(query: string, at: string): readonly Matcher[] {
+  try {
+    return parseSelector(query).matchers;
+  } catch (cause) {
+    return refuse(at, cause instanceof Error ? cause.message : 'not a selector');
+  }
+}
+
+/** Rules name kinds in the singular or the plural. */
+const plural = (kind: string): string => (kind.endsWith('s') ? kind : `${kind}s`);
+
+function mapping(value: unknown, at: string): Mapping {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse(at, 'must be a mapping');
+  return value as Mapping;
+}
+
+function text(value: unknown, at: string): string {
+  return typeof value === 'string' && value !== '' ? value : refuse(at, 'must be text');
+}
+
+const optionalText = (value: unknown, at: string): string | undefined =>
+  value === undefined || value === '' ? undefined : text(value, at);
+
+function refuse(at: string, why: string): never {
+  throw new OperatorError('ERR_INPUT_INVALID', `${at}: ${why}`);
+}

@@ -1,0 +1,82 @@
+import type { Labels } from '../../../promql/index.ts';
+import { describedResource } from '../resources.ts';
+import { readAdapterRules } from './rule.ts';
+import { ruleProvider } from './rule-provider.ts';
+import { ruleMetrics } from './rule-series.ts';
+
+const config = `
+rules:
+  - seriesQuery: 'http_requests_total{kubernetes_namespace!="",kubernetes_pod_name!=""}'
+    seriesFilters:
+      - isNot: ".*_seconds_total"
+    resources:
+      overrides:
+        kubernetes_namespace: {resource: namespace}
+        kubernetes_pod_name: {resource: pod}
+        deployment: {group: apps, resource: deployment}
+    name: {matches: "^(.*)_total$", as: "\${1}_per_second"}
+    metricsQuery: 'sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m])) by (<<.GroupBy>>)'
+  - seriesQuery: '{__name__=~"^jobs_.*"}'
+    resources: {template: "k8s_<<.Resource>>_name"}
+    metricsQuery: 'max(<<.Series>>{k8s_namespace_name="<<.LabelValuesByName.k8s_namespace_name>>"}) by (<<.GroupBy>>)'
+`;
+const labels = (object: Record<string, string>): Labels => Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1));
+const series = [
+  labels({
+    __name__: 'http_requests_total',
+    kubernetes_namespace: 'shop',
+    kubernetes_pod_name: 'a',
+    deployment: 'web',
+  }),
+  labels({ __name__: 'http_wait_seconds_total', kubernetes_namespace: 'shop', kubernetes_pod_name: 'a' }),
+];
+const jobs = [labels({ __name__: 'jobs_waiting', k8s_namespace_name: 'shop', k8s_deployment_name: 'worker' })];
+const { rules } = readAdapterRules(config);
+const provider = ruleProvider(() => ({
+  custom: [...ruleMetrics(rules[0]!, series), ...ruleMetrics(rules[1]!, jobs)],
+  external: [],
+}));
+const find = (resource: string, metric: string, names?: string[]) =>
+  provider.find({ resource: describedResource(resource)!, namespace: 'shop', metric, matchers: [], names });
+
+test('series that a filter refuses make no metric; names and kinds come from the rule', () => {
+  expect(
+    provider
+      .names()
+      .map(({ resource, metric }) => `${resource.name}/${metric}`)
+      .sort(),
+  ).toEqual([
+    'deployments.apps/http_requests_per_second',
+    'deployments.apps/jobs_waiting',
+    'namespaces/http_requests_per_second',
+    'namespaces/jobs_waiting',
+    'pods/http_requests_per_second',
+  ]);
+});
+
+test('the query has the series, the conditions and the grouping put in', () => {
+  expect(find('pods', 'http_requests_per_second', ['a', 'b'])).toEqual({
+    value:
+      'sum(rate(http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name=~"a|b"}[2m])) by (kubernetes_pod_name)',
+    samples: ['http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name=~"a|b"}'],
+    windowMs: 120_000,
+    label: 'kubernetes_pod_name',
+  });
+});
+
+test('a template names kinds by label, and values can be put in by name', () => {
+  expect(find('deployments.apps', 'jobs_waiting')?.value).toBe(
+    'max(jobs_waiting{k8s_namespace_name="shop"}) by (k8s_deployment_name)',
+  );
+  expect(find('pods', 'jobs_waiting')).toBeUndefined();
+});
+
+test.each<[string, RegExp]>([
+  ['rules: 5', /rules: must be a list/],
+  ['rules: [{metricsQuery: x}]', /rules\[0\]\.seriesQuery/],
+  ['rules: [{seriesQuery: "{", metricsQuery: x}]', /rules\[0\]\.seriesQuery/],
+  ['rules: [{seriesQuery: a, metricsQuery: b, name: {matches: "("}}]', /rules\[0\]\.name\.matches/],
+  ['a: [', /not YAML/],
+])('%s is refused with the field named', (text, message) => {
+  expect(() => readAdapterRules(text)).toThrow(message);
+});
