@@ -55,7 +55,8 @@ export function judgeMonitors(
   memo = new Memo(),
 ): Judged<TrafficMonitor>[] {
   const labels = new Map(namespaces.map((ns) => [ns.name, ns.labels]));
-  const coveringOf = (namespace: string): readonly PolicyInForce[] =>
+  const coverings = new Map<string, readonly PolicyInForce[]>();
+  const found = (namespace: string): readonly PolicyInForce[] =>
     memo.cell(memo.owner(`namespace ${namespace}`), 'policies', [policies, labels.get(namespace)], () =>
       policies.filter((p) => matchesSelector(p.spec.namespaceSelector, labels.get(namespace) ?? {})),
     );
@@ -64,7 +65,8 @@ export function judgeMonitors(
     .toSorted((a, b) => byAge(a.metadata, b.metadata))
     .map((object) => {
       const namespace = object.metadata.namespace ?? '';
-      const covering = coveringOf(namespace);
+      const covering = coverings.get(namespace) ?? found(namespace);
+      coverings.set(namespace, covering);
       const verdict = memo.cell(object, 'verdict', [covering], () => judgeSpec(object, covering));
       if (!verdict.inForce && !verdict.accepted.ok) return verdict;
       const refused = namespaceFault(namespace, labels.get(namespace) ?? {}, covering, taken.get(namespace) ?? 0);

@@ -20,7 +20,7 @@ import type { CompileInput, CompileResult, NamedLabels, PodFacts } from './types
  * Errors: ERR_CONFIG_INVALID for the environment (ports, instrument version).
  */
 export function compile(input: CompileInput, memo = new Memo()): CompileResult {
-  const { environment, ...world } = remembered(input, memo);
+  const { environment, podsOf, ...world } = remembered(input, memo);
   const root = memo.owner('root');
   const policies = memo.cell(root, 'policies', [environment, ...world.policies], () =>
     judgePolicies(world.policies, environment),
@@ -42,7 +42,7 @@ export function compile(input: CompileInput, memo = new Memo()): CompileResult {
     }),
     memo,
   );
-  const matched = matchAll(monitors, world.pods, memo);
+  const matched = matchAll(monitors, podsOf, memo);
   const groups = groupNodes(nodes, inForce, memo, (covering, owner) =>
     planGroup({ environment, policies: covering, namespaces, monitors, memo, owner }),
   );
@@ -61,7 +61,10 @@ export function compile(input: CompileInput, memo = new Memo()): CompileResult {
 }
 
 /** The facts, each replaced by the one known before where it is equal as far as a compile looks at it. */
-function remembered(input: CompileInput, memo: Memo): CompileInput {
+function remembered(
+  input: CompileInput,
+  memo: Memo,
+): Omit<CompileInput, 'pods'> & { podsOf: (namespace: string) => readonly PodFacts[] } {
   memo.begin();
   const object = <T extends TrafficMonitor | ClusterTrafficPolicy>(o: T): T =>
     memo.keep(`${o.kind} ${objectPath(o.metadata)}`, o, sameObject);
@@ -72,7 +75,28 @@ function remembered(input: CompileInput, memo: Memo): CompileInput {
     monitors: input.monitors.map(object),
     namespaces: input.namespaces.map(named('namespace')),
     nodes: input.nodes.map(named('node')),
-    pods: input.pods.map((p) => memo.keep(`pod ${p.namespace}/${p.name}`, p)),
+    podsOf: rememberedPods(input.pods, memo),
+  };
+}
+
+/** By namespace: pods are what there is most of, so a namespace whose pods came as they were costs one comparison. */
+function rememberedPods(pods: readonly PodFacts[], memo: Memo): (namespace: string) => readonly PodFacts[] {
+  const given = Map.groupBy(pods, (pod) => pod.namespace);
+  const lists = new Map<string, readonly PodFacts[]>();
+  return (namespace) => {
+    const known = lists.get(namespace);
+    if (known) return known;
+    const owner = memo.owner(`namespace ${namespace}`);
+    const list = memo.cell<readonly PodFacts[]>(owner, 'pods as they came', given.get(namespace) ?? [], (before) => {
+      const last = new Map(before?.map((p) => [p.name, p]));
+      return (given.get(namespace) ?? []).map((pod) => {
+        const same = last.get(pod.name);
+        return same && (same === pod || isDeepStrictEqual(same, pod)) ? same : pod;
+      });
+    });
+    const kept = memo.list(owner, 'pods', list);
+    lists.set(namespace, kept);
+    return kept;
   };
 }
 
@@ -111,18 +135,9 @@ function ranked(monitors: readonly MonitorInForce[], memo: Memo): readonly Monit
 /** Matched pods of each monitor, sorted by name. */
 function matchAll(
   monitors: readonly MonitorInForce[],
-  pods: readonly PodFacts[],
+  podsOf: (namespace: string) => readonly PodFacts[],
   memo: Memo,
 ): Map<string, readonly PodFacts[]> {
-  const byNamespace = Map.groupBy(pods, (pod) => pod.namespace);
-  const lists = new Map<string, readonly PodFacts[]>();
-  const podsOf = (namespace: string): readonly PodFacts[] => {
-    const known = lists.get(namespace);
-    if (known) return known;
-    const list = memo.list(memo.owner(`namespace ${namespace}`), 'pods', byNamespace.get(namespace) ?? []);
-    lists.set(namespace, list);
-    return list;
-  };
   return new Map(
     monitors.map((m) => {
       const candidates = podsOf(namespaceOf(m));

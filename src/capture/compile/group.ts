@@ -83,13 +83,15 @@ export function planGroup(input: GroupInput): GroupPlan {
   const scopes = memo.cell(owner, 'scopes', [policies, input.namespaces, environment], () =>
     baseScopes(policies, input.namespaces, environment),
   );
+  const coverings = new Map<string, readonly PolicyInForce[]>();
   const covering = (namespace: string): readonly PolicyInForce[] =>
     memo.pair(owner, memo.owner(`namespace ${namespace}`), 'policies', [policies, labels.get(namespace)], () =>
       policiesOf(policies, labels.get(namespace) ?? {}),
     );
   const drafts = new Map(
     input.monitors.map((m) => {
-      const own = covering(namespaceOf(m));
+      const own = coverings.get(namespaceOf(m)) ?? covering(namespaceOf(m));
+      coverings.set(namespaceOf(m), own);
       return [m.key, memo.pair(owner, m, 'draft', [own], () => draft(m, own))];
     }),
   );

@@ -42,7 +42,7 @@ export class Memo {
     return this.cell(owner, slot, items, () => items);
   }
 
-  cell<T>(owner: object, slot: string, deps: readonly unknown[], compute: () => T): T {
+  cell<T>(owner: object, slot: string, deps: readonly unknown[], compute: (before?: T) => T): T {
     let slots = this.#cells.get(owner);
     if (!slots) this.#cells.set(owner, (slots = new Map<string, Cell>()));
     return fill(slots, slot, deps, compute);
@@ -57,10 +57,10 @@ export class Memo {
   }
 }
 
-function fill<T>(slots: Map<string, Cell>, slot: string, deps: readonly unknown[], compute: () => T): T {
+function fill<T>(slots: Map<string, Cell>, slot: string, deps: readonly unknown[], compute: (before?: T) => T): T {
   const found = slots.get(slot);
   if (found && found.deps.length === deps.length && found.deps.every((d, i) => d === deps[i])) return found.value as T;
-  const value = compute();
+  const value = compute(found?.value as T | undefined);
   slots.set(slot, { deps, value });
   return value;
 }

@@ -87,8 +87,19 @@ function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]
   return value === undefined ? {} : ({ [key]: value } as { [P in K]: V });
 }
 
-/** A pod as the compiler sees it; null for one that is not scheduled yet or has ended. */
+const factsOf = new WeakMap<PodObject, PodFacts | null>();
+
+/**
+ * A pod as the compiler sees it; null for one that is not scheduled yet or has ended. Objects of a cache do not change,
+ * so each is looked at once.
+ */
 export function podFacts(pod: PodObject): PodFacts | null {
+  let facts = factsOf.get(pod);
+  if (facts === undefined) factsOf.set(pod, (facts = read(pod)));
+  return facts;
+}
+
+function read(pod: PodObject): PodFacts | null {
   const { namespace, name, labels, ownerReferences } = pod.metadata;
   const nodeName = pod.spec?.nodeName;
   const phase = pod.status?.phase;

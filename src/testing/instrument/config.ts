@@ -28,6 +28,8 @@ export interface InstrumentConfig {
   readonly tracesEndpoint: string | null;
   readonly tracesBatchMs: number;
   readonly sampler: Sampler;
+  /** It sends metrics about itself. */
+  readonly internalMetrics: boolean;
 }
 
 /** Ends the instrument at start-up: exit code 255 after one line on its output. */
@@ -97,6 +99,7 @@ export function parseInstrumentConfig(text: string, env: NodeJS.ProcessEnv): Ins
     metricsIntervalMs: duration(metricsExport['interval'], 'otel_metrics_export.interval', 60_000),
     tracesEndpoint,
     tracesBatchMs: duration(tracesExport['batch_timeout'], 'otel_traces_export.batch_timeout', 15_000),
+    internalMetrics: record(doc['internal_metrics'] ?? {}, 'internal_metrics')['exporter'] === 'otel',
     sampler: record(tracesExport['sampler'] ?? {}, 'otel_traces_export.sampler') as Sampler,
   };
 }

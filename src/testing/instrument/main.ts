@@ -14,7 +14,8 @@
  *
  * Environment: OTEL_EBPF_CONFIG_PATH, OTEL_EBPF_ENFORCE_SYS_CAPS, NODE_NAME, KUBECONFIG, and of the stand-in itself
  * STANDIN_LISTEN (host:port for the services), STANDIN_LOOPBACK (what 127.0.0.1 in the file means), STANDIN_SOCKET_SUFFIX
- * (appended to abstract socket names), STANDIN_MISSING_CAPS (capabilities to be missing, comma-separated).
+ * (appended to abstract socket names), STANDIN_MISSING_CAPS (capabilities to be missing, comma-separated),
+ * STANDIN_FAULTS (`no-kprobes`, `no-metadata`: see `faults` of the reporter).
  */
 import { createServer, type Server } from 'node:http';
 import { createHttpReceiver } from '../../agent/otlp/http-receiver.ts';
@@ -22,7 +23,7 @@ import { silentLogger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { readInstrumentConfig, StartError } from './config.ts';
 import { PodDirectory } from './pod-directory.ts';
-import { Reporter } from './reporter.ts';
+import { faults, Reporter } from './reporter.ts';
 
 const started = process.hrtime.bigint() - BigInt(Math.round(process.uptime() * 1e9));
 const { env } = process;
@@ -96,12 +97,17 @@ async function main(): Promise<void> {
   }
   const loopback = env['STANDIN_LOOPBACK'] ?? '127.0.0.1';
   const local = (endpoint: string | null): string | null => endpoint?.replace('//127.0.0.1', `//${loopback}`) ?? null;
+  const given = new Set((env['STANDIN_FAULTS'] ?? '').split(',').filter(Boolean));
+  for (const fault of given)
+    if (!faults.includes(fault)) fail(`STANDIN_FAULTS: ${fault} is none of ${faults.join(' ')}`);
+  if (given.has('no-kprobes')) log('ERROR', 'process watcher stopped', { error: 'kprobe not supported' });
   const reporter = new Reporter({
     config: { ...config, metricsEndpoint: local(config.metricsEndpoint), tracesEndpoint: local(config.tracesEndpoint) },
     pods: new PodDirectory(await cluster(), Date.now),
     node: env['NODE_NAME'] ?? '',
     now: Date.now,
     post,
+    faults: given,
   });
   for (const endpoint of [config.metricsEndpoint, config.tracesEndpoint]) {
     if (endpoint === null || /^https?:\/\//.test(endpoint)) continue;

@@ -1,6 +1,9 @@
 import type { Metric, Span } from '../../agent/otlp/model.ts';
 import { decodeMetricsRequest } from '../../agent/otlp/protobuf/metrics.ts';
 import { decodeTracesRequest } from '../../agent/otlp/protobuf/traces.ts';
+import { instrumentSum } from '../../agent/capture/capture-facts.ts';
+import { SeriesMapper } from '../../agent/mapping/mapper.ts';
+import { defaultPolicy } from '../../agent/mapping/policy.ts';
 import { parseInstrumentConfig } from './config.ts';
 import type { PodFacts } from './pod-directory.ts';
 import { Reporter } from './reporter.ts';
@@ -19,11 +22,15 @@ const facts: PodFacts = {
   owners: { k8s_replicaset_name: 'checkout-7d9', k8s_deployment_name: 'checkout' },
 };
 
-function setUp(): { reporter: Reporter; posts: { url: string; body: Uint8Array }[]; move: (ms: number) => void } {
+function setUp(
+  faults: string[] = [],
+  file = config,
+): { reporter: Reporter; posts: { url: string; body: Uint8Array }[]; move: (ms: number) => void } {
   const posts: { url: string; body: Uint8Array }[] = [];
   let now = 1_000_000;
   const reporter = new Reporter({
-    config,
+    config: file,
+    faults: new Set(faults),
     node: 'node-1',
     now: () => now,
     pods: { find: (_ns, pod) => Promise.resolve(pod === 'unknown' ? null : facts) },
@@ -146,4 +153,28 @@ test('passes spans on in one batch, marked as the real exporters mark them', asy
   const [sent] = decodeTracesRequest(posts[0]!.body).resources;
   expect(sent!.attributes).toContainEqual({ key: 'span.metrics.skip', value: true });
   expect(sent!.scopes[0]).toEqual({ scope: { name: '', version: '' }, spans: [span] });
+});
+
+describe('the faults of a node reach the agent as facts', () => {
+  const told = async (faults: string[]): Promise<{ attached: number | null; unplaced: number }> => {
+    const { reporter, posts } = setUp(faults, { ...config, internalMetrics: true });
+    reporter.metrics({ resources: [{ attributes: resource('a'), scopes: [{ scope: sdk, metrics: [duration] }] }] });
+    await reporter.exportMetrics();
+    const mapper = new SeriesMapper(defaultPolicy('node-1'));
+    const now = { wall: 1_000_000, mono: 1_000_000 };
+    for (const { body } of posts) mapper.add(decodeMetricsRequest(body), now, { append: () => {}, stale: () => {} });
+    return { attached: instrumentSum(mapper, '_instrumented_processes'), unplaced: mapper.unplaced };
+  };
+  const sdk = { name: 'sdk', version: '' };
+  test('none: it watches its processes, and their pods are known', async () => {
+    expect(await told([])).toEqual({ attached: 1, unplaced: 0 });
+  });
+  test('without kprobes it runs and watches nothing', async () => {
+    expect(await told(['no-kprobes'])).toMatchObject({ attached: 0 });
+  });
+  test('without metadata its streams are of containers that nobody knows', async () => {
+    const { attached, unplaced } = await told(['no-metadata']);
+    expect(attached).toBe(1);
+    expect(unplaced).toBeGreaterThan(0);
+  });
 });

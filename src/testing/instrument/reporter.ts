@@ -1,10 +1,10 @@
-import type { MetricsRequest, ResourceSpans, TracesRequest } from '../../agent/otlp/model.ts';
+import type { Attribute, MetricsRequest, ResourceSpans, TracesRequest } from '../../agent/otlp/model.ts';
 import type { Acceptance, OtlpConsumer } from '../../agent/otlp/consumer.ts';
 import { encodeMetricsRequest, encodeTracesRequest } from '../otlp-encode.ts';
 import type { InstrumentConfig } from './config.ts';
 import { sampled, select, type Selection } from './discovery.ts';
 import type { PodDirectory, PodFacts } from './pod-directory.ts';
-import { infoMetrics, reshapeHttpMetrics } from './reshape.ts';
+import { attachedMetric, infoMetrics, reshapeHttpMetrics } from './reshape.ts';
 import { enrichedResource, type Sender, senderOf, workloadOf } from './resource-attributes.ts';
 
 export interface ReporterOptions {
@@ -14,7 +14,15 @@ export interface ReporterOptions {
   readonly now: () => number;
   /** Posts one body; failures are told to the log and forgotten, as the real exporters do after their retries. */
   readonly post: (url: string, body: Uint8Array) => Promise<void>;
+  /** What is wrong with the node; see `faults`. */
+  readonly faults?: ReadonlySet<string>;
 }
+
+/**
+ * Faults that a node can have, as the real instrument shows them: without kprobes its process lives on and watches
+ * nothing; without metadata its data names a container and no pod.
+ */
+export const faults: readonly string[] = ['no-kprobes', 'no-metadata'];
 
 /** A sender that has said nothing for this long is gone: its series are not repeated. Units: ms. */
 const silentMs = 10_000;
@@ -63,26 +71,31 @@ export class Reporter implements OtlpConsumer {
     if (!config.metricsEndpoint) return;
     const url = `${config.metricsEndpoint.replace(/\/$/, '')}/v1/metrics`;
     await post(url, encodeMetricsRequest({ resources: [{ attributes: [], scopes: [] }] }));
+    let attached = 0;
     for (const [key, held] of this.#held) {
       if (now() - held.seenMs > silentMs) {
         this.#held.delete(key);
         continue;
       }
       const judged = await this.#judge(held.sender);
+      if (judged) attached++;
       if (!judged?.selection.metrics) continue;
       const nowNs = now() * 1e6;
       const metrics = held.request.scopes.flatMap((s) => reshapeHttpMetrics(s.metrics, held.sender, nowNs));
       if (metrics.length === 0) continue;
-      const attributes = enrichedResource(held.sender, judged.facts, node);
+      const attributes = this.#resource(held.sender, judged.facts);
       await post(url, encodeMetricsRequest({ resources: [{ attributes, scopes: [{ scope, metrics }] }] }));
       const info = infoMetrics(node, held.sender.service, nowNs);
       await post(url, encodeMetricsRequest({ resources: [{ attributes: [], scopes: [{ scope, metrics: info }] }] }));
     }
+    if (!config.internalMetrics) return;
+    const own = [attachedMetric(attached, now() * 1e6)];
+    await post(url, encodeMetricsRequest({ resources: [{ attributes: [], scopes: [{ scope, metrics: own }] }] }));
   }
 
   /** One batch of spans. */
   async exportTraces(): Promise<void> {
-    const { config, node, post } = this.#options;
+    const { config, post } = this.#options;
     const waiting = this.#spans;
     this.#spans = [];
     if (!config.tracesEndpoint || waiting.length === 0) return;
@@ -97,7 +110,7 @@ export class Reporter implements OtlpConsumer {
       if (spans.length === 0) continue;
       // The real exporters leave the scope empty and name it on the Resource.
       const attributes = [
-        ...enrichedResource(sender, judged.facts, node),
+        ...this.#resource(sender, judged.facts),
         { key: 'span.metrics.skip', value: true },
         { key: 'otel.scope.name', value: scope.name },
       ];
@@ -107,7 +120,14 @@ export class Reporter implements OtlpConsumer {
     await post(`${config.tracesEndpoint.replace(/\/$/, '')}/v1/traces`, encodeTracesRequest({ resources }));
   }
 
+  #resource(sender: Sender, facts: PodFacts): Attribute[] {
+    const whole = enrichedResource(sender, facts, this.#options.node);
+    if (!this.#options.faults?.has('no-metadata')) return whole;
+    return [...whole.filter((a) => !a.key.startsWith('k8s.')), { key: 'container.id', value: 'f'.repeat(64) }];
+  }
+
   async #judge(sender: Sender): Promise<{ selection: Selection; facts: PodFacts } | null> {
+    if (this.#options.faults?.has('no-kprobes')) return null;
     const facts = await this.#options.pods.find(sender.namespace, sender.pod);
     if (!facts) return null;
     const selection = select(this.#options.config, workloadOf(sender, facts));

@@ -59,6 +59,17 @@ function added(a: HistogramPoint, b: HistogramPoint): HistogramPoint {
   };
 }
 
+/** What the instrument says about itself: how many processes it watches. */
+export function attachedMetric(processes: number, nowNs: number): Metric {
+  const point = { startNs: nowNs, timeNs: nowNs, noValue: false, exemplars: [], value: processes, attributes: [] };
+  return {
+    name: 'obi.instrumented.processes',
+    description: 'Instrumented processes',
+    unit: '',
+    data: { kind: 'gauge', points: [point] },
+  };
+}
+
 /** The info metrics that the real instrument sends under an empty Resource; a receiver has to drop them. */
 export function infoMetrics(node: string, service: string, nowNs: number): Metric[] {
   const base = { startNs: nowNs, timeNs: nowNs, noValue: false, exemplars: [], value: 1 };
