@@ -19,6 +19,7 @@ const handedOut = [
   names.promqlReader,
   names.customMetricsReader,
   names.customMetricsAccess,
+  names.customMetricsServer,
 ];
 /** Bindings of those, and of a role of the API server's own. */
 const bindings = [...handedOut, names.scraper, names.authDelegator];

@@ -43,6 +43,14 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
       'extension-apiserver-authentication-reader',
     ),
     reader,
+    // Monitors declare metrics; objects of these kinds are looked up by label, for metrics of many of them at once.
+    clusterRole('query', names.customMetricsServer, [
+      { apiGroups: ['svc.dev'], resources: ['trafficmonitors'], verbs: ['list', 'watch'] },
+      { apiGroups: [''], resources: ['namespaces', 'nodes'], verbs: ['list'] },
+      { apiGroups: ['apps'], resources: ['deployments', 'replicasets', 'statefulsets', 'daemonsets'], verbs: ['list'] },
+      { apiGroups: ['batch'], resources: ['jobs', 'cronjobs'], verbs: ['list'] },
+    ]),
+    clusterRoleBinding('query', names.customMetricsServer, [query]),
     // Only with the registration: another server that owns the API has a role of this very name.
     ...(input.customMetrics.register
       ? [

@@ -58,6 +58,9 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                   '--lookback-delta=5m',
                   '--max-concurrency=20',
                   '--loopback-exempt=true',
+                  ...(input.customMetrics
+                    ? ['--custom-metrics=true', `--custom-metrics-port=${ports.customMetrics}`]
+                    : []),
                   `--log-level=${input.logLevel}`,
                 ],
                 env: [fromField('POD_NAMESPACE', 'metadata.namespace'), fromField('POD_NAME', 'metadata.name')],
