@@ -15,12 +15,14 @@ import { Engine } from '../promql/index.ts';
 import type { AgentDirectory } from './agents/directory.ts';
 import { createApp } from './api/app.ts';
 import { QueryRunner } from './api/query-runner.ts';
+import type { RunnerOptions } from './api/query-runner.ts';
 import { createAgentReader } from './fanout/agent-reader.ts';
 import type { AgentReader } from './fanout/agent-reader.ts';
 import { createPartialReader } from './fanout/partial-reader.ts';
 import { healthHandler } from './health.ts';
 import { noActiveQueries, openActiveQueries } from './log/active-queries.ts';
 import { noQueryLog, openQueryLog } from './log/query-log.ts';
+import { createHttpStore } from './long-term/http-store.ts';
 import { QueryMetrics } from './metrics.ts';
 import type { QuerySettings } from './settings.ts';
 
@@ -77,6 +79,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     queryTimeoutMs: settings.queryTimeout,
     maxSamples: settings.maxSamples,
     maxConcurrency: settings.maxConcurrency,
+    longTerm: longTermOf(settings, clock),
   });
   const metrics = new QueryMetrics({
     missingAgents: () => directory.agents().filter((agent) => agent.address === undefined).length,
@@ -130,4 +133,10 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     await close();
     throw error;
   }
+}
+
+function longTermOf(settings: QuerySettings, clock: Clock): RunnerOptions['longTerm'] {
+  const { longTermUrl: url, longTermApi: api, longTermTokenFile: tokenFile, longTermTenant: tenant } = settings;
+  if (url === '') return undefined;
+  return { store: createHttpStore({ url, api, tokenFile, tenant, clock }), afterMs: settings.longTermAfter };
 }

@@ -56,6 +56,24 @@ export const querySettingTable = {
     help: 'file that names running queries, so that a crash tells which they were; empty keeps none',
     default: '',
   }),
+  longTermUrl: textSetting(
+    {
+      help: 'address before /api/v1 of a Prometheus-compatible store that answers for older times; empty: none',
+      default: '',
+    },
+    /^$|^https?:\/\/[^\s?#]+$/,
+    'an http or https address',
+  ),
+  longTermAfter: durationSetting({
+    help: 'age from which the long-term store answers; less than the agents keep',
+    default: '22h',
+  }),
+  longTermApi: choiceSetting(
+    { help: 'how it is read: remote read, or range selectors by the query API where it has none', default: 'read' },
+    ['read', 'query'],
+  ),
+  longTermTokenFile: textSetting({ help: 'file with a bearer token for it; empty: none', default: '' }),
+  longTermTenant: textSetting({ help: 'X-Scope-OrgID for it; empty: none', default: '' }),
   loopbackExempt: booleanSetting({ help: 'serve loopback clients without a token', default: 'true' }),
   customMetrics: booleanSetting({ help: 'serve custom.metrics.k8s.io for autoscalers', default: 'false' }),
   customMetricsPort: portSetting({ help: 'port of the API for autoscalers (TLS)', default: '6443' }),

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import type { Distribution, Engine, QueryResult } from '../../promql/index.ts';
+import type { Distribution, Engine, QueryResult, SeriesSource } from '../../promql/index.ts';
 import { Gate, labelsKey, compareLabels } from '../../tsdb/index.ts';
 import type { Labels, Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { AgentDirectory, ExpectedAgent } from '../agents/directory.ts';
@@ -10,8 +10,10 @@ import type { QueryScope } from '../fanout/query-scope.ts';
 import { attempt } from '../fanout/attempts.ts';
 import type { PartialReader } from '../fanout/partial-reader.ts';
 import type { ExecutionPath, PushdownReport } from '../fanout/pushdown-report.ts';
-import { restrictReader } from '../fanout/restrict-reader.ts';
+import { restrictReader, restrictStore } from '../fanout/restrict-reader.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
+import type { LongTermStore } from '../long-term/long-term-store.ts';
+import { SplicedSource } from '../long-term/spliced-source.ts';
 import { ApiError } from './api-error.ts';
 import type { Extras } from './respond.ts';
 
@@ -30,6 +32,8 @@ export interface RunnerOptions {
   readonly queryTimeoutMs: number;
   readonly maxSamples: number;
   readonly maxConcurrency: number;
+  /** Answers for times older than `afterMs`, which the agents may no longer have. */
+  readonly longTerm?: { readonly store: LongTermStore; readonly afterMs: number } | undefined;
 }
 
 /** What a request says about how it wants to be run. */
@@ -53,8 +57,11 @@ export type Answered<T> = {
   readonly pushdown: PushdownReport;
 } & Extras;
 
+/** What an evaluation reads from: the agents, or agents and long-term store as one. */
+type Reading = SeriesSource & Pick<QueryScope, 'read' | 'lost'>;
+
 type Evaluate<T> = (
-  scope: QueryScope,
+  scope: Reading,
   signal: AbortSignal,
   timeoutMs: number,
   distribution: Distribution | undefined,
@@ -220,6 +227,25 @@ export class QueryRunner {
     const { namespaces } = request;
     const reader = namespaces === undefined ? this.#options.reader : restrictReader(this.#options.reader, namespaces);
     const agents = directory.agents();
+    const { longTerm } = this.#options;
+    const boundaryMs = longTerm === undefined ? 0 : clock.now() - longTerm.afterMs;
+    const store = longTerm && (namespaces ? restrictStore(longTerm.store, namespaces) : longTerm.store);
+    let lostStore: LostNode | undefined;
+    const once = async (scope: QueryScope, distribution: Distribution | undefined): Promise<T> => {
+      const left = (): number => Math.max(1, deadline - clock.monotonic());
+      if (store === undefined) return evaluate(scope, signal, left(), distribution);
+      for (;;) {
+        const source = new SplicedSource({ scope, store, boundaryMs, clock, signal, deadline, lost: lostStore });
+        try {
+          return await evaluate(source, signal, left(), source.distribution(distribution));
+        } catch (error) {
+          // The second time the store is left out from the start, so this ends.
+          if (!source.restart || scope.restart || signal.aborted) throw error;
+        } finally {
+          lostStore = source.lostStore;
+        }
+      }
+    };
     const attempted = await attempt(
       {
         scope: { reader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples },
@@ -228,9 +254,11 @@ export class QueryRunner {
         path: request.pushdown ?? this.#options.pushdown ?? 'agg',
         forced: request.pushdown !== undefined,
       },
-      (scope, distribution) => evaluate(scope, signal, Math.max(1, deadline - clock.monotonic()), distribution),
+      once,
     );
-    const { result, lost, pushdown, warnings: joined } = attempted;
+    const { result, pushdown, warnings: joined } = attempted;
+    const lost = new Map(attempted.lost);
+    if (lostStore !== undefined) lost.set(lostStore.node, lostStore);
     const { warnings = [], infos = [] } = (result ?? {}) as {
       warnings?: readonly string[];
       infos?: readonly string[];

@@ -106,7 +106,7 @@ async function readOne(
 /** How long an agent is waited for: less than what is left of the query, so that the answer can be made without it. */
 export function agentDeadline({ nodeReady }: ExpectedAgent, agentTimeoutMs: number, remainingMs: number): number {
   const whole = nodeReady ? agentTimeoutMs : Math.min(unreadyDeadlineMs, agentTimeoutMs);
-  return Math.max(1, Math.min(whole, remainingMs * 0.8));
+  return Math.max(1, Math.floor(Math.min(whole, remainingMs * 0.8)));
 }
 
 /** Which nodes can have matching series: every series carries its node's name. */

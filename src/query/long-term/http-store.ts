@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import type { Clock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import { buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
+import type { ReadQuery } from '../../tsdb/index.ts';
+import { AgentFailure } from '../fanout/failure.ts';
+import type { FailureReason } from '../fanout/failure.ts';
+import { SeriesCollector } from '../fanout/series-collector.ts';
+import type { ReadSeries } from '../fanout/series-collector.ts';
+import { longTermName } from './long-term-store.ts';
+import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
+import { rangeQuery, rangeSeries } from './range-selectors.ts';
+
+export interface HttpStoreOptions {
+  /** Prefix of the API: what stands before `/api/v1/…`. */
+  readonly url: string;
+  /** Remote read (exact, stale markers included), or range selectors by the query API where there is no remote read. */
+  readonly api: 'read' | 'query';
+  /** File with a bearer token, read at each request; empty: none. */
+  readonly tokenFile: string;
+  /** Value of `X-Scope-OrgID`; empty: none. */
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly maxBytes?: number;
+}
+
+const maxAnswerBytes = 512 * 1024 * 1024;
+/** Before the one repetition. */
+const pauseMs = 200;
+
+/**
+ * A Prometheus, Mimir, Thanos or VictoriaMetrics behind its Prometheus-compatible API.
+ * Retry: once, for a connection that fails or an answer of 429, 502, 503 or 504; within the deadline.
+ * Errors: AgentFailure; the signal's reason when the query has ended; QueryError when the sample budget is spent.
+ */
+export function createHttpStore(options: HttpStoreOptions): LongTermStore {
+  return {
+    async read(queries, read) {
+      const deadline = AbortSignal.timeout(Math.max(1, Math.round(read.deadlineMs)));
+      const signal = AbortSignal.any([deadline, read.signal]);
+      for (let attempt = 0; ; attempt++) {
+        const left = read.budget.left;
+        try {
+          return options.api === 'read'
+            ? await byRemoteRead(queries, options, read, signal)
+            : await Promise.all(queries.map((query) => byQuery(query, options, read, signal)));
+        } catch (error) {
+          if (read.signal.aborted) throw read.signal.reason;
+          if (deadline.aborted) throw new AgentFailure('timeout', `no answer within ${Math.round(read.deadlineMs)} ms`);
+          if (read.budget.left < 0) throw error;
+          const failure = asFailure(error);
+          if (attempt > 0 || !(failure instanceof Passing)) throw failure;
+          read.budget.left = left;
+          await sleep(options.clock, pauseMs, signal).catch(() => {});
+        }
+      }
+    },
+  };
+}
+
+/** A failure that may be gone a moment later. */
+class Passing extends AgentFailure {}
+
+async function byRemoteRead(
+  queries: readonly ReadQuery[],
+  options: HttpStoreOptions,
+  { budget }: LongTermReadOptions,
+  signal: AbortSignal,
+): Promise<ReadSeries[][]> {
+  const collector = new SeriesCollector(longTermName, queries.length, budget);
+  collector.foreignAllowed = true;
+  const { headers, body } = buildStreamedRead(queries);
+  const response = await ask(options, '/api/v1/read', { method: 'POST', headers, body: Buffer.from(body) }, signal);
+  const type = response.headers.get('content-type') ?? undefined;
+  for await (const series of readStreamedSeries(type, bytesOf(response, options))) collector.add(series);
+  return collector.finish();
+}
+
+async function byQuery(
+  query: ReadQuery,
+  options: HttpStoreOptions,
+  { budget }: LongTermReadOptions,
+  signal: AbortSignal,
+): Promise<ReadSeries[]> {
+  const { path, form } = rangeQuery(query);
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const response = await ask(options, path, { method: 'POST', headers, body: form }, signal);
+  const parts: Uint8Array[] = [];
+  for await (const part of bytesOf(response, options)) parts.push(part);
+  return rangeSeries(JSON.parse(Buffer.concat(parts).toString()) as unknown, query, budget);
+}
+
+async function ask(
+  { url, tokenFile, tenant }: HttpStoreOptions,
+  path: string,
+  init: { method: string; headers: Record<string, string>; body: string | Buffer<ArrayBuffer> },
+  signal: AbortSignal,
+): Promise<Response> {
+  const headers = { ...init.headers };
+  if (tokenFile !== '') headers['authorization'] = `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`;
+  if (tenant !== '') headers['x-scope-orgid'] = tenant;
+  const target = `${url.replace(/\/+$/, '')}${path}`;
+  const response = await fetch(target, { ...init, headers, signal, redirect: 'error' });
+  if (response.ok) return response;
+  const text = `HTTP ${response.status}: ${(await response.text()).slice(0, 200).trim()}`;
+  const { status } = response;
+  const reason: FailureReason =
+    status === 401 || status === 403 ? 'auth' : status === 429 || status === 503 ? 'over limit' : 'protocol';
+  throw [429, 502, 503, 504].includes(status) ? new Passing(reason, text) : new AgentFailure(reason, text);
+}
+
+async function* bytesOf(
+  response: Response,
+  { maxBytes = maxAnswerBytes }: HttpStoreOptions,
+): AsyncGenerator<Uint8Array> {
+  let total = 0;
+  for await (const part of response.body ?? []) {
+    total += (part as Uint8Array).length;
+    if (total > maxBytes) throw new AgentFailure('over limit', `answer is larger than ${maxBytes} bytes`);
+    yield part as Uint8Array;
+  }
+}
+
+function asFailure(error: unknown): AgentFailure {
+  if (error instanceof AgentFailure) return error;
+  // What fetch itself throws: no connection, no name, a connection that was cut.
+  if (error instanceof Error && error.name === 'TypeError') {
+    return new Passing('unreachable', errorText(error.cause ?? error), { cause: error });
+  }
+  return new AgentFailure('protocol', errorText(error), { cause: error });
+}

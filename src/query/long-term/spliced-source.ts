@@ -1,0 +1,136 @@
+import type { Distribution, SelectRequest, SelectResult, SeriesSource } from '../../promql/index.ts';
+import { fragmentDemands } from '../../promql/index.ts';
+import type { ReadQuery } from '../../tsdb/index.ts';
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import { AgentFailure } from '../fanout/failure.ts';
+import type { LostNode } from '../fanout/failure.ts';
+import { mergeDuplicates } from '../fanout/merge-duplicates.ts';
+import { readQuery } from '../fanout/query-scope.ts';
+import type { QueryScope } from '../fanout/query-scope.ts';
+import type { ReadSeries } from '../fanout/series-collector.ts';
+import { longTermName } from './long-term-store.ts';
+import type { LongTermStore } from './long-term-store.ts';
+
+export interface SpliceOptions {
+  readonly scope: QueryScope;
+  readonly store: LongTermStore;
+  /** Samples from here on are the agents', those before it the store's. ms. */
+  readonly boundaryMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Monotonic ms at which the query's time is up. */
+  readonly deadline: number;
+  /** Set when an earlier attempt at the same query lost the store: it is not asked again. */
+  readonly lost?: LostNode | undefined;
+}
+
+/**
+ * Agents and long-term store as one source: each time belongs to one of them, so there is no gap and no overlap, and a
+ * series that goes across the boundary is one series.
+ * Guarantees: the store's data is in the whole evaluation or not in it at all. When it answers and then fails,
+ * `restart` is set, and the caller evaluates again without it.
+ */
+export class SplicedSource implements SeriesSource {
+  readonly #options: SpliceOptions;
+  #answered = false;
+  /** Why the store's data is not in the evaluation. */
+  lostStore: LostNode | undefined;
+  restart = false;
+
+  constructor(options: SpliceOptions) {
+    this.#options = options;
+    this.lostStore = options.lost;
+  }
+
+  /** The nodes that are missing, as the scope tells them. */
+  get lost(): ReadonlyMap<string, LostNode> {
+    return this.#options.scope.lost;
+  }
+
+  async select(request: SelectRequest): Promise<SelectResult> {
+    const { scope, boundaryMs } = this.#options;
+    if (request.mint >= boundaryMs) return scope.select(request);
+    // The agents' part goes the scope's own way, so that all selectors of a turn are one request to each agent.
+    const none: SelectResult = { series: [] };
+    const recent = request.maxt < boundaryMs ? none : scope.select({ ...request, mint: boundaryMs });
+    const [old, { series, warnings = [] }] = await Promise.all([this.#old([readQuery(request)]), recent]);
+    return { series: mergeDuplicates([...old[0]!, ...series.map(whole)]).series, warnings };
+  }
+
+  /** As the scope's `read`. */
+  async read(queries: readonly ReadQuery[]): Promise<ReadSeries[][]> {
+    const { scope, boundaryMs } = this.#options;
+    const later = queries.map((query) => ({ ...query, startMs: Math.max(query.startMs, boundaryMs) }));
+    const isRecent = queries.map(({ endMs }) => endMs >= boundaryMs);
+    const isOld = queries.map(({ startMs }) => startMs < boundaryMs);
+    const [recent, old] = await Promise.all([
+      isRecent.includes(true) ? scope.read(later.filter((_, i) => isRecent[i])) : [],
+      isOld.includes(true) ? this.#old(queries.filter((_, i) => isOld[i])) : [],
+    ]);
+    let [r, o] = [0, 0];
+    return queries.map((_, i) => {
+      const before = isOld[i] ? old[o++]! : [];
+      const after = isRecent[i] ? recent[r++]! : [];
+      return before.length === 0 ? after : mergeDuplicates([...before, ...after]).series;
+    });
+  }
+
+  /** The agents compute only what lies wholly within their time. */
+  distribution(own: Distribution | undefined): Distribution | undefined {
+    if (own === undefined) return undefined;
+    const { boundaryMs } = this.#options;
+    return {
+      partitionLabel: own.partitionLabel,
+      ...(own.aggregates === undefined ? {} : { aggregates: own.aggregates }),
+      run: async (fragment, steps, settings, signal) => {
+        const { requests } = fragmentDemands(fragment, steps, settings);
+        if (requests.some(({ mint }) => mint < boundaryMs)) return null;
+        return own.run(fragment, steps, settings, signal);
+      },
+    };
+  }
+
+  async #old(queries: readonly ReadQuery[]): Promise<ReadSeries[][]> {
+    const { store, boundaryMs, clock, signal, deadline, scope } = this.#options;
+    if (this.lostStore) return queries.map(() => []);
+    const started = clock.monotonic();
+    try {
+      const result = await store.read(
+        queries.map((query) => ({ ...query, endMs: Math.min(query.endMs, boundaryMs - 1) })),
+        { deadlineMs: (deadline - started) * 0.8, budget: scope.budget, signal },
+      );
+      this.#answered = true;
+      // A store may send whole chunks: what lies at or after the boundary is the agents' to tell.
+      return result.map((series) => series.map((one) => before(one, boundaryMs)));
+    } catch (error) {
+      if (!(error instanceof AgentFailure)) throw error;
+      const { reason } = error;
+      const elapsedMs = clock.monotonic() - started;
+      this.lostStore = { node: longTermName, reason, message: errorText(error), elapsedMs };
+      if (!this.#answered) return queries.map(() => []);
+      this.restart = true;
+      throw error;
+    }
+  }
+}
+
+function before(series: ReadSeries, boundaryMs: number): ReadSeries {
+  const { timestamps, values, histograms } = series;
+  let n = timestamps.length;
+  while (n > 0 && timestamps[n - 1]! >= boundaryMs) n--;
+  if (n === timestamps.length) return series;
+  return {
+    labels: series.labels,
+    timestamps: timestamps.subarray(0, n),
+    values: values.subarray(0, n),
+    ...(histograms ? { histograms: histograms.slice(0, n) } : {}),
+  };
+}
+
+/** A series with samples of its own: what is read on demand may lie in buffers that are used again. */
+function whole(series: SelectResult['series'][number]): ReadSeries {
+  if (!('read' in series)) return series;
+  const samples = series.read();
+  return { labels: series.labels, ...samples, timestamps: samples.timestamps.slice(), values: samples.values.slice() };
+}

@@ -1,0 +1,156 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { systemClock } from '../../base/clock.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { createRemoteReadHandler, labelsFromObject, openStore } from '../../tsdb/index.ts';
+import type { Store } from '../../tsdb/index.ts';
+import { startQueryStage } from '../../testing/query/query-stage.ts';
+import type { QueryStage } from '../../testing/query/query-stage.ts';
+import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
+
+/** Samples every 30 s for an hour. The agents have the last 40 minutes of it, the store the first 40. */
+const end = Math.floor(Date.now() / 60_000) * 60_000;
+const nodes = ['node-1', 'node-2'];
+let stage: QueryStage;
+let store: Store;
+let remote: Server;
+let asked: number;
+let misbehave: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
+
+beforeAll(async () => {
+  store = await openStore({ dir: '/long', files: new MemoryFiles(), clock: systemClock, logger: silentLogger });
+  const read = createRemoteReadHandler(store);
+  remote = createServer((req, res) => {
+    asked++;
+    if (misbehave) return misbehave(req, res);
+    void (async () => {
+      const parts: Buffer[] = [];
+      for await (const part of req) parts.push(part as Buffer);
+      const answer = await read({ headers: req.headers, body: Buffer.concat(parts) });
+      res.writeHead(answer.status, answer.headers);
+      for await (const part of answer.body) res.write(part);
+      res.end();
+    })();
+  }).listen(0, '127.0.0.1');
+  await once(remote, 'listening');
+  const { port } = remote.address() as { port: number };
+  stage = await startQueryStage({
+    nodes,
+    flags: { longTermUrl: `http://127.0.0.1:${port}`, longTermAfter: '30m', queryTimeout: '5s' },
+  });
+  for (const [n, node] of nodes.entries()) {
+    for (let k = 0; k <= 120; k++) {
+      const t = end - (120 - k) * 30_000;
+      const labels = { __name__: 'c_total', s: 'x' };
+      if (k <= 80) store.append(labelsFromObject({ ...labels, k8s_node_name: node }), t, k * 30 * (n + 1));
+      if (k >= 40) stage.cluster.append(node, labels, t, k * 30 * (n + 1));
+    }
+  }
+  store.append(labelsFromObject({ __name__: 'gone', k8s_node_name: 'node-0' }), end - 50 * 60_000, 7);
+});
+afterAll(async () => {
+  remote.close();
+  await stage.close();
+  await store.close();
+});
+beforeEach(() => {
+  misbehave = undefined;
+  asked = 0;
+});
+
+const matrix = async (query: string, from: number, more: Record<string, string> = {}): Promise<[number, string][]> => {
+  const params = { query, start: String((end - from * 60_000) / 1000), end: String(end / 1000), step: '30s', ...more };
+  const { json } = await stage.ask('/api/v1/query_range', params);
+  return (json.data as { result: { values: [number, string][] }[] }).result[0]?.values ?? [];
+};
+
+test('a range across the boundary has neither gap nor jump: counts, sums and rates are what one store would give', async () => {
+  const counts = await matrix('count_over_time(c_total{k8s_node_name="node-1"}[5m])', 55);
+  expect(counts).toHaveLength(111);
+  expect(new Set(counts.map(([, v]) => v))).toEqual(new Set(['10']));
+  const rates = await matrix('sum(rate(c_total[5m]))', 55);
+  expect(rates).toHaveLength(111);
+  expect(new Set(rates.map(([, v]) => v))).toEqual(new Set(['3']));
+  const raw = await matrix('sum(c_total)', 60);
+  expect(raw.map(([, v]) => Number(v))).toEqual(Array.from({ length: 121 }, (_, k) => k * 90));
+});
+
+test('recent queries do not ask the store, and old ones ask no agent', async () => {
+  await matrix('sum(rate(c_total[5m]))', 10);
+  expect(asked).toBe(0);
+  const before = stage.cluster.agents.map((a) => a.requests);
+  const { json } = await stage.ask('/api/v1/query', { query: 'sum(c_total)', time: String(end / 1000 - 3000) });
+  expect(json).toMatchObject({ data: { result: [{ value: [end / 1000 - 3000, '1800'] }] }, degraded: false });
+  expect([asked, stage.cluster.agents.map((a) => a.requests)]).toEqual([1, before]);
+});
+
+test('series, labels and values of older times come from the store too', async () => {
+  const times = { start: String(end / 1000 - 3600), end: String(end / 1000) };
+  expect((await stage.ask('/api/v1/label/__name__/values', times)).json.data).toEqual(['c_total', 'gone']);
+  const series = await stage.ask('/api/v1/series', { 'match[]': 'c_total', ...times });
+  expect(series.json.data).toHaveLength(2);
+});
+
+test.each<[string, (req: IncomingMessage, res: ServerResponse) => void, RegExp, number]>([
+  ['away', (_q, r) => r.destroy(), /unreachable after/, 2],
+  ['overloaded', (_q, r) => r.writeHead(503).end('busy'), /over limit after \d+ ms: HTTP 503: busy/, 2],
+  ['refusing', (_q, r) => r.writeHead(401).end(), /auth after/, 1],
+  ['something else', (_q, r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), /protocol after/, 1],
+])(
+  'a store that is %s makes the answer degraded and leaves the agents their part',
+  async (_, breakIt, reason, times) => {
+    misbehave = breakIt;
+    const params = { query: 'sum(c_total)', start: String(end / 1000 - 3600), end: String(end / 1000), step: '30s' };
+    const { status, json } = await stage.ask('/api/v1/query_range', params);
+    expect([status, json.degraded, json.missingNodes, asked]).toEqual([200, true, ['long-term-store'], times]);
+    expect(json.warnings![0]).toMatch(reason);
+    const values = (json.data as { result: { values: [number, string][] }[] }).result[0]!.values;
+    expect(values.at(-1)![1]).toBe('10800');
+    expect(values.length).toBeLessThan(75);
+    const strict = await stage.ask('/api/v1/query_range', { ...params, partial_response: 'false' });
+    expect(strict.status).toBe(503);
+  },
+);
+
+test('a failure that passes is not seen', async () => {
+  misbehave = (_q, r) => {
+    misbehave = undefined;
+    r.writeHead(502).end();
+  };
+  expect(await matrix('sum(c_total)', 60)).toHaveLength(121);
+});
+
+test('a store that hangs costs its share of the time, not the answer', async () => {
+  misbehave = () => {};
+  const { json } = await stage.ask('/api/v1/query', {
+    query: 'c_total[1h]',
+    time: String(end / 1000),
+    timeout: '1s',
+  });
+  expect(json).toMatchObject({ degraded: true, missingNodes: ['long-term-store'] });
+});
+
+test('a store that is lost in the middle of a query is left out of all of it', async () => {
+  const first = misbehave;
+  let n = 0;
+  misbehave = undefined;
+  // Each selector is a request of its own: the second one fails, twice.
+  const original = remote.listeners('request')[0] as (req: IncomingMessage, res: ServerResponse) => void;
+  misbehave = (req, res) => {
+    if (n++ > 0) return void res.destroy();
+    misbehave = undefined;
+    original(req, res);
+    misbehave = (_q, r) => r.destroy();
+  };
+  const { json } = await stage.ask('/api/v1/query', {
+    query:
+      'count_over_time(c_total{k8s_node_name="node-1"}[1h]) + on () count_over_time(c_total{k8s_node_name="node-2"}[1h])',
+    time: String(end / 1000),
+  });
+  misbehave = first;
+  expect(json.missingNodes).toEqual(['long-term-store']);
+  const { result } = json.data as { result: { value: [number, string] }[] };
+  expect(Number(result[0]!.value[1])).toBeLessThan(125);
+  expect(Number(result[0]!.value[1]) % 2).toBe(0);
+});
