@@ -80,6 +80,21 @@ function histogramMessage(histogram: FloatHistogram, time: number): Uint8Array {
   return message.number(15, time).take();
 }
 
+/** Sends one request's body, compressed. Errors: the status and body of anything but success. */
+export async function postWrite(url: string, body: Uint8Array<ArrayBuffer>): Promise<void> {
+  const response = await fetch(`${url}/api/v1/write`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/x-protobuf',
+      'content-encoding': 'snappy',
+      'x-prometheus-remote-write-version': '0.1.0',
+    },
+    body,
+    signal: AbortSignal.timeout(60_000),
+  });
+  if (!response.ok) throw new Error(`remote write: ${response.status} ${await response.text()}`);
+}
+
 /** Sends samples to a peer by remote write 1, floats and native histograms (with float counts), oldest first. */
 export async function remoteWrite(
   url: string,
@@ -98,13 +113,7 @@ export async function remoteWrite(
     }
   }
   for (const time of [...byTime.keys()].sort((a, b) => a - b)) {
-    const answer = await fetch(`${url}/api/v1/write`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' },
-      body: snappy.compress(byTime.get(time)!.take()) as Uint8Array<ArrayBuffer>,
-      signal: AbortSignal.timeout(10_000),
-    });
-    if (!answer.ok) throw new Error(`remote write at ${time}: ${answer.status} ${await answer.text()}`);
+    await postWrite(url, snappy.compress(byTime.get(time)!.take()) as Uint8Array<ArrayBuffer>);
   }
 }
 
@@ -128,13 +137,7 @@ export async function remoteWriteColumns(
       const head = Buffer.from(named.take());
       parts.push(Buffer.from(new Message().prefix(1, head.length + samples.length).take()), head, samples);
     }
-    const answer = await fetch(`${url}/api/v1/write`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' },
-      body: snappy.compress(new Uint8Array(Buffer.concat(parts))) as Uint8Array<ArrayBuffer>,
-      signal: AbortSignal.timeout(60_000),
-    });
-    if (!answer.ok) throw new Error(`remote write: ${answer.status} ${await answer.text()}`);
+    await postWrite(url, snappy.compress(new Uint8Array(Buffer.concat(parts))) as Uint8Array<ArrayBuffer>);
   }
 }
 

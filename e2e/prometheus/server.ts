@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
@@ -10,29 +10,38 @@ import { findPrometheus } from './programs.ts';
 export interface PeerOptions {
   /** Experimental features, by Prometheus' names. */
   readonly features?: readonly string[];
-  /** A data folder to serve; without it an empty one that is removed at the end. */
+  /** A folder for config and data that is kept; used again, it has the data. Default: one removed at the end. */
+  readonly dir?: string;
+  /** A data folder to serve. Default: `data` in the folder above. */
   readonly dataDir?: string;
+  /** The text of prometheus.yml; relative paths in it are relative to `dir`. Default: nothing is scraped. */
+  readonly config?: string;
   /** One core for Go. */
   readonly oneCore?: boolean;
   /** Further command-line flags. */
   readonly flags?: readonly string[];
 }
 
-/** A real Prometheus on loopback that scrapes nothing. */
+/** A real Prometheus on loopback. */
 export interface Peer {
   readonly url: string;
   readonly pid: number;
+  /** CPU seconds used so far. Source: /proc. */
+  cpuSeconds(): number;
   stop(): Promise<void>;
 }
 
 const startMs = 60_000;
+/** Clock ticks a second of /proc/<pid>/stat; 100 on every Linux that Node runs on. */
+const ticks = 100;
 
 /** Starts Prometheus and waits until it answers. Errors: when it ends early or is not ready within a minute. */
 export async function startPeer(options: PeerOptions = {}): Promise<Peer> {
   const { prometheus } = await findPrometheus();
-  const folder = mkdtempSync(join(tmpdir(), 'svc-peer-'));
+  const folder = options.dir ?? mkdtempSync(join(tmpdir(), 'svc-peer-'));
+  mkdirSync(folder, { recursive: true });
   const config = join(folder, 'prometheus.yml');
-  writeFileSync(config, 'global: {scrape_interval: 1h}\n');
+  writeFileSync(config, options.config ?? 'global: {scrape_interval: 1h}\n');
   const [port] = await freePorts(1);
   const features = options.features ?? [];
   const child = spawnBound(
@@ -58,12 +67,20 @@ export async function startPeer(options: PeerOptions = {}): Promise<Peer> {
   return {
     url,
     pid: child.pid!,
+    cpuSeconds: () => cpuSecondsOf(child.pid!),
     async stop() {
       signalGroup(child.pid!, 'SIGTERM');
       await exited(child);
-      rmSync(folder, { recursive: true, force: true });
+      if (options.dir === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** CPU seconds that a process has used so far. Source: /proc. */
+export function cpuSecondsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / ticks;
 }
 
 async function ready(child: ChildProcess, url: string): Promise<void> {

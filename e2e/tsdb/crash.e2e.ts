@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +13,21 @@ const directories = 5;
 const rounds = 10;
 const esbuild = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 
+/** Where everything of this test lies; gone at its end, and when somebody stops it. */
+let root = '';
+const stopped = (signal: NodeJS.Signals): void => {
+  rmSync(root, { recursive: true, force: true });
+  process.kill(process.pid, signal);
+};
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'svc-crash-'));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stopped);
+});
+afterEach(async () => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stopped);
+  await rm(root, { recursive: true, force: true });
+});
+
 /** One file starts several times as fast as the sources do. */
 async function bundledWriter(dir: string): Promise<string> {
   const file = join(dir, 'crash-writer.mjs');
@@ -21,12 +37,11 @@ async function bundledWriter(dir: string): Promise<string> {
 }
 
 test('kill -9 at random points under load, two hundred times: nothing acknowledged is lost, nothing is wrong', async () => {
-  const built = await mkdtemp(join(tmpdir(), 'svc-crash-writer-'));
-  const writer = await bundledWriter(built);
+  const writer = await bundledWriter(root);
   const lane = async (number: number): Promise<number> => {
     let killed = 0;
     for (let k = 0; k < directories; k++) {
-      const dir = await mkdtemp(join(tmpdir(), 'svc-crash-'));
+      const dir = await mkdtemp(join(root, 'store-'));
       try {
         killed += await crashRounds(dir, rounds, number * 7919 + k * 31 + 1, writer);
       } finally {
@@ -36,6 +51,5 @@ test('kill -9 at random points under load, two hundred times: nothing acknowledg
     return killed;
   };
   const killed = await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)));
-  await rm(built, { recursive: true });
   expect(killed.reduce((a, b) => a + b)).toBe(200);
 }, 600_000);

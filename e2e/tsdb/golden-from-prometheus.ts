@@ -2,13 +2,13 @@ import { Readable } from 'node:stream';
 import { buildStreamedRead, readStreamedSeries } from '../../src/tsdb/index.ts';
 import type { GoldenChunk } from '../../src/testing/tsdb/golden-input.ts';
 import { goldenEnd, goldenStart, goldenStore } from '../../src/testing/tsdb/golden-input.ts';
-import { startMeasured } from './prometheus-server.ts';
-import { writeStores } from './write-to-prometheus.ts';
+import { startPeer } from '../prometheus/server.ts';
+import { writeStores } from '../prometheus/write-stores.ts';
 
 /** Writes the golden input into a real Prometheus and reads its chunks back by remote read. */
 export async function goldenFromPrometheus(dir: string): Promise<Record<string, GoldenChunk[]>> {
   const store = await goldenStore();
-  const prometheus = await startMeasured({ dir });
+  const prometheus = await startPeer({ dir });
   try {
     await writeStores([store], prometheus.url, goldenStart, goldenEnd);
     const matchers = [{ type: '=~', name: '__name__', value: 'golden_.*' }] as const;

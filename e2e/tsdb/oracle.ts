@@ -13,8 +13,8 @@ import { fixedTls } from '../../src/net/tls-material.ts';
 import { MemoryFiles } from '../../src/testing/tsdb/memory-files.ts';
 import { createRemoteReadHandler, openStore } from '../../src/tsdb/index.ts';
 import type { Labels, Store } from '../../src/tsdb/index.ts';
-import { startMeasured } from './prometheus-server.ts';
-import type { MeasuredPrometheus } from './prometheus-server.ts';
+import { startPeer } from '../prometheus/server.ts';
+import type { Peer } from '../prometheus/server.ts';
 
 /** Series with their samples, ascending; times in ms. */
 export interface LoadedSeries {
@@ -25,7 +25,7 @@ export interface LoadedSeries {
 /** Agents' stores behind mutual TLS, and a Prometheus that has nothing but `remote_read` pointed at them. */
 export interface Oracle {
   readonly stores: readonly Store[];
-  readonly prometheus: MeasuredPrometheus;
+  readonly prometheus: Peer;
   stop(): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export async function startOracle(
     read_recent: true
     tls_config: {ca_file: ca.crt, cert_file: tls.crt, key_file: tls.key, server_name: ${servername}}`);
   }
-  const prometheus = await startMeasured({
+  const prometheus = await startPeer({
     dir,
     config: `global: {}\nremote_read:\n${reads.join('\n')}\n`,
     flags: ['--enable-feature=promql-experimental-functions'],
@@ -111,10 +111,17 @@ export async function ask(url: string, path: string, params: Readonly<Record<str
 }
 
 type Point = [time: number, value: string];
+interface HistogramJson {
+  readonly count: string;
+  readonly sum: string;
+  readonly buckets?: readonly (readonly [boundaries: number, lower: string, upper: string, count: string])[];
+}
 interface ResultSeries {
   readonly metric: Readonly<Record<string, string>>;
   readonly value?: Point;
   readonly values?: readonly Point[];
+  readonly histogram?: readonly [number, HistogramJson];
+  readonly histograms?: readonly (readonly [number, HistogramJson])[];
 }
 
 const epsilon = 1e-9;
@@ -144,11 +151,16 @@ export function difference(got: Answer, want: Answer): string | undefined {
 
 function bySeries(result: readonly ResultSeries[]): Map<string, readonly Point[]> {
   return new Map(
-    result.map(({ metric, value, values }) => [
+    result.map(({ metric, value, values = value ? [value] : [], histogram, histograms }) => [
       JSON.stringify(Object.entries(metric).sort(([a], [b]) => (a < b ? -1 : 1))),
-      values ?? [value!],
+      [...values, ...(histograms ?? (histogram ? [histogram] : [])).flatMap(histogramPoints)],
     ]),
   );
+}
+
+/** A histogram's numbers one by one, so that each is compared as a value is. */
+function histogramPoints([time, { count, sum, buckets = [] }]: readonly [number, HistogramJson]): Point[] {
+  return [count, sum, ...buckets.flat()].map((value) => [time, String(value)]);
 }
 
 function samePoint([time, value]: Point, [wantTime, want]: Point): boolean {

@@ -7,8 +7,8 @@ import { labelsFromObject, labelValue } from '../../src/tsdb/index.ts';
 import type { Labels } from '../../src/tsdb/index.ts';
 import { ask, difference, readGzip, startOracle } from './oracle.ts';
 import type { LoadedSeries, Oracle } from './oracle.ts';
-import { startMeasured } from './prometheus-server.ts';
-import { writeStores } from './write-to-prometheus.ts';
+import { startPeer } from '../prometheus/server.ts';
+import { writeStores } from '../prometheus/write-stores.ts';
 
 /** The folder of the PromQL conformance data: golden/*.golden.json.gz and input/*.om.gz. */
 const dataDir = process.env['SVC_PROMQL_DATA'];
@@ -21,7 +21,7 @@ describe('a real Prometheus that reads agents over mutual TLS', () => {
   test('gives the numbers it gives when it holds a small data set itself', async () => {
     const { series, start, end } = ownData();
     const oracle = await startOracle(join(dir, 'reader'), series, 3, byNode);
-    const holder = await startMeasured({ dir: join(dir, 'holder') });
+    const holder = await startPeer({ dir: join(dir, 'holder') });
     try {
       await writeStores(oracle.stores, holder.url, start, end);
       const problems: string[] = [];

@@ -2,6 +2,7 @@ import { WireWriter } from '../../src/base/protobuf-wire.ts';
 import type { Store } from '../../src/tsdb/index.ts';
 import { encodeTimeSeries } from '../../src/tsdb/remote-read/sampled-series.ts';
 import { snappyCompress } from '../../src/tsdb/remote-read/snappy.ts';
+import { postWrite } from './remote-write.ts';
 
 /** Samples further behind the newest one than half a block are refused, so time goes forward in steps of this. */
 const windowMs = 30 * 60_000;
@@ -30,18 +31,4 @@ export function writeRequest(series: readonly Uint8Array[]): Uint8Array<ArrayBuf
   const out = new WireWriter(series.reduce((n, s) => n + s.length + 8, 16));
   for (const one of series) out.bytes(1, one);
   return snappyCompress(out.finish()) as Uint8Array<ArrayBuffer>;
-}
-
-/** Errors: the status and body of anything but success. */
-export async function postWrite(url: string, body: Uint8Array<ArrayBuffer>): Promise<void> {
-  const response = await fetch(`${url}/api/v1/write`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/x-protobuf',
-      'content-encoding': 'snappy',
-      'x-prometheus-remote-write-version': '0.1.0',
-    },
-    body,
-  });
-  if (!response.ok) throw new Error(`remote write: ${response.status} ${await response.text()}`);
 }
