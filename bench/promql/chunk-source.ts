@@ -1,11 +1,13 @@
 import {
+  compareLabels,
   compileMatcher,
   labelValue,
   matchesAll,
+  type DeferredSeries,
   type Labels,
+  type Samples,
   type SelectRequest,
   type SelectResult,
-  type Series,
   type SeriesSource,
 } from '../../src/promql/index.ts';
 import { SampleBuffer, decodeXorChunk, type Chunk } from '../../src/tsdb/index.ts';
@@ -17,8 +19,12 @@ interface Stored {
   readonly chunks: readonly Chunk[];
 }
 
-/** Series as XOR chunks of 120 samples in memory, decoded anew for each query: what a store hands out. */
+/**
+ * Series as XOR chunks of 120 samples in memory and in label order, as the index of a store has them; decoded anew for
+ * each query.
+ */
 export class ChunkSource implements SeriesSource {
+  readonly #buffer = new SampleBuffer(1_024);
   readonly #byName = new Map<string, Stored[]>();
 
   constructor(all: readonly BenchSeries[]) {
@@ -32,19 +38,26 @@ export class ChunkSource implements SeriesSource {
       known.push({ labels, chunks });
       this.#byName.set(name, known);
     }
+    for (const known of this.#byName.values()) known.sort((a, b) => compareLabels(a.labels, b.labels));
   }
 
   select({ matchers, mint, maxt }: SelectRequest): Promise<SelectResult> {
     const name = matchers.find((m) => m.name === '__name__' && m.type === '=')?.value ?? '';
     const others = matchers.filter((m) => m.name !== '__name__').map(compileMatcher);
-    const series: Series[] = [];
+    const series: DeferredSeries[] = [];
     for (const { labels, chunks } of this.#byName.get(name) ?? []) {
       if (!matchesAll(others, labels)) continue;
       const wanted = chunks.filter(({ minT, maxT }) => maxT >= mint && minT <= maxt);
-      const buffer = new SampleBuffer(wanted.reduce((sum, chunk) => sum + chunk.count, 0));
-      for (const { bytes } of wanted) decodeXorChunk(bytes, buffer);
-      series.push({ labels, timestamps: buffer.times, values: buffer.values });
+      series.push({ labels, read: () => this.#decode(wanted) });
     }
     return Promise.resolve({ series });
+  }
+
+  #decode(chunks: readonly Chunk[]): Samples {
+    const buffer = this.#buffer;
+    buffer.length = 0;
+    for (const { bytes } of chunks) decodeXorChunk(bytes, buffer);
+    const { times, values, length } = buffer;
+    return { timestamps: times.subarray(0, length), values: values.subarray(0, length) };
   }
 }

@@ -72,6 +72,10 @@ export function filterLabels(labels: Labels, keep: (name: string) => boolean): L
   return labels.filter((label) => keep(label[0]));
 }
 
+export function isMetadata(name: string): boolean {
+  return metadataLabels.has(name);
+}
+
 /** Labels without the metric's name, type and unit. */
 export function dropMetadata(labels: Labels): Labels {
   for (const label of labels) if (metadataLabels.has(label[0])) return labels.filter((l) => !metadataLabels.has(l[0]));

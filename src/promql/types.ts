@@ -22,19 +22,33 @@ export interface Matcher {
 }
 
 /**
- * Raw samples of one series, as a source hands them over.
+ * Raw samples of one series in memory.
  * Shape: `timestamps` in strictly rising order (integer milliseconds) and `values` of equal length.
  * A stale marker is a value with the bit pattern 0x7ff0000000000002: copy it as bits (typed-array `set`, `subarray`,
  * `slice`), never through a JS number, because engines canonicalise NaN.
  * `histograms[i]`, where given and not null, makes sample i a native histogram (`values[i]` is then ignored).
  * `startTimestamps[i]`, where given, is when the counter of sample i began (0 = unknown).
  */
-export interface Series {
-  readonly labels: Labels;
+export interface Samples {
   readonly timestamps: Float64Array;
   readonly values: Float64Array;
   readonly histograms?: readonly (FloatHistogram | null)[];
   readonly startTimestamps?: Float64Array;
+}
+
+/** Samples of a series, decoded already. */
+export interface Series extends Samples {
+  readonly labels: Labels;
+}
+
+/**
+ * A series whose samples are decoded when the engine comes to it, one series after the other, so that a query holds
+ * them in the source's compressed form. `read` may hand out the same buffers at every call, of any series: the engine
+ * is done with them before it calls `read` again or gives other work a turn. It may call `read` several times.
+ */
+export interface DeferredSeries {
+  readonly labels: Labels;
+  readonly read: () => Samples;
 }
 
 /**
@@ -64,7 +78,7 @@ export interface SelectRequest {
 
 /** What a source found. Samples outside [mint, maxt] are allowed and ignored; warnings go into the answer. */
 export interface SelectResult {
-  readonly series: readonly Series[];
+  readonly series: readonly (Series | DeferredSeries)[];
   readonly warnings?: readonly string[];
 }
 

@@ -7,37 +7,42 @@ import { finishGroups } from './aggregate-fold.ts';
 import { varianceAggregate } from './aggregate-variance.ts';
 import { countPoints, inLabelOrder, type Column, type Value } from './columns.ts';
 import type { EvalContext } from './context.ts';
+import { foldExpression } from './fold-expression.ts';
 import type { Frame } from './frame.ts';
-import { foldColumns, isFoldOperator } from './group-rows.ts';
+import { isFoldOperator } from './group-rows.ts';
 
 /** An aggregation over a frame. */
 export async function evaluateAggregate(context: EvalContext, expr: AggregateExpr, frame: Frame): Promise<Column[]> {
   const { budget } = context;
   const param = expr.param === null ? null : await context.evaluate(expr.param, frame);
+  const { op } = expr;
+  if (isFoldOperator(op)) {
+    const groups = await foldExpression(context, { ...expr, op }, expr.expr, frame);
+    const folded = finishGroups(context, { ...expr, op }, groups, frame);
+    for (const column of folded) budget.hold(countPoints(column));
+    if (budget.spend(folded.length * frame.count)) await budget.turn();
+    return folded;
+  }
   const inner = await context.evaluate(expr.expr, frame);
   if (inner.kind !== 'vector') throw executionError('aggregation of something that is not an instant vector');
   const { columns } = inner;
-  const result = await aggregateColumns(context, expr, param, columns, frame);
+  const result = aggregateColumns(context, expr, param, columns, frame);
   for (const column of columns) budget.release(countPoints(column));
   for (const column of result) budget.hold(countPoints(column));
   if (budget.spend(columns.length * frame.count)) await budget.turn();
   return result;
 }
 
-/** The aggregation of columns that are there already. */
-export async function aggregateColumns(
+/** An aggregation that has no mergeable states, of columns that are there already. */
+export function aggregateColumns(
   context: EvalContext,
   expr: AggregateExpr,
   param: Value | null,
   columns: readonly Column[],
   frame: Frame,
-): Promise<Column[]> {
-  const { op } = expr;
-  if (isFoldOperator(op)) {
-    return finishGroups(context, { ...expr, op }, await foldColumns(context, { ...expr, op }, columns, frame), frame);
-  }
+): Column[] {
   const scalar = param?.kind === 'scalar' ? param.values : null;
-  switch (op) {
+  switch (expr.op) {
     case 'count_values':
       return countValues(expr, param?.kind === 'string' ? param.text : '', columns, frame);
     case 'quantile':

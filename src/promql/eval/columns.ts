@@ -41,6 +41,14 @@ export class ColumnBuilder {
     this.values = new Float64Array(steps);
   }
 
+  /** Empties it for another series; what was built from it must be used up. */
+  clear(): void {
+    if (this.points === 0) return;
+    this.kinds.fill(absent);
+    this.histograms = null;
+    this.points = 0;
+  }
+
   setFloat(step: number, value: number): void {
     this.kinds[step] = isFloat;
     this.values[step] = value;
@@ -80,9 +88,15 @@ export function sameLabelset(): QueryError {
 export function haveOneName(columns: readonly { readonly labels: Labels }[]): boolean {
   if (columns.length < 2) return true;
   const name = metricName(columns[0]!.labels);
-  return columns.every(
-    ({ labels }) => metricName(labels) === name && !labels.some(([n]) => n === '__type__' || n === '__unit__'),
-  );
+  for (const { labels } of columns) {
+    let own = '';
+    for (const [label, value] of labels) {
+      if (label === '__name__') own = value;
+      else if (label === '__type__' || label === '__unit__') return false;
+    }
+    if (own !== name) return false;
+  }
+  return true;
 }
 
 /** Fails when two columns have equal labels, whatever steps they fill. */

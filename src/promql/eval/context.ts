@@ -5,7 +5,7 @@ import type { SelectRequest } from '../types.ts';
 import type { Budget } from './budget.ts';
 import type { Column, Value } from './columns.ts';
 import type { Frame } from './frame.ts';
-import type { RawSeries } from './raw-series.ts';
+import type { RawSeries, SelectedSeries } from './raw-series.ts';
 
 /**
  * The settings an evaluation works under, all defaults filled in: plain data, also what a node must know to compute a
@@ -24,10 +24,10 @@ export interface EvalContext {
   readonly budget: Budget;
   readonly annotations: Annotations;
   /** The source's series of a selector; the same promise each time it is asked. */
-  readonly series: (selector: VectorSelector) => Promise<readonly RawSeries[]>;
+  readonly series: (selector: VectorSelector) => Promise<readonly SelectedSeries[]>;
   /** Expressions whose value is the same at every step. */
   readonly invariant: ReadonlySet<Expr>;
-  /** Reads series no selector of the query names. */
+  /** Reads series no selector of the query names, to be kept. */
   readonly select: (request: SelectRequest) => Promise<readonly RawSeries[]>;
   readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
   /** The columns of a subtree that the nodes computed; null when it has to be evaluated here. */

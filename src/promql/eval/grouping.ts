@@ -1,4 +1,4 @@
-import { filterLabels, noLabels, partialKey } from '../labels.ts';
+import { dropMetadata, filterLabels, isMetadata, labelValue, noLabels, partialKey } from '../labels.ts';
 import type { Labels } from '../types.ts';
 
 /** Which output group each input column belongs to, in order of first appearance. */
@@ -7,26 +7,72 @@ export interface Grouping {
   readonly labels: readonly Labels[];
 }
 
+/** The labels an aggregation keeps. */
+export interface GroupBy {
+  readonly grouping: readonly string[];
+  readonly without: boolean;
+}
+
+type Branch = Map<string, Branch | number>;
+
+/**
+ * Numbers the groups of label sets, in order of first appearance. `by` walks a tree of label values, one level for
+ * each name: no text is put together for a series.
+ */
+export class Grouper {
+  /** The labels of each group. */
+  readonly labels: Labels[] = [];
+  readonly #names: readonly string[] | null;
+  readonly #keep: (name: string) => boolean;
+  readonly #strip: boolean;
+  readonly #tree: Branch = new Map();
+
+  /** `strip`: the metric's name, type and unit do not count, whatever is grouped by. */
+  constructor({ grouping, without }: GroupBy, strip: boolean) {
+    const names = new Set(without ? [...grouping, '__name__'] : grouping);
+    this.#strip = strip;
+    this.#keep = without ? (name): boolean => !names.has(name) : (name): boolean => names.has(name);
+    this.#names = without ? null : [...names].filter((name) => !strip || !isMetadata(name));
+  }
+
+  /** The number of the group that a series belongs to. */
+  indexOf(labels: Labels): number {
+    const names = this.#names;
+    if (names === null) {
+      const own = this.#strip ? dropMetadata(labels) : labels;
+      return this.#leaf(this.#tree, partialKey(own, this.#keep), labels);
+    }
+    const last = names.length - 1;
+    if (last < 0) return this.#leaf(this.#tree, '', labels);
+    let branch = this.#tree;
+    for (let i = 0; i < last; i++) {
+      const value = labelValue(labels, names[i]!);
+      let next = branch.get(value) as Branch | undefined;
+      if (next === undefined) branch.set(value, (next = new Map()));
+      branch = next;
+    }
+    return this.#leaf(branch, labelValue(labels, names[last]!), labels);
+  }
+
+  #leaf(branch: Branch, key: string, labels: Labels): number {
+    const known = branch.get(key);
+    if (known !== undefined) return known as number;
+    const group = this.labels.length;
+    branch.set(key, group);
+    const kept = filterLabels(this.#strip ? dropMetadata(labels) : labels, this.#keep);
+    this.labels.push(kept.length === 0 ? noLabels : kept);
+    return group;
+  }
+}
+
 /** Assigns columns to groups. */
 export function groupColumns(
   columns: readonly { readonly labels: Labels }[],
-  names: readonly string[],
+  grouping: readonly string[],
   without: boolean,
 ): Grouping {
-  const set = new Set(without ? [...names, '__name__'] : names);
-  const keep = without ? (name: string): boolean => !set.has(name) : (name: string): boolean => set.has(name);
+  const grouper = new Grouper({ grouping, without }, false);
   const groupOf = new Int32Array(columns.length);
-  const labels: Labels[] = [];
-  const known = new Map<string, number>();
-  columns.forEach((column, i) => {
-    const key = !without && names.length === 0 ? '' : partialKey(column.labels, keep);
-    let group = known.get(key);
-    if (group === undefined) {
-      group = labels.length;
-      known.set(key, group);
-      labels.push(key === '' ? noLabels : filterLabels(column.labels, keep));
-    }
-    groupOf[i] = group;
-  });
-  return { groupOf, labels };
+  for (let i = 0; i < columns.length; i++) groupOf[i] = grouper.indexOf(columns[i]!.labels);
+  return { groupOf, labels: grouper.labels };
 }

@@ -19,7 +19,9 @@ export async function instantRange(
   const input = await rangeInput(context, expr, frame);
   const end = referenceTime(frame, input.timing, 0);
   const result: MatrixSeries[] = [];
-  for (const one of input.series) {
+  for (const { open } of input.series) {
+    const one = open();
+    if (one === null) continue;
     const { times, values } =
       input.extension === null ? plainFloats(one, input, end) : extended(context, expr, one, input, end);
     const histograms = (one.histograms?.values ?? [])

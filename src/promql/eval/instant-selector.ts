@@ -1,8 +1,9 @@
 import type { VectorSelector } from '../parser/ast.ts';
-import { ColumnBuilder, type Column } from './columns.ts';
+import { ColumnList, nameStays, type ColumnSink } from './column-sink.ts';
+import type { Column } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import { referenceTime, type Frame, type Timing } from './frame.ts';
-import type { RawSeries } from './raw-series.ts';
+import { lowerBound, type RawSeries } from './raw-series.ts';
 import { timingOf } from './resolve.ts';
 import { evaluateSmoothed } from './smoothed-selector.ts';
 
@@ -18,7 +19,8 @@ export function lookBack(
   found: (step: number, index: number) => void,
 ): void {
   const { times, stale } = series;
-  let index = -1;
+  // Most of what a single step reads lies before the sample it sees.
+  let index = frame.count === 1 ? lowerBound(times, referenceTime(frame, timing, 0)) - 1 : -1;
   for (let step = 0; step < frame.count; step++) {
     const reference = referenceTime(frame, timing, step);
     while (index + 1 < times.length && times[index + 1]! <= reference) index++;
@@ -34,21 +36,31 @@ export async function evaluateSelector(
   frame: Frame,
 ): Promise<Column[]> {
   if (selector.extension === 'smoothed') return evaluateSmoothed(context, selector, frame);
+  const list = new ColumnList(context.budget, frame.count);
+  await streamSelector(context, selector, frame, list);
+  return list.columns;
+}
+
+/** The columns of a selector that is not smoothed, one after the other. */
+export async function streamSelector(
+  context: EvalContext,
+  selector: VectorSelector,
+  frame: Frame,
+  sink: ColumnSink,
+): Promise<void> {
   const { budget, settings } = context;
   const timing = timingOf(selector);
-  const columns: Column[] = [];
-  for (const series of await context.series(selector)) {
-    const builder = new ColumnBuilder(frame.count);
+  for (const { labels, open } of await context.series(selector)) {
+    const series = open();
+    if (series === null) continue;
+    const { values, histograms } = series;
+    const column = sink.next();
     lookBack(series, timing, frame, settings.lookbackDeltaMs, (step, index) => {
-      const histogram = series.histograms?.[index] ?? null;
-      if (histogram === null) builder.setFloat(step, series.values[index]!);
-      else builder.setHistogram(step, histogram);
+      const histogram = histograms === null ? null : histograms[index]!;
+      if (histogram === null) column.setFloat(step, values[index]!);
+      else column.setHistogram(step, histogram);
     });
-    if (builder.points > 0) {
-      budget.hold(builder.points);
-      columns.push(builder.build(series.labels));
-    }
-    if (budget.spend(frame.count + series.times.length)) await budget.turn();
+    if (column.points > 0) sink.take(column, labels, nameStays);
+    if (budget.spend(frame.count + values.length)) await budget.turn();
   }
-  return columns;
 }

@@ -1,5 +1,6 @@
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
-import type { Labels, Series } from '../types.ts';
+import type { DeferredSeries, Labels, Samples, Series } from '../types.ts';
+import type { Budget } from './budget.ts';
 import { absent, isHistogram, type Column } from './columns.ts';
 import type { Frame } from './frame.ts';
 
@@ -41,15 +42,53 @@ export interface RawSeries {
   readonly stale: Uint8Array | null;
 }
 
-/** The samples of a source's series within [mint, maxt]; null when there is none. Views where possible. */
-export function rawSeries(series: Series, mint: number, maxt: number): RawSeries | null {
-  const from = lowerBound(series.timestamps, mint);
-  const to = lowerBound(series.timestamps, maxt + 1);
+/** One series of a selector. Its samples count only until the next series is opened or other work gets a turn. */
+export interface SelectedSeries {
+  readonly labels: Labels;
+  /** null when the span holds no sample. */
+  readonly open: () => RawSeries | null;
+}
+
+/** A source's series, cut to [mint, maxt]; null for one that is known to be empty. Counts what is read. */
+export function selectSeries(
+  series: Series | DeferredSeries,
+  span: { readonly mint: number; readonly maxt: number },
+  budget: Budget,
+): SelectedSeries | null {
+  const { labels } = series;
+  if (!('read' in series)) {
+    const raw = cut(labels, series, span.mint, span.maxt);
+    if (raw === null) return null;
+    budget.read += raw.times.length;
+    return { labels, open: () => raw };
+  }
+  let counted = false;
+  const open = (): RawSeries | null => {
+    const raw = cut(labels, series.read(), span.mint, span.maxt);
+    if (raw !== null && !counted) budget.read += raw.times.length;
+    counted = true;
+    return raw;
+  };
+  return { labels, open };
+}
+
+/** A series with buffers of its own, to be kept while others are opened. */
+export function keptSeries(raw: RawSeries): RawSeries {
+  // Copies bits, not numbers; what else there is belongs to this series alone.
+  const { times, values, startTimes } = raw;
+  return { ...raw, times: times.slice(), values: values.slice(), startTimes: startTimes?.slice() ?? null };
+}
+
+/** The samples within [mint, maxt]; null when there is none. Views where possible. */
+function cut(labels: Labels, series: Samples, mint: number, maxt: number): RawSeries | null {
+  const { timestamps } = series;
+  const from = timestamps.length > 0 && timestamps[0]! >= mint ? 0 : lowerBound(timestamps, mint);
+  const to = timestamps.at(-1)! <= maxt ? timestamps.length : lowerBound(timestamps, maxt + 1);
   if (from >= to) return null;
   const values = series.values.subarray(from, to);
   const histograms = series.histograms?.slice(from, to) ?? null;
   return {
-    labels: series.labels,
+    labels,
     times: series.timestamps.subarray(from, to),
     values,
     histograms: histograms?.some((h) => h !== null) === true ? histograms : null,
@@ -71,12 +110,13 @@ export function lowerBound(times: Float64Array, time: number): number {
 }
 
 function findStale(values: Float64Array, histograms: readonly (FloatHistogram | null)[] | null): Uint8Array | null {
-  // The alias needs the view's own offset; bits must be read in place because copying a NaN may change them.
-  const words = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
+  let words: Uint32Array | null = null;
   let stale: Uint8Array | null = null;
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
     if (value === value) continue;
+    // The alias needs the view's own offset; bits must be read in place because copying a NaN may change them.
+    words ??= new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
     if (words[2 * i + 1] === staleHigh && words[2 * i] === staleLow && (histograms?.[i] ?? null) === null) {
       stale ??= new Uint8Array(values.length);
       stale[i] = 1;

@@ -12,7 +12,7 @@ import { evaluate } from './evaluate.ts';
 import type { Frame } from './frame.ts';
 import { findInvariant } from './invariant.ts';
 import { listDemands } from './prefetch.ts';
-import { rawSeries, type RawSeries } from './raw-series.ts';
+import { keptSeries, selectSeries, type RawSeries, type SelectedSeries } from './raw-series.ts';
 import { statsOnlySelectors, withDefiniteHints } from './stats-only.ts';
 
 /** What one evaluation is given. `expr` is resolved. */
@@ -39,12 +39,12 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
   const requests = new Map<VectorSelector, SelectRequest>();
   for (const { selector, request } of listDemands(expr, frame, settings)) requests.set(selector, request);
   const statsOnly = statsOnlySelectors(expr);
-  const select = (request: SelectRequest): Promise<readonly RawSeries[]> => {
+  const select = (request: SelectRequest): Promise<readonly SelectedSeries[]> => {
     const withSignal = signal === undefined ? request : { ...request, signal };
     return readSeries(source, withSignal, annotations, budget, signal);
   };
-  const reads = new Map<VectorSelector, Promise<readonly RawSeries[]>>();
-  const series = (selector: VectorSelector): Promise<readonly RawSeries[]> => {
+  const reads = new Map<VectorSelector, Promise<readonly SelectedSeries[]>>();
+  const series = (selector: VectorSelector): Promise<readonly SelectedSeries[]> => {
     const known = reads.get(selector);
     if (known !== undefined) return known;
     const found = select(requests.get(selector)!);
@@ -63,9 +63,18 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
     invariant,
     evaluate: (one, at) => evaluate(context, one, at),
     distributed: (one, at) => parts.columns(context, one, at),
-    select,
+    select: async (request) => kept(await select(request)),
   };
   return { context, annotations };
+}
+
+function kept(selected: readonly SelectedSeries[]): RawSeries[] {
+  const series: RawSeries[] = [];
+  for (const { open } of selected) {
+    const raw = open();
+    if (raw !== null) series.push(keptSeries(raw));
+  }
+  return series;
 }
 
 /** Asks the source for one selector's series, cut to the span and sorted by labels. */
@@ -75,7 +84,7 @@ async function readSeries(
   annotations: Annotations,
   budget: Budget,
   signal: AbortSignal | undefined,
-): Promise<readonly RawSeries[]> {
+): Promise<readonly SelectedSeries[]> {
   if (request.maxt < request.mint) return [];
   let result;
   try {
@@ -87,12 +96,10 @@ async function readSeries(
     throw new QueryError('internal', `expanding series: ${reason}`, { cause: error });
   }
   for (const warning of result.warnings ?? []) annotations.sourceWarning(warning);
-  const series: RawSeries[] = [];
+  const series: SelectedSeries[] = [];
   for (const one of result.series) {
-    const raw = rawSeries(one, request.mint, request.maxt);
-    if (raw === null) continue;
-    budget.read += raw.times.length;
-    series.push(raw);
+    const selected = selectSeries(one, request, budget);
+    if (selected !== null) series.push(selected);
   }
   const inOrder = series.every((one, i) => i === 0 || compareLabels(series[i - 1]!.labels, one.labels) <= 0);
   return inOrder ? series : sortColumns(series);

@@ -22,7 +22,9 @@ export async function evaluateSmoothed(
   frame: Frame,
 ): Promise<Column[]> {
   const columns: Column[] = [];
-  for (const raw of await context.series(selector)) {
+  for (const { open } of await context.series(selector)) {
+    const raw = open();
+    if (raw === null) continue;
     const series = toRangeSeries(raw);
     const builder = new ColumnBuilder(frame.count);
     for (let step = 0; step < frame.count; step++) {

@@ -1,7 +1,8 @@
+import { emptyHistogram } from '../histogram/arithmetic.ts';
 import { detectReset } from '../histogram/reset.ts';
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
 import { childrenOf, type Expr, type VectorSelector } from '../parser/ast.ts';
-import type { RawSeries } from './raw-series.ts';
+import type { RawSeries, SelectedSeries } from './raw-series.ts';
 
 const statsFunctions = new Set(['histogram_count', 'histogram_sum', 'histogram_avg']);
 const bucketFunctions = new Set([
@@ -35,16 +36,29 @@ function visit(expr: Expr, statsOnly: boolean, found: Set<VectorSelector>): void
   for (const child of childrenOf(expr)) visit(child, inner, found);
 }
 
-/** The series with every unknown hint settled by comparison with the histogram read before it. */
-export function withDefiniteHints(series: RawSeries): RawSeries {
+/** The series with every unknown hint settled by comparison with the histogram read before it, and no buckets. */
+export function withDefiniteHints({ labels, open }: SelectedSeries): SelectedSeries {
+  return {
+    labels,
+    open: () => {
+      const raw = open();
+      return raw === null ? null : settleHints(raw);
+    },
+  };
+}
+
+function settleHints(series: RawSeries): RawSeries {
   if (series.histograms === null) return series;
   let previous: FloatHistogram | null = null;
   const histograms = series.histograms.map((histogram) => {
     if (histogram === null) return null;
     const before = previous;
     previous = histogram;
-    if (histogram.counterReset !== 'unknown' || before === null) return histogram;
-    return { ...histogram, counterReset: detectReset(histogram, before) ? 'reset' : 'not_reset' } as const;
+    // Without buckets, as the peer has it: where a gauge is taken for a counter, only its count tells of resets then.
+    const { schema, count, sum, counterReset } = histogram;
+    const bare = { ...emptyHistogram, schema, count, sum, counterReset };
+    if (counterReset !== 'unknown' || before === null) return bare;
+    return { ...bare, counterReset: detectReset(histogram, before) ? 'reset' : 'not_reset' } as const;
   });
   return { ...series, histograms };
 }

@@ -25,7 +25,9 @@ export async function timestampOfSelector(
   const { budget, settings } = context;
   // The peer looks back one millisecond less here; a sample at the very edge is the only one that could tell.
   const columns: Column[] = [];
-  for (const series of await context.series(selector)) {
+  for (const { open } of await context.series(selector)) {
+    const series = open();
+    if (series === null) continue;
     const builder = new ColumnBuilder(frame.count);
     lookBack(series, timingOf(selector), frame, settings.lookbackDeltaMs, (step, index) => {
       builder.setFloat(step, (wantStart ? (series.startTimes?.[index] ?? 0) : series.times[index]!) / 1000);

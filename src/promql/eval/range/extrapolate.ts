@@ -1,5 +1,5 @@
 /** Samples farther from a bound than this many average spacings count as the series' start or end. */
-const closeness = 1.1;
+export const closeness = 1.1;
 
 /** What extrapolation needs to know. Units: milliseconds. */
 export interface Coverage {

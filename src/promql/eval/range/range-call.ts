@@ -1,23 +1,33 @@
 import { executionError } from '../../errors.ts';
 import { formatFloatG } from '../../format.ts';
-import { dropMetadata, labelValue, metricName, noLabels, setLabel } from '../../labels.ts';
+import { labelValue, metricName, noLabels, setLabel } from '../../labels.ts';
 import type { CallExpr, Expr, MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 import { ColumnBuilder, absent, haveOneName, refuseDuplicates, type Column } from '../columns.ts';
+import { ColumnList, type ColumnSink } from '../column-sink.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import { referenceTime, subqueryFrame, type Frame, type Timing } from '../frame.ts';
 import { columnToRange, toRangeSeries, type RangeSeries } from '../raw-series.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 import { functionsWith, rangeFunctions, type RangeFunctionEntry } from './table.ts';
-import { sweepFor, windowBounds } from './sweeps.ts';
+import { sweepFor } from './sweeps.ts';
+import { WindowGrid } from './window-grid.ts';
 import { Window } from './window.ts';
 
 /** Names a counter may have without raising a question. */
 const counterSuffix = /_(?:total|sum|count|bucket)$/;
 
+/** One series of a range argument; its samples count until the next one is opened or other work gets a turn. */
+interface OpenableRange {
+  readonly labels: Labels;
+  readonly dropName: boolean;
+  /** null when the span holds no sample. */
+  readonly open: () => RangeSeries | null;
+}
+
 /** The series of a range argument and how its windows lie. */
 export interface RangeInput {
-  readonly series: readonly RangeSeries[];
+  readonly series: readonly OpenableRange[];
   readonly range: number;
   readonly timing: Timing;
   readonly extension: 'anchored' | 'smoothed' | null;
@@ -31,12 +41,24 @@ export async function rangeInput(
 ): Promise<RangeInput> {
   const range = milliseconds(arg.range);
   if (arg.kind === 'matrix') {
-    const raw = await context.series(arg.selector);
+    const selected = await context.series(arg.selector);
     const { extension } = arg.selector;
-    return { series: raw.map(toRangeSeries), range, timing: timingOf(arg.selector), extension };
+    const series = selected.map(({ labels, open }) => ({
+      labels,
+      dropName: false,
+      open: (): RangeSeries | null => {
+        const raw = open();
+        return raw === null ? null : toRangeSeries(raw);
+      },
+    }));
+    return { series, range, timing: timingOf(arg.selector), extension };
   }
   const { inner, columns } = await evaluateSubquery(context, arg, frame);
-  const series = columns.map((column) => columnToRange(column, inner));
+  const series = columns.map((column) => ({
+    labels: column.labels,
+    dropName: column.dropName,
+    open: (): RangeSeries => columnToRange(column, inner),
+  }));
   return { series, range, timing: timingOf(arg), extension: null };
 }
 
@@ -53,26 +75,44 @@ export async function evaluateSubquery(
   return { inner, columns: value.kind === 'vector' ? value.columns : [] };
 }
 
+/** The range a function works on; null where it is no function of a range. */
+export function rangeArgument({ func, args }: CallExpr): MatrixSelector | SubqueryExpr | null {
+  if (!rangeFunctions.has(func.name)) return null;
+  return args.find((arg) => arg.kind === 'matrix' || arg.kind === 'subquery') ?? null;
+}
+
 /** A call whose argument is a range: rate, …_over_time, changes and their kin. */
 export async function evaluateRangeCall(context: EvalContext, call: CallExpr, frame: Frame): Promise<Column[]> {
+  const list = new ColumnList(context.budget, frame.count);
+  const series = await streamRangeCall(context, call, frame, list);
+  const arg = rangeArgument(call)!;
+  if (call.func.name === 'absent_over_time') return absentColumns(context, arg, list.columns, frame);
+  if (!context.settings.delayedNameRemoval && !(arg.kind === 'matrix' && haveOneName(series))) {
+    refuseDuplicates(list.columns);
+  }
+  return list.columns;
+}
+
+/** The columns of a range function, one after the other. Answers with the series it went over. */
+export async function streamRangeCall(
+  context: EvalContext,
+  call: CallExpr,
+  frame: Frame,
+  sink: ColumnSink,
+): Promise<readonly { readonly labels: Labels }[]> {
   const { name } = call.func;
   const entry = rangeFunctions.get(name)!;
-  const argIndex = call.args.findIndex((arg) => arg.kind === 'matrix' || arg.kind === 'subquery');
-  const arg = call.args[argIndex] as MatrixSelector | SubqueryExpr;
+  const arg = rangeArgument(call)!;
   const input = await rangeInput(context, arg, frame);
   checkExtension(name, entry, input);
   const params: Float64Array[] = [];
-  for (const [i, other] of call.args.entries()) {
-    if (i === argIndex) continue;
+  for (const other of call.args) {
+    if (other === arg) continue;
     const value = await context.evaluate(other, frame);
     if (value.kind === 'scalar') params.push(value.values);
   }
-  const columns = await computeColumns(context, call, arg, entry, input, params, frame);
-  if (name === 'absent_over_time') return absentColumns(context, arg, columns, frame);
-  if (!context.settings.delayedNameRemoval && !(arg.kind === 'matrix' && haveOneName(input.series))) {
-    refuseDuplicates(columns);
-  }
-  return columns;
+  await computeColumns(context, { call, arg, entry, input, params, frame }, sink);
+  return input.series;
 }
 
 function checkExtension(name: string, entry: RangeFunctionEntry, { extension }: RangeInput): void {
@@ -81,57 +121,51 @@ function checkExtension(name: string, entry: RangeFunctionEntry, { extension }: 
   throw executionError(`${extension} modifier can only be used with: ${allowed} - not with ${name}`);
 }
 
-async function computeColumns(
-  context: EvalContext,
-  call: CallExpr,
-  arg: Expr,
-  entry: RangeFunctionEntry,
-  input: RangeInput,
-  params: readonly Float64Array[],
-  frame: Frame,
-): Promise<Column[]> {
+/** One call with everything it needs but the samples. */
+interface PreparedCall {
+  readonly call: CallExpr;
+  readonly arg: Expr;
+  readonly entry: RangeFunctionEntry;
+  readonly input: RangeInput;
+  readonly params: readonly Float64Array[];
+  readonly frame: Frame;
+}
+
+async function computeColumns(context: EvalContext, prepared: PreparedCall, sink: ColumnSink): Promise<void> {
+  const { call, arg, entry, input, params, frame } = prepared;
   const { budget, settings } = context;
   const { name } = call.func;
   const asksCounter = name === 'rate' || name === 'increase';
   const reportsQuantile = name === 'quantile_over_time';
+  const usesStartTimes = settings.startTimestamps && entry.startTimes === true;
   const sweep = input.extension === null ? sweepFor(name) : null;
-  const columns: Column[] = [];
-  const from = new Int32Array(frame.count);
-  const to = new Int32Array(frame.count);
-  for (const source of input.series) {
-    const series = settings.startTimestamps && entry.startTimes === true ? source : withoutStartTimes(source);
-    const builder = new ColumnBuilder(frame.count);
+  const grid = new WindowGrid(input.range, input.timing, frame);
+  for (const { labels, dropName, open } of input.series) {
+    const opened = open();
+    if (opened === null) continue;
+    const series = usesStartTimes ? opened : withoutStartTimes(opened);
+    const column = sink.next();
     let touched: number;
     if (sweep !== null && series.histograms === null && series.floats.startTimes === null) {
-      const { range, timing } = input;
       touched = series.floats.times.length;
-      windowBounds(series.floats.times, range, timing, frame, from, to);
-      sweep({ ...series.floats, from, to, range, timing, frame }, builder);
-    } else {
-      touched = computeSteps(context, arg, entry, input, series, params, frame, builder);
-    }
-    if (builder.points > 0) {
-      const dropName = entry.keepsName !== true || source.dropName;
-      const labels = dropName && !settings.delayedNameRemoval ? dropMetadata(source.labels) : source.labels;
-      budget.hold(builder.points);
-      columns.push(builder.build(labels, dropName));
-      if (asksCounter) askWhetherCounter(context, source.labels, builder, arg);
-      if (reportsQuantile) reportQuantiles(context, builder, params[0]!, call.args[0]!);
+      grid.lay(series.floats.times);
+      sweep({ values: series.floats.values, grid }, column);
+    } else touched = computeSteps(context, prepared, series, column);
+    if (column.points > 0) {
+      if (asksCounter) askWhetherCounter(context, labels, column, arg);
+      if (reportsQuantile) reportQuantiles(context, column, params[0]!, call.args[0]!);
+      const drop = entry.keepsName !== true || dropName;
+      sink.take(column, labels, { strip: drop && !settings.delayedNameRemoval, drop });
     }
     if (budget.spend(frame.count + touched)) await budget.turn();
   }
-  return columns;
 }
 
 /** Moves a window over all steps. Returns how many samples were touched. */
 function computeSteps(
   context: EvalContext,
-  arg: Expr,
-  entry: RangeFunctionEntry,
-  input: RangeInput,
+  { arg, entry, input, params, frame }: PreparedCall,
   series: RangeSeries,
-  params: readonly Float64Array[],
-  frame: Frame,
   builder: ColumnBuilder,
 ): number {
   const { extension, range, timing } = input;

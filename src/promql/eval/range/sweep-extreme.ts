@@ -9,7 +9,7 @@ const shortWindow = 8;
  */
 export function extremeSweep(isMax: boolean): Sweep {
   const beats = isMax ? (a: number, b: number): boolean => a > b : (a: number, b: number): boolean => a < b;
-  return ({ values, from, to }, out) => {
+  return ({ values, grid: { from, to } }, out) => {
     const queue = new Int32Array(values.length);
     let head = 0;
     let tail = 0;

@@ -1,47 +1,59 @@
-import { referenceTime } from '../frame.ts';
-import { extrapolationFactor } from './extrapolate.ts';
 import type { Sweep } from './sweeps.ts';
+
+/** More than rounding can make of a comparison of products. */
+const margin = 1 + 1e-9;
+const smallest = 1e-290;
 
 /** rate, increase and delta. Counter resets are found once for the series, not once for each window. */
 export function rateSweep(isCounter: boolean, isRate: boolean): Sweep {
-  return ({ times, values, from, to, range, timing, frame }, out) => {
+  return ({ values, grid }, out) => {
     const resets = isCounter ? countResets(values) : null;
-    const seconds = range / 1000;
-    const coverage = { first: 0, last: 0, count: 0, start: 0, end: 0, began: null, increase: 0, firstValue: 0 };
-    const gauge = { ...coverage, increase: null };
+    const seconds = grid.range / 1000;
+    const { from, to } = grid;
+    const { interval, toStart, toEnd, factor, perSecond } = grid.spans;
+    const factors = isRate ? perSecond : factor;
+    const { kinds, values: results } = out;
+    let points = 0;
     for (let step = 0; step < from.length; step++) {
       const low = from[step]!;
       const high = to[step]!;
       if (high - low < 2) continue;
-      const firstValue = values[low]!;
-      let difference = values[high - 1]! - firstValue;
+      const first = values[low]!;
+      let difference = values[high - 1]! - first;
       if (resets !== null && resets[high - 1] !== resets[low]) {
         for (let i = low + 1; i < high; i++) if (values[i]! < values[i - 1]!) difference += values[i - 1]!;
       }
-      const about = isCounter ? coverage : gauge;
-      about.first = times[low]!;
-      about.last = times[high - 1]!;
-      about.count = high - low;
-      about.end = referenceTime(frame, timing, step);
-      about.start = about.end - range;
-      about.firstValue = firstValue;
-      if (isCounter) coverage.increase = difference;
-      const factor = extrapolationFactor(about);
-      out.setFloat(step, difference * (isRate ? factor / seconds : factor));
+      let stretch = factors[step]!;
+      if (isCounter && difference > 0 && first >= 0) {
+        const span = interval[step]!;
+        const before = toStart[step]!;
+        // A counter is not stretched beyond the point where it was zero: most are far from it, no division tells that.
+        if (!(first * span > before * difference * margin + smallest)) {
+          const toZero = span * (first / difference);
+          if (toZero < before) {
+            stretch = (span + toZero + toEnd[step]!) / span;
+            if (isRate) stretch /= seconds;
+          }
+        }
+      }
+      kinds[step] = 1;
+      results[step] = difference * stretch;
+      points++;
     }
+    out.points += points;
   };
 }
 
 /** How many resets happened up to each sample; null when there is none. */
 function countResets(values: Float64Array): Int32Array | null {
-  let resets: Int32Array | null = null;
+  let i = 1;
+  while (i < values.length && !(values[i]! < values[i - 1]!)) i++;
+  if (i >= values.length) return null;
+  const resets = new Int32Array(values.length);
   let count = 0;
-  for (let i = 1; i < values.length; i++) {
-    if (values[i]! < values[i - 1]!) {
-      resets ??= new Int32Array(values.length);
-      count++;
-    }
-    if (resets !== null) resets[i] = count;
+  for (; i < values.length; i++) {
+    if (values[i]! < values[i - 1]!) count++;
+    resets[i] = count;
   }
   return resets;
 }

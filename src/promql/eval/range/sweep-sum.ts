@@ -9,7 +9,8 @@ const exactLimit = Number.MAX_SAFE_INTEGER;
  */
 export function sumSweep(isMean: boolean): Sweep {
   return (input, out) => {
-    const { from, to, values } = input;
+    const { values } = input;
+    const { from, to } = input.grid;
     const prefix = exactPrefix(values);
     for (let step = 0; step < from.length; step++) {
       const low = from[step]!;

@@ -3,9 +3,10 @@ import { Annotations } from '../../annotations.ts';
 import { ColumnBuilder } from '../columns.ts';
 import { referenceTime, type Frame } from '../frame.ts';
 import type { RangeSeries } from '../raw-series.ts';
-import { sweepFor, windowBounds } from './sweeps.ts';
+import { sweepFor } from './sweeps.ts';
 import { rangeFunctions } from './table.ts';
 import { Window } from './window.ts';
+import { WindowGrid } from './window-grid.ts';
 
 const value = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 50 }) },
@@ -61,11 +62,11 @@ describe.each([
           const floats = { times, values: Float64Array.from(numbers), startTimes: null };
           const frame = { start: 3, step, count: 40 };
           const timing = { at: null, offset: 0 };
-          const from = new Int32Array(frame.count);
-          const to = new Int32Array(frame.count);
-          windowBounds(times, range, timing, frame, from, to);
+          const grid = new WindowGrid(range, timing, frame);
+          grid.lay(Float64Array.from(times, (t) => t + 1));
+          grid.lay(times);
           const out = new ColumnBuilder(frame.count);
-          sweepFor(name)!({ ...floats, from, to, range, timing, frame }, out);
+          sweepFor(name)!({ values: floats.values, grid }, out);
           const got = Array.from(out.kinds, (kind, i) => (kind === 0 ? null : out.values[i]!));
           const series = { labels: [], dropName: false, floats, histograms: null };
           expect(got).toEqual(byWindow(name, series, range, frame));

@@ -1,18 +1,13 @@
 import type { ColumnBuilder } from '../columns.ts';
-import { referenceTime, type Frame, type Timing } from '../frame.ts';
 import { extremeSweep } from './sweep-extreme.ts';
 import { rateSweep } from './sweep-rate.ts';
 import { sumSweep } from './sweep-sum.ts';
+import type { WindowGrid } from './window-grid.ts';
 
-/** One float series and the index range of every step's window. Units: milliseconds. */
+/** The values of one float series, and the windows laid over its times. */
 export interface SweepInput {
-  readonly times: Float64Array;
   readonly values: Float64Array;
-  readonly from: Int32Array;
-  readonly to: Int32Array;
-  readonly range: number;
-  readonly timing: Timing;
-  readonly frame: Frame;
+  readonly grid: WindowGrid;
 }
 
 /**
@@ -21,7 +16,7 @@ export interface SweepInput {
  */
 export type Sweep = (sweep: SweepInput, out: ColumnBuilder) => void;
 
-const countSweep: Sweep = ({ from, to }, out) => {
+const countSweep: Sweep = ({ grid: { from, to } }, out) => {
   for (let step = 0; step < from.length; step++) {
     const count = to[step]! - from[step]!;
     if (count > 0) out.setFloat(step, count);
@@ -42,24 +37,4 @@ const sweeps: ReadonlyMap<string, Sweep> = new Map([
 /** The fast form of a function, or null where there is only the window form. */
 export function sweepFor(name: string): Sweep | null {
   return sweeps.get(name) ?? null;
-}
-
-/** The samples of (start, end] of each step as index ranges into rising times. */
-export function windowBounds(
-  times: Float64Array,
-  range: number,
-  timing: Timing,
-  frame: Frame,
-  from: Int32Array,
-  to: Int32Array,
-): void {
-  let low = 0;
-  let high = 0;
-  for (let step = 0; step < frame.count; step++) {
-    const end = referenceTime(frame, timing, step);
-    while (high < times.length && times[high]! <= end) high++;
-    while (low < high && times[low]! <= end - range) low++;
-    from[step] = low;
-    to[step] = high;
-  }
 }

@@ -1,0 +1,90 @@
+import { executionError } from '../errors.ts';
+import type { CallExpr, Expr, VectorSelector } from '../parser/ast.ts';
+import type { Labels } from '../types.ts';
+import type { ColumnSink, NameFate } from './column-sink.ts';
+import { ColumnBuilder, countPoints, haveOneName, type Value } from './columns.ts';
+import type { EvalContext } from './context.ts';
+import type { Frame } from './frame.ts';
+import { GroupFold, foldColumns, type FoldOperator } from './group-rows.ts';
+import { Grouper, type GroupBy } from './grouping.ts';
+import { streamSelector } from './instant-selector.ts';
+import { rangeArgument, streamRangeCall } from './range/range-call.ts';
+
+/** An aggregation whose states can be merged. */
+export interface Folding extends GroupBy {
+  readonly op: FoldOperator;
+}
+
+/**
+ * Evaluates an expression and folds its columns into groups. A selector or a function of one goes in series by series:
+ * its columns are never in memory together. The groups are those of `foldColumns`, in the same order.
+ */
+export async function foldExpression(
+  context: EvalContext,
+  by: Folding,
+  expr: Expr,
+  frame: Frame,
+): Promise<GroupFold[]> {
+  if ((expr.kind !== 'vector' && expr.kind !== 'call') || (frame.count > 1 && context.invariant.has(expr))) {
+    return foldValue(context, by, await context.evaluate(expr, frame), frame);
+  }
+  const computed = await context.distributed(expr, frame);
+  if (computed !== null) return foldValue(context, by, { kind: 'vector', columns: computed }, frame);
+  context.budget.check();
+  const groups = await streamed(context, by, expr, frame);
+  return groups ?? foldValue(context, by, await context.evaluate(expr, frame), frame);
+}
+
+async function foldValue(context: EvalContext, by: Folding, value: Value, frame: Frame): Promise<GroupFold[]> {
+  if (value.kind !== 'vector') throw executionError('aggregation of something that is not an instant vector');
+  const groups = await foldColumns(context, by, value.columns, frame);
+  for (const column of value.columns) context.budget.release(countPoints(column));
+  return groups;
+}
+
+/** null for an expression of another form, or one whose columns have to be looked at together. */
+async function streamed(
+  context: EvalContext,
+  by: Folding,
+  expr: VectorSelector | CallExpr,
+  frame: Frame,
+): Promise<GroupFold[] | null> {
+  const sink = new FoldingSink(by, frame.count);
+  if (expr.kind === 'vector') {
+    if (expr.extension === 'smoothed') return null;
+    await streamSelector(context, expr, frame, sink);
+    return sink.groups;
+  }
+  const arg = rangeArgument(expr);
+  if (arg?.kind !== 'matrix' || expr.func.name === 'absent_over_time') return null;
+  if (!context.settings.delayedNameRemoval && !haveOneName(await context.series(arg.selector))) return null;
+  await streamRangeCall(context, expr, frame, sink);
+  return sink.groups;
+}
+
+/** Folds each column as it comes, all of them in the same buffers. */
+class FoldingSink implements ColumnSink {
+  readonly groups: GroupFold[] = [];
+  readonly #by: Folding;
+  readonly #scratch: ColumnBuilder;
+  #grouper: Grouper | null = null;
+
+  constructor(by: Folding, steps: number) {
+    this.#by = by;
+    this.#scratch = new ColumnBuilder(steps);
+  }
+
+  next(): ColumnBuilder {
+    this.#scratch.clear();
+    return this.#scratch;
+  }
+
+  take(column: ColumnBuilder, labels: Labels, { strip, drop }: NameFate): void {
+    this.#grouper ??= new Grouper(this.#by, strip);
+    const index = this.#grouper.indexOf(labels);
+    if (index === this.groups.length) {
+      this.groups.push(new GroupFold(this.#by.op, this.#grouper.labels[index]!, column.kinds.length));
+    }
+    this.groups[index]!.add(column.build(labels, drop));
+  }
+}
