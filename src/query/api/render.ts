@@ -60,9 +60,15 @@ function* renderMatrix(value: QueryValue & { type: 'matrix' }): Generator<string
 
 export function labelsJson(labels: Labels): string {
   let text = '';
-  for (const [name, value] of labels)
-    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  for (const [name, value] of labels) text += `${text === '' ? '{' : ','}${quoted(name)}:${quoted(value)}`;
   return text === '' ? '{}' : `${text}}`;
+}
+
+/** What JSON escapes, and more: half a surrogate pair. */
+const escaped = /["\\\x00-\x1f\ud800-\udfff]/;
+
+function quoted(text: string): string {
+  return escaped.test(text) ? JSON.stringify(text) : `"${text}"`;
 }
 
 /** `stats=all`: the shape of Prometheus; timings in seconds. */
