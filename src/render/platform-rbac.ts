@@ -22,9 +22,9 @@ export function renderPlatformRbac(input: PlatformInput): KubeObject[] {
     ]),
     clusterRoleBinding('agent', names.agent, [agent]),
 
-    // Nodes and the DaemonSet tell which agents should answer; pods tell where they are.
+    // Nodes and the DaemonSet tell which agents should answer; pods tell where they are; namespaces what tenants may see.
     clusterRole('query', names.query, [
-      { apiGroups: [''], resources: ['pods', 'nodes'], verbs: listWatch },
+      { apiGroups: [''], resources: ['pods', 'nodes', 'namespaces'], verbs: listWatch },
       { apiGroups: ['apps'], resources: ['daemonsets'], verbs: listWatch },
       ...reviewRules,
     ]),

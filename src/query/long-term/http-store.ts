@@ -125,8 +125,7 @@ async function* bytesOf(
 function asFailure(error: unknown): AgentFailure {
   if (error instanceof AgentFailure) return error;
   // What fetch itself throws: no connection, no name, a connection that was cut.
-  if (error instanceof Error && error.name === 'TypeError') {
-    return new Passing('unreachable', errorText(error.cause ?? error), { cause: error });
-  }
+  const { name, cause } = (error ?? {}) as { name?: unknown; cause?: unknown };
+  if (name === 'TypeError') return new Passing('unreachable', errorText(cause ?? error), { cause: error });
   return new AgentFailure('protocol', errorText(error), { cause: error });
 }
