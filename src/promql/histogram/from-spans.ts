@@ -21,7 +21,10 @@ export interface BucketSpan {
   readonly length: number;
 }
 
-/** A stored histogram as the engine reckons with it: float counts, buckets by index, empty ones left out. */
+/**
+ * A stored histogram as the engine reckons with it: float counts, buckets by index. Empty buckets stay: that there are
+ * any below zero decides where the zero bucket begins.
+ */
 export function fromSpans(h: SpannedHistogram): FloatHistogram {
   return {
     schema: h.schema,
@@ -38,16 +41,10 @@ export function fromSpans(h: SpannedHistogram): FloatHistogram {
 
 function buckets(spans: readonly BucketSpan[], all: readonly number[]): Buckets {
   const indexes: number[] = [];
-  const counts: number[] = [];
   let index = 0;
-  let at = 0;
   for (const { offset, length } of spans) {
     index += offset;
-    for (let i = 0; i < length; i++, index++, at++) {
-      if (all[at] === 0) continue;
-      indexes.push(index);
-      counts.push(all[at]!);
-    }
+    for (let i = 0; i < length; i++) indexes.push(index++);
   }
-  return { indexes, counts };
+  return { indexes, counts: all };
 }
