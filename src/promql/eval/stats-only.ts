@@ -2,7 +2,7 @@ import { emptyHistogram } from '../histogram/arithmetic.ts';
 import { detectReset } from '../histogram/reset.ts';
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
 import { childrenOf, type Expr, type VectorSelector } from '../parser/ast.ts';
-import type { RawSeries } from './raw-series.ts';
+import type { RawSeries, SelectedSeries } from './raw-series.ts';
 
 const statsFunctions = new Set(['histogram_count', 'histogram_sum', 'histogram_avg']);
 const bucketFunctions = new Set([
@@ -37,7 +37,17 @@ function visit(expr: Expr, statsOnly: boolean, found: Set<VectorSelector>): void
 }
 
 /** The series with every unknown hint settled by comparison with the histogram read before it, and no buckets. */
-export function withDefiniteHints(series: RawSeries): RawSeries {
+export function withDefiniteHints({ labels, open }: SelectedSeries): SelectedSeries {
+  return {
+    labels,
+    open: () => {
+      const raw = open();
+      return raw === null ? null : settleHints(raw);
+    },
+  };
+}
+
+function settleHints(series: RawSeries): RawSeries {
   if (series.histograms === null) return series;
   let previous: FloatHistogram | null = null;
   const histograms = series.histograms.map((histogram) => {
