@@ -1,10 +1,12 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FakeKms, privatePem, testKey } from '../../src/testing/minter-world/index.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { findHelm } from '../helm/programs.ts';
-import { chart, repository, runWell, svc, type Outcome } from './tools.ts';
+import { chart, repository, run, runWell, svc, type Outcome } from './tools.ts';
 
 /** Installing and removing for real: what the commands say is what happens. */
 
@@ -83,15 +85,72 @@ describe('svc install and uninstall', () => {
     expect(await traces()).toEqual(before);
   });
 
-  test('with --delete-data nothing is left, on the nodes neither', async () => {
+  const dataFiles = (): string[] =>
+    hostFolders()
+      .filter((path) => path.endsWith('var/lib/svc-agent'))
+      .flatMap((path) => readdirSync(path));
+
+  test('without being asked the data on the nodes stays, and nothing else', async () => {
     await kubectl('apply', '-f', join(repository, 'config/samples/namespaces.yaml'));
     await kubectl('apply', '-f', join(repository, 'config/samples/trafficmonitor-checkout.yaml'));
-    const data = hostFolders().find((path) => path.endsWith('var/lib/svc-agent'));
-    await eventually('data of the agent', () => data !== undefined && readdirSync(data).length > 0);
+    await eventually('data of the agent', () => dataFiles().length > 0);
+    const { stderr } = await expectWell(svc(['uninstall', '--timeout=2m'], env()));
+    expect(stderr).toContain('data on the nodes stays in /var/lib/svc-agent');
+    expect(await traces()).toEqual([]);
+    expect(dataFiles()).not.toEqual([]);
+  }, 180_000);
+
+  describe('with the private key of the App', () => {
+    const key = 'projects/p/locations/global/keyRings/minter/cryptoKeys/app';
+    let kms: FakeKms;
+    let dir: string;
+    const install = (...args: string[]): Promise<Outcome> =>
+      svc(['install', '--no-diff', '--query-replicas=1', ...args], {
+        ...env(),
+        VCS_APP_ID: '4711',
+        GITOPS_ORG: 'acme',
+        GITOPS_REPO: 'gitops',
+        VCS_PEM_PATH: join(dir, 'app.pem'),
+        KMS_KEY_VERSION: key,
+        KMS_API_ENDPOINT: `localhost:${kms.port}`,
+        MINTER_CALLERS: 'platform-agent@p.iam.gserviceaccount.com',
+      });
+
+    beforeAll(async () => {
+      kms = await FakeKms.start();
+      dir = mkdtempSync(join(tmpdir(), 'svc-pem-'));
+      writeFileSync(join(dir, 'app.pem'), privatePem(testKey('app')));
+    });
+    afterAll(async () => {
+      rmSync(dir, { recursive: true, force: true });
+      await kms.stop();
+    });
+
+    test('the key is imported, its version signs, and no object has the key', async () => {
+      const { stderr } = await expectWell(install('--wait', '--timeout=2m'));
+      expect(stderr).toContain(`importing into ${key}`);
+      expect(kms.version(`${key}/cryptoKeyVersions/1`)).toMatchObject({ state: 'ENABLED' });
+      const minter = await kubectl('-n', 'platform-agent', 'get', 'md', 'minter', '-o', 'yaml');
+      expect(minter).toContain(`keyVersion: ${key}/cryptoKeyVersions/1`);
+      const everything = await kubectl('get', 'secrets,configmaps,md,deployments', '-A', '-o', 'yaml');
+      const [, line = 'none'] = privatePem(testKey('app')).toString().split('\n');
+      for (const form of [line, Buffer.from(line).toString('base64').slice(4, -8)])
+        expect(everything).not.toContain(form);
+    }, 180_000);
+
+    test('installing again imports nothing', async () => {
+      const { stderr } = await expectWell(install());
+      expect(stderr).toContain('an enabled version exists');
+      expect(kms.count('ImportCryptoKeyVersion')).toBe(1);
+    });
+  });
+
+  test('with --delete-data nothing is left, on the nodes neither', async () => {
+    await eventually('data of the agent', () => dataFiles().length > 0);
     const { stderr } = await expectWell(svc(['uninstall', '--delete-data', '--timeout=2m'], env()));
     expect(stderr).toContain('data removed: 1/1 nodes');
     expect(await traces()).toEqual([]);
-    expect(data && readdirSync(data)).toEqual([]);
+    expect(dataFiles()).toEqual([]);
     const again = await expectWell(svc(['uninstall'], env()));
     expect(again.stderr).not.toContain(' deleted');
   }, 180_000);
@@ -112,10 +171,18 @@ describe('svc install and uninstall', () => {
 describe('the chart', () => {
   const release = ['svc-operator', chart];
 
-  test('installs with its namespace, upgrades, and keeps the kinds when it goes', async () => {
-    await runWell(helm, ['install', ...release], env());
+  test('takes over what another way installed, upgrades, and keeps the kinds when it goes', async () => {
+    await kubectl('apply', '--server-side', '-f', join(repository, 'manifests/install.yaml'));
+    expect((await run(helm, ['install', ...release], env())).stderr).toContain('cannot be imported');
+    const uid = ['get', 'deployment', 'svc-controller', '-n', 'svc-system', '-o', 'jsonpath={.metadata.uid}'];
+    const before = await kubectl(...uid);
+    const takeOver = ['--install', '--take-ownership', '--force-conflicts'];
+    await runWell(helm, ['upgrade', ...takeOver, ...release], env());
+    expect(await kubectl(...uid)).toBe(before);
     const labels = await kubectl('get', 'namespace', 'svc-system', '-o', 'jsonpath={.metadata.labels}');
     expect(labels).toContain('"pod-security.kubernetes.io/enforce":"privileged"');
+    // Equal values are owned by both managers; a changed one is taken over once, and is Helm's own from then on.
+    await runWell(helm, ['upgrade', ...release, '--set', 'logLevel=warn', '--force-conflicts'], env());
     await runWell(helm, ['upgrade', ...release, '--set', 'logLevel=debug'], env());
     const args = ['get', 'deployment', 'svc-controller', '-n', 'svc-system', '-o', 'yaml'];
     expect(await kubectl(...args)).toContain('--log-level=debug');

@@ -1,8 +1,10 @@
-/** The next version over the objects of this one, and the end of everything. */
+/** The next version over the objects of this one and of those before it, and the end of everything. */
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { repository } from '../api/install.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { applyRelease, releases } from './releases.ts';
 import {
   aMinter,
   aMonitor,
@@ -19,14 +21,10 @@ let stage: LifeStage;
 let operator: RunningOperator;
 const agent = '/apis/apps/v1/namespaces/svc-system/daemonsets/svc-agent';
 const query = '/apis/apps/v1/namespaces/svc-system/deployments/svc-query';
+const releasedMinter = '/apis/apps/v1/namespaces/platform-agent/deployments/minter';
 
 beforeAll(async () => {
   stage = await startLifeStage();
-  operator = await stage.startOperator();
-  await stage.apply([appCredentials, aMinter(), aPolicy(), aMonitor()]);
-  await eventually('the minter', () => stage.find(minterDeploymentPath));
-  await eventually('the query server', () => stage.find(query));
-  await stage.until(policyPath, 'Ready', 'True');
 });
 afterAll(() => stage?.stop());
 
@@ -35,7 +33,47 @@ const templateOf = async (path: string): Promise<unknown> =>
 const replicaSets = async (namespace: string): Promise<string[]> =>
   (await stage.kubectl('-n', namespace, 'get', 'replicasets', '-o', 'name')).split('\n').filter(Boolean);
 
+/** What this version restarts of what an earlier one left, by that version. The changelog tells each. */
+const restarts: Readonly<Record<string, readonly string[]>> = {};
+
+describe.each(releases)('what %s left in a cluster', (version) => {
+  test('is gone on with, and no pod restarts but for what the changelog tells', async () => {
+    await applyRelease(stage, version);
+    const workloads = [agent, query, releasedMinter];
+    await eventually('the ReplicaSets', async () => {
+      const sets = await Promise.all([replicaSets('svc-system'), replicaSets('platform-agent')]);
+      return sets.every(({ length }) => length > 0);
+    });
+    const before = await Promise.all(workloads.map(templateOf));
+    const sets = await replicaSets('platform-agent');
+    operator = await stage.startOperator();
+    await stage.until(policyPath, 'Ready', 'True');
+    // Written when everything of the platform has been applied.
+    await stage.until(policyPath, 'CertificateExpiring', 'False');
+    await stage.until(
+      '/apis/svc.dev/v1alpha1/namespaces/platform-agent/minterdeployments/minter',
+      'AppCredentialsFound',
+      'True',
+    );
+    await operator.stop();
+    const after = await Promise.all(workloads.map(templateOf));
+    const changed = workloads.filter((_, i) => !isDeepStrictEqual(after[i], before[i]));
+    expect(changed).toEqual(restarts[version] ?? []);
+    if (!changed.includes(releasedMinter)) expect(await replicaSets('platform-agent')).toEqual(sets);
+    // What was there is owned now, so that removing its owner removes it.
+    const { metadata } = await stage.get(releasedMinter);
+    expect(metadata.ownerReferences).toMatchObject([{ kind: 'MinterDeployment', name: 'minter', controller: true }]);
+  });
+});
+
 describe('the next version', () => {
+  beforeAll(async () => {
+    operator = await stage.startOperator();
+    await stage.apply([appCredentials, aMinter(), aPolicy(), aMonitor()]);
+    await eventually('the minter', () => stage.find(minterDeploymentPath));
+    await stage.until(policyPath, 'Ready', 'True');
+  });
+
   test('over the objects of this one changes no pod template, and removes what it no longer renders', async () => {
     const before = await Promise.all([agent, query, minterDeploymentPath].map(templateOf));
     const sets = [await replicaSets('agents'), await replicaSets('svc-system')];
