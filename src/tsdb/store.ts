@@ -29,7 +29,7 @@ const settleMs = hourMs;
 const maintainMs = 60_000;
 /** Samples that wait for a broken disk are kept up to this many bytes. */
 const maxPendingBytes = 64 * 1024 * 1024;
-const defaultCheckpointBytes = 64 * 1024 * 1024;
+const defaultCheckpointBytes = 16 * 1024 * 1024;
 /** Below this a log is replayed faster than a checkpoint is written. */
 const closeCheckpointBytes = 1024 * 1024;
 const defaultRetentionMs = 24 * hourMs;

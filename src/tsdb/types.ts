@@ -94,7 +94,7 @@ export interface StoreOptions {
   readonly flushIntervalMs?: number;
   /** A log segment is finished at this size. Default 16 MiB. */
   readonly segmentBytes?: number;
-  /** A checkpoint of the head is written when the log has grown by this much: it bounds the replay. Default 64 MiB. */
+  /** A checkpoint of the head is written when the log has grown by this much: it bounds the replay. Default 16 MiB. */
   readonly checkpointBytes?: number;
   /** File system port; tests inject faults here. */
   readonly files?: FileLayer;
