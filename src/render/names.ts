@@ -19,6 +19,7 @@ export const names = {
   scraperToken: 'svc-scraper-token',
   customMetricsReader: 'svc-custom-metrics-reader',
   customMetricsServer: 'svc-query-custom-metrics',
+  customMetricsRules: 'svc-custom-metrics-rules',
   /** The name under which autoscalers are given the API everywhere. */
   customMetricsAccess: 'custom-metrics-server-resources',
   authDelegator: 'svc-query-auth-delegator',

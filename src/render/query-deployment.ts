@@ -14,6 +14,7 @@ import {
 } from './pod-security.ts';
 
 const tlsPath = '/etc/svc/tls';
+const rulesPath = '/etc/svc/custom-metrics';
 
 /** The query server: stateless, so several replicas answer alike. */
 export function renderQueryDeployment(input: PlatformInput): KubeObject {
@@ -59,7 +60,11 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                   '--max-concurrency=20',
                   '--loopback-exempt=true',
                   ...(input.customMetrics
-                    ? ['--custom-metrics=true', `--custom-metrics-port=${ports.customMetrics}`]
+                    ? [
+                        '--custom-metrics=true',
+                        `--custom-metrics-port=${ports.customMetrics}`,
+                        `--custom-metrics-rules=${rulesPath}/config.yaml`,
+                      ]
                     : []),
                   `--log-level=${input.logLevel}`,
                 ],
@@ -74,10 +79,19 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                 ...lifeProbes('health', { path: '/readyz', port: 'health' }),
                 resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '2Gi' } },
                 securityContext: restrictedContainer,
-                volumeMounts: [{ name: 'tls', mountPath: tlsPath, readOnly: true }],
+                volumeMounts: [
+                  { name: 'tls', mountPath: tlsPath, readOnly: true },
+                  ...(input.customMetrics ? [{ name: 'rules', mountPath: rulesPath, readOnly: true }] : []),
+                ],
               },
             ],
-            volumes: [{ name: 'tls', secret: { secretName: names.queryTls, defaultMode: keyFileMode } }],
+            volumes: [
+              { name: 'tls', secret: { secretName: names.queryTls, defaultMode: keyFileMode } },
+              // Rules of another adapter, brought along by whoever comes from there.
+              ...(input.customMetrics
+                ? [{ name: 'rules', configMap: { name: names.customMetricsRules, optional: true } }]
+                : []),
+            ],
           },
         },
       },

@@ -242,7 +242,6 @@ describe('certificates on the policies', () => {
       status: 'False',
       reason: 'CertificatesValid',
     });
-    expect(conditionOf('default', 'CustomMetricsAvailable')).toBeUndefined();
   });
 
   test('a certificate that cannot be renewed is told before it ends, and in a metric', async () => {
