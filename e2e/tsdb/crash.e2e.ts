@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,19 +14,18 @@ const directories = 5;
 const rounds = 10;
 const esbuild = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 
-/** Where everything of this test lies; gone at its end, and when somebody stops it. */
+/** Removes a folder when its input ends: with this process, however that ends. Writers need a moment to notice. */
+const sweeper = 'cat > /dev/null; sleep 2; rm -rf "$0"';
+/** Where everything of this test lies. */
 let root = '';
-const stopped = (signal: NodeJS.Signals): void => {
-  rmSync(root, { recursive: true, force: true });
-  process.kill(process.pid, signal);
-};
+let sweep: ChildProcess;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'svc-crash-'));
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stopped);
+  sweep = spawn('sh', ['-c', sweeper, root], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
 });
 afterEach(async () => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stopped);
-  await rm(root, { recursive: true, force: true });
+  sweep.stdin!.end();
+  await once(sweep, 'exit');
 });
 
 /** One file starts several times as fast as the sources do. */
