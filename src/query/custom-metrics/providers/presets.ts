@@ -1,4 +1,4 @@
-import { autoscalingPresets } from '../../../api/v1alpha1/index.ts';
+import type { autoscalingPresets } from '../../../api/v1alpha1/index.ts';
 import type { Matcher } from '../../../promql/index.ts';
 import { namespaceLabel, type DescribedResource } from '../resources.ts';
 import { selectorText } from './selectors.ts';
