@@ -6,7 +6,11 @@ import type { FakeInstallation, IssuedToken } from './platform-state.ts';
  * publishes of its own API description: a name or a type that it does not have does not compile.
  */
 type Published<Name extends keyof components['schemas']> = Some<components['schemas'][Name]>;
-type Some<T> = T extends readonly (infer Item)[] ? Some<Item>[] : T extends object ? { [K in keyof T]?: Some<T[K]> } : T;
+type Some<T> = T extends readonly (infer Item)[]
+  ? Some<Item>[]
+  : T extends object
+    ? { [K in keyof T]?: Some<T[K]> }
+    : T;
 
 /** Body of a request for an installation token, as published. */
 export type TokenRequest = NonNullable<
