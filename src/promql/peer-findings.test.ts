@@ -1,20 +1,41 @@
 import { MemorySource } from '../testing/promql/memory-source.ts';
 import { parseMetric } from '../testing/promql/series-description.ts';
 import { exponentialBound } from './histogram/buckets.ts';
-import { Engine } from './index.ts';
+import { Engine, emptyHistogram } from './index.ts';
 
 /** What comparing with a real Prometheus over random expressions brought to light. */
 const source = new MemorySource();
 source.load(
   parseMetric('x_total{a="1"}'),
-  [1e15, 1e-9, 45, 1e15, 60].map((value, i) => ({ time: i * 30_000, value })),
+  [1, 1, 0, 1e16, 2].map((value, i) => ({ time: i * 30_000, value })),
 );
+source.load(parseMetric('mixed{a="1"}'), [{ time: 0, value: 1 }]);
+source.load(parseMetric('mixed{a="2"}'), [{ time: 0, value: NaN, histogram: emptyHistogram }]);
+source.load(parseMetric('floats{a="1"}'), [{ time: 0, value: 1 }]);
+source.load(parseMetric('floats{a="2"}'), [{ time: 0, value: 2 }]);
+source.load(parseMetric('other'), [{ time: 0, value: 5 }]);
 const engine = new Engine();
 
 test('values before resets are added back one by one', async () => {
+  // The first sample is close to zero, so the start is stretched by next to nothing.
+  const answer = (counted: number): number => counted * ((120 + 120 * (1 / counted)) / 120);
+  const oneByOne = answer(2 - 1 + 1 + 1e16);
+  const together = answer(2 - 1 + (1 + 1e16));
+  expect(oneByOne).not.toBe(together);
   const { value } = await engine.instant('increase(x_total[2m30s])', 120_000, { source });
-  const expected = (60 - 1e15 + 1e15 + 1e15) * 1.25;
-  expect(value).toMatchObject({ elements: [{ value: expect.closeTo(expected, -10) as number }] });
+  expect(value).toMatchObject({ elements: [{ value: oneByOne }] });
+});
+
+test('two of one side are one match where only one of them combines with the other side', async () => {
+  const { value } = await engine.instant('mixed + on () other', 0, { source });
+  expect(value).toMatchObject({ elements: [{ labels: [], value: 6 }] });
+});
+
+test('two of one side are two matches where both are compared, even if neither comparison holds', async () => {
+  await expect(engine.instant('floats > on () other', 0, { source })).rejects.toMatchObject({
+    errorType: 'execution',
+    message: expect.stringContaining('multiple matches for labels') as string,
+  });
 });
 
 test('sort warns inside a subquery even where one step falls into its span, and not under @', async () => {
