@@ -42,3 +42,19 @@ test('a write whose echo never comes is believed for a while only', () => {
   move(overlayMs);
   expect(textOf(store.get('ns/a'))).toBe('old');
 });
+
+test('what was written while no watch was there, and is in no list after it, is told as deleted', () => {
+  const told: string[] = [];
+  let now = 0;
+  const store = new Store(
+    ({ type, object: { metadata } }) => void told.push(`${type} ${metadata.name}`),
+    () => now,
+  );
+  store.replace([]);
+  store.wrote(object('2', 'written'));
+  now += overlayMs;
+  expect(store.get('ns/a')).toBeUndefined();
+  expect(store.replace([])).toBe(0);
+  store.replace([]);
+  expect(told).toEqual(['deleted a']);
+});

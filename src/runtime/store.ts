@@ -18,7 +18,7 @@ export const overlayMs = 10_000;
  */
 export class Store {
   readonly #objects = new Map<string, KubeObject>();
-  /** What we wrote and the watch has not shown yet. */
+  /** What we wrote and the watch has not shown yet; shown until `until`, kept until the watch or a list settles it. */
   readonly #overlay = new Map<string, { object: KubeObject; until: number }>();
   /** `key@resourceVersion` of what the watch has shown lately, oldest first. */
   readonly #recent = new Set<string>();
@@ -38,10 +38,7 @@ export class Store {
 
   get(key: string): KubeObject | undefined {
     const written = this.#overlay.get(key);
-    if (written) {
-      if (written.until > this.#now()) return written.object;
-      this.#overlay.delete(key);
-    }
+    if (written && written.until > this.#now()) return written.object;
     return this.#objects.get(key);
   }
 
@@ -66,6 +63,7 @@ export class Store {
   replace(items: readonly KubeObject[]): number {
     const initial = !this.#filled;
     const missed = !initial;
+    const awaited = [...this.#overlay].filter(([key]) => !this.#objects.has(key));
     this.#overlay.clear();
     let differences = 0;
     const seen = new Set<string>();
@@ -79,6 +77,10 @@ export class Store {
       this.#objects.delete(key);
       differences++;
       this.#listener({ type: 'deleted', object, old: object, initial, missed });
+    }
+    // Ours, written while no watch was there, and gone (or out of the selection) before any could show it.
+    for (const [key, { object }] of awaited) {
+      if (!seen.has(key)) this.#listener({ type: 'deleted', object, old: object, initial, missed });
     }
     this.#filled = true;
     return initial ? 0 : differences;
@@ -111,6 +113,8 @@ export class Store {
     const { resourceVersion } = object.metadata;
     const unchanged = this.#objects.get(key)?.metadata.resourceVersion === resourceVersion;
     if (unchanged || this.#recent.has(`${key}@${resourceVersion}`)) return;
+    this.#overlay.delete(key);
+    if (this.#overlay.size >= maxRecent) this.#overlay.delete(this.#overlay.keys().next().value!);
     this.#overlay.set(key, { object, until: this.#now() + overlayMs });
   }
 
