@@ -147,17 +147,19 @@ test('applies, follows, repairs, prunes, and tells it in Events', async () => {
 });
 
 test('a child that lost its label as it stopped being wanted goes, whether somebody saw it or not', async () => {
-  const unlabel = ['-n', namespace, 'label', 'secret', 'shop', 'managed-by-'];
+  const body = { metadata: { labels: { 'managed-by': null } } };
+  const unlabel = (): Promise<unknown> => client.patch(secrets, { namespace, name: 'shop' }, { type: 'merge', body });
   const gone = async (): Promise<boolean> => (await child(secrets, 'shop')) === undefined;
   await put('shop', { port: '80', secret: 'x' });
   const first = start();
   await eventually('the Secret', () => child(secrets, 'shop'));
-  await Promise.all([cluster.kubectl(unlabel), put('shop', { port: '80' })]);
+  await unlabel();
+  await put('shop', { port: '80' });
   await eventually('the pruning', gone);
   await put('shop', { port: '80', secret: 'x' });
   await eventually('the Secret again', () => child(secrets, 'shop'));
   await first.stop();
-  await cluster.kubectl(unlabel);
+  await unlabel();
   await put('shop', { port: '80' });
   start();
   await eventually('the pruning by the next process', gone);

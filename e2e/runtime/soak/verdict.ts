@@ -23,8 +23,13 @@ export async function firstDifference(client: KubeClient, namespace: string): Pr
       if (live.metadata.labels?.[childLabel] !== name) return `${child.metadata.name} has lost its label`;
     }
   }
-  const [extra] = found.keys();
-  return extra === undefined ? undefined : `${extra} exists and nobody wants it`;
+  const [extra] = found.values();
+  if (!extra) return undefined;
+  const { name, uid, labels, ownerReferences = [], deletionTimestamp } = extra.metadata;
+  const owner = all.find((part) => ownerReferences.some((reference) => reference.uid === part.metadata.uid));
+  const whose = owner ? `its owner wants ${owner.spec.count}` : 'its owner is gone';
+  const state = JSON.stringify({ uid, labels, deletionTimestamp });
+  return `${name} exists and nobody wants it: ${whose}; ${state}`;
 }
 
 /**
