@@ -1,0 +1,154 @@
+/**
+ * Stand-in agents for `bench/query.ts`, in one process of their own: N addresses 127.0.0.x:port behind mutual TLS, each
+ * speaking the agents' real protocols with a node name of its own, all over one real store.
+ *
+ * What is simulated: real agents compute their shares at the same time on machines of their own. Here the first that is
+ * asked computes, the others wait for that result and encode it under their own names: the time of one evaluation, the
+ * bytes, connections, checksums and encodings of all. Raw chunks are read, cut and framed for each agent anew, which on
+ * a real cluster happens in parallel: the path `off` looks slower here than it is.
+ */
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { systemClock } from '../../src/base/clock.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { createTlsServer } from '../../src/net/https-server.ts';
+import { listen } from '../../src/net/listen.ts';
+import { fixedTls } from '../../src/net/tls-material.ts';
+import type { TlsMaterial } from '../../src/net/tls-material.ts';
+import {
+  decodePartialRequest,
+  encodePartial,
+  engineVersion,
+  evaluateFragment,
+  partialContentType,
+  partialPath,
+  planHash,
+} from '../../src/promql/index.ts';
+import type { FragmentResult, Labels } from '../../src/promql/index.ts';
+import { StoreSource } from '../../src/agent/partial/store-source.ts';
+import { MemoryFiles } from '../../src/testing/tsdb/memory-files.ts';
+import { createRemoteReadHandler, labelsFromObject, openStore } from '../../src/tsdb/index.ts';
+import type { Store } from '../../src/tsdb/index.ts';
+import { fill } from './data.ts';
+
+const nodeLabel = 'k8s_node_name';
+const template = 'node-0';
+
+export interface AgentsOptions {
+  readonly agents: number;
+  readonly series: number;
+  readonly tls: TlsMaterial;
+}
+
+/** Answers to the bench: where the agents are; and, at each message, what they have cost so far. */
+export interface AgentsCost {
+  readonly cpuMs: number;
+  readonly bytes: number;
+}
+
+let bytes = 0;
+
+async function main(options: AgentsOptions): Promise<void> {
+  const store = await openStore({
+    dir: '/bench',
+    files: new MemoryFiles(),
+    clock: systemClock,
+    logger: silentLogger,
+    externalLabels: labelsFromObject({ [nodeLabel]: template }),
+  });
+  await fill(store, options.series);
+  const shared = new Map<string, { result: Promise<FragmentResult>; left: number }>();
+  let port = 0;
+  for (let i = 0; i < options.agents; i++) {
+    const node = `node-${i}`;
+    const read = createRemoteReadHandler(renamed(store, node), { concurrency: 100 });
+    const server = createTlsServer(
+      fixedTls(options.tls),
+      (req, res) => void serve(req, res, (body) => share(body, store, node, shared, options.agents), read),
+      { clientNames: ['svc-query'] },
+    );
+    port = await listen('remote-read', server, { host: `127.0.${i >> 7}.${(i & 127) + 1}`, port });
+  }
+  process.on('message', () => {
+    const { user, system } = process.cpuUsage();
+    process.send!({ cpuMs: (user + system) / 1000, bytes } satisfies AgentsCost);
+  });
+  process.send!({ port });
+}
+
+/** One agent's share: evaluated by the first agent that is asked the same, encoded by each. */
+async function share(
+  body: string,
+  store: Store,
+  node: string,
+  shared: Map<string, { result: Promise<FragmentResult>; left: number }>,
+  agents: number,
+): Promise<Uint8Array> {
+  const request = decodePartialRequest(body);
+  const hash = planHash(request);
+  let entry = shared.get(hash);
+  if (entry === undefined) {
+    const { fragment, steps, settings, maxSamples } = request;
+    const source = new StoreSource({ store, partition: { label: nodeLabel, value: template }, maxSamples });
+    const result = evaluateFragment(fragment, source, steps, { settings, maxSamples });
+    shared.set(hash, (entry = { result, left: agents }));
+  }
+  if (--entry.left === 0) shared.delete(hash);
+  const result = await entry.result;
+  const own = {
+    ...result,
+    columns: result.columns.map((column) => ({ ...column, labels: rename(column.labels, node) })),
+  };
+  const header = {
+    planHash: hash,
+    node,
+    labelsOwned: [nodeLabel],
+    minT: store.stats().oldestMs!,
+    maxT: store.stats().newestMs!,
+    partitionClean: true,
+    engineVersion,
+  };
+  return Buffer.concat([...encodePartial(header, own, { waitMs: 0, evaluateMs: 0 })]);
+}
+
+function rename(labels: Labels, node: string): Labels {
+  return labels.map((label) => (label[0] === nodeLabel ? ([nodeLabel, node] as const) : label));
+}
+
+/** The store as if it were another node's. */
+function renamed(store: Store, node: string): Pick<Store, 'select'> {
+  return {
+    *select(matchers, mint, maxt) {
+      for (const series of store.select(matchers, mint, maxt)) {
+        yield { labels: rename(series.labels, node), chunks: () => series.chunks() };
+      }
+    },
+  };
+}
+
+async function serve(
+  req: IncomingMessage,
+  res: ServerResponse,
+  answer: (body: string) => Promise<Uint8Array>,
+  read: ReturnType<typeof createRemoteReadHandler>,
+): Promise<void> {
+  const parts: Buffer[] = [];
+  for await (const part of req) parts.push(part as Buffer);
+  const body = Buffer.concat(parts);
+  if (req.url === partialPath) {
+    const frames = await answer(body.toString());
+    bytes += frames.length;
+    res.writeHead(200, { 'content-type': partialContentType, 'content-length': frames.length }).end(frames);
+    return;
+  }
+  const { status, headers, body: chunks } = await read({ headers: req.headers, body });
+  res.writeHead(status, headers);
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (!res.write(chunk)) await once(res, 'drain');
+  }
+  res.end();
+}
+
+const [options] = (await once(process, 'message')) as [AgentsOptions];
+await main(options);
