@@ -1,0 +1,159 @@
+/** A real HorizontalPodAutoscaler of the real controller manager, behind the real aggregator, on captured traffic. */
+import { until } from '../demo/until.ts';
+import { startAutoscalingStage, type AutoscalingStage } from './stage.ts';
+
+const api = '/apis/custom.metrics.k8s.io/v1beta2';
+const monitor = {
+  apiVersion: 'svc.dev/v1alpha1',
+  kind: 'TrafficMonitor',
+  metadata: { name: 'catalog', namespace: 'shop' },
+  spec: {
+    selector: { matchLabels: { app: 'catalog' } },
+    ports: [{ port: 8080 }],
+    metrics: { interval: '5s' },
+    autoscaling: {
+      metrics: [
+        { name: 'catalog_rps', preset: 'RequestsPerSecond', resource: 'pods', window: '20s' },
+        {
+          name: 'catalog_rps_total',
+          expr: 'sum by (k8s_deployment_name) (rate(http_server_request_duration_count[20s]))',
+          resource: 'deployments.apps',
+        },
+      ],
+    },
+  },
+};
+const autoscaler = {
+  apiVersion: 'autoscaling/v2',
+  kind: 'HorizontalPodAutoscaler',
+  metadata: { name: 'catalog', namespace: 'shop' },
+  spec: {
+    scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'catalog' },
+    minReplicas: 2,
+    maxReplicas: 5,
+    behavior: {
+      scaleDown: { stabilizationWindowSeconds: 0, policies: [{ type: 'Pods', value: 10, periodSeconds: 3 }] },
+      scaleUp: { stabilizationWindowSeconds: 0, policies: [{ type: 'Pods', value: 10, periodSeconds: 3 }] },
+    },
+    metrics: [
+      {
+        type: 'Pods',
+        pods: { metric: { name: 'catalog_rps' }, target: { type: 'AverageValue', averageValue: '10' } },
+      },
+    ],
+  },
+};
+
+interface Values {
+  kind: string;
+  apiVersion: string;
+  items: { describedObject: { name: string }; value: string; timestamp: string; windowSeconds: number }[];
+}
+interface Autoscaler {
+  status?: {
+    currentReplicas?: number;
+    desiredReplicas?: number;
+    conditions?: { type: string; status: string; reason: string; message: string }[];
+  };
+}
+
+let stage: AutoscalingStage;
+const replicas = async (): Promise<number> =>
+  Number(await stage.kubectl('-n', 'shop', 'get', 'deployment', 'catalog', '-o', 'jsonpath={.spec.replicas}'));
+const apply = (object: object): Promise<string> =>
+  stage.cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object) });
+const autoscalerState = (): Promise<Autoscaler> =>
+  stage.cluster.api.request('GET', '/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/catalog');
+
+beforeAll(async () => {
+  stage = await startAutoscalingStage();
+  await apply(monitor);
+  stage.load(16);
+}, 240_000);
+
+afterAll(async () => {
+  await stage?.stop();
+}, 60_000);
+
+test('the aggregator finds the API available, in both versions', async () => {
+  const available = ['wait', '--for=condition=Available', '--timeout=120s'];
+  await until(
+    'the registration',
+    () => stage.kubectl('get', 'apiservice', 'v1beta2.custom.metrics.k8s.io'),
+    () => true,
+  );
+  await stage.cluster.kubectl(
+    [...available, 'apiservice/v1beta2.custom.metrics.k8s.io', 'apiservice/v1beta1.custom.metrics.k8s.io'],
+    {
+      timeoutMs: 130_000,
+    },
+  );
+  const { groups } = await stage.raw<{ groups: { name: string; preferredVersion: { version: string } }[] }>('/apis');
+  expect(groups.find(({ name }) => name === 'custom.metrics.k8s.io')?.preferredVersion.version).toBe('v1beta2');
+  const { resources } = await stage.raw<{ resources: { name: string }[] }>(api);
+  expect(resources.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['pods/catalog_rps', 'nodes/http_requests_per_second']),
+  );
+});
+
+test('captured request rates of pods come through the aggregator, each with its own time and window', async () => {
+  const path = `${api}/namespaces/shop/pods/*/catalog_rps?labelSelector=app%3Dcatalog`;
+  const list = await until(
+    'rates of both pods',
+    () => stage.raw<Values>(path),
+    ({ items }) => items.length === 2 && items.every(({ value }) => parseFloat(value) > 0),
+    { timeoutMs: 90_000 },
+  );
+  expect(list).toMatchObject({ kind: 'MetricValueList', apiVersion: 'custom.metrics.k8s.io/v1beta2' });
+  for (const { timestamp, windowSeconds } of list.items) {
+    expect(windowSeconds).toBe(20);
+    expect(Date.now() - Date.parse(timestamp)).toBeLessThan(30_000);
+  }
+});
+
+test('who has no right to a metric is refused, who may view the namespace is not', async () => {
+  const path = `${api}/namespaces/shop/pods/*/catalog_rps`;
+  const nobody = ['--as=somebody', '--as-group=system:authenticated'];
+  await expect(stage.kubectl('get', '--raw', path, ...nobody)).rejects.toThrow(/forbidden/i);
+  await stage.kubectl('-n', 'shop', 'create', 'rolebinding', 'viewer', '--clusterrole=view', '--user=somebody');
+  await until(
+    'the right to view',
+    () => stage.kubectl('get', '--raw', path, ...nobody),
+    (text) => text.includes('MetricValueList'),
+  );
+});
+
+test('the autoscaler scales up under load and down without it', async () => {
+  await apply(autoscaler);
+  stage.load(60);
+  await until('more replicas', replicas, (n) => n >= 4, { timeoutMs: 90_000 });
+  stage.load(12);
+  await until('fewer replicas', replicas, (n) => n <= 3, { timeoutMs: 120_000 });
+}, 240_000);
+
+test('with a node gone pods there are omitted, sums are refused, and the autoscaler holds', async () => {
+  stage.load(45);
+  await until('load again', replicas, (n) => n >= 4, { timeoutMs: 90_000 });
+  const before = await replicas();
+  const lost = stage.cluster.nodes.find(({ name }) => name === 'node-3')!;
+  await lost.kill();
+  stage.load(30);
+  const sum = `${api}/namespaces/shop/deployments.apps/catalog/catalog_rps_total`;
+  const refusal = await until(
+    'a refused sum',
+    () =>
+      stage.kubectl('get', '--raw', sum).then(
+        () => 'served',
+        (error: Error) => error.message,
+      ),
+    (text) => /incomplete|ServiceUnavailable|503|unable to handle/i.test(text),
+  );
+  expect(refusal).toMatch(/node-3/);
+  const watched = Date.now() + 15_000;
+  while (Date.now() < watched) {
+    expect(await replicas()).toBeGreaterThanOrEqual(before);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+  expect((await autoscalerState()).status?.desiredReplicas).toBeGreaterThanOrEqual(before);
+  await lost.revive();
+}, 180_000);
