@@ -31,7 +31,10 @@ export async function besidePeer(runs: number): Promise<void> {
         await ask();
         return performance.now() - before;
       };
-      for (let i = 0; i < 5; i++) [await ours(), await theirs()];
+      for (let i = 0; i < 5; i++) {
+        await ours();
+        await theirs();
+      }
       const difference = sameAnswer(await ours(), await theirs());
       if (difference !== null) process.stderr.write(`${name}: ${difference}\n`);
       const [a, b]: [number[], number[]] = [[], []];

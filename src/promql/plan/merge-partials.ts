@@ -35,6 +35,8 @@ export function isUndecided(fragment: FragmentRequest, merged: FragmentResult, s
   const { groupOf, labels } = groupColumns(merged.columns, grouping, without);
   const members: Column[][] = labels.map(() => []);
   merged.columns.forEach((column, i) => members[groupOf[i]!]!.push(column));
+  // An instant answer shows groups in the order of their first series, which may have been none of the candidates.
+  if (steps.count === 1 && members.length > 1) return true;
   return members.some((group) => {
     for (let step = 0; step < steps.count; step++) {
       const values = ranked(op, group, step);

@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { sameAnswer } from '../../bench/promql/same-answer.ts';
+import { labelValue } from '../../src/promql/index.ts';
+import type { GoldenAnswer, GoldenFile } from '../../src/testing/promql/goldens.ts';
+import { parseOpenMetrics } from '../../src/testing/promql/open-metrics.ts';
+import { startQueryStage } from '../../src/testing/query/query-stage.ts';
+import type { QueryStage } from '../../src/testing/query/query-stage.ts';
+
+/**
+ * Recorded answers of a real Prometheus against the whole way: agents with stores of their own behind mutual TLS, a
+ * query server in front, each query on all three paths of execution. The data is not part of this repository.
+ */
+const dataDir = process.env['SVC_PROMQL_DATA'];
+const paths = ['off', 'series', 'agg'] as const;
+const nodeLabel = 'k8s_node_name';
+type Row = ReturnType<typeof parseOpenMetrics>[number];
+
+function read(path: string): string {
+  return gunzipSync(readFileSync(join(dataDir!, path))).toString();
+}
+
+/** The series of each agent, their node label being the agent's own. */
+function spread(rows: readonly Row[], nodes: number): Map<string, Row[]> {
+  const agents = new Map<string, Row[]>();
+  rows.forEach((row, i) => {
+    const own = labelValue(row.labels, nodeLabel);
+    const node = nodes === 3 && own !== '' ? own : `node-${i % nodes}`;
+    const labels = row.labels.filter(([name]) => name !== nodeLabel);
+    // What was told apart by its node alone has to be told apart still.
+    const kept = node === own || own === '' ? labels : [...labels, ['origin', own] as const];
+    agents.set(node, [...(agents.get(node) ?? []), { ...row, labels: kept }]);
+  });
+  return agents;
+}
+
+async function startWith(agents: ReadonlyMap<string, readonly Row[]>): Promise<QueryStage> {
+  const stage = await startQueryStage({ nodes: [...agents.keys()].sort(), flags: { agentTimeout: '60s' } });
+  for (const [node, rows] of agents) {
+    for (const { labels, samples } of rows) {
+      for (const { time, value } of samples) stage.cluster.append(node, Object.fromEntries(labels), time, value);
+    }
+  }
+  return stage;
+}
+
+interface Told {
+  readonly text: string;
+  readonly status: number;
+  readonly path: unknown;
+}
+
+async function askAll(stage: QueryStage, query: string, file: GoldenFile, kind: 'instant' | 'range'): Promise<Told[]> {
+  const { end, rangeStart, step } = file;
+  const url = kind === 'instant' ? '/api/v1/query' : '/api/v1/query_range';
+  const span =
+    kind === 'instant' ? { time: String(end) } : { start: String(rangeStart), end: String(end), step: String(step) };
+  const told: Told[] = [];
+  for (const path of paths) {
+    const answer = await stage.ask(url, { query, ...span }, { form: true, headers: { 'x-svc-pushdown': path } });
+    told.push({ text: answer.text, status: answer.status, path: answer.headers['x-svc-pushdown'] });
+  }
+  return told;
+}
+
+/** What differs between the paths, or from the recorded answer where that is for the same series. */
+function problemOf(told: readonly Told[], golden: GoldenAnswer | null): string | null {
+  const [off] = told;
+  const other = told.find(({ text }) => text !== off!.text);
+  if (other !== undefined)
+    return `path ${String(other.path)}: ${other.text.slice(0, 200)}, off: ${off!.text.slice(0, 200)}`;
+  if (golden === null) return null;
+  if (off!.status !== golden.code) return `status ${off!.status}, recorded ${golden.code}`;
+  if (golden.code !== 200) return null;
+  if (golden.data!.resultType === 'vector' || golden.data!.resultType === 'matrix') {
+    return sameAnswer(off!.text, JSON.stringify(golden));
+  }
+  const { data } = JSON.parse(off!.text) as GoldenAnswer;
+  return JSON.stringify(data) === JSON.stringify(golden.data) ? null : `${JSON.stringify(data)}, recorded otherwise`;
+}
+
+describe.each<[data: string, nodes: number, recorded: boolean, every: number]>([
+  ['svc', 3, true, 1],
+  ['svc', 1, false, 1],
+  ['svc', 20, false, 2],
+  ['demo', 3, false, 4],
+])('the recorded queries of %s over %i agents', (data, nodes, recorded, every) => {
+  test('are answered alike on all three paths', async () => {
+    if (dataDir === undefined) {
+      return void process.stderr.write('skipped: recorded queries, because SVC_PROMQL_DATA names no directory\n');
+    }
+    const file = JSON.parse(read(`golden/${data}.golden.json.gz`)) as GoldenFile;
+    const stage = await startWith(spread(parseOpenMetrics(read(`input/${data}.om.gz`)), nodes));
+    const problems: object[] = [];
+    const taken: Record<string, number> = {};
+    try {
+      for (const [i, { query, instant, range }] of file.cases.entries()) {
+        if (i % every !== 0) continue;
+        for (const [kind, golden] of [
+          ['instant', instant],
+          ['range', range],
+        ] as const) {
+          const told = await askAll(stage, query, file, kind);
+          for (const { path } of told) if (path !== undefined) taken[String(path)] = (taken[String(path)] ?? 0) + 1;
+          const problem = problemOf(told, recorded ? golden : null);
+          if (problem !== null) problems.push({ query, kind, problem });
+        }
+      }
+    } finally {
+      await stage.close();
+    }
+    process.stderr.write(`${data} over ${nodes} agents: answers by path ${JSON.stringify(taken)}\n`);
+    expect(problems).toEqual([]);
+  }, 600_000);
+});
