@@ -76,7 +76,8 @@ function differentNotes(ours: QueryResult, peer: PeerAnswer): string | null {
     const told = b.filter((text) => text.includes('incompatible sample types'));
     const extra = told.length === 0 ? [] : a.filter((text) => text.includes('incompatible sample types'));
     const [x, y] = [new Set([...a, ...told]), new Set([...b, ...extra])];
-    if (x.size !== y.size || [...x].some((text) => !y.has(text))) return `${kind} ${JSON.stringify(a)}; peer ${JSON.stringify(b)}`;
+    if (x.size !== y.size || [...x].some((text) => !y.has(text)))
+      return `${kind} ${JSON.stringify(a)}; peer ${JSON.stringify(b)}`;
   }
   return null;
 }

@@ -185,7 +185,9 @@ test('OTLP puts histograms together again and ends series without a value', asyn
       },
     ],
   });
-  expect(metrics.filter((m) => m.name === 'orders').flatMap((m) => (m.data as unknown as { points: object[] }).points)).toEqual([
+  expect(
+    metrics.filter((m) => m.name === 'orders').flatMap((m) => (m.data as unknown as { points: object[] }).points),
+  ).toEqual([
     expect.objectContaining({ noValue: true, timeNs: 2e9 }),
     expect.objectContaining({ noValue: false, value: 7 }),
   ]);
