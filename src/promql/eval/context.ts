@@ -25,6 +25,8 @@ export interface EvalContext {
   readonly annotations: Annotations;
   /** The source's series of a selector; the same promise each time it is asked. */
   readonly series: (selector: VectorSelector) => Promise<readonly SelectedSeries[]>;
+  /** True for one node's share of a query: the series of other nodes are not seen here. */
+  readonly isShare: boolean;
   /** Expressions whose value is the same at every step. */
   readonly invariant: ReadonlySet<Expr>;
   /** Reads series no selector of the query names, to be kept. */

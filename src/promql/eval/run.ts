@@ -24,6 +24,8 @@ export interface RunInput {
   readonly source: SeriesSource;
   readonly signal: AbortSignal | undefined;
   readonly distribution: Distribution | null;
+  /** True for one node's share of a query. Default false. */
+  readonly isShare?: boolean;
 }
 
 /**
@@ -31,7 +33,7 @@ export interface RunInput {
  * inside a fragment are read only if the fragment comes back unanswered.
  */
 export function openRun(input: RunInput): { readonly context: EvalContext; readonly annotations: Annotations } {
-  const { expr, frame, settings, budget, source, signal, distribution } = input;
+  const { expr, frame, settings, budget, source, signal, distribution, isShare = false } = input;
   budget.check();
   const annotations = new Annotations();
   const invariant = findInvariant(expr);
@@ -60,6 +62,7 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
     budget,
     annotations,
     series,
+    isShare,
     invariant,
     evaluate: (one, at) => evaluate(context, one, at),
     distributed: (one, at) => parts.columns(context, one, at),

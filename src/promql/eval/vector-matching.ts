@@ -56,6 +56,7 @@ class Pairing {
   readonly #delayed: boolean;
   readonly #fillMany: number | null;
   readonly #fillOne: number | null;
+  readonly #isShare: boolean;
 
   readonly #allMany: readonly Column[];
   /** One-to-one: at which steps the group at hand has had its match. */
@@ -67,6 +68,7 @@ class Pairing {
     this.#matching = expr.matching!;
     this.#frame = frame;
     this.#operate = elementOperation(context, expr);
+    this.#isShare = context.isShare;
     this.#delayed = context.settings.delayedNameRemoval;
     this.#swapped = this.#matching.card === 'one-to-many';
     const { fillLeft, fillRight } = this.#matching;
@@ -94,8 +96,9 @@ class Pairing {
       for (let i = 0; i < this.#frame.count; i++) {
         if (column.kinds[i] === absent) continue;
         const other = holder[i];
-        // A step without any element on the other side is skipped as a whole.
-        const skipped = !fills && this.#allMany.every(({ kinds }) => kinds[i] === absent);
+        // A step without any element on the other side is skipped as a whole; a share does not see all of that side,
+        // and leaves it to the whole query to tell.
+        const skipped = !this.#isShare && !fills && this.#allMany.every(({ kinds }) => kinds[i] === absent);
         if (other !== undefined && !skipped) this.#failDuplicate(column.labels, other.labels);
         holder[i] = column;
       }

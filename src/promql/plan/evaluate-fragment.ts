@@ -47,6 +47,7 @@ export async function evaluateFragment(
     source,
     signal,
     distribution: null,
+    isShare: true,
   });
   const answer = await compute(context, request, expr, steps);
   return { ...answer, annotations: annotations.export(), warnings: annotations.foreign, samplesRead: budget.read };
