@@ -15,8 +15,8 @@ import { readSettings } from '../src/base/settings.ts';
 import { createCa, issueLeaf } from '../src/net/ca.ts';
 import { fixedTls } from '../src/net/tls-material.ts';
 import { fixedDirectory, querySettingTable, startQueryServer } from '../src/query/index.ts';
-import { askApi } from '../src/testing/query/api-client.ts';
 import type { AgentsCost } from './query/agents.ts';
+import { ApiClient } from './query/ask.ts';
 import { end } from './query/data.ts';
 import { besidePeer } from './query/peer.ts';
 import { report } from './query/report.ts';
@@ -74,6 +74,7 @@ async function fanOut(agents: number): Promise<void> {
     tls: fixedTls(await identity('svc-query')),
     version: '0',
   });
+  const client = new ApiClient(server.port, ca.cert);
   try {
     for (const [name, query] of Object.entries(queries)) {
       for (const path of ['agg', 'series', 'off'] as const) {
@@ -83,12 +84,9 @@ async function fanOut(agents: number): Promise<void> {
         const asked = async (): Promise<void> => {
           const before = performance.now();
           const params = { query, time: String(end / 1000) };
-          const answer = await askApi({ port: server.port, ca: ca.cert }, '/api/v1/query', params, {
-            headers: { 'x-svc-pushdown': path },
-          });
+          const text = await client.ask('/api/v1/query', params, { 'x-svc-pushdown': path });
           times.push(performance.now() - before);
-          if (answer.status !== 200 || answer.json.degraded === true)
-            throw new Error(`${label}: ${answer.text.slice(0, 300)}`);
+          if (!text.includes('"degraded":false')) throw new Error(`${label}: ${text.slice(0, 300)}`);
         };
         await asked();
         times.length = 0;
@@ -106,6 +104,7 @@ async function fanOut(agents: number): Promise<void> {
       }
     }
   } finally {
+    client.close();
     await server.close();
     child.kill();
   }

@@ -4,6 +4,7 @@ import { end, generate, interval, start } from '../promql/data.ts';
 import { peerData } from '../promql/peer-data.ts';
 import { queries } from '../promql/queries.ts';
 import { sameAnswer } from '../promql/same-answer.ts';
+import { ApiClient } from './ask.ts';
 import { report } from './report.ts';
 
 /** The baseline queries over one agent's data: ours over HTTPS and through an agent, the peer over HTTP. */
@@ -15,6 +16,7 @@ export async function besidePeer(runs: number): Promise<void> {
     values.forEach((value, i) => stage.cluster.append('node-0', own, start + i * interval, value));
   }
   const peer = await startPeer({ dataDir: await peerData(all, 1), oneCore: true });
+  const client = new ApiClient(stage.server.port, stage.cluster.ca.cert);
   const ratios: number[] = [];
   try {
     for (const [name, text] of Object.entries(queries)) {
@@ -23,7 +25,7 @@ export async function besidePeer(runs: number): Promise<void> {
       const path = instant ? '/api/v1/query' : '/api/v1/query_range';
       const span = { start: String(start / 1000), end: String(end / 1000), step: '60' };
       const params = { query, ...(instant ? { time: String(end / 1000) } : span) };
-      const ours = async (): Promise<string> => (await stage.ask(path, params)).text;
+      const ours = (): Promise<string> => client.ask(path, params);
       const theirs = async (): Promise<string> =>
         (await fetch(`${peer.url}${path}?${new URLSearchParams(params)}`)).text();
       const timed = async (ask: () => Promise<string>): Promise<number> => {
@@ -49,6 +51,7 @@ export async function besidePeer(runs: number): Promise<void> {
     const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
     report('one-agent/geometric-mean-of-ratios', 'ratio', mean, 1, 0.6);
   } finally {
+    client.close();
     await stage.close();
     await peer.stop();
   }
