@@ -123,8 +123,14 @@ describe.each([
   ],
   [
     'svc-query',
-    ['list nodes', 'watch daemonsets.apps -n svc-system', 'create subjectaccessreviews.authorization.k8s.io'],
-    ['list replicasets.apps -A', 'get secrets -n svc-system'],
+    // Autoscalers select workloads by label, and their numbers are told by namespace and pod.
+    [
+      'list nodes',
+      'watch daemonsets.apps -n svc-system',
+      'create subjectaccessreviews.authorization.k8s.io',
+      'list replicasets.apps -A',
+    ],
+    ['watch replicasets.apps -A', 'get secrets -n svc-system', 'create pods -n svc-system'],
   ],
 ])('%s', (name, allowed, denied) => {
   test.each(allowed)('may %s', async (args) => expect(await mayI(name, args)).toBe(true));
