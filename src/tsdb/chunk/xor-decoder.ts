@@ -10,6 +10,7 @@ const maxVarintBytes = 10;
  * there are always zeros. Grows to the largest chunk seen; decoding never suspends, so one is enough.
  */
 let scratch = new Uint8Array(4096);
+let scratchView = new DataView(scratch.buffer);
 
 /** Number of samples in a chunk, from its header. */
 export function chunkSampleCount(bytes: Uint8Array): number {
@@ -26,31 +27,32 @@ export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer): number {
   if (bytes.length < 2) throw corrupt('shorter than its header');
   if (count === 0) return 0;
   const length = bytes.length;
-  if (scratch.length < length + 24) scratch = new Uint8Array(length * 2 + 24);
+  if (scratch.length < length + 24) {
+    scratch = new Uint8Array(length * 2 + 24);
+    scratchView = new DataView(scratch.buffer);
+  }
   scratch.set(bytes);
   scratch.fill(0, length, length + 24);
   out.reserve(count);
-  const end = decode(scratch, length * 8, count, out.times, out.words, out.length);
+  const end = decode(length * 8, count, out.times, out.words, out.length);
   if (end > length * 8) throw corrupt('its samples reach past its end');
   out.length += count;
   return count;
 }
 
-/** Returns the bit position behind the last sample; it is past `limit` when the chunk is cut short. */
-function decode(
-  b: Uint8Array,
-  limit: number,
-  count: number,
-  times: Float64Array,
-  words: Uint32Array,
-  at: number,
-): number {
+/**
+ * Returns the bit position behind the last sample; it is past `limit` when the chunk is cut short. One load of 32 bits
+ * serves a sample's time and value where both are short, as they are in most chunks.
+ */
+function decode(limit: number, count: number, times: Float64Array, words: Uint32Array, at: number): number {
+  const b = scratch;
+  const view = scratchView;
   varintAt = 2;
   const first = readUvarint(b);
   let t = first % 2 === 0 ? first / 2 : -(first + 1) / 2;
   let pos = varintAt * 8;
-  let high = peek(b, pos);
-  let low = peek(b, pos + 32);
+  let high = peek(b, view, pos);
+  let low = peek(b, view, pos + 32);
   pos += 64;
   times[at] = t;
   words[2 * at + highWord] = high;
@@ -60,10 +62,16 @@ function decode(
   let trailing = 0;
   for (let i = 1; i < count; i++) {
     if (pos >= limit) return limit + 1;
+    /** The bits at `pos`, of which the first `known` are right. */
+    let w: number;
+    let known = 32;
     if (i > 1) {
-      const w = peek(b, pos);
-      if (w >= 0) pos += 1;
-      else {
+      w = peek(b, view, pos);
+      if (w >= 0) {
+        pos += 1;
+        w <<= 1;
+        known = 31;
+      } else {
         let dod: number;
         if (w << 1 >= 0) {
           dod = (w << 2) >>> 18;
@@ -78,43 +86,45 @@ function decode(
           if (dod > 524_288) dod -= 1_048_576;
           pos += 24;
         } else {
-          dod = peek(b, pos + 4) * two32 + (peek(b, pos + 36) >>> 0);
+          dod = peek(b, view, pos + 4) * two32 + (peek(b, view, pos + 36) >>> 0);
           pos += 68;
         }
         delta += dod;
+        w = peek(b, view, pos);
       }
     } else {
       varintAt = pos >>> 3;
       delta = readUvarint(b);
       pos = varintAt * 8;
+      w = peek(b, view, pos);
     }
     t += delta;
 
-    const w = peek(b, pos);
     if (w >= 0) pos += 1;
     else {
       let significant: number;
-      if (w << 1 >= 0) {
-        pos += 2;
-        significant = 64 - leading - trailing;
-      } else {
+      let control = 2;
+      if (w << 1 >= 0) significant = 64 - leading - trailing;
+      else {
         leading = (w << 2) >>> 27;
         significant = (w << 7) >>> 26;
         if (significant === 0) significant = 64;
         trailing = 64 - leading - significant;
         if (trailing < 0) throw corrupt('a value has more than 64 bits');
-        pos += 13;
+        control = 13;
       }
+      pos += control;
       if (significant <= 32) {
-        const x = peek(b, pos) >>> (32 - significant);
+        const bits = significant <= known - control ? w << control : peek(b, view, pos);
+        const x = bits >>> (32 - significant);
         if (trailing >= 32) high ^= x << (trailing - 32);
         else {
           low ^= x << trailing;
           if (trailing !== 0) high ^= x >>> (32 - trailing);
         }
       } else {
-        const xh = peek(b, pos) >>> (64 - significant);
-        const xl = peek(b, pos + significant - 32);
+        const xh = peek(b, view, pos) >>> (64 - significant);
+        const xl = peek(b, view, pos + significant - 32);
         if (trailing === 0) {
           high ^= xh;
           low ^= xl;
@@ -134,11 +144,11 @@ function decode(
 }
 
 /** 32 bits at any bit position. */
-function peek(b: Uint8Array, pos: number): number {
+function peek(b: Uint8Array, view: DataView, pos: number): number {
   const i = pos >>> 3;
   const shift = pos & 7;
-  const w = (b[i]! << 24) | (b[i + 1]! << 16) | (b[i + 2]! << 8) | b[i + 3]!;
-  return shift === 0 ? w : (w << shift) | (b[i + 4]! >>> (8 - shift));
+  // A byte shifted by eight is nothing: no question whether the position is a byte's.
+  return (view.getInt32(i) << shift) | (b[i + 4]! >>> (8 - shift));
 }
 
 let varintAt = 0;
