@@ -53,7 +53,13 @@ describe('the operator', () => {
     await apply(renderPlatform({ ...platformDefaults, queryReplicas: 3 }));
     const caBundle = '-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n';
     const monitors = { pod: true, service: true };
-    const everything = renderPlatform({ ...platformDefaults, caBundle, customMetrics: { register: true }, monitors });
+    const everything = renderPlatform({
+      ...platformDefaults,
+      caBundle,
+      customMetrics: { register: true },
+      externalMetrics: { register: true },
+      monitors,
+    });
     // Its CA is none, so the server would refuse the registration for that; the others are what the rights are about.
     await apply(everything.filter(({ kind }) => kind !== 'APIService'));
     for (const verb of ['create', 'patch', 'delete'])

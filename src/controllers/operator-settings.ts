@@ -12,6 +12,8 @@ import {
   customMetricsModes,
   defaultCustomMetricsMode,
   platformDefaults,
+  queryOptions,
+  queryOptionTable,
   type PlatformInput,
   type ServiceAccountRef,
 } from '../render/index.ts';
@@ -76,6 +78,13 @@ export const operatorSettingTable = {
     },
     customMetricsModes,
   ),
+  externalMetrics: choiceSetting(
+    {
+      help: 'offer them as external.metrics.k8s.io too, which KEDA often owns: auto, force or off. Nothing where --custom-metrics is off',
+      default: 'off',
+    },
+    customMetricsModes,
+  ),
   apiServerCidrs: listSetting(
     {
       help: 'address ranges of the API servers, with commas between; only they may then reach the custom metrics port',
@@ -103,6 +112,7 @@ export const operatorSettingTable = {
     1,
     20,
   ),
+  ...queryOptionTable,
   admission: choiceSetting(
     {
       help: 'judge monitors and policies when they are written: off, fail-open (let in what cannot be judged) or fail-closed (refuse it)',
@@ -167,6 +177,7 @@ export function platformInput(settings: OperatorSettings): PlatformInput {
     instrumentPorts: settings.obiInstrumentPorts,
     agentDataHostPath: settings.agentDataHostPath,
     queryReplicas: settings.queryReplicas,
+    query: queryOptions(settings),
     logLevel: settings.logLevel,
   };
 }

@@ -28,10 +28,10 @@ export class SvcOperator extends RuntimeOperator {
   }
 
   protected override init(): Promise<void> {
-    const { namespace, obiInstrumentPorts, customMetrics } = this.#settings;
+    const { namespace, obiInstrumentPorts, customMetrics, externalMetrics } = this.#settings;
     const platform = platformInput(this.#settings);
     const trouble = new PlatformTrouble();
-    setupPlatform(this.manager, platform, { customMetrics, trouble });
+    setupPlatform(this.manager, platform, { customMetrics, externalMetrics, trouble });
     setupPlatformWatch(this.manager, { namespace, trouble });
     announceTrouble(this.manager, namespace, trouble);
     setupMinterDeployment(this.manager, { namespace });

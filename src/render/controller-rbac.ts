@@ -1,6 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
 import { group } from '../api/v1alpha1/index.ts';
-import { customMetricsApiServices } from './custom-metrics.ts';
+import { customMetricsApiServices, externalMetricsApiServices } from './custom-metrics.ts';
 import type { ControllerInput } from './input.ts';
 import { names } from './names.ts';
 import { clusterRole, clusterRoleBinding, role, roleBinding, serviceAccount } from './rbac.ts';
@@ -67,12 +67,12 @@ const clusterRules: PolicyRule[] = [
     verbs: ['create', 'patch', 'delete'],
   },
   { apiGroups: [rbacGroup], resources: ['clusterroles'], resourceNames: ['system:auth-delegator'], verbs: ['bind'] },
-  // Whose the custom metrics API is; ours are written, others' only seen.
+  // Whose the APIs for autoscalers are; ours are written, others' only seen.
   { apiGroups: [apiRegistration], resources: ['apiservices'], verbs: read },
   {
     apiGroups: [apiRegistration],
     resources: ['apiservices'],
-    resourceNames: [...customMetricsApiServices],
+    resourceNames: [...customMetricsApiServices, ...externalMetricsApiServices],
     verbs: ['create', 'patch', 'delete'],
   },
   // Which kinds the cluster serves: monitors are rendered where there are such.

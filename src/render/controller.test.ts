@@ -26,6 +26,8 @@ describe('renderController', () => {
       replicas: 1,
       queryReplicas: 3,
       customMetrics: 'auto',
+      externalMetrics: 'force',
+      query: { tenancy: 'true', clusterName: 'east', longTermUrl: 'https://mimir.example/prometheus' },
       allowExtraConfig: true,
       collector: { namespace: 'monitoring', name: 'prometheus-k8s' },
     };

@@ -12,6 +12,7 @@ import {
   restrictedContainer,
   spreadOverNodes,
 } from './pod-security.ts';
+import { queryOptionFlags } from './query-options.ts';
 import { smallProcess } from './small-process.ts';
 
 /**
@@ -82,6 +83,8 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
                   `--query-replicas=${input.queryReplicas}`,
                   `--collector=${input.collector.namespace}/${input.collector.name}`,
                   `--custom-metrics=${input.customMetrics}`,
+                  ...(input.externalMetrics === 'off' ? [] : [`--external-metrics=${input.externalMetrics}`]),
+                  ...queryOptionFlags(input.query),
                   `--allow-extra-config=${input.allowExtraConfig}`,
                   '--leader-elect=true',
                   `--obi-instrument-ports=${input.instrumentPorts}`,

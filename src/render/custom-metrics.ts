@@ -4,15 +4,24 @@ import { names, ports } from './names.ts';
 import { objectOf } from './objects.ts';
 import { clusterRole, clusterRoleBinding, roleBinding } from './rbac.ts';
 
-/** The API that autoscalers read, and the versions of it that the query server speaks; a higher priority is preferred. */
+/** The APIs that autoscalers read, and the versions that the query server speaks; a higher priority is preferred. */
 export const customMetricsGroup = 'custom.metrics.k8s.io';
-const versions = [
-  { version: 'v1beta1', versionPriority: 100 },
-  { version: 'v1beta2', versionPriority: 200 },
-] as const;
+const externalMetricsGroup = 'external.metrics.k8s.io';
+interface Registration {
+  readonly group: string;
+  readonly version: string;
+  readonly versionPriority: number;
+}
+const custom: readonly Registration[] = [
+  { group: customMetricsGroup, version: 'v1beta1', versionPriority: 100 },
+  { group: customMetricsGroup, version: 'v1beta2', versionPriority: 200 },
+];
+const external: readonly Registration[] = [{ group: externalMetricsGroup, version: 'v1beta1', versionPriority: 100 }];
 
+const nameOf = ({ group, version }: Registration): string => `${version}.${group}`;
 /** Names of the APIServices that registering takes. */
-export const customMetricsApiServices: readonly string[] = versions.map((v) => `${v.version}.${customMetricsGroup}`);
+export const customMetricsApiServices: readonly string[] = custom.map(nameOf);
+export const externalMetricsApiServices: readonly string[] = external.map(nameOf);
 
 /** The horizontal pod autoscaler of kube-controller-manager, as it authenticates. */
 const autoscaler: ServiceAccountRef = { namespace: 'kube-system', name: 'horizontal-pod-autoscaler' };
@@ -24,8 +33,13 @@ const autoscaler: ServiceAccountRef = { namespace: 'kube-system', name: 'horizon
 export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
   if (!input.customMetrics) return [];
   const query = { namespace: input.namespace, name: names.query };
+  const served = [customMetricsGroup, ...(input.externalMetrics ? [externalMetricsGroup] : [])];
+  const registered = [
+    ...(input.customMetrics.register ? [customMetricsGroup] : []),
+    ...(input.externalMetrics?.register ? [externalMetricsGroup] : []),
+  ];
   const reader = clusterRole('query', names.customMetricsReader, [
-    { apiGroups: [customMetricsGroup], resources: ['*'], verbs: ['get', 'list'] },
+    { apiGroups: served, resources: ['*'], verbs: ['get', 'list'] },
   ]);
   reader.metadata.labels = {
     ...reader.metadata.labels,
@@ -52,10 +66,10 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
     ]),
     clusterRoleBinding('query', names.customMetricsServer, [query]),
     // Only with the registration: another server that owns the API has a role of this very name.
-    ...(input.customMetrics.register
+    ...(registered.length > 0
       ? [
           clusterRole('query', names.customMetricsAccess, [
-            { apiGroups: [customMetricsGroup], resources: ['*'], verbs: ['get', 'list'] },
+            { apiGroups: registered, resources: ['*'], verbs: ['get', 'list'] },
           ]),
           clusterRoleBinding('query', names.customMetricsAccess, [autoscaler]),
         ]
@@ -65,18 +79,17 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
 
 /** The registrations with the aggregator. Never without the CA: nobody in between may answer for us. */
 export function renderApiServices(input: PlatformInput): KubeObject[] {
-  const { caBundle, customMetrics, namespace } = input;
-  if (!customMetrics?.register || caBundle === undefined) return [];
-  return versions.map(({ version, versionPriority }) =>
+  const { caBundle, customMetrics, externalMetrics, namespace } = input;
+  if (!customMetrics || caBundle === undefined) return [];
+  const registrations = [...(customMetrics.register ? custom : []), ...(externalMetrics?.register ? external : [])];
+  return registrations.map((registration) =>
     objectOf(
       'APIService',
-      { component: 'query', name: `${version}.${customMetricsGroup}` },
+      { component: 'query', name: nameOf(registration) },
       {
         spec: {
-          group: customMetricsGroup,
-          version,
+          ...registration,
           groupPriorityMinimum: 100,
-          versionPriority,
           service: { name: names.query, namespace, port: ports.customMetrics },
           caBundle: base64(caBundle),
         },

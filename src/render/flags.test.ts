@@ -8,7 +8,7 @@ import { minterSettings } from '../minter/settings.ts';
 import { querySettingTable } from '../query/settings.ts';
 import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
 import { controllerDefaults, platformDefaults, renderController, renderMinter, renderPlatform } from './index.ts';
-import type { PlatformInput } from './index.ts';
+import type { PlatformInput, QueryOption, QueryOptions } from './index.ts';
 
 /** The manifests and the programs agree on every flag: a program refuses one that it does not know. */
 
@@ -50,6 +50,26 @@ function flagsOf(args: readonly string[]): Record<string, string> {
   );
 }
 
+/** Every option of the query server, as text that is no default. */
+const everyQueryOption: QueryOptions = {
+  pushdown: 'series',
+  agentTimeout: '5s',
+  queryTimeout: '1m',
+  maxSamples: '1000000',
+  lookbackDelta: '1m',
+  maxConcurrency: '4',
+  tenancy: 'true',
+  clusterName: 'east',
+  partialAggregates: 'true',
+  longTermUrl: 'https://mimir.example/prometheus',
+  longTermAfter: '12h',
+  longTermApi: 'query',
+  longTermTenant: 'team-a',
+  longTermSecret: 'mimir',
+  queryLog: 'true',
+} satisfies Record<QueryOption, string>;
+const autoscaling = { customMetrics: { register: true }, externalMetrics: { register: true } };
+
 const onEmptyDir: PlatformInput = { ...platformDefaults, agentDataHostPath: '', hostNetwork: true };
 
 describe.each([
@@ -75,7 +95,9 @@ describe.each([
 
 describe.each<[string, KubeObject[], SettingTable]>([
   ['query', renderPlatform(platformDefaults), querySettingTable],
+  ['query', renderPlatform({ ...platformDefaults, ...autoscaling, query: everyQueryOption }), querySettingTable],
   ['controller', renderController(controllerDefaults), operatorSettingTable],
+  ['controller', renderController({ ...controllerDefaults, query: everyQueryOption }), operatorSettingTable],
 ])('container %s', (name, objects, table) => {
   test('knows and takes each of its flags', () => {
     const flags = flagsOf(container(objects, 'Deployment', name).args);

@@ -13,7 +13,9 @@ export type {
   PullPolicy,
   ServiceAccountRef,
 } from './input.ts';
-export { customMetricsApiServices, customMetricsGroup } from './custom-metrics.ts';
+export { customMetricsApiServices, customMetricsGroup, externalMetricsApiServices } from './custom-metrics.ts';
+export { queryOptions, queryOptionTable } from './query-options.ts';
+export type { QueryOption, QueryOptions } from './query-options.ts';
 export { renderMonitors } from './monitors.ts';
 export { instrumentVersion } from './agent-containers.ts';
 export { names, nonRootId, objectLabels, ports, selectorLabels } from './names.ts';

@@ -1,4 +1,5 @@
 import type { MinterDeployment } from '../api/v1alpha1/index.ts';
+import type { QueryOptions } from './query-options.ts';
 
 /** Inputs of the renderers: plain data, every value explicit. Equal inputs give equal objects. */
 
@@ -52,6 +53,10 @@ export interface PlatformInput {
   caBundle?: string;
   /** Custom metrics are served; `register` says whether the API is ours to register. It needs `caBundle`. */
   customMetrics?: { register: boolean };
+  /** The same of `external.metrics.k8s.io`, on the same port; nothing without `customMetrics`. */
+  externalMetrics?: { register: boolean };
+  /** What the installation chooses of its query server. */
+  query?: QueryOptions;
   /** Address ranges of API servers, which alone may then reach the custom metrics port. None means any address. */
   apiServerCidrs?: readonly string[];
   /** Kinds of the Prometheus Operator that the cluster serves. */
@@ -99,6 +104,8 @@ export interface ControllerInput {
   replicas: number;
   queryReplicas: number;
   customMetrics: CustomMetricsMode;
+  externalMetrics: CustomMetricsMode;
+  query: QueryOptions;
   /** Whether policies may add keys of their own to the instrument's file. */
   allowExtraConfig: boolean;
   /** The managed collector: its namespace may reach the operator's metrics port, its account may scrape agents. */
@@ -115,6 +122,8 @@ export const controllerDefaults: ControllerInput = {
   replicas: 2,
   queryReplicas: 2,
   customMetrics: defaultCustomMetricsMode,
+  externalMetrics: 'off',
+  query: {},
   allowExtraConfig: false,
   collector: platformDefaults.collector,
 };

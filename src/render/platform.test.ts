@@ -20,6 +20,14 @@ const withEverything: PlatformInput = {
   ...platformDefaults,
   caBundle: '-----BEGIN CERTIFICATE-----\nbmV3\n-----END CERTIFICATE-----\n',
   customMetrics: { register: true },
+  externalMetrics: { register: true },
+  query: {
+    tenancy: 'true',
+    queryLog: 'true',
+    longTermUrl: 'https://mimir.example/prometheus',
+    longTermSecret: 'mimir',
+    maxSamples: '100000000',
+  },
   apiServerCidrs: ['10.0.0.0/28'],
   monitors: { pod: true, service: true },
   imagePullSecrets: ['registry'],
@@ -70,6 +78,7 @@ describe('the custom metrics API', () => {
     expect(apis.map((o) => o.metadata.name)).toEqual([
       'v1beta1.custom.metrics.k8s.io',
       'v1beta2.custom.metrics.k8s.io',
+      'v1beta1.external.metrics.k8s.io',
     ]);
     for (const api of apis) {
       const spec = api['spec'] as { caBundle: string; service: object };
@@ -77,13 +86,24 @@ describe('the custom metrics API', () => {
       expect(spec.service).toEqual({ name: 'svc-query', namespace: 'svc-system', port: 6443 });
       expect(spec).not.toHaveProperty('insecureSkipTLSVerify');
     }
-    expect(apis.map((o) => (o['spec'] as { versionPriority: number }).versionPriority)).toEqual([100, 200]);
+    expect(apis.map((o) => (o['spec'] as { versionPriority: number }).versionPriority)).toEqual([100, 200, 100]);
+  });
+
+  test('gives autoscalers the right to the groups that are registered, and no others', () => {
+    const groups = (input: PlatformInput): unknown =>
+      (named(renderPlatform(input), 'ClusterRole', 'custom-metrics-server-resources')['rules'] as object[])[0];
+    const only = { ...register, customMetrics: { register: false } };
+    expect(groups(only)).toMatchObject({ apiGroups: ['external.metrics.k8s.io'] });
+    expect(groups({ ...register, externalMetrics: { register: false } })).toMatchObject({
+      apiGroups: ['custom.metrics.k8s.io'],
+    });
   });
 
   test('is not registered before there is a CA, nor where it belongs to another server', () => {
     const { caBundle: _, ...withoutCa } = register;
     expect(kinds(withoutCa).filter((k) => k.startsWith('APIService'))).toEqual([]);
-    const foreign = kinds({ ...register, customMetrics: { register: false } });
+    const elsewhere = { customMetrics: { register: false }, externalMetrics: { register: false } };
+    const foreign = kinds({ ...register, ...elsewhere });
     expect(foreign.filter((k) => k.startsWith('APIService') || k.includes('custom-metrics-server-resources'))).toEqual(
       [],
     );

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { PlatformInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
+import { queryServerFlags } from './query-options.ts';
 import { objectOf } from './objects.ts';
 import {
   apartFromEachOther,
@@ -15,10 +16,14 @@ import {
 
 const tlsPath = '/etc/svc/tls';
 const rulesPath = '/etc/svc/custom-metrics';
+const longTermPath = '/etc/svc/long-term';
+const statePath = '/var/lib/svc-query';
 
 /** The query server: stateless, so several replicas answer alike. */
 export function renderQueryDeployment(input: PlatformInput): KubeObject {
   const labels = selectorLabels('query');
+  const { query = {} } = input;
+  const { longTermSecret } = query;
   return objectOf(
     'Deployment',
     { component: 'query', name: names.query, namespace: input.namespace },
@@ -53,22 +58,30 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                   `--tls-dir=${tlsPath}`,
                   '--agent-selector=app.kubernetes.io/component=agent',
                   `--agent-read-port=${ports.remoteRead}`,
-                  '--agent-timeout=10s',
-                  '--query-timeout=2m',
-                  '--max-samples=50000000',
-                  '--lookback-delta=5m',
-                  '--max-concurrency=20',
                   '--loopback-exempt=true',
+                  // It lives as long as the pod: what a crash of the container left is read by the next one.
+                  `--active-queries-file=${statePath}/queries.active`,
+                  ...(query.queryLog === 'true' ? ['--query-log-file=-'] : []),
+                  ...queryServerFlags(query),
+                  ...(longTermSecret === undefined ? [] : [`--long-term-token-file=${longTermPath}/token`]),
                   ...(input.customMetrics
                     ? [
                         '--custom-metrics=true',
                         `--custom-metrics-port=${ports.customMetrics}`,
                         `--custom-metrics-rules=${rulesPath}/config.yaml`,
+                        ...(input.externalMetrics ? ['--external-metrics=true'] : []),
                       ]
                     : []),
                   `--log-level=${input.logLevel}`,
                 ],
-                env: [fromField('POD_NAMESPACE', 'metadata.namespace'), fromField('POD_NAME', 'metadata.name')],
+                env: [
+                  fromField('POD_NAMESPACE', 'metadata.namespace'),
+                  fromField('POD_NAME', 'metadata.name'),
+                  // Only what has no authority of its own trusts it besides: the long-term store's connections.
+                  ...(longTermSecret === undefined
+                    ? []
+                    : [{ name: 'NODE_EXTRA_CA_CERTS', value: `${longTermPath}/ca.crt` }]),
+                ],
                 ports: [
                   { name: 'https', containerPort: ports.query, protocol: 'TCP' },
                   { name: 'health', containerPort: ports.queryHealth, protocol: 'TCP' },
@@ -81,12 +94,20 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                 securityContext: restrictedContainer,
                 volumeMounts: [
                   { name: 'tls', mountPath: tlsPath, readOnly: true },
+                  { name: 'state', mountPath: statePath },
+                  ...(longTermSecret === undefined
+                    ? []
+                    : [{ name: 'long-term', mountPath: longTermPath, readOnly: true }]),
                   ...(input.customMetrics ? [{ name: 'rules', mountPath: rulesPath, readOnly: true }] : []),
                 ],
               },
             ],
             volumes: [
               { name: 'tls', secret: { secretName: names.queryTls, defaultMode: keyFileMode } },
+              { name: 'state', emptyDir: { sizeLimit: '16Mi' } },
+              ...(longTermSecret === undefined
+                ? []
+                : [{ name: 'long-term', secret: { secretName: longTermSecret, defaultMode: keyFileMode } }]),
               // Rules of another adapter, brought along by whoever comes from there.
               ...(input.customMetrics
                 ? [{ name: 'rules', configMap: { name: names.customMetricsRules, optional: true } }]

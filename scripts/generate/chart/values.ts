@@ -1,12 +1,6 @@
 import { controllerDefaults } from '../../../src/render/index.ts';
-
-/** One value of the chart: where it stands, what it is when nobody says, and what may stand there. */
-export interface ChartValue {
-  path: string;
-  default: unknown;
-  help: string;
-  schema: Record<string, unknown>;
-}
+import type { ChartValue } from './chart-value.ts';
+import { queryOptionValues } from './query-options.ts';
 
 const [repository = '', tag = ''] = controllerDefaults.svcImage.split(':');
 const text = (pattern?: string) => ({ type: 'string', ...(pattern ? { pattern } : {}) });
@@ -103,6 +97,13 @@ export const chartValues: readonly ChartValue[] = [
     schema: { enum: ['auto', 'force', 'off'] },
     help: 'Offer captured metrics to autoscalers: auto (unless another server has the API), force (take it over) or off.',
   },
+  {
+    path: 'externalMetrics',
+    default: controllerDefaults.externalMetrics,
+    schema: { enum: ['auto', 'force', 'off'] },
+    help: 'Offer them as external.metrics.k8s.io too, which KEDA often owns. Nothing where customMetrics is off.',
+  },
+  ...queryOptionValues,
   {
     path: 'allowExtraConfig',
     default: controllerDefaults.allowExtraConfig,

@@ -184,6 +184,15 @@ export const clusterTrafficPolicyConditions = {
       Unavailable: 'The custom metrics API is registered and does not answer.',
     },
   },
+  ExternalMetricsAvailable: {
+    good: 'True',
+    about: 'Autoscalers can read captured metrics as external ones; only where that is switched on.',
+    reasons: {
+      Available: 'The external metrics API is registered and answers.',
+      ForeignAPIService: 'Another server owns the external metrics API; it is left alone.',
+      Unavailable: 'The external metrics API is registered and does not answer.',
+    },
+  },
   ...commonConditions,
 } as const satisfies ConditionTable;
 

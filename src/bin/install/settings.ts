@@ -6,7 +6,13 @@ import {
   type SettingValues,
 } from '../../base/settings.ts';
 import { operatorSettingTable } from '../../controllers/operator-settings.ts';
-import { controllerDefaults, type InstallationInput, type MinterInstallation } from '../../render/index.ts';
+import {
+  controllerDefaults,
+  queryOptions,
+  queryOptionTable,
+  type InstallationInput,
+  type MinterInstallation,
+} from '../../render/index.ts';
 
 const {
   namespace,
@@ -19,6 +25,7 @@ const {
   agentDataHostPath,
   collector,
   customMetrics,
+  externalMetrics,
   allowExtraConfig,
   queryReplicas,
   logLevel,
@@ -36,6 +43,7 @@ export const installSettingTable = {
   agentDataHostPath,
   collector,
   customMetrics,
+  externalMetrics,
   allowExtraConfig,
   replicas: integerSetting(
     { help: 'replicas of the operator: one works, the others stand by', default: String(controllerDefaults.replicas) },
@@ -43,6 +51,7 @@ export const installSettingTable = {
     5,
   ),
   queryReplicas,
+  ...queryOptionTable,
   logLevel,
 };
 
@@ -188,6 +197,8 @@ export function installationInput(
       replicas: settings.replicas,
       queryReplicas: settings.queryReplicas,
       customMetrics: settings.customMetrics,
+      externalMetrics: settings.externalMetrics,
+      query: queryOptions(settings),
       allowExtraConfig: settings.allowExtraConfig,
       collector: settings.collector,
     },

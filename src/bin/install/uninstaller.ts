@@ -6,7 +6,7 @@ import { coreResources, getIfExists, isNotFound, listAll } from '../../kube/inde
 import { resourceRef } from '../../api/meta.ts';
 import { keyOf, keyText } from '../../runtime/index.ts';
 import { controllerDefaults, names, renderController, renderDataRemoval, renderedKinds } from '../../render/index.ts';
-import { customMetricsApiServices } from '../../render/index.ts';
+import { customMetricsApiServices, externalMetricsApiServices } from '../../render/index.ts';
 import type { InstallerDeps } from './installer.ts';
 import { rolloutState } from './rollout.ts';
 
@@ -104,7 +104,7 @@ class Uninstall {
   /** Everything of ours that does not lie in the namespace. Registrations first: they hold namespaces up. */
   async outside(): Promise<void> {
     const { namespace } = this.#options;
-    for (const name of customMetricsApiServices) {
+    for (const name of [...customMetricsApiServices, ...externalMetricsApiServices]) {
       const found = await getIfExists<KubeObject>(this.#deps.client, coreResources.apiServices, { name }, this.#deps);
       if (found && leadsTo(found, namespace)) await this.#remove(coreResources.apiServices, { name });
     }

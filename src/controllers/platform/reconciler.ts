@@ -20,6 +20,7 @@ import {
 import {
   customMetricsApiServices,
   defaultCustomMetricsMode,
+  externalMetricsApiServices,
   names,
   renderedKinds,
   renderPlatform,
@@ -31,6 +32,7 @@ import { withForeignScale } from '../foreign-scale.ts';
 import { keepAuthority } from './authority.ts';
 import { certificateStates, planLeaves, type SecretObject } from './certificates.ts';
 import { isOurs, planCustomMetrics, type ApiServiceObject } from './custom-metrics.ts';
+import { planExternalMetrics } from './external-metrics.ts';
 import { fromPolicies } from './from-policies.ts';
 import { certificateGauge } from './metrics.ts';
 import { applyMonitors, isMonitor, servedMonitors } from './monitors.ts';
@@ -70,6 +72,8 @@ const monitorCheckMs = 60_000;
 export interface PlatformOptions {
   /** Whether captured metrics are offered to autoscalers. */
   customMetrics?: CustomMetricsMode;
+  /** And as external metrics, beside them. Default off. */
+  externalMetrics?: CustomMetricsMode;
   /** How the certificate authority ages. */
   caTiming?: CaTiming;
   /** Where failures are told. */
@@ -95,6 +99,7 @@ export function setupPlatform(
 ): ControllerHandle {
   const { namespace } = base;
   const { customMetrics = defaultCustomMetricsMode } = options;
+  const externalMetrics = customMetrics === 'off' ? 'off' : (options.externalMetrics ?? 'off');
   const policies = env.cache.informer<PolicyObject>({ resource: clusterTrafficPolicies });
   const secrets = env.cache.informer<SecretObject>({
     resource: coreResources.secrets,
@@ -125,12 +130,14 @@ export function setupPlatform(
     };
     const certificates = await tried(() => keepCertificates(context));
     const plan = planCustomMetrics(customMetrics, namespace, apiServices.list());
+    const external = planExternalMetrics(externalMetrics, namespace, apiServices.list());
     const monitors = servedMonitors(crds);
     const rendered = renderPlatform({
       ...base,
       ...fromPolicies(base, policies.list()),
       ...(certificates ? { caBundle: certificates.bundle } : {}),
       ...(plan.serve ? { customMetrics: { register: plan.register } } : {}),
+      ...(external.serve ? { externalMetrics: { register: external.register } } : {}),
       ...(monitors ? { monitors } : {}),
     });
     const owner = await tried(() => installationOwner(context));
@@ -145,7 +152,7 @@ export function setupPlatform(
     await tried(() => applyMonitors(monitorObjects, fieldManager, context));
     const conditions = [
       certificateCondition(certificateStates(certificatesIn(secrets), clock.now())),
-      ...(plan.condition ? [plan.condition] : []),
+      ...[plan, external].flatMap(({ condition }) => (condition ? [condition] : [])),
     ];
     await tried(() => writePolicyConditions(policies, writer, conditions, context));
     if (failures.length > 0) throw failures[0];
@@ -171,7 +178,7 @@ export function setupPlatform(
       ...children.map(({ source }) => ({ source, map: toPlatform, predicates: [worthARun] })),
       { source: secrets.source, map: toPlatform },
       { source: policies.source, map: toPlatform, predicates: [generationChanged] },
-      { source: apiServices.source, map: toPlatform, predicates: [concernsCustomMetrics] },
+      { source: apiServices.source, map: toPlatform, predicates: [concernsAutoscaling] },
       { source: crds.source, map: toPlatform, predicates: [concernsMonitors] },
     ],
     reconcile: options.trouble ? reportingTo(options.trouble, reconcile) : reconcile,
@@ -186,7 +193,8 @@ function certificatesIn(secrets: Informer<SecretObject>): Map<string, SecretObje
   );
 }
 
-const concernsCustomMetrics: Predicate = (event) => customMetricsApiServices.includes(event.object.metadata.name ?? '');
+const autoscalingApis = [...customMetricsApiServices, ...externalMetricsApiServices];
+const concernsAutoscaling: Predicate = (event) => autoscalingApis.includes(event.object.metadata.name ?? '');
 const concernsMonitors: Predicate = (event) =>
   event.type !== 'updated' && (event.object.metadata.name ?? '').endsWith(`.${renderedKinds.PodMonitor.group}`);
 

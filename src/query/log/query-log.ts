@@ -31,32 +31,35 @@ export const noQueryLog: QueryLog = { write: () => {} };
 /**
  * Writes queries as JSON lines, `{ts, params, httpRequest, stats, degraded, …}`.
  * At `maxBytes` the file becomes `<path>.1` (the one before is dropped) and a new one is begun: the two together are
- * never larger than twice the cap. A log that cannot be written is told once and hinders no query.
+ * never larger than twice the cap. A log that cannot be written is told once and hinders no query. The path `-` is the
+ * standard output, which has no cap: there whoever collects it keeps it small.
  */
 export function openQueryLog(
   path: string,
   { maxBytes, clock, logger }: { maxBytes: number; clock: Clock; logger: Logger },
 ): QueryLog {
+  if (path === '-') return lineLog((line) => void process.stdout.write(line), clock);
   let size = sizeOf(path);
   let broken = false;
-  return {
-    write(query) {
-      const line = `${JSON.stringify(lineOf(query, clock.now()))}\n`;
-      try {
-        if (size > 0 && size + line.length > maxBytes) {
-          renameSync(path, `${path}.1`);
-          size = 0;
-        }
-        appendFileSync(path, line);
-        size += Buffer.byteLength(line);
-        broken = false;
-      } catch (error) {
-        if (!broken) logger.warn('the query log cannot be written', { path, error: errorText(error) });
-        broken = true;
+  return lineLog((line) => {
+    try {
+      if (size > 0 && size + line.length > maxBytes) {
+        renameSync(path, `${path}.1`);
+        size = 0;
       }
-    },
-  };
+      appendFileSync(path, line);
+      size += Buffer.byteLength(line);
+      broken = false;
+    } catch (error) {
+      if (!broken) logger.warn('the query log cannot be written', { path, error: errorText(error) });
+      broken = true;
+    }
+  }, clock);
 }
+
+const lineLog = (write: (line: string) => void, clock: Clock): QueryLog => ({
+  write: (query) => write(`${JSON.stringify(lineOf(query, clock.now()))}\n`),
+});
 
 function lineOf(q: LoggedQuery, now: number): object {
   const { query, path, user, status, seconds, queue = 0, stats, missingNodes, error } = q;

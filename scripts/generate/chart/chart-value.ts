@@ -1,0 +1,7 @@
+/** One value of the chart: where it stands, what it is when nobody says, and what may stand there. */
+export interface ChartValue {
+  path: string;
+  default: unknown;
+  help: string;
+  schema: Record<string, unknown>;
+}

@@ -1,0 +1,35 @@
+import type { ApiServiceObject } from './custom-metrics.ts';
+import { planExternalMetrics } from './external-metrics.ts';
+
+const api = (service: { name: string; namespace: string } | null, available?: string): ApiServiceObject => ({
+  apiVersion: 'apiregistration.k8s.io/v1',
+  kind: 'APIService',
+  metadata: { name: 'v1beta1.external.metrics.k8s.io' },
+  spec: { service },
+  ...(available ? { status: { conditions: [{ type: 'Available', status: available, message: 'no route' }] } } : {}),
+});
+const ours = { name: 'svc-query', namespace: 'svc-system' };
+const keda = { name: 'keda-operator-metrics-apiserver', namespace: 'keda' };
+
+test('off serves and registers nothing, and says nothing', () => {
+  expect(planExternalMetrics('off', 'svc-system', [api(keda)])).toEqual({
+    serve: false,
+    register: false,
+    condition: undefined,
+  });
+});
+
+test.each<[string, 'auto' | 'force', ApiServiceObject[], boolean, string]>([
+  ['registers where nobody has', 'auto', [], true, 'Unavailable'],
+  ['leaves alone what KEDA has', 'auto', [api(keda, 'True')], false, 'ForeignAPIService'],
+  ['leaves alone what the API server serves itself', 'auto', [api(null)], false, 'ForeignAPIService'],
+  ['takes it over by force', 'force', [api(keda, 'False')], true, 'Unavailable'],
+  ['says when it answers', 'auto', [api(ours, 'True')], true, 'Available'],
+  ['says when it does not', 'auto', [api(ours, 'False')], true, 'Unavailable'],
+])('%s', (_, mode, present, register, reason) => {
+  expect(planExternalMetrics(mode, 'svc-system', present)).toMatchObject({
+    serve: true,
+    register,
+    condition: { type: 'ExternalMetricsAvailable', reason },
+  });
+});

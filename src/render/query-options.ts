@@ -1,0 +1,123 @@
+import { parseDuration } from '../base/duration.ts';
+import {
+  booleanSetting,
+  choiceSetting,
+  flagOf,
+  integerSetting,
+  textSetting,
+  type Setting,
+  type SettingTable,
+} from '../base/settings.ts';
+
+/** A duration that stays text, because it is handed on. */
+function durationText(meaning: { help: string; default: string }): Setting<string> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      parseDuration(text, 'value');
+      return text;
+    },
+  };
+}
+
+/**
+ * What an installation may choose of its query server. The same rows are settings of `svc operator`, `svc install` and
+ * the chart; `svc query` has each under its own name, but for the last two, which also bring a volume or a Secret.
+ */
+export const queryOptionTable = {
+  pushdown: choiceSetting(
+    { help: 'what agents may compute of a query: partial states (agg), series, or nothing (off)', default: 'agg' },
+    ['agg', 'series', 'off'],
+  ),
+  agentTimeout: durationText({ help: 'how long one agent may take to answer a query', default: '10s' }),
+  queryTimeout: durationText({ help: 'how long one query may take', default: '2m' }),
+  maxSamples: integerSetting(
+    { help: 'most samples one query may hold in memory', default: '50000000' },
+    1,
+    2_000_000_000,
+  ),
+  lookbackDelta: durationText({ help: 'how far back an instant selector looks', default: '5m' }),
+  maxConcurrency: integerSetting({ help: 'queries that run at a time', default: '20' }, 1, 10_000),
+  tenancy: booleanSetting({
+    help: 'show a user of the query server only the series of namespaces whose pods they may read',
+    default: 'false',
+  }),
+  clusterName: textSetting(
+    { help: 'value of the label `cluster` in federation and remote read; empty adds none', default: '' },
+    /^[^\s]{0,253}$/,
+    'a name without spaces',
+  ),
+  partialAggregates: booleanSetting({
+    help: 'give autoscalers values that lack a node, which are too small, instead of 503',
+    default: 'false',
+  }),
+  longTermUrl: textSetting(
+    {
+      help: 'address before /api/v1 of a Prometheus-compatible store that answers queries for older times; empty: none',
+      default: '',
+    },
+    /^$|^https?:\/\/[^\s?#]+$/,
+    'an http or https address',
+  ),
+  longTermAfter: durationText({
+    help: 'age from which the long-term store answers; less than the agents keep',
+    default: '22h',
+  }),
+  longTermApi: choiceSetting(
+    {
+      help: 'how the long-term store is read: remote read, or range selectors by the query API where it has none',
+      default: 'read',
+    },
+    ['read', 'query'],
+  ),
+  longTermTenant: textSetting(
+    { help: 'X-Scope-OrgID for the long-term store; empty: none', default: '' },
+    /^[^\s]{0,150}$/,
+    'a tenant without spaces',
+  ),
+  longTermSecret: textSetting(
+    {
+      help: 'Secret in the namespace whose key `token` is a bearer token for the long-term store, and whose key `ca.crt`, if there is one, its authority; empty: none',
+      default: '',
+    },
+    /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/,
+    'the name of a Secret',
+  ),
+  queryLog: booleanSetting({
+    help: "write one JSON line for each query to the query server's output",
+    default: 'false',
+  }),
+} as const satisfies SettingTable;
+
+export type QueryOption = keyof typeof queryOptionTable;
+/** What was chosen, as the text of a flag; what is as it comes is left out. */
+export type QueryOptions = Readonly<Partial<Record<QueryOption, string>>>;
+
+/** Options that `svc query` has no flag for: they say what is mounted, or where to. */
+const ofThePod: readonly QueryOption[] = ['longTermSecret', 'queryLog'];
+
+/** Of settings read with the table (and maybe others), those options that differ from their defaults. */
+export function queryOptions(settings: Readonly<Record<QueryOption, unknown>>): QueryOptions {
+  const rows = Object.entries(queryOptionTable) as [QueryOption, Setting<unknown>][];
+  return Object.fromEntries(
+    rows.flatMap(([key, row]) => {
+      const text = String(settings[key]);
+      return text === row.default ? [] : [[key, text]];
+    }),
+  );
+}
+
+/** `--tenancy=true`, …, in the order of the table. */
+export function queryOptionFlags(options: QueryOptions): string[] {
+  return (Object.keys(queryOptionTable) as QueryOption[]).flatMap((key) => {
+    const text = options[key];
+    return text === undefined ? [] : [`${flagOf(key)}=${text}`];
+  });
+}
+
+/** Those of the flags that `svc query` takes as they are. */
+export function queryServerFlags(options: QueryOptions): string[] {
+  return queryOptionFlags(
+    Object.fromEntries(Object.entries(options).filter(([key]) => !ofThePod.includes(key as QueryOption))),
+  );
+}
