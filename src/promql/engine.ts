@@ -12,13 +12,13 @@ import {
 import type { EvalContext, EvalSettings } from './eval/context.ts';
 import { rangeFrame, type Frame } from './eval/frame.ts';
 import { instantRange } from './eval/instant-range.ts';
-import { keepsOrder } from './eval/order.ts';
+import { instantValue } from './eval/instant-value.ts';
 import { resolve, type QuerySpan } from './eval/resolve.ts';
 import { openRun, type RunInput } from './eval/run.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
 import { typeOf, unwrapParens, type Expr } from './parser/ast.ts';
 import { parse } from './parser/parser.ts';
-import type { EngineOptions, MatrixSeries, QueryOptions, QueryResult, QueryValue, VectorElement } from './types.ts';
+import type { EngineOptions, MatrixSeries, QueryOptions, QueryResult, QueryValue } from './types.ts';
 
 const defaultTimeoutMs = 120_000;
 const defaultMaxSamples = 50_000_000;
@@ -47,7 +47,7 @@ export class Engine {
       if (inner.kind === 'matrix' || inner.kind === 'subquery') {
         return { type: 'matrix', series: await instantRange(context, inner, frame) };
       }
-      return instantValue(context, resolved, await context.evaluate(resolved, frame), timeMs);
+      return instantValue(context, resolved, frame);
     });
   }
 
@@ -121,29 +121,14 @@ async function finish(
   };
 }
 
-function finalColumns(context: EvalContext, columns: Column[]): Column[] {
-  return context.settings.delayedNameRemoval ? removeDelayedNames(columns) : columns;
-}
-
-function instantValue(context: EvalContext, expr: Expr, value: Value, timestamp: number): QueryValue {
-  if (value.kind === 'scalar') return { type: 'scalar', timestamp, value: value.values[0]! };
-  if (value.kind === 'string') return { type: 'string', timestamp, value: value.text };
-  const elements: VectorElement[] = [];
-  const found = finalColumns(context, value.columns);
-  for (const { labels, kinds, values, histograms } of keepsOrder(expr) ? found : inLabelOrder(found)) {
-    if (kinds[0] === isFloat) elements.push({ labels, timestamp, value: values[0]! });
-    else if (kinds[0] === isHistogram) elements.push({ labels, timestamp, value: NaN, histogram: histograms![0]! });
-  }
-  return { type: 'vector', elements };
-}
-
 function rangeValue(context: EvalContext, value: Value, frame: Frame): QueryValue {
   const times = Float64Array.from({ length: frame.count }, (_, i) => frame.start + i * frame.step);
   if (value.kind === 'scalar') {
     return { type: 'matrix', series: [{ labels: [], timestamps: times, values: value.values, histograms: [] }] };
   }
   if (value.kind === 'string') throw new QueryError('bad_data', 'a string has no range');
-  const columns = inLabelOrder(finalColumns(context, value.columns));
+  const found = context.settings.delayedNameRemoval ? removeDelayedNames(value.columns) : value.columns;
+  const columns = inLabelOrder(found);
   return { type: 'matrix', series: columns.map((column) => matrixSeries(column, times)).filter((s) => s !== null) };
 }
 

@@ -29,9 +29,11 @@ function surrogatesLast(unit: number): number {
 export function compareLabels(a: Labels, b: Labels): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
-    const byName = compareStrings(a[i]![0], b[i]![0]);
+    const [x, y] = [a[i]!, b[i]!];
+    if (x === y) continue;
+    const byName = compareStrings(x[0], y[0]);
     if (byName !== 0) return byName;
-    const byValue = compareStrings(a[i]![1], b[i]![1]);
+    const byValue = compareStrings(x[1], y[1]);
     if (byValue !== 0) return byValue;
   }
   return a.length - b.length;

@@ -79,6 +79,8 @@ export interface SelectRequest {
 /** What a source found. Samples outside [mint, maxt] are allowed and ignored; warnings go into the answer. */
 export interface SelectResult {
   readonly series: readonly (Series | DeferredSeries)[];
+  /** The series are in label order (`compareLabels`) already. Default: unknown, the engine looks. */
+  readonly sorted?: boolean;
   readonly warnings?: readonly string[];
 }
 

@@ -84,6 +84,8 @@ export function sameLabelset(): QueryError {
   return new QueryError('execution', 'vector cannot contain metrics with the same labelset');
 }
 
+const underscore = 0x5f;
+
 /** True when all columns carry the same metric name, so that dropping it cannot make two of them equal. */
 export function haveOneName(columns: readonly { readonly labels: Labels }[]): boolean {
   if (columns.length < 2) return true;
@@ -91,6 +93,8 @@ export function haveOneName(columns: readonly { readonly labels: Labels }[]): bo
   for (const { labels } of columns) {
     let own = '';
     for (const [label, value] of labels) {
+      // Labels are in order: behind names that begin with `_` there is none of those asked for.
+      if (label.charCodeAt(0) > underscore) break;
       if (label === '__name__') own = value;
       else if (label === '__type__' || label === '__unit__') return false;
     }

@@ -1,14 +1,13 @@
 import { executionError } from '../errors.ts';
-import type { CallExpr, Expr, VectorSelector } from '../parser/ast.ts';
+import type { Expr } from '../parser/ast.ts';
 import type { Labels } from '../types.ts';
 import type { ColumnSink, NameFate } from './column-sink.ts';
-import { ColumnBuilder, countPoints, haveOneName, type Value } from './columns.ts';
+import { ColumnBuilder, countPoints, type Value } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 import { GroupFold, foldColumns, type FoldOperator } from './group-rows.ts';
 import { Grouper, type GroupBy } from './grouping.ts';
-import { streamSelector } from './instant-selector.ts';
-import { rangeArgument, streamRangeCall } from './range/range-call.ts';
+import { streamExpression } from './stream-expression.ts';
 
 /** An aggregation whose states can be merged. */
 export interface Folding extends GroupBy {
@@ -25,14 +24,13 @@ export async function foldExpression(
   expr: Expr,
   frame: Frame,
 ): Promise<GroupFold[]> {
-  if ((expr.kind !== 'vector' && expr.kind !== 'call') || (frame.count > 1 && context.invariant.has(expr))) {
-    return foldValue(context, by, await context.evaluate(expr, frame), frame);
+  if ((expr.kind === 'vector' || expr.kind === 'call') && !(frame.count > 1 && context.invariant.has(expr))) {
+    const computed = await context.distributed(expr, frame);
+    if (computed !== null) return foldValue(context, by, { kind: 'vector', columns: computed }, frame);
+    const sink = new FoldingSink(by, frame.count);
+    if (await streamExpression(context, expr, frame, sink)) return sink.groups;
   }
-  const computed = await context.distributed(expr, frame);
-  if (computed !== null) return foldValue(context, by, { kind: 'vector', columns: computed }, frame);
-  context.budget.check();
-  const groups = await streamed(context, by, expr, frame);
-  return groups ?? foldValue(context, by, await context.evaluate(expr, frame), frame);
+  return foldValue(context, by, await context.evaluate(expr, frame), frame);
 }
 
 async function foldValue(context: EvalContext, by: Folding, value: Value, frame: Frame): Promise<GroupFold[]> {
@@ -40,26 +38,6 @@ async function foldValue(context: EvalContext, by: Folding, value: Value, frame:
   const groups = await foldColumns(context, by, value.columns, frame);
   for (const column of value.columns) context.budget.release(countPoints(column));
   return groups;
-}
-
-/** null for an expression of another form, or one whose columns have to be looked at together. */
-async function streamed(
-  context: EvalContext,
-  by: Folding,
-  expr: VectorSelector | CallExpr,
-  frame: Frame,
-): Promise<GroupFold[] | null> {
-  const sink = new FoldingSink(by, frame.count);
-  if (expr.kind === 'vector') {
-    if (expr.extension === 'smoothed') return null;
-    await streamSelector(context, expr, frame, sink);
-    return sink.groups;
-  }
-  const arg = rangeArgument(expr);
-  if (arg?.kind !== 'matrix' || expr.func.name === 'absent_over_time') return null;
-  if (!context.settings.delayedNameRemoval && !haveOneName(await context.series(arg.selector))) return null;
-  await streamRangeCall(context, expr, frame, sink);
-  return sink.groups;
 }
 
 /** Folds each column as it comes, all of them in the same buffers. */

@@ -1,4 +1,4 @@
-import { dropMetadata, filterLabels, isMetadata, labelValue, noLabels, partialKey } from '../labels.ts';
+import { dropMetadata, filterLabels, isMetadata, noLabels, partialKey } from '../labels.ts';
 import type { Labels } from '../types.ts';
 
 /** Which output group each input column belongs to, in order of first appearance. */
@@ -23,6 +23,8 @@ export class Grouper {
   /** The labels of each group. */
   readonly labels: Labels[] = [];
   readonly #names: readonly string[] | null;
+  /** Where each name was found last: series of one metric mostly have it at the same place. */
+  readonly #places: Int32Array;
   readonly #keep: (name: string) => boolean;
   readonly #strip: boolean;
   readonly #tree: Branch = new Map();
@@ -33,6 +35,7 @@ export class Grouper {
     this.#strip = strip;
     this.#keep = without ? (name): boolean => !names.has(name) : (name): boolean => names.has(name);
     this.#names = without ? null : [...names].filter((name) => !strip || !isMetadata(name));
+    this.#places = new Int32Array(this.#names?.length ?? 0);
   }
 
   /** The number of the group that a series belongs to. */
@@ -46,12 +49,23 @@ export class Grouper {
     if (last < 0) return this.#leaf(this.#tree, '', labels);
     let branch = this.#tree;
     for (let i = 0; i < last; i++) {
-      const value = labelValue(labels, names[i]!);
+      const value = this.#value(labels, names[i]!, i);
       let next = branch.get(value) as Branch | undefined;
       if (next === undefined) branch.set(value, (next = new Map()));
       branch = next;
     }
-    return this.#leaf(branch, labelValue(labels, names[last]!), labels);
+    return this.#leaf(branch, this.#value(labels, names[last]!, last), labels);
+  }
+
+  #value(labels: Labels, name: string, i: number): string {
+    const likely = labels[this.#places[i]!];
+    if (likely !== undefined && likely[0] === name) return likely[1];
+    for (let place = 0; place < labels.length; place++) {
+      if (labels[place]![0] !== name) continue;
+      this.#places[i] = place;
+      return labels[place]![1];
+    }
+    return '';
   }
 
   #leaf(branch: Branch, key: string, labels: Labels): number {

@@ -19,8 +19,8 @@ export async function instantRange(
   const input = await rangeInput(context, expr, frame);
   const end = referenceTime(frame, input.timing, 0);
   const result: MatrixSeries[] = [];
-  for (const { open } of input.series) {
-    const one = open();
+  for (const series of input.series) {
+    const one = series.open();
     if (one === null) continue;
     const { times, values } =
       input.extension === null ? plainFloats(one, input, end) : extended(context, expr, one, input, end);

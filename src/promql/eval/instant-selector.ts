@@ -1,6 +1,6 @@
 import type { VectorSelector } from '../parser/ast.ts';
 import { ColumnList, nameStays, type ColumnSink } from './column-sink.ts';
-import type { Column } from './columns.ts';
+import { isFloat, type Column, type ColumnBuilder } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import { referenceTime, type Frame, type Timing } from './frame.ts';
 import { lowerBound, type RawSeries } from './raw-series.ts';
@@ -29,6 +29,27 @@ export function lookBack(
   }
 }
 
+/** `lookBack` for a series of floats alone, merging its times with those of the steps. */
+function showFloats(series: RawSeries, timing: Timing, frame: Frame, lookback: number, out: ColumnBuilder): void {
+  const { times, values, stale } = series;
+  const { kinds, values: shown } = out;
+  const { count, step: stepMs } = frame;
+  const length = times.length;
+  const base = timing.at ?? frame.start;
+  const perStep = timing.at === null ? stepMs : 0;
+  let index = (count === 1 ? lowerBound(times, base - timing.offset) : 0) - 1;
+  let points = 0;
+  for (let step = 0; step < count; step++) {
+    const reference = base + step * perStep - timing.offset;
+    while (index + 1 < length && times[index + 1]! <= reference) index++;
+    if (index < 0 || times[index]! <= reference - lookback || (stale !== null && stale[index] === 1)) continue;
+    kinds[step] = isFloat;
+    shown[step] = values[index]!;
+    points++;
+  }
+  out.points += points;
+}
+
 /** An instant selector over a frame. */
 export async function evaluateSelector(
   context: EvalContext,
@@ -50,17 +71,21 @@ export async function streamSelector(
 ): Promise<void> {
   const { budget, settings } = context;
   const timing = timingOf(selector);
-  for (const { labels, open } of await context.series(selector)) {
-    const series = open();
+  const lookback = settings.lookbackDeltaMs;
+  for (const one of await context.series(selector)) {
+    const series = one.open();
     if (series === null) continue;
     const { values, histograms } = series;
     const column = sink.next();
-    lookBack(series, timing, frame, settings.lookbackDeltaMs, (step, index) => {
-      const histogram = histograms === null ? null : histograms[index]!;
-      if (histogram === null) column.setFloat(step, values[index]!);
-      else column.setHistogram(step, histogram);
-    });
-    if (column.points > 0) sink.take(column, labels, nameStays);
+    if (histograms === null) showFloats(series, timing, frame, lookback, column);
+    else {
+      lookBack(series, timing, frame, lookback, (step, index) => {
+        const histogram = histograms[index]!;
+        if (histogram === null) column.setFloat(step, values[index]!);
+        else column.setHistogram(step, histogram);
+      });
+    }
+    if (column.points > 0) sink.take(column, one.labels, nameStays);
     if (budget.spend(frame.count + values.length)) await budget.turn();
   }
 }

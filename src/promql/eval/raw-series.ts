@@ -46,30 +46,67 @@ export interface RawSeries {
 export interface SelectedSeries {
   readonly labels: Labels;
   /** null when the span holds no sample. */
-  readonly open: () => RawSeries | null;
+  open(): RawSeries | null;
 }
 
-/** A source's series, cut to [mint, maxt]; null for one that is known to be empty. Counts what is read. */
-export function selectSeries(
-  series: Series | DeferredSeries,
-  span: { readonly mint: number; readonly maxt: number },
-  budget: Budget,
-): SelectedSeries | null {
-  const { labels } = series;
-  if (!('read' in series)) {
-    const raw = cut(labels, series, span.mint, span.maxt);
-    if (raw === null) return null;
-    budget.read += raw.times.length;
-    return { labels, open: () => raw };
+/** What the series of one selector share: their span and what is remembered from one to the next. */
+export class Selection {
+  readonly mint: number;
+  readonly maxt: number;
+  readonly budget: Budget;
+  readonly times = new View();
+  readonly values = new View();
+
+  constructor(span: { readonly mint: number; readonly maxt: number }, budget: Budget) {
+    this.mint = span.mint;
+    this.maxt = span.maxt;
+    this.budget = budget;
   }
-  let counted = false;
-  const open = (): RawSeries | null => {
-    const raw = cut(labels, series.read(), span.mint, span.maxt);
-    if (raw !== null && !counted) budget.read += raw.times.length;
-    counted = true;
+
+  /** A source's series, cut to the span; null for one that is known to be empty. Counts what is read. */
+  select(series: Series | DeferredSeries): SelectedSeries | null {
+    if ('read' in series) return new DeferredSelected(series, this);
+    const raw = cut(series.labels, series, this);
+    if (raw === null) return null;
+    this.budget.read += raw.times.length;
+    return { labels: series.labels, open: () => raw };
+  }
+}
+
+class DeferredSelected implements SelectedSeries {
+  readonly labels: Labels;
+  readonly #series: DeferredSeries;
+  readonly #selection: Selection;
+  #counted = false;
+
+  constructor(series: DeferredSeries, selection: Selection) {
+    this.labels = series.labels;
+    this.#series = series;
+    this.#selection = selection;
+  }
+
+  open(): RawSeries | null {
+    const raw = cut(this.labels, this.#series.read(), this.#selection);
+    if (raw !== null && !this.#counted) this.#selection.budget.read += raw.times.length;
+    this.#counted = true;
     return raw;
-  };
-  return { labels, open };
+  }
+}
+
+/** A part of a column. The last one is kept: series that are decoded into the same buffers mostly have the same part. */
+class View {
+  #of: Float64Array | null = null;
+  #from = 0;
+  #view: Float64Array | null = null;
+
+  cut(column: Float64Array, from: number, to: number): Float64Array {
+    if (from === 0 && to === column.length) return column;
+    const known = this.#view;
+    if (known !== null && column === this.#of && from === this.#from && to - from === known.length) return known;
+    this.#of = column;
+    this.#from = from;
+    return (this.#view = column.subarray(from, to));
+  }
 }
 
 /** A series with buffers of its own, to be kept while others are opened. */
@@ -79,17 +116,18 @@ export function keptSeries(raw: RawSeries): RawSeries {
   return { ...raw, times: times.slice(), values: values.slice(), startTimes: startTimes?.slice() ?? null };
 }
 
-/** The samples within [mint, maxt]; null when there is none. Views where possible. */
-function cut(labels: Labels, series: Samples, mint: number, maxt: number): RawSeries | null {
+/** The samples within the span; null when there is none. Views where possible. */
+function cut(labels: Labels, series: Samples, selection: Selection): RawSeries | null {
+  const { mint, maxt } = selection;
   const { timestamps } = series;
   const from = timestamps.length > 0 && timestamps[0]! >= mint ? 0 : lowerBound(timestamps, mint);
-  const to = timestamps.at(-1)! <= maxt ? timestamps.length : lowerBound(timestamps, maxt + 1);
+  const to = timestamps[timestamps.length - 1]! <= maxt ? timestamps.length : lowerBound(timestamps, maxt + 1);
   if (from >= to) return null;
-  const values = series.values.subarray(from, to);
+  const values = selection.values.cut(series.values, from, to);
   const histograms = series.histograms?.slice(from, to) ?? null;
   return {
     labels,
-    times: series.timestamps.subarray(from, to),
+    times: selection.times.cut(timestamps, from, to),
     values,
     histograms: histograms?.some((h) => h !== null) === true ? histograms : null,
     startTimes: series.startTimestamps?.subarray(from, to) ?? null,

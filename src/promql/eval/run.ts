@@ -1,18 +1,17 @@
 import { Annotations } from '../annotations.ts';
 import { QueryError } from '../errors.ts';
-import { compareLabels } from '../labels.ts';
 import type { Expr, VectorSelector } from '../parser/ast.ts';
 import type { Distribution } from '../plan/fragment.ts';
 import type { SelectRequest, SeriesSource } from '../types.ts';
 import { abortError, type Budget } from './budget.ts';
-import { sortColumns } from './columns.ts';
+import { inLabelOrder } from './columns.ts';
 import type { EvalContext, EvalSettings } from './context.ts';
 import { DistributedParts } from './distributed.ts';
 import { evaluate } from './evaluate.ts';
 import type { Frame } from './frame.ts';
 import { findInvariant } from './invariant.ts';
 import { listDemands } from './prefetch.ts';
-import { keptSeries, selectSeries, type RawSeries, type SelectedSeries } from './raw-series.ts';
+import { Selection, keptSeries, type RawSeries, type SelectedSeries } from './raw-series.ts';
 import { statsOnlySelectors, withDefiniteHints } from './stats-only.ts';
 
 /** What one evaluation is given. `expr` is resolved. */
@@ -73,8 +72,8 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
 
 function kept(selected: readonly SelectedSeries[]): RawSeries[] {
   const series: RawSeries[] = [];
-  for (const { open } of selected) {
-    const raw = open();
+  for (const one of selected) {
+    const raw = one.open();
     if (raw !== null) series.push(keptSeries(raw));
   }
   return series;
@@ -99,11 +98,11 @@ async function readSeries(
     throw new QueryError('internal', `expanding series: ${reason}`, { cause: error });
   }
   for (const warning of result.warnings ?? []) annotations.sourceWarning(warning);
+  const selection = new Selection(request, budget);
   const series: SelectedSeries[] = [];
   for (const one of result.series) {
-    const selected = selectSeries(one, request, budget);
+    const selected = selection.select(one);
     if (selected !== null) series.push(selected);
   }
-  const inOrder = series.every((one, i) => i === 0 || compareLabels(series[i - 1]!.labels, one.labels) <= 0);
-  return inOrder ? series : sortColumns(series);
+  return result.sorted === true ? series : inLabelOrder(series);
 }

@@ -22,8 +22,8 @@ export async function evaluateSmoothed(
   frame: Frame,
 ): Promise<Column[]> {
   const columns: Column[] = [];
-  for (const { open } of await context.series(selector)) {
-    const raw = open();
+  for (const one of await context.series(selector)) {
+    const raw = one.open();
     if (raw === null) continue;
     const series = toRangeSeries(raw);
     const builder = new ColumnBuilder(frame.count);

@@ -37,11 +37,11 @@ function visit(expr: Expr, statsOnly: boolean, found: Set<VectorSelector>): void
 }
 
 /** The series with every unknown hint settled by comparison with the histogram read before it, and no buckets. */
-export function withDefiniteHints({ labels, open }: SelectedSeries): SelectedSeries {
+export function withDefiniteHints(series: SelectedSeries): SelectedSeries {
   return {
-    labels,
+    labels: series.labels,
     open: () => {
-      const raw = open();
+      const raw = series.open();
       return raw === null ? null : settleHints(raw);
     },
   };

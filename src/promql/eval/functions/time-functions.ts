@@ -25,8 +25,8 @@ export async function timestampOfSelector(
   const { budget, settings } = context;
   // The peer looks back one millisecond less here; a sample at the very edge is the only one that could tell.
   const columns: Column[] = [];
-  for (const { open } of await context.series(selector)) {
-    const series = open();
+  for (const one of await context.series(selector)) {
+    const series = one.open();
     if (series === null) continue;
     const builder = new ColumnBuilder(frame.count);
     lookBack(series, timingOf(selector), frame, settings.lookbackDeltaMs, (step, index) => {

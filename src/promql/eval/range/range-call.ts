@@ -7,7 +7,7 @@ import { ColumnBuilder, absent, haveOneName, refuseDuplicates, type Column } fro
 import { ColumnList, type ColumnSink } from '../column-sink.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import { referenceTime, subqueryFrame, type Frame, type Timing } from '../frame.ts';
-import { columnToRange, toRangeSeries, type RangeSeries } from '../raw-series.ts';
+import { columnToRange, toRangeSeries, type RangeSeries, type SelectedSeries } from '../raw-series.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 import { functionsWith, rangeFunctions, type RangeFunctionEntry } from './table.ts';
 import { sweepFor } from './sweeps.ts';
@@ -22,7 +22,23 @@ interface OpenableRange {
   readonly labels: Labels;
   readonly dropName: boolean;
   /** null when the span holds no sample. */
-  readonly open: () => RangeSeries | null;
+  open(): RangeSeries | null;
+}
+
+class SelectedRange implements OpenableRange {
+  readonly labels: Labels;
+  readonly dropName = false;
+  readonly #selected: SelectedSeries;
+
+  constructor(selected: SelectedSeries) {
+    this.labels = selected.labels;
+    this.#selected = selected;
+  }
+
+  open(): RangeSeries | null {
+    const raw = this.#selected.open();
+    return raw === null ? null : toRangeSeries(raw);
+  }
 }
 
 /** The series of a range argument and how its windows lie. */
@@ -43,14 +59,7 @@ export async function rangeInput(
   if (arg.kind === 'matrix') {
     const selected = await context.series(arg.selector);
     const { extension } = arg.selector;
-    const series = selected.map(({ labels, open }) => ({
-      labels,
-      dropName: false,
-      open: (): RangeSeries | null => {
-        const raw = open();
-        return raw === null ? null : toRangeSeries(raw);
-      },
-    }));
+    const series = selected.map((one) => new SelectedRange(one));
     return { series, range, timing: timingOf(arg.selector), extension };
   }
   const { inner, columns } = await evaluateSubquery(context, arg, frame);
@@ -140,9 +149,11 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
   const usesStartTimes = settings.startTimestamps && entry.startTimes === true;
   const sweep = input.extension === null ? sweepFor(name) : null;
   const grid = new WindowGrid(input.range, input.timing, frame);
-  for (const { labels, dropName, open } of input.series) {
-    const opened = open();
+  let lastName: string | null = null;
+  for (const one of input.series) {
+    const opened = one.open();
     if (opened === null) continue;
+    const { labels, dropName } = one;
     const series = usesStartTimes ? opened : withoutStartTimes(opened);
     const column = sink.next();
     let touched: number;
@@ -152,7 +163,10 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
       sweep({ values: series.floats.values, grid }, column);
     } else touched = computeSteps(context, prepared, series, column);
     if (column.points > 0) {
-      if (asksCounter) askWhetherCounter(context, labels, column, arg);
+      if (asksCounter && (lastName === null || metricName(labels) !== lastName)) {
+        askWhetherCounter(context, labels, column, arg);
+        lastName = column.histograms === null && !settings.typeAndUnitLabels ? metricName(labels) : null;
+      }
       if (reportsQuantile) reportQuantiles(context, column, params[0]!, call.args[0]!);
       const drop = entry.keepsName !== true || dropName;
       sink.take(column, labels, { strip: drop && !settings.delayedNameRemoval, drop });
