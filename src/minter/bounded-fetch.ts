@@ -1,3 +1,4 @@
+import { request } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
 
@@ -8,10 +9,14 @@ export interface BoundedFetchOptions {
   maxBytes: number;
 }
 
+type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
 /**
  * `fetch` for talking to a server we do not trust with our time or memory: a deadline over headers and body, a size
- * cap, no redirects (a 3xx comes back as it is), and a body only where it is JSON. Other bodies read as empty.
- * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, or fetch's own TypeError on network trouble.
+ * cap, no redirects (a 3xx comes back as it is), and a body only where it is JSON that was sent as it is. Other bodies
+ * read as empty. It asks for no compression, so what counts towards the cap is what arrives.
+ * Made of undici's `request`: the web streams of its `fetch` cost more than the exchange itself.
+ * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, or TypeError on network trouble, as fetch has it.
  */
 export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
   return async (input, init) => {
@@ -27,15 +32,20 @@ export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
     outer?.addEventListener('abort', onOuter, { once: true });
     try {
       outer?.throwIfAborted();
-      const response = await fetch(input, { ...init, signal: aborter.signal, redirect: 'manual' });
-      if (!isJson(response.headers.get('content-type'))) {
-        await response.body?.cancel();
-        return bare(response, null);
-      }
-      return bare(response, await readCapped(response, options.maxBytes, aborter));
+      const { statusCode, headers, body } = await request(input as string | URL, {
+        method: (init?.method ?? 'GET') as 'GET',
+        headers: Object.fromEntries(new Headers(init?.headers)),
+        body: (init?.body ?? null) as string | null,
+        signal: aborter.signal,
+      });
+      if (isPlainJson(headers)) return answer(statusCode, headers, await readCapped(body, options.maxBytes));
+      // What is short is read off, so that the connection can be used again; the rest is not worth it.
+      await body.dump({ limit: options.maxBytes, signal: aborter.signal });
+      return answer(statusCode, headers, null);
     } catch (error) {
       if (timedOut) throw new OperatorError('ERR_TIMEOUT', `no answer within ${Math.round(ms)} ms`, { cause: error });
-      throw error;
+      if (error instanceof OperatorError || outer?.aborted) throw error;
+      throw new TypeError('fetch failed', { cause: error });
     } finally {
       cancel();
       outer?.removeEventListener('abort', onOuter);
@@ -43,32 +53,37 @@ export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
   };
 }
 
-async function readCapped(response: Response, maxBytes: number, aborter: AbortController): Promise<Uint8Array> {
+/** Leaving the loop early destroys the body, and its connection with it. */
+async function readCapped(body: AsyncIterable<unknown>, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body) {
     length += (chunk as Uint8Array).length;
-    if (length > maxBytes) {
-      aborter.abort();
-      throw new OperatorError('ERR_TOO_LARGE', `answer larger than ${maxBytes} bytes`);
-    }
+    if (length > maxBytes) throw new OperatorError('ERR_TOO_LARGE', `answer larger than ${maxBytes} bytes`);
     chunks.push(chunk as Uint8Array);
   }
-  return Buffer.concat(chunks);
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
-/** The same answer over bytes that were read already. */
-function bare(response: Response, body: Uint8Array | null): Response {
-  const headers = new Headers(response.headers);
-  // The body below is decoded and whole, whatever the wire said.
-  for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name);
-  if (body === null) headers.delete('content-type');
-  const hasBody = response.status !== 204 && response.status !== 205 && response.status !== 304;
-  return new Response(hasBody ? (body as Uint8Array<ArrayBuffer> | null) : null, { status: response.status, headers });
+function answer(status: number, received: AnswerHeaders, body: Uint8Array | null): Response {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(received)) {
+    // The body here is whole and not framed any more.
+    if (value === undefined || name === 'content-length' || name === 'transfer-encoding') continue;
+    if (body === null && name === 'content-type') continue;
+    headers.set(name, Array.isArray(value) ? value.join(', ') : value);
+  }
+  const hasBody = status !== 204 && status !== 205 && status !== 304;
+  return new Response(hasBody ? (body as Uint8Array<ArrayBuffer> | null) : null, { status, headers });
 }
 
-function isJson(contentType: string | null): boolean {
-  const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? '';
+function isPlainJson(headers: AnswerHeaders): boolean {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') return false;
+  const type = String(headers['content-type'] ?? '')
+    .split(';')[0]!
+    .trim()
+    .toLowerCase();
   return (
     type === 'application/json' || type === 'application/jwk-set+json' || /^application\/[a-z0-9.-]+\+json$/.test(type)
   );
