@@ -1,7 +1,15 @@
 import type { Labels, QueryStats, QueryValue } from '../../promql/index.ts';
-import { formatSample, formatScalar } from './format-value.ts';
+import { AsciiText } from './ascii-text.ts';
+import { formatScalar } from './format-value.ts';
+import { LabelJson } from './label-json.ts';
 import { histogramJson } from './render-histogram.ts';
 import { formatTimestamp } from './times.ts';
+
+/** A piece of an answer is handed out when it has about this many characters. */
+const pieceLength = 32 * 1024;
+/** Where a stamp's own bracket stands. */
+const afterPoint = 3;
+const beyondAscii = /[^\x00-\x7f]/;
 
 /** The `data` of an answered query as JSON, in pieces, so that a large matrix is never one string. */
 export function* renderQueryData(value: QueryValue, stats?: object): Generator<string> {
@@ -13,62 +21,86 @@ export function* renderQueryData(value: QueryValue, stats?: object): Generator<s
     case 'string':
       yield `[${formatTimestamp(value.timestamp)},${JSON.stringify(value.value)}]`;
       break;
-    case 'vector': {
-      let separator = '[';
-      for (const { labels, timestamp, value: v, histogram } of value.elements) {
-        const sample = histogram
-          ? `"histogram":[${formatTimestamp(timestamp)},${histogramJson(histogram)}]`
-          : `"value":[${formatTimestamp(timestamp)},"${formatSample(v)}"]`;
-        yield `${separator}{"metric":${labelsJson(labels)},${sample}}`;
-        separator = ',';
-      }
-      yield separator === '[' ? '[]' : ']';
+    case 'vector':
+      yield* renderVector(value);
       break;
-    }
     case 'matrix':
       yield* renderMatrix(value);
   }
-  if (stats) yield `,"stats":${JSON.stringify(stats)}`;
-  yield '}';
+  yield stats ? `,"stats":${JSON.stringify(stats)}}` : '}';
 }
 
-function* renderMatrix(value: QueryValue & { type: 'matrix' }): Generator<string> {
-  // All series of a range share their times, so each is turned into text once.
-  const texts = new Map<number, string>();
-  let separator = '[';
-  for (const { labels, timestamps, values, histograms } of value.series) {
-    let text = `${separator}{"metric":${labelsJson(labels)}`;
-    if (timestamps.length > 0) text += ',"values":[';
-    for (let i = 0; i < timestamps.length; i++) {
-      const t = timestamps[i]!;
-      let stamp = texts.get(t);
-      if (stamp === undefined) texts.set(t, (stamp = `[${formatTimestamp(t)},"`));
-      text += i === 0 ? stamp : `,${stamp}`;
-      text += formatSample(values[i]!);
-      text += '"]';
+function* renderVector({ elements }: QueryValue & { type: 'vector' }): Generator<string> {
+  const out = new AsciiText();
+  const json = new LabelJson();
+  let known = NaN;
+  let stamp = '';
+  out.append('[');
+  for (let i = 0; i < elements.length; i++) {
+    const { labels, timestamp, value, histogram } = elements[i]!;
+    if (timestamp !== known) stamp = formatTimestamp((known = timestamp));
+    yield* labelled(out, i === 0 ? '{"metric":' : ',{"metric":', json, labels);
+    if (histogram) out.append(`,"histogram":[${stamp},${histogramJson(histogram)}]}`);
+    else {
+      out.append(`,"value":[${stamp},"`);
+      out.appendSample(value);
+      out.append('"]}');
     }
-    if (timestamps.length > 0) text += ']';
+    if (out.length >= pieceLength) yield out.take();
+  }
+  out.append(']');
+  yield out.take();
+}
+
+function* renderMatrix({ series }: QueryValue & { type: 'matrix' }): Generator<string> {
+  const out = new AsciiText();
+  const json = new LabelJson();
+  // Series of a range mostly share their times, so each is turned into text once.
+  let shown: Float64Array | null = null;
+  const texts = new Map<number, Uint8Array>();
+  let stamps: Uint8Array[] = [];
+  out.append('[');
+  for (let s = 0; s < series.length; s++) {
+    const { labels, timestamps, values, histograms } = series[s]!;
+    yield* labelled(out, s === 0 ? '{"metric":' : ',{"metric":', json, labels);
+    if (timestamps !== shown) {
+      shown = timestamps;
+      stamps = Array.from(timestamps, (time) => stampOf(time, texts));
+    }
+    if (values.length > 0) out.append(',"values":[');
+    for (let i = 0; i < values.length; i++) {
+      out.appendBytes(stamps[i]!, i === 0 ? afterPoint : 0);
+      out.appendSample(values[i]!);
+      if (out.length >= pieceLength) yield out.take();
+    }
+    if (values.length > 0) out.append('"]]');
     if (histograms.length > 0) {
       const points = histograms.map(({ timestamp: t, histogram: h }) => `[${formatTimestamp(t)},${histogramJson(h)}]`);
-      text += `,"histograms":[${points.join(',')}]`;
+      out.append(`,"histograms":[${points.join(',')}]`);
     }
-    yield `${text}}`;
-    separator = ',';
+    out.append('}');
+    if (out.length >= pieceLength) yield out.take();
   }
-  yield separator === '[' ? '[]' : ']';
+  out.append(']');
+  yield out.take();
 }
 
-export function labelsJson(labels: Labels): string {
-  let text = '';
-  for (const [name, value] of labels) text += `${text === '' ? '{' : ','}${quoted(name)}:${quoted(value)}`;
-  return text === '' ? '{}' : `${text}}`;
+/** A time with what stands before it, behind another point, and between it and its value. */
+function stampOf(time: number, texts: Map<number, Uint8Array>): Uint8Array {
+  let text = texts.get(time);
+  if (text === undefined) texts.set(time, (text = Buffer.from(`"],[${formatTimestamp(time)},"`)));
+  return text;
 }
 
-/** What JSON escapes, and more: half a surrogate pair. */
-const escaped = /["\\\x00-\x1f\ud800-\udfff]/;
-
-function quoted(text: string): string {
-  return escaped.test(text) ? JSON.stringify(text) : `"${text}"`;
+/** Labels behind a text; they alone may be more than ASCII. */
+function* labelled(out: AsciiText, before: string, json: LabelJson, labels: Labels): Generator<string> {
+  out.append(before);
+  const text = json.of(labels);
+  if (!beyondAscii.test(text)) out.append(text);
+  else {
+    yield out.take();
+    yield text;
+  }
 }
 
 /** `stats=all`: the shape of Prometheus; timings in seconds. */

@@ -4,7 +4,7 @@ import { runRequest } from './call.ts';
 import type { Call, Handler, HandlerDeps } from './call.ts';
 import { limitParam, matcherSets, timeParam } from './params.ts';
 import type { QueryRunner } from './query-runner.ts';
-import { labelsJson } from './render.ts';
+import { labelsJson } from './label-json.ts';
 import { sendSuccess } from './respond.ts';
 import type { Extras } from './respond.ts';
 import { maxTimeMs, minTimeMs } from './times.ts';
