@@ -1,6 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
 import { coreResources } from '../kube/index.ts';
-import { StatusError } from '../testing/fake-api-server/index.ts';
+import { StatusError, type SeenRequest } from '../testing/fake-api-server/index.ts';
 import { runController, type ControllerHarness } from '../testing/run-controller.ts';
 import { ApplySet, conflictText, StatusWriter, type ApplyOutcome, type Informer } from './index.ts';
 
@@ -78,6 +78,16 @@ function unlabel(name: string, metadata: object = {}): void {
   const live = harness.server.storage.get(configMaps, 'shop', name);
   const without = { ...live.metadata, ...metadata, labels: {} };
   harness.server.storage.update(configMaps, { ...live, metadata: without }, { manager: 'kubectl-label' });
+}
+/** From now on no watch and no list of ConfigMaps says anything, until the returned function is called. */
+function deafened(): () => void {
+  let resolve = (): void => {};
+  const until = new Promise<void>((done) => (resolve = done));
+  for (const verb of ['watch', 'list'] as const) {
+    harness.server.script({ verb, plural: 'configmaps' }, { do: 'hold', until }, 100);
+  }
+  for (const watch of harness.server.openWatches('configmaps')) watch.reset();
+  return resolve;
 }
 const writes = (): number => harness.server.requests.filter((r) => r.method !== 'GET').length;
 
@@ -202,6 +212,45 @@ test('a child that lost its label while nobody ran is pruned by the next process
   expect(outcomes.at(-1)).toMatchObject({ applied: [], skipped: 1 });
   await run();
   expect(lists()).toBe(before + 2);
+});
+
+test('a child made without an answer, and not wanted any more, is pruned though nothing has shown it', async () => {
+  wanted = [];
+  await begin();
+  const hear = deafened();
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  const thenUnwanted = ({ verb }: SeenRequest): boolean => {
+    if (verb !== 'apply') return false;
+    wanted = [];
+    return true;
+  };
+  harness.server.script(thenUnwanted, { do: 'reset', afterWork: true });
+  harness.server.put(secrets, { ...owner, data: { n: 'again' } });
+  await harness.passUntil(() => outcomes.at(-1)?.pruned.length === 1, 'the pruning');
+  expect(harness.server.storage.find(configMaps, 'shop', 'a')).toBeUndefined();
+  hear();
+});
+
+test('an answer that comes after a list hides what that list told for ten seconds only', async () => {
+  wanted = [];
+  await begin();
+  const hear = deafened();
+  let answer = (): void => {};
+  const until = new Promise<void>((resolve) => (answer = resolve));
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  harness.server.put(secrets, { ...owner, data: { n: 'again' } });
+  harness.server.script({ verb: 'apply', name: 'a' }, { do: 'hold', until, afterWork: true });
+  await harness.passUntil(() => harness.server.storage.find(configMaps, 'shop', 'a'), 'the child');
+  const { metadata } = harness.server.storage.get(configMaps, 'shop', 'a');
+  const edited = { ...child('ConfigMap', 'a', { data: { x: 'edited' } }), metadata };
+  harness.server.storage.update(configMaps, edited, { manager: 'kubectl' });
+  harness.server.storage.compact();
+  hear();
+  const cached = harness.manager.cache.informer({ resource: configMaps, labelSelector: selector });
+  await harness.passUntil(() => cached.get({ namespace: 'shop', name: 'a' }), 'the list');
+  answer();
+  const shown = (): unknown => harness.server.storage.get(configMaps, 'shop', 'a')['data'];
+  await harness.passUntil(() => JSON.stringify(shown()) === '{"x":"1"}', 'the repair');
 });
 
 test('an object that lost its label and its owner is left alone', async () => {

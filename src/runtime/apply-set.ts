@@ -132,6 +132,8 @@ export class ApplySet {
       try {
         await this.#applyOne(informer, object, request, outcome);
       } catch (error) {
+        // Whatever it was, a write may have reached the server, and its answer not us.
+        this.#lost.suspect(informer, object);
         const conflicts = fieldConflicts(error);
         const name = describe(informer.source.resource, keyOf(object));
         outcome.conflicts.push(...conflicts.map((c) => ({ ...c, object: name })));
@@ -231,9 +233,9 @@ export class ApplySet {
       belongs: request.belongs,
       signal: request.signal,
     });
-    for (const { informer, object } of lost) {
+    for (const { trace, informer, object } of lost) {
       await this.#delete(informer, object, request, outcome);
-      this.#lost.forget(object.metadata.uid ?? '');
+      this.#lost.forget(trace);
     }
   }
 

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 import { silentLogger } from '../base/logger.ts';
 import { coreResources } from '../kube/index.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
 import { SharedInformer } from './informer.ts';
 import type { SourceEvent } from './types.ts';
 
@@ -12,11 +13,11 @@ const object = (name: string, team: string, version: string, namespace = 'shop')
 });
 const byTeam = (o: KubeObject): string[] => [o.metadata.labels?.['team'] ?? ''];
 
-let now: number;
+let clock: FakeClock;
 let informer: SharedInformer;
 beforeEach(() => {
-  now = 0;
-  informer = new SharedInformer({ source, logger: silentLogger, now: () => now });
+  clock = new FakeClock();
+  informer = new SharedInformer({ source, logger: silentLogger, clock });
   informer.addIndex('team', byTeam);
 });
 const names = (team: string): (string | undefined)[] => informer.byIndex('team', team).map((o) => o.metadata.name);
@@ -50,10 +51,10 @@ test('an index shows our own writes at once: new ones, moved ones, and no more t
   expect(names('blue')).toEqual(['a']);
 });
 
-test('a write whose echo never comes leaves the index when it leaves the cache', () => {
+test('a write whose echo never comes leaves the index when it leaves the cache', async () => {
   informer.replace([object('a', 'red', '1')]);
   informer.wrote(object('a', 'blue', '2'));
-  now = 60_000;
+  await clock.advance(60_000);
   expect(names('blue')).toEqual([]);
   expect(names('red')).toEqual(['a']);
 });
@@ -87,7 +88,7 @@ test('a transform strips what nobody reads, in the cache and in what we wrote; o
   const stripped = new SharedInformer({
     source: { ...source, transform: { name: 'strip', apply } },
     logger: silentLogger,
-    now: () => now,
+    clock,
   });
   const fat = (name: string): KubeObject => {
     const o = object(name, 'red', '1');

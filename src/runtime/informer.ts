@@ -1,4 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
+import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { TypedObject } from '../kube/index.ts';
@@ -11,8 +12,7 @@ import type { Informer, ObjectKey, Source, SourceEvent } from './types.ts';
 export interface InformerOptions {
   source: Source;
   logger: Logger;
-  /** Monotonic ms. */
-  now: () => number;
+  clock: Clock;
   /** Applied to each object before it is kept; the source's own by default. */
   transform?: ((object: KubeObject) => KubeObject) | undefined;
   /** Differences that only a later list showed: watch losses. */
@@ -32,7 +32,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
   constructor(options: InformerOptions) {
     this.source = options.source;
     this.#options = options;
-    this.#store = new Store((event) => this.#changed(event as SourceEvent<T>), options.now);
+    this.#store = new Store((event) => this.#changed(event as SourceEvent<T>), options.clock);
   }
 
   get synced(): boolean {
@@ -80,6 +80,11 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
 
   wrote(object: T): void {
     this.#store.wrote(this.#transform(object));
+  }
+
+  /** No more events come: keeps no timer, so that a process can end. */
+  close(): void {
+    this.#store.close();
   }
 
   /** Resolves at the first successful list, when every listener has seen it. */

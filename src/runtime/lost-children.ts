@@ -1,9 +1,11 @@
 import type { KubeObject } from '../api/meta.ts';
 import { getIfExists, type KubeClient } from '../kube/index.ts';
-import { keyOf } from './keys.ts';
+import { keyOf, keyText } from './keys.ts';
 import type { Informer, ObjectKey } from './types.ts';
 
 export interface LostChild {
+  /** For `forget`. */
+  trace: string;
   informer: Informer;
   object: KubeObject;
 }
@@ -21,7 +23,8 @@ export interface LostQuery {
 interface Trace {
   informer: Informer;
   key: ObjectKey;
-  uid: string;
+  /** Undefined for a write whose end is not known. */
+  uid: string | undefined;
   owners: readonly string[];
   /** As they were when the child was last in sight; undefined where it never was. */
   labels: Record<string, string> | undefined;
@@ -35,17 +38,19 @@ const pageSize = 500;
  * Children that a watch by selector no longer shows though they may exist: to such a watch, losing a label and being
  * deleted look the same.
  *
- * Flow: each departure leaves a trace → the next run for its owner asks the API server for it by name. What left while
- * nobody ran has no trace, so the first question of a process looks once at the metadata of everything in the scope of
- * each source for objects that this manager applied and the cache does not have.
- * Guarantees: only an object with the uid that was lost, still controlled by the owner (or, without one, still applied
- * by this manager) is found; no request where nothing was lost, but for that first look.
+ * Flow: each departure leaves a trace, and so does each write without an answer, which may have made a child that lost
+ * its label before a watch could show it → the next run for its owner asks the API server for it by name. What left
+ * while nobody ran has no trace, so the first question of a process looks once at the metadata of everything in the
+ * scope of each source for objects that this manager applied and the cache does not have.
+ * Guarantees: only an object with the uid that was lost, still controlled by the owner, is found; where uid or owner are
+ * not known, only one that this manager has applied; no request where nothing was lost, but for that first look.
  * Caveats: without an owner there is no first look, as nothing would tell whose a stray is.
  */
 export class LostChildren {
   readonly #client: KubeClient;
   readonly #manager: string;
   readonly #scoped: readonly Informer[];
+  readonly #isOurs: (uid: string) => boolean;
   readonly #traces = new Map<string, Trace>();
   #firstLook: Promise<void> | undefined;
 
@@ -58,12 +63,13 @@ export class LostChildren {
   }) {
     this.#client = options.client;
     this.#manager = options.manager;
+    this.#isOurs = options.isOurs;
     this.#scoped = options.children.filter(
       ({ source }) => source.labelSelector !== undefined || source.fieldSelector !== undefined,
     );
     for (const informer of this.#scoped) {
       informer.onEvent(({ type, object }) => {
-        if (type === 'deleted' && !options.isOurs(object.metadata.uid ?? '')) this.#leaveTrace(informer, object, true);
+        if (type === 'deleted' && !this.#isOurs(object.metadata.uid ?? '')) this.#leaveTrace(informer, object, true);
       });
     }
   }
@@ -78,38 +84,38 @@ export class LostChildren {
       await this.#firstLook;
     }
     const found: LostChild[] = [];
-    for (const trace of [...this.#traces.values()]) {
+    for (const [id, trace] of [...this.#traces]) {
       if (query.owner !== undefined && !trace.owners.includes(query.owner)) continue;
-      const object = await this.#stillThere(trace, query);
-      if (object) found.push({ informer: trace.informer, object });
+      const live = await this.#stillThere(trace, query);
+      if (!live) this.#traces.delete(id);
+      else if (belongs(trace, live, query)) found.push({ trace: id, informer: trace.informer, object: live });
     }
     return found;
   }
 
-  forget(uid: string): void {
-    this.#traces.delete(uid);
+  /** A write of `object` had no good end: it may be there all the same, whatever the cache shows. */
+  suspect(informer: Informer, object: KubeObject): void {
+    if (this.#scoped.includes(informer)) this.#leaveTrace(informer, object, true);
+  }
+
+  forget(trace: string): void {
+    this.#traces.delete(trace);
   }
 
   async #stillThere(trace: Trace, query: LostQuery): Promise<KubeObject | undefined> {
-    const { informer, key, uid, labels } = trace;
-    // In sight again, or another object of that name.
-    const settled = query.wanted(informer, key) || informer.get(key) !== undefined;
-    const live = settled
-      ? undefined
-      : await getIfExists(this.#client, informer.source.resource, key, {
-          metadataOnly: query.belongs === undefined,
-          signal: query.signal,
-        });
-    if (!live || live.metadata.uid !== uid || live.metadata.deletionTimestamp || !this.#ours(live, query.owner)) {
-      this.#traces.delete(uid);
-      return undefined;
-    }
-    const asItWas = labels ? { ...live, metadata: { ...live.metadata, labels } } : live;
-    return query.belongs && !query.belongs(asItWas) ? undefined : live;
-  }
-
-  #ours(live: KubeObject, owner: string | undefined): boolean {
-    return owner === undefined ? appliedBy(live, this.#manager) : controllerUids(live).includes(owner);
+    const { informer, key, uid } = trace;
+    const inSight = informer.get(key)?.metadata.uid;
+    // In sight again, or another object of that name; one that we have deleted says nothing about its successor.
+    if (query.wanted(informer, key) || (inSight !== undefined && !this.#isOurs(inSight))) return undefined;
+    const live = await getIfExists(this.#client, informer.source.resource, key, {
+      metadataOnly: query.belongs === undefined,
+      signal: query.signal,
+    });
+    if (!live || live.metadata.deletionTimestamp) return undefined;
+    if (uid === undefined ? this.#isOurs(live.metadata.uid ?? '') : live.metadata.uid !== uid) return undefined;
+    if (query.owner !== undefined && !controllerUids(live).includes(query.owner)) return undefined;
+    const known = uid !== undefined && query.owner !== undefined;
+    return known || appliedBy(live, this.#manager) ? live : undefined;
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -129,13 +135,20 @@ export class LostChildren {
   }
 
   #leaveTrace(informer: Informer, object: KubeObject, wasInSight: boolean): void {
-    const { uid = '', labels = {} } = object.metadata;
-    if (this.#traces.has(uid)) return;
-    if (this.#traces.size >= maxTraces) this.#traces.delete(this.#traces.keys().next().value!);
+    const { uid, labels = {} } = object.metadata;
     const { namespace, name } = keyOf(object);
+    const id = uid ?? `${informer.source.resource.plural} ${keyText({ namespace, name })}`;
+    if (uid !== undefined && this.#traces.has(id)) return;
+    if (this.#traces.size >= maxTraces) this.#traces.delete(this.#traces.keys().next().value!);
     const owners = controllerUids(object);
-    this.#traces.set(uid, { informer, key: { namespace, name }, uid, owners, labels: wasInSight ? labels : undefined });
+    this.#traces.set(id, { informer, key: { namespace, name }, uid, owners, labels: wasInSight ? labels : undefined });
   }
+}
+
+/** Judged by the labels that it had when it was last in sight. */
+function belongs({ labels }: Trace, live: KubeObject, query: LostQuery): boolean {
+  if (!query.belongs) return true;
+  return query.belongs(labels ? { ...live, metadata: { ...live.metadata, labels } } : live);
 }
 
 /** The uids of those that `ownerReferences` name as controller. */

@@ -1,6 +1,7 @@
 import { resourceRef, type KubeObject, type OwnerReference } from '../api/meta.ts';
 import { silentLogger } from '../base/logger.ts';
 import { coreResources } from '../kube/index.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
 import { SharedInformer } from './informer.ts';
 import { toAll, toIndexed, toKey, toOwner, toSelf } from './mappers.ts';
 
@@ -45,7 +46,7 @@ test('to itself, to one key, to all, and through an index', () => {
   const informer = new SharedInformer({
     source: { resource: coreResources.configMaps },
     logger: silentLogger,
-    now: () => 0,
+    clock: new FakeClock(),
   });
   informer.addIndex('team', (o) => [o.metadata.labels?.['team'] ?? '']);
   informer.replace([child([], { team: 'red' })]);

@@ -146,7 +146,7 @@ export class SharedCache implements Cache {
       source,
       transform: freeze ? (object) => deepFreeze(given ? given.apply(object) : object) : undefined,
       logger,
-      now: () => clock.monotonic(),
+      clock,
       onMissed: (count) => {
         metrics?.missedEvents.inc({ kind }, count);
         logger.info('a list showed changes that no watch did', { resource: source.resource.plural, count });
@@ -167,7 +167,7 @@ export class SharedCache implements Cache {
   }
 
   #start(entry: Entry, signal: AbortSignal): void {
-    entry.running ??= entry.reflector.run(signal);
+    entry.running ??= entry.reflector.run(signal).then(() => entry.informer.close());
   }
 
   #missing(): string {

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
+import type { Clock } from '../base/clock.ts';
 import { keyOf, keyText } from './keys.ts';
 import type { SourceEvent } from './types.ts';
 
@@ -10,26 +11,43 @@ const maxRecent = 4_096;
 /** How long a written object is shown before its echo must have come. Units: ms. */
 export const overlayMs = 10_000;
 
+interface Written {
+  object: KubeObject;
+  /** Monotonic ms. */
+  until: number;
+  /** Whether listeners were told that it is shown no longer. */
+  told: boolean;
+}
+
 /**
  * The objects of one source by key, and what changed when the source reports.
  *
  * Guarantees: a missed delete is reported with the last known state; a name that returns with a new uid is reported as
- * deleted, then added; an object with an unchanged resource version is not reported.
+ * deleted, then added; an object with an unchanged resource version is not reported; what was written and has not been
+ * shown by a watch or a list in time is reported once as what it is shown as from then on, so that nobody goes on
+ * believing it.
  */
 export class Store {
   readonly #objects = new Map<string, KubeObject>();
   /** What we wrote and the watch has not shown yet; shown until `until`, kept until the watch or a list settles it. */
-  readonly #overlay = new Map<string, { object: KubeObject; until: number }>();
+  readonly #overlay = new Map<string, Written>();
   /** `key@resourceVersion` of what the watch has shown lately, oldest first. */
   readonly #recent = new Set<string>();
   readonly #listener: Listener;
-  readonly #now: () => number;
+  readonly #clock: Clock;
+  #cancelExpiry: (() => void) | undefined;
   #filled = false;
+  #closed = false;
 
-  /** `now`: monotonic ms. */
-  constructor(listener: Listener, now: () => number) {
+  constructor(listener: Listener, clock: Clock) {
     this.#listener = listener;
-    this.#now = now;
+    this.#clock = clock;
+  }
+
+  /** Sets no timer any more. What is held stays. */
+  close(): void {
+    this.#closed = true;
+    this.#cancelExpiry?.();
   }
 
   get size(): number {
@@ -38,7 +56,7 @@ export class Store {
 
   get(key: string): KubeObject | undefined {
     const written = this.#overlay.get(key);
-    if (written && written.until > this.#now()) return written.object;
+    if (written && written.until > this.#clock.monotonic()) return written.object;
     return this.#objects.get(key);
   }
 
@@ -63,7 +81,9 @@ export class Store {
   replace(items: readonly KubeObject[]): number {
     const initial = !this.#filled;
     const missed = !initial;
-    const awaited = [...this.#overlay].filter(([key]) => !this.#objects.has(key));
+    const awaited = [...this.#overlay].filter(
+      ([key, { object }]) => this.#objects.get(key)?.metadata.uid !== object.metadata.uid,
+    );
     this.#overlay.clear();
     let differences = 0;
     const seen = new Set<string>();
@@ -99,6 +119,7 @@ export class Store {
     const old = this.#objects.get(key);
     if (!old) return;
     this.#objects.delete(key);
+    this.#remember(key, old);
     this.#listener({ type: 'deleted', object, old, initial: false, missed: false });
   }
 
@@ -113,9 +134,37 @@ export class Store {
     const { resourceVersion } = object.metadata;
     const unchanged = this.#objects.get(key)?.metadata.resourceVersion === resourceVersion;
     if (unchanged || this.#recent.has(`${key}@${resourceVersion}`)) return;
+    const before = this.#overlay.get(key);
+    // The same version again is no news: the watch is behind, and that was told.
+    const told = before?.told === true && before.object.metadata.resourceVersion === resourceVersion;
     this.#overlay.delete(key);
     if (this.#overlay.size >= maxRecent) this.#overlay.delete(this.#overlay.keys().next().value!);
-    this.#overlay.set(key, { object, until: this.#now() + overlayMs });
+    this.#overlay.set(key, { object, until: this.#clock.monotonic() + overlayMs, told });
+    this.#expireLater(overlayMs);
+  }
+
+  #expireLater(ms: number): void {
+    if (this.#closed) return;
+    this.#cancelExpiry ??= this.#clock.setTimeout(() => {
+      this.#cancelExpiry = undefined;
+      this.#expire();
+    }, ms);
+  }
+
+  /**
+   * An answer that came after a list which knew better has hidden that list's news from everybody, and the news will
+   * not be told again: something has to be said when the object is shown no longer.
+   */
+  #expire(): void {
+    const now = this.#clock.monotonic();
+    for (const [key, written] of [...this.#overlay]) {
+      if (written.told) continue;
+      if (written.until > now) return this.#expireLater(written.until - now);
+      written.told = true;
+      const current = this.#objects.get(key);
+      const type = current ? 'updated' : 'deleted';
+      this.#listener({ type, object: current ?? written.object, old: written.object, initial: false, missed: false });
+    }
   }
 
   #remember(key: string, object: KubeObject): void {

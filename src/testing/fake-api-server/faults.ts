@@ -25,8 +25,8 @@ export type Fault =
   | { do: 'fail'; error: StatusError; retryAfter?: string | undefined }
   /** Close the connection without an answer (ECONNRESET). `afterWork`: only once the request was executed. */
   | { do: 'reset'; afterWork?: boolean }
-  /** Keep the request waiting until the promise resolves, then serve it. */
-  | { do: 'hold'; until: Promise<void> }
+  /** Keep the request waiting until the promise resolves, then serve it. `afterWork`: serve it, and keep the answer. */
+  | { do: 'hold'; until: Promise<void>; afterWork?: boolean }
   /** Answer with raw bytes, whatever they are. */
   | { do: 'raw'; status: number; body: string; contentType?: string };
 

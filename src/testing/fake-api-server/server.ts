@@ -158,7 +158,7 @@ export class FakeApiServer {
       const { seen, resource } = this.#parse(req);
       this.requests.push(seen);
       const fault = this.faults.take(seen);
-      if (fault?.do === 'hold') await fault.until;
+      if (fault?.do === 'hold' && !fault.afterWork) await fault.until;
       if (fault?.do === 'reset' && !fault.afterWork) return void req.socket.resetAndDestroy();
       if (fault?.do === 'fail') return sendError(res, fault.error, fault.retryAfter);
       if (fault?.do === 'raw') {
@@ -171,6 +171,7 @@ export class FakeApiServer {
       if (!resource) throw notFound(`the server could not find the requested resource ${seen.path}`);
       if (seen.verb === 'watch') return this.#watch(seen, resource, res);
       const answer = this.#act(seen, resource, body);
+      if (fault?.do === 'hold') await fault.until;
       if (fault?.do === 'reset') return void req.socket.resetAndDestroy();
       send(res, seen.verb === 'create' ? 201 : 200, answer);
     } catch (error) {
