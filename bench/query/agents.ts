@@ -46,6 +46,14 @@ export interface AgentsCost {
   readonly bytes: number;
 }
 
+/** An evaluation that several agents hand out. */
+interface Shared {
+  readonly result: Promise<FragmentResult>;
+  readonly minT: number | null;
+  readonly maxT: number | null;
+  left: number;
+}
+
 let bytes = 0;
 
 async function main(options: AgentsOptions): Promise<void> {
@@ -57,7 +65,7 @@ async function main(options: AgentsOptions): Promise<void> {
     externalLabels: labelsFromObject({ [nodeLabel]: template }),
   });
   await fill(store, options.series);
-  const shared = new Map<string, { result: Promise<FragmentResult>; left: number }>();
+  const shared = new Map<string, Shared>();
   let port = 0;
   for (let i = 0; i < options.agents; i++) {
     const node = `node-${i}`;
@@ -81,7 +89,7 @@ async function share(
   body: string,
   store: Store,
   node: string,
-  shared: Map<string, { result: Promise<FragmentResult>; left: number }>,
+  shared: Map<string, Shared>,
   agents: number,
 ): Promise<Uint8Array> {
   const request = decodePartialRequest(body);
@@ -91,7 +99,8 @@ async function share(
     const { fragment, steps, settings, maxSamples } = request;
     const source = new StoreSource({ store, partition: { label: nodeLabel, value: template }, maxSamples });
     const result = evaluateFragment(fragment, source, steps, { settings, maxSamples });
-    shared.set(hash, (entry = { result, left: agents }));
+    const { oldestMs, newestMs } = store.stats();
+    shared.set(hash, (entry = { result, left: agents, minT: oldestMs ?? null, maxT: newestMs ?? null }));
   }
   if (--entry.left === 0) shared.delete(hash);
   const result = await entry.result;
@@ -103,8 +112,8 @@ async function share(
     planHash: hash,
     node,
     labelsOwned: [nodeLabel],
-    minT: store.stats().oldestMs!,
-    maxT: store.stats().newestMs!,
+    minT: entry.minT,
+    maxT: entry.maxT,
     partitionClean: true,
     engineVersion,
   };

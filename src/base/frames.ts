@@ -9,16 +9,19 @@ import { OperatorError } from './errors.ts';
 /** A frame larger than this is refused by Prometheus' own client, too. */
 export const maxFrameBytes = 50 * 1024 * 1024;
 
-/** One message in its frame. */
-export function encodeFrame(message: Uint8Array): Uint8Array {
+/** One message, which may lie in two pieces, in its frame. */
+export function encodeFrame(message: Uint8Array, more?: Uint8Array): Uint8Array {
   const length: number[] = [];
-  let rest = message.length;
+  const size = message.length + (more?.length ?? 0);
+  let rest = size;
   for (; rest > 127; rest = Math.floor(rest / 128)) length.push((rest % 128) | 128);
   length.push(rest);
-  const out = new Uint8Array(length.length + 4 + message.length);
+  const out = new Uint8Array(length.length + 4 + size);
   out.set(length);
-  new DataView(out.buffer).setUint32(length.length, crc32c(message), false);
-  out.set(message, length.length + 4);
+  const start = length.length + 4;
+  out.set(message, start);
+  if (more !== undefined) out.set(more, start + message.length);
+  new DataView(out.buffer).setUint32(length.length, crc32c(out, 0, start), false);
   return out;
 }
 

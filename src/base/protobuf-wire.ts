@@ -97,6 +97,19 @@ export class WireReader {
     return value;
   }
 
+  /** Steps over a length-delimited field and tells where its bytes begin; they end at `pos`. */
+  span(): number {
+    const length = this.uint();
+    const start = this.pos;
+    this.#advance(length);
+    return start;
+  }
+
+  /** The double that lies at a position of `bytes`. */
+  doubleAt(at: number): number {
+    return this.#view.getFloat64(at, true);
+  }
+
   /** UTF-8 text; malformed UTF-8 is refused, as proto3 demands. */
   string(): string {
     const bytes = this.view();
@@ -161,6 +174,12 @@ export class WireWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
+  /** Begins anew in the same memory: what `finish` gave before is overwritten. */
+  reset(): this {
+    this.#length = 0;
+    return this;
+  }
+
   key(field: number, wireType: number): this {
     return this.rawVarint(field * 8 + wireType);
   }
@@ -184,7 +203,10 @@ export class WireWriter {
   }
 
   double(field: number, value: number): this {
-    this.key(field, 1);
+    return this.key(field, 1).rawDouble(value);
+  }
+
+  rawDouble(value: number): this {
     this.#reserve(8);
     this.#view ??= new DataView(this.#bytes.buffer);
     this.#view.setFloat64(this.#length, value, true);
@@ -221,6 +243,12 @@ export class WireWriter {
     this.#reserve(value.length);
     this.#bytes.set(value, this.#length);
     this.#length += value.length;
+    return this;
+  }
+
+  /** One byte as it is. */
+  rawByte(byte: number): this {
+    this.#push(byte);
     return this;
   }
 

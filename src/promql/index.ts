@@ -63,6 +63,7 @@ export {
 } from './partial/request.ts';
 export { encodePartial, partialContentType } from './partial/encode.ts';
 export { PartialDecoder, type ExpectedPartial } from './partial/decode.ts';
+export { LabelPool } from './partial/label-pool.ts';
 export type { PartialHeader, PartialStats } from './partial/answer.ts';
 export { fragmentDemands, type FragmentDemands } from './plan/fragment-demands.ts';
 export { fromSpans, type SpannedHistogram } from './histogram/from-spans.ts';

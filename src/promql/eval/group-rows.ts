@@ -131,11 +131,17 @@ export async function foldColumns(
 /** Joins the rows of several nodes, group by group. */
 export function mergeRows(op: FoldOperator, nodes: readonly (readonly GroupRow[])[], steps: number): GroupFold[] {
   const groups = new Map<string, GroupFold>();
+  // Rows that came over the wire share their labels' objects, which are found faster than texts.
+  const known = new Map<Labels, GroupFold>();
   for (const rows of nodes) {
     for (const row of rows) {
-      const key = labelsKey(row.labels);
-      let group = groups.get(key);
-      if (group === undefined) groups.set(key, (group = new GroupFold(op, row.labels, steps)));
+      let group = known.get(row.labels);
+      if (group === undefined) {
+        const key = labelsKey(row.labels);
+        group = groups.get(key);
+        if (group === undefined) groups.set(key, (group = new GroupFold(op, row.labels, steps)));
+        known.set(row.labels, group);
+      }
       group.merge(row);
     }
   }

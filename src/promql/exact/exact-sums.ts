@@ -71,11 +71,18 @@ export class ExactSums {
   /** Adds all that another one holds. */
   merge(state: SumState): void {
     const { count, high, low, rest, special } = state;
+    const [ownCount, ownHigh, ownLow] = [this.count, this.#high, this.#low];
     for (let i = 0; i < count.length; i++) {
       if (count[i] === 0) continue;
-      this.count[i]! += count[i]!;
-      this.#addFinite(i, high[i]!);
-      this.#addFinite(i, low[i]!);
+      if (ownHigh[i] === 0 && ownLow[i] === 0) {
+        // Nothing finite is there yet: what comes is taken as it is.
+        ownHigh[i] = high[i]!;
+        ownLow[i] = low[i]!;
+      } else {
+        this.#addFinite(i, high[i]!);
+        if (low[i] !== 0) this.#addFinite(i, low[i]!);
+      }
+      ownCount[i]! += count[i]!;
     }
     for (const { step, values } of rest) for (const value of values) this.#spill(step, toUnits(value));
     if (special === null) return;

@@ -2,13 +2,14 @@ import { WireReader } from '../../base/protobuf-wire.ts';
 import type { PortableAnnotation } from '../annotations.ts';
 import type { Column } from '../eval/columns.ts';
 import type { GroupRow } from '../eval/group-rows.ts';
-import { labelsKey } from '../labels.ts';
 import type { FragmentRequest, FragmentResult } from '../plan/fragment.ts';
+import type { Labels } from '../types.ts';
 import { readAnnotation } from './annotation-message.ts';
 import type { PartialHeader, PartialStats } from './answer.ts';
 import { DictionaryReader } from './dictionary.ts';
+import { LabelPool } from './label-pool.ts';
 import { malformed } from './numbers.ts';
-import { decodeColumn, decodeGroup } from './rows.ts';
+import { readColumn, readGroup } from './rows.ts';
 
 /** What the asker expects of an answer. */
 export interface ExpectedPartial {
@@ -16,6 +17,8 @@ export interface ExpectedPartial {
   /** Steps of the frame that was asked for. */
   readonly steps: number;
   readonly maxSeries: number;
+  /** Shared by the answers of all agents to one fragment; default: one of its own. */
+  readonly pool?: LabelPool;
   /** Looks at the header before any row is read; throws to refuse the rest. */
   readonly onHeader: (header: PartialHeader) => void;
   /** Looks at the labels of each column; throws to refuse it. */
@@ -30,15 +33,17 @@ export interface ExpectedPartial {
  */
 export class PartialDecoder {
   readonly #expected: ExpectedPartial;
-  readonly #dictionary = new DictionaryReader();
+  readonly #dictionary: DictionaryReader;
   readonly #columns: Column[] = [];
   readonly #groups: GroupRow[] = [];
-  readonly #keys = new Set<string>();
+  /** Label sets met so far; apart, those of series whose name is still to be removed. */
+  readonly #met: readonly [Set<Labels>, Set<Labels>] = [new Set(), new Set()];
   #header: PartialHeader | undefined;
   #trailer: Trailer | undefined;
 
   constructor(expected: ExpectedPartial) {
     this.#expected = expected;
+    this.#dictionary = new DictionaryReader(expected.pool ?? new LabelPool());
   }
 
   add(message: Uint8Array): void {
@@ -79,25 +84,28 @@ export class PartialDecoder {
     const { fragment, steps, onColumn } = this.#expected;
     const hasColumns = fragment.kind === 'series' || ['topk', 'bottomk', 'limitk'].includes(fragment.op ?? '');
     if (!hasColumns) throw malformed(`series in an answer to ${fragment.op}`);
-    const column = decodeColumn(reader, this.#dictionary, steps);
+    const column = readColumn(reader, this.#dictionary, steps);
     onColumn(column);
     // A vector may hold several series of the same labels only as long as their names are still to be removed.
-    this.#count(`${column.dropName ? 1 : 0}${labelsKey(column.labels)}`);
+    this.#count(column.labels, column.dropName);
     this.#columns.push(column);
   }
 
   #addGroup(reader: WireReader): void {
     const { fragment, steps } = this.#expected;
     if (fragment.kind !== 'agg') throw malformed('group in an answer of series');
-    const group = decodeGroup(reader, this.#dictionary, fragment, steps);
-    this.#count(labelsKey(group.labels));
+    const group = readGroup(reader, this.#dictionary, fragment, steps);
+    this.#count(group.labels, false);
     this.#groups.push(group);
   }
 
-  #count(key: string): void {
-    if (this.#keys.has(key)) throw malformed('two rows of the same labels');
-    this.#keys.add(key);
-    if (this.#keys.size > this.#expected.maxSeries) throw malformed(`more than ${this.#expected.maxSeries} rows`);
+  /** The pool gives equal labels as one object. */
+  #count(labels: Labels, dropName: boolean): void {
+    const met = this.#met[dropName ? 1 : 0];
+    if (met.has(labels)) throw malformed('two rows of the same labels');
+    met.add(labels);
+    if (this.#met[0].size + this.#met[1].size > this.#expected.maxSeries)
+      throw malformed(`more than ${this.#expected.maxSeries} rows`);
   }
 }
 

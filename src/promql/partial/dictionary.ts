@@ -1,16 +1,18 @@
 import { WireWriter } from '../../base/protobuf-wire.ts';
-import { compareStrings } from '../labels.ts';
-import type { Label, Labels } from '../types.ts';
+import type { WireReader } from '../../base/protobuf-wire.ts';
+import type { Labels } from '../types.ts';
+import type { LabelPool } from './label-pool.ts';
 import { malformed } from './numbers.ts';
 
 /** Names and values of labels, each sent once: rows name them by number. */
 export class DictionaryWriter {
   readonly #numbers = new Map<string, number>();
+  readonly #refs = new WireWriter(64);
   #fresh: string[] = [];
 
-  /** The labels of a row as numbers, in one packed run. */
+  /** The labels of a row as numbers, in one packed run; good until the next call. */
   refs(labels: Labels): Uint8Array {
-    const out = new WireWriter(16 * labels.length);
+    const out = this.#refs.reset();
     for (const [name, value] of labels) out.rawVarint(this.#number(name)).rawVarint(this.#number(value));
     return out.finish();
   }
@@ -33,37 +35,43 @@ export class DictionaryWriter {
   }
 }
 
-/** The other side: texts by number, and label sets that are what labels must be. */
+/** The other side: an agent's texts as numbers of the pool. */
 export class DictionaryReader {
-  readonly #texts: string[] = [];
+  readonly #pool: LabelPool;
+  readonly #numbers: number[] = [];
+  readonly #row: number[] = [];
 
-  add(text: string): void {
-    this.#texts.push(text);
+  constructor(pool: LabelPool) {
+    this.#pool = pool;
   }
 
-  /** Errors: ERR_INPUT_INVALID for a number nobody sent, names out of order or twice, an empty name or value. */
-  labels(refs: Uint8Array): Labels {
-    const labels: Label[] = [];
-    let at = 0;
-    const next = (): string => {
-      let number = 0;
+  add(text: string): void {
+    this.#numbers.push(this.#pool.number(text));
+  }
+
+  /**
+   * Reads a length-delimited field of label numbers.
+   * Errors: ERR_INPUT_INVALID for a number nobody sent, and for labels that are none.
+   */
+  labels(reader: WireReader): Labels {
+    let at = reader.span();
+    const end = reader.pos;
+    const { bytes } = reader;
+    const row = this.#row;
+    let count = 0;
+    while (at < end) {
+      let ref = 0;
       for (let scale = 1; ; scale *= 128) {
-        const byte = refs[at++];
-        if (byte === undefined || scale > 1e9) throw malformed('label numbers are cut off');
-        number += (byte & 127) * scale;
+        if (at === end || scale > 1e9) throw malformed('label numbers are cut off');
+        const byte = bytes[at++]!;
+        ref += (byte & 127) * scale;
         if (byte < 128) break;
       }
-      const text = this.#texts[number];
-      if (text === undefined || text === '') throw malformed('label that the dictionary does not have');
-      return text;
-    };
-    while (at < refs.length) {
-      const name = next();
-      const value = next();
-      const previous = labels.at(-1);
-      if (previous !== undefined && compareStrings(previous[0], name) >= 0) throw malformed('labels are not in order');
-      labels.push([name, value]);
+      const number = this.#numbers[ref];
+      if (number === undefined) throw malformed('label that the dictionary does not have');
+      row[count++] = number;
     }
-    return labels;
+    if (count % 2 !== 0) throw malformed('label numbers are cut off');
+    return this.#pool.labels(row, count);
   }
 }

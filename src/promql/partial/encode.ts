@@ -4,7 +4,7 @@ import type { FragmentResult } from '../plan/fragment.ts';
 import { writeAnnotation } from './annotation-message.ts';
 import type { PartialHeader, PartialStats } from './answer.ts';
 import { DictionaryWriter } from './dictionary.ts';
-import { encodeColumn, encodeGroup } from './rows.ts';
+import { writeColumn, writeGroup } from './rows.ts';
 
 /** The content type of a partial answer. */
 export const partialContentType = 'application/x-svc-partial; v=1';
@@ -24,23 +24,30 @@ export function* encodePartial(
 ): Generator<Uint8Array> {
   yield encodeFrame(headerMessage(header));
   const dictionary = new DictionaryWriter();
-  let rows = new WireWriter(1024);
+  const rows = new WireWriter(16 * 1024);
+  const row = new WireWriter(1024);
+  const head = new WireWriter(16);
   const flush = function* (kind: number): Generator<Uint8Array> {
     const fresh = dictionary.takeFresh();
     if (fresh.length > 0) {
       const message = new WireWriter(1024).message(2, (m) => fresh.forEach((text) => m.string(1, text)));
       yield encodeFrame(message.finish());
     }
-    if (rows.length > 0) yield encodeFrame(new WireWriter(rows.length + 8).bytes(kind, rows.finish()).finish());
-    rows = new WireWriter(1024);
+    if (rows.length > 0) {
+      const before = head.reset().key(kind, 2).rawVarint(rows.length).finish();
+      yield encodeFrame(before, rows.finish());
+    }
+    rows.reset();
   };
   for (const column of result.columns) {
-    rows.bytes(1, encodeColumn(column, dictionary));
+    writeColumn(row.reset(), column, dictionary);
+    rows.bytes(1, row.finish());
     if (rows.length > frameBytes) yield* flush(3);
   }
   yield* flush(3);
   for (const group of result.groups) {
-    rows.bytes(1, encodeGroup(group, dictionary));
+    writeGroup(row.reset(), group, dictionary);
+    rows.bytes(1, row.finish());
     if (rows.length > frameBytes) yield* flush(4);
   }
   yield* flush(4);

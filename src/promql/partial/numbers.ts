@@ -1,105 +1,137 @@
+import type { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
 import { OperatorError } from '../../base/errors.ts';
 
 /**
  * Columns of doubles, one entry a step, in as few bytes as is cheap to find out.
- * Shape: a byte that tells the form, then the entries at the steps where `mask` is set (all others are 0).
+ * Shape: a byte that tells the form, then the entries at the steps where `mask` is not 0 (all others are 0).
  * zero: nothing. constant: one double. small: whole numbers below 128, a byte each. double: 8 bytes each, little-endian,
  * bit for bit.
  */
 const form = { zero: 0, constant: 1, small: 2, double: 3 } as const;
 
-/** Writes the entries of `values` where `mask` is not 0. */
-export function encodeDoubles(values: Float64Array, mask: Uint8Array): Uint8Array {
+/** Which steps have an entry: those whose number here is not 0; null for all. */
+export type Mask = ArrayLike<number> | null;
+
+/** `numbers` as a mask, in the form in which that is cheapest to use. */
+export function maskOf<T extends ArrayLike<number>>(numbers: T): T | null {
+  for (let i = 0; i < numbers.length; i++) if (numbers[i] === 0) return numbers;
+  return null;
+}
+
+/** Writes the entries of `values` where the mask is not 0, as field `field`. */
+export function writeDoubles(out: WireWriter, field: number, values: Float64Array, mask: Mask): void {
   let count = 0;
   let first = 0;
   let same = true;
   let small = true;
   for (let i = 0; i < values.length; i++) {
-    if (mask[i] === 0) continue;
+    if (mask !== null && mask[i] === 0) continue;
     const value = values[i]!;
     if (count++ === 0) first = value;
-    else if (!Object.is(value, first)) same = false;
+    else if (same && !Object.is(value, first)) same = false;
     if (small && !(value >= 0 && value < 128 && value % 1 === 0 && !Object.is(value, -0))) small = false;
-    if (!same && !small) return encodeAll(values, mask);
+    if (!same && !small) return writeAll(out, field, values, mask);
   }
-  if (count === 0 || (same && Object.is(first, 0))) return Uint8Array.of(form.zero);
-  if (same) {
-    const out = new Uint8Array(9);
-    out[0] = form.constant;
-    new DataView(out.buffer).setFloat64(1, first, true);
-    return out;
+  out.key(field, 2);
+  if (count === 0 || (same && Object.is(first, 0))) out.rawVarint(1).rawByte(form.zero);
+  else if (same) out.rawVarint(9).rawByte(form.constant).rawDouble(first);
+  else {
+    out.rawVarint(1 + count).rawByte(form.small);
+    for (let i = 0; i < values.length; i++) if (mask === null || mask[i] !== 0) out.rawByte(values[i]!);
   }
-  if (!small) return encodeAll(values, mask);
-  const out = new Uint8Array(1 + count);
-  out[0] = form.small;
-  for (let i = 0, at = 1; i < values.length; i++) if (mask[i] !== 0) out[at++] = values[i]!;
-  return out;
 }
 
-function encodeAll(values: Float64Array, mask: Uint8Array): Uint8Array {
-  let count = 0;
-  for (const one of mask) if (one !== 0) count++;
-  const packed = count === values.length ? values : new Float64Array(count);
-  if (packed !== values) for (let i = 0, at = 0; i < values.length; i++) if (mask[i] !== 0) packed[at++] = values[i]!;
-  const out = new Uint8Array(1 + 8 * count);
-  out[0] = form.double;
-  out.set(new Uint8Array(packed.buffer, packed.byteOffset, 8 * count), 1);
-  return out;
+function writeAll(out: WireWriter, field: number, values: Float64Array, mask: Mask): void {
+  let count = values.length;
+  if (mask !== null) for (let i = 0; i < values.length; i++) if (mask[i] === 0) count--;
+  out
+    .key(field, 2)
+    .rawVarint(1 + 8 * count)
+    .rawByte(form.double);
+  if (count === values.length) out.raw(new Uint8Array(values.buffer, values.byteOffset, 8 * count));
+  else for (let i = 0; i < values.length; i++) if (mask![i] !== 0) out.rawDouble(values[i]!);
 }
 
-/** Reads what `encodeDoubles` wrote for the same mask. Errors: ERR_INPUT_INVALID for a length that does not fit. */
-export function decodeDoubles(bytes: Uint8Array, mask: Uint8Array): Float64Array {
-  const values = new Float64Array(mask.length);
-  let count = 0;
-  for (const one of mask) if (one !== 0) count++;
-  const data = bytes.subarray(1);
-  const fits = (length: number): void => {
-    if (data.length !== length) throw malformed(`column of ${data.length} bytes, expected ${length}`);
+/**
+ * Reads what `writeDoubles` wrote for the same mask: the bytes from `start` to `end` of the reader's.
+ * Errors: ERR_INPUT_INVALID for a length that does not fit.
+ */
+export function readDoubles(reader: WireReader, start: number, end: number, mask: Mask, steps: number): Float64Array {
+  const values = new Float64Array(steps);
+  const { bytes } = reader;
+  const data = start + 1;
+  const length = end - data;
+  const fits = (expected: number): void => {
+    if (length !== expected) throw malformed(`column of ${length} bytes, expected ${expected}`);
   };
-  switch (bytes[0]) {
+  if (length < 0) throw malformed('column without a form');
+  switch (bytes[start]) {
     case form.zero:
       fits(0);
       return values;
     case form.constant: {
       fits(8);
-      const value = new DataView(data.buffer, data.byteOffset, 8).getFloat64(0, true);
-      for (let i = 0; i < mask.length; i++) if (mask[i] !== 0) values[i] = value;
+      const value = reader.doubleAt(data);
+      for (let i = 0; i < steps; i++) if (mask === null || mask[i] !== 0) values[i] = value;
       return values;
     }
     case form.small:
-      fits(count);
-      for (let i = 0, at = 0; i < mask.length; i++) if (mask[i] !== 0) values[i] = data[at++]!;
+      fits(entries(mask, steps));
+      for (let i = 0, at = data; i < steps; i++) if (mask === null || mask[i] !== 0) values[i] = bytes[at++]!;
       return values;
-    case form.double: {
-      fits(8 * count);
-      // A copy, because doubles must lie on a multiple of eight. (Node's Buffer has a slice() that is none.)
-      const packed = new Float64Array(Uint8Array.from(data).buffer);
-      if (count === mask.length) return packed;
-      for (let i = 0, at = 0; i < mask.length; i++) if (mask[i] !== 0) values[i] = packed[at++]!;
+    case form.double:
+      fits(8 * entries(mask, steps));
+      // Copied as bytes: doubles in the message do not lie on multiples of eight, and bits of NaN are to be kept.
+      if (mask === null) new Uint8Array(values.buffer).set(bytes.subarray(data, end));
+      else for (let i = 0, at = data; i < steps; i++) if (mask[i] !== 0) at = copyDouble(bytes, at, values, i);
       return values;
-    }
     default:
-      throw malformed(`form ${bytes[0]} of a column`);
+      throw malformed(`form ${bytes[start]} of a column`);
   }
+}
+
+function entries(mask: Mask, steps: number): number {
+  if (mask === null) return steps;
+  let count = 0;
+  for (let i = 0; i < steps; i++) if (mask[i] !== 0) count++;
+  return count;
+}
+
+const double = new Float64Array(1);
+const doubleBytes = new Uint8Array(double.buffer);
+
+/** Returns the position behind it. */
+function copyDouble(bytes: Uint8Array, at: number, values: Float64Array, i: number): number {
+  for (let k = 0; k < 8; k++) doubleBytes[k] = bytes[at + k]!;
+  values.set(double, i);
+  return at + 8;
 }
 
 /**
  * What each step holds: 0, 1 or 2. Shape: one byte 1 when all are 1; else 0 and two bits a step, lowest first.
  */
-export function encodeKinds(kinds: Uint8Array): Uint8Array {
-  if (kinds.every((kind) => kind === 1)) return Uint8Array.of(1);
-  const out = new Uint8Array(1 + Math.ceil(kinds.length / 4));
-  for (let i = 0; i < kinds.length; i++) out[1 + (i >> 2)]! |= kinds[i]! << (2 * (i & 3));
-  return out;
+export function writeKinds(out: WireWriter, field: number, kinds: Uint8Array): void {
+  if (allOne(kinds)) {
+    out.key(field, 2).rawVarint(1).rawByte(1);
+    return;
+  }
+  const packed = new Uint8Array(1 + Math.ceil(kinds.length / 4));
+  for (let i = 0; i < kinds.length; i++) packed[1 + (i >> 2)]! |= kinds[i]! << (2 * (i & 3));
+  out.bytes(field, packed);
 }
 
-/** Reads what `encodeKinds` wrote. Errors: ERR_INPUT_INVALID for another length or a kind that is none. */
-export function decodeKinds(bytes: Uint8Array, steps: number): Uint8Array {
+function allOne(kinds: Uint8Array): boolean {
+  for (let i = 0; i < kinds.length; i++) if (kinds[i] !== 1) return false;
+  return true;
+}
+
+/** Reads what `writeKinds` wrote. Errors: ERR_INPUT_INVALID for another length or a kind that is none. */
+export function readKinds(bytes: Uint8Array, start: number, end: number, steps: number): Uint8Array {
   const kinds = new Uint8Array(steps);
-  if (bytes.length === 1 && bytes[0] === 1) return kinds.fill(1);
-  if (bytes[0] !== 0 || bytes.length !== 1 + Math.ceil(steps / 4)) throw malformed('presence of another length');
+  if (end - start === 1 && bytes[start] === 1) return kinds.fill(1);
+  if (bytes[start] !== 0 || end - start !== 1 + Math.ceil(steps / 4)) throw malformed('presence of another length');
   for (let i = 0; i < steps; i++) {
-    const kind = (bytes[1 + (i >> 2)]! >> (2 * (i & 3))) & 3;
+    const kind = (bytes[start + 1 + (i >> 2)]! >> (2 * (i & 3))) & 3;
     if (kind === 3) throw malformed('step that holds neither a float nor a histogram');
     kinds[i] = kind;
   }

@@ -117,7 +117,11 @@ test('a message that is wrong under a right checksum is refused with an error of
     const at = random.below(message.length);
     message[at] = random.below(256);
     try {
-      await decode(messages.map(encodeFrame), fragment, steps);
+      await decode(
+        messages.map((message) => encodeFrame(message)),
+        fragment,
+        steps,
+      );
     } catch (error) {
       refused++;
       expect(error).toBeInstanceOf(OperatorError);

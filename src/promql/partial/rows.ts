@@ -7,110 +7,127 @@ import type { FragmentRequest } from '../plan/fragment.ts';
 import type { Labels } from '../types.ts';
 import type { DictionaryReader, DictionaryWriter } from './dictionary.ts';
 import { readHistogram, writeHistogram } from './histogram-message.ts';
-import { decodeDoubles, decodeKinds, encodeDoubles, encodeKinds, malformed } from './numbers.ts';
+import { malformed, maskOf, readDoubles, readKinds, writeDoubles, writeKinds, type Mask } from './numbers.ts';
 
 /** A series of the answer: its labels, what each step holds, the floats, the native histograms. */
-export function encodeColumn(column: Column, dictionary: DictionaryWriter): Uint8Array {
+export function writeColumn(out: WireWriter, column: Column, dictionary: DictionaryWriter): void {
   const { labels, dropName, kinds, values, histograms } = column;
-  const floats = histograms === null ? kinds : kinds.map((kind) => (kind === isHistogram ? 0 : kind));
-  const out = new WireWriter(64 + 8 * kinds.length);
-  out.bytes(1, dictionary.refs(labels)).bytes(3, encodeKinds(kinds)).bytes(4, encodeDoubles(values, floats));
+  out.bytes(1, dictionary.refs(labels));
+  writeKinds(out, 3, kinds);
+  writeDoubles(out, 4, values, floatMask(kinds, histograms !== null));
   if (dropName) out.uint(2, 1);
-  for (let i = 0; i < kinds.length; i++) if (kinds[i] === isHistogram) writeHistogram(out, 5, histograms![i]!);
-  return out.finish();
+  if (histograms === null) return;
+  for (let i = 0; i < kinds.length; i++) if (kinds[i] === isHistogram) writeHistogram(out, 5, histograms[i]!);
 }
 
-export function decodeColumn(reader: WireReader, dictionary: DictionaryReader, steps: number): Column {
+/** Which steps hold a float. */
+function floatMask(kinds: Uint8Array, mixed: boolean): Mask {
+  return maskOf(mixed ? kinds.map((kind) => (kind === isHistogram ? 0 : kind)) : kinds);
+}
+
+export function readColumn(reader: WireReader, dictionary: DictionaryReader, steps: number): Column {
   let labels: Labels = [];
   let dropName = false;
   let kinds: Uint8Array | undefined;
-  let packed: Uint8Array | undefined;
+  let [start, end] = [-1, -1];
   const found: FloatHistogram[] = [];
   while (!reader.done) {
     const key = reader.key();
-    if (key === 10) labels = dictionary.labels(reader.view());
+    if (key === 10) labels = dictionary.labels(reader);
     else if (key === 16) dropName = reader.bool();
-    else if (key === 26) kinds = decodeKinds(reader.view(), steps);
-    else if (key === 34) packed = reader.view();
-    else if (key === 42) found.push(readHistogram(reader.message()));
+    else if (key === 26) {
+      const from = reader.span();
+      kinds = readKinds(reader.bytes, from, reader.pos, steps);
+    } else if (key === 34) {
+      start = reader.span();
+      end = reader.pos;
+    } else if (key === 42) found.push(readHistogram(reader.message()));
     else reader.skip(key & 7);
   }
-  if (kinds === undefined || packed === undefined) throw malformed('series without its steps');
-  const wanted = kinds.reduce((sum, kind) => sum + Number(kind === isHistogram), 0);
+  if (kinds === undefined || start < 0) throw malformed('series without its steps');
+  let wanted = 0;
+  for (let i = 0; i < steps; i++) if (kinds[i] === isHistogram) wanted++;
   if (wanted !== found.length) throw malformed('series has not as many histograms as steps that hold one');
-  const floats = wanted === 0 ? kinds : kinds.map((kind) => (kind === isHistogram ? 0 : kind));
-  const values = decodeDoubles(packed, floats);
+  const values = readDoubles(reader, start, end, floatMask(kinds, wanted > 0), steps);
   let next = 0;
   const histograms = wanted === 0 ? null : Array.from(kinds, (kind) => (kind === isHistogram ? found[next++]! : null));
   return { labels, kinds, values, histograms, dropName };
 }
 
 /** A group of an aggregation: how many elements each step has, and the operator's own state. */
-export function encodeGroup(row: GroupRow, dictionary: DictionaryWriter): Uint8Array {
+export function writeGroup(out: WireWriter, row: GroupRow, dictionary: DictionaryWriter): void {
   const { labels, dropName, present, best, sums, holders, ignored } = row;
-  const all = new Uint8Array(present.length).fill(1);
   const filled = maskOf(present);
-  const out = new WireWriter(64 + 16 * present.length);
-  out.bytes(1, dictionary.refs(labels)).bytes(3, encodeDoubles(present, all));
+  out.bytes(1, dictionary.refs(labels));
+  writeDoubles(out, 3, present, null);
   if (dropName) out.uint(2, 1);
   if (ignored) out.uint(4, 1);
-  if (best !== null) out.bytes(5, encodeDoubles(best, filled));
-  for (const holder of holders) out.bytes(6, encodeColumn(holder, dictionary));
-  if (sums === null) return out.finish();
-  out.bytes(7, encodeDoubles(sums.high, filled)).bytes(8, encodeDoubles(sums.low, filled));
+  if (best !== null) writeDoubles(out, 5, best, filled);
+  for (const holder of holders) out.message(6, (m) => writeColumn(m, holder, dictionary));
+  if (sums === null) return;
+  writeDoubles(out, 7, sums.high, filled);
+  writeDoubles(out, 8, sums.low, filled);
   for (const { step, values } of sums.rest) {
     out.message(9, (m) => {
       m.uint(1, step);
       for (const value of values) m.double(2, value);
     });
   }
-  if (sums.special !== null) {
-    const { nan, plus, minus } = sums.special;
-    out.bytes(10, encodeDoubles(nan, filled)).bytes(11, encodeDoubles(plus, filled));
-    out.bytes(12, encodeDoubles(minus, filled));
-  }
-  return out.finish();
+  if (sums.special === null) return;
+  const { nan, plus, minus } = sums.special;
+  writeDoubles(out, 10, nan, filled);
+  writeDoubles(out, 11, plus, filled);
+  writeDoubles(out, 12, minus, filled);
 }
 
+/** Where the columns of the group that is being read begin and end, by field; −1 for those it has not. */
+const starts = new Int32Array(16);
+const ends = new Int32Array(16);
+
 /** Errors: ERR_INPUT_INVALID for a state that is not the one of the fragment's operator. */
-export function decodeGroup(
+export function readGroup(
   reader: WireReader,
   dictionary: DictionaryReader,
   fragment: FragmentRequest,
   steps: number,
 ): GroupRow {
-  const views = new Map<number, Uint8Array>();
   let labels: Labels = [];
   let dropName = false;
   let ignored = false;
   const holders: Column[] = [];
   const rest: SumState['rest'][number][] = [];
+  starts.fill(-1);
   while (!reader.done) {
     const key = reader.key();
     const field = key >> 3;
-    if (key === 10) labels = dictionary.labels(reader.view());
+    if (key === 10) labels = dictionary.labels(reader);
     else if (key === 16) dropName = reader.bool();
     else if (key === 32) ignored = reader.bool();
-    else if (key === 50) holders.push(decodeColumn(reader.message(), dictionary, steps));
+    else if (key === 50) holders.push(readColumn(reader.message(), dictionary, steps));
     else if (key === 74) rest.push(readRest(reader.message(), steps));
-    else if ((key & 7) === 2 && field <= 12) views.set(field, reader.view());
-    else reader.skip(key & 7);
+    else if ((key & 7) === 2 && field <= 12) {
+      starts[field] = reader.span();
+      ends[field] = reader.pos;
+    } else reader.skip(key & 7);
   }
-  const all = new Uint8Array(steps).fill(1);
-  const present = decodeDoubles(viewOf(views, 3), all);
-  for (const count of present) if (!(count >= 0 && Number.isInteger(count))) throw malformed('count that is none');
+  const column = (field: number, mask: Mask): Float64Array => {
+    if (starts[field]! < 0) throw malformed(`group without field ${field}`);
+    return readDoubles(reader, starts[field]!, ends[field]!, mask, steps);
+  };
+  const present = column(3, null);
+  for (let i = 0; i < steps; i++) {
+    if (!(present[i]! >= 0 && Number.isInteger(present[i]))) throw malformed('count that is none');
+  }
   const filled = maskOf(present);
-  const column = (field: number): Float64Array => decodeDoubles(viewOf(views, field), filled);
   const { op } = fragment;
   const summed = op === 'sum' || op === 'avg';
   if (op === null || (!isFoldOperator(op) && op !== 'count_values')) throw malformed(`group in an answer to ${op}`);
   if (!summed && (holders.length > 0 || rest.length > 0)) throw malformed(`sums in an answer to ${op}`);
-  const special = summed && views.has(10) ? { nan: column(10), plus: column(11), minus: column(12) } : null;
-  const sums = summed ? { count: present, high: column(7), low: column(8), rest, special } : null;
-  if (sums !== null && ![sums.high, sums.low].every((values) => values.every(Number.isFinite))) {
-    throw malformed('sum of finite numbers that is not finite');
-  }
-  const best = op === 'min' || op === 'max' ? column(5) : null;
+  const best = op === 'min' || op === 'max' ? column(5, filled) : null;
+  if (!summed) return { labels, dropName, present, best, sums: null, holders, ignored };
+  const special =
+    starts[10]! >= 0 ? { nan: column(10, filled), plus: column(11, filled), minus: column(12, filled) } : null;
+  const sums = { count: present, high: finite(column(7, filled)), low: finite(column(8, filled)), rest, special };
   return { labels, dropName, present, best, sums, holders, ignored };
 }
 
@@ -127,12 +144,9 @@ function readRest(reader: WireReader, steps: number): SumState['rest'][number] {
   return { step, values };
 }
 
-function viewOf(views: ReadonlyMap<number, Uint8Array>, field: number): Uint8Array {
-  const view = views.get(field);
-  if (view === undefined) throw malformed(`group without field ${field}`);
-  return view;
-}
-
-function maskOf(present: Float64Array): Uint8Array {
-  return Uint8Array.from(present, (count) => Number(count !== 0));
+function finite(values: Float64Array): Float64Array {
+  for (let i = 0; i < values.length; i++) {
+    if (!Number.isFinite(values[i])) throw malformed('sum of finite numbers that is not finite');
+  }
+  return values;
 }

@@ -5,6 +5,7 @@ import {
   encodePartialRequest,
   engineVersion,
   labelValue,
+  type LabelPool,
   partialContentType,
   PartialDecoder,
   partialPath,
@@ -36,6 +37,8 @@ export interface PartialCall {
   readonly settings: FragmentSettings;
   /** The earliest time that the fragment reads by `@` or an offset; null when it reads only before its steps. */
   readonly shiftedTo: number | null;
+  /** Shared by the agents that are asked the same. */
+  readonly pool: LabelPool;
 }
 
 export interface PartialReadOptions {
@@ -110,6 +113,7 @@ export function createPartialReader(client: TlsClient, port: number, servername:
         fragment,
         steps: steps.count,
         maxSeries,
+        pool: call.pool,
         onHeader: (header) => checkHeader(header, agent.node, call),
         onColumn: ({ labels }) => checkNode(labelValue(labels, nodeLabel), agent.node),
       });

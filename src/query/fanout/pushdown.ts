@@ -1,5 +1,5 @@
 import { errorText } from '../../base/errors.ts';
-import { fragmentDemands, QueryError } from '../../promql/index.ts';
+import { fragmentDemands, LabelPool, QueryError } from '../../promql/index.ts';
 import type {
   Distribution,
   FragmentDemands,
@@ -73,7 +73,7 @@ export class Pushdown implements Distribution {
     }
     const doubled = asked.find(({ more }) => (more ?? []).length > 0);
     if (doubled !== undefined) return this.#giveUp('off', doubled.node, 'two agents speak for the node');
-    const call = { fragment, steps, settings, shiftedTo: shiftedTo(demands) };
+    const call = { fragment, steps, settings, shiftedTo: shiftedTo(demands), pool: new LabelPool() };
     const outcomes = await Promise.all(asked.map((agent) => this.#ask(agent, call)));
     return this.#settle(asked, outcomes, report);
   }
