@@ -1,4 +1,4 @@
-import { planCustomMetrics, type ApiServiceObject } from './custom-metrics.ts';
+import { planCustomMetrics, type ApiServiceObject, type QueryDeployment } from './custom-metrics.ts';
 
 const api = (
   version: string,
@@ -14,7 +14,12 @@ const api = (
 const ours = { name: 'svc-query', namespace: 'svc-system' };
 const adapter = { name: 'prometheus-adapter', namespace: 'monitoring' };
 const plan = (mode: 'auto' | 'force' | 'off', ...present: ApiServiceObject[]) =>
-  planCustomMetrics(mode, 'svc-system', present);
+  planCustomMetrics(mode, 'svc-system', present, deployment('True'));
+
+function deployment(available: string): QueryDeployment {
+  const conditions = [{ type: 'Available', status: available }];
+  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'svc-query' }, status: { conditions } };
+}
 
 test('off serves and registers nothing, and says nothing', () => {
   expect(plan('off', api('v1beta1', adapter))).toEqual({ serve: false, register: false, condition: undefined });
@@ -60,6 +65,25 @@ test.each<[string, ApiServiceObject[], boolean, string, string]>([
   ],
 ])('auto %s', (_, present, register, status, reason) => {
   expect(plan('auto', ...present)).toMatchObject({ serve: true, register, condition: { status, reason } });
+});
+
+test.each(['auto', 'force'] as const)('%s registers nothing before the query server answers', (mode) => {
+  for (const query of [undefined, deployment('False')])
+    expect(planCustomMetrics(mode, 'svc-system', [], query)).toMatchObject({
+      serve: true,
+      register: false,
+      condition: { status: 'False', reason: 'Unavailable', message: expect.stringContaining('Deployment svc-query') },
+    });
+});
+
+test('a foreign registration is not taken over by a query server that does not answer', () => {
+  const foreign = [api('v1beta1', adapter, 'True')];
+  expect(planCustomMetrics('force', 'svc-system', foreign, deployment('False'))).toMatchObject({ register: false });
+});
+
+test('our registration stays while the query server is away', () => {
+  const present = [api('v1beta1', ours, 'False')];
+  expect(planCustomMetrics('auto', 'svc-system', present, deployment('False'))).toMatchObject({ register: true });
 });
 
 test('force takes it over', () => {

@@ -17,6 +17,16 @@ export interface CustomMetricsPlan {
   condition: ConditionInput | undefined;
 }
 
+/** The Deployment of the query server, as far as it decides here. */
+export interface QueryDeployment extends KubeObject {
+  status?: { conditions?: { type: string; status: string; message?: string }[] };
+}
+
+/** Whether the query server has enough replicas that answer, by its Deployment's own word. */
+export function isAvailable({ status }: QueryDeployment): boolean {
+  return status?.conditions?.some((c) => c.type === 'Available' && c.status === 'True') ?? false;
+}
+
 /** Whether a registration leads to our query server. Labels do not count: an edit by others keeps them. */
 export function isOurs(namespace: string, { spec }: ApiServiceObject): boolean {
   return spec?.service?.name === names.query && spec.service.namespace === namespace;
@@ -31,6 +41,7 @@ export function planCustomMetrics(
   mode: CustomMetricsMode,
   namespace: string,
   apiServices: readonly ApiServiceObject[],
+  query: QueryDeployment | undefined,
 ): CustomMetricsPlan {
   if (mode === 'off') return { serve: false, register: false, condition: undefined };
   const present = apiServices.filter((api) => customMetricsApiServices.includes(api.metadata.name ?? ''));
@@ -49,8 +60,17 @@ export function planCustomMetrics(
       },
     };
   }
+  const registered = present.some((api) => isOurs(namespace, api));
+  if (!registered && !(query && isAvailable(query))) return { serve: true, register: false, condition: waiting };
   return { serve: true, register: true, condition: availability(present) };
 }
+
+const waiting: ConditionInput = {
+  type: 'CustomMetricsAvailable',
+  status: 'False',
+  reason: 'Unavailable',
+  message: `the API is registered once Deployment ${names.query} is available`,
+};
 
 function availability(present: readonly ApiServiceObject[]): ConditionInput {
   const type = 'CustomMetricsAvailable';

@@ -307,11 +307,22 @@ describe('custom metrics', () => {
     harness.server.storage.find(apiServices, undefined, `${version}.custom.metrics.k8s.io`)?.['spec'] as
       { caBundle?: string; service: { name: string } } | undefined;
 
-  test('are registered with the bundle of our authority', async () => {
+  const queryAnswers = (answers: boolean): void => {
+    const conditions = [{ type: 'Available', status: answers ? 'True' : 'False' }];
+    harness.server.putStatus(coreResources.deployments, namespace, names.query, { conditions });
+  };
+
+  test('are registered when the query server answers, with the bundle of our authority, and stay', async () => {
     await begin([[clusterTrafficPolicies, aPolicy('default', {})]], { customMetrics: 'auto' });
+    await harness.passUntil(() => conditionOf('default', 'CustomMetricsAvailable'), 'the condition');
+    expect(conditionOf('default', 'CustomMetricsAvailable')).toMatchObject({ status: 'False', reason: 'Unavailable' });
+    expect(stored('v1beta1')).toBeUndefined();
+    queryAnswers(true);
     await harness.passUntil(() => stored('v1beta2'), 'the registration');
     expect(Buffer.from(stored('v1beta1')!.caBundle!, 'base64').toString()).toBe(pem(names.ca, 'ca.crt'));
-    await harness.passUntil(() => conditionOf('default', 'CustomMetricsAvailable'), 'the condition');
+    queryAnswers(false);
+    await harness.idle();
+    expect(stored('v1beta1')).toBeDefined();
   });
 
   test('of another server are left alone, a condition says so, and its going is noticed', async () => {
@@ -329,6 +340,7 @@ describe('custom metrics', () => {
     );
     expect(stored('v1beta1')?.service.name).toBe('prometheus-adapter');
     expect(stored('v1beta2')).toBeUndefined();
+    queryAnswers(true);
     harness.server.storage.remove(apiServices, undefined, 'v1beta1.custom.metrics.k8s.io');
     await harness.passUntil(() => stored('v1beta1')?.service.name === 'svc-query', 'our own registration');
   });
@@ -336,6 +348,8 @@ describe('custom metrics', () => {
   test('are taken over only by force', async () => {
     const foreign = apiService('v1beta1', { name: 'prometheus-adapter', namespace: 'monitoring' });
     await begin([[apiServices, foreign]], { customMetrics: 'force' });
+    expect(stored('v1beta1')?.service.name).toBe('prometheus-adapter');
+    queryAnswers(true);
     await harness.passUntil(() => stored('v1beta1')?.service.name === 'svc-query', 'the takeover');
   });
 });

@@ -31,7 +31,13 @@ import {
 import { withForeignScale } from '../foreign-scale.ts';
 import { keepAuthority } from './authority.ts';
 import { certificateStates, planLeaves, type SecretObject } from './certificates.ts';
-import { isOurs, planCustomMetrics, type ApiServiceObject } from './custom-metrics.ts';
+import {
+  isAvailable,
+  isOurs,
+  planCustomMetrics,
+  type ApiServiceObject,
+  type QueryDeployment,
+} from './custom-metrics.ts';
 import { planExternalMetrics } from './external-metrics.ts';
 import { fromPolicies } from './from-policies.ts';
 import { certificateGauge } from './metrics.ts';
@@ -110,6 +116,8 @@ export function setupPlatform(
   const apiServices = env.cache.informer<ApiServiceObject>({ resource: renderedKinds.APIService });
   const children = childKinds.map((resource) => env.cache.informer(childSource(resource, namespace)));
   const common = { client: env.client, fieldManager, controller: controllerName, metrics: env.metrics };
+  const deployments = children[childKinds.indexOf(renderedKinds.Deployment)]!;
+  const queryServer = (): QueryDeployment | undefined => deployments.get({ namespace, name: names.query });
   const set = new ApplySet({ ...common, children, events: env.events });
   const secretSet = new ApplySet({ ...common, children: [secrets as Informer], events: env.events });
   const writer = new StatusWriter({ client: env.client, fieldManager, informer: policies });
@@ -129,7 +137,7 @@ export function setupPlatform(
       }
     };
     const certificates = await tried(() => keepCertificates(context));
-    const plan = planCustomMetrics(customMetrics, namespace, apiServices.list());
+    const plan = planCustomMetrics(customMetrics, namespace, apiServices.list(), queryServer());
     const external = planExternalMetrics(externalMetrics, namespace, apiServices.list());
     const monitors = servedMonitors(crds);
     const rendered = renderPlatform({
@@ -207,13 +215,14 @@ function sorted(rendered: readonly KubeObject[]) {
   };
 }
 
-/** Status of Deployments and DaemonSets changes all the time and decides nothing here. */
+/** Status of Deployments and DaemonSets changes all the time; of it, only whether the query server answers counts. */
 const worthARun: Predicate = anyOf(
   generationChanged,
   labelsChanged,
   // Kinds without a generation: anything may have changed.
   (event) => event.object.metadata.generation === undefined,
   changed((object) => object.metadata.ownerReferences),
+  changed((object) => object.metadata.name === names.query && isAvailable(object as QueryDeployment)),
 );
 
 function childSource(resource: ResourceRef, namespace: string) {
