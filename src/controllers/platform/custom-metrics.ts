@@ -61,16 +61,15 @@ export function planCustomMetrics(
     };
   }
   const registered = present.some((api) => isOurs(namespace, api));
-  if (!registered && !(query && isAvailable(query))) return { serve: true, register: false, condition: waiting };
+  if (!registered && !(query && isAvailable(query))) return unregisteredYet('CustomMetricsAvailable');
   return { serve: true, register: true, condition: availability(present) };
 }
 
-const waiting: ConditionInput = {
-  type: 'CustomMetricsAvailable',
-  status: 'False',
-  reason: 'Unavailable',
-  message: `the API is registered once Deployment ${names.query} is available`,
-};
+/** The plan until the query server answers for the first time. */
+export function unregisteredYet(type: ConditionInput['type']): CustomMetricsPlan {
+  const message = `the API is registered once Deployment ${names.query} is available`;
+  return { serve: true, register: false, condition: { type, status: 'False', reason: 'Unavailable', message } };
+}
 
 function availability(present: readonly ApiServiceObject[]): ConditionInput {
   const type = 'CustomMetricsAvailable';

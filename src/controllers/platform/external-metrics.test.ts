@@ -1,4 +1,4 @@
-import type { ApiServiceObject } from './custom-metrics.ts';
+import type { ApiServiceObject, QueryDeployment } from './custom-metrics.ts';
 import { planExternalMetrics } from './external-metrics.ts';
 
 const api = (service: { name: string; namespace: string } | null, available?: string): ApiServiceObject => ({
@@ -11,8 +11,15 @@ const api = (service: { name: string; namespace: string } | null, available?: st
 const ours = { name: 'svc-query', namespace: 'svc-system' };
 const keda = { name: 'keda-operator-metrics-apiserver', namespace: 'keda' };
 
+const deployment = (available: string): QueryDeployment => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'svc-query' },
+  status: { conditions: [{ type: 'Available', status: available }] },
+});
+
 test('off serves and registers nothing, and says nothing', () => {
-  expect(planExternalMetrics('off', 'svc-system', [api(keda)])).toEqual({
+  expect(planExternalMetrics('off', 'svc-system', [api(keda)], deployment('True'))).toEqual({
     serve: false,
     register: false,
     condition: undefined,
@@ -27,9 +34,16 @@ test.each<[string, 'auto' | 'force', ApiServiceObject[], boolean, string]>([
   ['says when it answers', 'auto', [api(ours, 'True')], true, 'Available'],
   ['says when it does not', 'auto', [api(ours, 'False')], true, 'Unavailable'],
 ])('%s', (_, mode, present, register, reason) => {
-  expect(planExternalMetrics(mode, 'svc-system', present)).toMatchObject({
+  expect(planExternalMetrics(mode, 'svc-system', present, deployment('True'))).toMatchObject({
     serve: true,
     register,
     condition: { type: 'ExternalMetricsAvailable', reason },
   });
+});
+
+test('nothing is registered before the query server answers, and what is registered stays while it is away', () => {
+  const away = deployment('False');
+  for (const present of [[], [api(keda, 'True')]])
+    expect(planExternalMetrics('force', 'svc-system', present, away)).toMatchObject({ register: false });
+  expect(planExternalMetrics('auto', 'svc-system', [api(ours, 'False')], away)).toMatchObject({ register: true });
 });

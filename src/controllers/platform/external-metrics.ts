@@ -1,5 +1,12 @@
 import { externalMetricsApiServices, type CustomMetricsMode } from '../../render/index.ts';
-import { isOurs, type ApiServiceObject, type CustomMetricsPlan } from './custom-metrics.ts';
+import {
+  isAvailable,
+  isOurs,
+  unregisteredYet,
+  type ApiServiceObject,
+  type CustomMetricsPlan,
+  type QueryDeployment,
+} from './custom-metrics.ts';
 
 /**
  * What to do about the external metrics API, of which a cluster has one too, often KEDA's. Like the custom metrics API,
@@ -9,6 +16,7 @@ export function planExternalMetrics(
   mode: CustomMetricsMode,
   namespace: string,
   apiServices: readonly ApiServiceObject[],
+  query: QueryDeployment | undefined,
 ): CustomMetricsPlan {
   if (mode === 'off') return { serve: false, register: false, condition: undefined };
   const [name = ''] = externalMetricsApiServices;
@@ -21,6 +29,8 @@ export function planExternalMetrics(
     const condition = { type, status: 'False', reason: 'ForeignAPIService', message } as const;
     return { serve: true, register: false, condition };
   }
+  const registered = present !== undefined && isOurs(namespace, present);
+  if (!registered && !(query && isAvailable(query))) return unregisteredYet(type);
   const available = present?.status?.conditions?.find((c) => c.type === 'Available');
   if (available?.status === 'True') {
     const condition = { type, status: 'True', reason: 'Available', message: '' } as const;

@@ -138,7 +138,7 @@ export function setupPlatform(
     };
     const certificates = await tried(() => keepCertificates(context));
     const plan = planCustomMetrics(customMetrics, namespace, apiServices.list(), queryServer());
-    const external = planExternalMetrics(externalMetrics, namespace, apiServices.list());
+    const external = planExternalMetrics(externalMetrics, namespace, apiServices.list(), queryServer());
     const monitors = servedMonitors(crds);
     const rendered = renderPlatform({
       ...base,
