@@ -4,6 +4,7 @@ import {
   labelValue,
   matchesAll,
   type DeferredSeries,
+  type Label,
   type Labels,
   type Samples,
   type SelectRequest,
@@ -20,14 +21,19 @@ interface Stored {
 }
 
 /**
- * Series as XOR chunks of 120 samples in memory and in label order, as the index of a store has them; decoded anew for
- * each query.
+ * Series as XOR chunks of 120 samples in memory, in label order and each label once, as the index of a store has them;
+ * decoded anew for each query.
  */
 export class ChunkSource implements SeriesSource {
-  readonly #buffer = new SampleBuffer(1_024);
   readonly #byName = new Map<string, Stored[]>();
 
   constructor(all: readonly BenchSeries[]) {
+    const interned = new Map<string, Label>();
+    const intern = ([name, value]: Label): Label => {
+      const key = `${name}\n${value}`;
+      if (!interned.has(key)) interned.set(key, [name, value]);
+      return interned.get(key)!;
+    };
     for (const { labels, values } of all) {
       const buffer = new SampleBuffer(values.length);
       const words = new Uint32Array(values.buffer);
@@ -35,7 +41,7 @@ export class ChunkSource implements SeriesSource {
       const chunks = encodeChunks(buffer);
       const name = labelValue(labels, '__name__');
       const known = this.#byName.get(name) ?? [];
-      known.push({ labels, chunks });
+      known.push({ labels: labels.map(intern), chunks });
       this.#byName.set(name, known);
     }
     for (const known of this.#byName.values()) known.sort((a, b) => compareLabels(a.labels, b.labels));
@@ -44,20 +50,33 @@ export class ChunkSource implements SeriesSource {
   select({ matchers, mint, maxt }: SelectRequest): Promise<SelectResult> {
     const name = matchers.find((m) => m.name === '__name__' && m.type === '=')?.value ?? '';
     const others = matchers.filter((m) => m.name !== '__name__').map(compileMatcher);
+    const decoder = new Decoder(mint, maxt);
     const series: DeferredSeries[] = [];
     for (const { labels, chunks } of this.#byName.get(name) ?? []) {
-      if (!matchesAll(others, labels)) continue;
-      const wanted = chunks.filter(({ minT, maxT }) => maxT >= mint && minT <= maxt);
-      series.push({ labels, read: () => this.#decode(wanted) });
+      if (others.length > 0 && !matchesAll(others, labels)) continue;
+      series.push({ labels, read: () => decoder.read(chunks) });
     }
-    return Promise.resolve({ series });
+    return Promise.resolve({ series, sorted: true });
+  }
+}
+
+/** Decodes the chunks of a span, series after series into the same buffer. */
+class Decoder {
+  readonly #mint: number;
+  readonly #maxt: number;
+  readonly #buffer = new SampleBuffer(1_024);
+
+  constructor(mint: number, maxt: number) {
+    this.#mint = mint;
+    this.#maxt = maxt;
   }
 
-  #decode(chunks: readonly Chunk[]): Samples {
+  read(chunks: readonly Chunk[]): Samples {
     const buffer = this.#buffer;
     buffer.length = 0;
-    for (const { bytes } of chunks) decodeXorChunk(bytes, buffer);
-    const { times, values, length } = buffer;
-    return { timestamps: times.subarray(0, length), values: values.subarray(0, length) };
+    for (const { minT, maxT, bytes } of chunks) {
+      if (maxT >= this.#mint && minT <= this.#maxt) decodeXorChunk(bytes, buffer);
+    }
+    return buffer.view();
   }
 }

@@ -31,7 +31,23 @@ test('label sets that follow each other are the JSON of each alone', () => {
   fc.assert(
     fc.property(fc.array(anyLabels), (sets) => {
       const json = new LabelJson();
-      for (const labels of sets) expect(json.of(labels)).toBe(new LabelJson().of(labels));
+      for (const labels of sets) {
+        const alone = new LabelJson().of(labels);
+        expect(json.of(labels)).toBe(alone);
+        expect(JSON.parse(alone)).toEqual(Object.fromEntries(labels));
+      }
+    }),
+  );
+});
+
+test('label sets of ASCII are appended as they are alone', () => {
+  const ascii = anyLabels.filter((labels) => labels.every(([, value]) => /^[ -~\n]*$/.test(value)));
+  fc.assert(
+    fc.property(fc.array(ascii), (sets) => {
+      const json = new LabelJson();
+      const out = new AsciiText();
+      for (const labels of sets) expect(json.appendTo(out, labels)).toBe(true);
+      expect(out.take()).toBe(sets.map((labels) => new LabelJson().of(labels)).join(''));
     }),
   );
 });

@@ -1,4 +1,4 @@
-import type { Labels, QueryStats, QueryValue } from '../../promql/index.ts';
+import type { QueryStats, QueryValue } from '../../promql/index.ts';
 import { AsciiText } from './ascii-text.ts';
 import { formatScalar } from './format-value.ts';
 import { LabelJson } from './label-json.ts';
@@ -9,7 +9,6 @@ import { formatTimestamp } from './times.ts';
 const pieceLength = 32 * 1024;
 /** Where a stamp's own bracket stands. */
 const afterPoint = 3;
-const beyondAscii = /[^\x00-\x7f]/;
 
 /** The `data` of an answered query as JSON, in pieces, so that a large matrix is never one string. */
 export function* renderQueryData(value: QueryValue, stats?: object): Generator<string> {
@@ -39,7 +38,11 @@ function* renderVector({ elements }: QueryValue & { type: 'vector' }): Generator
   for (let i = 0; i < elements.length; i++) {
     const { labels, timestamp, value, histogram } = elements[i]!;
     if (timestamp !== known) stamp = formatTimestamp((known = timestamp));
-    yield* labelled(out, i === 0 ? '{"metric":' : ',{"metric":', json, labels);
+    out.append(i === 0 ? '{"metric":' : ',{"metric":');
+    if (!json.appendTo(out, labels)) {
+      yield out.take();
+      yield json.of(labels);
+    }
     if (histogram) out.append(`,"histogram":[${stamp},${histogramJson(histogram)}]}`);
     else {
       out.append(`,"value":[${stamp},"`);
@@ -62,7 +65,11 @@ function* renderMatrix({ series }: QueryValue & { type: 'matrix' }): Generator<s
   out.append('[');
   for (let s = 0; s < series.length; s++) {
     const { labels, timestamps, values, histograms } = series[s]!;
-    yield* labelled(out, s === 0 ? '{"metric":' : ',{"metric":', json, labels);
+    out.append(s === 0 ? '{"metric":' : ',{"metric":');
+    if (!json.appendTo(out, labels)) {
+      yield out.take();
+      yield json.of(labels);
+    }
     if (timestamps !== shown) {
       shown = timestamps;
       stamps = Array.from(timestamps, (time) => stampOf(time, texts));
@@ -90,17 +97,6 @@ function stampOf(time: number, texts: Map<number, Uint8Array>): Uint8Array {
   let text = texts.get(time);
   if (text === undefined) texts.set(time, (text = Buffer.from(`"],[${formatTimestamp(time)},"`)));
   return text;
-}
-
-/** Labels behind a text; they alone may be more than ASCII. */
-function* labelled(out: AsciiText, before: string, json: LabelJson, labels: Labels): Generator<string> {
-  out.append(before);
-  const text = json.of(labels);
-  if (!beyondAscii.test(text)) out.append(text);
-  else {
-    yield out.take();
-    yield text;
-  }
 }
 
 /** `stats=all`: the shape of Prometheus; timings in seconds. */

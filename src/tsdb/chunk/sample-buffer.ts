@@ -1,5 +1,11 @@
 import { highWord, isStale, lowWord } from './float-bits.ts';
 
+/** Times in milliseconds and values, of equal length. */
+export interface SampleColumns {
+  readonly timestamps: Float64Array;
+  readonly values: Float64Array;
+}
+
 /**
  * Samples as two columns that grow together. Times are doubles (ms); values keep their exact bits, so a stale
  * marker stays one: read it with `isStaleAt`, not by looking at the NaN.
@@ -8,6 +14,8 @@ export class SampleBuffer {
   #times: Float64Array;
   #values: Float64Array;
   #words: Uint32Array;
+  #view: SampleColumns | undefined;
+  #viewed: Float64Array | undefined;
   length = 0;
 
   constructor(capacity = 128) {
@@ -68,8 +76,23 @@ export class SampleBuffer {
     this.#values = new Float64Array(words.buffer);
   }
 
+  /**
+   * The columns where they lie, without what is free behind them; the same object as long as nothing moved or grew. What
+   * is in it changes with the buffer.
+   */
+  view(): SampleColumns {
+    if (this.#view?.timestamps.length !== this.length || this.#viewed !== this.#times) {
+      this.#viewed = this.#times;
+      this.#view = {
+        timestamps: this.#times.subarray(0, this.length),
+        values: this.#values.subarray(0, this.length),
+      };
+    }
+    return this.#view;
+  }
+
   /** Copies of the columns' part [from, to), bit for bit. */
-  slice(from = 0, to = this.length): { timestamps: Float64Array; values: Float64Array } {
+  slice(from = 0, to = this.length): SampleColumns {
     const words = this.#words.slice(2 * from, 2 * to);
     return { timestamps: this.#times.slice(from, to), values: new Float64Array(words.buffer) };
   }

@@ -6,8 +6,8 @@ const two32 = 4_294_967_296;
 const maxVarintBytes = 10;
 
 /**
- * Wide loads read up to five bytes at once and may look past the end: chunks are decoded from here, behind which
- * there are always zeros. Grows to the largest chunk seen; decoding never suspends, so one is enough.
+ * Wide loads read up to five bytes at once and may look past the end: chunks are decoded from here, where there is
+ * always room behind; whoever needs what lies there is refused. Grows to the largest chunk seen; decoding never suspends, so one is enough.
  */
 let scratch = new Uint8Array(4096);
 let scratchView = new DataView(scratch.buffer);
@@ -32,7 +32,6 @@ export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer): number {
     scratchView = new DataView(scratch.buffer);
   }
   scratch.set(bytes);
-  scratch.fill(0, length, length + 24);
   out.reserve(count);
   const end = decode(length * 8, count, out.times, out.words, out.length);
   if (end > length * 8) throw corrupt('its samples reach past its end');
