@@ -25,6 +25,7 @@ const widgets = resourceRef({
   plural: 'widgets',
   namespaced: true,
 });
+const gadgets = resourceRef({ ...widgets, kind: 'Gadget', plural: 'gadgets' });
 const widget = (name: string, over: Partial<KubeObject['metadata']> = {}, namespace = 'shop'): KubeObject => ({
   apiVersion: 'example.dev/v1',
   kind: 'Widget',
@@ -55,8 +56,8 @@ class TestOperator extends RuntimeOperator {
   protected override init(): Promise<void> {
     return this.#init(this);
   }
-  watch(onEvent: (e: ResourceEvent) => Promise<void>, namespace?: string): Promise<void> {
-    return this.watchResource('example.dev', 'v1', 'widgets', onEvent, namespace);
+  watch(onEvent: (e: ResourceEvent) => Promise<void>, namespace?: string, plural = 'widgets'): Promise<void> {
+    return this.watchResource('example.dev', 'v1', plural, onEvent, namespace);
   }
   setStatus = (meta: ResourceMeta, status: unknown) => this.setResourceStatus(meta, status);
   patchStatus = (meta: ResourceMeta, status: unknown) => this.patchResourceStatus(meta, status);
@@ -69,7 +70,7 @@ class TestOperator extends RuntimeOperator {
 }
 
 beforeEach(async () => {
-  server = await FakeApiServer.start({ resources: [widgets] });
+  server = await FakeApiServer.start({ resources: [widgets, gadgets] });
   clock = new FakeClock();
   operators = [];
   log = [];
@@ -198,6 +199,53 @@ test('reports a delete missed while disconnected, and a name that came back, and
   expect(shown(events.slice(3)).toSorted()).toEqual(['ADDED renewed', 'DELETED gone', 'DELETED renewed']);
 });
 
+test('process.exit is never called: not when lists and watches fail in every way, not at a stop', async () => {
+  server.put(widgets, widget('a'));
+  server.script({ verb: 'list', plural: 'widgets' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') });
+  server.script({ verb: 'watch' }, { do: 'reset' });
+  const { operator, events } = await recording();
+  await passUntil(() => events.length === 1 && server.openWatches().length === 1, 'the start');
+  const again = async (): Promise<void> => {
+    const before = server.seen({ verb: 'watch' }).length;
+    await passUntil(
+      () => server.seen({ verb: 'watch' }).length > before && server.openWatches().length === 1,
+      'the next watch',
+    );
+  };
+  server.openWatches()[0]!.reset();
+  await again();
+  server.openWatches()[0]!.raw('{"type":"ADDED","obj\n');
+  await again();
+  // Nothing at all for longer than the base class bears.
+  server.openWatches()[0]!.fallSilent();
+  await clock.advance(70_001);
+  await again();
+  let stopped = false;
+  void operator.stop().then(() => (stopped = true));
+  await passUntil(() => stopped, 'the stop');
+  await clock.advance(1_000);
+  // Every suite has a spy in its place (scripts/jest/no-exit.cjs).
+  expect(process.exit).not.toHaveBeenCalled();
+  expect(shown(events)).toEqual(['ADDED a']);
+});
+
+test('there is no one queue for all: a slow kind does not delay another', async () => {
+  const events: string[] = [];
+  let release = (): void => {};
+  const slow = new Promise<void>((resolve) => (release = resolve));
+  const operator = new TestOperator(async (o) => {
+    await o.watch((e) => slow.then(() => void events.push(e.meta.name)));
+    await o.watch((e) => Promise.resolve(void events.push(e.meta.name)), undefined, 'gadgets');
+  });
+  await operator.start();
+  server.put(widgets, widget('slow'));
+  server.put(gadgets, { ...widget('quick'), kind: 'Gadget' });
+  await passUntil(() => events.length === 1, 'the quick one');
+  release();
+  await passUntil(() => events.length === 2, 'the slow one');
+  expect(events).toEqual(['quick', 'slow']);
+});
+
 test('watches one kind in two namespaces independently', async () => {
   const events: string[] = [];
   const operator = new TestOperator(async (o) => {
@@ -286,7 +334,7 @@ test('a status that cannot be written is an error, not null', async () => {
   await expect(operator.patchStatus(events[0]!.meta, { bad: true })).rejects.toMatchObject({ code: 'ERR_API_INVALID' });
 });
 
-test('keeps another owner’s finalizer under a race; adds ours once and cleans up before removing it', async () => {
+test("keeps another owner's finalizer under a race; adds ours once and cleans up before removing it", async () => {
   server.put(widgets, widget('a'));
   const { operator, events } = await recording();
   await passUntil(() => events.length === 1, 'the event');

@@ -79,7 +79,7 @@ afterEach(async () => {
 
 test.each([
   ['in pages', false, true],
-  ['by a streaming list', true, true],
+  ['by a streaming list that ends with the initial-events-end bookmark', true, true],
   ['in pages after the server refused to stream', true, false],
 ])('fills the cache %s and follows it', async (_what, ask, offered) => {
   await begin({ streamingList: offered }, ask);
@@ -207,7 +207,7 @@ test.each<[string, Disturbance]>([
 });
 
 test.each<[string, Disturbance]>([
-  ['the connection is reset', (w) => w.reset()],
+  ['the connection is reset (ECONNRESET)', (w) => w.reset()],
   ['an ERROR 500 comes', (w) => w.error(new StatusError(500, 'InternalError', 'etcd went away'))],
   ['an ERROR 429 comes', (w) => w.error(busy(1))],
   [
@@ -224,6 +224,7 @@ test.each([
   // Capped at five seconds: 0.8 + 1.6 + 3.2 + 3 × 5 s.
   ['404 until the kind exists', new StatusError(404, 'NotFound', 'no such kind'), 20_000],
   ['500', new StatusError(500, 'InternalError', 'no'), 24_000],
+  ['429 without Retry-After', busy(), 24_000],
 ])('recovers from each failure kind with bounded request rate: %s on the list', async (_what, error, atLeastMs) => {
   await begin();
   server.script({ verb: 'list' }, { do: 'fail', error }, 6);
@@ -244,6 +245,19 @@ test.each(['list', 'watch'] as const)('waits the Retry-After seconds on list, wa
   expect(server.seen({ verb })).toHaveLength(1);
   await clock.advance(1_500);
   await until(() => server.openWatches().length === 1, 'the watch');
+});
+
+test('a very short watch is a fault: a server that closes at once is asked ever more rarely, and nothing is lost', async () => {
+  await begin();
+  server.script({ verb: 'watch' }, { do: 'raw', status: 200, body: '', contentType: 'application/json' }, 5);
+  cache.start(stop.signal);
+  await until(() => informer.synced, 'the list');
+  put('a');
+  await passUntil(() => has('a'), 'a');
+  // 0.8 + 1.6 + 3.2 + 6.4 + 12.8 s of backoff.
+  expect(clock.monotonic()).toBeGreaterThanOrEqual(24_800);
+  expect(server.seen({ verb: 'watch' })).toHaveLength(6);
+  expect(server.seen({ verb: 'list' })).toHaveLength(1);
 });
 
 test('a kind that comes after a long time is there within five seconds', async () => {
@@ -279,7 +293,7 @@ test('a killed and restarted server is followed on, with no full list', async ()
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
 });
 
-test('reports delete then add when a name returns with a new uid: in the stream and in a gap', async () => {
+test('delete + recreate: reports delete then add when a name returns with a new uid, in the stream and in a gap', async () => {
   await begin();
   put('a');
   await start();
