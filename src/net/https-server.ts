@@ -54,12 +54,18 @@ export function createTlsServer(
   return server;
 }
 
+/** Names of connections that were asked for one: a certificate stays the same as long as its connection. */
+const knownNames = new WeakMap<TLSSocket, string | undefined>();
+
 /** Subject CN of the verified client certificate, or undefined on a connection without one. */
 export function peerName(req: IncomingMessage): string | undefined {
   const socket = req.socket as TLSSocket;
   if (typeof socket.getPeerCertificate !== 'function' || !socket.authorized) return undefined;
+  if (knownNames.has(socket)) return knownNames.get(socket);
   const cn = socket.getPeerCertificate().subject?.CN;
-  return Array.isArray(cn) ? cn[0] : cn;
+  const name = Array.isArray(cn) ? cn[0] : cn;
+  knownNames.set(socket, name);
+  return name;
 }
 
 /** True when the other end is this machine's (or pod's) own loopback interface. */

@@ -1,11 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fromSpans, QueryError } from '../../promql/index.ts';
-import type { FloatHistogram, SelectRequest, SelectResult, Series, SeriesSource } from '../../promql/index.ts';
+import type {
+  DeferredSeries,
+  FloatHistogram,
+  SelectRequest,
+  SelectResult,
+  Series,
+  SeriesSource,
+} from '../../promql/index.ts';
 import { decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer } from '../../tsdb/index.ts';
 import type { Chunk, Labels, Store } from '../../tsdb/index.ts';
 
-/** Other work gets a turn after about this many samples. */
-const samplesPerTurn = 200_000;
+/** Other work gets a turn after about so much: a series found counts 20, and its samples an eighth each. */
+const workPerTurn = 100_000;
 /** High and low word of the stale marker. */
 const staleHigh = 0x7ff00000;
 const staleLow = 2;
@@ -21,6 +28,8 @@ export interface StoreSourceOptions {
 /** The node's own store behind the engine's interface, for one evaluation. */
 export class StoreSource implements SeriesSource {
   readonly #options: StoreSourceOptions;
+  readonly #buffer = new SampleBuffer(1_024);
+  #columns: Columns | undefined;
   #left: number;
   /** False once a series was asked for that carries another node's name. */
   partitionClean = true;
@@ -39,19 +48,42 @@ export class StoreSource implements SeriesSource {
       this.partitionClean = false;
       break;
     }
-    const series: Series[] = [];
+    const series: (Series | DeferredSeries)[] = [];
     let work = 0;
     for (const { labels, chunks } of store.select(matchers, from, to)) {
-      const one = readSeries(labels, chunks());
-      work += one.timestamps.length + 20;
-      this.#spend(one.timestamps.length);
-      series.push(one);
-      if (work < samplesPerTurn) continue;
+      const found = chunks();
+      let samples = 0;
+      for (const { count } of found) samples += count;
+      this.#spend(samples);
+      series.push(found.every(isFloats) ? this.#deferred(labels, found) : readMixed(labels, found, samples));
+      work += samples / 8 + 20;
+      if (work < workPerTurn) continue;
       work = 0;
       await nextTurn();
       signal?.throwIfAborted();
     }
-    return { series };
+    return { series, sorted: true };
+  }
+
+  /** Chunks are decoded, all into one buffer, when the engine comes to the series. */
+  #deferred(labels: Labels, chunks: readonly Chunk[]): DeferredSeries {
+    const buffer = this.#buffer;
+    return {
+      labels,
+      read: () => {
+        buffer.length = 0;
+        for (const { bytes } of chunks) decodeXorChunk(bytes, buffer);
+        return this.#decoded();
+      },
+    };
+  }
+
+  /** What the buffer holds. Most series have as many samples as the one before, and so the same views. */
+  #decoded(): Columns {
+    const { times, length } = this.#buffer;
+    const known = this.#columns;
+    if (known?.timestamps.length === length && known.timestamps.buffer === times.buffer) return known;
+    return (this.#columns = columnsOf(this.#buffer));
   }
 
   #spend(samples: number): void {
@@ -63,12 +95,11 @@ export class StoreSource implements SeriesSource {
   }
 }
 
-function readSeries(labels: Labels, chunks: readonly Chunk[]): Series {
-  const samples = new SampleBuffer(chunks.reduce((sum, { count }) => sum + count, 0));
-  if (chunks.every(({ encoding }) => encoding === 1)) {
-    for (const { bytes } of chunks) decodeXorChunk(bytes, samples);
-    return { labels, ...columnsOf(samples) };
-  }
+const isFloats = ({ encoding }: Chunk): boolean => encoding === 1;
+
+/** A series with native histograms among its samples. */
+function readMixed(labels: Labels, chunks: readonly Chunk[], count: number): Series {
+  const samples = new SampleBuffer(count);
   const histograms: (FloatHistogram | null)[] = [];
   for (const { encoding, bytes } of chunks) {
     if (encoding === 1) decodeXorChunk(bytes, samples);
@@ -84,7 +115,12 @@ function readSeries(labels: Labels, chunks: readonly Chunk[]): Series {
   return { labels, ...columnsOf(samples), histograms };
 }
 
-/** The columns where they lie: the buffer is the series' own. */
-function columnsOf({ times, values, length }: SampleBuffer): { timestamps: Float64Array; values: Float64Array } {
+interface Columns {
+  readonly timestamps: Float64Array;
+  readonly values: Float64Array;
+}
+
+/** The columns where they lie. */
+function columnsOf({ times, values, length }: SampleBuffer): Columns {
   return { timestamps: times.subarray(0, length), values: values.subarray(0, length) };
 }

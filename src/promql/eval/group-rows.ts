@@ -74,7 +74,7 @@ export class GroupFold {
   merge(row: GroupRow): void {
     this.dropName ||= row.dropName;
     this.ignored ||= row.ignored;
-    this.holders.push(...row.holders);
+    if (row.holders.length > 0) this.holders.push(...row.holders);
     if (this.sums !== null) this.sums.merge(row.sums!);
     else if (this.#best !== null) this.#takeBest(row.best!, null, row.present);
     else for (let i = 0; i < row.present.length; i++) this.#present[i]! += row.present[i]!;

@@ -1,7 +1,7 @@
 import { WireWriter } from '../../base/protobuf-wire.ts';
 import type { WireReader } from '../../base/protobuf-wire.ts';
 import type { Labels } from '../types.ts';
-import type { LabelPool } from './label-pool.ts';
+import type { LabelPool, Pooled } from './label-pool.ts';
 import { malformed } from './numbers.ts';
 
 /** Names and values of labels, each sent once: rows name them by number. */
@@ -40,6 +40,7 @@ export class DictionaryReader {
   readonly #pool: LabelPool;
   readonly #numbers: number[] = [];
   readonly #row: number[] = [];
+  #last: Pooled | undefined;
 
   constructor(pool: LabelPool) {
     this.#pool = pool;
@@ -72,6 +73,7 @@ export class DictionaryReader {
       row[count++] = number;
     }
     if (count % 2 !== 0) throw malformed('label numbers are cut off');
-    return this.#pool.labels(row, count);
+    this.#last = this.#pool.pooled(row, count, this.#last);
+    return this.#last.labels;
   }
 }

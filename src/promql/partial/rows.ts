@@ -1,4 +1,5 @@
-import { WireWriter, type WireReader } from '../../base/protobuf-wire.ts';
+import type { WireWriter} from '../../base/protobuf-wire.ts';
+import { type WireReader } from '../../base/protobuf-wire.ts';
 import { isHistogram, type Column } from '../eval/columns.ts';
 import { isFoldOperator, type GroupRow } from '../eval/group-rows.ts';
 import type { SumState } from '../exact/exact-sums.ts';
@@ -80,6 +81,9 @@ export function writeGroup(out: WireWriter, row: GroupRow, dictionary: Dictionar
   writeDoubles(out, 12, minus, filled);
 }
 
+/** What most groups have of holders and remainders. */
+const nothing: readonly never[] = [];
+
 /** Where the columns of the group that is being read begin and end, by field; −1 for those it has not. */
 const starts = new Int32Array(16);
 const ends = new Int32Array(16);
@@ -94,8 +98,8 @@ export function readGroup(
   let labels: Labels = [];
   let dropName = false;
   let ignored = false;
-  const holders: Column[] = [];
-  const rest: SumState['rest'][number][] = [];
+  let holders: Column[] | undefined;
+  let rest: SumState['rest'][number][] | undefined;
   starts.fill(-1);
   while (!reader.done) {
     const key = reader.key();
@@ -103,18 +107,14 @@ export function readGroup(
     if (key === 10) labels = dictionary.labels(reader);
     else if (key === 16) dropName = reader.bool();
     else if (key === 32) ignored = reader.bool();
-    else if (key === 50) holders.push(readColumn(reader.message(), dictionary, steps));
-    else if (key === 74) rest.push(readRest(reader.message(), steps));
+    else if (key === 50) (holders ??= []).push(readColumn(reader.message(), dictionary, steps));
+    else if (key === 74) (rest ??= []).push(readRest(reader.message(), steps));
     else if ((key & 7) === 2 && field <= 12) {
       starts[field] = reader.span();
       ends[field] = reader.pos;
     } else reader.skip(key & 7);
   }
-  const column = (field: number, mask: Mask): Float64Array => {
-    if (starts[field]! < 0) throw malformed(`group without field ${field}`);
-    return readDoubles(reader, starts[field]!, ends[field]!, mask, steps);
-  };
-  const present = column(3, null);
+  const present = column(reader, 3, null, steps);
   for (let i = 0; i < steps; i++) {
     if (!(present[i]! >= 0 && Number.isInteger(present[i]))) throw malformed('count that is none');
   }
@@ -122,13 +122,25 @@ export function readGroup(
   const { op } = fragment;
   const summed = op === 'sum' || op === 'avg';
   if (op === null || (!isFoldOperator(op) && op !== 'count_values')) throw malformed(`group in an answer to ${op}`);
-  if (!summed && (holders.length > 0 || rest.length > 0)) throw malformed(`sums in an answer to ${op}`);
-  const best = op === 'min' || op === 'max' ? column(5, filled) : null;
-  if (!summed) return { labels, dropName, present, best, sums: null, holders, ignored };
-  const special =
-    starts[10]! >= 0 ? { nan: column(10, filled), plus: column(11, filled), minus: column(12, filled) } : null;
-  const sums = { count: present, high: finite(column(7, filled)), low: finite(column(8, filled)), rest, special };
-  return { labels, dropName, present, best, sums, holders, ignored };
+  if (!summed && (holders !== undefined || rest !== undefined)) throw malformed(`sums in an answer to ${op}`);
+  const best = op === 'min' || op === 'max' ? column(reader, 5, filled, steps) : null;
+  const group = { labels, dropName, present, best, holders: holders ?? nothing, ignored };
+  if (!summed) return { ...group, sums: null };
+  const high = finite(column(reader, 7, filled, steps));
+  const low = finite(column(reader, 8, filled, steps));
+  const special = starts[10]! >= 0 ? specials(reader, filled, steps) : null;
+  return { ...group, sums: { count: present, high, low, rest: rest ?? nothing, special } };
+}
+
+/** The column whose place was noted. */
+function column(reader: WireReader, field: number, mask: Mask, steps: number): Float64Array {
+  if (starts[field]! < 0) throw malformed(`group without field ${field}`);
+  return readDoubles(reader, starts[field]!, ends[field]!, mask, steps);
+}
+
+function specials(reader: WireReader, filled: Mask, steps: number): SumState['special'] {
+  const of = (field: number): Float64Array => column(reader, field, filled, steps);
+  return { nan: of(10), plus: of(11), minus: of(12) };
 }
 
 function readRest(reader: WireReader, steps: number): SumState['rest'][number] {
