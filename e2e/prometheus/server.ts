@@ -18,6 +18,8 @@ export interface PeerOptions {
   readonly config?: string;
   /** One core for Go. */
   readonly oneCore?: boolean;
+  /** Goes before the command: a program that runs another, as `taskset` does. */
+  readonly wrapper?: readonly string[];
   /** Further command-line flags. */
   readonly flags?: readonly string[];
 }
@@ -46,6 +48,7 @@ export async function startPeer(options: PeerOptions = {}): Promise<Peer> {
   const features = options.features ?? [];
   const child = spawnBound(
     [
+      ...(options.wrapper ?? []),
       prometheus,
       `--config.file=${config}`,
       `--web.listen-address=127.0.0.1:${port}`,

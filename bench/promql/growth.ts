@@ -1,0 +1,30 @@
+import { ask, warm } from './ask.ts';
+import { median, report } from './report.ts';
+
+/** Cost at 4 and 16 times the series, and the steps, relative to the smallest; the peer's growth beside ours. */
+export async function growth(ours: string, peer: string, nodes: number, runs: number): Promise<void> {
+  const query = (count: number): string => {
+    const names = Array.from({ length: count }, (_, i) => `node-${i}`).join('|');
+    return `sum by (service_name) (rate(http_server_request_duration_bucket{k8s_node_name=~"${names}"}[5m]))`;
+  };
+  const cost = async (url: string, text: string, step: number): Promise<number> => {
+    const times: number[] = [];
+    for (let i = 0; i < runs; i++) times.push((await ask(url, 'r_growth', text, step)).evaluation);
+    return median(times);
+  };
+  const biggest = Math.min(16, nodes);
+  for (const url of [ours, peer]) await warm(url, 'r_growth', query(1));
+  for (const [axis, at] of [
+    ['series', (times: number) => [query(times), 60]],
+    ['steps', (times: number) => [query(biggest), 960 / times]],
+  ] as const) {
+    const [text, step] = at(1) as [string, number];
+    const base = [await cost(ours, text, step), await cost(peer, text, step)] as const;
+    for (const times of [4, 16].filter((one) => axis === 'steps' || one <= nodes)) {
+      const [more, finer] = at(times) as [string, number];
+      const a = (await cost(ours, more, finer)) / base[0];
+      const b = (await cost(peer, more, finer)) / base[1];
+      report(`growth/${axis}/${times}x/evaluation`, 'times', a, b, 1);
+    }
+  }
+}
