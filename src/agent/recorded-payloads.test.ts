@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { Labels } from '../tsdb/index.ts';
+import type { Labels, SeriesRef } from '../tsdb/index.ts';
 import { capturedFamilies } from './exposition/captured.ts';
 import { pageText } from './exposition/page.ts';
 import { SeriesMapper } from './mapping/mapper.ts';
@@ -27,7 +27,7 @@ function ingest(name: string): { mapper: SeriesMapper; samples: Sample[] } {
   const mapper = new SeriesMapper(defaultPolicy('node-1'));
   const samples: Sample[] = [];
   const sink = {
-    append: (labels: Labels, tMs: number, value: number) => void samples.push({ labels, tMs, value }),
+    append: ({ labels }: SeriesRef, tMs: number, value: number) => void samples.push({ labels, tMs, value }),
     stale: () => {
       throw new Error('nothing ends here');
     },

@@ -10,6 +10,7 @@ export type {
   ChunkEncoding,
   LatestSample,
   SelectedSeries,
+  SeriesRef,
   Store,
   StoreOptions,
   StoreStats,

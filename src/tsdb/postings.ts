@@ -1,4 +1,3 @@
-import type { Labels } from './labels.ts';
 import type { CompiledMatcher } from './matcher.ts';
 
 /** Ascending series numbers. */
@@ -140,16 +139,18 @@ export class MemoryPostings implements PostingsIndex {
   #all = new GrowingList();
   readonly #names = new Map<string, Map<string, GrowingList | number>>();
 
-  add(ref: number, labels: Labels): void {
+  /** Begins a series; its labels follow one by one. */
+  begin(ref: number): void {
     this.#all.push(ref);
-    for (const [name, value] of labels) {
-      let values = this.#names.get(name);
-      if (!values) this.#names.set(name, (values = new Map()));
-      const list = values.get(value);
-      if (list === undefined) values.set(value, ref);
-      else if (typeof list === 'number') values.set(value, GrowingList.of(list, ref));
-      else list.push(ref);
-    }
+  }
+
+  add(ref: number, name: string, value: string): void {
+    let values = this.#names.get(name);
+    if (!values) this.#names.set(name, (values = new Map()));
+    const list = values.get(value);
+    if (list === undefined) values.set(value, ref);
+    else if (typeof list === 'number') values.set(value, GrowingList.of(list, ref));
+    else list.push(ref);
   }
 
   /** Makes new lists without the given series; lists that readers hold are left as they are. */

@@ -20,7 +20,15 @@ import { compileMatchers } from './matcher.ts';
 import type { Matcher } from './matcher.ts';
 import { recover } from './recover.ts';
 import { selectSeries } from './select.ts';
-import type { AppendResult, LatestSample, SelectedSeries, Store, StoreOptions, StoreStats } from './types.ts';
+import type {
+  AppendResult,
+  LatestSample,
+  SelectedSeries,
+  SeriesRef,
+  Store,
+  StoreOptions,
+  StoreStats,
+} from './types.ts';
 import { Wal } from './wal/wal.ts';
 
 const hourMs = 3_600_000;
@@ -82,6 +90,7 @@ class EmbeddedStore implements Store {
   #appended = 0;
   #duplicates = 0;
   #rejected = { conflict: 0, late: 0, tooNew: 0, full: 0 };
+  #newestAllowedMs = -Infinity;
   #cancelFlush: (() => void) | undefined;
   #cancelMaintain: () => void = () => {};
   #maintaining: Promise<void> | undefined;
@@ -123,24 +132,24 @@ class EmbeddedStore implements Store {
     this.#scheduleMaintenance();
   }
 
-  append(labels: Labels, tMs: number, value: number): AppendResult {
-    return this.#append(labels, tMs, highBits(value), lowBits(value));
+  append(series: Labels | SeriesRef, tMs: number, value: number): AppendResult {
+    return this.#append(series, tMs, highBits(value), lowBits(value));
   }
 
-  appendStale(labels: Labels, tMs: number): AppendResult {
-    return this.#append(labels, tMs, staleHigh, staleLow);
+  appendStale(series: Labels | SeriesRef, tMs: number): AppendResult {
+    return this.#append(series, tMs, staleHigh, staleLow);
   }
 
-  appendHistogram(labels: Labels, tMs: number, histogram: NativeHistogram): AppendResult {
+  appendHistogram(series: Labels | SeriesRef, tMs: number, histogram: NativeHistogram): AppendResult {
     assertHistogram(histogram);
     return this.#counted(
-      this.#refusal(tMs) ?? this.#head.appendHistogram(labels, tMs, histogram, this.#outOfOrderMs, this.#log),
+      this.#refusal(tMs) ?? this.#head.appendHistogram(series, tMs, histogram, this.#outOfOrderMs, this.#log),
     );
   }
 
-  #append(labels: Labels, tMs: number, high: number, low: number): AppendResult {
+  #append(series: Labels | SeriesRef, tMs: number, high: number, low: number): AppendResult {
     return this.#counted(
-      this.#refusal(tMs) ?? this.#head.append(labels, tMs, high, low, this.#outOfOrderMs, this.#log),
+      this.#refusal(tMs) ?? this.#head.append(series, tMs, high, low, this.#outOfOrderMs, this.#log),
     );
   }
 
@@ -155,13 +164,18 @@ class EmbeddedStore implements Store {
 
   #refusal(tMs: number): AppendResult | undefined {
     if (this.#closed || this.#wal.full) return 'full';
-    if (tMs > this.#clock.now() + this.#maxFutureMs) return 'tooNew';
+    // The clock is asked only when its last answer does not settle it.
+    if (tMs > this.#newestAllowedMs) {
+      this.#newestAllowedMs = this.#clock.now() + this.#maxFutureMs;
+      if (tMs > this.#newestAllowedMs) return 'tooNew';
+    }
     return tMs > -maxTimestamp && Number.isInteger(tMs) ? undefined : 'late';
   }
 
   async commit(): Promise<void> {
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
+    this.#newestAllowedMs = -Infinity;
     await this.#wal.flush();
   }
 

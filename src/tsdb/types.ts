@@ -17,6 +17,15 @@ export type AppendResult = 'appended' | 'duplicate' | 'conflict' | 'late' | 'too
 
 export type ChunkEncoding = 1 | 2 | 3;
 
+/**
+ * A series as its writer keeps it. Passed again and again, its samples are found by number, without a look at labels.
+ * `slot` is the store's: begin with −1 and leave it alone. One series, one ref: two refs of one series work, slowly.
+ */
+export interface SeriesRef {
+  readonly labels: Labels;
+  slot: number;
+}
+
 /** One stretch of a series' samples, in one of Prometheus' encodings. Never changes. */
 export interface Chunk {
   /** 1: XOR floats; 2: native histograms of integers; 3: of floats. Numbers of prometheus.Chunk.Encoding. */
@@ -110,15 +119,15 @@ export interface StoreOptions {
  * Caveats: `append` never waits and never throws for a full disk: look at the result, and at `commit()`'s error.
  */
 export interface Store {
-  /** Appends one sample. Pass the same `labels` array for the same series again: it is looked up by identity first. */
-  append(labels: Labels, tMs: number, value: number): AppendResult;
+  /** Appends one sample. Whoever appends to a series many times passes a `SeriesRef` that it keeps. */
+  append(series: Labels | SeriesRef, tMs: number, value: number): AppendResult;
   /** Ends the series at `tMs`: writes Prometheus' stale marker, bit-exact. */
-  appendStale(labels: Labels, tMs: number): AppendResult;
+  appendStale(series: Labels | SeriesRef, tMs: number): AppendResult;
   /**
    * Appends one native histogram. As `append`; a counter's reset is found by comparing with the sample before.
    * Errors: ERR_INPUT_INVALID for a histogram that contradicts itself, naming the field.
    */
-  appendHistogram(labels: Labels, tMs: number, histogram: NativeHistogram): AppendResult;
+  appendHistogram(series: Labels | SeriesRef, tMs: number, histogram: NativeHistogram): AppendResult;
   /** Resolves when everything appended before the call is on disk. Errors: ERR_STORE_WRITE; the data is kept and tried again. */
   commit(): Promise<void>;
   /** Series that match and have samples in [mint, maxt] (ms, inclusive), sorted by labels. No matcher: all. */

@@ -7,14 +7,14 @@ import type { Exports } from './exports.ts';
  */
 export function teeStore(store: IngestStore, exports: Pick<Exports, 'sample' | 'commit'>): IngestStore {
   return {
-    append: (labels, timeMs, value) => {
-      const result = store.append(labels, timeMs, value);
-      if (result === 'appended') exports.sample(labels, timeMs, value, false);
+    append: (series, timeMs, value) => {
+      const result = store.append(series, timeMs, value);
+      if (result === 'appended') exports.sample(series.labels, timeMs, value, false);
       return result;
     },
-    appendStale: (labels, timeMs) => {
-      const result = store.appendStale(labels, timeMs);
-      if (result === 'appended') exports.sample(labels, timeMs, NaN, true);
+    appendStale: (series, timeMs) => {
+      const result = store.appendStale(series, timeMs);
+      if (result === 'appended') exports.sample(series.labels, timeMs, NaN, true);
       return result;
     },
     commit: async () => {
@@ -25,6 +25,5 @@ export function teeStore(store: IngestStore, exports: Pick<Exports, 'sample' | '
         await exported;
       }
     },
-    stats: () => store.stats(),
   };
 }

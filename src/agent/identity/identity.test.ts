@@ -3,6 +3,7 @@ import { builtinLimits } from '../../capture/index.ts';
 import { SeriesMapper } from '../mapping/mapper.ts';
 import { defaultPolicy } from '../mapping/policy.ts';
 import type { Attribute } from '../otlp/model.ts';
+import type { SeriesRef } from '../../tsdb/index.ts';
 import { enrichFlow, enrichResource } from './enrich.ts';
 import { Identity } from './identity.ts';
 import { podIdentity, slimPod } from './pod-identity.ts';
@@ -139,9 +140,9 @@ test('a series of an unknown pod is counted, then named unknown, then given its 
   const mapper = new SeriesMapper({ ...defaultPolicy('n'), limits: builtinLimits }, identity);
   const names: string[] = [];
   const sink = {
-    append: (labels: readonly (readonly [string, string])[], _t: number, value: number): void =>
+    append: ({ labels }: SeriesRef, _t: number, value: number): void =>
       void names.push(`${labels.find(([k]) => k === 'k8s_pod_name')?.[1]} ${value}`),
-    stale: (labels: readonly (readonly [string, string])[]): void =>
+    stale: ({ labels }: SeriesRef): void =>
       void names.push(`end of ${labels.find(([k]) => k === 'k8s_pod_name')?.[1]}`),
   };
   const resource = attributes({ 'container.id': 'abc' });

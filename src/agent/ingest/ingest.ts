@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { type Labels, labelsFromPairs, type Store } from '../../tsdb/index.ts';
+import { type AppendResult, labelsFromPairs, type SeriesRef } from '../../tsdb/index.ts';
 import type { SampleSink } from '../mapping/hand-out.ts';
 import type { SeriesMapper } from '../mapping/mapper.ts';
 import type { MappingPolicy } from '../mapping/policy.ts';
@@ -11,7 +11,11 @@ import type { MetricsRequest, TracesRequest } from '../otlp/model.ts';
 import { storedSelfMetrics, type SelfMetrics } from '../self-metrics.ts';
 
 /** The part of the store that taking in needs. */
-export type IngestStore = Pick<Store, 'append' | 'appendStale' | 'commit' | 'stats'>;
+export interface IngestStore {
+  append(series: SeriesRef, tMs: number, value: number): AppendResult;
+  appendStale(series: SeriesRef, tMs: number): AppendResult;
+  commit(): Promise<void>;
+}
 
 /** Where spans go. */
 export interface SpanTaker {
@@ -32,7 +36,14 @@ export interface IngestOptions {
   readonly budgetBytes?: number;
 }
 
-/** Requests are grouped this long before they become samples and one write. Units: ms. */
+/** Requests that one commit makes durable. */
+interface Group {
+  /** Resolves when it has, or when its senders have waited long enough. */
+  readonly settled: Promise<void>;
+  readonly end: () => void;
+}
+
+/** Requests are grouped this long before one write makes them durable. Units: ms. */
 const groupMs = 50;
 /** How often the store is written to where no request comes. Units: ms. */
 const idleMs = 1_000;
@@ -46,8 +57,8 @@ const houseKeepingMs = 10_000;
 /**
  * From decoded requests to the store.
  *
- * Flow: `metrics` (checks, queue, return) → 50 ms later: map all, one sample per series, `commit`, answer → every 10 s:
- * stale markers, the agent's own series.
+ * Flow: `metrics` (checks, mapping, samples in memory, return) → 50 ms later: the sums of merged series, `commit`,
+ * answer → every 10 s: stale markers, the agent's own series.
  * Guarantees: what was answered is durable, as long as the disk takes it within a quarter of a second; after that the
  * sender is answered all the same, because an instrument that waits grows without bound. What is beyond the memory
  * budget is refused with a partial success and counted. A store that cannot write is told of in the log once, and
@@ -57,11 +68,11 @@ export class Ingest implements OtlpConsumer {
   readonly #options: IngestOptions;
   readonly #sink: SampleSink;
   readonly #budget: number;
-  #queue: { request: MetricsRequest; bytes: number }[] = [];
-  #queuedBytes = 0;
+  /** Bodies whose samples wait to be durable. */
+  #waitingBytes = 0;
   #cancel: () => void = () => {};
-  /** Resolves when the requests that wait now are durable. */
-  #group: PromiseWithResolvers<void> | null = null;
+  /** What the requests wait for that came since the last commit began. */
+  #group: Group | null = null;
   #lastHouseKeeping = -Infinity;
   #lastRefresh = -Infinity;
   #storeFailing = false;
@@ -71,17 +82,18 @@ export class Ingest implements OtlpConsumer {
   #clockOffset: number | null = null;
   #appended = 0;
   #rejected = 0;
+  #storeRefused = 0;
   #newestMs = 0;
   #closed = false;
-  #selfLabels = new Map<string, Labels>();
+  #selfSeries = new Map<string, SeriesRef>();
   #seen = { l4: 0, http: 0, late: 0, unknownPods: 0, unknownFlows: 0, hits: { node: 0, namespace: 0, monitor: 0 } };
 
   constructor(options: IngestOptions) {
     this.#options = options;
     this.#budget = options.budgetBytes ?? 64 * 1024 * 1024;
     this.#sink = {
-      append: (labels, tMs, value) => this.#note(options.store.append(labels, tMs, value), tMs),
-      stale: (labels, tMs) => this.#note(options.store.appendStale(labels, tMs), 0),
+      append: (series, tMs, value) => this.#note(options.store.append(series, tMs, value), tMs),
+      stale: (series, tMs) => this.#note(options.store.appendStale(series, tMs), 0),
     };
   }
 
@@ -96,21 +108,28 @@ export class Ingest implements OtlpConsumer {
   }
 
   metrics(request: MetricsRequest, bytes: number): Acceptance {
-    const admitted = admitMetrics(request, this.#options.clock.now());
-    if (this.#closed || this.#queuedBytes + bytes > this.#budget) {
+    const { clock, mapper, logger } = this.#options;
+    const now = { wall: clock.now(), mono: clock.monotonic() };
+    const admitted = admitMetrics(request, now.wall);
+    if (this.#closed || this.#waitingBytes + bytes > this.#budget) {
       const points = countPoints(admitted.request) + admitted.rejected;
       this.rejected('over_budget', points);
       return { rejected: points, reason: 'the agent is over its memory budget' };
     }
     if (admitted.rejected > 0) this.rejected('invalid_point', admitted.rejected);
-    this.#queue.push({ request: admitted.request, bytes });
-    this.#queuedBytes += bytes;
+    this.#waitingBytes += bytes;
+    try {
+      mapper.add(admitted.request, now, this.#sink);
+    } catch (error) {
+      this.rejected('malformed', 1);
+      logger.error('otlp request could not be mapped', { error: errorText(error) });
+    }
     if (!this.#group) {
-      this.#group = Promise.withResolvers<void>();
+      this.#group = this.#newGroup();
       this.#cancel();
       this.#schedule(groupMs);
     }
-    const settled = this.#atMost(maxWaitMs, this.#group.promise);
+    const { settled } = this.#group;
     if (!this.#storeFull) return { ...admitted, settled };
     // What cannot be stored is still mapped, so that scrapes go on; the sender is told that it will not be found later.
     return {
@@ -133,13 +152,11 @@ export class Ingest implements OtlpConsumer {
   /** Maps and stores all that waits, and resolves when it is durable. Errors are logged, not thrown. */
   async process(): Promise<void> {
     const { mapper, metrics, clock } = this.#options;
-    const waiting = this.#queue;
     const group = this.#group;
-    this.#queue = [];
-    this.#queuedBytes = 0;
+    const waitingBytes = this.#waitingBytes;
+    this.#waitingBytes = 0;
     this.#group = null;
     const now = { wall: clock.now(), mono: clock.monotonic() };
-    this.#newestMs = 0;
     this.#watchClock(now);
     this.#storeFull = false;
     if (now.mono - this.#lastRefresh >= idleMs) {
@@ -147,24 +164,18 @@ export class Ingest implements OtlpConsumer {
       this.#options.spans.expire();
       mapper.refreshIdentity(now, this.#sink);
     }
-    for (const { request } of waiting) {
-      try {
-        mapper.add(request, now, this.#sink);
-      } catch (error) {
-        this.rejected('malformed', 1);
-        this.#options.logger.error('otlp request could not be mapped', { error: errorText(error) });
-      }
-    }
     mapper.flush(this.#sink);
     if (this.#newestMs > 0) metrics.otlpLag.set(Math.max(0, now.wall - this.#newestMs) / 1_000);
+    this.#newestMs = 0;
     if (now.mono - this.#lastHouseKeeping >= houseKeepingMs) {
       this.#lastHouseKeeping = now.mono;
       mapper.expire(now, this.#sink);
       await this.#storeSelfMetrics(now.wall);
     }
+    metrics.otlpQueueBytes.set(waitingBytes);
     this.#count();
     await this.#commitOnce();
-    group?.resolve();
+    group?.end();
   }
 
   /** Rules and limits of a new capture config, at once. */
@@ -190,23 +201,19 @@ export class Ingest implements OtlpConsumer {
     }, ms);
   }
 
-  #atMost(ms: number, work: Promise<void>): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#options.clock.setTimeout(resolve, ms);
-      void work.then(() => {
-        cancel();
-        resolve();
-      });
-    });
+  #newGroup(): Group {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#options.clock.setTimeout(resolve, maxWaitMs);
+    return { settled: promise, end: () => (cancel(), resolve()) };
   }
 
-  #note(result: ReturnType<IngestStore['append']>, tMs: number): void {
+  #note(result: AppendResult, tMs: number): void {
     if (result === 'appended') {
       this.#appended++;
       if (tMs > this.#newestMs) this.#newestMs = tMs;
     } else if (result !== 'duplicate') {
       if (result === 'full') this.#storeFull = true;
-      this.rejected('store', 1);
+      this.#storeRefused++;
     }
   }
 
@@ -235,7 +242,8 @@ export class Ingest implements OtlpConsumer {
     metrics.metadataMissing.inc({ kind: 'pod' }, counts.unknownPods - this.#seen.unknownPods);
     metrics.metadataMissing.inc({ kind: 'flow' }, counts.unknownFlows - this.#seen.unknownFlows);
     this.#seen = { ...counts, hits: { ...limitHits } };
-    metrics.otlpQueueBytes.set(this.#queuedBytes);
+    if (this.#storeRefused > 0) this.rejected('store', this.#storeRefused);
+    this.#storeRefused = 0;
     metrics.seriesActive.set(mapper.table.size);
   }
 
@@ -248,10 +256,10 @@ export class Ingest implements OtlpConsumer {
           ([k, v]) => [k, String(v)] as const,
         );
         const key = `${name} ${pairs.join()}`;
-        let stored = this.#selfLabels.get(key);
+        let stored = this.#selfSeries.get(key);
         if (!stored) {
-          stored = labelsFromPairs([['__name__', name], ...pairs]);
-          this.#selfLabels.set(key, stored);
+          stored = { labels: labelsFromPairs([['__name__', name], ...pairs]), slot: -1 };
+          this.#selfSeries.set(key, stored);
         }
         this.#sink.append(stored, tMs, value);
       }

@@ -1,13 +1,13 @@
-import type { Labels } from '../../tsdb/index.ts';
+import type { SeriesRef } from '../../tsdb/index.ts';
 import type { PointBase } from '../otlp/model.ts';
 import type { Series } from './series-table.ts';
 import type { Stream } from './stream.ts';
 
 /** Where samples go: the store. Times in ms since the epoch. */
 export interface SampleSink {
-  append(labels: Labels, tMs: number, value: number): void;
+  append(series: SeriesRef, tMs: number, value: number): void;
   /** Ends the series at that time. */
-  stale(labels: Labels, tMs: number): void;
+  stale(series: SeriesRef, tMs: number): void;
 }
 
 /** Hands out the sample of a series that waits, with the zero before it that shows a reset. Returns how many samples. */
@@ -21,8 +21,8 @@ export function handOut(series: Series, sink: SampleSink): number {
     return 0;
   }
   series.skippedMs = 0;
-  if (series.zeroMs !== 0) sink.append(series.labels, series.zeroMs, 0);
-  sink.append(series.labels, series.pendingMs, series.total);
+  if (series.zeroMs !== 0) sink.append(series, series.zeroMs, 0);
+  sink.append(series, series.pendingMs, series.total);
   series.lastMs = series.pendingMs;
   series.pendingMs = 0;
   series.zeroMs = 0;
@@ -32,8 +32,8 @@ export function handOut(series: Series, sink: SampleSink): number {
 /** The newest value of a series that ends, where its turn had not come. */
 export function handOutSkipped(series: Series, sink: SampleSink): void {
   if (series.skippedMs === 0) return;
-  if (series.zeroMs !== 0) sink.append(series.labels, series.zeroMs, 0);
-  sink.append(series.labels, series.skippedMs, series.total);
+  if (series.zeroMs !== 0) sink.append(series, series.zeroMs, 0);
+  sink.append(series, series.skippedMs, series.total);
   series.lastMs = series.skippedMs;
   series.skippedMs = 0;
   series.zeroMs = 0;

@@ -1,5 +1,6 @@
 import type { CaptureMonitorRule } from '../../capture/index.ts';
 import type { Labels } from '../../tsdb/index.ts';
+import type { SampleSink } from './hand-out.ts';
 import type { Attribute, HistogramPoint, Metric, MetricsRequest, NumberPoint } from '../otlp/model.ts';
 import { type Moment, SeriesMapper } from './mapper.ts';
 import { defaultPolicy, type MappingPolicy } from './policy.ts';
@@ -10,7 +11,7 @@ const t0 = 1_800_000_000_000;
 function setUp(change: Partial<MappingPolicy> = {}): {
   mapper: SeriesMapper;
   send: (at: number, request: MetricsRequest) => string[];
-  sink: { append: (l: Labels, t: number, v: number) => void; stale: (l: Labels, t: number) => void };
+  sink: SampleSink;
   out: string[];
   at: (seconds: number) => Moment;
 } {
@@ -22,9 +23,9 @@ function setUp(change: Partial<MappingPolicy> = {}): {
     const shown = own.map(([n, v]) => `${n}=${v}`).join();
     out.push(`${name}{${shown}} ${value} @${(tMs - t0) / 1_000}`);
   };
-  const sink = {
-    append: (labels: Labels, tMs: number, value: number) => text(labels, tMs, String(value)),
-    stale: (labels: Labels, tMs: number) => text(labels, tMs, 'stale'),
+  const sink: SampleSink = {
+    append: ({ labels }, tMs, value) => text(labels, tMs, String(value)),
+    stale: ({ labels }, tMs) => text(labels, tMs, 'stale'),
   };
   const at = (seconds: number): Moment => ({ wall: t0 + seconds * 1_000, mono: seconds * 1_000 });
   const send = (seconds: number, request: MetricsRequest): string[] => {

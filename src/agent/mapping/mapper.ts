@@ -167,7 +167,7 @@ export class SeriesMapper {
     const tMs = Math.floor(point.timeNs / 1e6);
     this.#touch(stream, point, sink);
     if (reset) this.#placeZero(stream, point, values, tMs);
-    this.#accumulate(stream, values, first, reset, tMs);
+    this.#accumulate(stream, { values, first, reset, tMs }, sink);
     if (point.exemplars && point.exemplars.length > 0) noteExemplars(stream.series, point.exemplars);
     for (const monitor of stream.monitors) if (monitor.lastSampleMs < tMs) monitor.lastSampleMs = tMs;
     stream.startNs = point.startNs;
@@ -182,7 +182,15 @@ export class SeriesMapper {
     stream.window = this.#window;
   }
 
-  #accumulate(stream: Stream, values: readonly number[], first: boolean, reset: boolean, tMs: number): void {
+  /**
+   * Adds a point to the stream's series. One that is this stream's alone hands its sample out at once; others, and
+   * those of a new stream, which others may join, wait for `flush`, so that a series has one sample of each window.
+   */
+  #accumulate(
+    stream: Stream,
+    { values, first, reset, tMs }: { values: readonly number[]; first: boolean; reset: boolean; tMs: number },
+    sink: SampleSink,
+  ): void {
     const { series, values: last } = stream;
     const components = series.length;
     for (let i = 0; i < values.length; i++) {
@@ -203,8 +211,10 @@ export class SeriesMapper {
       const s = series[i]!;
       s.total = s.merged ? s.total + increment : value;
       const at = s.merged && tMs <= s.lastMs ? s.lastMs + 1 : tMs;
-      if (s.pendingMs === 0) this.#touched.push(s);
+      const waits = first || s.merged;
+      if (waits && s.pendingMs === 0) this.#touched.push(s);
       if (at > s.pendingMs) s.pendingMs = at;
+      if (!waits) handOut(s, sink);
     }
   }
 
@@ -256,7 +266,7 @@ export class SeriesMapper {
     for (const group of left) {
       // What a group lost is not to be counted twice: its charge was renewed only if a stream stayed.
       if (!charged.has(group)) group.charge = { add: () => {} };
-      for (const gone of this.table.prune(group)) sink.stale(gone.labels, Math.max(now.wall, gone.lastMs + 1));
+      for (const gone of this.table.prune(group)) sink.stale(gone, Math.max(now.wall, gone.lastMs + 1));
     }
   }
 
@@ -278,7 +288,7 @@ export class SeriesMapper {
       moved++;
     }
     for (const group of left) {
-      for (const gone of this.table.prune(group)) sink.stale(gone.labels, Math.max(now.wall, gone.lastMs + 1));
+      for (const gone of this.table.prune(group)) sink.stale(gone, Math.max(now.wall, gone.lastMs + 1));
     }
     return moved;
   }
@@ -411,7 +421,7 @@ export class SeriesMapper {
     stream.series = [];
     stream.scope = null;
     stream.endedMs = now.wall;
-    if (group) for (const gone of this.table.prune(group)) sink.stale(gone.labels, Math.max(now.wall, gone.lastMs + 1));
+    if (group) for (const gone of this.table.prune(group)) sink.stale(gone, Math.max(now.wall, gone.lastMs + 1));
   }
 
   #revive(stream: Stream): void {

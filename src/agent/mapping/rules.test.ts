@@ -2,6 +2,7 @@ import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
 import { Identity } from '../identity/identity.ts';
 import { podIdentity } from '../identity/pod-identity.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
+import type { SeriesRef } from '../../tsdb/index.ts';
 import { SeriesMapper } from './mapper.ts';
 import { policyOf } from './policy.ts';
 
@@ -49,11 +50,11 @@ class Run {
     this.mapper = new SeriesMapper(policyOf('n', config), this.identity);
   }
   readonly sink = {
-    append: (labels: readonly (readonly [string, string])[], tMs: number, value: number): void => {
+    append: ({ labels }: SeriesRef, tMs: number, value: number): void => {
       const text = labels.filter(([k]) => k !== 'k8s_node_name').map(([k, v]) => `${k}=${v}`);
       this.samples.push(`${text.join(',')} ${(tMs - t0) / 1_000} ${value}`);
     },
-    stale: (labels: readonly (readonly [string, string])[], tMs: number): void => {
+    stale: ({ labels }: SeriesRef, tMs: number): void => {
       this.samples.push(`stale ${labels.find(([k]) => k === 'k8s_pod_name')?.[1]} ${(tMs - t0) / 1_000}`);
     },
   };

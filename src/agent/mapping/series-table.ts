@@ -1,11 +1,10 @@
-import { compareUtf8, type Labels } from '../../tsdb/index.ts';
+import { compareUtf8, type Labels, type SeriesRef } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import type { Component, FamilyType } from './components.ts';
 import type { Pair } from './label-set.ts';
 
-/** One float series as it is stored and served. */
-export interface Series {
-  readonly labels: Labels;
+/** One float series as it is stored and served; the store knows it by this very object. */
+export interface Series extends SeriesRef {
   readonly component: Component;
   /** Streams that feed it now. */
   streams: number;
@@ -84,6 +83,7 @@ export class SeriesTable {
     }
     const series: Series = {
       labels: fullLabels(namePair(group.family, component.suffix), group.base, component.extra),
+      slot: -1,
       component,
       streams: 0,
       merged: false,

@@ -16,6 +16,7 @@ export interface Admitted {
  * A point without a time gets `nowMs`.
  */
 export function admitMetrics(request: MetricsRequest, nowMs: number): Admitted {
+  if (isClean(request, nowMs)) return { request, rejected: 0, reason: '' };
   let rejected = 0;
   let reason = '';
   const keep = (metric: Metric, point: PointBase): boolean => {
@@ -36,13 +37,23 @@ export function admitMetrics(request: MetricsRequest, nowMs: number): Admitted {
 
 function withPoints(metric: Metric, nowMs: number, keep: (point: PointBase) => boolean): Metric {
   const data = metric.data;
-  if (!data) return metric;
-  const clean = data.points.every((p) => p.timeNs !== 0 && pointFault(data, p, nowMs) === null);
-  if (clean) return metric;
+  if (!data || areClean(data, nowMs)) return metric;
   const points = (data.points as readonly PointBase[])
     .map((p) => (p.timeNs === 0 ? { ...p, timeNs: nowMs * 1e6 } : p))
     .filter(keep);
   return { ...metric, data: { ...data, points } as unknown as MetricData };
+}
+
+function isClean({ resources }: MetricsRequest, nowMs: number): boolean {
+  for (const { scopes } of resources) {
+    for (const { metrics } of scopes) for (const { data } of metrics) if (data && !areClean(data, nowMs)) return false;
+  }
+  return true;
+}
+
+function areClean(data: MetricData, nowMs: number): boolean {
+  for (const point of data.points) if (point.timeNs === 0 || pointFault(data, point, nowMs) !== null) return false;
+  return true;
 }
 
 /** What is wrong with a point, or null. */

@@ -105,5 +105,6 @@ function encodingOf(contentType: string | undefined): Encoding | null {
 
 function answer(res: ServerResponse, status: number, encoding: Encoding, body: Buffer): void {
   res.writeHead(status, { 'content-type': contentTypes[encoding], 'content-length': body.length });
-  res.end(body);
+  if (body.length === 0) res.end();
+  else res.end(body);
 }

@@ -38,22 +38,23 @@ export async function readBody(req: IncomingMessage, limits: { wire: number; dec
 }
 
 /** Reads a request's body as it was sent. Errors: as `readBody`. */
-export async function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0);
-  if (declared > maxBytes) throw tooLarge(maxBytes);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of req as AsyncIterable<Buffer>) {
+  if (declared > maxBytes) return Promise.reject(tooLarge(maxBytes));
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const broken = (cause?: Error): void => reject(new OperatorError('ERR_INPUT_INVALID', 'body broke off', { cause }));
+    req.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > maxBytes) throw tooLarge(maxBytes);
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    if (cause instanceof OperatorError) throw cause;
-    throw new OperatorError('ERR_INPUT_INVALID', 'body broke off', { cause });
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+      if (size <= maxBytes) return void chunks.push(chunk);
+      req.pause();
+      reject(tooLarge(maxBytes));
+    });
+    req.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    req.on('error', broken);
+    req.on('close', () => req.readableEnded || broken());
+  });
 }
 
 function normalised(header: string | undefined): string {

@@ -4,7 +4,7 @@ import { assertLabels, withExternalLabels } from '../labels.ts';
 import type { Labels } from '../labels.ts';
 import type { CompiledMatcher } from '../matcher.ts';
 import { selectPostings } from '../postings.ts';
-import type { AppendResult, Chunk, LatestSample } from '../types.ts';
+import type { AppendResult, Chunk, LatestSample, SeriesRef } from '../types.ts';
 import { HeadSeries } from './head-series.ts';
 import { HeadView } from './head-view.ts';
 import { SeriesDictionary } from './series-dictionary.ts';
@@ -27,9 +27,8 @@ export class Head {
   readonly #series = new HeadSeries();
   /** Numbers that replay met for labels which had another number already. */
   readonly #aliases = new Map<number, number>();
-  /** The caller's own array of labels for a slot, so that the next sample finds it without looking at the labels. */
-  readonly #identities: (Labels | undefined)[] = [];
-  readonly #byIdentity = new WeakMap<Labels, number>();
+  /** The writer's ref that holds a slot: one that does not is of an earlier series, and looked up anew. */
+  readonly #holders: (SeriesRef | undefined)[] = [];
   nextRef = 1;
   /** Samples before this time belong to finished blocks and are refused. */
   minValidT = -Infinity;
@@ -59,17 +58,30 @@ export class Head {
     return max;
   }
 
-  append(labels: Labels, t: number, high: number, low: number, outOfOrderMs: number, log: HeadLog): AppendResult {
+  append(
+    series: Labels | SeriesRef,
+    t: number,
+    high: number,
+    low: number,
+    outOfOrderMs: number,
+    log: HeadLog,
+  ): AppendResult {
     if (t < this.minValidT) return 'late';
-    const slot = this.#lookUp(labels, log);
+    const slot = this.#lookUp(series, log);
     const result = this.#series.append(slot, t, high, low, outOfOrderMs);
     if (result === 'appended') log.sample(this.#dictionary.refs[slot]!, t, high, low);
     return result;
   }
 
-  appendHistogram(labels: Labels, t: number, h: NativeHistogram, outOfOrderMs: number, log: HeadLog): AppendResult {
+  appendHistogram(
+    series: Labels | SeriesRef,
+    t: number,
+    h: NativeHistogram,
+    outOfOrderMs: number,
+    log: HeadLog,
+  ): AppendResult {
     if (t < this.minValidT) return 'late';
-    const slot = this.#lookUp(labels, log);
+    const slot = this.#lookUp(series, log);
     const result = this.#series.appendHistogram(slot, t, h, outOfOrderMs);
     if (result === 'appended') log.histogram(this.#dictionary.refs[slot]!, t, h);
     return result;
@@ -186,7 +198,7 @@ export class Head {
   }
 
   #forget(slots: readonly number[]): void {
-    for (const slot of slots) this.#identities[slot] = undefined;
+    for (const slot of slots) this.#holders[slot] = undefined;
     this.#dictionary.remove(slots, (release) => this.#series.epochs.retire(release));
   }
 
@@ -212,9 +224,16 @@ export class Head {
     return alias === undefined ? undefined : this.#dictionary.slotOf(alias);
   }
 
-  #lookUp(labels: Labels, log: HeadLog): number {
-    const known = this.#byIdentity.get(labels);
-    if (known !== undefined && this.#identities[known] === labels) return known;
+  #lookUp(series: Labels | SeriesRef, log: HeadLog): number {
+    if (isLabels(series)) return this.#slotFor(series, log);
+    if (this.#holders[series.slot] === series) return series.slot;
+    const slot = this.#slotFor(series.labels, log);
+    this.#holders[slot] = series;
+    series.slot = slot;
+    return slot;
+  }
+
+  #slotFor(labels: Labels, log: HeadLog): number {
     const merged = withExternalLabels(labels, this.#external);
     let slot = this.#dictionary.find(merged);
     if (slot === undefined) {
@@ -223,8 +242,6 @@ export class Head {
       slot = this.#add(ref, merged);
       log.series(ref, merged);
     }
-    this.#identities[slot] = labels;
-    this.#byIdentity.set(labels, slot);
     return slot;
   }
 
@@ -233,4 +250,8 @@ export class Head {
     this.#series.clear(slot);
     return slot;
   }
+}
+
+function isLabels(series: Labels | SeriesRef): series is Labels {
+  return Array.isArray(series);
 }

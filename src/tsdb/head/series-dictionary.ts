@@ -51,7 +51,7 @@ export class SeriesDictionary {
       ids.push(n, v);
     }
     const mask = this.#table.length - 1;
-    for (let at = hashOf(ids) & mask; ; at = (at + 1) & mask) {
+    for (let at = hashOf(ids, 0, ids.length) & mask; ; at = (at + 1) & mask) {
       const entry = this.#table[at]!;
       if (entry === 0) return undefined;
       if (this.#hasLabels(entry - 1, ids)) return entry - 1;
@@ -63,14 +63,14 @@ export class SeriesDictionary {
     const slot = this.#freeSlots.pop() ?? this.slots++;
     if (slot >= this.refs.length) this.#grow(this.refs.length * 2);
     const at = this.#freeLabels[labels.length]?.pop() ?? this.#reserveLabels(labels.length);
-    // The table's own texts go into the postings, so that each is kept once.
-    const interned: [string, string][] = [];
+    this.postings.begin(ref);
     for (let i = 0; i < labels.length; i++) {
       const name = this.#symbols.acquire(labels[i]![0]);
       const value = this.#symbols.acquire(labels[i]![1]);
       this.#labels[at + 2 * i] = name;
       this.#labels[at + 2 * i + 1] = value;
-      interned.push([this.#symbols.text(name), this.#symbols.text(value)]);
+      // The table's own texts go into the postings, so that each is kept once.
+      this.postings.add(ref, this.#symbols.text(name), this.#symbols.text(value));
     }
     this.refs[slot] = ref;
     this.#labelsAt[slot] = at;
@@ -78,7 +78,6 @@ export class SeriesDictionary {
     this.#slots.set(ref, slot);
     if (this.#slots.size * 2 > this.#table.length) this.#rehash();
     else this.#enter(slot);
-    this.postings.add(ref, interned);
     this.#order = undefined;
     return slot;
   }
@@ -162,7 +161,7 @@ export class SeriesDictionary {
   #enter(slot: number): void {
     const at = this.#labelsAt[slot]!;
     const mask = this.#table.length - 1;
-    let place = hashOf(this.#labels.subarray(at, at + 2 * this.#labelCount[slot]!)) & mask;
+    let place = hashOf(this.#labels, at, 2 * this.#labelCount[slot]!) & mask;
     while (this.#table[place] !== 0) place = (place + 1) & mask;
     this.#table[place] = slot + 1;
   }
@@ -188,8 +187,8 @@ export class SeriesDictionary {
   }
 }
 
-function hashOf(ids: ArrayLike<number>): number {
+function hashOf(ids: ArrayLike<number>, from: number, count: number): number {
   let hash = 0x811c9dc5;
-  for (let i = 0; i < ids.length; i++) hash = Math.imul(hash ^ ids[i]!, 0x01000193) ^ (hash >>> 15);
+  for (let i = from; i < from + count; i++) hash = Math.imul(hash ^ ids[i]!, 0x01000193) ^ (hash >>> 15);
   return hash >>> 0;
 }

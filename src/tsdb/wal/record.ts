@@ -5,13 +5,14 @@ import { staleHigh, staleLow } from '../chunk/index.ts';
 import type { NativeHistogram, Span } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';
 import type { Chunk, ChunkEncoding } from '../types.ts';
+import { readSeriesRecord } from './series-record.ts';
 
 /**
  * The log's records. Frame: u32 payload length, u32 CRC-32C over type and payload, u8 type, payload; little-endian.
  * Type 0 does not exist, so a page of zeros is never a record. Numbers of retired types are not used again.
  */
 export const recordType = {
-  /** New series: ref, labels. Always stands before the first sample of its series. */
+  /** A series by itself, as checkpoints have it: ref, labels. */
   series: 1,
   /** Samples as version 1 wrote them: (ref delta, time delta, 8 bytes of value)…, deltas against the sample before. */
   rawSamples: 2,
@@ -31,6 +32,8 @@ export const recordType = {
   deletions: 9,
   /** A chunk of any encoding: as `chunk`, with the encoding in front. */
   encodedChunk: 10,
+  /** New series, told by their differences. Always stands before the first sample of its series. */
+  newSeries: 11,
 } as const;
 
 export const frameHeaderBytes = 9;
@@ -51,10 +54,13 @@ export interface RecordSink {
   checkpointEnd?(): void;
 }
 
+/** Checksums of a type alone. */
+const typeSums: number[] = [];
+
 /** Frames a payload behind what is in `out`. */
 export function writeFrame(out: ByteWriter, type: number, payload: Uint8Array): void {
   out.u32(payload.length);
-  out.u32(crc32c(payload, crc32c(Uint8Array.of(type))));
+  out.u32(crc32c(payload, (typeSums[type] ??= crc32c(Uint8Array.of(type)))));
   out.u8(type);
   out.bytes(payload);
 }
@@ -235,6 +241,8 @@ function readRecord(type: number, reader: ByteReader, sink: RecordSink): void {
       for (let n = reader.varint(); n > 0; n--) labels.push([reader.text(), reader.text()]);
       return sink.series(ref, labels);
     }
+    case recordType.newSeries:
+      return readSeriesRecord(reader, (ref, labels) => sink.series(ref, labels));
     case recordType.samples:
       return readSamples(reader, sink);
     case recordType.rawSamples:

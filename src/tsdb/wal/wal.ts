@@ -3,7 +3,8 @@ import { ByteWriter } from '../bytes.ts';
 import type { FileLayer, WritableFile } from '../file-layer.ts';
 import type { Labels } from '../labels.ts';
 import type { NativeHistogram } from '../chunk/index.ts';
-import { deletionPayload, histogramPayload, recordType, seriesPayload, writeFrame } from './record.ts';
+import { deletionPayload, histogramPayload, recordType, writeFrame } from './record.ts';
+import { SeriesRecordWriter } from './series-record.ts';
 
 export const segmentMagic = new TextEncoder().encode('SVCWAL1\n');
 
@@ -14,6 +15,10 @@ export interface WalOptions {
   /** Cap on bytes that wait for the disk; above it appends are refused. */
   readonly maxPendingBytes: number;
 }
+
+const firstBufferBytes = 64 * 1024;
+/** Records of series and samples are framed at about this size. */
+const recordBytes = 32_768;
 
 /** The name of a segment file; names sort as their numbers do. */
 export function segmentName(index: number): string {
@@ -38,12 +43,15 @@ export class Wal {
   #closedBytes = new Map<number, number>();
   /** Written at least once, not yet synced. */
   #pending: Uint8Array<ArrayBufferLike> = new Uint8Array(0);
-  #framed = new ByteWriter(64 * 1024);
+  #framed = new ByteWriter(firstBufferBytes);
+  #series = new ByteWriter(4096);
+  readonly #seriesWriter = new SeriesRecordWriter();
   #samples = new DeltaRecord(recordType.samples);
   #stale = new DeltaRecord(recordType.stale);
   #tail: Promise<unknown> = Promise.resolve();
   #queued: Promise<void> | undefined;
   #error: string | undefined;
+  #full = false;
 
   /** `index`: number of the first segment to write; it must not exist yet. */
   constructor(options: WalOptions, index: number) {
@@ -53,11 +61,12 @@ export class Wal {
 
   /** Bytes that are not yet on disk. */
   get pendingBytes(): number {
-    return this.#pending.length + this.#framed.length + this.#samples.length + this.#stale.length;
+    return this.#pending.length + this.#framed.length + this.#series.length + this.#samples.length + this.#stale.length;
   }
 
+  /** Whether appends are refused. Looked at for each sample, so it is kept and not reckoned. */
   get full(): boolean {
-    return this.pendingBytes > this.#options.maxPendingBytes;
+    return this.#full;
   }
 
   /** The text of the last failed write, until one succeeds. */
@@ -77,29 +86,32 @@ export class Wal {
     this.#closedBytes.set(index, bytes);
   }
 
-  /** Framed at once, so it stands before all samples that are still being collected. */
+  /** Stands before all samples that are still being collected. */
   addSeries(ref: number, labels: Labels): void {
-    writeFrame(this.#framed, recordType.series, seriesPayload(ref, labels));
+    this.#seriesWriter.add(this.#series, ref, labels);
+    if (this.#series.length > recordBytes) this.#frameSeries();
   }
 
   addSample(ref: number, t: number, high: number, low: number): void {
     this.#samples.add(ref, t);
     this.#samples.bits(high, low);
-    if (this.#samples.length > 32_768) this.#samples.frame(this.#framed);
+    if (this.#samples.length > recordBytes) this.#frameSamples();
   }
 
   addStale(ref: number, t: number): void {
     this.#stale.add(ref, t);
+    if (this.#stale.length > recordBytes) this.#frameSamples();
   }
 
   addHistogram(ref: number, t: number, histogram: NativeHistogram): void {
+    this.#frameSeries();
     writeFrame(this.#framed, recordType.histogram, histogramPayload(ref, t, histogram));
+    this.#noteFull();
   }
 
   /** Stands behind all samples that were added before: a replay deletes what the head deleted. */
   addDeletion(ref: number, mint: number, maxt: number): void {
-    this.#samples.frame(this.#framed);
-    this.#stale.frame(this.#framed);
+    this.#frameSamples();
     writeFrame(this.#framed, recordType.deletions, deletionPayload(ref, mint, maxt));
   }
 
@@ -162,11 +174,32 @@ export class Wal {
     return result;
   }
 
-  async #writeOut(): Promise<void> {
+  /** Series first: a record of samples stands behind those of its series. */
+  #frameSeries(): void {
+    if (this.#series.length === 0) return;
+    writeFrame(this.#framed, recordType.newSeries, this.#series.view());
+    this.#series.clear();
+    this.#seriesWriter.reset();
+    this.#noteFull();
+  }
+
+  #frameSamples(): void {
+    this.#frameSeries();
     this.#samples.frame(this.#framed);
     this.#stale.frame(this.#framed);
+    this.#noteFull();
+  }
+
+  #noteFull(): void {
+    this.#full = this.pendingBytes > this.#options.maxPendingBytes;
+  }
+
+  async #writeOut(): Promise<void> {
+    this.#frameSamples();
     if (this.#framed.length > 0) {
-      const added = this.#framed.take();
+      // The buffer itself is written, not a copy; one that a burst made large is not kept for the next.
+      const added = this.#framed.view();
+      this.#framed = new ByteWriter(firstBufferBytes);
       this.#pending = this.#pending.length === 0 ? added : concat(this.#pending, added);
     }
     if (this.#pending.length === 0) return;
@@ -175,6 +208,7 @@ export class Wal {
     await file.sync();
     this.#synced += this.#pending.length;
     this.#pending = new Uint8Array(0);
+    this.#noteFull();
   }
 
   async #openSegment(): Promise<WritableFile> {
@@ -231,7 +265,8 @@ class DeltaRecord {
   }
 
   frame(target: ByteWriter): void {
-    if (this.#out.length > 0) writeFrame(target, this.#type, this.#out.take());
+    if (this.#out.length > 0) writeFrame(target, this.#type, this.#out.view());
+    this.#out.clear();
     this.#ref = 0;
     this.#t = 0;
   }
