@@ -1,5 +1,6 @@
-import { Agent, request as httpsRequest } from 'node:https';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Agent, request as httpsRequest, type AgentOptions } from 'node:https';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { createSecureContext } from 'node:tls';
 import { OperatorError } from '../base/errors.ts';
 import type { TlsSource } from './tls-material.ts';
 
@@ -48,19 +49,45 @@ export class TlsClient {
   }
 
   /** Sends a request and reads the whole answer. Errors: as for the stream. */
-  async request(options: TlsRequest): Promise<TlsResponse> {
-    const { status, headers, body } = await this.stream(options);
-    const chunks: Buffer[] = [];
-    for await (const chunk of body) chunks.push(chunk);
-    return { status, headers, body: Buffer.concat(chunks) };
+  request(options: TlsRequest): Promise<TlsResponse> {
+    return this.#exchange(options, (res, end, resolve, fail) => {
+      const chunks: Buffer[] = [];
+      let total = 0;
+      res.on('data', (chunk: Buffer) => {
+        total += chunk.length;
+        chunks.push(chunk);
+        if (total > options.maxBytes) end.stop(tooLarge(options));
+      });
+      res.on('error', fail);
+      res.on('close', () => {
+        end.done();
+        if (end.reason || !res.complete)
+          return fail(end.reason ?? new Error('connection closed in the middle of the answer'));
+        resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) });
+      });
+    });
   }
 
   /** Sends a request and hands out the answer's body as it arrives. */
   stream(options: TlsRequest): Promise<TlsStreamResponse> {
-    const deadline = AbortSignal.timeout(options.deadlineMs);
-    const signal = options.signal ? AbortSignal.any([deadline, options.signal]) : deadline;
+    return this.#exchange(options, (res, end, resolve) => {
+      res.on('error', () => {}); // told to whoever iterates the body
+      res.on('close', () => end.done());
+      resolve({ status: res.statusCode ?? 0, headers: res.headers, body: capped(res, options, end) });
+    });
+  }
+
+  #exchange<T>(
+    options: TlsRequest,
+    take: (res: IncomingMessage, end: Ending, resolve: (value: T) => void, fail: (cause: unknown) => void) => void,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
-      const fail = (cause: unknown): void => reject(explain(cause, options, deadline));
+      if (options.signal?.aborted) return reject(explain(options.signal.reason, options, false));
+      const end = new Ending(options);
+      const fail = (cause: unknown): void => {
+        end.done();
+        reject(explain(cause, options, end.isLate));
+      };
       const req = httpsRequest(
         {
           host: options.host,
@@ -70,13 +97,10 @@ export class TlsClient {
           path: options.path,
           headers: options.headers ?? {},
           agent: this.#pool(),
-          signal,
         },
-        (res) => {
-          res.on('error', () => {}); // told to whoever iterates the body
-          resolve({ status: res.statusCode ?? 0, headers: res.headers, body: capped(res, options, deadline) });
-        },
+        (res) => take(res, end, resolve, fail),
       );
+      end.of(req);
       req.on('error', fail);
       req.end(options.body);
     });
@@ -93,14 +117,14 @@ export class TlsClient {
       this.#generation = this.#source.generation;
       const { cert, key, ca } = this.#source.current;
       const old = this.#agent;
-      this.#agent = new Agent({
-        cert,
-        key,
-        ca,
+      this.#agent = new Pool({
+        // One for all connections: reading the certificates anew for each costs as much as a handshake.
+        secureContext: createSecureContext({ cert, key, ca, minVersion: 'TLSv1.2' }),
         keepAlive: true,
+        // In turns: a long poll then keeps alive, beside its own connection, the one for the next request.
+        scheduling: 'fifo',
         maxSockets: 64,
         timeout: 60_000,
-        minVersion: 'TLSv1.2',
       });
       // Sockets in use are released, and closed, as their calls end.
       if (old)
@@ -110,32 +134,84 @@ export class TlsClient {
   }
 }
 
-async function* capped(res: IncomingMessage, options: TlsRequest, deadline: AbortSignal): AsyncGenerator<Buffer> {
+/** Connections that share one certificate: an address and a name tell them apart, where Node would join whole PEM texts. */
+class Pool extends Agent {
+  override getName(options: AgentOptions & { port?: number; servername?: string } = {}): string {
+    return `${options.host}:${options.port}:${options.servername}`;
+  }
+}
+
+/** Ends one exchange: when its time is up, or the caller says so. Cheaper by far than signals made for each request. */
+class Ending {
+  isLate = false;
+  /** What it was ended for, where that is neither its time nor the caller. */
+  reason: Error | undefined;
+  readonly #signal: AbortSignal | undefined;
+  readonly #timer: NodeJS.Timeout;
+  #request: ClientRequest | null = null;
+  readonly #abort = (): void => this.#end();
+
+  constructor({ deadlineMs, signal }: TlsRequest) {
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#abort, { once: true });
+    this.#timer = setTimeout(() => {
+      this.isLate = true;
+      this.#end();
+    }, deadlineMs);
+  }
+
+  of(request: ClientRequest): void {
+    this.#request = request;
+  }
+
+  /** Nothing is left to end. */
+  done(): void {
+    clearTimeout(this.#timer);
+    this.#signal?.removeEventListener('abort', this.#abort);
+  }
+
+  stop(reason: Error): void {
+    this.reason = reason;
+    this.#end();
+  }
+
+  #end(): void {
+    this.done();
+    // Without a reason: given one, Node throws it on a connection that nobody listens to any more.
+    this.#request?.destroy();
+  }
+}
+
+async function* capped(res: IncomingMessage, options: TlsRequest, end: Ending): AsyncGenerator<Buffer> {
   let total = 0;
   try {
     for await (const chunk of res as AsyncIterable<Buffer>) {
       total += chunk.length;
       if (total > options.maxBytes) {
-        throw new OperatorError('ERR_TOO_LARGE', `${target(options)}: answer is larger than ${options.maxBytes} bytes`);
+        throw tooLarge(options);
       }
       yield chunk;
     }
     if (!res.complete) throw new Error('connection closed in the middle of the answer');
   } catch (cause) {
-    throw explain(cause, options, deadline);
+    throw explain(cause, options, end.isLate);
   } finally {
     if (!res.complete) res.destroy();
   }
 }
 
-function explain(cause: unknown, options: TlsRequest, deadline: AbortSignal): OperatorError {
+function explain(cause: unknown, options: TlsRequest, isLate: boolean): OperatorError {
   if (cause instanceof OperatorError) return cause;
-  if (deadline.aborted) {
+  if (isLate) {
     return new OperatorError('ERR_TIMEOUT', `${target(options)}: no answer within ${options.deadlineMs} ms`, { cause });
   }
   if (options.signal?.aborted) return new OperatorError('ERR_ABORTED', `${target(options)}: cancelled`, { cause });
   const reason = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause);
   return new OperatorError('ERR_AGENT_UNREACHABLE', `${target(options)}: ${reason}`, { cause });
+}
+
+function tooLarge(options: TlsRequest): OperatorError {
+  return new OperatorError('ERR_TOO_LARGE', `${target(options)}: answer is larger than ${options.maxBytes} bytes`);
 }
 
 function target(options: TlsRequest): string {

@@ -1,6 +1,7 @@
 import { sleep, type Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
 import type { AgentClient, AgentStatus } from '../../capture/index.ts';
+import type { Limiter } from './limiter.ts';
 
 export interface AgentLinkOptions {
   node: string;
@@ -10,6 +11,8 @@ export interface AgentLinkOptions {
   random: () => number;
   onStatus: (status: AgentStatus) => void;
   onLost: (error: unknown) => void;
+  /** Shared with the other agents: how many are greeted at a time. */
+  greeting: Limiter;
 }
 
 /** How long one poll waits for news. Units: seconds. */
@@ -23,7 +26,8 @@ const lastBackoffMs = 15_000;
  * Follows the status of one agent until the signal aborts.
  *
  * Flow: an immediate first answer, then long polls, each from the last revision. Failures are told once per failed
- * attempt and retried with backoff and jitter (250 ms doubling to 15 s).
+ * attempt and retried with backoff and jitter (250 ms doubling to 15 s). First answers take turns: the deadline of a
+ * thousand handshakes at once would pass before the last of them, and again at every new attempt.
  * Guarantees: every failure reaches `onLost`, every valid status `onStatus`, in order; it never throws.
  */
 export async function followAgent(options: AgentLinkOptions, signal: AbortSignal): Promise<void> {
@@ -34,7 +38,9 @@ export async function followAgent(options: AgentLinkOptions, signal: AbortSignal
   while (!signal.aborted) {
     try {
       const asked = clock.monotonic();
-      const status = await client.status(fresh ? 0 : revision, fresh ? 0 : waitSeconds, signal);
+      const status = fresh
+        ? await options.greeting.run(() => client.status(0, 0, signal))
+        : await client.status(revision, waitSeconds, signal);
       if (status.node !== node) {
         throw new OperatorError('ERR_CAPTURE_PUSH', `the agent of ${node} says that it is on ${status.node}`);
       }

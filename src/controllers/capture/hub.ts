@@ -67,6 +67,8 @@ const planQuiet = { quietMs: 5, maxMs: 20 };
 const reconnectMs = 1_000;
 /** Configs on the wire at a time. */
 const maxPushes = 64;
+/** Agents that are connected to for the first time, or again, at a time. */
+const maxGreetings = 32;
 
 interface Link {
   host: string;
@@ -94,6 +96,7 @@ export class CaptureHub {
   readonly #links = new Map<string, Link>();
   readonly #listeners = new Set<(change: HubChange) => void>();
   readonly #limiter = new Limiter(maxPushes);
+  readonly #greeting = new Limiter(maxGreetings);
   readonly #tasks = new Set<Promise<unknown>>();
   readonly #compiling: Debounce;
   readonly #telling: Debounce;
@@ -236,6 +239,7 @@ export class CaptureHub {
           client,
           clock,
           random,
+          greeting: this.#greeting,
           onStatus: (status) => {
             if (!current()) return;
             const back = node.heard(status, { monotonic: clock.monotonic(), wall: clock.now() });

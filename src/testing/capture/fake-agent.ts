@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { canonicalJson } from '../../base/canonical-json.ts';
+import type { Socket } from 'node:net';
+import { sha256Hex } from '../../base/canonical-json.ts';
 import {
-  captureHash,
   capturePath,
   hashOfPutPath,
   parseCaptureConfig,
@@ -37,12 +37,13 @@ export class FakeAgent {
   config: CaptureConfig | null = null;
   /** Every config that was taken, in order. */
   readonly taken: CaptureConfig[] = [];
-  /** Bytes of every body that came in. */
-  bytes = 0;
   polls = 0;
   /** Every delivery of secrets, in order. */
   readonly secrets: ExportSecrets[] = [];
   #status: AgentStatus;
+  #hash = '';
+  readonly #sockets = new Set<Socket>();
+  #closedBytes = 0;
   readonly #server: Server;
   readonly #waiting = new Set<() => void>();
 
@@ -61,6 +62,13 @@ export class FakeAgent {
     this.#server = createTlsServer(fixedTls(options.material), (req, res) => void this.#serve(req, res), {
       clientNames: ['svc-controller'],
     });
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        this.#closedBytes += bytesOf(socket);
+      });
+    });
   }
 
   static async start(options: FakeAgentOptions): Promise<FakeAgent> {
@@ -69,13 +77,18 @@ export class FakeAgent {
     return agent;
   }
 
+  /** Everything that went over its connections, both ways, as TLS sent it. */
+  get wireBytes(): number {
+    return [...this.#sockets].reduce((sum, socket) => sum + bytesOf(socket), this.#closedBytes);
+  }
+
   get ack(): Ack | null {
     return this.#status.ack;
   }
 
   /** The instrument got somewhere with the current config. */
   phase(phase: Ack['phase'], more: Partial<Ack> = {}): void {
-    if (this.config) this.update({ ack: { node: this.node, hash: captureHash(this.config), phase, ...more } });
+    if (this.config) this.update({ ack: { node: this.node, hash: this.#hash, phase, ...more } });
   }
 
   /** Anything of the status changed. */
@@ -119,19 +132,22 @@ export class FakeAgent {
 
   async #put(req: IncomingMessage, hash: string, send: (status: number, body: unknown) => void): Promise<void> {
     const body = await bodyOf(req);
-    this.bytes += body.length;
     if (this.onPush === 'hold') return;
     if (this.onPush === 'refuse') return send(400, { code: 'ERR_INPUT_INVALID', message: 'no' });
+    // The address is that of the canonical form: a body of another form has another hash.
+    if (`sha256:${sha256Hex(body)}` !== hash) return send(400, { code: 'ERR_INPUT_INVALID', message: 'hash or form' });
     const config = parseCaptureConfig(JSON.parse(body.toString()));
-    if (captureHash(config) !== hash || body.toString() !== canonicalJson(config)) {
-      return send(400, { code: 'ERR_INPUT_INVALID', message: 'hash or form' });
-    }
     this.config = config;
+    this.#hash = hash;
     this.taken.push(config);
     const failed = this.onPush === 'Failed' ? { reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' } : {};
     this.phase(this.onPush, failed);
     send(200, this.ack);
   }
+}
+
+function bytesOf({ bytesRead, bytesWritten }: Socket): number {
+  return bytesRead + bytesWritten;
 }
 
 async function bodyOf(req: IncomingMessage): Promise<Buffer> {

@@ -1,171 +1,80 @@
-import type { KubeObject } from '../../api/meta.ts';
-import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/index.ts';
+import type { Clock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { setupCapture } from '../../controllers/capture/setup.ts';
 import { setupClusterTrafficPolicies } from '../../controllers/cluster-traffic-policy/setup.ts';
 import { setupTrafficMonitors } from '../../controllers/traffic-monitor/setup.ts';
 import type { CaptureHub } from '../../controllers/capture/hub.ts';
-import { coreResources, type RestClient } from '../../kube/index.ts';
-import { createCa, issueLeaf } from '../../net/ca.ts';
-import type { TlsMaterial } from '../../net/tls-material.ts';
+import type { RestClient } from '../../kube/index.ts';
 import { Manager } from '../../runtime/manager.ts';
-import { FakeApiServer } from '../fake-api-server/index.ts';
 import { ShiftedClock } from '../shifted-clock.ts';
 import { until } from '../until.ts';
-import { FakeAgent, type FakeAgentOptions } from './fake-agent.ts';
+import type { FakeAgentOptions } from './fake-agent.ts';
+import { CaptureFleet } from './fleet.ts';
 
-/** Certificates of one CA for both sides. */
-export async function captureIdentities(): Promise<{ agent: TlsMaterial; controller: TlsMaterial }> {
-  const ca = await createCa({ commonName: 'svc-ca', now: Date.now() });
-  const identity = async (commonName: string): Promise<TlsMaterial> => {
-    const dnsNames = [commonName, `${commonName}.svc-system.svc`];
-    const leaf = await issueLeaf(ca, { commonName, dnsNames }, { now: Date.now() });
-    return { cert: leaf.cert, key: leaf.key, ca: ca.cert };
-  };
-  const [agent, controller] = await Promise.all([identity('svc-agent'), identity('svc-controller')]);
-  return { agent, controller };
+export interface CaptureOperator {
+  readonly hub: CaptureHub;
+  stop(): Promise<void>;
 }
 
-/**
- * The capture part of an operator on an API server in memory, with one fake agent per node (`node-1`, …) behind
- * real mutual TLS. The certificate reaches it by way of its Secret, as in a cluster.
- */
-export class CaptureWorld {
-  readonly api: FakeApiServer;
-  readonly agents: FakeAgent[];
-  readonly clock = new ShiftedClock();
-  readonly hub: CaptureHub;
-  readonly #client: RestClient;
-  readonly #stop = new AbortController();
-  readonly #done: Promise<void>;
+/** The capture part of an operator, leading at once: compile, push, and the statuses of both kinds. */
+export function startCaptureOperator(options: {
+  client: RestClient;
+  clock: Clock;
+  agentPort: number;
+}): CaptureOperator {
+  const { client, clock, agentPort } = options;
+  const manager = new Manager({
+    client,
+    clock,
+    logger: silentLogger,
+    component: 'svc-controller',
+    instance: 'test',
+    freezeCache: true,
+  });
+  const hub = setupCapture(manager, {
+    namespace: 'svc-system',
+    instrumentVersion: 'v0.10.0',
+    instrumentPorts: '80,443,8080,8443',
+    agentPort,
+    random: () => 0.5,
+  });
+  setupTrafficMonitors(manager, hub);
+  setupClusterTrafficPolicies(manager, hub);
+  const stopped = new AbortController();
+  const done = manager.run(stopped.signal);
+  return {
+    hub,
+    async stop() {
+      stopped.abort();
+      await done;
+    },
+  };
+}
 
-  private constructor(api: FakeApiServer, agents: FakeAgent[]) {
-    this.api = api;
-    this.agents = agents;
-    this.#client = api.client(this.clock);
-    const manager = new Manager({
-      client: this.#client,
-      clock: this.clock,
-      logger: silentLogger,
-      component: 'svc-controller',
-      instance: 'test',
-      freezeCache: true,
-    });
-    this.hub = setupCapture(manager, {
-      namespace: 'svc-system',
-      instrumentVersion: 'v0.10.0',
-      instrumentPorts: '80,443,8080,8443',
-      agentPort: agents[0]?.port ?? 9093,
-      random: () => 0.5,
-    });
-    setupTrafficMonitors(manager, this.hub);
-    setupClusterTrafficPolicies(manager, this.hub);
-    this.#done = manager.run(this.#stop.signal);
+/** A fleet with the capture part of an operator in the same process; its certificate reaches it as in a cluster. */
+export class CaptureWorld extends CaptureFleet {
+  readonly clock = new ShiftedClock();
+  readonly #client: RestClient;
+  #operator: CaptureOperator;
+
+  private constructor(fleet: CaptureFleet) {
+    super(fleet.api, fleet.agents);
+    this.#client = this.api.client(this.clock);
+    this.#operator = this.#lead();
   }
 
   static async start(options: { nodes: number; agent?: Partial<FakeAgentOptions> }): Promise<CaptureWorld> {
-    const api = await FakeApiServer.start({ resources: [trafficMonitors, clusterTrafficPolicies] });
-    const { agent: material, controller } = await captureIdentities();
-    const agents: FakeAgent[] = [];
-    for (let i = 1; i <= options.nodes; i++) {
-      const port = agents[0]?.port ?? 0;
-      agents.push(await FakeAgent.start({ node: `node-${i}`, host: loopback(i), port, material, ...options.agent }));
-    }
-    const world = new CaptureWorld(api, agents);
-    for (const name of ['shop', 'pay', 'svc-system']) world.put('namespaces', { metadata: { name } });
-    for (const agent of agents) {
-      world.putNode(agent.node);
-      world.putAgentPod(agent);
-    }
-    const data = Object.fromEntries(
-      Object.entries({ 'tls.crt': controller.cert, 'tls.key': controller.key, 'ca.crt': controller.ca }).map(
-        ([k, v]) => [k, Buffer.from(v).toString('base64')],
-      ),
-    );
-    world.put('secrets', { metadata: { namespace: 'svc-system', name: 'svc-controller-tls' }, data });
-    return world;
+    return new CaptureWorld(await CaptureFleet.open(options));
   }
 
-  putNode(name: string, ready = true, labels: Record<string, string> = {}): void {
-    this.put('nodes', {
-      metadata: { name, labels },
-      status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'Unknown' }] },
-    });
+  get hub(): CaptureHub {
+    return this.#operator.hub;
   }
 
-  /** `ended`: the last lines of an instrument that ended by itself. */
-  putAgentPod(agent: FakeAgent, ended?: string): void {
-    const terminated = { exitCode: 255, reason: 'Error', message: ended, finishedAt: new Date().toISOString() };
-    this.put('pods', {
-      metadata: {
-        namespace: 'svc-system',
-        name: `svc-agent-${agent.node}`,
-        labels: { 'app.kubernetes.io/name': 'svc-operator', 'app.kubernetes.io/component': 'agent' },
-      },
-      spec: { nodeName: agent.node, containers: [{ name: 'agent' }] },
-      status: {
-        phase: 'Running',
-        podIP: agent.host,
-        ...(ended === undefined
-          ? {}
-          : { containerStatuses: [{ name: 'instrument', state: {}, lastState: { terminated } }] }),
-      },
-    });
-  }
-
-  putPod(path: string, nodeName: string, labels: Record<string, string>): void {
-    const [namespace = '', name = ''] = path.split('/');
-    this.put('pods', {
-      metadata: { namespace, name, labels },
-      spec: { nodeName, containers: [{ name: 'main' }] },
-      status: { phase: 'Running' },
-    });
-  }
-
-  put(kind: 'namespaces' | 'nodes' | 'pods' | 'secrets', object: Omit<KubeObject, 'apiVersion' | 'kind'>): void {
-    const resource = coreResources[kind];
-    const { status, ...rest } = { apiVersion: resource.apiVersion, kind: resource.kind, ...object } as KubeObject;
-    const stored = this.api.put(resource, rest as KubeObject);
-    if (status) this.api.putStatus(resource, stored.metadata.namespace, stored.metadata.name!, status);
-  }
-
-  putMonitor(path: string, spec: object): void {
-    const [namespace = '', name = ''] = path.split('/');
-    const { apiVersion, kind } = trafficMonitors;
-    this.api.put(trafficMonitors, {
-      apiVersion,
-      kind,
-      metadata: { namespace, name },
-      spec: { mode: 'Capture', ...spec },
-    });
-  }
-
-  /** As `kubectl apply` does it: a server-side apply over the API server's own connection. */
-  async applyMonitor(path: string, spec: object): Promise<void> {
-    const [namespace = '', name = ''] = path.split('/');
-    const { apiVersion, kind } = trafficMonitors;
-    const object = { apiVersion, kind, metadata: { namespace, name }, spec: { mode: 'Capture', ...spec } };
-    await this.#client.apply(trafficMonitors, object, { fieldManager: 'kubectl', force: true });
-  }
-
-  putPolicy(name: string, spec: object): void {
-    const { apiVersion, kind } = clusterTrafficPolicies;
-    this.api.put(clusterTrafficPolicies, { apiVersion, kind, metadata: { name }, spec });
-  }
-
-  monitor(path: string): Record<string, never> & { status?: Record<string, unknown> } {
-    const [namespace = '', name = ''] = path.split('/');
-    return this.api.storage.get(trafficMonitors, namespace, name) as never;
-  }
-
-  policy(name: string): { status?: Record<string, unknown> } {
-    return this.api.storage.get(clusterTrafficPolicies, undefined, name) as never;
-  }
-
-  /** `Type=Status/Reason` of each condition, by type. */
-  conditions(object: { status?: Record<string, unknown> }): Record<string, string> {
-    const list = (object.status?.['conditions'] ?? []) as { type: string; status: string; reason: string }[];
-    return Object.fromEntries(list.map((c) => [c.type, `${c.status}/${c.reason}`]));
+  /** The leader ends, and another process takes over that knows nothing but what the cluster tells it. */
+  async changeLeader(): Promise<void> {
+    await this.#operator.stop();
+    this.#operator = this.#lead();
   }
 
   /** Time passes until statuses may be written again, and every agent has news. */
@@ -184,14 +93,12 @@ export class CaptureWorld {
   }
 
   async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#done;
-    await Promise.all(this.agents.map((agent) => agent.stop()));
+    await this.#operator.stop();
     await this.#client.close();
-    await this.api.stop();
+    await this.close();
   }
-}
 
-function loopback(i: number): string {
-  return `127.0.${1 + Math.floor(i / 250)}.${1 + (i % 250)}`;
+  #lead(): CaptureOperator {
+    return startCaptureOperator({ client: this.#client, clock: this.clock, agentPort: this.agents[0]?.port ?? 9093 });
+  }
 }
