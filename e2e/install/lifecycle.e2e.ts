@@ -188,12 +188,10 @@ describe('the chart', () => {
     expect(await kubectl(...args)).toContain('--log-level=debug');
     await runWell(helm, ['uninstall', 'svc-operator', '--wait'], env());
     expect(await kubectl('get', 'crd', '-o', 'name')).toContain('trafficmonitors.svc.dev');
-    // A namespace does not end while an aggregated API is registered that nobody answers for any more; the garbage
-    // collector takes that registration, and the namespace's own retries grow to minutes.
     await eventually(
       'the end of the namespace',
       async () => !(await traces()).includes('namespace/svc-system'),
-      240_000,
+      60_000,
     );
     // What the operator had made outside its namespace is the garbage collector's, through the owner.
     await eventually(
@@ -201,7 +199,7 @@ describe('the chart', () => {
       async () => (await traces()).every((name) => /svc\.dev$/.test(name)),
       60_000,
     );
-  }, 420_000);
+  }, 240_000);
 
   const inside = ['--namespace', 'svc-system'];
   const enforced = '"pod-security.kubernetes.io/enforce":"privileged"';

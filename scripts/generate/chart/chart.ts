@@ -165,12 +165,14 @@ const helpers = `{{- /* The image of operator, agents and query server: by diges
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}
 {{- end -}}
 {{- end -}}
-{{- /* Whether the namespace is this release's to make: not where somebody else made it. */}}
+{{- /* Whether the namespace is this release's to make: not where somebody else made it, but where another way of
+installing this operator did, which \`--take-ownership\` then takes over. */}}
 {{- define "svc-operator.ownsNamespace" -}}
 {{- $found := lookup "v1" "Namespace" "" .Values.namespace.name -}}
 {{- if not .Values.namespace.create -}}
 {{- else if not $found -}}true
 {{- else if eq (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $found) .Release.Name -}}true
+{{- else if eq (dig "metadata" "labels" "app.kubernetes.io/name" "" $found) "svc-operator" -}}true
 {{- end -}}
 {{- end -}}
 `;
