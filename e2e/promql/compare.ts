@@ -38,6 +38,18 @@ function keyOf(labels: Labels): string {
   return labelsKey(rounded);
 }
 
+/**
+ * Puts points under a key. Where two label sets differ only beyond the tenth digit they are one, with the sum of both.
+ */
+function addPoints(found: Map<string, Map<string, Point>>, key: string, points: Iterable<[string, Point]>): void {
+  const known = found.get(key) ?? new Map<string, Point>();
+  found.set(key, known);
+  for (const [time, point] of points) {
+    const before = known.get(time);
+    known.set(time, before?.length === 1 && point.length === 1 ? [before[0]! + point[0]!] : point);
+  }
+}
+
 /** One point as numbers: a float, or count, sum and the buckets of a histogram. */
 type Point = readonly number[];
 type Points = ReadonlyMap<string, Point>;
@@ -107,24 +119,24 @@ function histogramPoint(histogram: FloatHistogram): Point {
 
 function ourSeries({ value }: QueryResult): Map<string, Points> {
   const found = new Map<string, Map<string, Point>>();
-  const at = (labels: Labels): Map<string, Point> => {
-    const key = keyOf(labels);
-    const points = found.get(key) ?? new Map<string, Point>();
-    found.set(key, points);
-    return points;
-  };
-  if (value.type === 'scalar') at([]).set(String(value.timestamp / 1000), [value.value]);
-  else if (value.type === 'string') at([['text', value.value]]);
+  const add = (labels: Labels, points: Iterable<[string, Point]>): void => addPoints(found, keyOf(labels), points);
+  if (value.type === 'scalar') add([], [[String(value.timestamp / 1000), [value.value]]]);
+  else if (value.type === 'string') add([['text', value.value]], []);
   else if (value.type === 'vector') {
     for (const { labels, timestamp, value: v, histogram } of value.elements) {
-      at(labels).set(String(timestamp / 1000), histogram === undefined ? [v] : histogramPoint(histogram));
+      add(labels, [[String(timestamp / 1000), histogram === undefined ? [v] : histogramPoint(histogram)]]);
     }
   } else {
     for (const { labels, timestamps, values, histograms } of value.series) {
-      const points = at(labels);
-      timestamps.forEach((time, i) => points.set(String(time / 1000), [values[i]!]));
-      for (const { timestamp, histogram } of histograms)
-        points.set(String(timestamp / 1000), histogramPoint(histogram));
+      add(
+        labels,
+        Array.from(timestamps, (time, i): [string, Point] => [String(time / 1000), [values[i]!]]),
+      );
+      const natives = histograms.map(({ timestamp, histogram }): [string, Point] => [
+        String(timestamp / 1000),
+        histogramPoint(histogram),
+      ]);
+      add(labels, natives);
     }
   }
   return found;
@@ -143,12 +155,12 @@ function peerSeries(result: unknown, type: string): Map<string, Points> {
     return new Map([['', new Map([[String(time), [number(text)]]])]]);
   }
   if (type === 'string') return new Map([[labelsKey([['text', (result as Pair)[1]]]), new Map()]]);
-  const found = new Map<string, Points>();
+  const found = new Map<string, Map<string, Point>>();
   for (const { metric, value, values = [], histogram, histograms = [] } of result as readonly PeerSeries[]) {
     const floats = value === undefined ? values : [value, ...values];
     const natives = histogram === undefined ? histograms : [histogram, ...histograms];
     const points = floats.map(([time, text]): [string, Point] => [String(time), [number(text)]]);
-    found.set(keyOf(sortedLabels(Object.entries(metric))), new Map([...points, ...natives.map(peerPoint)]));
+    addPoints(found, keyOf(sortedLabels(Object.entries(metric))), [...points, ...natives.map(peerPoint)]);
   }
   return found;
 }

@@ -20,7 +20,7 @@ const arithmetic = ['+', '-', '*', '/', '%', '^', 'atan2'];
 const comparisons = ['==', '!=', '>', '<', '>=', '<='];
 const ranges = ['1m', '2m30s', '5m', '10m'];
 
-/** Functions that need a form of their own, or none here: info needs its metrics, pi() is a constant like others. */
+/** Functions that are written in a form of their own. */
 const apart = new Set(['info', 'label_replace', 'label_join', 'histogram_quantiles', 'absent_over_time']);
 
 /** The text of a random expression: mostly well-typed, some of it bound to fail while it is evaluated. */
@@ -136,6 +136,9 @@ class Writer {
     const random = this.#random;
     if (random.chance(0.08)) return this.#labelCall(depth);
     if (random.chance(0.15)) return `histogram_quantile(${this.#number()}, ${this.#buckets(depth)})`;
+    if (random.chance(0.03)) return `absent_over_time(${this.#range(depth)})`;
+    if (this.#scope.experimental && random.chance(0.04)) return this.#severalQuantiles(depth);
+    if (this.#scope.experimental && random.chance(0.05)) return this.#info(depth);
     // The ones people use most come up most.
     if (random.chance(0.35)) return `${random.pick(['rate', 'increase', 'avg_over_time'])}(${this.#range(depth)})`;
     const { name, args, variadic, returns } = random.pick(this.#functions);
@@ -154,6 +157,31 @@ class Writer {
     if (this.#scope.histograms && random.chance(0.4)) return this.#vector(depth - 1);
     const rate = `rate(latency_bucket[${random.pick(ranges)}])`;
     return random.chance(0.5) ? `sum by (le, ${random.pick(labels)}) (${rate})` : rate;
+  }
+
+  #severalQuantiles(depth: number): string {
+    const random = this.#random;
+    const quantiles = Array.from({ length: 1 + random.below(3) }, () => random.pick(['0', '0.5', '0.9', '1', '0.25']));
+    const label = random.pick(['quantile', 'q', 'zone']);
+    return `histogram_quantiles(${this.#buckets(depth)}, "${label}", ${quantiles.join(', ')})`;
+  }
+
+  #info(depth: number): string {
+    const random = this.#random;
+    const inner = this.#vector(depth - 1);
+    if (random.chance(0.4)) return `info(${inner})`;
+    const matcher = random.pick([
+      'version=~".+"',
+      'version="1.0"',
+      'version!="2.0"',
+      'cluster="west"',
+      'absent=""',
+      '__name__="build_info"',
+      '__name__=~".+_info"',
+      '__name__!="target_info"',
+      '__name__=~".+_info", version=~".*"',
+    ]);
+    return `info(${inner}, {${matcher}})`;
   }
 
   #labelCall(depth: number): string {
@@ -224,11 +252,23 @@ class Writer {
     const group = shared.length === 0 ? '' : ` by (${shared.join(', ')})`;
     const left = random.chance(0.6) ? `sum${group} (${this.#vector(depth - 1)})` : this.#wrapped(depth - 1);
     const right = random.chance(0.6) ? `max${group} (${this.#vector(depth - 1)})` : this.#wrapped(depth - 1);
-    if (random.chance(0.5)) return `${left} ${op} ${right}`;
+    const fill = this.#scope.experimental && random.chance(0.25) ? this.#fill() : '';
+    if (random.chance(0.5)) return `${left} ${op}${fill} ${right}`;
     const side = random.chance(0.5)
       ? ` ${random.pick(['group_left', 'group_right'])}${random.chance(0.3) ? ' (zone)' : ''}`
       : '';
     const matching = random.chance(0.8) ? `on (${shared.join(', ')})` : 'ignoring (code)';
-    return `${left} ${op} ${matching}${side} ${right}`;
+    return `${left} ${op} ${matching}${side}${fill} ${right}`;
+  }
+
+  #fill(): string {
+    const random = this.#random;
+    const value = (): string => random.pick(['0', '1', '-2.5', '100']);
+    return random.pick([
+      () => ` fill (${value()})`,
+      () => ` fill_left (${value()})`,
+      () => ` fill_right (${value()})`,
+      () => ` fill_left (${value()}) fill_right (${value()})`,
+    ])();
   }
 }

@@ -28,6 +28,7 @@ export const metrics = {
   buckets: ['latency_bucket'],
   histograms: ['native_seconds'],
   mixed: ['mixed_kind'],
+  infos: ['target_info', 'build_info'],
 } as const;
 
 const bounds = ['0.1', '0.5', '1', '5', '+Inf'];
@@ -40,11 +41,13 @@ export function randomSeries(random: Random, shape: SeriesShape): RandomSeries[]
       found.push({ labels: sortedLabels(Object.entries({ __name__: name, ...labels })), samples });
     }
   };
+  const targets: Record<string, string>[] = [];
   for (let node = 0; node < shape.nodes; node++) {
     for (const job of ['api', 'db']) {
       const instances = 1 + random.below(3);
       for (let i = 0; i < instances; i++) {
         const labels = { [nodeLabel]: `n${node}`, job, instance: `i${i}`, ...zone(random) };
+        targets.push({ [nodeLabel]: `n${node}`, job, instance: `i${i}` });
         for (const name of metrics.gauges) {
           if (random.chance(0.85)) add(name, labels, gauge(random, shape, name === 'odd_values'));
         }
@@ -60,7 +63,26 @@ export function randomSeries(random: Random, shape: SeriesShape): RandomSeries[]
       }
     }
   }
+  addInfos(random, shape, targets, add);
   return found;
+}
+
+/** What is known of targets. Mostly one node tells it of an instance; some versions change in the middle. */
+function addInfos(random: Random, shape: SeriesShape, targets: readonly Record<string, string>[], add: Add): void {
+  const told = new Set<string>();
+  for (const target of targets) {
+    const key = `${target['job']} ${target['instance']}`;
+    if (told.has(key) && random.chance(0.9)) continue;
+    told.add(key);
+    for (const name of metrics.infos) {
+      if (random.chance(0.25)) continue;
+      const all = times(random, shape).map((time) => ({ time, value: 1 }));
+      const change = random.chance(0.3) ? random.below(all.length) : all.length;
+      const cluster = random.chance(0.5) ? { cluster: random.pick(['west', 'east']) } : {};
+      add(name, { ...target, ...cluster, version: '1.0' }, all.slice(0, change));
+      add(name, { ...target, ...cluster, version: '2.0' }, all.slice(change));
+    }
+  }
 }
 
 type Add = (name: string, labels: Record<string, string>, samples: LoadedSample[]) => void;
