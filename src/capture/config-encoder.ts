@@ -9,6 +9,8 @@ export interface EncodedConfig {
   config: CaptureConfig;
   hash: string;
   json: () => string;
+  /** The same as UTF-8, in pieces: the large ones are held once for all nodes that share them. */
+  pieces: () => readonly Uint8Array[];
 }
 
 /**
@@ -21,6 +23,7 @@ export class ConfigEncoder {
   readonly #head: string;
   readonly #tail: string;
   readonly #hash: Hash;
+  #shell: readonly [Uint8Array, Uint8Array] | null = null;
 
   constructor(shared: Omit<CaptureConfig, keyof Own>) {
     this.#shared = shared;
@@ -54,6 +57,10 @@ export class ConfigEncoder {
       config: { ...this.#shared, ...own },
       hash: `sha256:${hex}`,
       json: () => this.#head + middle + this.#tail,
+      pieces: () => {
+        const [head, tail] = (this.#shell ??= [Buffer.from(this.#head), Buffer.from(this.#tail)]);
+        return [head, Buffer.from(middle), tail];
+      },
     };
   }
 }

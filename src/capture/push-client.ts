@@ -50,13 +50,13 @@ export class AgentClient {
   }
 
   /**
-   * Puts a config, given as its canonical JSON, in place. Doing it twice is harmless: the agent knows the hash.
+   * Puts a config, given as its canonical JSON in pieces, in place. Doing it twice is harmless: the agent knows the hash.
    * With `hold` the instrument goes on with its old file until the same config is put with `now`.
    */
-  async put(hash: string, json: string, restart: 'now' | 'hold', signal: AbortSignal): Promise<Ack> {
-    const body = Buffer.from(json);
-    if (body.length > maxCaptureBytes) {
-      throw new OperatorError('ERR_TOO_LARGE', `capture config ${hash} has ${body.length} bytes`);
+  async put(hash: string, body: readonly Uint8Array[], restart: 'now' | 'hold', signal: AbortSignal): Promise<Ack> {
+    const length = lengthOf(body);
+    if (length > maxCaptureBytes) {
+      throw new OperatorError('ERR_TOO_LARGE', `capture config ${hash} has ${length} bytes`);
     }
     const answer = await this.#send('PUT', capturePutPath(hash, restart), pushDeadlineMs, signal, body);
     return parsed('ack', answer, parseAck);
@@ -71,7 +71,7 @@ export class AgentClient {
 
   /** Delivers what the exports of its config refer to. Errors never quote a value. */
   async putSecrets(secrets: ExportSecrets, signal: AbortSignal): Promise<void> {
-    await this.#send('PUT', secretsPath, pushDeadlineMs, signal, Buffer.from(JSON.stringify(secrets)), [204]);
+    await this.#send('PUT', secretsPath, pushDeadlineMs, signal, [Buffer.from(JSON.stringify(secrets))], [204]);
   }
 
   /** The config that the agent holds; null when it runs on its own seed. */
@@ -85,7 +85,7 @@ export class AgentClient {
     path: string,
     deadlineMs: number,
     signal: AbortSignal,
-    body?: Buffer,
+    body?: readonly Uint8Array[],
     accept: readonly number[] = [200],
   ): Promise<TlsResponse> {
     const answer = await this.#transport.request({
@@ -93,7 +93,9 @@ export class AgentClient {
       servername: agentServerName,
       method,
       path,
-      ...(body ? { body, headers: { 'content-type': 'application/json', 'content-length': String(body.length) } } : {}),
+      ...(body
+        ? { body, headers: { 'content-type': 'application/json', 'content-length': String(lengthOf(body)) } }
+        : {}),
       deadlineMs,
       maxBytes: maxStatusBytes,
       signal,
@@ -105,6 +107,10 @@ export class AgentClient {
       `${method} ${path.split('?')[0]}: agent answered ${answer.status} ${words}`,
     );
   }
+}
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, piece) => sum + piece.length, 0);
 }
 
 function parsed<T>(what: string, answer: TlsResponse, parse: (value: unknown) => T): T {

@@ -14,7 +14,8 @@ export interface TlsRequest {
   method: string;
   path: string;
   headers?: Readonly<Record<string, string>>;
-  body?: Uint8Array | string;
+  /** Whole, or in pieces that are sent one after the other. */
+  body?: Uint8Array | string | readonly Uint8Array[];
   /** Bound on the whole exchange, connect to last byte. Units: ms. */
   deadlineMs: number;
   /** Cap on the answer's body. Units: bytes. */
@@ -102,7 +103,10 @@ export class TlsClient {
       );
       end.of(req);
       req.on('error', fail);
-      req.end(options.body);
+      if (!Array.isArray(options.body)) return void req.end(options.body);
+      req.cork();
+      for (const piece of options.body as readonly Uint8Array[]) req.write(piece);
+      req.end();
     });
   }
 

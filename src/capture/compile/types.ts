@@ -111,6 +111,8 @@ export interface NodeConfig {
   hash: string;
   /** Its canonical JSON, put together when it is needed. */
   json: () => string;
+  /** As UTF-8; see `ConfigEncoder`. */
+  pieces: () => readonly Uint8Array[];
   /** Restarting the instrument is needed exactly when this changes. */
   yamlHash: string;
   rollout: RolloutRules;

@@ -151,11 +151,8 @@ test('a policy counts its nodes and monitors, and its status appears before its 
   await aCluster(2, { onPush: 'Written' });
   world.putMonitor('shop/m', checkout);
   world.putPolicy('default', { defaults: { protocols: ['HTTP'] } });
-  await until(() => world.policy('default').status?.['observedGeneration'] === 1, 'the first status');
-  expect(world.conditions(world.policy('default'))).toMatchObject({
-    Accepted: 'True/Accepted',
-    Ready: 'False/RollingOut',
-  });
+  await until(() => world.conditions(world.policy('default'))['Ready'] === 'False/RollingOut', 'the first status');
+  expect(world.conditions(world.policy('default'))).toMatchObject({ Accepted: 'True/Accepted' });
   await until(() => world.agents.every((a) => a.config?.generations['ClusterTrafficPolicy/default'] === 1), 'the push');
   for (const agent of world.agents) agent.phase('Running');
   await world.settled();
@@ -205,4 +202,36 @@ test('statuses are not written again when nothing changed', async () => {
     await until(() => world.agents[0]!.polls > polls, 'a poll');
   }
   expect(writes()).toBe(before);
+});
+
+test('a file that failed is not tried again by the next leader, neither there nor on the nodes that were held back', async () => {
+  await aCluster(3);
+  world.putPolicy('careful', { rollout: { minInterval: '0s', maxUnavailable: 1 } });
+  await world.settled();
+  for (const agent of world.agents) agent.onPush = 'Failed';
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
+  const failed = (): string[] => [...world.hub.nodes.values()].flatMap((n) => (n.failure ? [n.name] : []));
+  await until(() => failed().length === 1, 'the failure on the first node');
+  for (const agent of world.agents) agent.onPush = 'Running';
+  await until(() => world.hub.nodes.get(failed()[0]!)!.ack?.phase === 'Running', 'the way back');
+  const first = failed()[0]!;
+  await until(() => world.writtenFailures.includes(first), 'the memory');
+  const taken = world.agents.map((a) => a.taken.length);
+
+  await world.changeLeader();
+  const holds = (): string =>
+    [...world.hub.nodes.values()]
+      .map((n) => n.hold ?? '')
+      .sort()
+      .join(' ');
+  await until(() => holds() === 'Failed Paused Paused', 'every node on hold');
+  expect(failed()).toEqual([first]);
+  expect(world.hub.nodes.get(first)).toMatchObject({ failure: { reason: 'MissingCapability' } });
+  expect(world.agents.map((a) => a.taken.length)).toEqual(taken);
+  world.refresh();
+  await until(() => condition('shop/m', 'Programmed')?.startsWith('False/'), 'the status of the next leader');
+
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7002 }] });
+  await world.settled();
+  await until(() => !world.writtenFailures.includes('node-'), 'forgiveness');
 });

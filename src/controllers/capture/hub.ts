@@ -1,6 +1,4 @@
-import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
-import type { Logger } from '../../base/logger.ts';
 import {
   AgentClient,
   compile,
@@ -8,50 +6,15 @@ import {
   planRollout,
   secretRefsOf,
   type AgentTransport,
-  type CompileEnvironment,
-  type CompileInput,
   type CompileResult,
 } from '../../capture/index.ts';
 import { followAgent } from './agent-link.ts';
 import { Debounce } from './debounce.ts';
-import type { AgentPod } from './facts.ts';
-import { ExportSecretStore, type ReadSecret } from './export-secrets.ts';
+import { ExportSecretStore } from './export-secrets.ts';
+import type { RememberedFailure } from './failure-memory.ts';
+import type { HubChange, HubOptions, World } from './hub-options.ts';
 import { Limiter } from './limiter.ts';
-import type { CaptureMetrics } from './metrics.ts';
 import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
-
-/** The cluster as the caches show it now. */
-export interface World extends Omit<CompileInput, 'environment'> {
-  /** Names of nodes whose Ready condition is True. */
-  ready: ReadonlySet<string>;
-  /** Node name → its agent's pod. */
-  agents: ReadonlyMap<string, AgentPod>;
-}
-
-export interface HubOptions {
-  clock: Clock;
-  logger: Logger;
-  random: () => number;
-  environment: CompileEnvironment;
-  /** Port of the agents' capture listener. */
-  agentPort: number;
-  /** Null as long as there is no client certificate. */
-  transport: () => AgentTransport | null;
-  read: () => World;
-  /** Reads the Secrets that exports refer to; absent where no export can have one. */
-  readSecret?: ReadSecret;
-  metrics?: CaptureMetrics;
-}
-
-/** What changed since the listener was last called. */
-export interface HubChange {
-  /** There was a compile: any policy may have another outcome. */
-  compiled: boolean;
-  /** `namespace/name` of the monitors with another outcome. */
-  monitors: ReadonlySet<string>;
-  /** Nodes with news. */
-  nodes: ReadonlySet<string>;
-}
 
 function noNews(): { compiled: boolean; monitors: Set<string>; nodes: Set<string> } {
   return { compiled: false, monitors: new Set(), nodes: new Set() };
@@ -88,7 +51,7 @@ interface Link {
  * Guarantees: one push per node at a time, always of what the plan wants then; an agent that comes late or returns gets
  * the current config; a config that fails is replaced by the last one that ran there; a compile that throws leaves the
  * last one in force.
- * Caveats: what nodes ran before this process led is learnt from the agents themselves.
+ * Caveats: what nodes ran before this process led is learnt from the agents themselves, what failed from `failures`.
  */
 export class CaptureHub {
   readonly #options: HubOptions;
@@ -106,6 +69,8 @@ export class CaptureHub {
   #compileError: string | null = null;
   #signal: AbortSignal | null = null;
   #news = noNews();
+  /** Failures from before our time, of nodes that are not known yet. */
+  #before = new Map<string, RememberedFailure>();
   readonly #memo = new CompileMemo();
   #cancelWake: () => void = () => {};
 
@@ -151,8 +116,10 @@ export class CaptureHub {
 
   /** Leads until the signal aborts; resolves when nothing of it runs any more. */
   async run(signal: AbortSignal): Promise<void> {
+    const { failures } = this.#options;
+    this.#before = new Map((await failures?.load(signal))?.map((f) => [f.node, f]));
     this.#signal = signal;
-    this.#compile();
+    if (!signal.aborted) this.#compile();
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       else signal.addEventListener('abort', () => resolve(), { once: true });
@@ -161,6 +128,7 @@ export class CaptureHub {
     this.#telling.cancel();
     this.#planning.cancel();
     this.#secrets?.stop();
+    await failures?.stop();
     this.#cancelWake();
     for (const link of this.#links.values()) link.abort.abort(signal.reason);
     await Promise.allSettled(this.#tasks);
@@ -196,13 +164,19 @@ export class CaptureHub {
     const wanted = new Set(world.nodes.map((n) => n.name));
     for (const name of [...this.#nodes.keys()]) if (!wanted.has(name)) this.#nodes.delete(name);
     for (const name of wanted) {
-      const node = this.#nodes.get(name) ?? new NodeState(name);
-      this.#nodes.set(name, node);
+      const node = this.#nodes.get(name) ?? this.#newNode(name);
       node.ready = world.ready.has(name);
       const desired = this.#result?.nodes.get(name);
       if (desired) node.aim(desired);
     }
     this.#syncLinks(world);
+  }
+
+  #newNode(name: string): NodeState {
+    const node = new NodeState(name, this.#before.get(name));
+    this.#before.delete(name);
+    this.#nodes.set(name, node);
+    return node;
   }
 
   #syncLinks(world: World): void {
@@ -346,6 +320,7 @@ export class CaptureHub {
       }
     }
     this.#wakeAt(plan.wakeAt);
+    this.#options.failures?.remember([...this.#nodes.values()].flatMap((n) => n.remembered ?? []));
   }
 
   /** Plans again when a wait is over, or an instrument has taken too long. */
@@ -366,7 +341,7 @@ export class CaptureHub {
       this.#limiter.run(async () => {
         let back: KnownConfig | null = null;
         try {
-          const ack = await link.client.put(config.hash, config.json(), restart, link.abort.signal);
+          const ack = await link.client.put(config.hash, config.pieces(), restart, link.abort.signal);
           back = node.sent(config, ack);
           this.#options.metrics?.pushed('acknowledged', config.config.instrument.yaml.length);
           this.#options.logger.info('capture config pushed', {

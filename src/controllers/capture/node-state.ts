@@ -10,6 +10,7 @@ import {
   type RolloutNode,
 } from '../../capture/index.ts';
 import type { AgentPod } from './facts.ts';
+import type { RememberedFailure } from './failure-memory.ts';
 import { isLasting, type InstrumentFault } from './instrument-fault.ts';
 
 /** A config whose content is known. */
@@ -17,8 +18,8 @@ export interface KnownConfig {
   hash: string;
   yaml: string;
   config: CaptureConfig;
-  /** Its canonical JSON. */
-  json: () => string;
+  /** Its canonical JSON as UTF-8. */
+  pieces: () => readonly Uint8Array[];
 }
 
 export interface NodeFailure {
@@ -60,8 +61,18 @@ export class NodeState {
   #fault: InstrumentFault | null = null;
   readonly #spansDroppedAt = new Map<string, number>();
 
-  constructor(name: string) {
+  /** `before`: what failed here under another leader. */
+  constructor(name: string, before?: RememberedFailure) {
     this.name = name;
+    if (!before) return;
+    const { pod, reason, message, yaml, hash } = before;
+    this.failure = { reason, message, yaml, hash };
+    this.#pod = pod;
+  }
+
+  /** The failure as the next leader has to know it; null without one. */
+  get remembered(): RememberedFailure | null {
+    return this.failure && { node: this.name, pod: this.#pod ?? '', ...this.failure };
   }
 
   /** The newest acknowledgement. */
@@ -267,9 +278,14 @@ function named({ reason, message }: InstrumentFault): { reason: string; message:
 }
 
 export function knownOf(node: NodeConfig): KnownConfig {
-  return { hash: node.hash, yaml: node.yamlHash, config: node.config, json: node.json };
+  return { hash: node.hash, yaml: node.yamlHash, config: node.config, pieces: node.pieces };
 }
 
 function known(config: CaptureConfig, hash: string): KnownConfig {
-  return { hash, yaml: `sha256:${sha256Hex(config.instrument.yaml)}`, config, json: () => canonicalJson(config) };
+  return {
+    hash,
+    yaml: `sha256:${sha256Hex(config.instrument.yaml)}`,
+    config,
+    pieces: () => [Buffer.from(canonicalJson(config))],
+  };
 }

@@ -16,7 +16,9 @@ import {
   type NodeObject,
   type PodObject,
 } from './facts.ts';
-import { CaptureHub, type World } from './hub.ts';
+import { FailureMemory } from './failure-memory.ts';
+import { CaptureHub } from './hub.ts';
+import type { World } from './hub-options.ts';
 import { captureMetrics, nodeGauge } from './metrics.ts';
 import { secretTls } from './secret-tls.ts';
 
@@ -71,6 +73,12 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
     transport: settings.transport ?? (() => identity!.transport()),
     read: () => readWorld({ monitors, policies, namespaces, nodes, pods }, settings.namespace),
     readSecret: (ref, signal) => readSecretKey(env, ref, signal),
+    failures: new FailureMemory({
+      client: env.client,
+      namespace: settings.namespace,
+      clock: env.clock,
+      logger: env.logger.with({ controller: 'capture' }),
+    }),
     metrics: captureMetrics(env.registry),
   });
   nodeGauge(env.registry, hub);

@@ -24,7 +24,7 @@ export interface FakeAgentOptions {
   host: string;
   /** 0 picks one. */
   port: number;
-  /** How far a push comes at once. Default Running. `hold` never answers the push. */
+  /** How far a push comes at once; a new file on hold is Written. Default Running. `hold` never answers the push. */
   onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold';
 }
 
@@ -110,7 +110,7 @@ export class FakeAgent {
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     };
     const hash = hashOfPutPath(url.pathname);
-    if (req.method === 'PUT' && hash) return this.#put(req, hash, send);
+    if (req.method === 'PUT' && hash) return this.#put(req, hash, url.searchParams.get('restart') === 'hold', send);
     if (req.method === 'PUT' && url.pathname === secretsPath) {
       const delivered = parseExportSecrets(JSON.parse((await bodyOf(req)).toString()));
       this.secrets.push(delivered);
@@ -130,18 +130,25 @@ export class FakeAgent {
     return send(200, this.#status);
   }
 
-  async #put(req: IncomingMessage, hash: string, send: (status: number, body: unknown) => void): Promise<void> {
+  async #put(
+    req: IncomingMessage,
+    hash: string,
+    hold: boolean,
+    send: (status: number, body: unknown) => void,
+  ): Promise<void> {
     const body = await bodyOf(req);
     if (this.onPush === 'hold') return;
     if (this.onPush === 'refuse') return send(400, { code: 'ERR_INPUT_INVALID', message: 'no' });
     // The address is that of the canonical form: a body of another form has another hash.
     if (`sha256:${sha256Hex(body)}` !== hash) return send(400, { code: 'ERR_INPUT_INVALID', message: 'hash or form' });
     const config = parseCaptureConfig(JSON.parse(body.toString()));
+    const waits = hold && this.config?.instrument.yaml !== config.instrument.yaml;
     this.config = config;
     this.#hash = hash;
     this.taken.push(config);
     const failed = this.onPush === 'Failed' ? { reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' } : {};
-    this.phase(this.onPush, failed);
+    if (waits) this.phase('Written');
+    else this.phase(this.onPush, failed);
     send(200, this.ack);
   }
 }

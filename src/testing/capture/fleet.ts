@@ -118,6 +118,12 @@ export class CaptureFleet {
     return this.api.storage.get(trafficMonitors, namespace, name) as never;
   }
 
+  /** What leaders have written down of failures, as text; empty before the first. */
+  get writtenFailures(): string {
+    const found = this.api.storage.find(coreResources.configMaps, 'svc-system', 'svc-capture-failures');
+    return JSON.stringify(found ?? '');
+  }
+
   policy(name: string): { status?: Record<string, unknown> } {
     return this.api.storage.get(clusterTrafficPolicies, undefined, name) as never;
   }

@@ -1,0 +1,92 @@
+import { OperatorError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/until.ts';
+import { FailureMemory, type RememberedFailure } from './failure-memory.ts';
+
+const failure = (node: string, message = 'CAP_BPF'): RememberedFailure => ({
+  node,
+  pod: 'pod-1',
+  reason: 'MissingCapability',
+  message,
+  yaml: 'sha256:1',
+  hash: 'sha256:2',
+});
+
+function aMemory(stored: unknown) {
+  const clock = new FakeClock();
+  const written: RememberedFailure[][] = [];
+  const refusals: Error[] = [];
+  const memory = new FailureMemory({
+    clock,
+    logger: silentLogger,
+    namespace: 'svc-system',
+    client: {
+      get: () =>
+        stored instanceof Error
+          ? Promise.reject(stored)
+          : Promise.resolve({ data: { 'failures.json': stored } } as never),
+      apply: (_resource, object) => {
+        const refusal = refusals.pop();
+        if (refusal) return Promise.reject(refusal);
+        const { data } = object as unknown as { data: Record<string, string> };
+        written.push(JSON.parse(data['failures.json']!) as RememberedFailure[]);
+        return Promise.resolve(object);
+      },
+    },
+  });
+  return { memory, clock, written, refusals };
+}
+const signal = new AbortController().signal;
+const apiError = (code: 'ERR_API_NOT_FOUND' | 'ERR_API_FORBIDDEN' | 'ERR_API_REQUEST') => new OperatorError(code, 'no');
+
+test.each([
+  ['no object', apiError('ERR_API_NOT_FOUND')],
+  ['no right to read it', apiError('ERR_API_FORBIDDEN')],
+  ['an object that somebody has edited', '[{"node": 1}]'],
+  ['an object that is no JSON', 'x'],
+])('with %s nothing has failed', async (_what, stored) => {
+  expect(await aMemory(stored).memory.load(signal)).toEqual([]);
+});
+
+test('what was written is read, and is not written again while it stays', async () => {
+  const { memory, clock, written } = aMemory(JSON.stringify([failure('node-1')]));
+  const before = await memory.load(signal);
+  expect(before).toEqual([failure('node-1')]);
+  memory.remember(before);
+  await clock.advance(10_000);
+  await memory.stop();
+  expect(written).toEqual([]);
+});
+
+test('failures of a moment are one write, sorted and with short messages, and a write that fails is made again', async () => {
+  const { memory, clock, written, refusals } = aMemory('[]');
+  await memory.load(signal);
+  refusals.push(apiError('ERR_API_REQUEST'));
+  memory.remember([failure('node-2', 'x'.repeat(900))]);
+  memory.remember([failure('node-2', 'x'.repeat(900)), failure('node-1')]);
+  await until(async () => {
+    await clock.advance(100);
+    return written.length > 0;
+  });
+  expect(written).toEqual([[failure('node-1'), failure('node-2', 'x'.repeat(200))]]);
+  memory.remember([]);
+  await until(async () => {
+    await clock.advance(100);
+    return written.length > 1;
+  });
+  expect(written[1]).toEqual([]);
+});
+
+test('an API server that is away is waited for: without its word a failed file might be tried again', async () => {
+  const { memory, clock } = aMemory(apiError('ERR_API_REQUEST'));
+  const ended = new AbortController();
+  let loaded = false;
+  const load = memory.load(ended.signal).then(() => (loaded = true));
+  for (let i = 0; i < 5; i++) {
+    await clock.advance(1_000);
+  }
+  expect(loaded).toBe(false);
+  ended.abort();
+  await load;
+});

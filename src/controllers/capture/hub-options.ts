@@ -1,0 +1,42 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { AgentTransport, CompileEnvironment, CompileInput } from '../../capture/index.ts';
+import type { ReadSecret } from './export-secrets.ts';
+import type { AgentPod } from './facts.ts';
+import type { FailureMemory } from './failure-memory.ts';
+import type { CaptureMetrics } from './metrics.ts';
+
+/** The cluster as the caches show it now. */
+export interface World extends Omit<CompileInput, 'environment'> {
+  /** Names of nodes whose Ready condition is True. */
+  ready: ReadonlySet<string>;
+  /** Node name → its agent's pod. */
+  agents: ReadonlyMap<string, AgentPod>;
+}
+
+export interface HubOptions {
+  clock: Clock;
+  logger: Logger;
+  random: () => number;
+  environment: CompileEnvironment;
+  /** Port of the agents' capture listener. */
+  agentPort: number;
+  /** Null as long as there is no client certificate. */
+  transport: () => AgentTransport | null;
+  read: () => World;
+  /** Reads the Secrets that exports refer to; absent where no export can have one. */
+  readSecret?: ReadSecret;
+  /** What failed before this process led; without it that is forgotten. */
+  failures?: Pick<FailureMemory, 'load' | 'remember' | 'stop'>;
+  metrics?: CaptureMetrics;
+}
+
+/** What changed since the listener was last called. */
+export interface HubChange {
+  /** There was a compile: any policy may have another outcome. */
+  compiled: boolean;
+  /** `namespace/name` of the monitors with another outcome. */
+  monitors: ReadonlySet<string>;
+  /** Nodes with news. */
+  nodes: ReadonlySet<string>;
+}
