@@ -47,7 +47,11 @@ export class AgentProcess {
     this.ports = ports;
   }
 
-  static async start(dir: string, flags: Readonly<Record<string, string>> = {}): Promise<AgentProcess> {
+  static async start(
+    dir: string,
+    flags: Readonly<Record<string, string>> = {},
+    variables: Readonly<Record<string, string>> = {},
+  ): Promise<AgentProcess> {
     const all = {
       'node-name': 'node-1',
       'data-dir': join(dir, 'data'),
@@ -64,7 +68,7 @@ export class AgentProcess {
       ...flags,
     };
     const args = Object.entries(all).map(([name, value]) => `--${name}=${value}`);
-    const env = { ...process.env, KUBECONFIG: join(dir, 'no-kubeconfig') };
+    const env = { ...process.env, KUBECONFIG: join(dir, 'no-kubeconfig'), ...variables };
     const child = spawn(process.execPath, [svc, 'agent', ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] });
     const ports = new Map<string, number>();
     const agent = new AgentProcess(child, ports);

@@ -1,0 +1,102 @@
+/** Why a node captures nothing, told in the status of the objects that wait for it; and that it is over, when it is. */
+import { eventually } from '../cluster/eventually.ts';
+import { CaptureStage } from './stage.ts';
+import { requests } from './requests.ts';
+
+let stage: CaptureStage;
+/** Which pods have requests: all of a node's, unless something is in their way. */
+const busy = ['seen', 'caps', 'kernel', 'attached', 'metadata'];
+let posting: NodeJS.Timeout;
+const script = (line: string): string[] => [
+  process.execPath,
+  '-e',
+  `console.log(${JSON.stringify(line)}); process.exit(process.env.FAULTY ? 255 : 0)`,
+];
+const lastWords = `time=x level=ERROR msg="can't load the tracer" error="kprobe not supported by this kernel"`;
+
+beforeAll(async () => {
+  stage = await CaptureStage.start();
+  await stage.apply({
+    apiVersion: 'svc.dev/v1alpha1',
+    kind: 'ClusterTrafficPolicy',
+    metadata: { name: 'default' },
+    spec: { instrument: { exportInterval: '5s' } },
+  });
+  const faults: Record<string, object> = {
+    seen: {},
+    caps: { env: { STANDIN_MISSING_CAPS: 'CAP_SYS_PTRACE,CAP_BPF' } },
+    kernel: { command: script(lastWords), env: { FAULTY: 'yes' } },
+    attached: { env: { STANDIN_FAULTS: 'no-kprobes' } },
+    metadata: { env: { STANDIN_FAULTS: 'no-metadata' } },
+  };
+  const names = Object.keys(faults);
+  await Promise.all(
+    names.map((name, i) => stage.addNode(`node-${name}`, `127.61.${process.pid % 250}.${i + 1}`, faults[name])),
+  );
+  for (const name of [...names, 'silent']) {
+    await stage.putPod('shop', name, name === 'silent' ? 'node-seen' : `node-${name}`, { labels: { app: name } });
+    await stage.monitor(name, { selector: { matchLabels: { app: name } } });
+  }
+  await stage.monitor('nobody', { selector: { matchLabels: { app: 'nobody' } } });
+  posting = setInterval(() => {
+    for (const pod of busy) void requests(stage.nodes.get(`node-${pod}`)!.sender, pod);
+  }, 1_000);
+}, 240_000);
+
+afterAll(async () => {
+  clearInterval(posting);
+  await stage?.stop();
+}, 60_000);
+
+const capturing = (monitor: string, wanted: string): Promise<true> =>
+  eventually(
+    `${monitor} is ${wanted}`,
+    async () => {
+      const is = await stage.condition(monitor, 'Capturing');
+      if (is !== wanted) throw new Error(`it is ${is}`);
+      return true as const;
+    },
+    150_000,
+  );
+
+test.each([
+  ['a missing capability', 'caps', 'False/MissingCapability'],
+  ['a kernel without what the instrument needs', 'kernel', 'False/KernelUnsupported'],
+  ['an instrument that watches no process', 'attached', 'False/NotAttached'],
+  ['data of containers that nobody knows', 'metadata', 'False/MetadataMissing'],
+  ['a pod without requests', 'silent', 'False/NoTraffic'],
+  ['a selector that matches no pod', 'nobody', 'False/NoMatchingPods'],
+  ['nothing at all', 'seen', 'True/TrafficSeen'],
+])('%s is told as such', (_what, monitor, wanted) => capturing(monitor, wanted), 200_000);
+
+test('a node whose instrument cannot start is failed in the monitor and in the policy, with its reason', async () => {
+  const status = await stage.status('namespaces/shop/trafficmonitors/caps');
+  expect(status).toMatchObject({
+    nodes: { desired: 1, updated: 0, capturing: 0, failed: 1 },
+    failedNodes: [{ name: 'node-caps', reason: 'MissingCapability', message: 'CAP_SYS_PTRACE, CAP_BPF' }],
+  });
+  expect(await stage.condition('caps', 'Ready')).toBe('False/NodesFailed');
+  const policy = await eventually('both failed nodes in the policy', async () => {
+    const found = await stage.status('clustertrafficpolicies/default');
+    return (found.failedNodes?.length ?? 0) === 2 && found;
+  });
+  expect(policy).toMatchObject({
+    nodes: { desired: 5, updated: 3, ready: 3, failed: 2, outdated: 2 },
+    failedNodes: [
+      { name: 'node-caps', reason: 'MissingCapability' },
+      { name: 'node-kernel', reason: 'KernelUnsupported' },
+    ],
+  });
+  expect(policy.conditions).toContainEqual(expect.objectContaining({ type: 'Degraded', status: 'True' }));
+});
+
+test('once a node is repaired, its monitors capture and nothing is left of the fault', async () => {
+  for (const name of ['caps', 'attached', 'metadata']) stage.nodes.get(`node-${name}`)!.instrument.repair();
+  for (const name of ['caps', 'attached', 'metadata']) await capturing(name, 'True/TrafficSeen');
+  expect(await stage.condition('caps', 'Ready')).toBe('True/Ready');
+  const policy = await eventually('one failed node in the policy', async () => {
+    const found = await stage.status('clustertrafficpolicies/default');
+    return found.failedNodes?.length === 1 && found;
+  });
+  expect(policy).toMatchObject({ nodes: { desired: 5, updated: 4, failed: 1 } });
+}, 200_000);

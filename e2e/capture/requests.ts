@@ -1,0 +1,35 @@
+const started = Date.now();
+let count = 0;
+
+/** A pod of the namespace `shop` tells the stand-in on its node of one more request, as an instrumented service does. */
+export async function requests(sender: string, pod: string): Promise<void> {
+  count++;
+  const attributes = Object.entries({
+    'service.name': pod,
+    'k8s.namespace.name': 'shop',
+    'k8s.pod.name': pod,
+    'k8s.container.name': 'main',
+    'svc.demo.port': '8080',
+  }).map(([key, stringValue]) => ({ key, value: { stringValue } }));
+  const point = {
+    startTimeUnixNano: `${started}000000`,
+    timeUnixNano: `${Date.now()}000000`,
+    attributes: [{ key: 'http.request.method', value: { stringValue: 'GET' } }],
+    count: String(count),
+    sum: count / 100,
+    bucketCounts: [String(count), '0'],
+    explicitBounds: [1],
+  };
+  const histogram = { aggregationTemporality: 2, dataPoints: [point] };
+  const metrics = [{ name: 'http.server.request.duration', unit: 's', histogram }];
+  const body = { resourceMetrics: [{ resource: { attributes }, scopeMetrics: [{ scope: {}, metrics }] }] };
+  await fetch(`http://${sender}/v1/metrics`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(2_000),
+  })
+    .then((answer) => answer.arrayBuffer())
+    // An instrument that is down hears nothing.
+    .catch(() => undefined);
+}

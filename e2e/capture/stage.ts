@@ -1,0 +1,218 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../src/base/clock.ts';
+import { createKubeClient } from '../../src/kube/index.ts';
+import { issueLeaf } from '../../src/net/ca.ts';
+import { startCaptureOperator, type CaptureOperator } from '../../src/testing/capture/operator.ts';
+import { AgentProcess, makeIdentities } from '../agent/agent-process.ts';
+import { mergePatch } from '../cluster/api.ts';
+import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import { InstrumentProcess, type Ended } from './instrument-process.ts';
+
+export interface StageNode {
+  readonly name: string;
+  /** Loopback address of its agent. */
+  readonly ip: string;
+  readonly agent: AgentProcess;
+  readonly instrument: InstrumentProcess;
+  /** Where what a stand-in captures is posted to. */
+  readonly sender: string;
+}
+
+export interface NodeOptions {
+  /** What runs as the instrument. Default: the stand-in. */
+  command?: readonly string[];
+  /** More variables for it, e.g. a fault. */
+  env?: Readonly<Record<string, string>>;
+  agentFlags?: Readonly<Record<string, string>>;
+}
+
+interface Row {
+  type: string;
+  status: string;
+  reason: string;
+  message: string;
+}
+export interface CaptureStatus {
+  observedGeneration?: number;
+  conditions?: Row[];
+  nodes?: { desired: number; updated: number; capturing?: number; failed: number };
+  failedNodes?: { name: string; reason: string; message: string }[];
+}
+
+const standIn = join(import.meta.dirname, '../../src/testing/instrument/main.ts');
+const agentPort = 9093;
+
+/**
+ * Capture on a real API server: the capture part of the operator in this process, and real agents with an instrument
+ * each, as processes on loopback addresses of their own. Pods are objects without anything that runs; a supervisor
+ * does to each instrument what the kubelet does, and tells it in the status of the agent's pod.
+ */
+export class CaptureStage {
+  readonly cluster: Cluster;
+  readonly nodes = new Map<string, StageNode>();
+  readonly #client: ReturnType<typeof createKubeClient>;
+  readonly #operator: CaptureOperator;
+  readonly #tlsDir: string;
+
+  private constructor(cluster: Cluster, tlsDir: string) {
+    this.cluster = cluster;
+    this.#tlsDir = tlsDir;
+    this.#client = createKubeClient({ kubeconfig: cluster.kubeconfig });
+    this.#operator = startCaptureOperator({ client: this.#client, clock: systemClock, agentPort });
+  }
+
+  static async start(): Promise<CaptureStage> {
+    // Nobody renews the leases of the nodes here.
+    const cluster = await startCluster({ nodeMonitorGraceSeconds: 3_600 });
+    try {
+      const dir = join(cluster.dir, 'capture');
+      const { ca } = await makeIdentities(dir);
+      const { cert, key } = await issueLeaf(
+        ca,
+        { commonName: 'svc-controller', dnsNames: ['svc-controller'] },
+        { now: Date.now() },
+      );
+      await cluster.kubectl(['apply', '-f', join(import.meta.dirname, '../../crds')]);
+      await cluster.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+      for (const name of ['svc-system', 'shop']) await cluster.kubectl(['create', 'namespace', name]);
+      await cluster.api.request('POST', '/api/v1/namespaces/svc-system/secrets', {
+        metadata: { name: 'svc-controller-tls' },
+        type: 'kubernetes.io/tls',
+        stringData: { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert },
+      });
+      return new CaptureStage(cluster, join(dir, 'tls'));
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  async addNode(name: string, ip: string, options: NodeOptions = {}): Promise<StageNode> {
+    const dir = join(this.cluster.dir, 'capture', name);
+    mkdirSync(join(dir, 'instrument'), { recursive: true });
+    const socket = `@svc-obi-health-${process.pid}-${name}`;
+    const config = join(dir, 'instrument', 'config.yaml');
+    const agent = await AgentProcess.start(
+      dir,
+      {
+        'node-name': name,
+        'bind-address': ip,
+        'otlp-bind-address': ip,
+        'otlp-http-port': '4318',
+        'capture-config-port': String(agentPort),
+        'instrument-config': config,
+        'instrument-health-socket': socket,
+        'tls-dir': this.#tlsDir,
+        'kernel-check': 'false',
+        ...options.agentFlags,
+      },
+      { KUBECONFIG: this.cluster.kubeconfig },
+    );
+    await this.cluster.api.request('POST', '/api/v1/nodes', { metadata: { name } });
+    await this.cluster.api.request(
+      'PATCH',
+      `/api/v1/nodes/${name}/status`,
+      { status: { conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady', message: '' }] } },
+      { contentType: mergePatch },
+    );
+    const sender = `${ip}:14318`;
+    const instrument = new InstrumentProcess({
+      command: options.command ?? [process.execPath, standIn],
+      env: {
+        OTEL_EBPF_CONFIG_PATH: config,
+        OTEL_EBPF_ENFORCE_SYS_CAPS: 'true',
+        NODE_NAME: name,
+        KUBECONFIG: this.cluster.kubeconfig,
+        STANDIN_LISTEN: sender,
+        STANDIN_LOOPBACK: ip,
+        STANDIN_SOCKET_SUFFIX: socket.slice('@svc-obi-health'.length),
+      },
+      faults: options.env ?? {},
+      liveUrl: `http://${ip}:${agent.port('scrape')}/instrument/live`,
+      onEnd: (ended) => this.#tellEnd(name, ended),
+    });
+    const node = { name, ip, agent, instrument, sender };
+    this.nodes.set(name, node);
+    await this.putPod('svc-system', `svc-agent-${name}`, name, {
+      labels: { 'app.kubernetes.io/name': 'svc-operator', 'app.kubernetes.io/component': 'agent' },
+      podIP: ip,
+    });
+    instrument.start();
+    return node;
+  }
+
+  async putPod(
+    namespace: string,
+    name: string,
+    nodeName: string,
+    more: { labels?: Record<string, string>; podIP?: string } = {},
+  ): Promise<string> {
+    const path = `/api/v1/namespaces/${namespace}/pods`;
+    const pod = await this.cluster.api.request<{ metadata: { uid: string } }>('POST', path, {
+      metadata: { name, labels: more.labels ?? {} },
+      spec: { nodeName, automountServiceAccountToken: false, containers: [{ name: 'main', image: 'none' }] },
+    });
+    const { podIP } = more;
+    await this.#patchPodStatus(namespace, name, {
+      phase: 'Running',
+      ...(podIP ? { podIP, podIPs: [{ ip: podIP }] } : {}),
+    });
+    return pod.metadata.uid;
+  }
+
+  async apply(object: object): Promise<void> {
+    await this.cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object) });
+  }
+
+  async monitor(name: string, spec: object): Promise<void> {
+    await this.apply({
+      apiVersion: 'svc.dev/v1alpha1',
+      kind: 'TrafficMonitor',
+      metadata: { namespace: 'shop', name },
+      spec,
+    });
+  }
+
+  async status(path: string): Promise<CaptureStatus> {
+    const object = await this.cluster.api.request<{ status?: CaptureStatus }>('GET', `/apis/svc.dev/v1alpha1/${path}`);
+    return object.status ?? {};
+  }
+
+  /** `True/TrafficSeen`: a condition of a monitor of the namespace `shop`. */
+  async condition(monitor: string, type: string): Promise<string> {
+    const { conditions = [] } = await this.status(`namespaces/shop/trafficmonitors/${monitor}`);
+    const found = conditions.find((c) => c.type === type);
+    return found ? `${found.status}/${found.reason}` : 'none';
+  }
+
+  async stop(): Promise<void> {
+    for (const { instrument } of this.nodes.values()) await instrument.stop();
+    for (const { agent } of this.nodes.values()) await agent.end('SIGKILL');
+    await this.#operator.stop();
+    await this.#client.close();
+    await this.cluster.stop();
+  }
+
+  /** As the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
+  async #tellEnd(node: string, { exitCode, log, at }: Ended): Promise<void> {
+    const terminated = { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: log, finishedAt: at };
+    const containerStatuses = [
+      {
+        name: 'instrument',
+        image: 'none',
+        imageID: '',
+        ready: false,
+        restartCount: 1,
+        state: { waiting: { reason: 'CrashLoopBackOff' } },
+        lastState: { terminated },
+      },
+    ];
+    await this.#patchPodStatus('svc-system', `svc-agent-${node}`, { containerStatuses });
+  }
+
+  async #patchPodStatus(namespace: string, name: string, status: object): Promise<void> {
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}/status`;
+    await this.cluster.api.request('PATCH', path, { status }, { contentType: mergePatch });
+  }
+}
