@@ -81,6 +81,8 @@ export interface SelectResult {
   readonly series: readonly (Series | DeferredSeries)[];
   /** The series are in label order (`compareLabels`) already. Default: unknown, the engine looks. */
   readonly sorted?: boolean;
+  /** Bytes that the source keeps for deferred series until the query ends; they count against its limit. Default 0. */
+  readonly heldBytes?: number;
   readonly warnings?: readonly string[];
 }
 
@@ -103,7 +105,10 @@ export interface LanguageOptions {
 export interface EngineOptions extends LanguageOptions {
   /** How far an instant selector looks back; left-open. Default 300_000. */
   readonly lookbackDeltaMs?: number;
-  /** Most samples one query may hold at a time; above it the query fails. Default 50_000_000. */
+  /**
+   * Most samples of 16 bytes one query may hold at a time, buffers counted as the samples that fit into them; above it
+   * the query fails. Default 50_000_000.
+   */
   readonly maxSamples?: number;
   /** Wall time of one query; 0 means no limit of the engine's own. Default 120_000. Needs `monotonic`. */
   readonly timeoutMs?: number;

@@ -5,7 +5,7 @@ import { pickSeries } from './aggregate-pick.ts';
 import { quantileAggregate } from './aggregate-quantile.ts';
 import { finishGroups } from './aggregate-fold.ts';
 import { varianceAggregate } from './aggregate-variance.ts';
-import { countPoints, inLabelOrder, type Column, type Value } from './columns.ts';
+import { inLabelOrder, weightOf, type Column, type Value } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import { foldExpression } from './fold-expression.ts';
 import type { Frame } from './frame.ts';
@@ -19,7 +19,8 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
   if (isFoldOperator(op)) {
     const groups = await foldExpression(context, { ...expr, op }, expr.expr, frame);
     const folded = finishGroups(context, { ...expr, op }, groups, frame);
-    for (const column of folded) budget.hold(countPoints(column));
+    for (const column of folded) budget.hold(weightOf(column));
+    for (const group of groups) budget.release(group.weight);
     if (budget.spend(folded.length * frame.count)) await budget.turn();
     return folded;
   }
@@ -27,8 +28,8 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
   if (inner.kind !== 'vector') throw executionError('aggregation of something that is not an instant vector');
   const { columns } = inner;
   const result = aggregateColumns(context, expr, param, columns, frame);
-  for (const column of columns) budget.release(countPoints(column));
-  for (const column of result) budget.hold(countPoints(column));
+  for (const column of result) budget.hold(weightOf(column));
+  for (const column of columns) budget.release(weightOf(column));
   if (budget.spend(columns.length * frame.count)) await budget.turn();
   return result;
 }

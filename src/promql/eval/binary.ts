@@ -4,11 +4,11 @@ import { arithmeticOperator, comparisonOperator, scalarOperator } from './arithm
 import {
   ColumnBuilder,
   absent,
-  countPoints,
   inLabelOrder,
   isFloat,
   isHistogram,
   mergeDuplicates,
+  weightOf,
   type Column,
 } from './columns.ts';
 import type { Value } from './columns.ts';
@@ -49,8 +49,8 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
       frame,
     );
   }
-  for (const column of inputs) context.budget.release(countPoints(column));
-  for (const column of columns) context.budget.hold(countPoints(column));
+  for (const column of columns) context.budget.hold(weightOf(column));
+  for (const column of inputs) context.budget.release(weightOf(column));
   if (context.budget.spend(inputs.length * frame.count)) await context.budget.turn();
   return { kind: 'vector', columns };
 }

@@ -12,8 +12,11 @@ export interface BudgetLimits {
   readonly yieldTurn: () => Promise<void>;
 }
 
+/** What one sample weighs: a time and a value, as Prometheus counts. Buffers weigh as many samples as fit into them. */
+export const sampleBytes = 16;
+
 /**
- * Accounts the samples a query holds and the work it does.
+ * Accounts the memory a query holds, in samples, and the work it does.
  * Guarantees: an aborted or overdue query stops within one slice of work; other requests get a turn between slices.
  */
 export class Budget {
@@ -31,7 +34,7 @@ export class Budget {
     this.#started = limits.monotonic?.() ?? 0;
   }
 
-  /** Takes samples into memory. Errors: `execution` above the limit. */
+  /** Takes memory of so many samples. Errors: `execution` above the limit. */
   hold(samples: number): void {
     this.#held += samples;
     if (this.#held > this.peak) this.peak = this.#held;
@@ -42,7 +45,7 @@ export class Budget {
     }
   }
 
-  /** Gives samples back. */
+  /** Gives memory back. */
   release(samples: number): void {
     this.#held -= samples;
   }

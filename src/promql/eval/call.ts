@@ -3,7 +3,16 @@ import { formatOpenMetricsFloat } from '../format.ts';
 import { noLabels, setLabel } from '../labels.ts';
 import { goMax, goMin } from '../numbers.ts';
 import type { CallExpr } from '../parser/ast.ts';
-import { ColumnBuilder, absent, countPoints, inLabelOrder, isFloat, type Column, type Value } from './columns.ts';
+import {
+  ColumnBuilder,
+  absent,
+  countPoints,
+  inLabelOrder,
+  isFloat,
+  weightOf,
+  type Column,
+  type Value,
+} from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import { settle } from './binary.ts';
 import { spansTime, type Frame } from './frame.ts';
@@ -40,8 +49,8 @@ export async function evaluateCall(context: EvalContext, call: CallExpr, frame: 
     return { kind: 'scalar', values: scalar };
   }
   const columns = vectorFunction(context, call, args, frame);
+  for (const column of columns) context.budget.hold(weightOf(column));
   release(context, args.columns);
-  for (const column of columns) context.budget.hold(countPoints(column));
   if (context.budget.spend((args.columns.length + 1) * frame.count)) await context.budget.turn();
   return vector(columns);
 }
@@ -51,7 +60,7 @@ function vector(columns: Column[]): Value {
 }
 
 function release(context: EvalContext, columns: readonly Column[]): void {
-  for (const column of columns) context.budget.release(countPoints(column));
+  for (const column of columns) context.budget.release(weightOf(column));
 }
 
 async function evaluateArguments(context: EvalContext, call: CallExpr, frame: Frame): Promise<Arguments> {

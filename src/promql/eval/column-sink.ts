@@ -1,7 +1,7 @@
 import { dropMetadata } from '../labels.ts';
 import type { Labels } from '../types.ts';
 import type { Budget } from './budget.ts';
-import { ColumnBuilder, type Column } from './columns.ts';
+import { ColumnBuilder, weightOf, type Column } from './columns.ts';
 
 /** What becomes of the metric's name in a column. */
 export interface NameFate {
@@ -40,7 +40,7 @@ export class ColumnList implements ColumnSink {
 
   take(column: ColumnBuilder, labels: Labels, { strip, drop }: NameFate): void {
     this.#spare = null;
-    this.#budget.hold(column.points);
+    this.#budget.hold(weightOf(column));
     this.columns.push(column.build(strip ? dropMetadata(labels) : labels, drop));
   }
 }

@@ -2,6 +2,7 @@ import { QueryError } from '../errors.ts';
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
 import { compareLabels, dropMetadata, labelsKey, metricName } from '../labels.ts';
 import type { Labels } from '../types.ts';
+import { sampleBytes } from './budget.ts';
 
 /** What a step of a column holds. */
 export const absent = 0;
@@ -78,6 +79,28 @@ export function countPoints(column: Column): number {
   let points = 0;
   for (const kind of column.kinds) if (kind !== absent) points++;
   return points;
+}
+
+/** What a histogram weighs without its buckets, in samples; each bucket weighs one more. */
+const bareHistogram = 12;
+
+/** What a sample's histogram weighs. */
+export function histogramWeight({ positive, negative }: FloatHistogram): number {
+  return bareHistogram + positive.counts.length + negative.counts.length;
+}
+
+/** What a column weighs in a budget: its points, or its buffers where few of their steps hold something. */
+export function weightOf({ kinds, histograms }: Pick<Column, 'kinds' | 'histograms'>): number {
+  let points = 0;
+  for (const kind of kinds) if (kind !== absent) points++;
+  let weight = Math.max(points, bufferWeight(kinds.length));
+  for (const histogram of histograms ?? []) if (histogram !== null) weight += histogramWeight(histogram);
+  return weight;
+}
+
+/** What the empty buffers of a column weigh: a kind and a value for each step. */
+export function bufferWeight(steps: number): number {
+  return Math.floor((steps * 9) / sampleBytes);
 }
 
 export function sameLabelset(): QueryError {

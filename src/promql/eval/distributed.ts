@@ -5,7 +5,7 @@ import { isUndecided, mergePartials } from '../plan/merge-partials.ts';
 import { planQuery, positionsOf, seriesFragment, type Fragment } from '../plan/plan.ts';
 import { aggregateColumns } from './aggregate.ts';
 import { finishGroups } from './aggregate-fold.ts';
-import { countPoints, type Column } from './columns.ts';
+import { weightOf, type Column } from './columns.ts';
 import type { EvalContext, EvalSettings } from './context.ts';
 import { subqueryFrame, type Frame } from './frame.ts';
 import { isFoldOperator, mergeRows } from './group-rows.ts';
@@ -57,7 +57,7 @@ export class DistributedParts {
         ? take(context, fragment, results).columns
         : await this.#aggregate(context, fragment, results, frame);
     if (columns === null) return null;
-    for (const column of columns) context.budget.hold(countPoints(column));
+    for (const column of columns) context.budget.hold(weightOf(column));
     return [...columns];
   }
 

@@ -4,15 +4,7 @@ import { scaleHistogram } from '../histogram/arithmetic.ts';
 import { evaluateAggregate } from './aggregate.ts';
 import { evaluateBinary } from './binary.ts';
 import { evaluateCall } from './call.ts';
-import {
-  ColumnBuilder,
-  absent,
-  countPoints,
-  isHistogram,
-  mergeDuplicates,
-  type Column,
-  type Value,
-} from './columns.ts';
+import { ColumnBuilder, absent, isHistogram, mergeDuplicates, weightOf, type Column, type Value } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 import { nameless } from './functions/elementwise.ts';
@@ -80,8 +72,9 @@ function repeat(context: EvalContext, value: Value, count: number): Value {
         else builder.setFloat(i, column.values[0]!);
       }
     }
-    context.budget.hold(builder.points - countPoints(column));
-    return builder.build(column.labels, column.dropName);
+    const repeated = builder.build(column.labels, column.dropName);
+    context.budget.hold(weightOf(repeated) - weightOf(column));
+    return repeated;
   });
   return { kind: 'vector', columns };
 }

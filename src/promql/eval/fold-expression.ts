@@ -1,8 +1,9 @@
 import { executionError } from '../errors.ts';
 import type { Expr } from '../parser/ast.ts';
 import type { Labels } from '../types.ts';
+import type { Budget } from './budget.ts';
 import type { ColumnSink, NameFate } from './column-sink.ts';
-import { ColumnBuilder, countPoints, type Value } from './columns.ts';
+import { ColumnBuilder, weightOf, type Value } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 import { GroupFold, foldColumns, type FoldOperator } from './group-rows.ts';
@@ -27,7 +28,7 @@ export async function foldExpression(
   if ((expr.kind === 'vector' || expr.kind === 'call') && !(frame.count > 1 && context.invariant.has(expr))) {
     const computed = await context.distributed(expr, frame);
     if (computed !== null) return foldValue(context, by, { kind: 'vector', columns: computed }, frame);
-    const sink = new FoldingSink(by, frame.count);
+    const sink = new FoldingSink(by, context.budget, frame.count);
     if (await streamExpression(context, expr, frame, sink)) return sink.groups;
   }
   return foldValue(context, by, await context.evaluate(expr, frame), frame);
@@ -36,7 +37,7 @@ export async function foldExpression(
 async function foldValue(context: EvalContext, by: Folding, value: Value, frame: Frame): Promise<GroupFold[]> {
   if (value.kind !== 'vector') throw executionError('aggregation of something that is not an instant vector');
   const groups = await foldColumns(context, by, value.columns, frame);
-  for (const column of value.columns) context.budget.release(countPoints(column));
+  for (const column of value.columns) context.budget.release(weightOf(column));
   return groups;
 }
 
@@ -44,11 +45,13 @@ async function foldValue(context: EvalContext, by: Folding, value: Value, frame:
 class FoldingSink implements ColumnSink {
   readonly groups: GroupFold[] = [];
   readonly #by: Folding;
+  readonly #budget: Budget;
   readonly #scratch: ColumnBuilder;
   #grouper: Grouper | null = null;
 
-  constructor(by: Folding, steps: number) {
+  constructor(by: Folding, budget: Budget, steps: number) {
     this.#by = by;
+    this.#budget = budget;
     this.#scratch = new ColumnBuilder(steps);
   }
 
@@ -61,7 +64,9 @@ class FoldingSink implements ColumnSink {
     this.#grouper ??= new Grouper(this.#by, strip);
     const index = this.#grouper.indexOf(labels);
     if (index === this.groups.length) {
-      this.groups.push(new GroupFold(this.#by.op, this.#grouper.labels[index]!, column.kinds.length));
+      const group = new GroupFold(this.#by.op, this.#grouper.labels[index]!, column.kinds.length);
+      this.#budget.hold(group.weight);
+      this.groups.push(group);
     }
     this.groups[index]!.add(column.build(labels, drop));
   }

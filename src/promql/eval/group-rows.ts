@@ -2,6 +2,7 @@ import { ExactSums, type SumState } from '../exact/exact-sums.ts';
 import { labelsKey } from '../labels.ts';
 import type { Aggregator } from '../parser/ast.ts';
 import type { Labels } from '../types.ts';
+import { sampleBytes } from './budget.ts';
 import { isFloat, isHistogram, type Column } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
@@ -50,6 +51,12 @@ export class GroupFold {
     this.sums = op === 'sum' || op === 'avg' ? new ExactSums(steps) : null;
     this.#present = this.sums?.count ?? new Float64Array(steps);
     this.#best = op === 'min' || op === 'max' ? new Float64Array(steps) : null;
+  }
+
+  /** What the group's buffers weigh in a budget. */
+  get weight(): number {
+    const doubles = this.sums !== null ? 3 : this.#best !== null ? 2 : 1;
+    return Math.ceil((this.#present.length * doubles * 8) / sampleBytes);
   }
 
   get present(): Float64Array {
@@ -120,7 +127,11 @@ export async function foldColumns(
   frame: Frame,
 ): Promise<GroupFold[]> {
   const { groupOf, labels } = groupColumns(columns, by.grouping, by.without);
-  const groups = labels.map((one) => new GroupFold(by.op, one, frame.count));
+  const groups = labels.map((one) => {
+    const group = new GroupFold(by.op, one, frame.count);
+    context.budget.hold(group.weight);
+    return group;
+  });
   for (const [c, column] of columns.entries()) {
     groups[groupOf[c]!]!.add(column);
     if (context.budget.spend(frame.count)) await context.budget.turn();

@@ -2,7 +2,7 @@ import { executionError } from '../errors.ts';
 import { dropMetadata, labelsKey } from '../labels.ts';
 import type { MatrixSelector, SubqueryExpr } from '../parser/ast.ts';
 import type { MatrixSeries } from '../types.ts';
-import { sameLabelset, sortColumns } from './columns.ts';
+import { histogramWeight, sameLabelset, sortColumns } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import { extendFloats } from './extend-floats.ts';
 import { referenceTime, type Frame } from './frame.ts';
@@ -28,10 +28,13 @@ export async function instantRange(
       .map((histogram, i) => ({ timestamp: one.histograms!.times[i]!, histogram }))
       .filter(({ timestamp }) => timestamp > end - input.range && timestamp <= end);
     if (times.length === 0 && histograms.length === 0) continue;
-    context.budget.hold(times.length + histograms.length);
+    context.budget.hold(
+      times.length + histograms.reduce((sum, { histogram }) => sum + 1 + histogramWeight(histogram), 0),
+    );
     const labels = one.dropName ? dropMetadata(one.labels) : one.labels;
     result.push({ labels, timestamps: times, values, histograms });
   }
+  context.budget.release(input.held);
   if (new Set(result.map(({ labels }) => labelsKey(labels))).size !== result.length) throw sameLabelset();
   return sortColumns(result);
 }

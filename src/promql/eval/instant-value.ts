@@ -3,7 +3,15 @@ import type { Expr } from '../parser/ast.ts';
 import type { Labels, QueryValue, VectorElement } from '../types.ts';
 import type { Budget } from './budget.ts';
 import type { ColumnSink, NameFate } from './column-sink.ts';
-import { ColumnBuilder, inLabelOrder, isFloat, isHistogram, removeDelayedNames, type Column } from './columns.ts';
+import {
+  ColumnBuilder,
+  inLabelOrder,
+  isFloat,
+  isHistogram,
+  removeDelayedNames,
+  weightOf,
+  type Column,
+} from './columns.ts';
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 import { keepsOrder } from './order.ts';
@@ -53,8 +61,8 @@ class ElementSink implements ColumnSink {
     return this.#scratch;
   }
 
-  take({ points, kinds, values, histograms }: ColumnBuilder, from: Labels, { strip }: NameFate): void {
-    this.#budget.hold(points);
+  take({ kinds, values, histograms }: ColumnBuilder, from: Labels, { strip }: NameFate): void {
+    this.#budget.hold(weightOf({ kinds, histograms }));
     const timestamp = this.#timestamp;
     const labels = strip ? dropMetadata(from) : from;
     if (kinds[0] === isFloat) this.elements.push({ labels, timestamp, value: values[0]! });

@@ -1,7 +1,7 @@
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
 import type { DeferredSeries, Labels, Samples, Series } from '../types.ts';
 import type { Budget } from './budget.ts';
-import { absent, isHistogram, type Column } from './columns.ts';
+import { absent, histogramWeight, isHistogram, type Column } from './columns.ts';
 import type { Frame } from './frame.ts';
 
 /** High and low word of the stale marker 0x7ff0000000000002. */
@@ -69,6 +69,7 @@ export class Selection {
     const raw = cut(series.labels, series, this);
     if (raw === null) return null;
     this.budget.read += raw.times.length;
+    this.budget.hold(weightOfRaw(raw));
     return { labels: series.labels, open: () => raw };
   }
 }
@@ -91,6 +92,12 @@ class DeferredSelected implements SelectedSeries {
     this.#counted = true;
     return raw;
   }
+}
+
+function weightOfRaw({ times, histograms }: RawSeries): number {
+  let weight = times.length;
+  for (const histogram of histograms ?? []) if (histogram !== null) weight += histogramWeight(histogram);
+  return weight;
 }
 
 /** A part of a column. The last one is kept: series that are decoded into the same buffers mostly have the same part. */

@@ -3,7 +3,7 @@ import { QueryError } from '../errors.ts';
 import type { Expr, VectorSelector } from '../parser/ast.ts';
 import type { Distribution } from '../plan/fragment.ts';
 import type { SelectRequest, SeriesSource } from '../types.ts';
-import { abortError, type Budget } from './budget.ts';
+import { abortError, sampleBytes, type Budget } from './budget.ts';
 import { inLabelOrder } from './columns.ts';
 import type { EvalContext, EvalSettings } from './context.ts';
 import { DistributedParts } from './distributed.ts';
@@ -98,6 +98,7 @@ async function readSeries(
     throw new QueryError('internal', `expanding series: ${reason}`, { cause: error });
   }
   for (const warning of result.warnings ?? []) annotations.sourceWarning(warning);
+  budget.hold(Math.ceil((result.heldBytes ?? 0) / sampleBytes));
   const selection = new Selection(request, budget);
   const series: SelectedSeries[] = [];
   for (const one of result.series) {

@@ -2,7 +2,7 @@ import type { Position } from '../errors.ts';
 import { usesCustomBuckets } from '../histogram/buckets.ts';
 import { metricName } from '../labels.ts';
 import type { VectorSelector } from '../parser/ast.ts';
-import { ColumnBuilder, type Column } from './columns.ts';
+import { ColumnBuilder, weightOf, type Column } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import { referenceTime, type Frame } from './frame.ts';
 import { tellMixedSchemas } from './histogram-notes.ts';
@@ -31,7 +31,7 @@ export async function evaluateSmoothed(
       smoothStep(context, series, positionOf(selector), referenceTime(frame, timingOf(selector), step), step, builder);
     }
     if (builder.points > 0) {
-      context.budget.hold(builder.points);
+      context.budget.hold(weightOf(builder));
       columns.push(builder.build(series.labels));
     }
     if (context.budget.spend(frame.count + raw.times.length)) await context.budget.turn();

@@ -1,6 +1,6 @@
 import type { CallExpr, VectorSelector } from '../../parser/ast.ts';
 import { settle } from '../binary.ts';
-import { ColumnBuilder, absent, type Column } from '../columns.ts';
+import { ColumnBuilder, absent, weightOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { lookBack } from '../instant-selector.ts';
@@ -33,7 +33,7 @@ export async function timestampOfSelector(
       builder.setFloat(step, (wantStart ? (series.startTimes?.[index] ?? 0) : series.times[index]!) / 1000);
     });
     if (builder.points > 0) {
-      budget.hold(builder.points);
+      budget.hold(weightOf(builder));
       columns.push(builder.build(settings.delayedNameRemoval ? series.labels : dropMetadata(series.labels), true));
     }
     if (budget.spend(frame.count + series.times.length)) await budget.turn();

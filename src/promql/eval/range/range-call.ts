@@ -3,7 +3,7 @@ import { formatFloatG } from '../../format.ts';
 import { labelValue, metricName, noLabels, setLabel } from '../../labels.ts';
 import type { CallExpr, Expr, MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
-import { ColumnBuilder, absent, haveOneName, refuseDuplicates, type Column } from '../columns.ts';
+import { ColumnBuilder, absent, haveOneName, refuseDuplicates, weightOf, type Column } from '../columns.ts';
 import { ColumnList, type ColumnSink } from '../column-sink.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import { referenceTime, subqueryFrame, type Frame, type Timing } from '../frame.ts';
@@ -47,6 +47,8 @@ export interface RangeInput {
   readonly range: number;
   readonly timing: Timing;
   readonly extension: 'anchored' | 'smoothed' | null;
+  /** What the budget holds for the series; whoever is done with them gives it back. */
+  readonly held: number;
 }
 
 /** Reads the series of a range selector, or evaluates a subquery into such series. */
@@ -60,7 +62,7 @@ export async function rangeInput(
     const selected = await context.series(arg.selector);
     const { extension } = arg.selector;
     const series = selected.map((one) => new SelectedRange(one));
-    return { series, range, timing: timingOf(arg.selector), extension };
+    return { series, range, timing: timingOf(arg.selector), extension, held: 0 };
   }
   const { inner, columns } = await evaluateSubquery(context, arg, frame);
   const series = columns.map((column) => ({
@@ -68,7 +70,8 @@ export async function rangeInput(
     dropName: column.dropName,
     open: (): RangeSeries => columnToRange(column, inner),
   }));
-  return { series, range, timing: timingOf(arg), extension: null };
+  const held = columns.reduce((sum, column) => sum + weightOf(column), 0);
+  return { series, range, timing: timingOf(arg), extension: null, held };
 }
 
 /** The inner expression of a subquery at its own steps. */
@@ -121,6 +124,7 @@ export async function streamRangeCall(
     if (value.kind === 'scalar') params.push(value.values);
   }
   await computeColumns(context, { call, arg, entry, input, params, frame }, sink);
+  context.budget.release(input.held);
   return input.series;
 }
 
@@ -259,7 +263,7 @@ function absentColumns(context: EvalContext, arg: Expr, found: readonly Column[]
     if (found.every((column) => column.kinds[step] === absent)) builder.setFloat(step, 1);
   }
   if (builder.points === 0) return [];
-  context.budget.hold(builder.points);
+  context.budget.hold(weightOf(builder));
   return [builder.build(labelsOfAbsent(arg), true)];
 }
 
