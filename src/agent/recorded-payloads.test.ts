@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Labels, SeriesRef } from '../tsdb/index.ts';
 import { capturedFamilies } from './exposition/captured.ts';
-import { pageText } from './exposition/page.ts';
+import { writePage } from './exposition/page.ts';
 import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy } from './mapping/policy.ts';
 import { admitMetrics } from './otlp/admit.ts';
@@ -41,7 +41,9 @@ function ingest(name: string): { mapper: SeriesMapper; samples: Sample[] } {
 }
 
 test.each(names)('%s becomes exactly the golden exposition', (name) => {
-  const text = [...pageText(capturedFamilies(ingest(name).mapper.table.families.values(), 'text'), 'text')].join('');
+  const text = Buffer.concat([
+    ...writePage(capturedFamilies(ingest(name).mapper.table.families.values(), 'text'), 'text'),
+  ]).toString();
   const golden = join(dir, `${name}.exposition.txt`);
   if (process.argv.includes('-u')) writeFileSync(golden, text);
   expect(text).toBe(readFileSync(golden, 'utf8'));

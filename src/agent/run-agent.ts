@@ -1,5 +1,6 @@
 import type { Server as NetServer } from 'node:net';
 import { join } from 'node:path';
+import { readBuildInfo } from '../base/build-info.ts';
 import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
@@ -26,7 +27,7 @@ import { Exports } from './export/exports.ts';
 import { seriesMeta } from './export/series-meta.ts';
 import { teeStore } from './export/tee-store.ts';
 import { ownFamilies } from './exposition/own.ts';
-import { pageText } from './exposition/page.ts';
+import { writePage } from './exposition/page.ts';
 import { Identity } from './identity/identity.ts';
 import { watchPods } from './identity/watch-pods.ts';
 import { Ingest } from './ingest/ingest.ts';
@@ -38,6 +39,7 @@ import { createHttpReceiver } from './otlp/http-receiver.ts';
 import { createSelfMetrics, type SelfMetrics } from './self-metrics.ts';
 import { captureHandler } from './servers/capture-server.ts';
 import { createPartialHandler } from './partial/partial-handler.ts';
+import { detailsHandler } from './servers/details-server.ts';
 import { partialHandler } from './servers/partial-server.ts';
 import { remoteReadHandler } from './servers/remote-read-server.ts';
 import { createScrapeServer } from './servers/scrape-server.ts';
@@ -49,7 +51,6 @@ import type { AgentSettings } from './settings.ts';
 import { SpanPipeline } from './spans/span-pipeline.ts';
 import { FlowIntake } from './spans/flow-intake.ts';
 import { StreamRing } from './spans/stream-ring.ts';
-import { productVersion } from './version.ts';
 
 export interface AgentDeps {
   readonly logger: Logger;
@@ -98,7 +99,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   const closers: (() => Promise<void>)[] = [];
   const stop = new AbortController();
   try {
-    const version = productVersion();
+    const version = readBuildInfo(process.env).version;
     const metrics = createSelfMetrics({ node: settings.nodeName, version });
     const store = await openDataDir(settings.dataDir, {
       dir: join(settings.dataDir, 'store'),
@@ -220,17 +221,15 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     else {
       const tls = await watchTlsDirectory(settings.tlsDir, { clock, logger, signal: stop.signal });
       followExpiry(tls, metrics);
+      const partition = { label: 'k8s_node_name', value: settings.nodeName };
       const read = storeAdminHandler(
         { store, allowed: (req) => controllers.includes(peerName(req) ?? ''), logger },
         partialHandler(
           { handler: createPartialHandler({ store, node: settings.nodeName, clock }), metrics, logger },
-          remoteReadHandler({
-            handler: createRemoteReadHandler(store, {
-              partition: { label: 'k8s_node_name', value: settings.nodeName },
-            }),
-            metrics,
-            logger,
-          }),
+          detailsHandler(
+            { exemplars: mapper.exemplars, families: () => mapper.table.families.values(), partition, logger },
+            remoteReadHandler({ handler: createRemoteReadHandler(store, { partition }), metrics, logger }),
+          ),
         ),
       );
       const stream: StreamOptions = {
@@ -335,7 +334,7 @@ async function* exposition(
   metrics: SelfMetrics,
   store: Store,
   capture: CaptureState,
-): AsyncGenerator<string> {
+): AsyncGenerator<Uint8Array> {
   const stats = store.stats();
   metrics.tsdbSeries.set(stats.series);
   setCounter(metrics.tsdbSamples, stats.samplesAppended);
@@ -357,7 +356,7 @@ async function* exposition(
   metrics.instrumentConfig.reset();
   if (capture.ack) metrics.instrumentConfig.set({ hash: capture.ack.hash, phase: capture.ack.phase }, 1);
   const own = await ownFamilies(metrics.registry);
-  yield* pageText([...capturedFamilies(mapper.table.families.values(), format), ...own], format);
+  yield* writePage([...capturedFamilies(mapper.table.families.values(), format), ...own], format);
 }
 
 /** Shows a count that is kept elsewhere. */

@@ -18,18 +18,25 @@ function* blocksOf(family: Family, format: ExpositionFormat): Generator<readonly
 }
 
 function blockOf(group: Group, format: ExpositionFormat): PageSample[] {
-  let base = '';
-  for (const [name, value] of group.base) base += `${base && ','}${name}="${escapeLabelValue(value)}"`;
+  // A group of many series keeps what all its lines share; of one series it would weigh more than the series.
+  const { labels, ordered } = group.series.length > 1 ? (group.page ??= pageOf(group)) : pageOf(group);
   const block: PageSample[] = [];
-  const ordered = group.series.length > 1 ? group.series.toSorted(byBound) : group.series;
   for (const { component, total, lastMs, exemplar } of ordered) {
     if (lastMs === 0) continue;
     const { suffix, extra } = component;
-    const labels = extra ? `${base}${base && ','}${extra[0]}="${boundLabel(extra[1], format)}"` : base;
-    block.push({ suffix, labels, value: total, exemplar: exemplar ?? null });
+    const own = extra ? `${extra[0]}="${boundLabel(extra[1], format)}"` : '';
+    block.push({ suffix, labels, extra: own, value: total, exemplar });
   }
   return block;
 }
+
+function pageOf({ base, series }: Group): NonNullable<Group['page']> {
+  let text = '';
+  for (const [name, value] of base) text += `${text && ','}${name}="${escapeLabelValue(value)}"`;
+  return { labels: encoder.encode(text), ordered: series.length > 1 ? series.toSorted(byBound) : series };
+}
+
+const encoder = new TextEncoder();
 
 type SeriesOf = Group['series'][number];
 

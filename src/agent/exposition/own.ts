@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 import { escapeLabelValue, type PageFamily, type PageSample } from './page.ts';
 
+const encoder = new TextEncoder();
 const types: ReadonlySet<string> = new Set(['counter', 'gauge', 'histogram', 'summary']);
 
 /** The metrics of a registry as families of a page, by name. */
@@ -15,7 +16,7 @@ export async function ownFamilies(registry: Registry): Promise<PageFamily[]> {
       type: type as PageFamily['type'],
       unit: '',
       blocks: values.map(({ labels, value, metricName }): PageSample[] => [
-        { suffix: metricName?.slice(name.length) ?? '', labels: labelText(labels), value },
+        { suffix: metricName?.slice(name.length) ?? '', labels: encoder.encode(labelText(labels)), extra: '', value },
       ]),
     }));
 }

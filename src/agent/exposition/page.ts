@@ -1,5 +1,6 @@
 import type { Exemplar } from '../otlp/model.ts';
 import type { ExpositionFormat } from './negotiate.ts';
+import { PageWriter } from './page-writer.ts';
 
 /** A metric family as a page shows it, wherever its values come from. */
 export interface PageFamily {
@@ -13,49 +14,51 @@ export interface PageFamily {
   readonly blocks: Iterable<readonly PageSample[]>;
 }
 
-/** One line. `labels` is the text between the braces. */
+/** One line. */
 export interface PageSample {
   readonly suffix: string;
-  readonly labels: string;
+  /** The text between the braces, UTF-8, but for `extra`. */
+  readonly labels: Uint8Array;
+  /** The label that tells it from its neighbours, `le="1"`; or empty. */
+  readonly extra: string;
   readonly value: number;
   readonly exemplar?: Exemplar | null;
 }
 
-/** About how much text is handed out at a time. Units: characters. */
-const chunkChars = 32 * 1024;
-
 /**
- * Writes families as a page of the Prometheus text format 0.0.4 or of OpenMetrics 1.0, in chunks of about 32 KiB,
- * so that the caller can pause between them. Families without a sample are left out.
+ * Writes families as a page of the Prometheus text format 0.0.4 or of OpenMetrics 1.0, in chunks of about 128 KiB of
+ * UTF-8, so that the caller can pause between them. Families without a sample are left out.
  *
  * The names are a contract and the same in both formats. OpenMetrics wants `_total` at the end of a counter: one that
  * has none is of type `unknown` there. `# UNIT` stands only where the name ends with the unit, as OpenMetrics demands;
  * exemplars stand in OpenMetrics only, on buckets and on counters.
  */
-export function* pageText(families: Iterable<PageFamily>, format: ExpositionFormat): Generator<string> {
+export function* writePage(families: Iterable<PageFamily>, format: ExpositionFormat): Generator<Uint8Array> {
   const taken = new Set<string>();
-  let text = '';
+  const out = new PageWriter();
   for (const family of families) {
-    let head: string | null = null;
+    let begun = false;
+    const names = new Map<string, Uint8Array>();
     const shown = format === 'openmetrics' ? openFamily(family, taken) : { name: family.name, type: family.type };
     for (const block of family.blocks) {
       for (const sample of block) {
-        if (head === null) {
-          head = header(family, shown, format);
-          text += head;
+        if (!begun) {
+          begun = true;
+          out.text(header(family, shown, format));
           taken.add(shown.name);
         }
-        text += line(family.name, shown.type, sample, format);
+        let name = names.get(sample.suffix);
+        if (!name) names.set(sample.suffix, (name = encoder.encode(family.name + sample.suffix)));
+        writeLine(out, name, shown.type, sample, format);
       }
-      if (text.length >= chunkChars) {
-        yield text;
-        text = '';
-      }
+      if (out.full) yield out.take();
     }
   }
-  if (format === 'openmetrics') text += '# EOF\n';
-  if (text !== '') yield text;
+  if (format === 'openmetrics') out.text('# EOF\n');
+  if (!out.empty) yield out.take();
 }
+
+const encoder = new TextEncoder();
 
 interface Shown {
   readonly name: string;
@@ -91,12 +94,26 @@ function unitWord(unit: string, name: string): string {
   return name.endsWith(`_${word}`) ? word : '';
 }
 
-function line(name: string, type: Shown['type'], sample: PageSample, format: ExpositionFormat): string {
-  const { suffix, labels, value, exemplar } = sample;
-  const braces = labels === '' ? '' : `{${labels}}`;
-  const head = `${name}${suffix}${braces} ${numberText(value)}`;
+function writeLine(
+  out: PageWriter,
+  name: Uint8Array,
+  type: Shown['type'],
+  { suffix, labels, extra, value, exemplar }: PageSample,
+  format: ExpositionFormat,
+): void {
+  out.bytes(name);
+  if (labels.length > 0 || extra !== '') {
+    out.text('{');
+    out.bytes(labels);
+    if (labels.length > 0 && extra !== '') out.text(',');
+    out.text(extra);
+    out.text('}');
+  }
+  out.text(' ');
+  out.text(numberText(value));
   const may = exemplar && format === 'openmetrics' && (suffix === '_bucket' || type === 'counter');
-  return may ? `${head}${exemplarText(exemplar)}\n` : `${head}\n`;
+  if (may) out.text(exemplarText(exemplar));
+  out.text('\n');
 }
 
 /** 128 characters are what OpenMetrics allows: two identifiers take 73. */

@@ -1,17 +1,23 @@
+import type { ExemplarRing } from '../exemplars/exemplar-ring.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import type { Series } from './series-table.ts';
 
 /**
- * Keeps the newest exemplar of each series: on the bucket that its value falls into, or on the scalar itself.
+ * Keeps the newest exemplar of each series: on the bucket that its value falls into, or on the scalar itself. Each that
+ * is newer than the one before goes into the ring, too: senders repeat the last one with every point.
  * One without a trace says nothing that the series does not, and is left out.
  */
-export function noteExemplars(series: readonly Series[], exemplars: readonly Exemplar[]): void {
+export function noteExemplars(series: readonly Series[], exemplars: readonly Exemplar[], ring: ExemplarRing): void {
   for (const exemplar of exemplars) {
     if (exemplar.traceId === '' || Number.isNaN(exemplar.value)) continue;
     const target = series.find(({ component: { suffix, extra } }) =>
       suffix === '_bucket' ? exemplar.value <= boundOf(extra?.[1]) : suffix === '' && extra === null,
     );
-    if (target && (target.exemplar?.timeNs ?? 0) <= exemplar.timeNs) target.exemplar = exemplar;
+    if (!target) continue;
+    const known = target.exemplar;
+    if (known !== null && known.timeNs > exemplar.timeNs) continue;
+    if (known === null || known.timeNs < exemplar.timeNs) ring.add(target.labels, exemplar);
+    target.exemplar = exemplar;
   }
 }
 

@@ -1,3 +1,4 @@
+import { ExemplarRing } from '../exemplars/exemplar-ring.ts';
 import { Identity } from '../identity/identity.ts';
 import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
 import { expandMetric, type Expanded, familyType, layoutOf, sameShape } from './components.ts';
@@ -47,6 +48,8 @@ export interface MapCounts {
  */
 export class SeriesMapper {
   readonly table = new SeriesTable();
+  /** The newest exemplars of all series. */
+  readonly exemplars = new ExemplarRing();
   readonly limits: SeriesLimits;
   readonly counts: MapCounts = { l4: 0, http: 0, late: 0, refused: 0, unknownPods: 0, unknownFlows: 0 };
   /** Series that hit a limit, by its scope. */
@@ -168,7 +171,7 @@ export class SeriesMapper {
     this.#touch(stream, point, sink);
     if (reset) this.#placeZero(stream, point, values, tMs);
     this.#accumulate(stream, { values, first, reset, tMs }, sink);
-    if (point.exemplars && point.exemplars.length > 0) noteExemplars(stream.series, point.exemplars);
+    if (point.exemplars && point.exemplars.length > 0) noteExemplars(stream.series, point.exemplars, this.exemplars);
     for (const monitor of stream.monitors) if (monitor.lastSampleMs < tMs) monitor.lastSampleMs = tMs;
     stream.startNs = point.startNs;
     stream.endedMs = 0;

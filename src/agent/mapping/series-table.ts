@@ -34,6 +34,8 @@ export interface Group {
   readonly series: Series[];
   /** Sizes counted against limits, given back when the group goes. */
   charge: Charge;
+  /** What an exposition's lines of it share, and their order; null when the series have changed since. */
+  page: { readonly labels: Uint8Array; readonly ordered: readonly Series[] } | null;
 }
 
 export interface Family {
@@ -70,7 +72,7 @@ export class SeriesTable {
   }
 
   addGroup(family: Family, base: readonly Pair[], charge: Charge): Group {
-    const group: Group = { family, key: baseKey(base), base, series: [], charge };
+    const group: Group = { family, key: baseKey(base), base, series: [], charge, page: null };
     family.groups.set(group.key, group);
     this.families.set(family.name, family);
     return group;
@@ -96,6 +98,7 @@ export class SeriesTable {
       exemplar: null,
     };
     group.series.push(series);
+    group.page = null;
     this.#series++;
     group.charge.add(1);
     return series;
@@ -107,6 +110,7 @@ export class SeriesTable {
     if (gone.length === 0) return gone;
     const kept = group.series.filter((s) => s.streams > 0);
     group.series.length = 0;
+    group.page = null;
     group.series.push(...kept);
     this.#series -= gone.length;
     group.charge.add(-gone.length);

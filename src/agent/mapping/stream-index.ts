@@ -2,12 +2,17 @@ import type { Attribute } from '../otlp/model.ts';
 import { valueText } from './label-set.ts';
 import type { Stream } from './stream.ts';
 
+/** Metrics of one Resource that are found by its list; one with more is looked up by text now and then. */
+const setsKept = 1_000;
+
 /**
  * Streams by resource, scope, metric and attributes. A point whose attribute list is the very object of an earlier
  * point is found by identity, which a decoder with a cache makes the rule; any other by the text of its attributes.
  */
 export class StreamIndex {
   readonly #sets = new Map<string, StreamSet>();
+  /** Sets by the very list of a Resource, then by scope and metric: a key of all its text need not be built again. */
+  readonly #byResource = new WeakMap<readonly Attribute[], Map<string, StreamSet>>();
   readonly #keys = new WeakMap<readonly Attribute[], string>();
   #size = 0;
 
@@ -17,8 +22,17 @@ export class StreamIndex {
 
   /** The streams of one metric of one resource and scope. It is kept only while it has one. */
   set(resource: readonly Attribute[], scope: string, metric: string): StreamSet {
+    const short = scope === '' ? metric : `${scope}\u0002${metric}`;
+    const known = this.#byResource.get(resource)?.get(short);
+    if (known && known.byText.size > 0) return known;
     const key = `${this.#key(resource)}\u0002${scope}\u0002${metric}`;
-    return this.#sets.get(key) ?? { key, byList: new WeakMap(), byText: new Map() };
+    const set = this.#sets.get(key);
+    if (!set) return { key, byList: new WeakMap(), byText: new Map() };
+    let sets = this.#byResource.get(resource);
+    if (!sets) this.#byResource.set(resource, (sets = new Map()));
+    else if (sets.size >= setsKept) sets.clear();
+    sets.set(short, set);
+    return set;
   }
 
   find(set: StreamSet, attributes: readonly Attribute[]): Stream | undefined {

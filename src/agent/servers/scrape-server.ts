@@ -19,7 +19,7 @@ import { answerMethod, answerText } from './answers.ts';
 
 export interface ScrapeOptions {
   /** The page in chunks. Between two of them other work gets its turn. */
-  readonly exposition: (format: ExpositionFormat) => AsyncIterable<string>;
+  readonly exposition: (format: ExpositionFormat) => AsyncIterable<Uint8Array>;
   readonly auth: Pick<TokenAuth, 'decide'>;
   /** Null when ready, else what is missing. */
   readonly notReady: () => string | null;
@@ -95,14 +95,14 @@ const compressors: Readonly<Record<ExpositionEncoding, () => Transform | null>> 
   zstd: () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
 };
 
-async function* paced(parts: AsyncIterable<string>): AsyncGenerator<string> {
+async function* paced(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const part of parts) {
     yield part;
     await turn();
   }
 }
 
-async function write(res: ServerResponse, parts: AsyncIterable<string>): Promise<void> {
+async function write(res: ServerResponse, parts: AsyncIterable<Uint8Array>): Promise<void> {
   const gone = new AbortController();
   res.on('close', () => gone.abort());
   for await (const part of paced(parts)) {

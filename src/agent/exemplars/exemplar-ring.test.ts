@@ -1,0 +1,29 @@
+import { compileMatcher } from '../../promql/index.ts';
+import { labelsFromObject } from '../../tsdb/index.ts';
+import { ExemplarRing } from './exemplar-ring.ts';
+
+const exemplar = (second: number) => ({ timeNs: second * 1e9, value: second, traceId: `t${second}`, spanId: '' });
+const series = (name: string) => labelsFromObject({ __name__: name });
+const named = (value: string) => [compileMatcher({ type: '=', name: '__name__', value })];
+
+test('a full ring gives up its oldest exemplar for each new one', () => {
+  const ring = new ExemplarRing(3);
+  for (let second = 1; second <= 5; second++) ring.add(series('a'), exemplar(second));
+  expect(ring.size).toBe(3);
+  const [found] = ring.select([named('a')], -Infinity, Infinity, (labels) => labels);
+  expect(found?.exemplars.map(({ value }) => value)).toEqual([3, 4, 5]);
+});
+
+test('series are in label order and each once, also one that came again', () => {
+  const ring = new ExemplarRing();
+  ring.add(series('b'), exemplar(1));
+  ring.add(series('a'), exemplar(3));
+  ring.add(series('a'), exemplar(2));
+  ring.add(series('c'), exemplar(2));
+  const found = ring.select([named('a'), named('b')], 1_000, 3_000, (labels) => labels);
+  expect(found.map(({ labels, exemplars }) => [labels[0]![1], exemplars.map(({ value }) => value)])).toEqual([
+    ['a', [2, 3]],
+    ['b', [1]],
+  ]);
+  expect(ring.select([named('a')], 4_000, 5_000, (labels) => labels)).toEqual([]);
+});

@@ -1,0 +1,78 @@
+import { type CompiledMatcher, matchesAll } from '../../promql/index.ts';
+import { compareLabels, type Labels, labelsKey } from '../../tsdb/index.ts';
+import type { Exemplar } from '../otlp/model.ts';
+
+/** A series and its exemplars, oldest first. */
+export interface ExemplarSeries {
+  readonly labels: Labels;
+  readonly exemplars: readonly Exemplar[];
+}
+
+interface Held {
+  readonly labels: Labels;
+  readonly exemplar: Exemplar;
+}
+
+/** Exemplars that are kept. A hundred bytes each beside their series' labels, which the series has anyway. */
+const defaultCapacity = 5_000;
+
+/**
+ * The newest exemplars of the node, in memory: a new one takes the place of the oldest of all. They end with the
+ * process, as in Prometheus, and say nothing that the series do not: only which trace a value came from.
+ */
+export class ExemplarRing {
+  readonly #capacity: number;
+  readonly #held: Held[] = [];
+  #next = 0;
+
+  constructor(capacity = defaultCapacity) {
+    this.#capacity = capacity;
+  }
+
+  get size(): number {
+    return this.#held.length;
+  }
+
+  /** `labels` are the series' own object: they are not copied. */
+  add(labels: Labels, exemplar: Exemplar): void {
+    this.#held[this.#next] = { labels, exemplar };
+    this.#next = (this.#next + 1) % this.#capacity;
+  }
+
+  /**
+   * Exemplars of series that match any of the sets, from start to end, both included. Units: ms. `complete` gives a
+   * series' labels as others see it; matchers see those.
+   * Shape: series in label order.
+   */
+  select(
+    sets: readonly (readonly CompiledMatcher[])[],
+    startMs: number,
+    endMs: number,
+    complete: (labels: Labels) => Labels,
+  ): ExemplarSeries[] {
+    /** Series that were looked at: what they are called, and what was found; null for one that does not match. */
+    const known = new Map<Labels, Exemplar[] | null>();
+    const found = new Map<string, { labels: Labels; exemplars: Exemplar[] }>();
+    for (const { labels: own, exemplar } of this.#held) {
+      const timeMs = exemplar.timeNs / 1e6;
+      if (timeMs < startMs || timeMs > endMs) continue;
+      let list = known.get(own);
+      if (list === undefined) {
+        const labels = complete(own);
+        list = sets.some((matchers) => matchesAll(matchers, labels)) ? listOf(found, labels) : null;
+        known.set(own, list);
+      }
+      list?.push(exemplar);
+    }
+    for (const { exemplars } of found.values()) exemplars.sort((a, b) => a.timeNs - b.timeNs);
+    return [...found.values()].sort((a, b) => compareLabels(a.labels, b.labels));
+  }
+}
+
+/** A series that ended and came again has other objects and the same labels. */
+function listOf(found: Map<string, { labels: Labels; exemplars: Exemplar[] }>, labels: Labels): Exemplar[] {
+  const key = labelsKey(labels);
+  let series = found.get(key);
+  if (series === undefined) found.set(key, (series = { labels, exemplars: [] }));
+  return series.exemplars;
+}

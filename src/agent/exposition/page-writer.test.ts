@@ -1,0 +1,22 @@
+import { PageWriter } from './page-writer.ts';
+
+test('texts of any length and alphabet, and bytes, come out in the order in which they were written', () => {
+  const out = new PageWriter();
+  const long = 'x'.repeat(300_000);
+  out.text('a');
+  out.text('é€😀');
+  out.bytes(Uint8Array.of(66));
+  out.text(long);
+  expect(out.full).toBe(true);
+  expect(Buffer.from(out.take()).toString()).toBe(`aé€😀B${long}`);
+  expect(out.empty).toBe(true);
+});
+
+test('a chunk that was taken is not written to again', () => {
+  const out = new PageWriter();
+  out.text('first');
+  const chunk = out.take();
+  out.text('second');
+  expect(Buffer.from(chunk).toString()).toBe('first');
+  expect(Buffer.from(out.take()).toString()).toBe('second');
+});

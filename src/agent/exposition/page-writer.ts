@@ -1,0 +1,51 @@
+/** How much is handed out at a time. Units: bytes. */
+const chunkBytes = 128 * 1024;
+const encoder = new TextEncoder();
+
+/** The bytes of a page, in chunks. Most of a page are texts that were there before: they are copied, not written anew. */
+export class PageWriter {
+  #bytes = new Uint8Array(chunkBytes + 4_096);
+  #length = 0;
+
+  /** True when there is enough for a chunk. */
+  get full(): boolean {
+    return this.#length >= chunkBytes;
+  }
+
+  get empty(): boolean {
+    return this.#length === 0;
+  }
+
+  bytes(value: Uint8Array): void {
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#length);
+    this.#length += value.length;
+  }
+
+  /** A text as UTF-8. Short ASCII, which numbers are, is written by a loop that beats the encoder. */
+  text(value: string): void {
+    if (value.length > 64) return this.bytes(encoder.encode(value));
+    this.#reserve(value.length);
+    for (let i = 0; i < value.length; i++) {
+      const code = value.charCodeAt(i);
+      if (code > 127) return this.bytes(encoder.encode(value));
+      this.#bytes[this.#length + i] = code;
+    }
+    this.#length += value.length;
+  }
+
+  /** What was written since the last chunk; it is the caller's. */
+  take(): Uint8Array {
+    const chunk = this.#bytes.subarray(0, this.#length);
+    this.#bytes = new Uint8Array(chunkBytes + 4_096);
+    this.#length = 0;
+    return chunk;
+  }
+
+  #reserve(n: number): void {
+    if (this.#length + n <= this.#bytes.length) return;
+    const longer = new Uint8Array(Math.max(this.#length + n, this.#bytes.length * 2));
+    longer.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = longer;
+  }
+}

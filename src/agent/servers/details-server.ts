@@ -1,0 +1,85 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { childrenOf, compileMatcher, type Expr, type Matcher, parse, QueryError } from '../../promql/index.ts';
+import { type Labels, labelValue } from '../../tsdb/index.ts';
+import type { ExemplarRing } from '../exemplars/exemplar-ring.ts';
+import type { Family } from '../mapping/series-table.ts';
+import { readRawBody } from '../otlp/request-body.ts';
+import { answerJson, answerMethod } from './answers.ts';
+
+export interface DetailsOptions {
+  readonly exemplars: ExemplarRing;
+  /** Live metrics by name. */
+  readonly families: () => Iterable<Family>;
+  /** The label that is added to series that lack it. */
+  readonly partition: { readonly label: string; readonly value: string };
+  readonly logger: Logger;
+}
+
+const maxBodyBytes = 1024 * 1024;
+
+/**
+ * What a store does not know of its series, in the form of Prometheus' API: `/api/v1/query_exemplars` (`query`, `start`,
+ * `end`) and `/api/v1/metadata`. All else goes to `next`. Who may call is decided by the TLS listener in front of it.
+ */
+export function detailsHandler(options: DetailsOptions, next: RequestListener): RequestListener {
+  return (req, res) => {
+    const path = (req.url ?? '/').split('?', 1)[0];
+    if (path === '/api/v1/metadata') {
+      if (req.method !== 'GET') return answerMethod(res, 'GET');
+      return answerJson(res, 200, { status: 'success', data: metadataOf(options.families()) });
+    }
+    if (path !== '/api/v1/query_exemplars') return next(req, res);
+    if (req.method !== 'GET' && req.method !== 'POST') return answerMethod(res, 'GET, POST');
+    serveExemplars(req, res, options).catch((error: unknown) => {
+      const bad = error instanceof QueryError || isOperatorError(error);
+      if (!bad) options.logger.warn('exemplars could not be answered', { error: errorText(error) });
+      if (res.headersSent) return void res.destroy();
+      const [status, errorType] = bad ? [400, 'bad_data'] : [500, 'internal'];
+      answerJson(res, status as number, { status: 'error', errorType, error: errorText(error) });
+    });
+  };
+}
+
+async function serveExemplars(req: IncomingMessage, res: ServerResponse, options: DetailsOptions): Promise<void> {
+  const { exemplars, partition } = options;
+  const body = req.method === 'POST' ? (await readRawBody(req, maxBodyBytes)).toString() : '';
+  const params = new URLSearchParams(body === '' ? (req.url ?? '').split('?')[1] : body);
+  const sets = selectorsOf(parse(params.get('query') ?? '', { experimentalFunctions: true }));
+  const seconds = (name: string, missing: number): number =>
+    params.has(name) ? Number(params.get(name)) * 1000 : missing;
+  const found = exemplars.select(
+    sets.map((matchers) => matchers.map(compileMatcher)),
+    seconds('start', -Infinity),
+    seconds('end', Infinity),
+    (labels) => withPartition(labels, partition),
+  );
+  const data = found.map(({ labels, exemplars: list }) => ({
+    seriesLabels: Object.fromEntries(labels),
+    exemplars: list.map(({ traceId, spanId, value, timeNs }) => ({
+      labels: spanId === '' ? { trace_id: traceId } : { trace_id: traceId, span_id: spanId },
+      value: String(value),
+      timestamp: Math.round(timeNs / 1e6) / 1000,
+    })),
+  }));
+  answerJson(res, 200, { status: 'success', data });
+}
+
+/** The matchers of every selector of an expression. */
+function selectorsOf(expr: Expr): (readonly Matcher[])[] {
+  return expr.kind === 'vector' ? [expr.matchers] : childrenOf(expr).flatMap(selectorsOf);
+}
+
+/** The labels as the store hands them out. */
+function withPartition(labels: Labels, { label, value }: DetailsOptions['partition']): Labels {
+  if (labelValue(labels, label) !== '') return labels;
+  const pairs = [...labels, [label, value] as const];
+  return pairs.sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function metadataOf(families: Iterable<Family>): Record<string, readonly object[]> {
+  const data: Record<string, readonly object[]> = {};
+  for (const { name, type, help, unit } of families) data[name] = [{ type, help, unit }];
+  return data;
+}
