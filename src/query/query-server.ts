@@ -17,6 +17,7 @@ import { createApp } from './api/app.ts';
 import { QueryRunner } from './api/query-runner.ts';
 import type { RunnerOptions } from './api/query-runner.ts';
 import { createAgentReader } from './fanout/agent-reader.ts';
+import { createAgentAsker } from './fanout/ask-agents.ts';
 import type { AgentReader } from './fanout/agent-reader.ts';
 import { createPartialReader } from './fanout/partial-reader.ts';
 import { healthHandler } from './health.ts';
@@ -66,6 +67,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     clock,
     reader: options.reader ?? createAgentReader(client, settings.agentReadPort, servername),
     partialReader: options.reader ? undefined : createPartialReader(client, settings.agentReadPort, servername),
+    asker: options.reader ? undefined : createAgentAsker(client, settings.agentReadPort, servername),
     pushdown: settings.pushdown,
     onExecuted: (report, lost) => metrics.executed(report, lost),
     engine: new Engine({

@@ -1,4 +1,4 @@
-import { buildStreamedRead } from '../tsdb/index.ts';
+import { buildStreamedRead, labelsFromObject } from '../tsdb/index.ts';
 import { startQueryStage } from '../testing/query/query-stage.ts';
 import type { QueryStage } from '../testing/query/query-stage.ts';
 import type { ApiAnswer, ApiParams } from '../testing/query/api-client.ts';
@@ -33,6 +33,10 @@ beforeAll(async () => {
       namespaces: { synced: true, names: () => ['bank', 'shop', 'zoo'] },
     },
   });
+  for (const namespace of ['shop', 'zoo']) {
+    const labels = labelsFromObject({ __name__: 'requests_total', k8s_namespace_name: namespace });
+    stage.cluster.agents[0]!.exemplars.add(labels, { timeNs: now * 1e6, value: 1, traceId: 'a', spanId: '' });
+  }
   for (const [i, node] of ['node-1', 'node-2'].entries()) {
     stage.cluster.append(node, { __name__: 'svc_agent_up' }, now, 1);
     for (const ns of ['bank', 'shop', 'zoo']) {
@@ -99,6 +103,11 @@ test('lists of series, labels and values, metadata, federation and the store sta
   expect((await ask('shop', '/api/v1/label/k8s_namespace_name/values')).json.data).toEqual(['shop']);
   expect((await ask('none', '/api/v1/label/__name__/values')).json.data).toEqual([]);
   expect(Object.keys((await ask('shop', '/api/v1/metadata')).json.data as object)).toEqual(['ebpf_network_flow_bytes']);
+  const range = { query: '{__name__=~".+"}', start: '0', end: at };
+  const exemplars = (await ask('shop', '/api/v1/query_exemplars', range)).json.data as { seriesLabels: object }[];
+  expect(exemplars.map(({ seriesLabels }) => seriesLabels)).toEqual([
+    { __name__: 'requests_total', k8s_namespace_name: 'shop', k8s_node_name: 'node-1' },
+  ]);
   const { text } = await ask('shop', '/federate', everything);
   expect(text.match(/^[a-z].*$/gm)).toHaveLength(6);
   expect(text).not.toMatch(/only_zoo|only_bank|svc_agent_up/);

@@ -7,6 +7,7 @@ import type { TokenAuth } from '../../net/token-auth.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { ApiError, toApiError } from './api-error.ts';
 import type { Call, Handler, HandlerDeps } from './call.ts';
+import { exemplars } from './exemplar-handler.ts';
 import { federate } from './federate.ts';
 import * as queries from './handlers.ts';
 import * as language from './language-handlers.ts';
@@ -40,7 +41,7 @@ type Methods = 'GET' | 'GET, POST' | 'POST';
 const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/query', 'GET, POST', queries.query],
   ['/api/v1/query_range', 'GET, POST', queries.queryRange],
-  ['/api/v1/query_exemplars', 'GET, POST', metadata.exemplars],
+  ['/api/v1/query_exemplars', 'GET, POST', exemplars],
   ['/api/v1/format_query', 'GET, POST', language.formatQuery],
   ['/api/v1/parse_query', 'GET, POST', language.parseQuery],
   ['/api/v1/series', 'GET, POST', lists.series],

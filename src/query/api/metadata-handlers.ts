@@ -1,35 +1,47 @@
 import { labelValue } from '../../tsdb/index.ts';
-import { invalidParameter } from './api-error.ts';
 import { runRequest } from './call.ts';
 import type { Handler } from './call.ts';
-import { queryExpr } from './language-handlers.ts';
-import { knownMetrics } from './metadata.ts';
-import { limitParam, timeParam } from './params.ts';
-import { noExtras, sendSuccess } from './respond.ts';
-import { maxTimeMs, minTimeMs } from './times.ts';
+import { knownMetrics, metadataOf, type MetricMetadata } from './metadata.ts';
+import { limitParam } from './params.ts';
+import { sendSuccess } from './respond.ts';
 
-/** `/api/v1/metadata`. Who sees some namespaces only, is told of the metrics that have series there. */
+/**
+ * `/api/v1/metadata`: what the agents say of the metrics that they have, and what is known of the fixed ones. Who sees
+ * some namespaces only, is told of the metrics that have series there.
+ */
 export const metadata: Handler = async (call, deps) => {
-  const metric = call.params.get('metric') ?? '';
-  const limit = limitParam(call.params);
-  let extras = noExtras;
-  let all = Object.entries(knownMetrics).filter(([name]) => metric === '' || name === metric);
+  const { req, res, params } = call;
+  const metric = params.get('metric') ?? '';
+  const limit = limitParam(params);
+  const perMetric = limitParam(params, 'limit_per_metric');
+  const request = runRequest(call);
+  const answer = await deps.runner.ask({ path: '/api/v1/metadata' }, request, metadataOf);
+  const found = new Map<string, MetricMetadata[]>();
+  for (const one of answer.result) for (const [name, entries] of one) add(found, name, entries);
+  for (const [name, entry] of Object.entries(knownMetrics)) if (!found.has(name)) found.set(name, [entry]);
+  let names = [...found.keys()].filter((name) => metric === '' || name === metric).sort();
+  let extras = answer;
   if (call.namespaces !== undefined) {
     const now = deps.clock.now();
-    const answer = await deps.runner.series([], now - deps.settings.lookbackDelta, now, runRequest(call));
-    const seen = new Set(answer.result.map((l) => labelValue(l, '__name__').replace(/_(bucket|count|sum)$/, '')));
-    all = all.filter(([name]) => seen.has(name));
-    extras = answer;
+    const seen = await deps.runner.series([], now - deps.settings.lookbackDelta, now, request);
+    const bases = new Set(seen.result.map((l) => labelValue(l, '__name__').replace(/_(bucket|count|sum)$/, '')));
+    names = names.filter((name) => bases.has(name));
+    const missingNodes = [...new Set([...answer.missingNodes, ...seen.missingNodes])].sort();
+    extras = { ...answer, missingNodes, warnings: [...new Set([...answer.warnings, ...seen.warnings])] };
   }
-  const data = Object.fromEntries((limit > 0 ? all.slice(0, limit) : all).map(([name, m]) => [name, [m]]));
-  await sendSuccess(call.req, call.res, [JSON.stringify(data)], extras);
+  const shown = limit > 0 ? names.slice(0, limit) : names;
+  const cut = (entries: MetricMetadata[]): MetricMetadata[] => (perMetric > 0 ? entries.slice(0, perMetric) : entries);
+  const data = Object.fromEntries(shown.map((name) => [name, cut(found.get(name)!)]));
+  await sendSuccess(req, res, [JSON.stringify(data)], extras);
 };
 
-/** `/api/v1/query_exemplars`: an agent hands exemplars out with a scrape and keeps none, so there is nothing to ask for. */
-export const exemplars: Handler = async ({ req, res, params }) => {
-  queryExpr(params);
-  const start = timeParam(params, 'start', minTimeMs);
-  const end = timeParam(params, 'end', maxTimeMs);
-  if (end < start) throw invalidParameter('end', 'end timestamp must not be before start time');
-  await sendSuccess(req, res, ['[]']);
-};
+/** Agents of one version say the same; what differs is shown beside it. */
+function add(found: Map<string, MetricMetadata[]>, name: string, entries: readonly MetricMetadata[]): void {
+  const known = found.get(name) ?? [];
+  for (const entry of entries) {
+    const same = (other: MetricMetadata): boolean =>
+      other.type === entry.type && other.help === entry.help && other.unit === entry.unit;
+    if (!known.some(same)) known.push(entry);
+  }
+  found.set(name, known);
+}

@@ -1,13 +1,15 @@
+import { AgentFailure } from '../fanout/failure.ts';
+
 /** What `/api/v1/metadata` says about a metric. */
 export interface MetricMetadata {
-  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly type: string;
   readonly help: string;
   readonly unit: string;
 }
 
 const histogramOf = (what: string, unit: string): MetricMetadata => ({ type: 'histogram', help: what, unit });
 
-/** The metrics every agent serves under fixed names. Others are listed by name alone, with no metadata. */
+/** The metrics every agent serves under fixed names. Of others the agents know what their senders said. */
 export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
   ebpf_network_flow_bytes: {
     type: 'counter',
@@ -24,3 +26,23 @@ export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
     unit: '',
   },
 };
+
+/** Units as senders write them, and as Prometheus does. */
+const units: Readonly<Record<string, string>> = { s: 'seconds', ms: 'milliseconds', By: 'bytes', '{bytes}': 'bytes' };
+
+/** An agent's metadata, rebuilt from what was checked. Errors: AgentFailure `protocol`. */
+export function metadataOf(data: unknown): [name: string, entries: MetricMetadata[]][] {
+  if (typeof data !== 'object' || data === null) throw new AgentFailure('protocol', 'metadata: no object');
+  return Object.entries(data).map(([name, entries]) => {
+    if (!Array.isArray(entries)) throw new AgentFailure('protocol', 'metadata: a metric without a list');
+    return [name, entries.map(entryOf)];
+  });
+}
+
+function entryOf(entry: unknown): MetricMetadata {
+  const { type, help, unit } = (entry ?? {}) as Record<string, unknown>;
+  if (typeof type !== 'string' || typeof help !== 'string' || typeof unit !== 'string') {
+    throw new AgentFailure('protocol', 'metadata: an entry without type, help or unit');
+  }
+  return { type, help, unit: units[unit] ?? unit };
+}

@@ -57,13 +57,12 @@ export function requiredDuration(params: URLSearchParams, name: string): number 
 }
 
 /** Most elements of an answer; 0 means all. */
-export function limitParam(params: URLSearchParams): number {
-  const text = params.get('limit') ?? '';
+export function limitParam(params: URLSearchParams, name = 'limit'): number {
+  const text = params.get(name) ?? '';
   if (text === '') return 0;
-  if (!/^[+-]?\d+$/.test(text))
-    throw invalidParameter('limit', `cannot parse ${JSON.stringify(text)} to a whole number`);
+  if (!/^[+-]?\d+$/.test(text)) throw invalidParameter(name, `cannot parse ${JSON.stringify(text)} to a whole number`);
   const limit = Number(text);
-  if (limit < 0) throw invalidParameter('limit', 'limit must be non-negative');
+  if (limit < 0) throw invalidParameter(name, 'limit must be non-negative');
   return limit;
 }
 

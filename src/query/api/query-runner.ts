@@ -10,6 +10,8 @@ import type { QueryScope } from '../fanout/query-scope.ts';
 import { attempt } from '../fanout/attempts.ts';
 import type { PartialReader } from '../fanout/partial-reader.ts';
 import type { ExecutionPath, PushdownReport } from '../fanout/pushdown-report.ts';
+import { askAgents } from '../fanout/ask-agents.ts';
+import type { AgentAsker, AgentQuestion } from '../fanout/ask-agents.ts';
 import { restrictReader, restrictStore } from '../fanout/restrict-reader.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';
@@ -22,6 +24,8 @@ export interface RunnerOptions {
   readonly reader: AgentReader;
   /** How agents are asked for shares of queries; without one every query reads raw chunks. */
   readonly partialReader?: PartialReader | undefined;
+  /** How agents are asked for what is no sample; without one nobody is asked, and nobody is missing. */
+  readonly asker?: AgentAsker | undefined;
   /** The highest way a query may take. Default `agg`. */
   readonly pushdown?: ExecutionPath;
   /** Told how each query was executed. */
@@ -59,6 +63,15 @@ export type Answered<T> = {
 
 /** What an evaluation reads from: the agents, or agents and long-term store as one. */
 type Reading = SeriesSource & Pick<QueryScope, 'read' | 'lost'>;
+
+/** What running gave, before it is made an answer. */
+interface Ran<T> {
+  readonly result: T;
+  readonly warnings: readonly string[];
+  readonly infos: readonly string[];
+  readonly lost: ReadonlyMap<string, LostNode>;
+  readonly pushdown: PushdownReport;
+}
 
 type Evaluate<T> = (
   scope: Reading,
@@ -166,7 +179,39 @@ export class QueryRunner {
     return { agents: directory.agents(), lost };
   }
 
-  async #run<T>(request: RunRequest, evaluate: Evaluate<T>): Promise<Answered<T>> {
+  /** Asks every agent the same; `read` checks an answer. Lost nodes are told as for any query. */
+  ask<T>(
+    question: AgentQuestion,
+    request: RunRequest,
+    read: (data: unknown, node: string) => T,
+  ): Promise<Answered<T[]>> {
+    const { asker, clock, agentTimeoutMs, directory } = this.#options;
+    return this.#within(request, async (signal, deadline) => {
+      const report = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
+      if (asker === undefined) return { result: [], warnings: [], infos: [], lost: new Map(), pushdown: report };
+      const options = { agents: directory.agents(), asker, clock, agentTimeoutMs, signal };
+      const { answers, lost } = await askAgents(
+        question,
+        { ...options, remainingMs: deadline - clock.monotonic() },
+        read,
+      );
+      return { result: answers, warnings: [], infos: [], lost, pushdown: report };
+    });
+  }
+
+  #run<T>(request: RunRequest, evaluate: Evaluate<T>): Promise<Answered<T>> {
+    return this.#within(request, async (signal, deadline) => {
+      const attempted = await this.#attempts(request, signal, deadline, evaluate);
+      this.#options.onExecuted?.(attempted.pushdown, attempted.lost);
+      return attempted;
+    });
+  }
+
+  /** Runs something within the limits of a query. */
+  async #within<T>(
+    request: RunRequest,
+    run: (signal: AbortSignal, deadline: number) => Promise<Ran<T>>,
+  ): Promise<Answered<T>> {
     const { clock, directory, queryTimeoutMs } = this.#options;
     const limit = Math.min(request.timeoutMs ?? Infinity, queryTimeoutMs);
     const started = clock.monotonic();
@@ -183,8 +228,7 @@ export class QueryRunner {
       leave = await this.#gate.enter(signal);
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
-      const { result, warnings, infos, lost, pushdown } = await this.#attempts(request, signal, deadline, evaluate);
-      this.#options.onExecuted?.(pushdown, lost);
+      const { result, warnings, infos, lost, pushdown } = await run(signal, deadline);
       const missingNodes = [...lost.keys()].sort();
       if (missingNodes.length > 0 && !request.partialResponse) {
         throw new ApiError('unavailable', `no answer from ${missingNodes.join(', ')} and partial_response is false`);
@@ -216,13 +260,7 @@ export class QueryRunner {
     signal: AbortSignal,
     deadline: number,
     evaluate: Evaluate<T>,
-  ): Promise<{
-    result: T;
-    warnings: readonly string[];
-    infos: readonly string[];
-    lost: ReadonlyMap<string, LostNode>;
-    pushdown: PushdownReport;
-  }> {
+  ): Promise<Ran<T>> {
     const { clock, agentTimeoutMs, directory, maxSamples } = this.#options;
     const { namespaces } = request;
     const reader = namespaces === undefined ? this.#options.reader : restrictReader(this.#options.reader, namespaces);

@@ -2,7 +2,7 @@ import type { TlsClient } from '../../net/tls-client.ts';
 import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
-import { AgentFailure, asAgentFailure } from './failure.ts';
+import { AgentFailure, asAgentFailure, reasonOfStatus } from './failure.ts';
 import { SeriesCollector } from './series-collector.ts';
 import type { SampleBudget, ReadSeries } from './series-collector.ts';
 
@@ -67,7 +67,5 @@ export function createAgentReader(client: TlsClient, port: number, servername: s
 async function refusal(status: number, body: AsyncIterable<Uint8Array>): Promise<AgentFailure> {
   let text = '';
   for await (const part of body) if (text.length < 200) text += Buffer.from(part).toString();
-  const reason =
-    status === 401 || status === 403 ? 'auth' : status === 429 || status === 503 ? 'over limit' : 'protocol';
-  return new AgentFailure(reason, `HTTP ${status}: ${text.slice(0, 200).trim()}`);
+  return new AgentFailure(reasonOfStatus(status), `HTTP ${status}: ${text.slice(0, 200).trim()}`);
 }

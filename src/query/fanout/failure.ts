@@ -14,6 +14,12 @@ export class AgentFailure extends Error {
   }
 }
 
+/** What a status other than 200 says of an agent. */
+export function reasonOfStatus(status: number): FailureReason {
+  if (status === 401 || status === 403) return 'auth';
+  return status === 429 || status === 503 ? 'over limit' : 'protocol';
+}
+
 /** A node that is missing from an answer. */
 export interface LostNode {
   readonly node: string;

@@ -23,6 +23,11 @@ export function restrictStore(store: LongTermStore, namespaces: ReadonlySet<stri
   return { read: (queries, options) => restricted(queries, namespaces, (all) => store.read(all, options)) };
 }
 
+/** Whether a series concerns one of the namespaces. */
+export function concerns(labels: Readonly<Record<string, string>>, namespaces: ReadonlySet<string>): boolean {
+  return namespaceLabels.some((name) => namespaces.has(labels[name] ?? ''));
+}
+
 async function restricted(
   queries: readonly ReadQuery[],
   namespaces: ReadonlySet<string>,

@@ -4,8 +4,7 @@ import { sleep } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
-import { AgentFailure } from '../fanout/failure.ts';
-import type { FailureReason } from '../fanout/failure.ts';
+import { AgentFailure, reasonOfStatus } from '../fanout/failure.ts';
 import { SeriesCollector } from '../fanout/series-collector.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 import { longTermName } from './long-term-store.ts';
@@ -105,8 +104,7 @@ async function ask(
   if (response.ok) return response;
   const text = `HTTP ${response.status}: ${(await response.text()).slice(0, 200).trim()}`;
   const { status } = response;
-  const reason: FailureReason =
-    status === 401 || status === 403 ? 'auth' : status === 429 || status === 503 ? 'over limit' : 'protocol';
+  const reason = reasonOfStatus(status);
   throw [429, 502, 503, 504].includes(status) ? new Passing(reason, text) : new AgentFailure(reason, text);
 }
 

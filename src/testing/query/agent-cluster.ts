@@ -3,7 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import type { Clock } from '../../base/clock.ts';
 import { createPartialHandler } from '../../agent/partial/partial-handler.ts';
+import { ExemplarRing } from '../../agent/exemplars/exemplar-ring.ts';
+import type { Family } from '../../agent/mapping/series-table.ts';
 import { createSelfMetrics } from '../../agent/self-metrics.ts';
+import { detailsHandler } from '../../agent/servers/details-server.ts';
 import { partialHandler } from '../../agent/servers/partial-server.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
@@ -22,6 +25,9 @@ export interface SimulatedAgent {
   readonly node: string;
   readonly address: string;
   readonly store: Store;
+  /** What it answers to `query_exemplars` and `metadata`. */
+  readonly exemplars: ExemplarRing;
+  readonly families: Family[];
   /** When set, it answers instead of the store. */
   misbehave: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
   /** Answers as if it behaved, for a misbehaviour that concerns some requests only. */
@@ -115,10 +121,14 @@ async function startAgent(
       res.destroy();
     }
   };
-  const shares = partialHandler(
-    { handler: partial, metrics, logger: silentLogger },
+  const exemplars = new ExemplarRing();
+  const families: Family[] = [];
+  const partition = { label: 'k8s_node_name', value: node };
+  const details = detailsHandler(
+    { exemplars, families: () => families, partition, logger: silentLogger },
     (req, res) => void serve(req, res),
   );
+  const shares = partialHandler({ handler: partial, metrics, logger: silentLogger }, details);
   const route = (req: IncomingMessage, res: ServerResponse): void => {
     agent.requests++;
     if (agent.misbehave) return agent.misbehave(req, res);
@@ -130,6 +140,8 @@ async function startAgent(
     node,
     address,
     store,
+    exemplars,
+    families,
     misbehave: undefined,
     serve: shares,
     requests: 0,
