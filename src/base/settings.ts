@@ -11,6 +11,8 @@ export interface Setting<T> {
   readonly help: string;
   /** Text taken where neither flag nor variable is given. Absent: the setting is required. */
   readonly default?: string;
+  /** The only texts that are taken, where they are a fixed set. */
+  readonly choices?: readonly string[];
   /** Turns text into the value; throws an Error that says what is wrong, without repeating the name. */
   readonly parse: (text: string) => T;
 }
@@ -123,6 +125,7 @@ export function portSetting(meaning: Meaning): Setting<number> {
 export function booleanSetting(meaning: Meaning): Setting<boolean> {
   return {
     ...meaning,
+    choices: ['true', 'false'],
     parse: (text) => {
       if (text !== 'true' && text !== 'false') throw new Error(`${JSON.stringify(text)} is neither true nor false`);
       return text === 'true';
@@ -138,6 +141,7 @@ export function durationSetting(meaning: Meaning): Setting<number> {
 export function choiceSetting<const T extends string>(meaning: Meaning, choices: readonly T[]): Setting<T> {
   return {
     ...meaning,
+    choices,
     parse: (text) => {
       if (!(choices as readonly string[]).includes(text))
         throw new Error(`${JSON.stringify(text)} is not one of ${choices.join(', ')}`);

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { Command, Option } from 'commander';
+import { readBuildInfo } from '../base/build-info.ts';
 import { systemClock } from '../base/clock.ts';
+import { addCompletion } from './completion/completion-command.ts';
 import { readSecret } from './read-secret.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, type SettingsNames } from './settings-command.ts';
@@ -10,9 +12,9 @@ import type { ToolIo, ValidateRulesOptions } from '../minter/index.ts';
 const argv = process.argv.map((arg, i) => (i > 1 && /^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg));
 const names: SettingsNames = { prefix: '', file: 'MINTER_SETTINGS_FILE' };
 
-const program = new Command('minter').description(
-  'mints 1-hour, repository-scoped tokens from a key that never leaves the key service',
-);
+const program = new Command('minter')
+  .description('mints 1-hour, repository-scoped tokens from a key that never leaves the key service')
+  .version(readBuildInfo(process.env).version);
 
 const run = program
   .command('server')
@@ -70,15 +72,17 @@ const check = tools
   .alias('verify-app')
   .description('sign once, ask the platform who we are, and list the installation and missing permissions');
 
-await register();
+addCompletion(program, () => register(true));
+
+await register(false);
 program.parseAsync(argv).catch((error: unknown) => {
   console.error(`minter: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(1);
 });
 
 /** The settings are read from the minter's own table, which is loaded only for the two commands that take it. */
-async function register(): Promise<void> {
-  if (argv[2] === 'server') {
+async function register(all: boolean): Promise<void> {
+  if (all || argv[2] === 'server') {
     const { minterSettingTable } = await import('../minter/setting-table.ts');
     settingsCommand(run, minterSettingTable, names, async (values) => {
       await runMain(values.logLevel, async (context) => {
@@ -86,7 +90,8 @@ async function register(): Promise<void> {
         await runMinterServer(minterSettings(values), context);
       });
     });
-  } else if (argv[3] === 'check' || argv[3] === 'verify-app') {
+  }
+  if (all || argv[3] === 'check' || argv[3] === 'verify-app') {
     const { checkSettingTable } = await import('../minter/setting-table.ts');
     settingsCommand(check, checkSettingTable, names, async (values) => {
       const { checkApp } = await import('../minter/index.ts');

@@ -24,7 +24,11 @@ export function settingsCommand<T extends SettingTable>(
 ): Command {
   for (const [key, row] of Object.entries(table)) {
     const value = row.default === undefined ? 'required' : row.default === '' ? 'unset' : `default ${row.default}`;
-    command.addOption(new Option(`${flagOf(key)} <value>`, `${row.help} [${variableOf(key, names.prefix)}; ${value}]`));
+    const meaning = `${row.help} [${variableOf(key, names.prefix)}; ${value}]`;
+    const option = new Option(`${flagOf(key)} <value>`, meaning);
+    // For help and completion. Not `choices()`: the table checks, and tells of all that is wrong at once.
+    if (row.choices) option.argChoices = [...row.choices];
+    command.addOption(option);
   }
   const help = `YAML file of settings, keys as the flags; flags and variables win over it [${names.file}; unset]`;
   command.addOption(new Option('--settings-file <path>', help));

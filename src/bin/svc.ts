@@ -1,13 +1,16 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
+import { readBuildInfo } from '../base/build-info.ts';
 import { preferMemoryToSpeed } from '../runtime/memory.ts';
+import { addCompletion } from './completion/completion-command.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, svcNames } from './settings-command.ts';
 
 /** Parts are loaded when they are asked for: an agent should not pay for the operator's libraries. */
 const program = new Command('svc')
   .enablePositionalOptions()
-  .description('traffic capture and cluster-wide PromQL for Kubernetes, without a central store');
+  .description('traffic capture and cluster-wide PromQL for Kubernetes, without a central store')
+  .version(readBuildInfo(process.env).version);
 
 program
   .command('operator')
@@ -16,6 +19,10 @@ program.command('agent').description("hold one node's data: OTLP in, scrape, rem
 program.command('query').description('answer PromQL over all agents');
 program.command('install').description('install or upgrade the operator in a cluster; shows what changes');
 program.command('uninstall').description('remove everything that an installation made');
+
+addCompletion(program, async () => {
+  for (const command of program.commands) await register(command.name());
+});
 
 await register(process.argv[2]);
 program.parseAsync().catch((error: unknown) => {

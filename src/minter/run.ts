@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { openTraceExport } from '../base/trace-export.ts';
 import { closeServer, listen } from '../net/listen.ts';
-import { readBuildInfo, type BuildInfo } from './build-info.ts';
+import { readBuildInfo, type BuildInfo } from '../base/build-info.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { createApp } from './http/app.ts';
 import { followServerIdentity, readServerIdentity } from './http/server-identity.ts';

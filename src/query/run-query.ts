@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { readBuildInfo } from '../base/build-info.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ApiReviews, coreResources, createKubeClient } from '../kube/index.ts';
@@ -42,7 +43,7 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
     reviews,
     ...(namespaces ? { tenants: { reviews, namespaces: namespaceList(namespaces) } } : {}),
     tls,
-    version: packageVersion(),
+    version: readBuildInfo(process.env).version,
     pageDir: findPage(),
   });
   const { customMetricsRules } = settings;
@@ -61,7 +62,7 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
         directory,
         reviews,
         tls,
-        version: packageVersion(),
+        version: readBuildInfo(process.env).version,
         registry: server.registry,
         instant: (query, timeMs, request) => server.runner.instant(query, timeMs, request),
         providers:
@@ -98,9 +99,4 @@ function findPage(): string | undefined {
   return ['../ui', '../../dist/ui']
     .map((path) => fileURLToPath(new URL(path, import.meta.url)))
     .find((dir) => existsSync(`${dir}/index.html`));
-}
-
-function packageVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

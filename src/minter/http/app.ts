@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { errorText } from '../../base/errors.ts';
 import { auditLine } from '../audit.ts';
-import type { BuildInfo } from '../build-info.ts';
+import type { BuildInfo } from '../../base/build-info.ts';
 import type { Readiness } from '../readiness.ts';
 import { Refusal } from '../refusal.ts';
 import { noTokenTrace, type BeginTokenTrace, type TokenTrace } from '../token-trace.ts';

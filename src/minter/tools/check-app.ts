@@ -1,7 +1,7 @@
 import { createLogger } from '../../base/logger.ts';
 import { errorText } from '../../base/errors.ts';
 import type { ToolIo } from './tool-io.ts';
-import { readBuildInfo } from '../build-info.ts';
+import { readBuildInfo } from '../../base/build-info.ts';
 import { deadlineIn } from '../deadline.ts';
 import { PlatformClient } from '../platform/platform-client.ts';
 import { viewOf } from '../platform/installation.ts';

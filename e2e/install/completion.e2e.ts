@@ -1,0 +1,39 @@
+import { spawnSync } from 'node:child_process';
+import { svc } from './tools.ts';
+
+/** The script that `svc completion bash` prints, asked by bash itself as if keys had been pressed. */
+
+let script: string;
+beforeAll(async () => {
+  const { code, stdout, stderr } = await svc(['completion', 'bash'], {});
+  if (code !== 0) throw new Error(stderr);
+  script = stdout;
+}, 30_000);
+
+function completions(...words: string[]): string[] {
+  const ask = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _svc; printf "%s\\n" "${COMPREPLY[@]}"';
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', `${script}\n${ask}`, 'bash', ...words], {
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(stderr);
+  return stdout.split('\n').filter((word) => word !== '');
+}
+
+test('commands and subcommands are offered', () => {
+  expect(completions('svc', '')).toEqual(
+    expect.arrayContaining(['operator', 'agent', 'query', 'install', 'uninstall']),
+  );
+  expect(completions('svc', 'uni')).toEqual(['uninstall']);
+  expect(completions('svc', 'agent', '')).toContain('init-config');
+});
+
+test('flags of the command at hand are offered, and the values of those with a fixed set', () => {
+  expect(completions('svc', 'install', '--query-r')).toEqual(['--query-replicas']);
+  expect(completions('svc', 'uninstall', '--query-r')).toEqual([]);
+  expect(completions('svc', 'operator', '--custom-metrics', '')).toEqual(['auto', 'force', 'off']);
+  expect(completions('svc', 'operator', '--log-level', 'd')).toEqual(['debug']);
+});
+
+test('a word where a value stands is left to the shell', () => {
+  expect(completions('svc', 'install', '--kubeconfig', '')).toEqual([]);
+});

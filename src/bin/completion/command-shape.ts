@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+
+/** What a shell has to know of a command. */
+export interface CommandShape {
+  name: string;
+  /** First sentence of its help. */
+  description: string;
+  options: OptionShape[];
+  commands: CommandShape[];
+  /** The only values that its first argument takes; empty where others are possible. */
+  values: readonly string[];
+}
+
+export interface OptionShape {
+  /** With its dashes: `--log-level`. */
+  flag: string;
+  description: string;
+  takesValue: boolean;
+  /** The only values it takes; empty where others are possible. */
+  choices: readonly string[];
+}
+
+/** The shape of a command and of everything below it; hidden options stay hidden. */
+export function shapeOf(command: Command): CommandShape {
+  const help = command.createHelp();
+  return {
+    name: command.name(),
+    description: oneLine(command.description()),
+    options: help.visibleOptions(command).flatMap((option) => {
+      const { long, required, optional, argChoices } = option;
+      if (!long) return [];
+      const takesValue = required || optional;
+      return [
+        {
+          flag: long,
+          description: oneLine(option.description),
+          takesValue,
+          choices: (argChoices ?? []).filter((c) => c !== ''),
+        },
+      ];
+    }),
+    commands: help
+      .visibleCommands(command)
+      .filter((child) => child.name() !== 'help')
+      .map(shapeOf),
+    values: command.registeredArguments[0]?.argChoices ?? [],
+  };
+}
+
+/** Every command with the words that lead to it, the outermost first. */
+export function paths(shape: CommandShape, above: readonly string[] = []): { path: string[]; command: CommandShape }[] {
+  const path = [...above, shape.name];
+  return [{ path, command: shape }, ...shape.commands.flatMap((child) => paths(child, path))];
+}
+
+/** Without the bracket of variable and default: a list of completions has one short line each. */
+function oneLine(text: string): string {
+  return text.replace(/ \[[^\]]*\]$/, '').replace(/\s+/g, ' ');
+}
