@@ -29,7 +29,6 @@ export interface StoreSourceOptions {
 export class StoreSource implements SeriesSource {
   readonly #options: StoreSourceOptions;
   readonly #buffer = new SampleBuffer(1_024);
-  #columns: Columns | undefined;
   #left: number;
   /** False once a series was asked for that carries another node's name. */
   partitionClean = true;
@@ -50,19 +49,27 @@ export class StoreSource implements SeriesSource {
     }
     const series: (Series | DeferredSeries)[] = [];
     let work = 0;
+    let heldBytes = 0;
     for (const { labels, chunks } of store.select(matchers, from, to)) {
       const found = chunks();
       let samples = 0;
-      for (const { count } of found) samples += count;
+      let bytes = 0;
+      for (const chunk of found) {
+        samples += chunk.count;
+        bytes += chunk.bytes.length;
+      }
       this.#spend(samples);
-      series.push(found.every(isFloats) ? this.#deferred(labels, found) : readMixed(labels, found, samples));
+      if (found.every(isFloats)) {
+        heldBytes += bytes;
+        series.push(this.#deferred(labels, found));
+      } else series.push(readMixed(labels, found, samples));
       work += samples / 8 + 20;
       if (work < workPerTurn) continue;
       work = 0;
       await nextTurn();
       signal?.throwIfAborted();
     }
-    return { series, sorted: true };
+    return { series, sorted: true, heldBytes };
   }
 
   /** Chunks are decoded, all into one buffer, when the engine comes to the series. */
@@ -73,17 +80,9 @@ export class StoreSource implements SeriesSource {
       read: () => {
         buffer.length = 0;
         for (const { bytes } of chunks) decodeXorChunk(bytes, buffer);
-        return this.#decoded();
+        return buffer.view();
       },
     };
-  }
-
-  /** What the buffer holds. Most series have as many samples as the one before, and so the same views. */
-  #decoded(): Columns {
-    const { times, length } = this.#buffer;
-    const known = this.#columns;
-    if (known?.timestamps.length === length && known.timestamps.buffer === times.buffer) return known;
-    return (this.#columns = columnsOf(this.#buffer));
   }
 
   #spend(samples: number): void {
@@ -112,15 +111,5 @@ function readMixed(labels: Labels, chunks: readonly Chunk[], count: number): Ser
     }
   }
   while (histograms.length < samples.length) histograms.push(null);
-  return { labels, ...columnsOf(samples), histograms };
-}
-
-interface Columns {
-  readonly timestamps: Float64Array;
-  readonly values: Float64Array;
-}
-
-/** The columns where they lie. */
-function columnsOf({ times, values, length }: SampleBuffer): Columns {
-  return { timestamps: times.subarray(0, length), values: values.subarray(0, length) };
+  return { labels, ...samples.view(), histograms };
 }
