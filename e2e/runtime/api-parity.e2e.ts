@@ -1,7 +1,6 @@
 import type { KubeObject } from '../../src/api/meta.ts';
 import {
   coreResources,
-  createKubeClient,
   fieldConflicts,
   isAlreadyExists,
   isConflict,
@@ -13,8 +12,7 @@ import {
 } from '../../src/kube/index.ts';
 import { handleFinalizer } from '../../src/runtime/finalizer.ts';
 import { ownsExactly } from '../../src/runtime/managed-fields.ts';
-import { FakeApiServer } from '../../src/testing/fake-api-server/index.ts';
-import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import { configMapIn, failure, onBothServers } from './both-servers.ts';
 
 /**
  * What tests rely on in the scripted API server is true of the real one: every test here runs against both.
@@ -23,12 +21,7 @@ import { startCluster, type Cluster } from '../cluster/cluster.ts';
 const { configMaps, deployments, services } = coreResources;
 const manager = 'svc-controller/parity';
 const namespace = 'parity';
-const configMap = (name: string, data: Record<string, string> = {}, meta: object = {}): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name, namespace, ...meta },
-  data,
-});
+const configMap = configMapIn(namespace);
 const deployment = (image = 'web:1'): KubeObject => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -54,27 +47,11 @@ const deployment = (image = 'web:1'): KubeObject => ({
   },
 });
 
-let cluster: Cluster;
-let fake: FakeApiServer;
-beforeAll(async () => {
-  [cluster, fake] = await Promise.all([startCluster(), FakeApiServer.start()]);
-  await cluster.kubectl(['create', 'namespace', namespace]);
-});
-afterAll(async () => {
-  await Promise.all([cluster.stop(), fake.stop()]);
-});
-
-describe.each(['the real server', 'the scripted server'] as const)('%s', (which) => {
+onBothServers(namespace, (on) => {
   let client: KubeClient;
   beforeAll(() => {
-    client = which === 'the real server' ? createKubeClient({ kubeconfig: cluster.kubeconfig }) : fake.client();
+    client = on.client;
   });
-  afterAll(() => client.close());
-  const failure = (work: Promise<unknown>): Promise<unknown> =>
-    work.then(
-      () => undefined,
-      (error: unknown) => error,
-    );
 
   test('gives uid, version and creation time, and refuses a second create', async () => {
     const made = await client.create(configMaps, configMap('made'));

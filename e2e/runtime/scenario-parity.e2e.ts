@@ -14,9 +14,9 @@ import {
   type WatchFrame,
 } from '../../src/kube/index.ts';
 import { microTime } from '../../src/runtime/index.ts';
-import { FakeApiServer, StatusError } from '../../src/testing/index.ts';
-import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import { StatusError } from '../../src/testing/index.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { configMapIn, failure, onBothServers } from './both-servers.ts';
 
 /**
  * The scenarios that the runtime's tests script, with the fault left out, on the real and on the scripted server: what
@@ -32,35 +32,13 @@ const gadgets = resourceRef({
   plural: 'gadgets',
   namespaced: true,
 });
-const configMap = (name: string, data: Record<string, string> = {}, meta: object = {}): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name, namespace, ...meta },
-  data,
-});
+const configMap = configMapIn(namespace);
 
-let cluster: Cluster;
-let fake: FakeApiServer;
-beforeAll(async () => {
-  [cluster, fake] = await Promise.all([startCluster(), FakeApiServer.start()]);
-  await cluster.kubectl(['create', 'namespace', namespace]);
-});
-afterAll(async () => {
-  await Promise.all([cluster.stop(), fake.stop()]);
-});
-
-describe.each(['the real server', 'the scripted server'] as const)('%s', (which) => {
-  const real = which === 'the real server';
+onBothServers(namespace, (on) => {
   let client: KubeClient;
   beforeAll(() => {
-    client = real ? createKubeClient({ kubeconfig: cluster.kubeconfig }) : fake.client();
+    client = on.client;
   });
-  afterAll(() => client.close());
-  const failure = (work: Promise<unknown>): Promise<unknown> =>
-    work.then(
-      () => undefined,
-      (error: unknown) => error,
-    );
   const versionNow = async (): Promise<string> => (await client.list(configMaps, { namespace })).resourceVersion;
   /** Follows a namespace from a version while `work` goes on, until `count` frames came that are no bookmarks. */
   async function follow(from: string, count: number, work: () => Promise<unknown>): Promise<WatchFrame[]> {
@@ -107,8 +85,10 @@ describe.each(['the real server', 'the scripted server'] as const)('%s', (which)
       timeoutSeconds: 5,
       signal: AbortSignal.timeout(30_000),
     });
-    const ticking = real ? undefined : setInterval(() => fake.bookmarkAll(), 200);
-    const ending = real ? undefined : setTimeout(() => fake.openWatches('configmaps').forEach((w) => w.end()), 1_500);
+    const ticking = on.real ? undefined : setInterval(() => on.fake.bookmarkAll(), 200);
+    const ending = on.real
+      ? undefined
+      : setTimeout(() => on.fake.openWatches('configmaps').forEach((w) => w.end()), 1_500);
     for await (const frame of watch) {
       types.push(frame.type);
       version = (frame.object as KubeObject).metadata.resourceVersion ?? version;
@@ -148,7 +128,7 @@ describe.each(['the real server', 'the scripted server'] as const)('%s', (which)
 
   test('list: 404 until the kind exists, then a list', async () => {
     expect(isNotFound(await failure(client.list(gadgets, { namespace })))).toBe(true);
-    if (real) {
+    if (on.real) {
       const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
       await client.create(coreResources.customResourceDefinitions, {
         apiVersion: 'apiextensions.k8s.io/v1',
@@ -161,14 +141,14 @@ describe.each(['the real server', 'the scripted server'] as const)('%s', (which)
           versions: [{ name: 'v1', served: true, storage: true, schema }],
         },
       } as KubeObject);
-    } else fake.addResource(gadgets);
+    } else on.fake.addResource(gadgets);
     await eventually('the list', async () => (await client.list(gadgets, { namespace })).items.length === 0);
   });
 
   test('list: a wrong token is 401, the right one is let in; without the right it is 403', async () => {
-    const file = join(cluster.dir, `token-${which.length}.json`);
+    const file = join(on.cluster.dir, `token-${on.real}.json`);
     const withToken = async (token: string): Promise<KubeClient> => {
-      const where = real ? cluster.server : fake.url;
+      const where = on.real ? on.cluster.server : on.fake.url;
       const config = {
         'current-context': 'c',
         contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
@@ -179,16 +159,17 @@ describe.each(['the real server', 'the scripted server'] as const)('%s', (which)
       return createKubeClient({ kubeconfig: file });
     };
     let token = 'right';
-    if (real) token = (await cluster.kubectl(['-n', namespace, 'create', 'token', 'default'])).trim();
-    else fake.token = token;
+    if (on.real) token = (await on.cluster.kubectl(['-n', namespace, 'create', 'token', 'default'])).trim();
+    else on.fake.token = token;
     const stranger = await withToken('wrong');
     expect(isUnauthorized(await failure(stranger.list(configMaps, { namespace })))).toBe(true);
     await stranger.close();
-    if (!real) fake.script({ verb: 'list' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'may not list') });
+    if (!on.real)
+      on.fake.script({ verb: 'list' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'may not list') });
     const known = await withToken(token);
     expect(isForbidden(await failure(known.list(configMaps, { namespace })))).toBe(true);
     await known.close();
-    fake.token = undefined;
+    on.fake.token = undefined;
   });
 
   test('identity: what is deleted in a gap is gone from the list, and told by a stream that resumes before it', async () => {

@@ -18,20 +18,17 @@ export interface Greeter extends KubeObject {
   spec: { greeting: string; audiences: string[] };
   status?: { conditions?: Condition[] };
 }
-const names = { kind: 'Greeter', plural: 'greeters', namespaced: true };
-export const greeters = resourceRef({ group: 'example.dev', version: 'v1', ...names });
+const names = { kind: 'Greeter', plural: 'greeters', group: 'example.dev', version: 'v1' };
+export const greeters = resourceRef({ ...names, namespaced: true });
 const label = 'app.kubernetes.io/managed-by';
 
 /** What must exist for a Greeter. Pure: the tests of this function need no server. */
 export function planGreeter({ metadata, spec }: Greeter): KubeObject[] {
+  const namespace = metadata.namespace ?? 'default';
   return spec.audiences.map((audience) => ({
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: {
-      name: `${metadata.name}-${audience}`,
-      namespace: metadata.namespace ?? 'default',
-      labels: { [label]: 'greeter' },
-    },
+    metadata: { name: `${metadata.name}-${audience}`, namespace, labels: { [label]: 'greeter' } },
     data: { text: `${spec.greeting}, ${audience}!` },
   }));
 }

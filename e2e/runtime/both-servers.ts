@@ -1,0 +1,65 @@
+import type { KubeObject } from '../../src/api/meta.ts';
+import { createKubeClient, type KubeClient } from '../../src/kube/index.ts';
+import { FakeApiServer } from '../../src/testing/index.ts';
+import { startCluster, type Cluster } from '../cluster/cluster.ts';
+
+/** One of the two servers, for tests that run on both. Its members are there once the tests run. */
+export interface OneServer {
+  readonly real: boolean;
+  readonly cluster: Cluster;
+  readonly fake: FakeApiServer;
+  readonly client: KubeClient;
+}
+
+/** Declares the same tests for the real and for the scripted API server, with a namespace of that name in the real one. */
+export function onBothServers(namespace: string, tests: (on: OneServer) => void): void {
+  let cluster: Cluster;
+  let fake: FakeApiServer;
+  beforeAll(async () => {
+    [cluster, fake] = await Promise.all([startCluster(), FakeApiServer.start()]);
+    await cluster.kubectl(['create', 'namespace', namespace]);
+  });
+  afterAll(async () => {
+    await Promise.all([cluster.stop(), fake.stop()]);
+  });
+
+  describe.each([
+    ['the real server', true],
+    ['the scripted server', false],
+  ])('%s', (_which, real) => {
+    let client: KubeClient;
+    beforeAll(() => {
+      client = real ? createKubeClient({ kubeconfig: cluster.kubeconfig }) : fake.client();
+    });
+    afterAll(() => client.close());
+    tests({
+      real,
+      get cluster() {
+        return cluster;
+      },
+      get fake() {
+        return fake;
+      },
+      get client() {
+        return client;
+      },
+    });
+  });
+}
+
+/** What a promise rejects with; undefined where it does not. */
+export const failure = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+/** A ConfigMap as tests of both servers write it. */
+export const configMapIn =
+  (namespace: string) =>
+  (name: string, data: Record<string, string> = {}, meta: object = {}): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace, ...meta },
+    data,
+  });
