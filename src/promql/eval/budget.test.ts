@@ -1,0 +1,102 @@
+import { MemorySource } from '../../testing/promql/memory-source.ts';
+import { parseMetric } from '../../testing/promql/series-description.ts';
+import { Engine, emptyHistogram, type QueryResult, type SeriesSource } from '../index.ts';
+import { Budget, sampleBytes } from './budget.ts';
+
+const minute = 60_000;
+const series = 50;
+const samples = 10;
+const steps = 1_000;
+/** A kind and a value for each step. */
+const columnBytes = 9;
+
+const source = new MemorySource();
+for (let i = 0; i < series; i++) {
+  source.load(
+    parseMetric(`x{i="${i}", half="${i % 2}"}`),
+    Array.from({ length: samples }, (_, n) => ({ time: n * minute, value: n })),
+  );
+  source.load(
+    parseMetric(`h{i="${i}"}`),
+    Array.from({ length: samples }, (_, n) => ({
+      time: n * minute,
+      value: NaN,
+      histogram: { ...emptyHistogram, count: n, positive: { indexes: [1, 2, 3], counts: [n, 0, 0] } },
+    })),
+  );
+}
+
+const deferred = (heldBytes: number): SeriesSource => ({
+  select: async (request) => {
+    const { series: found } = await source.select(request);
+    return { series: found.map((one) => ({ labels: one.labels, read: () => one as never })), sorted: true, heldBytes };
+  },
+});
+
+const range = (query: string, from: SeriesSource = source, engine = new Engine()): Promise<QueryResult> =>
+  engine.range(query, 0, (steps - 1) * minute, minute, { source: from });
+
+const peakBytes = async (query: string, from?: SeriesSource): Promise<number> =>
+  (await range(query, from)).stats.peakSamples * sampleBytes;
+
+describe('what a query is said to hold', () => {
+  test('is the buffers of its columns, however few of their steps hold something', async () => {
+    expect(await peakBytes('x offset 1ms')).toBeGreaterThanOrEqual(series * steps * columnBytes);
+  });
+
+  test('is what it reads, where that is in memory already', async () => {
+    const loaded = await peakBytes('sum(x)');
+    expect(loaded - (await peakBytes('sum(x)', deferred(0)))).toBe(series * samples * sampleBytes);
+  });
+
+  test('is what the source says that deferred series keep', async () => {
+    const kept = 16_000_000;
+    expect((await peakBytes('sum(x)', deferred(kept))) - (await peakBytes('sum(x)', deferred(0)))).toBe(kept);
+  });
+
+  test('is the groups of an aggregation and not its input, which comes series by series', async () => {
+    const groups = 2;
+    const exactSums = 3 * 8;
+    const peak = await peakBytes('sum by (half) (x)', deferred(0));
+    expect(peak).toBeGreaterThanOrEqual(groups * steps * exactSums);
+    expect(peak).toBeLessThan(series * steps * columnBytes);
+  });
+
+  test('is operands and results together, and only the results afterwards', async () => {
+    const one = await peakBytes('x', deferred(0));
+    expect(await peakBytes('x + 1', deferred(0))).toBe(2 * one);
+    expect(await peakBytes('x + 1 + 1 + 1', deferred(0))).toBe(2 * one);
+    expect(await peakBytes('max_over_time(x[2m:1m]) + 1', deferred(0))).toBeLessThan(4 * one);
+  });
+
+  test('is the buckets of native histograms', async () => {
+    const floats = await peakBytes('x', deferred(0));
+    const shown = samples + 4;
+    expect((await peakBytes('h', deferred(0))) - floats).toBeGreaterThan(series * shown * 3 * 8);
+  });
+
+  test('ends the query above the limit, in the words of Prometheus', async () => {
+    const peak = (await range('x + 1')).stats.peakSamples;
+    await expect(range('x + 1', source, new Engine({ maxSamples: peak }))).resolves.toBeDefined();
+    await expect(range('x + 1', source, new Engine({ maxSamples: peak - 1 }))).rejects.toMatchObject({
+      errorType: 'execution',
+      code: 'ERR_QUERY_LIMIT',
+      message: 'query processing would load too many samples into memory in query execution',
+    });
+  });
+});
+
+test('what is given back may be held again', () => {
+  const budget = new Budget({
+    maxSamples: 10,
+    timeoutMs: 0,
+    monotonic: undefined,
+    signal: undefined,
+    yieldTurn: () => Promise.resolve(),
+  });
+  budget.hold(10);
+  budget.release(4);
+  budget.hold(4);
+  expect(budget.peak).toBe(10);
+  expect(() => budget.hold(1)).toThrow(/too many samples/);
+});
