@@ -1,0 +1,170 @@
+import { readFrames } from '../../base/frames.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { createCa, issueLeaf } from '../../net/ca.ts';
+import { createTlsServer } from '../../net/https-server.ts';
+import { closeServer, listen } from '../../net/listen.ts';
+import { TlsClient } from '../../net/tls-client.ts';
+import { fixedTls } from '../../net/tls-material.ts';
+import { encodePartialRequest, PartialDecoder, type PartialHeader, type PartialRequest } from '../../promql/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
+import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
+import { createSelfMetrics } from '../self-metrics.ts';
+import { partialHandler } from '../servers/partial-server.ts';
+import { createPartialHandler, defaultPartialLimits, type PartialLimits } from './partial-handler.ts';
+
+const end = 1_700_000_000_000;
+const node = 'node-1';
+const clock = new FakeClock(end);
+const never = new AbortController().signal;
+let store: Store;
+
+beforeAll(async () => {
+  const externalLabels = labelsFromObject({ k8s_node_name: node });
+  store = await openStore({ dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger, externalLabels });
+  for (let pod = 0; pod < 20; pod++) {
+    const labels = labelsFromObject({ __name__: 'requests_total', pod: `p${pod}` });
+    for (let k = 0; k <= 20; k++) store.append(labels, end - (20 - k) * 30_000, k * pod);
+  }
+});
+afterAll(() => store.close());
+
+const asked: PartialRequest = {
+  fragment: { kind: 'agg', expr: 'requests_total', op: 'sum', grouping: ['pod'], without: false, param: null },
+  steps: { start: end, step: 0, count: 1 },
+  settings: { lookbackDeltaMs: 300_000, delayedNameRemoval: false, startTimestamps: false, typeAndUnitLabels: false },
+  maxSeries: 1_000,
+  maxBytes: 1e6,
+  maxSamples: 1e6,
+  deadlineMs: 5_000,
+};
+const handlerWith = (limits: Partial<PartialLimits> = {}) =>
+  createPartialHandler({ store, node, clock, limits: { ...defaultPartialLimits, ...limits } });
+const ask = (request: PartialRequest, limits: Partial<PartialLimits> = {}) =>
+  handlerWith(limits)(encodePartialRequest(request), never);
+const refusal = async (request: PartialRequest, limits: Partial<PartialLimits> = {}): Promise<string> => {
+  const outcome = await ask(request, limits);
+  return 'refusal' in outcome ? `${outcome.refusal}: ${outcome.message}` : `${outcome.bytes} bytes`;
+};
+
+test('the answer says whose it is, what it covers, and holds every group', async () => {
+  const outcome = await ask(asked);
+  if ('refusal' in outcome) throw new Error(outcome.message);
+  let header: PartialHeader | undefined;
+  const decoder = new PartialDecoder({
+    fragment: asked.fragment,
+    steps: 1,
+    maxSeries: 1_000,
+    onHeader: (found) => (header = found),
+    onColumn: () => {},
+  });
+  async function* stream(): AsyncGenerator<Uint8Array> {
+    yield* 'frames' in outcome ? outcome.frames : [];
+  }
+  for await (const message of readFrames(stream(), 'answer')) decoder.add(message);
+  const { groups, samplesRead } = decoder.finish().result;
+  expect(header).toMatchObject({ node, partitionClean: true, minT: end - 600_000, maxT: end });
+  expect([groups.length, groups[3]!.sums!.high[0], samplesRead > 0]).toEqual([20, expect.any(Number), true]);
+});
+
+test.each<[string, PartialRequest, Partial<PartialLimits>, RegExp]>([
+  ['its own samples', asked, { maxSamples: 100 }, /^over_limit: .*100 samples/],
+  ['the asker’s samples', { ...asked, maxSamples: 50 }, {}, /^over_limit: .*50 samples/],
+  ['the asker’s rows', { ...asked, maxSeries: 19 }, {}, /^over_limit: 20 rows, at most 19/],
+  ['its own bytes', asked, { maxBytes: 100 }, /^over_limit: answer of more than 100 bytes/],
+  ['the asker’s bytes', { ...asked, maxBytes: 60 }, {}, /^over_limit: answer of more than 60 bytes/],
+])('beyond %s nothing is sent', async (_, request, limits, expected) => {
+  expect(await refusal(request, limits)).toMatch(expected);
+});
+
+test('what it does not know is told apart from what is wrong', async () => {
+  const body = JSON.parse(encodePartialRequest(asked)) as Record<string, unknown>;
+  const told = async (change: Record<string, unknown>): Promise<string> => {
+    const outcome = await handlerWith()(JSON.stringify({ ...body, ...change }), never);
+    return 'refusal' in outcome ? outcome.refusal : 'answered';
+  };
+  expect(await told({})).toBe('answered');
+  expect(await told({ v: 2 })).toBe('unsupported');
+  expect(await told({ engineVersion: '4.0.0-1' })).toBe('unsupported');
+  expect(await told({ op: 'median' })).toBe('unsupported');
+  const unknown = { ...asked, fragment: { ...asked.fragment, expr: 'new_function(requests_total)' } };
+  expect(await ask(unknown)).toMatchObject({ refusal: 'unsupported' });
+  expect(await told({ planHash: '0'.repeat(16) })).toBe('invalid');
+  expect(await told({ count: -1 })).toBe('invalid');
+  expect((await handlerWith()('{', never)) as object).toMatchObject({ refusal: 'invalid' });
+});
+
+test('requests wait for their turn as long as there is room, and not beyond their deadline', async () => {
+  const handler = handlerWith({ concurrency: 1, waiting: 2 });
+  const body = encodePartialRequest(asked);
+  const outcomes = await Promise.all([1, 2, 3].map(() => handler(body, never)));
+  const told = outcomes.map((outcome) => ('refusal' in outcome ? outcome.refusal : 'answered'));
+  expect(told.sort()).toEqual(['answered', 'answered', 'busy']);
+  const none = handlerWith({ concurrency: 0 });
+  const late = none(body, never);
+  await clock.advance(5_000);
+  expect(await late).toMatchObject({ refusal: 'timeout', message: 'not done within 5000 ms' });
+  const gone = new AbortController();
+  const left = none(body, gone.signal);
+  gone.abort(new Error('the asker went away'));
+  await expect(left).rejects.toThrow('the asker went away');
+});
+
+test('a series that carries another node’s name makes the partition unclean', async () => {
+  const foreign = labelsFromObject({ __name__: 'flow_bytes', k8s_node_name: 'node-2' });
+  store.append(foreign, end, 1);
+  const outcome = await ask({ ...asked, fragment: { ...asked.fragment, expr: 'flow_bytes', grouping: [] } });
+  if ('refusal' in outcome) throw new Error(outcome.message);
+  expect(Buffer.concat(outcome.frames).includes('flow_bytes')).toBe(false);
+  const clean: boolean[] = [];
+  for (const expr of ['flow_bytes', 'requests_total']) {
+    const fragment = { ...asked.fragment, expr, grouping: [] };
+    const found = await ask({ ...asked, fragment });
+    const onHeader = ({ partitionClean }: PartialHeader): void => void clean.push(partitionClean);
+    const decoder = new PartialDecoder({ fragment, steps: 1, maxSeries: 10, onHeader, onColumn: () => {} });
+    async function* stream(): AsyncGenerator<Uint8Array> {
+      yield* 'frames' in found ? found.frames : [];
+    }
+    for await (const message of readFrames(stream(), 'answer')) decoder.add(message);
+  }
+  expect(clean).toEqual([false, true]);
+});
+
+test('the port serves clients of our CA by name, and says what is wrong with a request', async () => {
+  const now = Date.now();
+  const ca = await createCa({ commonName: 'svc-ca', now });
+  const identity = async (commonName: string, authority = ca) => {
+    const dnsNames = [commonName, `${commonName}.svc-system.svc`];
+    const leaf = await issueLeaf(authority, { commonName, dnsNames }, { now });
+    return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
+  };
+  const metrics = createSelfMetrics({ node, version: '0' });
+  const handler = partialHandler({ handler: handlerWith(), metrics, logger: silentLogger }, (_req, res) =>
+    res.writeHead(404).end(),
+  );
+  const server = createTlsServer(await identity('svc-agent'), handler, { clientNames: ['svc-query'] });
+  const port = await listen('remote-read', server, { host: '127.0.0.1', port: 0 });
+  const call = async (from: ReturnType<typeof fixedTls>, method: string, body = ''): Promise<number> => {
+    const client = new TlsClient(from);
+    const target = { host: '127.0.0.1', port, servername: 'svc-agent.svc-system.svc' };
+    const limits = { deadlineMs: 5_000, maxBytes: 1e7 };
+    try {
+      return (await client.request({ ...target, ...limits, method, path: '/api/v1/partial', body })).status;
+    } finally {
+      client.close();
+    }
+  };
+  try {
+    const body = encodePartialRequest(asked);
+    const query = await identity('svc-query');
+    expect(await call(query, 'POST', body)).toBe(200);
+    expect(await call(query, 'GET')).toBe(405);
+    expect(await call(query, 'POST', '{')).toBe(400);
+    expect(await call(query, 'POST', encodePartialRequest({ ...asked, maxSeries: 1 }))).toBe(413);
+    expect(await call(await identity('svc-agent'), 'POST', body)).toBe(403);
+    const stranger = await identity('svc-query', await createCa({ commonName: 'svc-ca', now }));
+    await expect(call(stranger, 'POST', body)).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+  } finally {
+    await closeServer(server, 0);
+  }
+});
