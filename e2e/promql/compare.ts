@@ -70,9 +70,10 @@ export function difference(ours: QueryResult | Error, peer: PeerAnswer): string 
   return differentSeries(ourSeries(ours), peerSeries(result, resultType)) ?? differentNotes(ours, peer);
 }
 
-/** The kind of an annotation: its text without figures, names and position. */
+/** The kind of an annotation: its text without figures, names and position; a number in it counts to its tenth digit. */
 function noteKind(text: string): string {
   return text
+    .replace(/\d+\.\d{10,}/g, (digits) => Number(digits).toPrecision(10))
     .replace(/ \(\d+:\d+\)$/, '')
     .replace(/, from buckets .*$/, '')
     .replace(/ \(\d+ occurrences\)/, '');

@@ -1,7 +1,8 @@
 import { MemorySource } from '../testing/promql/memory-source.ts';
 import { parseMetric } from '../testing/promql/series-description.ts';
 import { exponentialBound } from './histogram/buckets.ts';
-import { Engine, emptyHistogram } from './index.ts';
+import { statsOnlySelectors } from './eval/stats-only.ts';
+import { Engine, emptyHistogram, parse } from './index.ts';
 
 /** What comparing with a real Prometheus over random expressions brought to light. */
 const source = new MemorySource();
@@ -14,7 +15,7 @@ source.load(parseMetric('mixed{a="2"}'), [{ time: 0, value: NaN, histogram: empt
 source.load(parseMetric('floats{a="1"}'), [{ time: 0, value: 1 }]);
 source.load(parseMetric('floats{a="2"}'), [{ time: 0, value: 2 }]);
 source.load(parseMetric('other'), [{ time: 0, value: 5 }]);
-const engine = new Engine();
+const engine = new Engine({ fillModifiers: true });
 
 test('values before resets are added back one by one', async () => {
   // The first sample is close to zero, so the start is stretched by next to nothing.
@@ -43,6 +44,22 @@ test('sort warns inside a subquery even where one step falls into its span, and 
     (await engine.instant(query, 100_000, { source })).warnings.length;
   expect(await warnings('rate((sort(x_total))[1m:])')).toBe(1);
   expect(await warnings('sort(x_total @ 60)')).toBe(0);
+});
+
+test('one side of kinds that do not combine is matched by what is filled in for the other', async () => {
+  const { value } = await engine.instant('mixed{a="1"} ^ on () fill_left (3) other', 0, { source });
+  expect(value).toMatchObject({ elements: [{ value: 1 }] });
+  const filled = await engine.instant('mixed{a="2"} ^ on () fill_left (3) other', 0, { source });
+  expect(filled.value).toMatchObject({ elements: [{ labels: [], value: 243 }] });
+  const grouped = await engine.instant('mixed{a="2"} ^ on () group_left () fill_left (3) other', 0, { source });
+  expect(grouped.value).toMatchObject({ elements: [{ labels: [], value: 243 }] });
+});
+
+test('resets are told without buckets only where nothing around needs them', () => {
+  const found = (query: string): number => statsOnlySelectors(parse(query)).size;
+  expect(found('histogram_count(sum(mixed))')).toBe(1);
+  expect(found('histogram_quantile(0.9, histogram_count(sum(mixed)))')).toBe(0);
+  expect(found('histogram_sum(mixed) + histogram_count(rate(rate(mixed[5m])[5m:]))')).toBe(1);
 });
 
 test('bounds of exponential buckets are those of the table that Prometheus uses', () => {

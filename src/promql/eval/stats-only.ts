@@ -23,16 +23,19 @@ export function statsOnlySelectors(expr: Expr): Set<VectorSelector> {
   return found;
 }
 
+/** What needs buckets, or sees other neighbours than the samples': nothing below it is read without. */
+function needsAll(expr: Expr): boolean {
+  if (expr.kind === 'call') return bucketFunctions.has(expr.func.name);
+  return expr.kind === 'subquery' || (expr.kind === 'binary' && (expr.op === '</' || expr.op === '>/'));
+}
+
 function visit(expr: Expr, statsOnly: boolean, found: Set<VectorSelector>): void {
+  if (needsAll(expr)) return;
   if (expr.kind === 'vector') {
     if (statsOnly) found.add(expr);
     return;
   }
-  let inner = statsOnly;
-  if (expr.kind === 'subquery') inner = false;
-  else if (expr.kind === 'call' && bucketFunctions.has(expr.func.name)) inner = false;
-  else if (expr.kind === 'call' && statsFunctions.has(expr.func.name)) inner = true;
-  else if (expr.kind === 'binary' && (expr.op === '</' || expr.op === '>/')) inner = false;
+  const inner = statsOnly || (expr.kind === 'call' && statsFunctions.has(expr.func.name));
   for (const child of childrenOf(expr)) visit(child, inner, found);
 }
 

@@ -61,6 +61,8 @@ class Pairing {
   readonly #allMany: readonly Column[];
   /** One-to-one: at which steps the group at hand has had its match. */
   #taken: Uint8Array | null = null;
+  /** At which steps a pair of the group at hand did combine; the others are open to what is filled in on the many side. */
+  #matched: Uint8Array | null = null;
 
   constructor(context: EvalContext, expr: BinaryExpr, frame: Frame, allMany: readonly Column[]) {
     this.#allMany = allMany;
@@ -84,8 +86,9 @@ class Pairing {
     const before = this.columns.length;
     if (many.length === 1 && one.length === 1 && !fills && this.#fastPair(many[0]!, one[0]!)) return;
     this.#taken = this.#matching.card === 'one-to-one' ? new Uint8Array(this.#frame.count) : null;
+    this.#matched = this.#fillMany === null ? null : new Uint8Array(this.#frame.count);
     for (const column of many) this.#pairAll(column, one);
-    if (this.#fillMany !== null) for (const column of one) this.#fillFromOne(column, many);
+    if (this.#fillMany !== null) for (const column of one) this.#fillFromOne(column);
     this.#refuseEqualResults(before);
   }
 
@@ -173,11 +176,11 @@ class Pairing {
     this.#push(rest, many.labels, matchLabels(many.labels, this.#matching));
   }
 
-  /** Steps where the one side stands alone, the other side filled in. */
-  #fillFromOne(one: Column, many: readonly Column[]): void {
+  /** Steps where the one side has no match, the other side filled in: it stands alone, or its kind did not combine. */
+  #fillFromOne(one: Column): void {
     const builder = new ColumnBuilder(this.#frame.count);
     for (let i = 0; i < this.#frame.count; i++) {
-      if (one.kinds[i] === absent || many.some((column) => column.kinds[i] !== absent)) continue;
+      if (one.kinds[i] === absent || this.#matched![i] === 1) continue;
       this.#apply({ value: this.#fillMany!, histogram: null }, elementAt(one, i), i, builder);
     }
     this.#push(builder, matchLabels(one.labels, this.#matching), one.labels);
@@ -187,6 +190,7 @@ class Pairing {
     const outcome = this.#swapped ? this.#operate(one, many) : this.#operate(many, one);
     // Kinds that do not combine are no match; a comparison that does not hold is one.
     if (outcome === null) return;
+    if (this.#matched !== null) this.#matched[step] = 1;
     if (this.#taken !== null && this.#taken[step]!++ > 0) {
       throw executionError(
         'multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)',
