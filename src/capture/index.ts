@@ -13,6 +13,7 @@ export {
   isSinceV010,
   type InstrumentVersion,
 } from './instrument-yaml/version.ts';
+export { fileChanges, type FileChanges } from './instrument-yaml/changes.ts';
 export { AgentClient, type AgentAddress, type AgentTransport } from './push-client.ts';
 export { hostMatches, hostOf } from './host-glob.ts';
 export { secretRefsOf } from './compile/exports.ts';

@@ -16,6 +16,7 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
   held: { hash: 'old', yaml: 'old-file' },
   granted: true,
   running: true,
+  concerned: true,
   down: false,
   sentAt: null,
   restartedAt: null,
@@ -165,5 +166,37 @@ test('a node that cannot be reached is left alone', () => {
   expect(planRollout([node('a', { reachable: false })], 0)).toMatchObject({
     push: [],
     hold: new Map([['a', 'Unreachable']]),
+  });
+});
+
+describe('a node without a pod that the change concerns', () => {
+  const idle = node('idle', { concerned: false });
+
+  test('gets the file and goes on without a restart', () => {
+    const plan = planRollout([idle, node('busy')], 0);
+    expect(plan.push).toEqual(['busy']);
+    expect(plan.deliver).toEqual(['idle']);
+    expect(plan.hold).toEqual(new Map([['idle', 'Unconcerned']]));
+  });
+
+  test('is restarted once such a pod comes, in its turn', () => {
+    const held = { hash: idle.desired.hash, yaml: idle.desired.yaml };
+    const waits = { ...idle, held, granted: false };
+    expect(planRollout([waits], 0)).toMatchObject({ push: [], deliver: [] });
+    expect(planRollout([{ ...waits, concerned: true }], 0).push).toEqual(['idle']);
+  });
+
+  test('starts with the new file where its instrument starts anyway', () => {
+    expect(planRollout([{ ...idle, down: true }], 0).push).toEqual(['idle']);
+  });
+
+  test('is restarted as a canary, for the others wait for it', () => {
+    const rules = { ...idle.rules, canary: true };
+    expect(planRollout([{ ...idle, rules }], 0).push).toEqual(['idle']);
+  });
+
+  test('does not get a file that has failed elsewhere', () => {
+    const failed = node('failed', { failedYaml: idle.desired.yaml });
+    expect(planRollout([failed, idle], 0).hold.get('idle')).toBe('Paused');
   });
 });

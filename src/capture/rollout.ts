@@ -12,6 +12,8 @@ export interface RolloutNode {
   granted: boolean;
   /** The agent says that what it holds is Running. */
   running: boolean;
+  /** What its instrument runs differs from what it should in something that concerns the pods of this node. */
+  concerned: boolean;
   /** Its instrument does not run at all at the moment. */
   down: boolean;
   /** A change of the file was sent and is not Running yet. Units: ms of the monotonic clock. */
@@ -24,7 +26,8 @@ export interface RolloutNode {
   refusedHash: string | null;
 }
 
-export type HoldReason = 'MinInterval' | 'Canary' | 'MaxUnavailable' | 'Paused' | 'Failed' | 'Unreachable';
+export type HoldReason =
+  'MinInterval' | 'Canary' | 'MaxUnavailable' | 'Paused' | 'Failed' | 'Unreachable' | 'Unconcerned';
 
 export interface RolloutPlan {
   /** Nodes that get their desired config now and may restart their instrument for it. */
@@ -43,7 +46,9 @@ export interface RolloutPlan {
  * the restarts it asks for are paced: those of one node are `minIntervalMs` apart, and at most `maxUnavailable` nodes of
  * a group are on their way at a time. Where there are canary nodes, the others do not even get the file before these are
  * Running; and if `pauseOnFailure`, nobody gets a file that has failed on a node of the group. A file that failed on a
- * node is not sent there again. A node that runs its seed has nothing to lose and does not wait for others.
+ * node is not sent there again. A node that runs its seed has nothing to lose and does not wait for others. A node
+ * without a pod that the change concerns gets the file, and goes on without a restart until such a pod comes; canaries
+ * restart in any case, since others wait for what becomes of it there.
  */
 export function planRollout(nodes: readonly RolloutNode[], now: number): RolloutPlan {
   const plan: RolloutPlan = { push: [], deliver: [], hold: new Map(), wakeAt: null };
@@ -63,7 +68,7 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
   };
   const wait = (node: RolloutNode, hold: HoldReason): void => {
     plan.hold.set(node.name, hold);
-    const paced = hold === 'MinInterval' || hold === 'MaxUnavailable';
+    const paced = hold === 'MinInterval' || hold === 'MaxUnavailable' || hold === 'Unconcerned';
     if (paced && node.held?.hash !== node.desired.hash) plan.deliver.push(node.name);
   };
   for (const node of pending) {
@@ -108,6 +113,7 @@ function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan
   // Before the pacing: a file that waits only for its restart is delivered, and one that canaries try is not.
   if (node.rules.canary === false && seen.waiting) return 'Canary';
   if (restartsNothing(node)) return null;
+  if (!node.concerned && node.rules.canary !== true) return 'Unconcerned';
   if (node.restartedAt !== null && now < node.restartedAt + node.rules.minIntervalMs) {
     const at = node.restartedAt + node.rules.minIntervalMs;
     plan.wakeAt = Math.min(plan.wakeAt ?? at, at);

@@ -3,7 +3,6 @@ import type { CaptureMonitorRule } from '../../capture/index.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { SeriesMapper } from '../mapping/mapper.ts';
 import type { CaptureState } from './capture-state.ts';
-import { runsFile } from './instrument-state.ts';
 import { kernelFault } from './kernel-check.ts';
 import { listeningPorts } from './listening-ports.ts';
 import type { CaptureFacts } from './obstacles.ts';
@@ -28,7 +27,9 @@ export async function captureFacts(
     .flatMap((rule) => rule.pods.flatMap((pod) => uidOf(rule.namespace, pod) ?? []));
   const ports = uids.length > 0 ? await listeningPorts(new Set(uids)) : new Map<string, ReadonlySet<number>>();
   return {
-    runningMs: runsFile(view) && view.startMs !== null ? Math.max(0, clock.now() - view.startMs) : 0,
+    // A file on hold may wait for days: what runs in the meantime is what the controller wants here.
+    runningMs:
+      view.up && view.startMs !== null && capture.instrumentMayLive ? Math.max(0, clock.now() - view.startMs) : 0,
     kernel: settings.kernelCheck ? await kernelFault() : null,
     attached: instrumentSum(mapper, '_instrumented_processes'),
     unplaced: mapper.unplaced,

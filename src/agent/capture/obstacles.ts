@@ -5,7 +5,7 @@ import type { CaptureMonitorRule, CaptureObstacle } from '../../capture/index.ts
 
 /** What this node knows about capture, as far as it explains why a monitor has no data. */
 export interface CaptureFacts {
-  /** How long the instrument has run the file in force; 0 while it does not. Units: ms. */
+  /** How long the instrument has run what it should; 0 while it does not. Units: ms. */
   readonly runningMs: number;
   /** What the kernel lacks, in words. */
   readonly kernel: string | null;

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { aMonitor, aNamespace, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { fileChanges } from '../instrument-yaml/changes.ts';
 import { compile } from './compile.ts';
 import { Memo } from './memo.ts';
 import type { CompileInput, CompileResult } from './types.ts';
@@ -120,4 +122,60 @@ test('what an edit does not touch stays the very same, also when every object co
   expect(edited.monitors.get('shop/a')).not.toBe(first.monitors.get('shop/a'));
   expect(edited.monitors.get('shop/b')).toBe(first.monitors.get('shop/b'));
   expect(edited.monitors.get('pay/c')).toBe(first.monitors.get('pay/c'));
+});
+
+/** How often each kind of work was done. */
+class CountingMemo extends Memo {
+  done: Record<string, number> = {};
+
+  override cell<T>(owner: object, slot: string, deps: readonly unknown[], compute: (before?: T) => T): T {
+    return super.cell(owner, slot, deps, (before?: T) => this.#count(slot, () => compute(before)));
+  }
+
+  override pair<T>(owner: object, part: object, slot: string, deps: readonly unknown[], compute: () => T): T {
+    return super.pair(owner, part, slot, deps, () => this.#count(slot, compute));
+  }
+
+  #count<T>(slot: string, compute: () => T): T {
+    this.done[slot] = (this.done[slot] ?? 0) + 1;
+    return compute();
+  }
+}
+
+test('an edit of one monitor among 2,000 is the work of one monitor, and concerns the nodes with pods of its namespace', () => {
+  const [monitors, namespaces, nodes] = [2_000, 200, 100];
+  const monitor = (i: number, port: number) =>
+    aMonitor(
+      `team-${i % namespaces}/m${i}`,
+      { selector: { matchLabels: { app: `a${i}` } }, ports: [{ port }] },
+      {
+        generation: port,
+      },
+    );
+  const world: CompileInput = {
+    ...aWorld(),
+    namespaces: Array.from({ length: namespaces }, (_, i) => aNamespace(`team-${i}`)),
+    monitors: Array.from({ length: monitors }, (_, i) => monitor(i, 1)),
+    nodes: Array.from({ length: nodes }, (_, i) => ({ name: `node-${i}`, labels: {} })),
+    pods: Array.from({ length: monitors }, (_, i) =>
+      aPod(`team-${i % namespaces}/p-${i}`, `node-${i % nodes}`, { labels: { app: `a${i}` } }),
+    ),
+  };
+  const memo = new CountingMemo();
+  const before = compile(world, memo);
+  memo.done = {};
+  const after = compile(copyOf({ ...world, monitors: world.monitors.with(7, monitor(7, 2)) }), memo);
+
+  const outcomes = [...after.monitors].filter(([key, o]) => before.monitors.get(key) !== o).map(([key]) => key);
+  expect(outcomes).toEqual(['team-7/m7']);
+  const { draft, plan, entries, matched, rule } = memo.done;
+  expect({ draft, plan, entries, matched, rule }).toEqual({ draft: 1, plan: 1, entries: 1, matched: 1, rule: 1 });
+
+  const file = (result: CompileResult, node: string): string => result.nodes.get(node)!.config.instrument.yaml;
+  const changes = fileChanges(file(before, 'node-0'), file(after, 'node-0'));
+  expect(changes).toEqual({ general: false, namespaces: new Set(['team-7']) });
+  const rules = (result: CompileResult, node: string): unknown => result.nodes.get(node)!.config.monitors;
+  const touched = [...after.nodes.keys()].filter((n) => !isDeepStrictEqual(rules(before, n), rules(after, n)));
+  expect(touched).toEqual(['node-7']);
+  expect(after.nodes.get('node-7')!.config.generations['TrafficMonitor/team-7/m7']).toBe(2);
 });

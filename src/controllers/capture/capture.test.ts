@@ -235,3 +235,26 @@ test('a file that failed is not tried again by the next leader, neither there no
   await world.settled();
   await until(() => !world.writtenFailures.includes('node-'), 'forgiveness');
 });
+
+test('an edit restarts capture where a pod of its namespace runs; elsewhere the file waits for such a pod', async () => {
+  await aCluster(3);
+  world.putPolicy('open', { rollout: { minInterval: '1s', maxUnavailable: '100%' } });
+  world.putPod('pay/ledger-1', 'node-3', { app: 'ledger' });
+  world.putMonitor('pay/m', { selector: {} });
+  await world.settled();
+  const idle = world.agents[2]!;
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
+  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('"7001"')), 'the file on every node');
+  await world.settled();
+  expect(world.agents.map((a) => a.ack?.phase)).toEqual(['Running', 'Running', 'Written']);
+  expect(world.hub.nodes.get('node-3')!.hold).toBe('Unconcerned');
+
+  world.refresh();
+  await until(() => condition('shop/m', 'Programmed') === 'True/Programmed', 'Programmed');
+  await until(() => condition('pay/m', 'Programmed') === 'True/Programmed', 'what runs there is still right');
+  await until(() => world.conditions(world.policy('open'))['Programmed'] === 'True/Programmed', 'the policy');
+  expect(world.policy('open').status).toMatchObject({ nodes: { desired: 3, updated: 3, ready: 3, failed: 0 } });
+
+  world.putPod('shop/checkout-3', 'node-3', { app: 'checkout' });
+  await until(() => idle.ack?.phase === 'Running' && idle.config?.monitors.length === 2, 'the restart');
+});

@@ -13,6 +13,7 @@ import { Debounce } from './debounce.ts';
 import { ExportSecretStore } from './export-secrets.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import type { HubChange, HubOptions, World } from './hub-options.ts';
+import { namespacesByNode, rememberedChanges } from './concern.ts';
 import { Limiter } from './limiter.ts';
 import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
 
@@ -32,6 +33,7 @@ const reconnectMs = 1_000;
 const maxPushes = 64;
 /** Agents that are connected to for the first time, or again, at a time. */
 const maxGreetings = 32;
+const none: ReadonlySet<string> = new Set();
 
 interface Link {
   host: string;
@@ -73,6 +75,7 @@ export class CaptureHub {
   #before = new Map<string, RememberedFailure>();
   readonly #memo = new CompileMemo();
   #cancelWake: () => void = () => {};
+  readonly #changes = rememberedChanges();
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -161,11 +164,13 @@ export class CaptureHub {
   }
 
   #syncNodes(world: World): void {
+    const namespaces = namespacesByNode(world);
     const wanted = new Set(world.nodes.map((n) => n.name));
     for (const name of [...this.#nodes.keys()]) if (!wanted.has(name)) this.#nodes.delete(name);
     for (const name of wanted) {
       const node = this.#nodes.get(name) ?? this.#newNode(name);
       node.ready = world.ready.has(name);
+      node.namespaces = namespaces.get(name) ?? none;
       const desired = this.#result?.nodes.get(name);
       if (desired) node.aim(desired);
     }
@@ -173,7 +178,7 @@ export class CaptureHub {
   }
 
   #newNode(name: string): NodeState {
-    const node = new NodeState(name, this.#before.get(name));
+    const node = new NodeState(name, this.#before.get(name), this.#changes);
     this.#before.delete(name);
     this.#nodes.set(name, node);
     return node;

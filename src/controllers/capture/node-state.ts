@@ -2,6 +2,7 @@ import { isOperatorError, errorText } from '../../base/errors.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import {
   captureHash,
+  fileChanges,
   type Ack,
   type AgentStatus,
   type CaptureConfig,
@@ -47,10 +48,15 @@ export class NodeState {
   desired: NodeConfig | null = null;
   status: AgentStatus | null = null;
   hold: HoldReason | null = null;
+  /** Namespaces with a pod on the node. */
+  namespaces: ReadonlySet<string> = new Set();
   failure: NodeFailure | null = null;
   lastGood: KnownConfig | null = null;
   #held: { hash: string; known: KnownConfig | null } | null = null;
   #ack: Ack | null = null;
+  /** What the instrument was last seen to run; null where that is not known. */
+  #runs: KnownConfig | null = null;
+  readonly #changes: typeof fileChanges;
   /** The instrument may restart for the file that the agent holds. */
   #granted = true;
   /** Hash of our newest push: its acknowledgement may come by the long poll before the answer does. */
@@ -61,9 +67,10 @@ export class NodeState {
   #fault: InstrumentFault | null = null;
   readonly #spansDroppedAt = new Map<string, number>();
 
-  /** `before`: what failed here under another leader. */
-  constructor(name: string, before?: RememberedFailure) {
+  /** `before`: what failed here under another leader. `changes` may remember its answers: many nodes ask the same. */
+  constructor(name: string, before?: RememberedFailure, changes = fileChanges) {
     this.name = name;
+    this.#changes = changes;
     if (!before) return;
     const { pod, reason, message, yaml, hash } = before;
     this.failure = { reason, message, yaml, hash };
@@ -82,19 +89,24 @@ export class NodeState {
 
   /** How the instrument's newest run ended, while it does not run what it should; null when all is well. */
   get fault(): InstrumentFault | null {
-    return this.#ack?.phase === 'Running' ? null : this.#fault;
+    return this.running ? null : this.#fault;
+  }
+
+  /** The instrument runs what the agent holds, or what is the same for the pods of this node. */
+  get running(): boolean {
+    return this.#ack?.phase === 'Running' || (this.#ack?.phase === 'Written' && this.hold === 'Unconcerned');
   }
 
   /** Generations of the config that is Running here; null when none is known to be. */
   get runningGenerations(): Readonly<Record<string, number>> | null {
-    return this.#ack?.phase === 'Running' ? (this.#held?.known?.config.generations ?? null) : null;
+    return this.running ? (this.#held?.known?.config.generations ?? null) : null;
   }
 
   /** In one word. */
   get state(): 'running' | 'behind' | 'failed' | 'unreachable' {
     if (this.failure) return 'failed';
     if (!this.reachable) return 'unreachable';
-    return this.#ack?.phase === 'Running' && this.#ack.hash === this.desired?.hash ? 'running' : 'behind';
+    return this.running && this.#ack?.hash === this.desired?.hash ? 'running' : 'behind';
   }
 
   /** True when the agent holds a config whose content has to be asked for. */
@@ -172,6 +184,7 @@ export class NodeState {
     if (ack.phase === 'Running') {
       this.#sentAt = null;
       this.#granted = true;
+      this.#runs = this.#held.known;
       this.lastGood = this.#held.known ?? this.lastGood;
       if (ack.hash === this.desired?.hash) this.failure = null;
     }
@@ -183,7 +196,7 @@ export class NodeState {
   learned(config: CaptureConfig | null): void {
     const found = config && known(config, captureHash(config));
     this.#held = found && { hash: found.hash, known: found };
-    if (this.#ack?.phase === 'Running' && this.#held?.known) this.lastGood = this.#held.known;
+    if (this.#ack?.phase === 'Running' && this.#held?.known) this.#runs = this.lastGood = this.#held.known;
   }
 
   /** A push begins. From here on the node counts as on its way if its instrument restarts for it. */
@@ -243,12 +256,20 @@ export class NodeState {
       held: this.#held && { hash: this.#held.hash, yaml: this.#held.known?.yaml ?? null },
       granted: this.#granted,
       running: this.#ack?.phase === 'Running',
+      concerned: this.#isConcerned(this.desired),
       down: this.status !== null && !this.status.instrument.up && this.failure === null,
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
       failedYaml: this.failure?.yaml ?? null,
       refusedHash: this.failure && this.failure.yaml === null ? this.failure.hash : null,
     };
+  }
+
+  #isConcerned(desired: NodeConfig): boolean {
+    if (!this.#runs) return true;
+    if (this.#runs.yaml === desired.yamlHash) return false;
+    const { general, namespaces } = this.#changes(this.#runs.config.instrument.yaml, desired.config.instrument.yaml);
+    return general || [...this.namespaces].some((n) => namespaces.has(n));
   }
 
   #fail(reason: string, message: string): KnownConfig | null {

@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import { aMonitor, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { compile } from '../compile/compile.ts';
+import { fileChanges } from './changes.ts';
+
+const shop = aMonitor('shop/m', { selector: {}, ports: [{ port: 7000 }] });
+const pay = aMonitor('pay/m', { selector: {}, http: { routes: ['/a/{id}'] } });
+const file = (monitors: TrafficMonitor[], policy = {}): string =>
+  compile(aWorld({ monitors, policies: [aPolicy('p', policy)] })).nodes.get('node-1')!.config.instrument.yaml;
+const changes = (a: string, b: string): [boolean, string[]] => {
+  const found = fileChanges(a, b);
+  return [found.general, [...found.namespaces].sort()];
+};
+const edited = (spec: object): TrafficMonitor => aMonitor('shop/m', { selector: {}, ports: [{ port: 7000 }], ...spec });
+
+test.each<[string, TrafficMonitor[], boolean, string[]]>([
+  ['nothing', [shop, pay], false, []],
+  ['a port', [edited({ ports: [{ port: 7001 }] }), pay], false, ['shop']],
+  ['a monitor less', [pay], false, ['shop']],
+  ['a monitor more', [shop, pay, aMonitor('shop/n', { workloads: [{ kind: 'Pod', name: 'a' }] })], false, ['shop']],
+  ['a capture that becomes an exclusion', [edited({ mode: 'Exclude' }), pay], false, ['shop']],
+  ['one monitor in each of two namespaces', [edited({ sampling: { ratio: '0.1' } })], false, ['pay', 'shop']],
+  ['what a monitor asks of the whole node', [edited({ metrics: { families: ['TCPStats'] } }), pay], true, []],
+])('%s is found where it stands', (_what, monitors, general, namespaces) => {
+  expect(changes(file([shop, pay]), file(monitors))).toEqual([general, namespaces]);
+});
+
+test('the rank of two monitors of one namespace is theirs', () => {
+  const two = (priority: number): string =>
+    file([edited({ sampling: { ratio: '0.1' } }), aMonitor('shop/n', { selector: {}, priority })]);
+  expect(changes(two(1), two(-1))).toEqual([false, ['shop']]);
+});
+
+test('a setting of a policy is general, its scope for one namespace is not', () => {
+  expect(changes(file([shop]), file([shop], { instrument: { exportInterval: '5s' } }))).toEqual([true, []]);
+  expect(changes(file([]), file([], { exclusions: [{ namespaces: ['shop'] }] }))[0]).toBe(false);
+  expect(changes(file([]), file([], { exclusions: [{ namespaces: ['sh*'] }] }))[0]).toBe(true);
+});
+
+test('files that differ never pass for equal', () => {
+  const port = fc.integer({ min: 1, max: 3 });
+  const monitor = fc
+    .record({ ns: fc.constantFrom('shop', 'pay'), name: fc.constantFrom('a', 'b'), port, priority: port })
+    .map((m) => aMonitor(`${m.ns}/${m.name}`, { selector: {}, ports: [{ port: m.port }], priority: m.priority }));
+  const monitors = fc.uniqueArray(monitor, {
+    maxLength: 4,
+    selector: (m) => `${m.metadata.namespace}/${m.metadata.name}`,
+  });
+  fc.assert(
+    fc.property(monitors, monitors, (x, y) => {
+      const [a, b] = [file(x), file(y)];
+      const found = fileChanges(a, b);
+      expect(found.general || found.namespaces.size > 0).toBe(a !== b);
+    }),
+    { numRuns: 100 },
+  );
+});
