@@ -258,3 +258,24 @@ test('an edit restarts capture where a pod of its namespace runs; elsewhere the 
   world.putPod('shop/checkout-3', 'node-3', { app: 'checkout' });
   await until(() => idle.ack?.phase === 'Running' && idle.config?.monitors.length === 2, 'the restart');
 });
+
+test('a rollout that its leader leaves half done goes on under the next one, and restarts nobody twice', async () => {
+  await aCluster(3);
+  for (const [i, { node }] of world.agents.entries()) world.putPod(`shop/web-${i}`, node, { app: 'web' });
+  world.putPolicy('slow', { rollout: { minInterval: '1s', maxUnavailable: 1 } });
+  await world.settled();
+  const before = world.agents.map((a) => a.restarts.length);
+  const restarted = (): number[] => world.agents.map((a, i) => a.restarts.length - before[i]!);
+  for (const agent of world.agents) agent.onPush = 'Written';
+  world.clock.shift(2_000);
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
+  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('7001')), 'the file on every node');
+  await until(() => restarted().filter((n) => n === 1).length === 1, 'the first restart');
+  await world.changeLeader();
+  for (let done = 1; done <= 3; done++) {
+    await until(() => restarted().filter((n) => n === 1).length >= done, `restart ${done}`);
+    for (const [i, agent] of world.agents.entries()) if (restarted()[i] === 1) agent.phase('Running');
+  }
+  await world.settled();
+  expect(restarted()).toEqual([1, 1, 1]);
+});

@@ -35,6 +35,8 @@ export class FakeAgent {
   port = 0;
   onPush: NonNullable<FakeAgentOptions['onPush']>;
   config: CaptureConfig | null = null;
+  /** The files that its instrument was restarted for, in order. */
+  readonly restarts: string[] = [];
   /** Every config that was taken, in order. */
   readonly taken: CaptureConfig[] = [];
   polls = 0;
@@ -143,6 +145,7 @@ export class FakeAgent {
     if (`sha256:${sha256Hex(body)}` !== hash) return send(400, { code: 'ERR_INPUT_INVALID', message: 'hash or form' });
     const config = parseCaptureConfig(JSON.parse(body.toString()));
     const waits = hold && this.config?.instrument.yaml !== config.instrument.yaml;
+    if (!hold && this.restarts.at(-1) !== config.instrument.yaml) this.restarts.push(config.instrument.yaml);
     this.config = config;
     this.#hash = hash;
     this.taken.push(config);
