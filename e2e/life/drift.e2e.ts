@@ -120,9 +120,10 @@ describe('an edit is undone, and an Event names the manager', () => {
   });
 
   test('within a second', () => {
-    // A machine that does other things besides delays some of them; what the operator itself takes shows in the rest.
     const sorted = took.toSorted((a, b) => a - b);
-    expect(sorted[Math.floor(sorted.length / 4)]).toBeLessThan(1_000);
+    console.log(`an edit is undone within (ms): ${sorted.map(Math.round).join(', ')}`);
+    // A machine that does other things besides delays some of them; what the operator itself takes shows in the rest.
+    expect(sorted[Math.floor(sorted.length * 0.75)]).toBeLessThan(1_000);
   });
 
   test('on the child and on the object that owns it', async () => {
@@ -199,12 +200,19 @@ const quietFor = (ms: number): boolean => {
   return true;
 };
 
-test('a quiet cluster sees no write at all', async () => {
-  await eventually('a pause', () => quietFor(5_000));
-  const since = Date.now();
-  await eventually('the end of the watch', () => Date.now() - since > 15_000);
-  expect(writes(since).map((e) => `${e.verb} ${e.resource} ${e.name}`)).toEqual([]);
-});
+/** How long the quiet cluster is watched; `npm run soak:quiet` takes ten minutes. */
+const quietMs = Number(process.env['SVC_QUIET_SECONDS'] ?? 15) * 1_000;
+
+test(
+  'a quiet cluster sees no write at all',
+  async () => {
+    await eventually('a pause', () => quietFor(5_000));
+    const since = Date.now();
+    await eventually('the end of the watch', () => Date.now() - since > quietMs, 2 * quietMs);
+    expect(writes(since).map((e) => `${e.verb} ${e.resource} ${e.name}`)).toEqual([]);
+  },
+  3 * quietMs + 60_000,
+);
 
 describe('the rights of the operator', () => {
   test('are enough: nothing was denied', () => {
