@@ -202,7 +202,13 @@ function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {
         http: object({
           enrichment: object({
             enabled: boolean,
-            policy: object({ default_action: choice('include', 'exclude', 'obfuscate'), obfuscation_string: string }),
+            policy: object({
+              default_action: object({
+                headers: choice('include', 'exclude', 'obfuscate'),
+                body: choice('include', 'exclude', 'obfuscate'),
+              }),
+              obfuscation_string: string,
+            }),
             rules: list(
               object({
                 action: choice('include', 'exclude', 'obfuscate'),

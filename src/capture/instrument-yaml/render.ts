@@ -193,7 +193,7 @@ function enrichment({ headers }: InstrumentSettings): YamlMap {
       : [{ action, type: 'headers', scope: 'all', match: { patterns: [...patterns], case_sensitive: false } }];
   return {
     enabled: true,
-    policy: { default_action: 'exclude', obfuscation_string: '***' },
+    policy: { default_action: { headers: 'exclude', body: 'exclude' }, obfuscation_string: '***' },
     rules: [...rule('include', headers.capture), ...rule('obfuscate', headers.obfuscate)],
   };
 }
