@@ -46,5 +46,5 @@ function statsOf(body: string): Stats {
 /** Asks until compilers and caches have settled: a server that has run for a while is what is measured. */
 export async function warm(url: string, name: string, query: string): Promise<void> {
   const before = performance.now();
-  for (let i = 0; i < 2 || (i < 100 && performance.now() - before < 1_000); i++) await ask(url, name, query);
+  for (let i = 0; i < 2 || (i < 500 && performance.now() - before < 1_000); i++) await ask(url, name, query);
 }

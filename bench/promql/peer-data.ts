@@ -1,16 +1,29 @@
-import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { remoteWriteColumns } from '../../e2e/prometheus/remote-write.ts';
 import { startPeer } from '../../e2e/prometheus/server.ts';
+import { writeChunkFile } from './chunk-file.ts';
 import { interval, start, type BenchSeries } from './data.ts';
+
+/** Where generated data is kept from run to run. */
+function cacheFolder(): string {
+  return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'svc-operator', 'bench-promql');
+}
+
+/** The file of chunks that our side serves. */
+export function ownData(all: readonly BenchSeries[], nodes: number): string {
+  const path = join(cacheFolder(), `v2-${nodes}-nodes.chunks`);
+  writeChunkFile(path, all);
+  return path;
+}
 
 /**
  * A data folder for the peer with the generated series in one block, kept in the cache of programs: written to a head
  * as wide as the data, then taken as a snapshot.
  */
 export async function peerData(all: readonly BenchSeries[], nodes: number): Promise<string> {
-  const root = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'svc-operator', 'bench-promql');
+  const root = cacheFolder();
   const kept = join(root, `v2-${nodes}-nodes`);
   if (existsSync(kept)) return kept;
   const head = join(root, `head-${process.pid}`);
@@ -31,5 +44,6 @@ export async function peerData(all: readonly BenchSeries[], nodes: number): Prom
   }
   const [snapshot] = readdirSync(join(head, 'snapshots'));
   renameSync(join(head, 'snapshots', snapshot!), kept);
+  rmSync(head, { recursive: true });
   return kept;
 }

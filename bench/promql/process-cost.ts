@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
 /**
@@ -22,12 +22,19 @@ export function cpuOf(pid: number): number {
   return total;
 }
 
-/** Peak resident memory of a process since it began or since `forgetPeak`, in MiB. */
+/** Peak resident memory of a process, in MiB. */
 export function peakMemory(pid: number): number {
-  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+  return memoryLine(pid, 'VmHWM');
 }
 
-/** Makes the peak what is resident now. */
-export function forgetPeak(pid: number): void {
-  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+/** What is resident now, in MiB. */
+export function residentMemory(pid: number): number {
+  return memoryLine(pid, 'VmRSS');
+}
+
+function memoryLine(pid: number, name: string): number {
+  const line = readFileSync(`/proc/${pid}/status`, 'utf8')
+    .split('\n')
+    .find((one) => one.startsWith(`${name}:`));
+  return Number(/\d+/.exec(line ?? '')?.[0]) / 1024;
 }

@@ -1,16 +1,16 @@
 /**
  * Our engine behind the least HTTP server that answers query and query_range, as a process of its own:
- *   node bench/promql/server.ts NODES
+ *   node bench/promql/server.ts FILE
  * Prints its port. `stats` in the answer holds the evaluation's milliseconds.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Engine } from '../../src/promql/index.ts';
 import { renderQueryData } from '../../src/query/api/render.ts';
+import { readChunkFile } from './chunk-file.ts';
 import { ChunkSource } from './chunk-source.ts';
-import { generate } from './data.ts';
 
-const source = new ChunkSource(generate(Number(process.argv[2])));
+const source = new ChunkSource(readChunkFile(process.argv[2]!));
 const engine = new Engine();
 
 const server = createServer((request, response) => {
@@ -31,6 +31,4 @@ const server = createServer((request, response) => {
     (error: Error) => response.writeHead(422).end(JSON.stringify({ status: 'error', error: error.message })),
   );
 });
-// What making the data took is no part of what answering takes.
-globalThis.gc?.();
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port));
