@@ -3,10 +3,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 ONCE ?=
 
-.PHONY: help setup demo test unit e2e lint format generate build cluster clean
+INSTRUMENT ?=
+
+.PHONY: help setup demo test unit e2e e2e-instrument lint format generate build cluster clean
 
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: node_modules/.svc-setup ## Install the pinned dependencies (first run: about a minute)
 
@@ -25,6 +27,9 @@ unit: setup ## Only what needs nothing but Node (under two minutes)
 
 e2e: setup ## Only the tests against a real API server (brings its own cluster)
 	@npm run -s e2e
+
+e2e-instrument: setup ## The real eBPF instrument on this machine's kernel, with real traffic (INSTRUMENT=/path/to/binary; as root)
+	@INSTRUMENT="$(INSTRUMENT)" npm run -s e2e:instrument
 
 lint: setup ## ESLint with the layer rule, Prettier, and the type checker
 	@npm run -s lint && npm run -s typecheck

@@ -7,7 +7,7 @@ let stage: CaptureStage;
 /** Which pods have requests: all of a node's, unless something is in their way. */
 const busy = ['seen', 'caps', 'kernel', 'attached', 'metadata'];
 let posting: NodeJS.Timeout;
-const script = (line: string): string[] => [
+const script = (line: string) => (): string[] => [
   process.execPath,
   '-e',
   `console.log(${JSON.stringify(line)}); process.exit(process.env.FAULTY ? 255 : 0)`,

@@ -20,8 +20,10 @@ export interface StageNode {
 }
 
 export interface NodeOptions {
-  /** What runs as the instrument. Default: the stand-in. */
-  command?: readonly string[];
+  /** What runs as the instrument, given the path of its file. Default: the stand-in. */
+  command?: (config: string) => readonly string[];
+  /** Default: one of the node's own. */
+  healthSocket?: string;
   /** More variables for it, e.g. a fault. */
   env?: Readonly<Record<string, string>>;
   agentFlags?: Readonly<Record<string, string>>;
@@ -91,7 +93,7 @@ export class CaptureStage {
   async addNode(name: string, ip: string, options: NodeOptions = {}): Promise<StageNode> {
     const dir = join(this.cluster.dir, 'capture', name);
     mkdirSync(join(dir, 'instrument'), { recursive: true });
-    const socket = `@svc-obi-health-${process.pid}-${name}`;
+    const socket = options.healthSocket ?? `@svc-obi-health-${process.pid}-${name}`;
     const config = join(dir, 'instrument', 'config.yaml');
     const agent = await AgentProcess.start(
       dir,
@@ -118,7 +120,7 @@ export class CaptureStage {
     );
     const sender = `${ip}:14318`;
     const instrument = new InstrumentProcess({
-      command: options.command ?? [process.execPath, standIn],
+      command: options.command?.(config) ?? [process.execPath, standIn],
       env: {
         OTEL_EBPF_CONFIG_PATH: config,
         OTEL_EBPF_ENFORCE_SYS_CAPS: 'true',

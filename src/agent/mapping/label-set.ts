@@ -14,6 +14,7 @@ export function isPromoted(key: string): boolean {
     key.startsWith('telemetry.') ||
     key.startsWith('host.') ||
     key.startsWith('obi.') ||
+    key.startsWith('beyla.') ||
     key === 'os.type' ||
     key === 'service.instance.id' ||
     key === alwaysDropped

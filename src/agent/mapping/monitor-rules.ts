@@ -78,6 +78,7 @@ const families: readonly (readonly [prefix: string, family: string])[] = [
   ['obi.network.', 'NetworkFlow'],
   ['beyla.network.', 'NetworkFlow'],
   ['obi.stat.tcp.', 'TCPStats'],
+  ['beyla.stat.tcp.', 'TCPStats'],
 ];
 
 /** The family of a metric in the terms of a monitor's `families`, or null for one outside all of them. */
