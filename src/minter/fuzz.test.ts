@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
 import { costs } from '../testing/minter-world/refusals.ts';
@@ -9,9 +11,23 @@ import {
   type RunningMinter,
 } from '../testing/minter-world/running-minter.ts';
 
-/** MINTER_FUZZ_RUNS asks for more than the few hundred of every day. */
-const numRuns = Number(process.env.MINTER_FUZZ_RUNS ?? 80);
-const time = Math.max(15_000, numRuns * 50);
+/** A few hundred requests of every day, or, by `npm run fuzz:minter`, as many as go into this time. */
+const seconds = Number(process.env.MINTER_FUZZ_SECONDS ?? 0);
+const partMs = (seconds * 1_000) / 3;
+const amount =
+  seconds > 0
+    ? { numRuns: 10_000_000, interruptAfterTimeLimit: partMs, markInterruptAsFailure: false }
+    : { numRuns: 80 };
+const time = Math.max(15_000, 2 * partMs);
+/** What the heap may grow by from the first part to the last, bytes: one leaked kilobyte a request would be more. */
+const flatBytes = 8 * 1024 * 1024;
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+const heapAfterGc = (): number => {
+  collect();
+  return process.memoryUsage().heapUsed;
+};
 
 let world: MinterWorld;
 let minter: RunningMinter;
@@ -43,17 +59,23 @@ const mutated = (text: string): fc.Arbitrary<string> =>
       }, text),
     );
 
+/** Heap after each part, bytes. */
+const heaps: number[] = [];
+let asked = 0;
+
 async function neverMints(arbitrary: fc.Arbitrary<() => ReturnType<typeof askToken>>): Promise<void> {
   const before = costs({ world, minter });
   await fc.assert(
     fc.asyncProperty(arbitrary, async (ask) => {
       const answer = await ask();
+      asked++;
       expect(answer.status).toBeGreaterThanOrEqual(400);
       expect(answer.status).toBeLessThan(500);
     }),
-    { numRuns },
+    amount,
   );
   expect(costs({ world, minter })).toEqual(before);
+  heaps.push(heapAfterGc());
 }
 
 test(
@@ -113,4 +135,10 @@ test(
 
 test('nothing secret was logged on the way', () => {
   expect(minter.output()).not.toMatch(/ghs_|eyJ|PRIVATE KEY|unexpected error/);
+});
+
+test('memory is flat over all of it', () => {
+  if (seconds > 0)
+    console.log(`${asked} requests; heap in MiB: ${heaps.map((b) => (b / 2 ** 20).toFixed(1)).join(', ')}`);
+  expect(heaps.at(-1)! - heaps[0]!).toBeLessThan(flatBytes);
 });
