@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
+import { until } from '../testing/until.ts';
 import { openStore } from '../tsdb/index.ts';
 
-/** A real agent process, killed the moment it has answered. */
+/** A real agent process: what it has answered is there after it was killed, or told to end. */
 const svc = fileURLToPath(new URL('../bin/svc.ts', import.meta.url));
 let dir: string;
 const running: ChildProcess[] = [];
@@ -34,41 +35,68 @@ async function startAgent(): Promise<{ child: ChildProcess; otlp: number }> {
   const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
   const child = spawn(process.execPath, [svc, 'agent', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
   running.push(child);
-  const ports = new Map<string, number>();
   let text = '';
-  for await (const chunk of child.stderr as AsyncIterable<Buffer>) {
-    text += chunk.toString();
-    for (const line of text.split('\n').slice(0, -1)) {
-      const entry = JSON.parse(line) as { msg: string; listener?: string; port?: number };
-      if (entry.msg === 'listening') ports.set(entry.listener!, entry.port!);
-      if (entry.msg === 'agent started') {
-        child.stderr!.resume();
-        return { child, otlp: ports.get('otlp-http')! };
-      }
-    }
-  }
-  throw new Error(`the agent ended: ${text}`);
+  child.stderr!.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const entries = (): { msg: string; listener?: string; port?: number }[] =>
+    text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as { msg: string });
+  await until(() => {
+    if (child.exitCode !== null) throw new Error(`the agent ended: ${text}`);
+    return entries().some(({ msg }) => msg === 'agent started');
+  });
+  return { child, otlp: entries().find(({ listener }) => listener === 'otlp-http')!.port! };
 }
 
 const exited = (child: ChildProcess): Promise<unknown> => new Promise((resolve) => child.once('exit', resolve));
 
-test('kill -9 right after the answer loses nothing of what was answered', async () => {
-  const { child, otlp } = await startAgent();
+/** Sends a counter's value. False when nobody took it. */
+function send(otlp: number, value: number): Promise<boolean> {
   const timeUnixNano = `${Date.now()}000000`;
-  const point = { asInt: '41', timeUnixNano, startTimeUnixNano: timeUnixNano };
+  const point = { asInt: String(value), timeUnixNano, startTimeUnixNano: '1' };
   const metric = { name: 'orders.placed', sum: { aggregationTemporality: 2, isMonotonic: true, dataPoints: [point] } };
-  const answer = await fetch(`http://127.0.0.1:${otlp}/v1/metrics`, {
+  return fetch(`http://127.0.0.1:${otlp}/v1/metrics`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ resourceMetrics: [{ scopeMetrics: [{ metrics: [metric] }] }] }),
-  });
-  child.kill('SIGKILL');
-  expect(answer.status).toBe(200);
-  await exited(child);
+  }).then(
+    ({ status }) => status === 200,
+    () => false,
+  );
+}
+
+/** The counter's values that are on disk. */
+async function stored(): Promise<number[]> {
   const store = await openStore({ dir: join(dir, 'store'), clock: systemClock, logger: silentLogger });
   const found = [...readSamples(store, [{ type: '=', name: '__name__', value: 'orders_placed' }]).values()];
   await store.close();
-  const bits = Buffer.alloc(8);
-  bits.writeDoubleBE(41);
-  expect(found.map((samples) => [...samples.values()])).toEqual([[bits.toString('hex')]]);
+  return found.flatMap((samples) => [...samples.values()].map((hex) => Buffer.from(hex, 'hex').readDoubleBE()));
+}
+
+test('kill -9 right after the answer loses nothing of what was answered', async () => {
+  const { child, otlp } = await startAgent();
+  const taken = await send(otlp, 41);
+  child.kill('SIGKILL');
+  expect(taken).toBe(true);
+  await exited(child);
+  expect(await stored()).toEqual([41]);
+}, 30_000);
+
+test('SIGTERM while requests come in: what was answered is on disk, and it ends with 0 well inside the grace period', async () => {
+  const { child, otlp } = await startAgent();
+  const answered: number[] = [];
+  const ended = exited(child);
+  const sending = (async () => {
+    for (let value = 1; await send(otlp, value); value++) answered.push(value);
+  })();
+  await until(() => answered.length > 0);
+  const from = performance.now();
+  child.kill('SIGTERM');
+  await ended;
+  const graceMs = performance.now() - from;
+  await sending;
+  expect({ code: child.exitCode, signal: child.signalCode }).toEqual({ code: 0, signal: null });
+  expect(graceMs).toBeLessThan(15_000);
+  expect(await stored()).toEqual(expect.arrayContaining(answered));
 }, 30_000);

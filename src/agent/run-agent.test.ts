@@ -299,15 +299,22 @@ test('spans are streamed as lines, filtered, to query and controller alone', asy
   await agent.stop();
 });
 
-test('a port in use ends the agent with the documented words, and everything opened before is closed', async () => {
+test.each([
+  ['scrape', 'scrapePort'],
+  ['remote-read', 'remoteReadPort'],
+  ['span-stream', 'spanStreamPort'],
+  ['capture-config', 'captureConfigPort'],
+  ['otlp-http', 'otlpHttpPort'],
+  ['otlp-grpc', 'otlpGrpcPort'],
+])('the port of %s in use ends the agent with the documented words, and all is closed again', async (name, flag) => {
   const taken: Server = createServer();
   const port = await listen('other', taken, { host: '127.0.0.1', port: 0 });
-  await expect(start({ scrapePort: String(port) })).rejects.toMatchObject({
+  await expect(start({ [flag]: String(port) })).rejects.toMatchObject({
     code: 'ERR_LISTEN',
-    message: `scrape listen 127.0.0.1:${port}: address already in use`,
+    message: `${name} listen 127.0.0.1:${port}: address already in use`,
   });
   await new Promise((resolve) => taken.close(resolve));
-  const agent = await start();
+  const agent = await start({ [flag]: String(port) });
   await agent.stop();
 });
 

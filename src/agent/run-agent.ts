@@ -97,6 +97,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     logger.warn('on the host network every process of the node scrapes without a token: set --loopback-exempt=false');
   }
   const closers: (() => Promise<void>)[] = [];
+  const listeners: (() => Promise<void>)[] = [];
   const stop = new AbortController();
   try {
     const version = readBuildInfo(process.env).version;
@@ -176,7 +177,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
 
     const bind = async (name: string, server: NetServer, host: string, port: number): Promise<number> => {
       const bound = await listen(name, server, { host, port });
-      closers.push(() => closeServer(server, closeGraceMs));
+      listeners.push(() => closeServer(server, closeGraceMs));
       logger.info('listening', { listener: name, address: host, port: bound });
       return bound;
     };
@@ -187,7 +188,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       host: settings.otlpBindAddress,
       port: settings.otlpGrpcPort,
     });
-    closers.push(() => closeGrpc(grpc, closeGraceMs));
+    listeners.push(() => closeGrpc(grpc, closeGraceMs));
     const otlpHttp = await bind(
       'otlp-http',
       createHttpReceiver({ consumer, logger }),
@@ -253,7 +254,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
         host,
         settings.spanStreamPort,
       );
-      closers.push(() => streamGrpc.close(closeGraceMs));
+      listeners.push(() => streamGrpc.close(closeGraceMs));
       captureConfig = await bind(
         'capture-config',
         tlsServer(
@@ -275,7 +276,9 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     await aborted(signal);
   } finally {
     stop.abort();
-    await closeAll(closers, logger);
+    // The listeners together, then what they fed, last opened first.
+    await Promise.all(listeners.map((close) => closeOne(close, logger)));
+    for (const close of closers.reverse()) await closeOne(close, logger);
   }
 }
 
@@ -291,11 +294,9 @@ function withFlows(ingest: OtlpConsumer, flows: FlowIntake): OtlpConsumer {
   };
 }
 
-/** Closes the listeners together, last opened first, then what they fed; one that fails does not keep the others. */
-async function closeAll(closers: (() => Promise<void>)[], logger: Logger): Promise<void> {
-  for (const close of closers.reverse()) {
-    await close().catch((error: unknown) => logger.error('close failed', { error: errorText(error) }));
-  }
+/** What fails to close does not keep the others from it. */
+async function closeOne(close: () => Promise<void>, logger: Logger): Promise<void> {
+  await close().catch((error: unknown) => logger.error('close failed', { error: errorText(error) }));
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

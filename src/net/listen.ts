@@ -38,12 +38,17 @@ interface Closable {
   closeAllConnections?(): void;
 }
 
+const sweepMs = 50;
+
 /** Stops accepting, lets requests in flight finish for `graceMs`, then cuts what is left. Always resolves. */
 export function closeServer(server: Closable, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections?.(), graceMs);
+    // A connection that is kept alive is idle only when its request has been answered.
+    const sweep = setInterval(() => server.closeIdleConnections?.(), sweepMs);
     server.close(() => {
       clearTimeout(cut);
+      clearInterval(sweep);
       resolve();
     });
     server.closeIdleConnections?.();

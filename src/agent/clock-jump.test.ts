@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLogger, silentLogger } from '../base/logger.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { openStore, type Store } from '../tsdb/index.ts';
+import { Ingest } from './ingest/ingest.ts';
+import { SeriesMapper } from './mapping/mapper.ts';
+import { defaultPolicy } from './mapping/policy.ts';
+import { createSelfMetrics } from './self-metrics.ts';
+
+/** An agent's way into its real store, on a node whose wall clock is set: the sender's is the same clock. */
+let dir: string;
+let clock: FakeClock;
+let store: Store;
+let ingest: Ingest;
+let log: string[];
+let value = 0;
+const metrics = createSelfMetrics({ node: 'n1', version: '1' });
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'clock-jump-'));
+  clock = new FakeClock();
+  log = [];
+  store = await openStore({ dir, clock, logger: silentLogger });
+  const logger = createLogger({ write: (line) => void log.push(line) });
+  const spans = { take: () => 0, expire: () => {} };
+  ingest = new Ingest({ mapper: new SeriesMapper(defaultPolicy('n1')), store, metrics, clock, logger, spans });
+});
+afterEach(async () => {
+  await ingest.close();
+  await store.close();
+  rmSync(dir, { recursive: true });
+});
+
+/** A report every ten seconds. */
+async function report(times: number): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    await clock.advance(10_000);
+    const point = { attributes: [], startNs: 1e18, timeNs: clock.now() * 1e6, noValue: false, value: ++value };
+    const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points: [{ ...point, exemplars: [] }] };
+    const metric = { name: 'orders', description: '', unit: '', data } as const;
+    const scopes = [{ scope: { name: '', version: '' }, metrics: [metric] }];
+    ingest.metrics({ resources: [{ attributes: [], scopes }] } as never, 100);
+    await ingest.process();
+  }
+}
+
+const newest = (): number | undefined =>
+  store.latest([{ type: '=', name: '__name__', value: 'orders' }], 0).find((s) => !s.stale)?.value;
+
+test('a clock set an hour forward: samples go on at the new time', async () => {
+  await report(3);
+  clock.jumpWall(3_600_000);
+  await report(3);
+  expect(newest()).toBe(value);
+  expect(log.join()).toContain('the clock was set');
+});
+
+test('a clock set an hour back: nothing is overwritten, and samples go on when it has caught up', async () => {
+  await report(3);
+  const before = newest();
+  clock.jumpWall(-3_600_000);
+  await report(3);
+  expect(newest()).toBe(before);
+  expect(log.join()).toContain('the clock was set');
+  clock.jumpWall(3_600_000);
+  await report(2);
+  expect(newest()).toBe(value);
+});
+
+test('a clock set back by a minute costs that minute, not the series', async () => {
+  await report(3);
+  clock.jumpWall(-60_000);
+  await report(12);
+  expect(newest()).toBe(value);
+});
