@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import type { CaptureConfig } from '../../src/capture/index.ts';
 import type { TlsClient } from '../../src/net/tls-client.ts';
 import { eventually } from '../cluster/eventually.ts';
-import { findPrometheus } from '../prometheus/programs.ts';
+import { type Peer, startPeer } from '../prometheus/server.ts';
 import { AgentProcess, makeIdentities } from './agent-process.ts';
-import { PrometheusProcess } from './prometheus-process.ts';
 
 /**
  * Exports to real Prometheus servers: remote write 2.0, remote write 1.0 (a server that takes nothing newer) and OTLP
@@ -15,34 +14,39 @@ import { PrometheusProcess } from './prometheus-process.ts';
 let dir: string;
 let controller: TlsClient;
 let agent: AgentProcess;
-const servers: PrometheusProcess[] = [];
+const servers: Peer[] = [];
+const serverFlags = [
+  [],
+  ['--web.remote-write-receiver.accepted-protobuf-messages=prometheus.WriteRequest'],
+  ['--web.enable-otlp-receiver'],
+] as const;
+
+/** Starts each server, on the data and the port of the one before it. */
+async function startServers(): Promise<void> {
+  const started = serverFlags.map((flags, i) => {
+    const port = servers[i]?.port;
+    return startPeer({ dir: join(dir, `prometheus-${i}`), flags, ...(port === undefined ? {} : { port }) });
+  });
+  servers.splice(0, servers.length, ...(await Promise.all(started)));
+}
+
+const killServers = (): Promise<unknown> => Promise.all(servers.map((s) => s.stop('SIGKILL')));
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'export-e2e-'));
-  const { prometheus } = await findPrometheus();
-  const start = async (name: string, flags: string[]): Promise<PrometheusProcess> => {
-    const made = await PrometheusProcess.start(prometheus, join(dir, name), { flags });
-    servers.push(made);
-    return made;
-  };
-  await start('new', ['--web.enable-remote-write-receiver']);
-  await start('old', [
-    '--web.enable-remote-write-receiver',
-    '--web.remote-write-receiver.accepted-protobuf-messages=prometheus.WriteRequest',
-  ]);
-  await start('otlp', ['--web.enable-otlp-receiver']);
+  await startServers();
   controller = await (await makeIdentities(dir)).client('svc-controller');
 }, 600_000);
 afterAll(async () => {
   await agent?.end('SIGKILL');
-  await Promise.all(servers.map((s) => s.end('SIGKILL')));
+  await killServers();
   controller?.close();
   rmSync(dir, { recursive: true, force: true });
 });
 
 function destinations(): NonNullable<CaptureConfig['exports']> {
   const [fresh, old, otlp] = servers;
-  const write = (name: string, server: PrometheusProcess) => ({
+  const write = (name: string, server: Peer) => ({
     policy: 'p',
     name,
     type: 'RemoteWrite' as const,
@@ -112,7 +116,7 @@ async function sendFor(count: number): Promise<void> {
 }
 
 /** Numbers from 1 to what was sent that a server does not have. */
-async function missing(server: PrometheusProcess, selector: string, scale = 1): Promise<number[]> {
+async function missing(server: Peer, selector: string, scale = 1): Promise<number[]> {
   const found = new Set<number>();
   for (const { values } of await server.samples(`${selector}[15m]`)) {
     for (const [, value] of values) found.add(Number(value) / scale);
@@ -155,12 +159,12 @@ test('samples reach Prometheus by remote write 2.0, by 1.0 and by OTLP', async (
 });
 
 test('nothing is lost while the receivers are killed and away', async () => {
-  await Promise.all(servers.map((s) => s.end('SIGKILL')));
+  await killServers();
   await sendFor(20);
   await eventually('the agent tells that it cannot send', async () =>
     (await agent.status(controller)).exports!.every((e) => e.state === 'Failing' && e.pendingBytes > 0),
   );
-  await Promise.all(servers.map((s) => s.run()));
+  await startServers();
   await sendFor(5);
   await allArrived();
 });
@@ -177,11 +181,11 @@ test('nothing is lost when the agent is killed, and it goes on from its own disk
 });
 
 test('nothing is lost when both are killed one after the other', async () => {
-  await Promise.all(servers.map((s) => s.end('SIGKILL')));
+  await killServers();
   await sendFor(10);
   await agent.end('SIGKILL');
   agent = await AgentProcess.start(dir);
-  await Promise.all(servers.map((s) => s.run()));
+  await startServers();
   await sendFor(3);
   await allArrived();
 });

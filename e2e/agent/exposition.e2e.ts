@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../cluster/eventually.ts';
 import { findPrometheus } from '../prometheus/programs.ts';
+import { type Peer, startPeer } from '../prometheus/server.ts';
 import { AgentProcess, makeIdentities } from './agent-process.ts';
-import { PrometheusProcess } from './prometheus-process.ts';
 
 /** The scrape page before the programs that read it: promtool and a real Prometheus. */
 let dir: string;
 let agent: AgentProcess;
 let programs: Awaited<ReturnType<typeof findPrometheus>>;
-let prometheus: PrometheusProcess | undefined;
+let prometheus: Peer | undefined;
 
 /** 500 label sets of 44 series each: a node of 50 pods. */
 const labelSets = 500;
@@ -29,7 +29,7 @@ beforeAll(async () => {
   await eventually('all series are on the page', async () => (await series()) >= labelSets * seriesPerSet);
 }, 600_000);
 afterAll(async () => {
-  await prometheus?.end('SIGKILL');
+  await prometheus?.stop('SIGKILL');
   await agent?.end('SIGKILL');
   rmSync(dir, { recursive: true, force: true });
 });
@@ -140,7 +140,7 @@ test('a scrape of 22,000 series costs less than 250 ms, and OTLP is answered mea
 });
 
 test('a real Prometheus scrapes it all, with types, units and exemplars', async () => {
-  prometheus = await PrometheusProcess.start(programs.prometheus, join(dir, 'prometheus'), {
+  prometheus = await startPeer({
     config: [
       'scrape_configs:',
       '  - job_name: agent',
@@ -149,7 +149,7 @@ test('a real Prometheus scrapes it all, with types, units and exemplars', async 
       `      - targets: ["127.0.0.1:${agent.port('scrape')}"]`,
       '',
     ].join('\n'),
-    flags: ['--enable-feature=exemplar-storage'],
+    features: ['exemplar-storage'],
   });
   const value = async (query: string): Promise<number> => Number((await prometheus!.samples(query))[0]?.values[0]?.[1]);
   await eventually('the scrape is whole', async () => (await value('up{job="agent"}')) === 1);

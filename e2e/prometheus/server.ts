@@ -20,6 +20,8 @@ export interface PeerOptions {
   readonly oneCore?: boolean;
   /** Goes before the command: a program that runs another, as `taskset` does. */
   readonly wrapper?: readonly string[];
+  /** Its port, where it must be that of one before it. Default: a free one. */
+  readonly port?: number;
   /** Further command-line flags. */
   readonly flags?: readonly string[];
 }
@@ -27,10 +29,14 @@ export interface PeerOptions {
 /** A real Prometheus on loopback. */
 export interface Peer {
   readonly url: string;
+  readonly port: number;
   readonly pid: number;
   /** CPU seconds used so far. Source: /proc. */
   cpuSeconds(): number;
-  stop(): Promise<void>;
+  /** Ends it, if it still runs. */
+  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  /** What an instant query finds: the samples of a range selector, or one of each series. */
+  samples(query: string): Promise<{ metric: Record<string, string>; values: [time: number, value: string][] }[]>;
 }
 
 const startMs = 60_000;
@@ -44,7 +50,7 @@ export async function startPeer(options: PeerOptions = {}): Promise<Peer> {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, 'prometheus.yml');
   writeFileSync(config, options.config ?? 'global: {scrape_interval: 1h}\n');
-  const [port] = await freePorts(1);
+  const port = options.port ?? (await freePorts(1))[0]!;
   const features = options.features ?? [];
   const child = spawnBound(
     [
@@ -69,14 +75,27 @@ export async function startPeer(options: PeerOptions = {}): Promise<Peer> {
   await ready(child, url);
   return {
     url,
+    port,
     pid: child.pid!,
     cpuSeconds: () => cpuSecondsOf(child.pid!),
-    async stop() {
-      signalGroup(child.pid!, 'SIGTERM');
+    samples: (query) => samplesOf(url, query),
+    async stop(signal = 'SIGTERM') {
+      signalGroup(child.pid!, signal);
       await exited(child);
       if (options.dir === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function samplesOf(url: string, query: string): ReturnType<Peer['samples']> {
+  const answer = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query })}`);
+  const body = (await answer.json()) as {
+    data?: { result: { metric: Record<string, string>; values?: [number, string][]; value?: [number, string] }[] };
+  };
+  return (body.data?.result ?? []).map(({ metric, values, value }) => ({
+    metric,
+    values: values ?? (value ? [value] : []),
+  }));
 }
 
 /** CPU seconds that a process has used so far. Source: /proc. */
