@@ -2,13 +2,19 @@
  * The agent as a whole, from OTLP bytes on the wire to durable samples, beside a Prometheus that takes the same bytes:
  *   node bench/agent/main.ts [--quick] [--no-peer]
  * One JSON line for each figure on stdout: {name, unit, ours, peer, ratio, goal, met}; progress on stderr.
- * Rates: 50 pods with 22,000 series of HTTP histograms in 50 posts per interval, the first two intervals (where series
- * are made) apart; samples per second of the receiving process' CPU time, all its threads.
- * Budget: the same posts at the pace of a node: 50,000 series at 2,200 samples a second, and 1,000 samples a second.
+ * Rates: 50 pods with 22,000 series of HTTP histograms in 50 posts per interval: the first one, where series are made;
+ * the next nine, of a young process; and those after them. Samples per second of the receiving process' CPU time, all
+ * its threads, the same intervals on both sides.
+ * Scrape: those series as text and as OpenMetrics, plain and gzip, while posts go on.
+ * Budget: the same posts at the pace of a node: 50,000 series at 2,200 samples a second, behind almost an hour of
+ * history (the most that the agent takes in late), and 1,000 samples a second.
+ * What runs is the program that images have, built first; --quick runs the sources, whose process is larger.
  * `ratio` of a rate is against `goal` 2: twice the peer's. Source of the goals: the product's performance targets.
  */
+import { get } from 'node:http';
 import { parseArgs } from 'node:util';
 import { findPrometheus } from '../../e2e/prometheus/programs.ts';
+import { buildProgram, sourceProgram } from './program.ts';
 import { type Receiver, startAgent, startPrometheus } from './process.ts';
 import { httpBodies, seriesPerPod, type Timeline, timeline } from './workload.ts';
 
@@ -16,32 +22,87 @@ const { values: flags } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, 'no-peer': { type: 'boolean', default: false } },
 });
 const pods = flags.quick ? 10 : 50;
-const rounds = flags.quick ? 8 : 30;
+const youngRounds = flags.quick ? 4 : 10;
+const rounds = flags.quick ? 12 : 50;
 const budgetPods = flags.quick ? 12 : 114;
 const paceSeconds = flags.quick ? 10 : 45;
+/** 50,000 series at 2,200 samples a second: one sample each in so many ms. */
+const budgetStepMs = 23_000;
+const historyRounds = flags.quick ? 5 : 143;
 const mebibyte = 1024 * 1024;
+
+const scrapeCount = flags.quick ? 5 : 11;
 
 interface Rates {
   readonly fresh: number;
+  readonly young: number;
   readonly steady: number;
   readonly rss: number;
 }
 
-/** Pods that send in one interval, and how many intervals. */
 async function rates(name: string, start: () => Promise<Receiver>): Promise<Rates> {
   console.error(`${name}: ${pods * seriesPerPod} series, ${rounds} intervals`);
   const time = timeline(Date.now() - rounds * 10_000);
+  const bodies = Array.from({ length: rounds }, (_, i) => httpBodies(pods, time, i));
   const receiver = await start();
   try {
-    const first = [httpBodies(pods, time, 0)];
-    const fresh = await cost(receiver, first);
-    await post(receiver, httpBodies(pods, time, 1));
-    const bodies = Array.from({ length: rounds - 2 }, (_, i) => httpBodies(pods, time, i + 2));
-    const steady = await cost(receiver, bodies);
-    return { fresh, steady, rss: receiver.rss() };
+    const fresh = await cost(receiver, bodies.slice(0, 1));
+    const young = await cost(receiver, bodies.slice(1, youngRounds));
+    const steady = await cost(receiver, bodies.slice(youngRounds));
+    if (receiver.scrapeUrl !== null) await scrapes(receiver, time);
+    return { fresh, young, steady, rss: receiver.rss() };
   } finally {
     await receiver.stop();
   }
+}
+
+/** Scrapes of all series while one interval after the other comes in; and how long the posts took meanwhile. */
+async function scrapes(receiver: Receiver, time: Timeline): Promise<void> {
+  const posts: number[] = [];
+  let ends = false;
+  const posting = (async () => {
+    for (let round = rounds; !ends; round++) {
+      for (const body of httpBodies(pods, time, round)) {
+        const from = performance.now();
+        await postOne(receiver, body);
+        posts.push(performance.now() - from);
+        if (ends) break;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  })();
+  const size = `${(pods * seriesPerPod) / 1_000}k-series`;
+  for (const [format, accept] of [
+    ['text', 'text/plain'],
+    ['openmetrics', 'application/openmetrics-text;version=1.0.0'],
+  ] as const) {
+    for (const encoding of ['identity', 'gzip']) {
+      const times: number[] = [];
+      const before = receiver.cpuSeconds();
+      for (let i = 0; i < scrapeCount; i++) times.push(await scrapeOnce(receiver.scrapeUrl!, accept, encoding));
+      const cpu = ((receiver.cpuSeconds() - before) / scrapeCount) * 1_000;
+      const name = `scrape/${size}/${format}/${encoding}`;
+      emit(`${name}/median`, 'ms', times.toSorted((a, b) => a - b)[scrapeCount >> 1]!, { most: 250 });
+      emit(`${name}/cpu`, 'ms', cpu, {});
+    }
+  }
+  ends = true;
+  await posting;
+  emit(`scrape/${size}/slowest-post-meanwhile`, 'ms', Math.max(...posts), {});
+}
+
+/** Milliseconds until the last byte of the page is there. It is not decompressed: that is the scraper's work. */
+function scrapeOnce(url: string, accept: string, encoding: string): Promise<number> {
+  const from = performance.now();
+  return new Promise((resolve, reject) => {
+    const req = get(url, { headers: { accept, 'accept-encoding': encoding } }, (res) => {
+      if (res.statusCode !== 200) reject(new Error(`${url} answered ${res.statusCode}`));
+      res.resume();
+      res.on('end', () => resolve(performance.now() - from));
+      res.on('error', reject);
+    });
+    req.on('error', reject);
+  });
 }
 
 /** Samples per CPU second. */
@@ -79,7 +140,7 @@ async function postOne(receiver: Receiver, body: Uint8Array): Promise<void> {
 /** Posts pod by pod at `samplesPerSecond` for `seconds`. Returns the share of a core that it took. */
 async function pace(
   receiver: Receiver,
-  work: { pods: number; samplesPerSecond: number; seconds: number; time: Timeline },
+  work: { pods: number; samplesPerSecond: number; seconds: number; time: Timeline; round: number },
 ): Promise<number> {
   const gapMs = (seriesPerPod / work.samplesPerSecond) * 1_000;
   const posts = Math.round((work.seconds * 1_000) / gapMs);
@@ -87,7 +148,7 @@ async function pace(
   const began = performance.now();
   let bodies: Uint8Array[] = [];
   for (let i = 0; i < posts; i++) {
-    if (i % work.pods === 0) bodies = httpBodies(work.pods, work.time, 1 + i / work.pods);
+    if (i % work.pods === 0) bodies = httpBodies(work.pods, work.time, work.round + i / work.pods);
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, began + i * gapMs - performance.now())));
     await postOne(receiver, bodies[i % work.pods]!);
   }
@@ -96,11 +157,18 @@ async function pace(
 
 async function budget(): Promise<void> {
   console.error(`agent: ${budgetPods * seriesPerPod} series at 2,200 samples/s for ${paceSeconds} s`);
-  const agent = await startAgent();
+  const agent = await startAgent(program);
   try {
-    const time = timeline(Date.now() - 120_000, 25_000);
-    await post(agent, httpBodies(budgetPods, time, 0));
-    const share = await pace(agent, { pods: budgetPods, samplesPerSecond: 2_200, seconds: paceSeconds, time });
+    const time = timeline(Date.now() - historyRounds * budgetStepMs - 120_000, budgetStepMs);
+    for (let round = 0; round < historyRounds; round++) await post(agent, httpBodies(budgetPods, time, round));
+    emit(`agent/history/rss`, 'MiB', agent.rss() / mebibyte, {});
+    const share = await pace(agent, {
+      pods: budgetPods,
+      samplesPerSecond: 2_200,
+      seconds: paceSeconds,
+      time,
+      round: historyRounds,
+    });
     const size = `${Math.round((budgetPods * seriesPerPod) / 1_000)}k-series`;
     emit(`agent/${size}/2200-samples-per-second/rss`, 'MiB', agent.rss() / mebibyte, { most: 256 });
     emit(`agent/${size}/2200-samples-per-second/peak-rss`, 'MiB', agent.peakRss() / mebibyte, {});
@@ -109,11 +177,11 @@ async function budget(): Promise<void> {
     await agent.stop();
   }
   console.error(`agent: 10,000 series at 1,000 samples/s for ${paceSeconds} s`);
-  const small = await startAgent();
+  const small = await startAgent(program);
   try {
     const time = timeline(Date.now() - 120_000);
     await post(small, httpBodies(23, time, 0));
-    const share = await pace(small, { pods: 23, samplesPerSecond: 1_000, seconds: paceSeconds, time });
+    const share = await pace(small, { pods: 23, samplesPerSecond: 1_000, seconds: paceSeconds, time, round: 1 });
     emit('agent/10k-series/1000-samples-per-second/cpu', '% of a core', share * 100, { most: 5 });
   } finally {
     await small.stop();
@@ -135,7 +203,8 @@ function round(value: number): number {
   return value >= 1_000 ? Math.round(value) : Math.round(value * 100) / 100;
 }
 
-const ours = await rates('agent', startAgent);
+const { program, remove } = flags.quick ? sourceProgram() : await buildProgram();
+const ours = await rates('agent', () => startAgent(program));
 let peer: Rates | undefined;
 if (!flags['no-peer']) {
   const { prometheus } = await findPrometheus();
@@ -143,6 +212,8 @@ if (!flags['no-peer']) {
 }
 const size = `${(pods * seriesPerPod) / 1_000}k-series`;
 compare(`agent/${size}/otlp-to-durable/samples-per-cpu-second`, '1/s', ours.steady, peer?.steady, 2);
+compare(`agent/${size}/young-process/samples-per-cpu-second`, '1/s', ours.young, peer?.young, null);
 compare(`agent/${size}/new-series/samples-per-cpu-second`, '1/s', ours.fresh, peer?.fresh, null);
 compare(`agent/${size}/otlp-to-durable/rss`, 'MiB', ours.rss / mebibyte, peer && peer.rss / mebibyte, null);
 await budget();
+remove();

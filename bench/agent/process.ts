@@ -3,12 +3,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 /** A receiver of OTLP that runs as a process of its own, so that its CPU time and memory are its alone. */
 export interface Receiver {
   /** Where metrics are posted. */
   readonly url: string;
+  /** Its page of metrics, where it has what was posted. */
+  readonly scrapeUrl: string | null;
   /** User and system time so far. Units: s. */
   cpuSeconds(): number;
   /** Resident memory. Units: bytes. */
@@ -24,21 +25,23 @@ const nodeOptions = '--max-semi-space-size=4';
 const ticks = 100;
 const startLimitMs = 60_000;
 
-export async function startAgent(): Promise<Receiver> {
+/** `program`: the agent's `svc`, as built or as sources. */
+export async function startAgent(program: string): Promise<Receiver> {
   const dir = mkdtempSync(join(tmpdir(), 'bench-agent-'));
   const [http, grpc, scrape] = [await freePort(), await freePort(), await freePort()];
-  const svc = fileURLToPath(new URL('../../src/bin/svc.ts', import.meta.url));
   const args = ['agent', '--node-name=bench', `--data-dir=${dir}/data`, `--instrument-config=${dir}/instrument.yaml`];
   const ports = [`--otlp-http-port=${http}`, `--otlp-grpc-port=${grpc}`, `--scrape-port=${scrape}`];
   const child = spawn(
     process.execPath,
-    [svc, ...args, ...ports, '--tls-dir=', '--bind-address=127.0.0.1', '--instrument-health-socket=@bench-none'],
+    [program, ...args, ...ports, '--tls-dir=', '--bind-address=127.0.0.1', '--instrument-health-socket=@bench-none'],
     {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: { PATH: process.env['PATH'], NODE_OPTIONS: nodeOptions, SVC_LOG_LEVEL: 'error' },
     },
   );
-  return receiver(child, dir, `http://127.0.0.1:${http}/v1/metrics`, `http://127.0.0.1:${scrape}/readyz`);
+  const own = `http://127.0.0.1:${scrape}`;
+  const started = await receiver(child, dir, `http://127.0.0.1:${http}/v1/metrics`, `${own}/readyz`);
+  return { ...started, scrapeUrl: `${own}/metrics` };
 }
 
 export async function startPrometheus(program: string): Promise<Receiver> {
@@ -85,6 +88,7 @@ async function receiver(child: ChildProcess, dir: string, url: string, readyUrl:
     1024 * Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(file('status'))?.[1] ?? NaN);
   return {
     url,
+    scrapeUrl: null,
     cpuSeconds: () => {
       const fields = file('stat')
         .replace(/^.*\) /s, '')
