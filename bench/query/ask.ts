@@ -1,20 +1,29 @@
+import { Agent as PlainAgent, request as plainRequest } from 'node:http';
 import { Agent, request } from 'node:https';
 
-/** Asks the query API over connections that are kept, as a dashboard's server does. */
+/** Asks the query API over connections that are kept, as a dashboard's server does; without a CA over plain HTTP. */
 export class ApiClient {
-  readonly #agent: Agent;
-  readonly #port: number;
+  readonly #send: (path: string, headers: Record<string, string>) => ReturnType<typeof request>;
+  readonly #agent: Agent | PlainAgent;
 
-  constructor(port: number, ca: string) {
-    this.#port = port;
-    this.#agent = new Agent({ ca, servername: 'localhost', keepAlive: true });
+  constructor(port: number, ca?: string) {
+    const target = { host: '127.0.0.1', port };
+    if (ca === undefined) {
+      const agent = new PlainAgent({ keepAlive: true });
+      this.#agent = agent;
+      this.#send = (path, headers) => plainRequest({ ...target, path, headers, agent });
+    } else {
+      const agent = new Agent({ ca, servername: 'localhost', keepAlive: true });
+      this.#agent = agent;
+      this.#send = (path, headers) => request({ ...target, path, headers, agent });
+    }
   }
 
   /** The body of a 200. Errors: any other status, with its body. */
   ask(path: string, params: Readonly<Record<string, string>>, headers: Record<string, string> = {}): Promise<string> {
     return new Promise((resolve, reject) => {
-      const target = { host: '127.0.0.1', port: this.#port, path: `${path}?${new URLSearchParams(params)}` };
-      const req = request({ ...target, agent: this.#agent, headers }, (res) => {
+      const req = this.#send(`${path}?${new URLSearchParams(params)}`, headers);
+      req.on('response', (res) => {
         const parts: Buffer[] = [];
         res.on('data', (part: Buffer) => parts.push(part)).on('error', reject);
         res.on('end', () => {

@@ -1,23 +1,35 @@
 import { startPeer } from '../../e2e/prometheus/server.ts';
-import { startQueryStage } from '../../src/testing/query/query-stage.ts';
-import { end, generate, interval, start } from '../promql/data.ts';
+import type { ExpectedAgent } from '../../src/query/index.ts';
+import type { TlsMaterial } from '../../src/net/tls-material.ts';
+import { end, generate, start } from '../promql/data.ts';
 import { peerData } from '../promql/peer-data.ts';
 import { queries } from '../promql/queries.ts';
 import { sameAnswer } from '../promql/same-answer.ts';
 import { ApiClient } from './ask.ts';
+import { startPart } from './process.ts';
 import { report } from './report.ts';
+import type { ProcessCost } from './server.ts';
 
-/** The baseline queries over one agent's data: ours over HTTPS and through an agent, the peer over HTTP. */
+interface Agent {
+  readonly port: number;
+  readonly agents: readonly ExpectedAgent[];
+  readonly tls: TlsMaterial;
+  readonly ca: string;
+}
+
+/**
+ * The baseline queries over one agent's data: ours over HTTPS and through an agent, the peer over HTTP; client, query
+ * server, agent and peer are processes of their own. Wall time of the client, and CPU time of what serves it.
+ */
 export async function besidePeer(runs: number): Promise<void> {
-  const all = generate(1);
-  const stage = await startQueryStage({ nodes: ['node-0'], flags: { agentTimeout: '60s' } });
-  for (const { labels, values } of all) {
-    const own = Object.fromEntries(labels);
-    values.forEach((value, i) => stage.cluster.append('node-0', own, start + i * interval, value));
-  }
-  const peer = await startPeer({ dataDir: await peerData(all, 1), oneCore: true });
-  const client = new ApiClient(stage.server.port, stage.cluster.ca.cert);
-  const ratios: number[] = [];
+  const agent = await startPart<Agent, ProcessCost>('one-agent.ts', {});
+  const { port: agentPort, agents, tls, ca } = agent.started;
+  const server = await startPart<{ port: number }, ProcessCost>('server.ts', { agents, agentPort, tls });
+  const peer = await startPeer({ dataDir: await peerData(generate(1), 1), oneCore: true });
+  const client = new ApiClient(server.started.port, ca);
+  const plain = new ApiClient(peer.port);
+  const [wall, cpu]: [number[], number[]] = [[], []];
+  const cpuOfOurs = async (): Promise<number> => (await agent.cost()).cpuMs + (await server.cost()).cpuMs;
   try {
     for (const [name, text] of Object.entries(queries)) {
       const query = text.replace('node-3', 'node-0');
@@ -26,33 +38,43 @@ export async function besidePeer(runs: number): Promise<void> {
       const span = { start: String(start / 1000), end: String(end / 1000), step: '60' };
       const params = { query, ...(instant ? { time: String(end / 1000) } : span) };
       const ours = (): Promise<string> => client.ask(path, params);
-      const theirs = async (): Promise<string> =>
-        (await fetch(`${peer.url}${path}?${new URLSearchParams(params)}`)).text();
+      const theirs = (): Promise<string> => plain.ask(path, params);
       const timed = async (ask: () => Promise<string>): Promise<number> => {
         const before = performance.now();
         await ask();
         return performance.now() - before;
       };
-      for (let i = 0; i < 5; i++) {
-        await ours();
-        await theirs();
-      }
+      // As often as it takes until the code is compiled, and no longer.
+      for (let i = 0; i < 3 * runs; i++) await ours();
+      for (let i = 0; i < 5; i++) await theirs();
       const difference = sameAnswer(await ours(), await theirs());
       if (difference !== null) process.stderr.write(`${name}: ${difference}\n`);
       const [a, b]: [number[], number[]] = [[], []];
+      let [ownCpu, peerCpu] = [0, 0];
       for (let i = 0; i < runs; i++) {
-        a.push(await timed(ours));
-        b.push(await timed(theirs));
+        const before = await cpuOfOurs();
+        for (let k = 0; k < 5; k++) a.push(await timed(ours));
+        ownCpu += (await cpuOfOurs()) - before;
+        const seconds = peer.cpuSeconds();
+        for (let k = 0; k < 5; k++) b.push(await timed(theirs));
+        peerCpu += (peer.cpuSeconds() - seconds) * 1000;
       }
       const [mine, other] = [a, b].map((times) => times.sort((x, y) => x - y)[times.length >> 1]!) as [number, number];
       report(`one-agent/${name}/median`, 'ms', mine, other, null);
-      ratios.push(mine / other);
+      report(`one-agent/${name}/cpu`, 'ms', ownCpu / a.length, peerCpu / b.length, null);
+      wall.push(mine / other);
+      if (peerCpu > 0) cpu.push(ownCpu / peerCpu);
     }
-    const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
-    report('one-agent/geometric-mean-of-ratios', 'ratio', mean, 1, 0.6);
+    report('one-agent/geometric-mean-of-ratios', 'ratio', geometricMean(wall), 1, 0.6);
+    report('one-agent/geometric-mean-of-cpu-ratios', 'ratio', geometricMean(cpu), 1, null);
   } finally {
     client.close();
-    await stage.close();
+    plain.close();
+    server.stop();
+    agent.stop();
     await peer.stop();
   }
 }
+
+const geometricMean = (ratios: readonly number[]): number =>
+  Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);

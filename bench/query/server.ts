@@ -1,0 +1,48 @@
+/**
+ * The query server of the benches, in a process of its own as in a cluster. Told where its agents are, it answers with
+ * its port; and at each message with what it has cost so far.
+ */
+import { once } from 'node:events';
+import { systemClock } from '../../src/base/clock.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { readSettings } from '../../src/base/settings.ts';
+import { fixedTls } from '../../src/net/tls-material.ts';
+import type { TlsMaterial } from '../../src/net/tls-material.ts';
+import { fixedDirectory, querySettingTable, startQueryServer } from '../../src/query/index.ts';
+import type { ExpectedAgent } from '../../src/query/index.ts';
+
+export interface ServerOptions {
+  readonly agents: readonly ExpectedAgent[];
+  readonly agentPort: number;
+  readonly tls: TlsMaterial;
+}
+
+/** CPU time in ms, resident memory in bytes. */
+export interface ProcessCost {
+  readonly cpuMs: number;
+  readonly rss: number;
+}
+
+const [{ agents, agentPort, tls }] = (await once(process, 'message')) as [ServerOptions];
+const flags = {
+  namespace: 'svc-system',
+  bindAddress: '127.0.0.1',
+  port: '0',
+  healthPort: '0',
+  agentReadPort: String(agentPort),
+  agentTimeout: '60s',
+};
+const { port } = await startQueryServer({
+  settings: readSettings(querySettingTable, { flags, env: {}, prefix: 'SVC_' }),
+  clock: systemClock,
+  logger: silentLogger,
+  directory: fixedDirectory(agents),
+  reviews: { reviewToken: async () => undefined, mayAccessPath: async () => false },
+  tls: fixedTls(tls),
+  version: '0',
+});
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send!({ cpuMs: (user + system) / 1000, rss: process.memoryUsage.rss() } satisfies ProcessCost);
+});
+process.send!({ port });
