@@ -26,7 +26,7 @@ const compileQuiet = { quietMs: 100, maxMs: 500 };
 /** News of agents are collected this long before anybody is told. Units: ms. */
 const newsQuiet = { quietMs: 50, maxMs: 250 };
 /** A thousand acknowledgements at a time are one new plan, not a thousand. Units: ms. */
-const planQuiet = { quietMs: 5, maxMs: 20 };
+const planQuiet = { quietMs: 10, maxMs: 50 };
 /** After a push that did not get through, the agent is followed anew after this. Units: ms. */
 const reconnectMs = 1_000;
 /** Configs on the wire at a time. */

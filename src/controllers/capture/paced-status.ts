@@ -1,6 +1,13 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import type { Clock } from '../../base/clock.ts';
-import { findCondition, keyOf, keyText, type EventRecorder } from '../../runtime/index.ts';
+import {
+  findCondition,
+  keyOf,
+  keyText,
+  mergeConditions,
+  type ConditionInput,
+  type EventRecorder,
+} from '../../runtime/index.ts';
 
 export interface PacedStatusOptions<T extends KubeObject> {
   clock: Clock;
@@ -64,6 +71,21 @@ export class PacedStatus<T extends KubeObject> {
   forget(key: string): void {
     this.#last.delete(key);
   }
+}
+
+/** The status before the first compile: `Ready` exists from the first write, or tools would take the object as ready. */
+export function pendingStatus<S extends { conditions?: Condition[] }>(
+  object: { metadata: { generation?: number }; status?: S },
+  now: number,
+  reason: string,
+): S & { observedGeneration: number; conditions: Condition[] } {
+  const generation = object.metadata.generation ?? 0;
+  const ready: ConditionInput = { type: 'Ready', status: 'Unknown', reason: 'Pending', message: reason };
+  return {
+    ...(object.status as S),
+    observedGeneration: generation,
+    conditions: mergeConditions(object.status?.conditions, [ready], { generation, now }),
+  };
 }
 
 /** An Event for each listed condition whose status or reason changed. */

@@ -14,9 +14,9 @@ import {
   type ControllerHandle,
 } from '../../runtime/index.ts';
 import type { CaptureHub } from '../capture/hub.ts';
-import { conditionEvents, PacedStatus } from '../capture/paced-status.ts';
+import { conditionEvents, PacedStatus, pendingStatus } from '../capture/paced-status.ts';
 import { PlatformTrouble } from '../platform/trouble.ts';
-import { eventConditions, pendingStatus, policyStatus } from './status.ts';
+import { eventConditions, policyStatus } from './status.ts';
 
 type PolicyObject = ClusterTrafficPolicy & KubeObject;
 

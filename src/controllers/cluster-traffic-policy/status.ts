@@ -100,16 +100,5 @@ function progressOf({ accepted }: PolicyOutcome, rollout: Programmed, trouble?: 
   });
 }
 
-/** The status before the first compile. */
-export function pendingStatus(object: ClusterTrafficPolicy, now: number, reason: string): ClusterTrafficPolicyStatus {
-  const generation = object.metadata.generation ?? 0;
-  const ready: ConditionInput = { type: 'Ready', status: 'Unknown', reason: 'Pending', message: reason };
-  return {
-    ...object.status,
-    observedGeneration: generation,
-    conditions: mergeConditions(object.status?.conditions, [ready], { generation, now }),
-  };
-}
-
 /** Conditions whose change is worth an Event. */
 export const eventConditions: readonly string[] = ['Accepted', 'Programmed', 'Degraded', 'LimitsExceeded'];

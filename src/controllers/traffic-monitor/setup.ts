@@ -10,8 +10,8 @@ import {
   type ControllerHandle,
 } from '../../runtime/index.ts';
 import type { CaptureHub } from '../capture/hub.ts';
-import { conditionEvents, PacedStatus } from '../capture/paced-status.ts';
-import { eventConditions, monitorStatus, pendingStatus } from './status.ts';
+import { conditionEvents, PacedStatus, pendingStatus } from '../capture/paced-status.ts';
+import { eventConditions, monitorStatus } from './status.ts';
 
 type MonitorObject = TrafficMonitor & KubeObject;
 

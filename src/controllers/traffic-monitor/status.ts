@@ -82,17 +82,6 @@ export function monitorStatus(input: MonitorStatusInput): TrafficMonitorStatus {
   };
 }
 
-/** The status before the first compile: `Ready` exists from the first write, or tools would take the object as ready. */
-export function pendingStatus(object: TrafficMonitor, now: number, reason: string): TrafficMonitorStatus {
-  const generation = object.metadata.generation ?? 0;
-  const ready: ConditionInput = { type: 'Ready', status: 'Unknown', reason: 'Pending', message: reason };
-  return {
-    ...object.status,
-    observedGeneration: generation,
-    conditions: mergeConditions(object.status?.conditions, [ready], { generation, now }),
-  };
-}
-
 interface Data {
   capturing: number;
   activeSeries: number;
