@@ -13,7 +13,6 @@
  */
 import { get } from 'node:http';
 import { parseArgs } from 'node:util';
-import { findPrometheus } from '../../e2e/prometheus/programs.ts';
 import { buildProgram, sourceProgram } from './program.ts';
 import { type Receiver, startAgent, startPrometheus } from './process.ts';
 import { httpBodies, seriesPerPod, type Timeline, timeline } from './workload.ts';
@@ -207,8 +206,7 @@ const { program, remove } = flags.quick ? sourceProgram() : await buildProgram()
 const ours = await rates('agent', () => startAgent(program));
 let peer: Rates | undefined;
 if (!flags['no-peer']) {
-  const { prometheus } = await findPrometheus();
-  peer = await rates('prometheus', () => startPrometheus(prometheus));
+  peer = await rates('prometheus', startPrometheus);
 }
 const size = `${(pods * seriesPerPod) / 1_000}k-series`;
 compare(`agent/${size}/otlp-to-durable/samples-per-cpu-second`, '1/s', ours.steady, peer?.steady, 2);

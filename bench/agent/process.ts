@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from '../../e2e/cluster/ports.ts';
+import { cpuSecondsOf, startPeer } from '../../e2e/prometheus/server.ts';
 
 /** A receiver of OTLP that runs as a process of its own, so that its CPU time and memory are its alone. */
 export interface Receiver {
@@ -21,14 +22,12 @@ export interface Receiver {
 
 /** What the rendered DaemonSet gives the agent: a small young generation, so that memory stays within its budget. */
 const nodeOptions = '--max-semi-space-size=4';
-/** Clock ticks per second of `/proc/<pid>/stat`: 100 on every Linux that Node runs on. */
-const ticks = 100;
 const startLimitMs = 60_000;
 
 /** `program`: the agent's `svc`, as built or as sources. */
 export async function startAgent(program: string): Promise<Receiver> {
   const dir = mkdtempSync(join(tmpdir(), 'bench-agent-'));
-  const [http, grpc, scrape] = [await freePort(), await freePort(), await freePort()];
+  const [http, grpc, scrape] = await freePorts(3);
   const args = ['agent', '--node-name=bench', `--data-dir=${dir}/data`, `--instrument-config=${dir}/instrument.yaml`];
   const ports = [`--otlp-http-port=${http}`, `--otlp-grpc-port=${grpc}`, `--scrape-port=${scrape}`];
   const child = spawn(
@@ -44,23 +43,14 @@ export async function startAgent(program: string): Promise<Receiver> {
   return { ...started, scrapeUrl: `${own}/metrics` };
 }
 
-export async function startPrometheus(program: string): Promise<Receiver> {
-  const dir = mkdtempSync(join(tmpdir(), 'bench-prometheus-'));
-  mkdirSync(join(dir, 'data'));
-  const port = await freePort();
-  const child = spawn(
-    program,
-    [
-      '--web.enable-otlp-receiver',
-      '--config.file=/dev/null',
-      `--storage.tsdb.path=${dir}/data`,
-      `--web.listen-address=127.0.0.1:${port}`,
-      '--log.level=error',
-    ],
-    { stdio: ['ignore', 'ignore', 'inherit'] },
-  );
-  const base = `http://127.0.0.1:${port}`;
-  return receiver(child, dir, `${base}/api/v1/otlp/v1/metrics`, `${base}/-/ready`);
+export async function startPrometheus(): Promise<Receiver> {
+  const peer = await startPeer({ flags: ['--web.enable-otlp-receiver'] });
+  return {
+    ...figuresOf(peer.pid),
+    url: `${peer.url}/api/v1/otlp/v1/metrics`,
+    scrapeUrl: null,
+    stop: () => peer.stop(),
+  };
 }
 
 async function receiver(child: ChildProcess, dir: string, url: string, readyUrl: string): Promise<Receiver> {
@@ -83,32 +73,14 @@ async function receiver(child: ChildProcess, dir: string, url: string, readyUrl:
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  const file = (name: string): string => readFileSync(`/proc/${child.pid}/${name}`, 'utf8');
-  const status = (field: string): number =>
-    1024 * Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(file('status'))?.[1] ?? NaN);
-  return {
-    url,
-    scrapeUrl: null,
-    cpuSeconds: () => {
-      const fields = file('stat')
-        .replace(/^.*\) /s, '')
-        .split(' ');
-      return (Number(fields[11]) + Number(fields[12])) / ticks;
-    },
-    rss: () => status('VmRSS'),
-    peakRss: () => status('VmHWM'),
-    stop,
-  };
+  return { ...figuresOf(child.pid!), url, scrapeUrl: null, stop };
 }
 
-/** A port that was free a moment ago. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
+/** What a running process has used. */
+function figuresOf(pid: number): Pick<Receiver, 'cpuSeconds' | 'rss' | 'peakRss'> {
+  const status = (field: string): number => {
+    const text = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return 1024 * Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? NaN);
+  };
+  return { cpuSeconds: () => cpuSecondsOf(pid), rss: () => status('VmRSS'), peakRss: () => status('VmHWM') };
 }

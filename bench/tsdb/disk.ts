@@ -11,7 +11,7 @@ import { writeRequest } from '../../e2e/prometheus/write-stores.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { WireWriter } from '../../src/base/protobuf-wire.ts';
 import { buildStreamedRead, openStore } from '../../src/tsdb/index.ts';
-import type { Labels } from '../../src/tsdb/index.ts';
+import type { Labels, SeriesRef } from '../../src/tsdb/index.ts';
 import { encodeLabels } from '../../src/tsdb/remote-read/label-bytes.ts';
 import { agentValue, benchStart, makeSeries, standingClock, stepMs } from './series.ts';
 import { best, progress, report } from './report.ts';
@@ -86,11 +86,12 @@ async function fillOurs(
   let now = benchStart;
   const clock = { ...standingClock(0), now: () => now };
   const store = await openStore({ dir, clock, logger: silentLogger });
+  const series = labels.map((one): SeriesRef => ({ labels: one, slot: -1 }));
   const cpu = process.cpuUsage();
   const from = performance.now();
   for (let k = 0; k < scrapes; k++) {
     now = benchStart + k * stepMs;
-    for (let i = 0; i < labels.length; i++) store.append(labels[i]!, now, agentValue(i, k));
+    for (let i = 0; i < series.length; i++) store.append(series[i]!, now, agentValue(i, k));
     await store.commit();
     // As in a running agent: blocks, merges and checkpoints are part of the work.
     if (k % 120 === 119) await store.maintain();

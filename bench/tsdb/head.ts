@@ -1,7 +1,7 @@
 import { cp, rm } from 'node:fs/promises';
 import { silentLogger } from '../../src/base/logger.ts';
 import { openStore } from '../../src/tsdb/index.ts';
-import type { Matcher, Store } from '../../src/tsdb/index.ts';
+import type { Matcher, SeriesRef, Store } from '../../src/tsdb/index.ts';
 import { agentValue, benchStart, makeSeries, standingClock, stepMs } from './series.ts';
 import { best, heapBytes, progress, report } from './report.ts';
 
@@ -14,10 +14,11 @@ export async function benchHead(dir: string, quick: boolean): Promise<void> {
   const options = { dir, clock: standingClock(end), logger: silentLogger, checkpointBytes: Infinity };
   const labels = makeSeries(count);
   let store = await openStore(options);
+  const series = labels.map((one): SeriesRef => ({ labels: one, slot: -1 }));
   const before = heapBytes();
   progress(`appending ${count} series x ${scrapes} scrapes`);
   for (let k = 0; k < scrapes; k++) {
-    for (let i = 0; i < count; i++) store.append(labels[i]!, benchStart + k * stepMs, agentValue(i, k));
+    for (let i = 0; i < count; i++) store.append(series[i]!, benchStart + k * stepMs, agentValue(i, k));
     await store.commit();
   }
   const perSeries = (heapBytes() - before) / count;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { silentLogger } from '../../src/base/logger.ts';
 import { labelsFromObject, openStore } from '../../src/tsdb/index.ts';
-import type { Labels } from '../../src/tsdb/index.ts';
+import type { Labels, SeriesRef } from '../../src/tsdb/index.ts';
 import { agentValue, benchStart, standingClock, stepMs } from './series.ts';
 import { heapBytes, progress, report } from './report.ts';
 
@@ -27,7 +27,7 @@ const dir = await mkdtemp(join(tmpdir(), 'svc-soak-'));
 let now = benchStart;
 const clock = { ...standingClock(0), now: () => now };
 const store = await openStore({ dir, clock, logger: silentLogger, retentionMs: 6 * 3_600_000 });
-const series: Labels[] = Array.from({ length: count }, (_, i) => fresh(i, 0));
+const series = Array.from({ length: count }, (_, i): SeriesRef => ({ labels: fresh(i, 0), slot: -1 }));
 const heap: number[] = [];
 const resident: number[] = [];
 const end = performance.now() + minutes * 60_000;
@@ -40,7 +40,7 @@ for (; performance.now() < end; scrapes++) {
     const first = (scrapes % 5) * (count / 5);
     for (let i = first; i < first + count / 5; i++) {
       store.appendStale(series[i]!, now);
-      series[i] = fresh(i, scrapes);
+      series[i] = { labels: fresh(i, scrapes), slot: -1 };
     }
   }
   for (let i = 0; i < count; i++) store.append(series[i]!, now, agentValue(i, scrapes));
