@@ -4,7 +4,7 @@ import { groupColumns } from './grouping.ts';
 import { ColumnBuilder, isFloat, type Column } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
-import { warnInvalidQuantile } from './range/range-call.ts';
+import { warnInvalidQuantile } from './range/range-notes.ts';
 
 /** The quantile of each group at each step; histograms are left out with an info. */
 export function quantileAggregate(

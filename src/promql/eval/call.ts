@@ -3,6 +3,7 @@ import { formatOpenMetricsFloat } from '../format.ts';
 import { noLabels, setLabel } from '../labels.ts';
 import { goMax, goMin } from '../numbers.ts';
 import type { CallExpr } from '../parser/ast.ts';
+import { absentColumn } from './absent.ts';
 import {
   ColumnBuilder,
   absent,
@@ -23,7 +24,8 @@ import { evaluateInfo } from './functions/info.ts';
 import { labelJoin, labelReplace } from './functions/label-functions.ts';
 import { sortByLabels, sortByValue } from './functions/sorting.ts';
 import { stepTimes, timestampOfSelector, timestampOfSteps } from './functions/time-functions.ts';
-import { evaluateRangeCall, labelsOfAbsent, warnInvalidQuantile } from './range/range-call.ts';
+import { evaluateRangeCall } from './range/range-call.ts';
+import { warnInvalidQuantile } from './range/range-notes.ts';
 import { rangeFunctions } from './range/table.ts';
 
 /** The evaluated arguments of a call, by kind and in order. */
@@ -121,7 +123,7 @@ function vectorFunction(context: EvalContext, call: CallExpr, args: Arguments, f
     case 'vector':
       return [constant(scalars[0]!)];
     case 'absent':
-      return absentOf(call, columns, frame);
+      return [absentColumn(call.args[0]!, columns, frame, false)].filter((column) => column !== null);
     case 'label_replace':
       return labelReplace(columns, texts);
     case 'label_join':
@@ -155,14 +157,6 @@ function constant(values: Float64Array): Column {
     histograms: null,
     dropName: false,
   };
-}
-
-function absentOf(call: CallExpr, columns: readonly Column[], frame: Frame): Column[] {
-  const builder = new ColumnBuilder(frame.count);
-  for (let i = 0; i < frame.count; i++) {
-    if (columns.every((column) => column.kinds[i] === absent)) builder.setFloat(i, 1);
-  }
-  return builder.points === 0 ? [] : [builder.build(labelsOfAbsent(call.args[0]!))];
 }
 
 function sorted(

@@ -6,7 +6,7 @@ import { histogramWeight, sameLabelset, sortColumns } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
 import { extendFloats } from './extend-floats.ts';
 import { referenceTime, type Frame } from './frame.ts';
-import { rangeInput, type RangeInput } from './range/range-call.ts';
+import { rangeInput, type RangeInput } from './range/range-input.ts';
 import { Window } from './range/window.ts';
 import { lowerBound, type RangeSeries } from './raw-series.ts';
 

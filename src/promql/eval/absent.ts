@@ -1,0 +1,28 @@
+import { noLabels, setLabel } from '../labels.ts';
+import type { Expr } from '../parser/ast.ts';
+import type { Labels } from '../types.ts';
+import { ColumnBuilder, absent, type Column } from './columns.ts';
+import type { Frame } from './frame.ts';
+
+/** 1 at every step where none of the columns holds anything, with what labels the argument tells; null where there is none. */
+export function absentColumn(arg: Expr, found: readonly Column[], frame: Frame, dropName: boolean): Column | null {
+  const builder = new ColumnBuilder(frame.count);
+  for (let step = 0; step < frame.count; step++) {
+    if (found.every((column) => column.kinds[step] === absent)) builder.setFloat(step, 1);
+  }
+  return builder.points === 0 ? null : builder.build(labelsOfAbsent(arg), dropName);
+}
+
+/** The labels an absent result can claim: those its selector demands to be equal to one value. */
+function labelsOfAbsent(arg: Expr): Labels {
+  const selector = arg.kind === 'matrix' ? arg.selector : arg;
+  if (selector.kind !== 'vector') return noLabels;
+  let labels = noLabels;
+  const seen = new Set<string>();
+  for (const { name, type, value } of selector.matchers) {
+    if (name === '__name__') continue;
+    labels = setLabel(labels, name, type === '=' && !seen.has(name) ? value : '');
+    if (type === '=') seen.add(name);
+  }
+  return labels;
+}

@@ -1,0 +1,77 @@
+import type { Labels } from '../../types.ts';
+import type { MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
+import { weightOf, type Column } from '../columns.ts';
+import type { EvalContext } from '../context.ts';
+import { subqueryFrame, type Frame, type Timing } from '../frame.ts';
+import { columnToRange, toRangeSeries, type RangeSeries, type SelectedSeries } from '../raw-series.ts';
+import { milliseconds, timingOf } from '../resolve.ts';
+
+/** One series of a range argument; its samples count until the next one is opened or other work gets a turn. */
+interface OpenableRange {
+  readonly labels: Labels;
+  readonly dropName: boolean;
+  /** null when the span holds no sample. */
+  open(): RangeSeries | null;
+}
+
+class SelectedRange implements OpenableRange {
+  readonly labels: Labels;
+  readonly dropName = false;
+  readonly #selected: SelectedSeries;
+
+  constructor(selected: SelectedSeries) {
+    this.labels = selected.labels;
+    this.#selected = selected;
+  }
+
+  open(): RangeSeries | null {
+    const raw = this.#selected.open();
+    return raw === null ? null : toRangeSeries(raw);
+  }
+}
+
+/** The series of a range argument and how its windows lie. */
+export interface RangeInput {
+  readonly series: readonly OpenableRange[];
+  readonly range: number;
+  readonly timing: Timing;
+  readonly extension: 'anchored' | 'smoothed' | null;
+  /** What the budget holds for the series; whoever is done with them gives it back. */
+  readonly held: number;
+}
+
+/** Reads the series of a range selector, or evaluates a subquery into such series. */
+export async function rangeInput(
+  context: EvalContext,
+  arg: MatrixSelector | SubqueryExpr,
+  frame: Frame,
+): Promise<RangeInput> {
+  const range = milliseconds(arg.range);
+  if (arg.kind === 'matrix') {
+    const selected = await context.series(arg.selector);
+    const { extension } = arg.selector;
+    const series = selected.map((one) => new SelectedRange(one));
+    return { series, range, timing: timingOf(arg.selector), extension, held: 0 };
+  }
+  const { inner, columns } = await evaluateSubquery(context, arg, frame);
+  const series = columns.map((column) => ({
+    labels: column.labels,
+    dropName: column.dropName,
+    open: (): RangeSeries => columnToRange(column, inner),
+  }));
+  const held = columns.reduce((sum, column) => sum + weightOf(column), 0);
+  return { series, range, timing: timingOf(arg), extension: null, held };
+}
+
+/** The inner expression of a subquery at its own steps. */
+export async function evaluateSubquery(
+  context: EvalContext,
+  arg: SubqueryExpr,
+  frame: Frame,
+): Promise<{ inner: Frame; columns: Column[] }> {
+  const range = milliseconds(arg.range);
+  const inner = subqueryFrame(frame, timingOf(arg), range, milliseconds(arg.step!));
+  if (inner.count === 0) return { inner, columns: [] };
+  const value = await context.evaluate(arg.expr, inner);
+  return { inner, columns: value.kind === 'vector' ? value.columns : [] };
+}

@@ -1,0 +1,39 @@
+import { formatFloatG } from '../../format.ts';
+import { labelValue, metricName } from '../../labels.ts';
+import type { Expr } from '../../parser/ast.ts';
+import type { Labels } from '../../types.ts';
+import { absent, type ColumnBuilder } from '../columns.ts';
+import { positionOf, type EvalContext } from '../context.ts';
+
+/** Names a counter may have without raising a question. */
+const counterSuffix = /_(?:total|sum|count|bucket)$/;
+
+/** Tells where a rate is taken of what may be no counter. */
+export function askWhetherCounter(context: EvalContext, labels: Labels, builder: ColumnBuilder, arg: Expr): void {
+  const name = metricName(labels);
+  if (name === '' || (builder.histograms !== null && !builder.kinds.includes(1))) return;
+  if (context.settings.typeAndUnitLabels) {
+    const type = labelValue(labels, '__type__');
+    if (type === 'counter' || type === 'histogram') return;
+    const wanted = 'metric might not be a counter, __type__ label is not set to "counter" or "histogram"';
+    context.annotations.info(`${wanted}, got ${JSON.stringify(type)}: ${JSON.stringify(name)}`, positionOf(arg));
+  } else if (!counterSuffix.test(name)) {
+    context.annotations.info(
+      `metric might not be a counter, name does not end in _total/_sum/_count/_bucket: ${JSON.stringify(name)}`,
+      positionOf(arg),
+    );
+  }
+}
+
+/** Warns about the quantiles of the steps that have an answer. */
+export function reportQuantiles(context: EvalContext, builder: ColumnBuilder, values: Float64Array, arg: Expr): void {
+  for (const [step, q] of values.entries()) {
+    if (builder.kinds[step] !== absent) warnInvalidQuantile(context, q, arg);
+  }
+}
+
+/** Warns about a quantile outside [0, 1]. */
+export function warnInvalidQuantile(context: EvalContext, q: number, arg: Expr): void {
+  if (q >= 0 && q <= 1) return;
+  context.annotations.warn(`quantile value should be between 0 and 1, got ${formatFloatG(q)}`, positionOf(arg));
+}
