@@ -62,6 +62,15 @@ test('resets are told without buckets only where nothing around needs them', () 
   expect(found('histogram_sum(mixed) + histogram_count(rate(rate(mixed[5m])[5m:]))')).toBe(1);
 });
 
+test('a float and a histogram that get the same labels are refused, none of them is lost', async () => {
+  for (const query of ['label_replace(mixed, "a", "x", "", "")', 'label_join(mixed, "a", "-", "b")']) {
+    await expect(engine.instant(query, 0, { source })).rejects.toMatchObject({
+      errorType: 'execution',
+      message: 'vector cannot contain metrics with the same labelset',
+    });
+  }
+});
+
 test('bounds of exponential buckets are those of the table that Prometheus uses', () => {
   expect([exponentialBound(1, 1), exponentialBound(0, 3), exponentialBound(1, 3)]).toEqual([
     1.414213562373095, 1, 1.0905077326652577,
