@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Registry } from 'prom-client';
+import { silentLogger } from '../../base/logger.ts';
+import { type AgentStatus, type CaptureConfig, zeroConfig } from '../../capture/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/until.ts';
+import { type Labels, labelsFromObject } from '../../tsdb/index.ts';
+import { Exports } from './exports.ts';
+
+/** Destinations on loopback, which takes every request and counts samples as remote write 2.0 does. */
+let dir: string;
+let server: Server;
+let url: string;
+let clock: FakeClock;
+let exports: Exports;
+const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'exports-'));
+  requests.length = 0;
+  server = createServer((req, res) => {
+    requests.push({ path: req.url ?? '', headers: req.headers });
+    req.resume().on('end', () => res.writeHead(204, { 'x-prometheus-remote-write-samples-written': '1' }).end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  clock = new FakeClock();
+  exports = new Exports({
+    dir,
+    maxBytes: 1 << 20,
+    node: 'n1',
+    version: '1',
+    clock,
+    random: () => 0.5,
+    logger: silentLogger,
+    registry: new Registry(),
+    metaOf: (family) => ({ family, type: 'counter', help: '', unit: '' }),
+  });
+});
+afterEach(async () => {
+  await exports.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(dir, { recursive: true });
+});
+
+type Rule = NonNullable<CaptureConfig['exports']>[number];
+
+const config = (change: Partial<CaptureConfig>): CaptureConfig => ({
+  ...zeroConfig({ node: 'n1', ports: '80', instrumentVersion: 'v0.10.0' }),
+  ...change,
+});
+const policyExport = (name: string, change: Partial<Rule> = {}): Rule => ({
+  policy: 'p',
+  name,
+  type: 'RemoteWrite',
+  endpoint: `${url}/${name}`,
+  ...change,
+});
+
+async function take(labels: Labels): Promise<void> {
+  exports.sample(labels, clock.now(), 1, false);
+  await exports.commit();
+}
+
+const statusOf = (name: string): NonNullable<AgentStatus['exports']>[number] | undefined =>
+  exports.statuses().find((s) => s.name === name);
+
+/** Lets the exporters' time pass until something holds. */
+const comesTrue = (holds: () => boolean): Promise<unknown> =>
+  until(async () => {
+    await clock.advance(1_000);
+    return holds();
+  });
+
+const series = labelsFromObject({ __name__: 'http_server_x', k8s_namespace_name: 'shop', k8s_pod_name: 'web-1' });
+
+test('a destination with a Secret waits for it, says so, and then sends with it', async () => {
+  exports.setConfig(config({ exports: [policyExport('a', { secret: 'ns/s/key' })] }));
+  await take(series);
+  await comesTrue(() => statusOf('a')?.state === 'NoSecret');
+  expect(requests).toEqual([]);
+  exports.setSecrets({ revision: 'r1', secrets: { 'ns/s/key': 'token-1\n' } });
+  await comesTrue(() => requests.length > 0);
+  expect(requests[0]!.headers.authorization).toBe('Bearer token-1');
+  await comesTrue(() => statusOf('a')?.state === 'Sending');
+  exports.setSecrets({ revision: 'r2', secrets: { 'ns/s/key': 'Basic dXNlcjpwdw==' } });
+  await take(series);
+  await comesTrue(() => requests.at(-1)!.headers.authorization === 'Basic dXNlcjpwdw==');
+});
+
+test('a monitor may send only to hosts that a policy lists, and its data waits until one does', async () => {
+  const monitor = (allow: string[]): CaptureConfig['monitors'][number] =>
+    ({
+      namespace: 'shop',
+      name: 'm',
+      pods: ['web-1'],
+      exports: [{ name: 'b', type: 'RemoteWrite', endpoint: `${url}/b`, allow }],
+    }) as unknown as CaptureConfig['monitors'][number];
+  exports.setConfig(config({ monitors: [monitor(['*.example.com'])] }));
+  await take(series);
+  await comesTrue(() => statusOf('b')?.state === 'NotAllowed');
+  expect(statusOf('b')?.message).toMatch(/127\.0\.0\.1 is in no exportAllowList/);
+  expect(requests).toEqual([]);
+  exports.setConfig(config({ monitors: [monitor(['127.0.0.1'])] }));
+  await comesTrue(() => statusOf('b')?.state === 'Sending' && requests.length > 0);
+  expect(requests[0]!.path).toBe('/b');
+});
+
+test('each destination gets the families, namespaces and pods that are its own', async () => {
+  exports.setConfig(
+    config({
+      exports: [
+        policyExport('all'),
+        policyExport('flows', { families: ['NetworkFlow'] }),
+        policyExport('other', { namespaces: ['elsewhere'] }),
+      ],
+    }),
+  );
+  await take(series);
+  await comesTrue(() => (statusOf('all')?.sent ?? 0) === 1);
+  expect(requests.map((r) => r.path)).toEqual(['/all']);
+  await take(labelsFromObject({ __name__: 'ebpf_network_flow_bytes', k8s_dst_namespace: 'elsewhere' }));
+  await comesTrue(() => ['all', 'flows', 'other'].every((name) => statusOf(name)?.pendingBytes === 0));
+  expect(requests.map((r) => r.path).toSorted()).toEqual(['/all', '/all', '/flows', '/other']);
+});
