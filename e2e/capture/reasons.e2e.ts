@@ -1,12 +1,17 @@
 /** Why a node captures nothing, told in the status of the objects that wait for it; and that it is over, when it is. */
 import { eventually } from '../cluster/eventually.ts';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { CaptureStage } from './stage.ts';
+import { intoPodGroup } from './pod-group.ts';
 import { requests } from './requests.ts';
 
 let stage: CaptureStage;
 /** Which pods have requests: all of a node's, unless something is in their way. */
 const busy = ['seen', 'caps', 'kernel', 'attached', 'metadata'];
 let posting: NodeJS.Timeout;
+/** A process of the pod `closed`, which listens nowhere, and what takes its group away; null where none can be made. */
+let idle: ChildProcess;
+let leaveGroup: (() => void) | null;
 const script = (line: string) => (): string[] => [
   process.execPath,
   '-e',
@@ -37,6 +42,10 @@ beforeAll(async () => {
     await stage.putPod('shop', name, name === 'silent' ? 'node-seen' : `node-${name}`, { labels: { app: name } });
     await stage.monitor(name, { selector: { matchLabels: { app: name } } });
   }
+  const uid = await stage.putPod('shop', 'closed', 'node-seen', { labels: { app: 'closed' } });
+  await stage.monitor('closed', { selector: { matchLabels: { app: 'closed' } }, ports: [{ port: 1 }] });
+  idle = spawn('sleep', ['600'], { stdio: 'ignore' });
+  leaveGroup = intoPodGroup(idle.pid!, uid);
   await stage.monitor('nobody', { selector: { matchLabels: { app: 'nobody' } } });
   posting = setInterval(() => {
     for (const pod of busy) void requests(stage.nodes.get(`node-${pod}`)!.sender, pod);
@@ -45,7 +54,9 @@ beforeAll(async () => {
 
 afterAll(async () => {
   clearInterval(posting);
+  idle?.kill('SIGKILL');
   await stage?.stop();
+  leaveGroup?.();
 }, 60_000);
 
 const capturing = (monitor: string, wanted: string): Promise<true> =>
@@ -68,6 +79,12 @@ test.each([
   ['a selector that matches no pod', 'nobody', 'False/NoMatchingPods'],
   ['nothing at all', 'seen', 'True/TrafficSeen'],
 ])('%s is told as such', (_what, monitor, wanted) => capturing(monitor, wanted), 200_000);
+
+test(
+  'a port on which nobody listens is told as such where processes can be put to pods, and else nothing is',
+  () => capturing('closed', leaveGroup ? 'False/PortNotOpen' : 'False/NoTraffic'),
+  200_000,
+);
 
 test('a node whose instrument cannot start is failed in the monitor and in the policy, with its reason', async () => {
   const status = await stage.status('namespaces/shop/trafficmonitors/caps');

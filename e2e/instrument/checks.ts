@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { CaptureStage, type StageNode } from '../capture/stage.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { eventually as soon } from '../cluster/eventually.ts';
 import { refusedFiles } from './golden-files.ts';
 import type { PodNetwork } from './pod-network.ts';
 import { seriesOf, type Series } from './scrape.ts';
@@ -9,6 +9,13 @@ import { clientScript, lumpScript, serverScript } from './traffic.ts';
 const node = 'node-1';
 /** What the client sends in plain TCP at once. Headers of packets, and other requests, come on top in flows. */
 const lumpBytes = 20 * 1024 * 1024;
+/** The instrument asks for the metadata of three clouds before it starts, and waits for each. Units: ms. */
+const patienceMs = 150_000;
+
+/** As `eventually`, with as much patience as a start takes. */
+function eventually<T>(what: string, probe: () => Promise<T | undefined | false>): Promise<T> {
+  return soon(what, probe, patienceMs);
+}
 
 /** All checks, one after the other; each is told in a line. Resolves with how many failed. */
 export async function runChecks(binary: string, network: PodNetwork, say: (line: string) => void): Promise<number> {
@@ -76,16 +83,10 @@ async function runAll(
         l['k8s_src_owner_name'] === network.client.name && l['k8s_dst_owner_name'] === network.server.name,
     );
   const running = (starts: number): Promise<string> =>
-    eventually(
-      'the instrument runs the newest file',
-      async () => {
-        const { nodes } = await stage.status('namespaces/shop/trafficmonitors/web');
-        return (
-          instrument.starts >= starts && nodes?.desired === 1 && nodes.updated === 1 && `start ${instrument.starts}`
-        );
-      },
-      120_000,
-    );
+    eventually('the instrument runs the newest file', async () => {
+      const { nodes } = await stage.status('namespaces/shop/trafficmonitors/web');
+      return instrument.starts >= starts && nodes?.desired === 1 && nodes.updated === 1 && `start ${instrument.starts}`;
+    });
 
   await check('the instrument takes the rendered file and its start is acknowledged', () => running(1));
   await check('flows arrive as series that name both ends', () =>
@@ -111,29 +112,21 @@ async function runAll(
   });
   if (kprobes) {
     await check('requests arrive with pod, method, status and route', () =>
-      eventually(
-        'requests of web',
-        async () => {
-          const found = (await series('http_server_request_duration_count')).find(
-            (s) => s.labels['k8s_pod_name'] === 'web',
-          );
-          return found && found.labels['http_request_method'] === 'GET' && JSON.stringify(found.labels);
-        },
-        120_000,
-      ),
+      eventually('requests of web', async () => {
+        const found = (await series('http_server_request_duration_count')).find(
+          (s) => s.labels['k8s_pod_name'] === 'web',
+        );
+        return found && found.labels['http_request_method'] === 'GET' && JSON.stringify(found.labels);
+      }),
     );
   } else {
     await check('that the kernel has no kprobes is the reason in the status', () =>
-      eventually(
-        'KernelUnsupported',
-        async () => {
-          const { conditions = [] } = await stage.status('namespaces/shop/trafficmonitors/web');
-          const capturing = conditions.find((c) => c.type === 'Capturing');
-          if (capturing?.reason !== 'KernelUnsupported') throw new Error(`it is ${capturing?.reason}`);
-          return capturing.message;
-        },
-        150_000,
-      ),
+      eventually('KernelUnsupported', async () => {
+        const { conditions = [] } = await stage.status('namespaces/shop/trafficmonitors/web');
+        const capturing = conditions.find((c) => c.type === 'Capturing');
+        if (capturing?.reason !== 'KernelUnsupported') throw new Error(`it is ${capturing?.reason}`);
+        return capturing.message;
+      }),
     );
   }
   const before = instrument.starts;

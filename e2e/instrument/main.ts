@@ -33,6 +33,6 @@ else {
     say(failed === 0 ? 'all checks passed' : `${failed} checks failed`);
     process.exitCode = failed === 0 ? 0 : 1;
   } finally {
-    network.remove();
+    await network.remove();
   }
 }

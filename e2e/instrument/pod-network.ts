@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { intoPodGroup } from '../capture/pod-group.ts';
 import { toolEnvironment } from '../cluster/processes.ts';
 
 /** One of the two pods. */
@@ -50,7 +50,7 @@ export class PodNetwork {
   readonly server = end('web', 0);
   readonly client = end('client', 1);
   readonly #children: ChildProcess[] = [];
-  readonly #groups: string[] = [];
+  readonly #cleanUp: (() => void)[] = [];
 
   static create(): PodNetwork {
     const network = new PodNetwork();
@@ -69,7 +69,7 @@ export class PodNetwork {
       }
       return network;
     } catch (error) {
-      network.remove();
+      network.#takeDown();
       throw error;
     }
   }
@@ -81,31 +81,26 @@ export class PodNetwork {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.#children.push(child);
-    if (uid !== undefined) this.#intoGroup(child.pid!, uid);
+    const leave = uid === undefined ? null : intoPodGroup(child.pid!, uid);
+    if (leave) this.#cleanUp.push(leave);
     return child;
   }
 
-  remove(): void {
-    for (const child of this.#children) child.kill('SIGKILL');
+  async remove(): Promise<void> {
+    for (const child of this.#children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGKILL');
+      await gone;
+    }
+    for (const leave of this.#cleanUp) leave();
+    this.#takeDown();
+  }
+
+  #takeDown(): void {
     for (const { namespace, device } of [this.server, this.client]) {
       spawnSync('ip', ['link', 'del', device]);
       spawnSync('ip', ['netns', 'del', namespace]);
     }
-    for (const group of this.#groups) {
-      try {
-        rmdirSync(group);
-      } catch {
-        // Its last process may not be gone yet; an empty group costs nothing.
-      }
-    }
-  }
-
-  #intoGroup(pid: number, uid: string): void {
-    const root = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'].find((r) => existsSync(join(r, 'cgroup.procs')));
-    if (!root) return;
-    const group = join(root, `svc-e2e-pod${uid}`);
-    mkdirSync(group, { recursive: true });
-    this.#groups.push(group);
-    writeFileSync(join(group, 'cgroup.procs'), String(pid));
   }
 }
