@@ -29,7 +29,10 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ),
     otlpRejected: counter('svc_otlp_rejected_total', 'OTLP requests, points and spans refused, by reason.', ['reason']),
     otlpLag: gauge('svc_otlp_lag_seconds', 'Age of the newest point of the last group when it was stored.'),
-    otlpQueueBytes: gauge('svc_otlp_queue_bytes', 'Bytes of OTLP requests that wait to be mapped.'),
+    otlpQueueBytes: gauge(
+      'svc_otlp_queue_bytes',
+      'Bytes of the OTLP requests whose samples the last commit made durable.',
+    ),
     limitHits: counter('svc_series_limit_hits_total', 'Series that went beyond a limit, by the limit they hit.', [
       'scope',
     ]),
