@@ -9,7 +9,8 @@ import { isCaptureHash } from './capture-config.ts';
  * `PUT /v1/capture/{hash}`  body: canonical JSON of a CaptureConfig, at most `maxCaptureBytes` → 200 Ack;
  *                           wrong hash, schema or node → 400 `{code, message}` and nothing changed.
  * `GET /v1/capture`         → the current CaptureConfig, or 404 when the agent runs its seed.
- * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after`,
+ * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after` (a second
+ *                           later where the change is what a PUT was answered with),
  *                           or after `wait` seconds with the unchanged one. Revisions start anew with the agent,
  *                           so an `after` above the current revision is answered at once.
  * `PUT /v1/secrets`         body: ExportSecrets → 204. What the exports of the config refer to; kept in memory, never

@@ -33,6 +33,11 @@ export interface CaptureStateOptions {
 
 /** Counts move all the time; the status' revision moves for them at most this often. Units: ms. */
 const countsEveryMs = 5_000;
+/**
+ * Whoever puts a config reads the acknowledgement in the answer. Those who wait for news hear of it this much later, so
+ * that a controller with a thousand agents is not asked by all of them while it still puts. Units: ms.
+ */
+const answeredMs = 1_000;
 
 /**
  * The capture config in force, the instrument's file, and what the instrument makes of it.
@@ -60,6 +65,7 @@ export class CaptureState {
   #waiters = new Set<() => void>();
   #queue: Promise<unknown> = Promise.resolve();
   #cancel: () => void = () => {};
+  #cancelAnswered: () => void = () => {};
   readonly #stopped = new AbortController();
 
   constructor(options: CaptureStateOptions) {
@@ -97,6 +103,7 @@ export class CaptureState {
   stop(): void {
     this.#stopped.abort();
     this.#cancel();
+    this.#cancelAnswered();
     this.#wake();
   }
 
@@ -127,7 +134,7 @@ export class CaptureState {
       this.#taken++;
       this.#pushed = source !== 'seed';
       onConfig(config);
-      this.#setAck({ node, hash, phase: 'Received' });
+      this.#setAck({ node, hash, phase: 'Received' }, 'answered');
       const { changed, modifiedMs } = await writeInstrumentFile(instrumentFile, config.instrument.yaml);
       this.#view = afterFile(this.#view, modifiedMs, changed, clock.monotonic());
       this.#restartGranted = restart === 'now';
@@ -135,10 +142,10 @@ export class CaptureState {
     } catch (error) {
       logger.error('capture config could not be put in force', { hash, error: errorText(error) });
       const message = errorText(error).slice(0, 1_024);
-      this.#setAck({ node, hash, phase: 'Failed', reason: 'WriteFailed', message });
+      this.#setAck({ node, hash, phase: 'Failed', reason: 'WriteFailed', message }, 'answered');
       return this.#ack!;
     }
-    this.#refreshAck(hash);
+    this.#refreshAck(hash, 'answered');
     return this.#ack!;
   }
 
@@ -202,7 +209,7 @@ export class CaptureState {
     this.#cancel = clock.setTimeout(() => void this.#probe(), this.#options.probeMs ?? 1_000);
   }
 
-  #refreshAck(hash: string): void {
+  #refreshAck(hash: string, to: 'waiting' | 'answered' = 'waiting'): void {
     if (this.#view.fileMs === null || this.#ack?.reason === 'WriteFailed') return;
     const { node, clock, logger } = this.#options;
     const deadlineMs = this.#restartGranted ? (this.#options.deadlineMs ?? 90_000) : Infinity;
@@ -218,13 +225,16 @@ export class CaptureState {
     if (next.phase === this.#ack?.phase && next.reason === this.#ack.reason && next.hash === this.#ack.hash) {
       if (next.instrumentStart === this.#ack.instrumentStart) return;
     } else logger.info('capture phase', { hash, phase: next.phase, reason: next.reason });
-    this.#setAck(next);
+    this.#setAck(next, to);
   }
 
-  #setAck(ack: Ack): void {
+  #setAck(ack: Ack, to: 'waiting' | 'answered'): void {
     this.#ack = ack;
     if (ack.phase === 'Running') this.#running = this.#taken;
-    this.#changed();
+    if (to === 'waiting') return this.#changed();
+    this.#revision++;
+    this.#cancelAnswered();
+    this.#cancelAnswered = this.#options.clock.setTimeout(() => this.#wake(), answeredMs);
   }
 
   #noteCounts(): void {

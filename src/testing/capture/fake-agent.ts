@@ -46,6 +46,7 @@ export class FakeAgent {
   #hash = '';
   readonly #sockets = new Set<Socket>();
   #closedBytes = 0;
+  #answered: NodeJS.Timeout | undefined;
   readonly #server: Server;
   readonly #waiting = new Set<() => void>();
 
@@ -90,20 +91,35 @@ export class FakeAgent {
 
   /** The instrument got somewhere with the current config. */
   phase(phase: Ack['phase'], more: Partial<Ack> = {}): void {
-    if (this.config) this.update({ ack: { node: this.node, hash: this.#hash, phase, ...more } });
+    if (!this.config) return;
+    this.#acknowledge(phase, more);
+    this.#wake();
   }
 
   /** Anything of the status changed. */
   update(change: Partial<AgentStatus>): void {
-    this.#status = { ...this.#status, ...change, revision: this.#status.revision + 1 };
-    for (const wake of this.#waiting) wake();
-    this.#waiting.clear();
+    this.#note(change);
+    this.#wake();
   }
 
   async stop(): Promise<void> {
-    for (const wake of this.#waiting) wake();
+    clearTimeout(this.#answered);
+    this.#wake();
     this.#server.closeAllConnections();
     await closeServer(this.#server, 0);
+  }
+
+  #acknowledge(phase: Ack['phase'], more: Partial<Ack>): void {
+    this.#note({ ack: { node: this.node, hash: this.#hash, phase, ...more } });
+  }
+
+  #note(change: Partial<AgentStatus>): void {
+    this.#status = { ...this.#status, ...change, revision: this.#status.revision + 1 };
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
   }
 
   async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -150,8 +166,11 @@ export class FakeAgent {
     this.#hash = hash;
     this.taken.push(config);
     const failed = this.onPush === 'Failed' ? { reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' } : {};
-    if (waits) this.phase('Written');
-    else this.phase(this.onPush, failed);
+    if (waits) this.#acknowledge('Written', {});
+    else this.#acknowledge(this.onPush, failed);
+    // As the real one does: who puts has the answer, who polls hears of it later.
+    clearTimeout(this.#answered);
+    this.#answered = setTimeout(() => this.#wake(), 1_000);
     send(200, this.ack);
   }
 }
