@@ -64,7 +64,7 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
         tls,
         version: readBuildInfo(process.env).version,
         registry: server.registry,
-        instant: (query, timeMs, request) => server.runner.instant(query, timeMs, request),
+        instant: (query, timeMs, request) => server.runner.instant(query, timeMs, { ...request, forAutoscaler: true }),
         providers:
           customMetricsRules === ''
             ? []

@@ -4,6 +4,7 @@ import type { Matcher } from '../../promql/index.ts';
 import { executionPaths } from '../fanout/pushdown-report.ts';
 import type { ExecutionPath } from '../fanout/pushdown-report.ts';
 import { ApiError, invalidParameter } from './api-error.ts';
+import { readBody } from './read-body.ts';
 import { parseDurationParameter, parseTime } from './times.ts';
 
 const maxBodyBytes = 10 * 1024 * 1024;
@@ -13,14 +14,8 @@ export async function readParams(req: IncomingMessage): Promise<URLSearchParams>
   const address = new URLSearchParams(req.url?.split('?').slice(1).join('?') ?? '');
   const type = req.headers['content-type'] ?? '';
   if (req.method !== 'POST' || !type.startsWith('application/x-www-form-urlencoded')) return address;
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of req as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > maxBodyBytes) throw new ApiError('bad_data', `request body is larger than ${maxBodyBytes} bytes`);
-    parts.push(part);
-  }
-  return new URLSearchParams([...new URLSearchParams(Buffer.concat(parts).toString()), ...address]);
+  const form = (await readBody(req, maxBodyBytes)).toString();
+  return new URLSearchParams([...new URLSearchParams(form), ...address]);
 }
 
 /** The time in `name`, or `fallback` when it is not given. Milliseconds. */

@@ -53,6 +53,8 @@ export interface RunRequest {
   readonly namespaces?: ReadonlySet<string> | undefined;
   /** Takes this way instead of the best one. */
   readonly pushdown?: ExecutionPath | undefined;
+  /** Waits at the autoscalers' own gate: queries of people never hold those up. */
+  readonly forAutoscaler?: boolean;
 }
 
 export type Answered<T> = {
@@ -82,6 +84,8 @@ type Evaluate<T> = (
 
 /** How far back a probe looks for a sample of the agent itself. */
 const probeWindowMs = 300_000;
+/** Queries of autoscalers that run at a time: a metric's values are shared, so they are few. */
+const autoscalerConcurrency = 8;
 /** Most annotations of a kind in an answer. Source: Prometheus' API. */
 const maxAnnotations = 10;
 
@@ -93,6 +97,7 @@ const maxAnnotations = 10;
 export class QueryRunner {
   readonly #options: RunnerOptions;
   readonly #gate: Gate;
+  readonly #autoscalers = new Gate(autoscalerConcurrency);
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -100,7 +105,7 @@ export class QueryRunner {
   }
 
   get running(): number {
-    return this.#gate.running;
+    return this.#gate.running + this.#autoscalers.running;
   }
 
   instant(query: string, timeMs: number, request: RunRequest): Promise<Answered<QueryResult>> {
@@ -225,7 +230,7 @@ export class QueryRunner {
     let leave: () => void = () => {};
     try {
       if (limit <= 0) throw new ApiError('timeout', 'query timed out in expression evaluation');
-      leave = await this.#gate.enter(signal);
+      leave = await (request.forAutoscaler ? this.#autoscalers : this.#gate).enter(signal);
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
       const { result, warnings, infos, lost, pushdown } = await run(signal, deadline);

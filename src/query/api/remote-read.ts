@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import { isOperatorError, errorText } from '../../base/errors.ts';
 import {
   createRemoteReadHandler,
@@ -16,6 +15,7 @@ import { runRequest } from './call.ts';
 import type { Handler } from './call.ts';
 import { clusterQueries, withCluster } from './cluster-label.ts';
 import { lostNodesHeader } from './lost-nodes-header.ts';
+import { readBody } from './read-body.ts';
 import { toNativeHistogram } from './native-histogram.ts';
 import { sendText } from './respond.ts';
 
@@ -32,7 +32,7 @@ export const remoteRead: Handler = async (call, deps) => {
   const { req, res, signal } = call;
   let leave: (() => void) | undefined;
   try {
-    const body = await readBody(req);
+    const body = await readBody(req, maxBodyBytes);
     const { queries } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
     leave = await gate.enter(signal);
     const { clusterName } = deps.settings;
@@ -90,15 +90,4 @@ function chunksOf({ timestamps, values, histograms }: ReadSeries, mint: number, 
     points.push(histogram ? { ...bits, histogram: toNativeHistogram(histogram) } : bits);
   }
   return encodePoints(points, samplesPerChunk);
-}
-
-async function readBody(req: IncomingMessage): Promise<Uint8Array> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of req as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > maxBodyBytes) throw new ApiError('bad_data', `request body is larger than ${maxBodyBytes} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }

@@ -105,3 +105,21 @@ test('queries above the limit wait for their turn', async () => {
   await Promise.all(Array.from({ length: 8 }, () => run.instant('up{k8s_node_name="a"}', 1000, request)));
   expect(most).toBe(2);
 });
+
+test('an autoscaler does not wait for the queries of people', async () => {
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const run = runner(
+    async (_agent, queries) => {
+      if (queries[0]!.matchers.some(({ value }) => value === 'slow')) await held;
+      return queries.map(() => []);
+    },
+    { maxConcurrency: 1 },
+  );
+  const slow = run.instant('slow', 1000, request);
+  const waiting = run.instant('up', 1000, request);
+  await run.instant('up', 1000, { ...request, forAutoscaler: true });
+  expect(run.running).toBe(1);
+  release();
+  await Promise.all([slow, waiting]);
+});

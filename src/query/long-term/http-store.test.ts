@@ -1,0 +1,83 @@
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import { systemClock } from '../../base/clock.ts';
+import { closeServer, listen } from '../../net/listen.ts';
+import { createHttpStore, type HttpStoreOptions } from './http-store.ts';
+
+const end = 1_700_000_000_000;
+let server: Server | undefined;
+afterEach(async () => {
+  if (server) await closeServer(server, 0);
+  server = undefined;
+});
+
+async function storeOver(handler: RequestListener, more: Partial<HttpStoreOptions>) {
+  server = createServer(handler);
+  const port = await listen('store', server, { host: '127.0.0.1', port: 0 });
+  const options = { api: 'query', tokenFile: '', tenant: '', clock: systemClock } as const;
+  return createHttpStore({ ...options, url: `http://127.0.0.1:${port}`, ...more });
+}
+
+const queries = [
+  { startMs: end - 60_000, endMs: end, matchers: [{ type: '=' as const, name: '__name__', value: 'x' }], hints: {} },
+];
+const read = (left = 1e6) => ({
+  deadlineMs: 5_000,
+  budget: { left },
+  signal: new AbortController().signal,
+});
+
+test.each(['read', 'query'] as const)(
+  'an answer beyond the cap is cut by the %s API, once, without a repetition',
+  async (api) => {
+    let asked = 0;
+    let sent = 0;
+    const store = await storeOver(
+      (_req, res) => {
+        asked++;
+        res.writeHead(200, { 'content-type': 'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse' });
+        const more = (): void => {
+          // A frame that announces far more than the cap, and never ends by itself.
+          sent += 64 * 1024;
+          if (sent > 64 * 1024 * 1024) return void res.end();
+          const part = Buffer.alloc(64 * 1024, 0x20);
+          if (sent === 64 * 1024) Buffer.from([0x80, 0x80, 0x80, 0x10, 0, 0, 0, 0]).copy(part);
+          if (res.write(part)) setImmediate(more);
+          else res.once('drain', more);
+        };
+        more();
+      },
+      { api, maxBytes: 1024 * 1024 },
+    );
+    await expect(store.read(queries, read())).rejects.toMatchObject({
+      reason: 'over limit',
+      message: 'answer is larger than 1048576 bytes',
+    });
+    expect(asked).toBe(1);
+    expect(sent).toBeLessThan(64 * 1024 * 1024);
+  },
+);
+
+test('a tenant and a token from its file go with each request', async () => {
+  const seen: unknown[] = [];
+  const store = await storeOver(
+    (req, res) => {
+      seen.push([req.headers['x-scope-orgid'], req.url?.split('?')[0], req.method]);
+      res.setHeader('content-type', 'application/json');
+      res.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [] } }));
+    },
+    { tenant: 'team-a' },
+  );
+  expect(await store.read(queries, read())).toEqual([[]]);
+  expect(seen).toEqual([['team-a', '/api/v1/query', 'POST']]);
+});
+
+test('samples beyond the query’s budget end the query, not the store', async () => {
+  const values = Array.from({ length: 50 }, (_, i) => [end / 1000 - 50 + i, '1']);
+  const store = await storeOver((_req, res) => {
+    res.setHeader('content-type', 'application/json');
+    const result = [{ metric: { __name__: 'x' }, values }];
+    res.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result } }));
+  }, {});
+  await expect(store.read(queries, read(10))).rejects.toMatchObject({ name: 'QueryError', errorType: 'execution' });
+});
