@@ -50,7 +50,7 @@ async function besidePeer(): Promise<void> {
     const idle = [residentMemory(ours.pid), residentMemory(peer.pid)] as const;
     await compare(ours, peer, { only: flags.only, runs });
     if (flags.only !== '') return;
-    await growth(ours.url, peer.url, nodes, runs);
+    await growth(ours, peer, nodes, runs);
     const peak = [peakMemory(ours.pid), peakMemory(peer.pid)] as const;
     report('memory/before-the-first-query', 'MiB', ...idle, null);
     report('memory/peak', 'MiB', ...peak, null);

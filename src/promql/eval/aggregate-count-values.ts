@@ -6,17 +6,31 @@ import { formatFloatPlain } from '../parser/printer.ts';
 import { isValidName, quote } from '../parser/strings.ts';
 import type { Labels } from '../types.ts';
 import { ColumnBuilder, absent, isHistogram, type Column } from './columns.ts';
+import { sampleBytes } from './budget.ts';
+import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 
+/** Work of a sample whose value becomes a label, beside that of one that is only looked at. */
+const labelWork = 8;
+
 /** How many series of each group have each value; the value becomes a label. */
-export function countValues(expr: AggregateExpr, label: string, columns: readonly Column[], frame: Frame): Column[] {
+export async function countValues(
+  context: EvalContext,
+  expr: AggregateExpr,
+  label: string,
+  columns: readonly Column[],
+  frame: Frame,
+): Promise<Column[]> {
+  const { budget } = context;
   if (!isValidName(label)) throw executionError(`invalid label name ${quote(label)}`);
   const names = new Set(expr.without ? [...expr.grouping, '__name__'] : [...expr.grouping, label]);
   const keep = (name: string): boolean => names.has(name) !== expr.without;
   const found = new Map<string, { labels: Labels; counts: Float64Array }>();
+  const weight = Math.ceil((frame.count * 8) / sampleBytes);
   for (const column of columns) {
     for (let step = 0; step < frame.count; step++) {
       if (column.kinds[step] === absent) continue;
+      if (budget.spend(labelWork)) await budget.turn();
       const text =
         column.kinds[step] === isHistogram
           ? histogramText(column.histograms![step]!)
@@ -25,10 +39,14 @@ export function countValues(expr: AggregateExpr, label: string, columns: readonl
       const labels = all.length === 0 ? noLabels : all;
       const key = labelsKey(labels);
       let entry = found.get(key);
-      if (entry === undefined) found.set(key, (entry = { labels, counts: new Float64Array(frame.count) }));
+      if (entry === undefined) {
+        budget.hold(weight);
+        found.set(key, (entry = { labels, counts: new Float64Array(frame.count) }));
+      }
       entry.counts[step]!++;
     }
   }
+  budget.release(found.size * weight);
   return [...found.values()].map(({ labels, counts }) => {
     const builder = new ColumnBuilder(frame.count);
     counts.forEach((count, step) => {

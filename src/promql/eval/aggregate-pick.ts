@@ -11,13 +11,13 @@ import { ValueHeap, type HeapItem } from './value-heap.ts';
 const maxInt64 = 2 ** 63;
 
 /** topk, bottomk, limitk and limit_ratio: some of the input series, unchanged. */
-export function pickSeries(
+export async function pickSeries(
   context: EvalContext,
   expr: AggregateExpr,
   params: Float64Array,
   columns: readonly Column[],
   frame: Frame,
-): Column[] {
+): Promise<Column[]> {
   if (!checkParams(context, expr, params)) return [];
   const { groupOf, labels } = groupColumns(columns, expr.grouping, expr.without);
   const pick = expr.op === 'limit_ratio' ? byRatio(columns) : byCount(context, expr, columns);
@@ -35,6 +35,7 @@ export function pickSeries(
         builder.copy(step, columns[index]!);
       }
     }
+    if (context.budget.spend(columns.length)) await context.budget.turn();
   }
   return order.map((index) => builders.get(index)!.build(columns[index]!.labels, columns[index]!.dropName));
 }

@@ -7,13 +7,13 @@ import type { Frame } from './frame.ts';
 import { warnInvalidQuantile } from './range/range-notes.ts';
 
 /** The quantile of each group at each step; histograms are left out with an info. */
-export function quantileAggregate(
+export async function quantileAggregate(
   context: EvalContext,
   expr: AggregateExpr,
   params: Float64Array,
   columns: readonly Column[],
   frame: Frame,
-): Column[] {
+): Promise<Column[]> {
   for (const q of extremes(params)) warnInvalidQuantile(context, q, expr.param!);
   const { groupOf, labels } = groupColumns(columns, expr.grouping, expr.without);
   const members: Column[][] = labels.map(() => []);
@@ -29,6 +29,7 @@ export function quantileAggregate(
       let n = 0;
       for (const { kinds, values } of group) if (kinds[step] === isFloat) scratch[n++] = values[step]!;
       if (n > 0) builder.setFloat(step, quantile(params[step]!, scratch.subarray(0, n)));
+      if (context.budget.spend(group.length)) await context.budget.turn();
     }
     const dropName = group.some((column) => column.dropName);
     if (builder.points > 0) result.push(builder.build(labels[g]!, dropName));

@@ -37,12 +37,12 @@ class Deviations {
 }
 
 /** stddev and stdvar, in the order of the columns: the last digits depend on it. */
-export function varianceAggregate(
+export async function varianceAggregate(
   context: EvalContext,
   expr: AggregateExpr,
   columns: readonly Column[],
   frame: Frame,
-): Column[] {
+): Promise<Column[]> {
   const { groupOf, labels } = groupColumns(columns, expr.grouping, expr.without);
   const groups = labels.map(() => new Deviations(frame.count));
   for (const [c, column] of columns.entries()) {
@@ -50,6 +50,7 @@ export function varianceAggregate(
     group.dropName ||= column.dropName;
     group.hasHistograms ||= column.histograms !== null;
     group.add(column);
+    if (context.budget.spend(frame.count)) await context.budget.turn();
   }
   const result: Column[] = [];
   for (const [g, { count, squares, dropName, hasHistograms }] of groups.entries()) {

@@ -27,7 +27,7 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
   const inner = await context.evaluate(expr.expr, frame);
   if (inner.kind !== 'vector') throw executionError('aggregation of something that is not an instant vector');
   const { columns } = inner;
-  const result = aggregateColumns(context, expr, param, columns, frame);
+  const result = await aggregateColumns(context, expr, param, columns, frame);
   for (const column of result) budget.hold(weightOf(column));
   for (const column of columns) budget.release(weightOf(column));
   if (budget.spend(columns.length * frame.count)) await budget.turn();
@@ -35,17 +35,17 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
 }
 
 /** An aggregation that has no mergeable states, of columns that are there already. */
-export function aggregateColumns(
+export async function aggregateColumns(
   context: EvalContext,
   expr: AggregateExpr,
   param: Value | null,
   columns: readonly Column[],
   frame: Frame,
-): Column[] {
+): Promise<Column[]> {
   const scalar = param?.kind === 'scalar' ? param.values : null;
   switch (expr.op) {
     case 'count_values':
-      return countValues(expr, param?.kind === 'string' ? param.text : '', columns, frame);
+      return countValues(context, expr, param?.kind === 'string' ? param.text : '', columns, frame);
     case 'quantile':
       return quantileAggregate(context, expr, scalar!, columns, frame);
     case 'stddev':

@@ -35,12 +35,12 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
       keepsOrder(side) ? all : inLabelOrder(all);
     const [a, b] = [ordered(expr.left, left), ordered(expr.right, right)];
     columns = setOperators.has(expr.op)
-      ? setOperation(expr, a, b, frame, context)
+      ? await setOperation(expr, a, b, frame, context)
       : await matchVectors(context, expr, a, b, frame);
   } else if (left.kind === 'vector' && right.kind === 'scalar') {
-    columns = withScalar(context, expr, left.columns, right.values, false, frame);
+    columns = await withScalar(context, expr, left.columns, right.values, false, frame);
   } else {
-    columns = withScalar(
+    columns = await withScalar(
       context,
       expr,
       (right as Value & { kind: 'vector' }).columns,
@@ -56,14 +56,14 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
 }
 
 /** Vector and scalar. A comparison keeps the vector's own value, on whichever side it stands. */
-function withScalar(
+async function withScalar(
   context: EvalContext,
   expr: BinaryExpr,
   columns: readonly Column[],
   scalars: Float64Array,
   scalarIsLeft: boolean,
   frame: Frame,
-): Column[] {
+): Promise<Column[]> {
   const isComparison = comparisonOperators.has(expr.op);
   const changesMeaning = !(isComparison && !expr.returnBool) && expr.op !== '</' && expr.op !== '>/';
   const result: Column[] = [];
@@ -72,6 +72,7 @@ function withScalar(
     if (column.histograms === null && fastScalar(expr, column, scalars, scalarIsLeft, builder)) {
       // done in one loop
     } else slowScalar(context, expr, column, scalars, scalarIsLeft, builder);
+    if (context.budget.spend(frame.count)) await context.budget.turn();
     if (builder.points === 0) continue;
     const drop = changesMeaning && !context.settings.delayedNameRemoval;
     const labels = drop ? dropMetadata(column.labels) : column.labels;

@@ -50,7 +50,7 @@ export async function evaluateCall(context: EvalContext, call: CallExpr, frame: 
     release(context, args.columns);
     return { kind: 'scalar', values: scalar };
   }
-  const columns = vectorFunction(context, call, args, frame);
+  const columns = await vectorFunction(context, call, args, frame);
   for (const column of columns) context.budget.hold(weightOf(column));
   release(context, args.columns);
   if (context.budget.spend((args.columns.length + 1) * frame.count)) await context.budget.turn();
@@ -107,14 +107,12 @@ function scalarOf(columns: readonly Column[], frame: Frame): Float64Array {
   return values;
 }
 
-function vectorFunction(context: EvalContext, call: CallExpr, args: Arguments, frame: Frame): Column[] {
+async function vectorFunction(context: EvalContext, call: CallExpr, args: Arguments, frame: Frame): Promise<Column[]> {
   const { name } = call.func;
   const { columns, scalars, texts } = args;
   if (calendarFunctions.has(name) && call.args.length === 0) {
-    return applyElementwise(context, name, [constant(stepTimes(frame))], [], frame).map((column) => ({
-      ...column,
-      dropName: false,
-    }));
+    const found = await applyElementwise(context, name, [constant(stepTimes(frame))], [], frame);
+    return found.map((column) => ({ ...column, dropName: false }));
   }
   if (elementwiseFunctions.has(name) || histogramValues.has(name)) {
     return applyElementwise(context, name, columns, scalars, frame);
@@ -186,18 +184,23 @@ function withoutHistograms(column: Column): Column {
   return { ...column, kinds, histograms: null };
 }
 
-function severalQuantiles(context: EvalContext, call: CallExpr, args: Arguments, frame: Frame): Column[] {
+async function severalQuantiles(
+  context: EvalContext,
+  call: CallExpr,
+  args: Arguments,
+  frame: Frame,
+): Promise<Column[]> {
   const label = args.texts[0]!;
   const result: Column[] = [];
-  args.scalars.forEach((quantiles, i) => {
+  for (const [i, quantiles] of args.scalars.entries()) {
     for (const q of quantiles) warnInvalidQuantile(context, q, call.args[i + 2]!);
-    const found = histogramQuantiles(context, args.columns, quantiles, frame, positionOf(call.args[0]!));
+    const found = await histogramQuantiles(context, args.columns, quantiles, frame, positionOf(call.args[0]!));
     for (const column of found) {
       for (const [text, part] of splitByText(quantiles, column, frame)) {
         result.push({ ...part, labels: setLabel(column.labels, label, text) });
       }
     }
-  });
+  }
   return settle(context, result, frame);
 }
 

@@ -85,7 +85,7 @@ async function reduce(
   if (op === null) return refuse('an aggregation needs an operator');
   const node: AggregateExpr = { ...outer, op, grouping, without };
   if (op === 'count_values' && typeof param === 'string') {
-    return { columns: [], groups: countValues(node, param, columns, steps).map(countRow) };
+    return { columns: [], groups: (await countValues(context, node, param, columns, steps)).map(countRow) };
   }
   if ((op === 'topk' || op === 'bottomk' || op === 'limitk') && typeof param === 'number') {
     if (op !== 'limitk' && param >= 1 && columns.some(({ kinds }) => kinds.includes(isHistogram))) {

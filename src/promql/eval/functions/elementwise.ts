@@ -73,13 +73,13 @@ export const calendarFunctions: ReadonlySet<string> = new Set([
 ]);
 
 /** Applies an element-wise function, or one that reads a number out of each histogram. */
-export function applyElementwise(
+export async function applyElementwise(
   context: EvalContext,
   name: string,
   columns: readonly Column[],
   params: readonly Float64Array[],
   frame: Frame,
-): Column[] {
+): Promise<Column[]> {
   const onFloat = elementwiseFunctions.get(name);
   const onHistogram = histogramValues.get(name);
   const at: number[] = new Array<number>(params.length).fill(0);
@@ -98,6 +98,7 @@ export function applyElementwise(
       }
     }
     if (builder.points > 0) result.push(builder.build(nameless(context, column), true));
+    if (context.budget.spend(frame.count)) await context.budget.turn();
   }
   return settle(context, result, frame);
 }

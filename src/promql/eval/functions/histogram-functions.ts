@@ -30,13 +30,13 @@ interface Computation {
 }
 
 /** histogram_quantile for classic buckets and native histograms. */
-export function histogramQuantiles(
+export async function histogramQuantiles(
   context: EvalContext,
   columns: readonly Column[],
   quantiles: Float64Array,
   frame: Frame,
   position: Position,
-): Column[] {
+): Promise<Column[]> {
   return overGroups(context, columns, frame, position, {
     classic: (buckets, step, metric) => {
       const { value, fixed } = bucketQuantile(quantiles[step]!, buckets);
@@ -54,14 +54,14 @@ export function histogramQuantiles(
 }
 
 /** histogram_fraction for classic buckets and native histograms. */
-export function histogramFractions(
+export async function histogramFractions(
   context: EvalContext,
   columns: readonly Column[],
   lower: Float64Array,
   upper: Float64Array,
   frame: Frame,
   position: Position,
-): Column[] {
+): Promise<Column[]> {
   return overGroups(context, columns, frame, position, {
     classic: (buckets, step) => bucketFraction(lower[step]!, upper[step]!, buckets),
     native: (column, step, metric) =>
@@ -72,13 +72,13 @@ export function histogramFractions(
   });
 }
 
-function overGroups(
+async function overGroups(
   context: EvalContext,
   columns: readonly Column[],
   frame: Frame,
   position: Position,
   compute: Computation,
-): Column[] {
+): Promise<Column[]> {
   const result: Column[] = [];
   const delayed = context.settings.delayedNameRemoval;
   for (const group of groupHistograms(context, columns, position)) {
@@ -101,6 +101,7 @@ function overGroups(
       } else if (buckets.length > 0) classic.setFloat(step, compute.classic(buckets, step, metric));
       else if (holder !== undefined) native.setFloat(step, compute.native(holder, step, metric));
     }
+    if (context.budget.spend(frame.count * (size + 1))) await context.budget.turn();
     const labels = nameless(context, { ...group, kinds: classic.kinds, values: classic.values, histograms: null });
     for (const builder of [native, classic]) if (builder.points > 0) result.push(builder.build(labels, true));
   }

@@ -1,0 +1,47 @@
+import { MemorySource } from '../../testing/promql/memory-source.ts';
+import { parseMetric } from '../../testing/promql/series-description.ts';
+import { Engine } from '../index.ts';
+
+const steps = 4_000;
+const source = new MemorySource();
+for (let i = 0; i < 150; i++) {
+  const samples = Array.from({ length: 15 }, (_, n) => ({ time: n * 299_000, value: n + i }));
+  source.load(parseMetric(`x{i="${i}", le="${i}"}`), samples);
+}
+
+/** Runs a query; tells each turn that other work of the process got, by number. */
+async function run(query: string, onTurn: (turns: number) => void, signal?: AbortSignal): Promise<void> {
+  let turns = 0;
+  const engine = new Engine({
+    yieldTurn: () => {
+      onTurn(++turns);
+      return Promise.resolve();
+    },
+  });
+  await engine.range(query, 0, (steps - 1) * 1_000, 1_000, { source, ...(signal === undefined ? {} : { signal }) });
+}
+
+test.each([
+  ['an operator with a scalar', 'x * 2'],
+  ['a function of each element', 'abs(x)'],
+  ['topk', 'topk(3, x)'],
+  ['quantile', 'quantile(0.5, x)'],
+  ['stddev', 'stddev(x)'],
+  ['count_values', 'count_values("v", x{i=~"1.."} > bool 7)'],
+  ['histogram_quantile', 'histogram_quantile(0.5, x)'],
+])('%s over many columns gives other work a turn and stops there when it is cancelled', async (_, query) => {
+  let selecting = 0;
+  await run('x', (turns) => (selecting = turns));
+  let all = 0;
+  await run(query, (turns) => (all = turns));
+  expect(all).toBeGreaterThan(selecting);
+  const stop = new AbortController();
+  let seen = 0;
+  const told = (turns: number): void => {
+    seen = turns;
+    if (turns === all) stop.abort();
+  };
+  const cancelled = run(query, told, stop.signal);
+  await expect(cancelled).rejects.toMatchObject({ errorType: 'canceled' });
+  expect(seen).toBe(all);
+});
