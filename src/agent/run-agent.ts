@@ -12,22 +12,18 @@ import { createTlsServer, peerName } from '../net/https-server.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { type TlsSource, watchTlsDirectory } from '../net/tls-material.ts';
 import { type ReviewClient, TokenAuth } from '../net/token-auth.ts';
-import { createRemoteReadHandler, labelsFromObject, type Store } from '../tsdb/index.ts';
+import { createRemoteReadHandler, labelsFromObject } from '../tsdb/index.ts';
 import { CaptureState } from './capture/capture-state.ts';
 import { InstrumentMemory } from './capture/instrument-memory.ts';
 import { type HealthProbe } from './capture/health-socket.ts';
-import { captureFacts, instrumentSum } from './capture/capture-facts.ts';
+import { captureFacts } from './capture/capture-facts.ts';
 import { probeFor } from './capture/instrument-probe.ts';
 import { ObstacleWatch } from './capture/obstacles.ts';
 import { openDataDir } from './open-data-dir.ts';
 import { startConfig } from './capture/start-config.ts';
-import { capturedFamilies } from './exposition/captured.ts';
-import type { ExpositionFormat } from './exposition/negotiate.ts';
 import { Exports } from './export/exports.ts';
 import { seriesMeta } from './export/series-meta.ts';
 import { teeStore } from './export/tee-store.ts';
-import { ownFamilies } from './exposition/own.ts';
-import { writePage } from './exposition/page.ts';
 import { Identity } from './identity/identity.ts';
 import { watchPods } from './identity/watch-pods.ts';
 import { Ingest } from './ingest/ingest.ts';
@@ -37,6 +33,7 @@ import { closeGrpc, createGrpcReceiver, listenGrpc } from './otlp/grpc-receiver.
 import type { OtlpConsumer } from './otlp/consumer.ts';
 import { createHttpReceiver } from './otlp/http-receiver.ts';
 import { createSelfMetrics, type SelfMetrics } from './self-metrics.ts';
+import { agentPage } from './servers/agent-page.ts';
 import { captureHandler } from './servers/capture-server.ts';
 import { createPartialHandler } from './partial/partial-handler.ts';
 import { detailsHandler } from './servers/details-server.ts';
@@ -147,6 +144,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       spans,
     });
     closers.push(() => ingest.close());
+    const instrumentMemory = new InstrumentMemory();
     const capture: CaptureState = new CaptureState({
       node: settings.nodeName,
       dataDir: settings.dataDir,
@@ -205,7 +203,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     const scrape = await bind(
       'scrape',
       createScrapeServer({
-        exposition: (format) => exposition(format, mapper, metrics, store, capture),
+        exposition: (format) => agentPage(format, { mapper, metrics, store, capture, memory: instrumentMemory }),
         auth,
         notReady: () => (ready ? null : 'starting'),
         instrumentMayLive: () => capture.instrumentMayLive,
@@ -329,43 +327,6 @@ function countsOf(
   };
 }
 
-async function* exposition(
-  format: ExpositionFormat,
-  mapper: SeriesMapper,
-  metrics: SelfMetrics,
-  store: Store,
-  capture: CaptureState,
-): AsyncGenerator<Uint8Array> {
-  const stats = store.stats();
-  metrics.tsdbSeries.set(stats.series);
-  setCounter(metrics.tsdbSamples, stats.samplesAppended);
-  metrics.tsdbBytes.set(stats.blockBytes);
-  metrics.tsdbWalBytes.set(stats.walBytes);
-  metrics.tsdbHeadBytes.set(stats.headChunkBytes);
-  setCounter(metrics.tsdbQuarantined, stats.quarantinedBlocks);
-  if (stats.oldestMs !== undefined) metrics.tsdbOldest.set(stats.oldestMs / 1_000);
-  const { up, restarts, startMs } = capture.instrument;
-  metrics.instrumentUp.set(up ? 1 : 0);
-  setCounter(metrics.instrumentRestarts, restarts);
-  if (startMs !== null) metrics.instrumentStart.set(startMs / 1_000);
-  const { desired, running } = capture.generations;
-  metrics.configGeneration.set({ state: 'desired' }, desired);
-  metrics.configGeneration.set({ state: 'running' }, running);
-  metrics.instrumentAvoided.set(instrumentSum(mapper, '_avoided_services') ?? 0);
-  const memory = await instrumentMemory.read();
-  if (memory !== null) metrics.instrumentMemory.set(memory);
-  metrics.instrumentConfig.reset();
-  if (capture.ack) metrics.instrumentConfig.set({ hash: capture.ack.hash, phase: capture.ack.phase }, 1);
-  const own = await ownFamilies(metrics.registry);
-  yield* writePage([...capturedFamilies(mapper.table.families.values(), format), ...own], format);
-}
-
-/** Shows a count that is kept elsewhere. */
-function setCounter(counter: SelfMetrics['tsdbSamples'], value: number): void {
-  counter.reset();
-  counter.inc(value);
-}
-
 function followExpiry(tls: TlsSource, metrics: SelfMetrics): void {
   const note = (): void => metrics.certExpiry.set(expiryTime({ cert: tls.current.cert }) / 1_000);
   note();
@@ -389,8 +350,6 @@ const noReviews: ReviewClient = {
   reviewToken: () => Promise.reject(new Error('no cluster to review tokens with')),
   mayAccessPath: () => Promise.reject(new Error('no cluster to review tokens with')),
 };
-
-const instrumentMemory = new InstrumentMemory();
 
 /** What the flags say, unless a policy says otherwise: the built-in values of a config mean that none does. */
 function metricsRetention(
