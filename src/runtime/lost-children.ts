@@ -104,9 +104,7 @@ export class LostChildren {
 
   async #stillThere(trace: Trace, query: LostQuery): Promise<KubeObject | undefined> {
     const { informer, key, uid } = trace;
-    const inSight = informer.get(key)?.metadata.uid;
-    // In sight again, or another object of that name; one that we have deleted says nothing about its successor.
-    if (query.wanted(informer, key) || (inSight !== undefined && !this.#isOurs(inSight))) return undefined;
+    if (query.wanted(informer, key) || this.#inSight(trace, query)) return undefined;
     const live = await getIfExists(this.#client, informer.source.resource, key, {
       metadataOnly: query.belongs === undefined,
       signal: query.signal,
@@ -116,6 +114,16 @@ export class LostChildren {
     if (query.owner !== undefined && !controllerUids(live).includes(query.owner)) return undefined;
     const known = uid !== undefined && query.owner !== undefined;
     return known || appliedBy(live, this.#manager) ? live : undefined;
+  }
+
+  /**
+   * In sight again, or another object of that name. Not so what may be out of date: an object that we have deleted says
+   * nothing about its successor, and one of another owner may be this one's since a write without an answer.
+   */
+  #inSight({ informer, key, uid }: Trace, { owner }: LostQuery): boolean {
+    const shown = informer.get(key);
+    if (!shown || this.#isOurs(shown.metadata.uid ?? '')) return false;
+    return uid !== undefined || owner === undefined || controllerUids(shown).includes(owner);
   }
 
   async #look(signal: AbortSignal): Promise<void> {

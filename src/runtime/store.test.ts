@@ -103,6 +103,13 @@ test('what was written while no watch was there, and is in no list after it, is 
   expect(told).toEqual(['deleted written from written']);
 });
 
+test('what a list no longer has is told with the state that we wrote last', () => {
+  const store = filled();
+  store.wrote(object('2', 'written'));
+  store.replace([]);
+  expect(told).toEqual(['deleted written from old']);
+});
+
 test('a namesake that was written while no watch was there, and is in no list after it, is told as deleted too', () => {
   const store = filled();
   const namesake = object('2', 'namesake');

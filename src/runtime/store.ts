@@ -84,6 +84,7 @@ export class Store {
     const awaited = [...this.#overlay].filter(
       ([key, { object }]) => this.#objects.get(key)?.metadata.uid !== object.metadata.uid,
     );
+    const written = new Map(this.#overlay);
     this.#overlay.clear();
     let differences = 0;
     const seen = new Set<string>();
@@ -96,7 +97,10 @@ export class Store {
       if (seen.has(key)) continue;
       this.#objects.delete(key);
       differences++;
-      this.#listener({ type: 'deleted', object, old: object, initial, missed });
+      // The last known state is the one that we wrote, where it is the same object: it may have got another owner.
+      const last = written.get(key)?.object;
+      const known = last && last.metadata.uid === object.metadata.uid ? last : object;
+      this.#listener({ type: 'deleted', object: known, old: object, initial, missed });
     }
     // Ours, written while no watch was there, and gone (or out of the selection) before any could show it.
     for (const [key, { object }] of awaited) {

@@ -2,8 +2,18 @@ import type { KubeObject } from '../../../src/api/meta.ts';
 import { coreResources, listAll, type KubeClient } from '../../../src/kube/index.ts';
 import { childLabel, childrenOf, parts, type Part } from './crd.ts';
 
-/** The first difference between what the Parts of a namespace ask for and what there is; undefined where there is none. */
-export async function firstDifference(client: KubeClient, namespace: string): Promise<string | undefined> {
+export interface Difference {
+  text: string;
+  /**
+   * Whose it is to put right: the operator's, or that of Kubernetes' own garbage collector, where all that is wrong is
+   * that the children of a deleted Part are still there.
+   */
+  whose: 'operator' | 'garbage collector';
+}
+
+/** The first difference between what the Parts of a namespace ask for and what there is; the operator's come first. */
+export async function firstDifference(client: KubeClient, namespace: string): Promise<Difference | undefined> {
+  const operators = (text: string): Difference => ({ text, whose: 'operator' });
   const all = (await listAll<Part>(client, parts, { namespace })).items;
   const found = new Map<string, KubeObject>();
   for (const map of (await listAll(client, coreResources.configMaps, { namespace })).items) {
@@ -12,24 +22,32 @@ export async function firstDifference(client: KubeClient, namespace: string): Pr
   for (const part of all) {
     const { name, generation } = part.metadata;
     if (part.status?.observedGeneration !== generation || part.status?.value !== part.spec.value) {
-      return `the status of ${name} is ${JSON.stringify(part.status)}, its spec ${part.spec.value} of generation ${generation}`;
+      const status = JSON.stringify(part.status);
+      return operators(`the status of ${name} is ${status}, its spec ${part.spec.value} of generation ${generation}`);
     }
     for (const child of childrenOf(part)) {
       const live = found.get(child.metadata.name!);
       found.delete(child.metadata.name!);
-      if (!live) return `${child.metadata.name} of ${name} does not exist`;
+      if (!live) return operators(`${child.metadata.name} of ${name} does not exist`);
       const value = (live['data'] as { value?: string } | undefined)?.value;
-      if (value !== part.spec.value) return `${child.metadata.name} holds ${value}, wanted is ${part.spec.value}`;
-      if (live.metadata.labels?.[childLabel] !== name) return `${child.metadata.name} has lost its label`;
+      if (value !== part.spec.value)
+        return operators(`${child.metadata.name} holds ${value}, wanted is ${part.spec.value}`);
+      if (live.metadata.labels?.[childLabel] !== name) return operators(`${child.metadata.name} has lost its label`);
     }
   }
-  const [extra] = found.values();
+  const ownerOf = ({ metadata: { ownerReferences = [] } }: KubeObject): Part | undefined =>
+    all.find((part) => ownerReferences.some(({ uid }) => uid === part.metadata.uid));
+  // An object without any owner is nobody's to collect.
+  const ours = (object: KubeObject): boolean =>
+    !object.metadata.ownerReferences?.length || ownerOf(object) !== undefined;
+  const extras = [...found.values()];
+  const extra = extras.find(ours) ?? extras[0];
   if (!extra) return undefined;
-  const { name, uid, labels, ownerReferences = [], deletionTimestamp } = extra.metadata;
-  const owner = all.find((part) => ownerReferences.some((reference) => reference.uid === part.metadata.uid));
-  const whose = owner ? `its owner wants ${owner.spec.count}` : 'its owner is gone';
-  const state = JSON.stringify({ uid, labels, deletionTimestamp });
-  return `${name} exists and nobody wants it: ${whose}; ${state}`;
+  const { name, uid, labels, deletionTimestamp } = extra.metadata;
+  const owner = ownerOf(extra);
+  const why = owner ? `its owner wants ${owner.spec.count}` : 'its owner is gone';
+  const text = `${name} exists and nobody wants it: ${why}; ${JSON.stringify({ uid, labels, deletionTimestamp })}`;
+  return { text, whose: ours(extra) ? 'operator' : 'garbage collector' };
 }
 
 /**
