@@ -1,3 +1,4 @@
+import { labelsFromObject } from '../../tsdb/index.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 import type { ApiParams } from '../../testing/query/api-client.ts';
@@ -14,6 +15,8 @@ beforeAll(async () => {
   for (let k = 0; k <= 20; k++) {
     stage.cluster.append('node-1', { __name__: 'svc_agent_up', job: 'a' }, end - (20 - k) * 15_000, 1);
   }
+  const exemplar = { timeNs: (end - 60_000) * 1e6, value: 0.7, traceId: 'abc', spanId: 'def' };
+  stage.cluster.agents[0]!.exemplars.add(labelsFromObject({ __name__: 'lat_bucket', le: '1' }), exemplar);
 });
 afterAll(() => stage.close());
 
@@ -51,7 +54,35 @@ test.each<[what: string, path: string, form: boolean, params: ApiParams, data: u
     expect.objectContaining({ svc_agent_up: [expect.objectContaining({ type: 'gauge' })] }),
   ],
   ['the rules of the alert list', '/api/v1/rules', false, {}, { groups: [] }],
-  ['exemplars', '/api/v1/query_exemplars', true, { ...window, query: 'svc_agent_up' }, []],
+  ['alerts of the alert list', '/api/v1/alerts', false, {}, { alerts: [] }],
+  [
+    'exemplars, over the panel’s own expression',
+    '/api/v1/query_exemplars',
+    true,
+    { ...window, query: 'histogram_quantile(0.9, sum by (le) (rate(lat_bucket[1m0s])))' },
+    [
+      {
+        seriesLabels: { __name__: 'lat_bucket', k8s_node_name: 'node-1', le: '1' },
+        exemplars: [{ labels: { trace_id: 'abc', span_id: 'def' }, value: '0.7', timestamp: end / 1000 - 60 }],
+      },
+    ],
+  ],
+  ['exemplars of what has none', '/api/v1/query_exemplars', true, { ...window, query: 'svc_agent_up' }, []],
+  [
+    'metadata of one metric',
+    '/api/v1/metadata',
+    false,
+    { metric: 'svc_agent_up' },
+    { svc_agent_up: [expect.objectContaining({ type: 'gauge' })] },
+  ],
+  ['values of a label with a dot', '/api/v1/label/U__a_2e_b/values', false, window, []],
+  [
+    'a panel by GET, as the data source’s method setting allows',
+    '/api/v1/query_range',
+    false,
+    { query: 'svc_agent_up', start: seconds(end - 15_000), end: seconds(end), step: '15s', timeout: '60s' },
+    expect.objectContaining({ resultType: 'matrix' }),
+  ],
   [
     'a panel',
     '/api/v1/query_range',
@@ -72,4 +103,14 @@ test.each<[what: string, path: string, form: boolean, params: ApiParams, data: u
 ])('%s', async (_, path, form, params, data) => {
   const { status, json } = await stage.ask(path, params, { form, headers });
   expect([status, json.status, json.data]).toEqual([200, 'success', data]);
+});
+
+test('what a data source’s own errors look like: the envelope with a type, which Grafana shows', async () => {
+  const { status, json } = await stage.ask(
+    '/api/v1/query_range',
+    { query: 'sum(', ...window, step: '15' },
+    { form: true },
+  );
+  expect([status, json.status, json.errorType]).toEqual([400, 'error', 'bad_data']);
+  expect(json.error).toMatch(/parse error/);
 });
