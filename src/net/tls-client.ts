@@ -21,6 +21,11 @@ export interface TlsRequest {
   /** Cap on the answer's body. Units: bytes. */
   maxBytes: number;
   signal?: AbortSignal;
+  /**
+   * Nothing changes if the peer sees it twice: a kept connection that the peer closed just as the request went out is
+   * then replaced by a new one, once.
+   */
+  repeatable?: boolean;
 }
 
 export interface TlsResponse {
@@ -38,7 +43,8 @@ export interface TlsStreamResponse {
 
 /**
  * Mutual-TLS client with keep-alive, one pool per certificate generation, so a rotation takes effect on the
- * next connection while calls in flight finish on the old one. It never retries: the caller knows what is safe.
+ * next connection while calls in flight finish on the old one. It repeats nothing but what is said to be repeatable, and
+ * that only on a connection that was dead already.
  */
 export class TlsClient {
   readonly #source: TlsSource;
@@ -89,25 +95,43 @@ export class TlsClient {
         end.done();
         reject(explain(cause, options, end.isLate));
       };
-      const req = httpsRequest(
-        {
-          host: options.host,
-          port: options.port,
-          servername: options.servername,
-          method: options.method,
-          path: options.path,
-          headers: options.headers ?? {},
-          agent: this.#pool(),
-        },
-        (res) => take(res, end, resolve, fail),
-      );
-      end.of(req);
-      req.on('error', fail);
-      if (!Array.isArray(options.body)) return void req.end(options.body);
-      req.cork();
-      for (const piece of options.body as readonly Uint8Array[]) req.write(piece);
-      req.end();
+      const send = (again: boolean): void => {
+        let answered = false;
+        const req = httpsRequest(
+          {
+            host: options.host,
+            port: options.port,
+            servername: options.servername,
+            method: options.method,
+            path: options.path,
+            headers: options.headers ?? {},
+            agent: this.#pool(),
+          },
+          (res) => {
+            answered = true;
+            take(res, end, resolve, fail);
+          },
+        );
+        end.of(req);
+        req.on('error', (cause) => {
+          const dead = options.repeatable === true && req.reusedSocket && !answered && isReset(cause) && !end.isOver;
+          if (again || !dead) return fail(cause);
+          this.#forgetIdle(options);
+          send(true);
+        });
+        if (!Array.isArray(options.body)) return void req.end(options.body);
+        req.cork();
+        for (const piece of options.body as readonly Uint8Array[]) req.write(piece);
+        req.end();
+      };
+      send(false);
     });
+  }
+
+  /** Closes the peer's idle connections: they are as old as the one that was dead. */
+  #forgetIdle({ host, port, servername }: TlsRequest): void {
+    const agent = this.#agent;
+    for (const socket of agent?.freeSockets[agent.getName({ host, port, servername })] ?? []) socket.destroy();
   }
 
   /** Drops idle connections. */
@@ -168,6 +192,11 @@ class Ending {
     this.#request = request;
   }
 
+  /** Its time is up, or somebody ended it. */
+  get isOver(): boolean {
+    return this.isLate || this.reason !== undefined || this.#signal?.aborted === true;
+  }
+
   /** Nothing is left to end. */
   done(): void {
     clearTimeout(this.#timer);
@@ -184,6 +213,11 @@ class Ending {
     // Without a reason: given one, Node throws it on a connection that nobody listens to any more.
     this.#request?.destroy();
   }
+}
+
+function isReset(cause: unknown): boolean {
+  const { code } = cause as NodeJS.ErrnoException;
+  return code === 'ECONNRESET' || code === 'EPIPE';
 }
 
 async function* capped(res: IncomingMessage, options: TlsRequest, end: Ending): AsyncGenerator<Buffer> {

@@ -167,3 +167,23 @@ describe('a mounted certificate directory', () => {
     await expect(readTlsDirectory(join(root, '..data'))).rejects.toThrow(/do not fit together/);
   });
 });
+
+test('what is repeatable is sent anew when the kept connection was dead, once, and nothing else is', async () => {
+  const seen = new Map<unknown, number>();
+  const port = await serve((req, res) => {
+    const nth = (seen.get(req.socket) ?? 0) + 1;
+    seen.set(req.socket, nth);
+    if (nth > 1 || req.url === '/never') req.socket.destroy();
+    else res.end('answer');
+  });
+  const client = new TlsClient(fixedTls(controller));
+  const ask = (more: Partial<TlsRequest>) => client.request(call(port, more));
+  expect((await ask({})).status).toBe(200);
+  expect((await ask({ repeatable: true, method: 'POST', body: 'x' })).body.toString()).toBe('answer');
+  expect(seen.size).toBe(2);
+  await expect(ask({})).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+  // A new connection that is closed has not been dead before: the peer may have seen the request.
+  await expect(ask({ repeatable: true, path: '/never' })).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+  expect(seen.size).toBe(3);
+  client.close();
+});

@@ -46,6 +46,7 @@ export function createAgentReader(client: TlsClient, port: number, servername: s
         deadlineMs,
         maxBytes: maxAnswerBytes,
         signal,
+        repeatable: true,
       });
       headArrived = true;
       if (response.status !== 200) throw await refusal(response.status, response.body);

@@ -42,6 +42,7 @@ export function createAgentAsker(client: TlsClient, port: number, servername: st
         deadlineMs,
         maxBytes: maxAnswerBytes,
         signal,
+        repeatable: true,
       });
       headArrived = true;
       const text = body.toString();

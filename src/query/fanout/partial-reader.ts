@@ -104,6 +104,7 @@ export function createPartialReader(client: TlsClient, port: number, servername:
         deadlineMs,
         maxBytes: maxAnswerBytes + 1024,
         signal,
+        repeatable: true,
       });
       headArrived = true;
       if (response.status !== 200) throw await refusal(response);
