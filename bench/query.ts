@@ -37,7 +37,7 @@ const queries: Readonly<Record<string, string>> = {
 };
 
 /** Agents and a query server over them, for as long as `use` takes. */
-async function withAgents(agents: number, use: (stage: Stage) => Promise<void>): Promise<void> {
+async function withAgents(agents: number, keep: boolean, use: (stage: Stage) => Promise<void>): Promise<void> {
   const now = Date.now();
   const ca = await createCa({ commonName: 'svc-ca', now });
   const identity = async (commonName: string): Promise<{ cert: string; key: string; ca: string }> => {
@@ -46,7 +46,7 @@ async function withAgents(agents: number, use: (stage: Stage) => Promise<void>):
     return { cert: leaf.cert, key: leaf.key, ca: ca.cert };
   };
   const tls = await identity('svc-agent');
-  const fleet = await startPart<{ port: number }, AgentsCost>('agents.ts', { agents, series, tls });
+  const fleet = await startPart<{ port: number }, AgentsCost>('agents.ts', { agents, series, tls, keep });
   const expected = Array.from({ length: agents }, (_, i) => ({
     node: `node-${i}`,
     address: `127.0.${i >> 7}.${(i & 127) + 1}`,
@@ -76,7 +76,7 @@ interface Stage {
 const pushed = new Map<string, { agents: number; cpu: number }>();
 
 async function fanOut(agents: number): Promise<void> {
-  await withAgents(agents, async ({ fleet, server, client }) => {
+  await withAgents(agents, false, async ({ fleet, server, client }) => {
     for (const [name, query] of Object.entries(queries)) {
       for (const path of ['agg', 'series', 'off'] as const) {
         const label = `fanout/${agents}-agents/${name}/${path === 'agg' ? 'pushdown' : path}`;
@@ -119,7 +119,8 @@ const wanted = (name: string): boolean =>
 for (const agents of sizes) if (wanted(`fanout/${agents}-agents`)) await fanOut(agents);
 if (wanted('one-agent')) await besidePeer(flags.quick ? 3 : 9);
 if (wanted('clients')) {
-  await withAgents(flags.quick ? 3 : 20, ({ server, ca }) =>
+  // Twenty nodes' work on one core would measure that core.
+  await withAgents(flags.quick ? 3 : 20, true, ({ server, ca }) =>
     manyClients({ clients: 50, seconds: flags.quick ? 10 : 300, queries, port: server.started.port, ca, server }),
   );
 }

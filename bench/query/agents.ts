@@ -38,6 +38,8 @@ export interface AgentsOptions {
   readonly agents: number;
   readonly series: number;
   readonly tls: TlsMaterial;
+  /** Shares are computed once and handed out ever after: for benches of the query server alone. */
+  readonly keep?: boolean;
 }
 
 /** Answers to the bench: where the agents are; and, at each message, what they have cost so far. */
@@ -72,7 +74,8 @@ async function main(options: AgentsOptions): Promise<void> {
     const read = createRemoteReadHandler(renamed(store, node), { concurrency: 100 });
     const server = createTlsServer(
       fixedTls(options.tls),
-      (req, res) => void serve(req, res, (body) => share(body, store, node, shared, options.agents), read),
+      (req, res) =>
+        void serve(req, res, (body) => share(body, store, node, shared, options.keep ? 0 : options.agents), read),
       { clientNames: ['svc-query'] },
     );
     port = await listen('remote-read', server, { host: `127.0.${i >> 7}.${(i & 127) + 1}`, port });
@@ -102,7 +105,7 @@ async function share(
     const { oldestMs, newestMs } = store.stats();
     shared.set(hash, (entry = { result, left: agents, minT: oldestMs ?? null, maxT: newestMs ?? null }));
   }
-  if (--entry.left === 0) shared.delete(hash);
+  if (--entry.left <= 0 && agents > 0) shared.delete(hash);
   const result = await entry.result;
   const own = {
     ...result,
