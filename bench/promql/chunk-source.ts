@@ -46,7 +46,7 @@ class Decoder {
   readonly #file: ChunkFile;
   readonly #mint: number;
   readonly #maxt: number;
-  readonly #buffer = new SampleBuffer(1_024);
+  readonly #buffer = new SampleBuffer();
 
   constructor(file: ChunkFile, mint: number, maxt: number) {
     this.#file = file;

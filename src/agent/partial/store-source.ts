@@ -28,7 +28,7 @@ export interface StoreSourceOptions {
 /** The node's own store behind the engine's interface, for one evaluation. */
 export class StoreSource implements SeriesSource {
   readonly #options: StoreSourceOptions;
-  readonly #buffer = new SampleBuffer(1_024);
+  readonly #buffer = new SampleBuffer();
   #left: number;
   /** False once a series was asked for that carries another node's name. */
   partitionClean = true;
