@@ -1,5 +1,4 @@
-import type { WireWriter} from '../../base/protobuf-wire.ts';
-import { type WireReader } from '../../base/protobuf-wire.ts';
+import type { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
 import { isHistogram, type Column } from '../eval/columns.ts';
 import { isFoldOperator, type GroupRow } from '../eval/group-rows.ts';
 import type { SumState } from '../exact/exact-sums.ts';
