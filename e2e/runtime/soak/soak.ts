@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { coreResources, createKubeClient, type RestClient } from '../../../src/kube/index.ts';
+import { inactivityMs } from '../../../src/runtime/reflector.ts';
 import { startCluster, type Cluster } from '../../cluster/cluster.ts';
 import { eventually } from '../../cluster/eventually.ts';
 import { freePorts } from '../../cluster/ports.ts';
@@ -34,6 +35,8 @@ const steady = 'soak-steady';
 const mib = 1024 ** 2;
 /** How long after the last fault the world may differ from what is desired, by whose it is to put it right. */
 const patienceMs: Record<Difference['whose'], number> = { operator: 120_000, 'garbage collector': 600_000 };
+/** A silence of `inactivityMs`, a try or two to connect, and the answer. Units: ms. */
+const lastFramesMs = inactivityMs + 50_000;
 /** What a heap may grow by: the noise of caches, compiled code and buffers. */
 const heapGoalMiB = 8;
 
@@ -298,13 +301,15 @@ class Soak {
 
   /** Every stored write was shown, or is one that only a list could tell and the metric counts. */
   async #checkWatch(witness: Witness, history: StorageHistory): Promise<Account> {
-    // The last writes may still be on their way.
-    await eventually('the last frames', () => witness.account(history).lost.length === 0, 10_000).catch(() => {});
+    // The last writes may still be on their way: a connection that was left half-open is found by its silence.
+    await eventually('the last frames', () => witness.account(history).lost.length === 0, lastFramesMs).catch(() => {});
     const result = witness.account(history);
     if (history.broken !== undefined) this.#violations.push(`what was stored is not known: ${history.broken}`);
     if (result.lost.length > 0) {
       const [{ name, revision }] = result.lost as [StoredWrite];
-      this.#violations.push(`the watch lost ${result.lost.length} writes, the first ${name} at ${revision}`);
+      const ends = `the first ${name} at ${revision}, the last at ${result.lost.at(-1)!.revision}`;
+      const told = `what was told last was at ${witness.at}, what was stored last at ${history.writes.at(-1)!.revision}`;
+      this.#violations.push(`the watch lost ${result.lost.length} writes, ${ends}; ${told}`);
     }
     const counted = await witness.counted();
     if (counted !== result.changedByGaps) {

@@ -47,6 +47,11 @@ export class Witness {
     return values.reduce((sum, v) => sum + v.value, 0);
   }
 
+  /** The latest version that a list or a watch told of. */
+  get at(): number {
+    return this.#at;
+  }
+
   account(history: StorageHistory): Account {
     return account(history.writes, this.#since ?? 0, this.#gaps, this.#shown);
   }
