@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../api/meta.ts';
-import { renderedKinds } from '../render/index.ts';
+import { names, platformDefaults, renderedKinds } from '../render/index.ts';
 import { expectGolden } from '../testing/golden.ts';
 import { ordinaryObjects, runWholeOperator } from '../testing/whole-operator.ts';
 import { yamlStream } from '../testing/yaml.ts';
@@ -13,6 +13,13 @@ import { yamlStream } from '../testing/yaml.ts';
  */
 test('what this version makes of ordinary objects is kept for later versions to upgrade', async () => {
   const operator = await runWholeOperator();
+  await operator.idle();
+  // What is registered once the query server answers belongs to it, too.
+  const conditions = [{ type: 'Available', status: 'True' }];
+  operator.server.putStatus(renderedKinds.Deployment, platformDefaults.namespace, names.query, { conditions });
+  const registered = () =>
+    operator.server.storage.find(renderedKinds.ClusterRole, undefined, names.customMetricsAccess);
+  await operator.passUntil(registered, 'the registration');
   await operator.idle();
   const made = Object.values(renderedKinds).flatMap((resource) =>
     operator.server.storage.list(resource).filter(isMade),
