@@ -1,4 +1,4 @@
-import { planCustomMetrics, type ApiServiceObject, type QueryDeployment } from './custom-metrics.ts';
+import { customMetricsApi, planMetricsApi, type ApiServiceObject, type QueryDeployment } from './metrics-apis.ts';
 
 const api = (
   version: string,
@@ -14,7 +14,7 @@ const api = (
 const ours = { name: 'svc-query', namespace: 'svc-system' };
 const adapter = { name: 'prometheus-adapter', namespace: 'monitoring' };
 const plan = (mode: 'auto' | 'force' | 'off', ...present: ApiServiceObject[]) =>
-  planCustomMetrics(mode, 'svc-system', present, deployment('True'));
+  planMetricsApi(customMetricsApi, mode, 'svc-system', present, deployment('True'));
 
 function deployment(available: string): QueryDeployment {
   const conditions = [{ type: 'Available', status: available }];
@@ -69,7 +69,7 @@ test.each<[string, ApiServiceObject[], boolean, string, string]>([
 
 test.each(['auto', 'force'] as const)('%s registers nothing before the query server answers', (mode) => {
   for (const query of [undefined, deployment('False')])
-    expect(planCustomMetrics(mode, 'svc-system', [], query)).toMatchObject({
+    expect(planMetricsApi(customMetricsApi, mode, 'svc-system', [], query)).toMatchObject({
       serve: true,
       register: false,
       condition: { status: 'False', reason: 'Unavailable', message: expect.stringContaining('Deployment svc-query') },
@@ -78,12 +78,16 @@ test.each(['auto', 'force'] as const)('%s registers nothing before the query ser
 
 test('a foreign registration is not taken over by a query server that does not answer', () => {
   const foreign = [api('v1beta1', adapter, 'True')];
-  expect(planCustomMetrics('force', 'svc-system', foreign, deployment('False'))).toMatchObject({ register: false });
+  expect(planMetricsApi(customMetricsApi, 'force', 'svc-system', foreign, deployment('False'))).toMatchObject({
+    register: false,
+  });
 });
 
 test('our registration stays while the query server is away', () => {
   const present = [api('v1beta1', ours, 'False')];
-  expect(planCustomMetrics('auto', 'svc-system', present, deployment('False'))).toMatchObject({ register: true });
+  expect(planMetricsApi(customMetricsApi, 'auto', 'svc-system', present, deployment('False'))).toMatchObject({
+    register: true,
+  });
 });
 
 test('force takes it over', () => {

@@ -1,5 +1,4 @@
-import type { ApiServiceObject, QueryDeployment } from './custom-metrics.ts';
-import { planExternalMetrics } from './external-metrics.ts';
+import { externalMetricsApi, planMetricsApi, type ApiServiceObject, type QueryDeployment } from './metrics-apis.ts';
 
 const api = (service: { name: string; namespace: string } | null, available?: string): ApiServiceObject => ({
   apiVersion: 'apiregistration.k8s.io/v1',
@@ -19,7 +18,7 @@ const deployment = (available: string): QueryDeployment => ({
 });
 
 test('off serves and registers nothing, and says nothing', () => {
-  expect(planExternalMetrics('off', 'svc-system', [api(keda)], deployment('True'))).toEqual({
+  expect(planMetricsApi(externalMetricsApi, 'off', 'svc-system', [api(keda)], deployment('True'))).toEqual({
     serve: false,
     register: false,
     condition: undefined,
@@ -34,7 +33,7 @@ test.each<[string, 'auto' | 'force', ApiServiceObject[], boolean, string]>([
   ['says when it answers', 'auto', [api(ours, 'True')], true, 'Available'],
   ['says when it does not', 'auto', [api(ours, 'False')], true, 'Unavailable'],
 ])('%s', (_, mode, present, register, reason) => {
-  expect(planExternalMetrics(mode, 'svc-system', present, deployment('True'))).toMatchObject({
+  expect(planMetricsApi(externalMetricsApi, mode, 'svc-system', present, deployment('True'))).toMatchObject({
     serve: true,
     register,
     condition: { type: 'ExternalMetricsAvailable', reason },
@@ -44,6 +43,8 @@ test.each<[string, 'auto' | 'force', ApiServiceObject[], boolean, string]>([
 test('nothing is registered before the query server answers, and what is registered stays while it is away', () => {
   const away = deployment('False');
   for (const present of [[], [api(keda, 'True')]])
-    expect(planExternalMetrics('force', 'svc-system', present, away)).toMatchObject({ register: false });
-  expect(planExternalMetrics('auto', 'svc-system', [api(ours, 'False')], away)).toMatchObject({ register: true });
+    expect(planMetricsApi(externalMetricsApi, 'force', 'svc-system', present, away)).toMatchObject({ register: false });
+  expect(planMetricsApi(externalMetricsApi, 'auto', 'svc-system', [api(ours, 'False')], away)).toMatchObject({
+    register: true,
+  });
 });

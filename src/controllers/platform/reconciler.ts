@@ -34,11 +34,12 @@ import { certificateStates, planLeaves, type SecretObject } from './certificates
 import {
   isAvailable,
   isOurs,
-  planCustomMetrics,
+  customMetricsApi,
+  externalMetricsApi,
+  planMetricsApi,
   type ApiServiceObject,
   type QueryDeployment,
-} from './custom-metrics.ts';
-import { planExternalMetrics } from './external-metrics.ts';
+} from './metrics-apis.ts';
 import { fromPolicies } from './from-policies.ts';
 import { certificateGauge } from './metrics.ts';
 import { applyMonitors, isMonitor, servedMonitors } from './monitors.ts';
@@ -137,8 +138,8 @@ export function setupPlatform(
       }
     };
     const certificates = await tried(() => keepCertificates(context));
-    const plan = planCustomMetrics(customMetrics, namespace, apiServices.list(), queryServer());
-    const external = planExternalMetrics(externalMetrics, namespace, apiServices.list(), queryServer());
+    const plan = planMetricsApi(customMetricsApi, customMetrics, namespace, apiServices.list(), queryServer());
+    const external = planMetricsApi(externalMetricsApi, externalMetrics, namespace, apiServices.list(), queryServer());
     const monitors = servedMonitors(crds);
     const rendered = renderPlatform({
       ...base,

@@ -1,0 +1,108 @@
+import type { KubeObject } from '../../api/meta.ts';
+import type { ConditionInput } from '../../runtime/index.ts';
+import {
+  customMetricsApiServices,
+  externalMetricsApiServices,
+  names,
+  type CustomMetricsMode,
+} from '../../render/index.ts';
+
+/** A registration with the API server's aggregator. */
+export interface ApiServiceObject extends KubeObject {
+  spec?: { service?: { name?: string; namespace?: string } | null };
+  status?: { conditions?: { type: string; status: string; reason?: string; message?: string }[] };
+}
+
+export interface MetricsApiPlan {
+  /** Our server offers the API at all. */
+  serve: boolean;
+  /** The registrations are ours to write. */
+  register: boolean;
+  /** Undefined where the API is not offered: nothing is missing then. */
+  condition: ConditionInput | undefined;
+}
+
+/** The Deployment of the query server, as far as it decides here. */
+export interface QueryDeployment extends KubeObject {
+  status?: { conditions?: { type: string; status: string; message?: string }[] };
+}
+
+/** Whether the query server has enough replicas that answer, by its Deployment's own word. */
+export function isAvailable({ status }: QueryDeployment): boolean {
+  return status?.conditions?.some((c) => c.type === 'Available' && c.status === 'True') ?? false;
+}
+
+/** Whether a registration leads to our query server. Labels do not count: an edit by others keeps them. */
+export function isOurs(namespace: string, { spec }: ApiServiceObject): boolean {
+  return spec?.service?.name === names.query && spec.service.namespace === namespace;
+}
+
+/** One of the APIs that autoscalers read. */
+export interface MetricsApi {
+  condition: ConditionInput['type'];
+  /** Names of its registrations, one for each version. */
+  apiServices: readonly string[];
+  /** The operator's flag that decides about it. */
+  flag: string;
+}
+
+export const customMetricsApi: MetricsApi = {
+  condition: 'CustomMetricsAvailable',
+  apiServices: customMetricsApiServices,
+  flag: '--custom-metrics',
+};
+
+export const externalMetricsApi: MetricsApi = {
+  condition: 'ExternalMetricsAvailable',
+  apiServices: externalMetricsApiServices,
+  flag: '--external-metrics',
+};
+
+/**
+ * What to do about a metrics API. A cluster has one of each; when any version of it belongs to another server (often
+ * prometheus-adapter's, or KEDA's), `auto` leaves all of them alone, because autoscalers prefer the newest version and
+ * would be taken away from that server. A registration without a server behind it keeps every namespace of the cluster
+ * from ending, so the first one waits for the query server; one that is there stays, as autoscalers hold their replicas
+ * while its server is away. Pure.
+ */
+export function planMetricsApi(
+  api: MetricsApi,
+  mode: CustomMetricsMode,
+  namespace: string,
+  registrations: readonly ApiServiceObject[],
+  query: QueryDeployment | undefined,
+): MetricsApiPlan {
+  if (mode === 'off') return { serve: false, register: false, condition: undefined };
+  const present = registrations.filter(({ metadata }) => api.apiServices.includes(metadata.name ?? ''));
+  const unavailable = (reason: string, message: string): ConditionInput => ({
+    type: api.condition,
+    status: 'False',
+    reason,
+    message,
+  });
+  const foreign = present.find((one) => !isOurs(namespace, one));
+  if (foreign && mode === 'auto') {
+    const { service } = foreign.spec ?? {};
+    const owner = service ? `Service ${service.namespace ?? ''}/${service.name ?? ''}` : 'the API server itself';
+    const message = `APIService ${foreign.metadata.name ?? ''} belongs to ${owner} and is left alone; remove it, or set ${api.flag}=force`;
+    return { serve: true, register: false, condition: unavailable('ForeignAPIService', message) };
+  }
+  const registered = present.some((one) => isOurs(namespace, one));
+  if (!registered && !(query && isAvailable(query))) {
+    const message = `the API is registered once Deployment ${names.query} is available`;
+    return { serve: true, register: false, condition: unavailable('Unavailable', message) };
+  }
+  const bad = api.apiServices
+    .map((name) => ({ name, available: availabilityOf(present.find(({ metadata }) => metadata.name === name)) }))
+    .find(({ available }) => available?.status !== 'True');
+  const condition: ConditionInput = bad
+    ? unavailable(
+        'Unavailable',
+        `APIService ${bad.name}: ${bad.available?.message ?? 'the aggregator has not asked it yet'}`,
+      )
+    : { type: api.condition, status: 'True', reason: 'Available', message: '' };
+  return { serve: true, register: true, condition };
+}
+
+const availabilityOf = (api: ApiServiceObject | undefined) =>
+  api?.status?.conditions?.find(({ type }) => type === 'Available');
