@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { TlsClient } from '../../net/tls-client.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
-import { AgentFailure, asAgentFailure, reasonOfStatus } from './failure.ts';
+import { AgentFailure, asAgentFailure, reasonOfStatus, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import { agentDeadline } from './fan-out.ts';
 
@@ -79,10 +79,13 @@ export async function askAgents<T>(
 ): Promise<{ answers: T[]; lost: Map<string, LostNode> }> {
   const lost = new Map<string, LostNode>();
   const one = async (agent: ExpectedAgent): Promise<T[]> => {
-    const { node, address, absence, more = [] } = agent;
+    const { node, address, more = [] } = agent;
+    if (address === undefined) {
+      lost.set(node, unaskedNode(agent));
+      return [];
+    }
     const started = clock.monotonic();
     try {
-      if (address === undefined) throw new AgentFailure('unreachable', absence ?? 'no agent pod');
       const deadlineMs = agentDeadline(agent, agentTimeoutMs, remainingMs);
       const all = [address, ...more].map((host) => asker(host, question, { deadlineMs, signal }));
       return (await Promise.all(all)).map((data) => read(data, node));

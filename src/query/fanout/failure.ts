@@ -1,4 +1,5 @@
 import { errorText, isOperatorError } from '../../base/errors.ts';
+import type { ExpectedAgent } from '../agents/directory.ts';
 
 /** Why a node's data is not in an answer. */
 export type FailureReason = 'unreachable' | 'timeout' | 'auth' | 'protocol' | 'over limit';
@@ -26,6 +27,11 @@ export interface LostNode {
   readonly reason: FailureReason;
   readonly message: string;
   readonly elapsedMs: number;
+}
+
+/** A node that cannot be asked, because no agent is there: no time is spent on it. */
+export function unaskedNode({ node, absence }: ExpectedAgent): LostNode {
+  return { node, reason: 'unreachable', message: absence ?? 'no agent pod', elapsedMs: 0 };
 }
 
 /** The sentence that stands in the answer's `warnings`. */

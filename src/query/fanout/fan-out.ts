@@ -4,7 +4,7 @@ import { compileMatcher } from '../../tsdb/index.ts';
 import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import type { AgentReader } from './agent-reader.ts';
-import { AgentFailure } from './failure.ts';
+import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import { nodeLabel } from './series-collector.ts';
 import type { ReadSeries, SampleBudget } from './series-collector.ts';
@@ -85,10 +85,10 @@ async function readOne(
   request: FanOutRequest,
   deps: FanOutDeps,
 ): Promise<{ series: ReadSeries[][]; overlaps: boolean } | { lost: LostNode }> {
-  const started = deps.clock.monotonic();
   const { node, address } = agent;
+  if (address === undefined) return { lost: unaskedNode(agent) };
+  const started = deps.clock.monotonic();
   try {
-    if (address === undefined) throw new AgentFailure('unreachable', agent.absence ?? 'no agent pod');
     const deadlineMs = agentDeadline(agent, deps.agentTimeoutMs, request.remainingMs);
     let overlaps = false;
     const options = { deadlineMs, budget: request.budget, signal: request.signal, onForeign: () => (overlaps = true) };

@@ -10,7 +10,7 @@ import type {
 } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { agentDeadline, nodeFilter } from './fan-out.ts';
-import { AgentFailure } from './failure.ts';
+import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import type { ScopeOptions } from './query-scope.ts';
 import type { NodeLedger } from './node-ledger.ts';
@@ -98,9 +98,9 @@ export class Pushdown implements Distribution {
     const { scope, reader, budget } = this.#options;
     const { clock, signal, maxSamples } = scope;
     const { node, address } = agent;
+    if (address === undefined) return { lost: unaskedNode(agent) };
     const started = clock.monotonic();
     try {
-      if (address === undefined) throw new AgentFailure('unreachable', agent.absence ?? 'no agent pod');
       const deadlineMs = agentDeadline(agent, scope.agentTimeoutMs, scope.deadline - started);
       const reading = await reader({ ...agent, address }, call, { deadlineMs, budget, maxSamples, signal });
       return { reading, elapsedMs: clock.monotonic() - started };
