@@ -9,6 +9,8 @@ import { isCaptureHash } from './capture-config.ts';
  * `PUT /v1/capture/{hash}`  body: canonical JSON of a CaptureConfig, at most `maxCaptureBytes` → 200 Ack;
  *                           wrong hash, schema or node → 400 `{code, message}` and nothing changed.
  * `GET /v1/capture`         → the current CaptureConfig, or 404 when the agent runs its seed.
+ * `GET /v1/capture/running` → the CaptureConfig whose file the instrument runs, an older one than the current while a
+ *                           file waits for its restart; 404 while that is the seed, or not known.
  * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after` (a second
  *                           later where the change is what a PUT was answered with),
  *                           or after `wait` seconds with the unchanged one. Revisions start anew with the agent,
@@ -17,6 +19,7 @@ import { isCaptureHash } from './capture-config.ts';
  *                           on disk, never answered. The status names the revision that the agent has.
  */
 export const capturePath = '/v1/capture';
+export const runningPath = '/v1/capture/running';
 export const statusPath = '/v1/status';
 export const secretsPath = '/v1/secrets';
 /** Largest body of a PUT. Units: bytes. */
@@ -86,7 +89,15 @@ export const agentStatusSchema = Type.Object({
   /** Grows with each change of the rest. */
   revision: count,
   ack: Type.Union([ackSchema, Type.Null()]),
-  instrument: Type.Object({ up: Type.Boolean(), start: Type.Optional(time), restarts: count }),
+  instrument: Type.Object({
+    up: Type.Boolean(),
+    start: Type.Optional(time),
+    restarts: count,
+    /** Hash of the config whose file it runs; absent while that is the seed, or not known. */
+    runs: Type.Optional(Type.String({ maxLength: 80 })),
+    /** It has not read the file in place and may restart for it; absent where no restart is due. */
+    restarting: Type.Optional(Type.Boolean()),
+  }),
   monitors: Type.Array(
     Type.Object({
       namespace: Type.String({ maxLength: 253 }),

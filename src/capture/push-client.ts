@@ -9,6 +9,7 @@ import {
   maxStatusWaitSeconds,
   parseAck,
   parseAgentStatus,
+  runningPath,
   secretsPath,
   statusPollPath,
   type Ack,
@@ -75,8 +76,17 @@ export class AgentClient {
   }
 
   /** The config that the agent holds; null when it runs on its own seed. */
-  async current(signal: AbortSignal): Promise<CaptureConfig | null> {
-    const answer = await this.#send('GET', capturePath, pushDeadlineMs, signal, undefined, [200, 404]);
+  current(signal: AbortSignal): Promise<CaptureConfig | null> {
+    return this.#config(capturePath, signal);
+  }
+
+  /** The config whose file the instrument of the agent runs; null when that is the seed, or not known. */
+  running(signal: AbortSignal): Promise<CaptureConfig | null> {
+    return this.#config(runningPath, signal);
+  }
+
+  async #config(path: string, signal: AbortSignal): Promise<CaptureConfig | null> {
+    const answer = await this.#send('GET', path, pushDeadlineMs, signal, undefined, [200, 404]);
     return answer.status === 404 ? null : parsed('capture config', answer, parseCaptureConfig);
   }
 

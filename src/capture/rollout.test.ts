@@ -13,9 +13,10 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
   desired: { hash: 'new', yaml: 'new-file' },
   rules: { ...rules, ...ruled },
   reachable: true,
+  unheard: false,
   held: { hash: 'old', yaml: 'old-file' },
   granted: true,
-  running: true,
+  runs: 'old-file',
   concerned: true,
   down: false,
   sentAt: null,
@@ -52,13 +53,13 @@ test('a second change within the interval is delivered, and its restart waits un
 
 test('a file on hold is not sent again, and gets its restart when its turn comes', () => {
   const held = { hash: 'new', yaml: 'new-file' };
-  const nodes = [node('a', { restartedAt: 1_000, held, granted: false, running: false })];
+  const nodes = [node('a', { restartedAt: 1_000, held, granted: false })];
   expect(planRollout(nodes, 30_000)).toMatchObject({ push: [], deliver: [], wakeAt: 61_000 });
   expect(planRollout(nodes, 61_000)).toMatchObject({ push: ['a'], deliver: [] });
 });
 
 test('a node that is about to restart anyway takes a newer file with the same restart', () => {
-  const nodes = [node('a', { restartedAt: 1_000, sentAt: 1_000, running: false }, { maxUnavailable: 1 })];
+  const nodes = [node('a', { restartedAt: 1_000, sentAt: 1_000 }, { maxUnavailable: 1 })];
   expect(planRollout(nodes, 2_000)).toMatchObject({ push: ['a'], deliver: [] });
 });
 
@@ -69,7 +70,7 @@ test('a change of rules alone never waits: it restarts nothing', () => {
 
 test('a node on its seed does not wait for others', () => {
   const more = { maxUnavailable: 1 };
-  const onItsWay = node('a', { sentAt: 0, held: { hash: 'new', yaml: 'new-file' }, running: false }, more);
+  const onItsWay = node('a', { sentAt: 0, held: { hash: 'new', yaml: 'new-file' } }, more);
   expect(planRollout([onItsWay, node('b', { held: null }, more)], 0).push).toEqual(['b']);
 });
 
@@ -91,7 +92,7 @@ test.each<[string, number | string, number, number]>([
 test('nodes that are on their way take the place of others', () => {
   const more = { maxUnavailable: 2 };
   const nodes = [
-    node('a', { sentAt: 0, held: { hash: 'new', yaml: 'new-file' }, running: false }, more),
+    node('a', { sentAt: 0, held: { hash: 'new', yaml: 'new-file' } }, more),
     node('b', {}, more),
     node('c', {}, more),
   ];
@@ -100,8 +101,20 @@ test('nodes that are on their way take the place of others', () => {
 
 test('a node whose instrument is down takes the place of others, whoever sent it there, and is served at once', () => {
   const more = { maxUnavailable: 2 };
-  const nodes = [node('a', { down: true, running: false }, more), node('b', {}, more), node('c', {}, more)];
+  const nodes = [node('a', { down: true, runs: null }, more), node('b', {}, more), node('c', {}, more)];
   expect(planRollout(nodes, 0)).toMatchObject({ push: ['a', 'b'], hold: new Map([['c', 'MaxUnavailable']]) });
+});
+
+test('a node that has not spoken to a new leader yet may be restarting, and takes the place of another', () => {
+  const more = { maxUnavailable: 2 };
+  const unheard = node('a', { reachable: false, unheard: true, held: null, runs: null }, more);
+  expect(planRollout([unheard, node('b', {}, more), node('c', {}, more)], 0)).toMatchObject({
+    push: ['b'],
+    hold: new Map([
+      ['a', 'Unreachable'],
+      ['c', 'MaxUnavailable'],
+    ]),
+  });
 });
 
 describe('canaries', () => {
@@ -113,12 +126,16 @@ describe('canaries', () => {
   });
   test('hold the others until they run the new file', () => {
     const held = { hash: 'new', yaml: 'new-file' };
-    expect(planRollout([other, canary({ held, running: false, sentAt: 0 })], 0).push).toEqual([]);
-    expect(planRollout([other, canary({ held, running: true })], 0).push).toEqual(['a']);
+    expect(planRollout([other, canary({ held, sentAt: 0 })], 0).push).toEqual([]);
+    expect(planRollout([other, canary({ held, runs: 'new-file' })], 0).push).toEqual(['a']);
   });
   test('keep the file itself from the others, also from one that has just restarted', () => {
     const recent = node('a', { restartedAt: 1_000 }, { canary: false });
     expect(planRollout([recent, canary()], 2_000)).toMatchObject({ deliver: [], hold: new Map([['a', 'Canary']]) });
+  });
+  test('hold the others while a new leader has not heard of them yet', () => {
+    const unheard = canary({ reachable: false, unheard: true, held: null, runs: null });
+    expect(planRollout([other, unheard], 0)).toMatchObject({ push: [], deliver: [] });
   });
   test('that cannot be reached hold nobody', () => {
     expect(planRollout([other, canary({ reachable: false })], 0).push).toEqual(['a']);
@@ -154,7 +171,7 @@ describe('a file that failed on a node', () => {
     expect(planRollout([node('a', { held, refusedHash: 'older' })], 0).push).toEqual(['a']);
   });
   test('is not given to a node that is down or on its way either', () => {
-    const others = [node('b', { down: true, running: false }), node('c', { sentAt: 0, running: false })];
+    const others = [node('b', { down: true, runs: null }), node('c', { sentAt: 0 })];
     expect(planRollout([failed, ...others], 0)).toMatchObject({ push: [], deliver: [] });
   });
   test('does not pause another group', () => {
@@ -193,6 +210,18 @@ describe('a node without a pod that the change concerns', () => {
   test('is restarted as a canary, for the others wait for it', () => {
     const rules = { ...idle.rules, canary: true };
     expect(planRollout([{ ...idle, rules }], 0).push).toEqual(['idle']);
+  });
+
+  test('is not restarted for a file that it runs already, not as a canary either', () => {
+    const rules = { ...idle.rules, canary: true };
+    const held = { hash: 'between', yaml: 'between-file' };
+    const back = node('back', { rules, held, granted: false, runs: idle.desired.yaml });
+    const other = node('other', { rules: { ...idle.rules, canary: false } });
+    expect(planRollout([back, other], 0)).toMatchObject({
+      push: ['other'],
+      deliver: ['back'],
+      hold: new Map([['back', 'Unconcerned']]),
+    });
   });
 
   test('does not get a file that has failed elsewhere', () => {

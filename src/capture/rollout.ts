@@ -6,12 +6,14 @@ export interface RolloutNode {
   desired: { hash: string; yaml: string };
   rules: RolloutRules;
   reachable: boolean;
+  /** This leader has asked it and waits for its first word: whatever it does may be on its way there. */
+  unheard: boolean;
   /** What the agent holds, as far as known; null = its own seed. */
   held: { hash: string; yaml: string | null } | null;
   /** The instrument may restart for the file that the agent holds; false while it waits for its turn. */
   granted: boolean;
-  /** The agent says that what it holds is Running. */
-  running: boolean;
+  /** Hash of the file that its instrument runs, as far as known; null while none does. */
+  runs: string | null;
   /** What its instrument runs differs from what it should in something that concerns the pods of this node. */
   concerned: boolean;
   /** Its instrument does not run at all at the moment. */
@@ -48,7 +50,8 @@ export interface RolloutPlan {
  * Running; and if `pauseOnFailure`, nobody gets a file that has failed on a node of the group. A file that failed on a
  * node is not sent there again. A node that runs its seed has nothing to lose and does not wait for others. A node
  * without a pod that the change concerns gets the file, and goes on without a restart until such a pod comes; canaries
- * restart in any case, since others wait for what becomes of it there.
+ * restart in any case, since others wait for what becomes of it there. A file that is again the one that the instrument
+ * runs restarts nothing.
  */
 export function planRollout(nodes: readonly RolloutNode[], now: number): RolloutPlan {
   const plan: RolloutPlan = { push: [], deliver: [], hold: new Map(), wakeAt: null };
@@ -62,9 +65,7 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
   const changing: RolloutNode[] = [];
   const seen: Seen = {
     failed: new Set(group.flatMap((n) => n.failedYaml ?? [])),
-    waiting: group.some(
-      (n) => n.rules.canary === true && n.reachable && !(n.running && n.held?.yaml === n.desired.yaml),
-    ),
+    waiting: group.some((n) => n.rules.canary === true && (n.reachable || n.unheard) && n.runs !== n.desired.yaml),
   };
   const wait = (node: RolloutNode, hold: HoldReason): void => {
     plan.hold.set(node.name, hold);
@@ -77,8 +78,8 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
     else if (restartsNothing(node)) plan.push.push(node.name);
     else changing.push(node);
   }
-  // A leader that has just begun did not send what its predecessor did, but sees whose instrument is down for it.
-  const onTheirWay = group.filter((n) => (n.sentAt !== null || n.down) && n.reachable).length;
+  // What another leader sent is on its way all the same, and who has not spoken yet may be.
+  const onTheirWay = group.filter((n) => n.unheard || ((n.sentAt !== null || n.down) && n.reachable)).length;
   let room = allowance(group) - onTheirWay;
   for (const node of changing.toSorted(canariesFirst)) {
     if (room > 0) {
@@ -113,6 +114,7 @@ function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan
   // Before the pacing: a file that waits only for its restart is delivered, and one that canaries try is not.
   if (node.rules.canary === false && seen.waiting) return 'Canary';
   if (restartsNothing(node)) return null;
+  if (node.runs === node.desired.yaml) return 'Unconcerned';
   if (!node.concerned && node.rules.canary !== true) return 'Unconcerned';
   if (node.restartedAt !== null && now < node.restartedAt + node.rules.minIntervalMs) {
     const at = node.restartedAt + node.rules.minIntervalMs;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, silentLogger } from '../../base/logger.ts';
@@ -100,6 +100,57 @@ test('a file on hold is written, but the instrument lives on until the same conf
   await clock.advance(91_000);
   expect(state.ack).toMatchObject({ phase: 'Failed', reason: 'InstrumentNotRestarted' });
   state.stop();
+});
+
+test('what the instrument runs, and that it may not restart yet, outlive the agent until the newer file runs', async () => {
+  const { state, clock, health } = setUp();
+  const past = new Date(Date.now() - 60_000);
+  const older: CaptureConfig = { ...seed, generations: { 'TrafficMonitor/shop/m': 1 } };
+  await state.apply(seed, 'push');
+  utimesSync(file, past, past);
+  await state.apply(older, 'push');
+  health.startMs = past.getTime() + 1;
+  state.start();
+  await clock.advance(1_000);
+  const ran = captureHash(older);
+  expect(state.status().instrument).toEqual({
+    up: true,
+    restarts: 0,
+    start: new Date(health.startMs).toISOString(),
+    runs: ran,
+  });
+  await state.apply(other, 'push', 'hold');
+  state.stop();
+
+  const next = setUp();
+  next.health.startMs = health.startMs;
+  await next.state.apply(other, 'disk');
+  next.state.start();
+  await next.clock.advance(1_000);
+  expect(next.state.ack).toMatchObject({ hash: captureHash(other), phase: 'Written' });
+  expect(next.state.instrumentMayLive).toBe(true);
+  expect(next.state.status().instrument.restarting).toBeUndefined();
+  expect(next.state.status().instrument.runs).toBe(ran);
+  expect(next.state.runningConfig).toEqual(older);
+
+  await next.state.apply(other, 'push', 'now');
+  expect(next.state.instrumentMayLive).toBe(false);
+  expect(next.state.status().instrument.restarting).toBe(true);
+  next.state.stop();
+
+  const last = setUp();
+  last.health.startMs = health.startMs;
+  await last.state.apply(other, 'disk');
+  last.state.start();
+  await last.clock.advance(1_000);
+  expect(last.state.instrumentMayLive).toBe(false);
+  last.health.startMs = Date.now() + 5_000;
+  await last.clock.advance(1_000);
+  expect(last.state.status().instrument).toMatchObject({ runs: captureHash(other) });
+  expect(last.state.status().instrument.restarting).toBeUndefined();
+  await last.state.apply(other, 'push');
+  expect(existsSync(join(dir, 'capture-running.json'))).toBe(false);
+  last.state.stop();
 });
 
 test('a config that the instrument does not take up in time is Failed with a reason', async () => {

@@ -9,10 +9,12 @@ import {
   afterProbe,
   type InstrumentView,
   phaseOf,
+  runsFile,
   runsOldFile,
   unknownInstrument,
 } from './instrument-state.ts';
 import { saveLastGood } from './last-good.ts';
+import { forgetRunning, loadRunning, saveRunning } from './running-record.ts';
 
 export interface CaptureStateOptions {
   readonly node: string;
@@ -45,8 +47,8 @@ const answeredMs = 1_000;
  * Flow: `apply` → rules in force, last good on disk (Received) → file in place (Written) → the probe shows a
  * start after the file (Running) or nothing in time (Failed).
  * Guarantees: configs are applied one after the other; the last good one on disk is one that was written whole;
- * the file is left alone when its bytes are right; `status` grows its revision with every change.
- * Caveats: an agent that restarts while a file is on hold forgets the hold.
+ * the file is left alone when its bytes are right; `status` grows its revision with every change; what the instrument
+ * runs while a newer file waits for its restart, and whether it may restart, outlive the agent.
  */
 export class CaptureState {
   readonly #options: CaptureStateOptions;
@@ -56,6 +58,10 @@ export class CaptureState {
   #view: InstrumentView = unknownInstrument;
   /** The instrument may be restarted for the file in place; false while the controller holds it back. */
   #restartGranted = true;
+  /** The config whose file the instrument was last seen to run; null for the seed, and before it was seen. */
+  #runs: { readonly hash: string; readonly config: CaptureConfig } | null = null;
+  /** A record of `#runs` is on disk. */
+  #recorded = false;
   /** Configs taken since the start, and the number of the one that the instrument runs. */
   #taken = 0;
   #running = 0;
@@ -75,6 +81,11 @@ export class CaptureState {
   /** The config in force, when a controller has pushed one (in this life or an earlier one). */
   get pushedConfig(): CaptureConfig | null {
     return this.#pushed ? this.#config : null;
+  }
+
+  /** The config whose file the instrument runs; null while that is the seed, or not known. */
+  get runningConfig(): CaptureConfig | null {
+    return this.#runs?.config ?? null;
   }
 
   get ack(): Ack | null {
@@ -125,11 +136,21 @@ export class CaptureState {
     }
     const hash = captureHash(config);
     if (source === 'push' && this.#pushed && this.#ack?.hash === hash && this.#ack.phase !== 'Failed') {
-      if (restart === 'now' && !this.#restartGranted) this.#grant();
+      if (restart === 'now' && !this.#restartGranted) await this.#grant();
       return this.#ack;
     }
+    let granted = restart === 'now';
+    const { fileMs } = this.#view;
     try {
-      if (source === 'push') await saveLastGood(dataDir, config);
+      if (source === 'push') await this.#saveBefore(config, granted);
+      else if (source === 'disk') {
+        const before = await loadRunning(dataDir, node, logger);
+        if (before) this.#runs = { hash: captureHash(before.config), config: before.config };
+        this.#recorded = before !== null;
+        if (before?.held === true) granted = false;
+      }
+      // A probe that ends while the file is replaced must not take the old one for it.
+      this.#view = { ...this.#view, fileMs: null };
       this.#config = config;
       this.#taken++;
       this.#pushed = source !== 'seed';
@@ -137,9 +158,10 @@ export class CaptureState {
       this.#setAck({ node, hash, phase: 'Received' }, 'answered');
       const { changed, modifiedMs } = await writeInstrumentFile(instrumentFile, config.instrument.yaml);
       this.#view = afterFile(this.#view, modifiedMs, changed, clock.monotonic());
-      this.#restartGranted = restart === 'now';
+      this.#restartGranted = granted;
       logger.info('capture config in force', { hash, source, monitors: config.monitors.length, fileChanged: changed });
     } catch (error) {
+      this.#view = { ...this.#view, fileMs };
       logger.error('capture config could not be put in force', { hash, error: errorText(error) });
       const message = errorText(error).slice(0, 1_024);
       this.#setAck({ node, hash, phase: 'Failed', reason: 'WriteFailed', message }, 'answered');
@@ -149,23 +171,47 @@ export class CaptureState {
     return this.#ack!;
   }
 
+  /** What has to be on disk before a pushed config is put in force. */
+  async #saveBefore(config: CaptureConfig, granted: boolean): Promise<void> {
+    const { dataDir } = this.#options;
+    const sameFile = this.#ack?.phase === 'Running' && this.#config?.instrument.yaml === config.instrument.yaml;
+    if (!sameFile) await this.#record(!granted);
+    await saveLastGood(dataDir, config);
+  }
+
+  async #record(held: boolean): Promise<void> {
+    if (!this.#runs) return;
+    await saveRunning(this.#options.dataDir, { config: this.#runs.config, held });
+    this.#recorded = true;
+  }
+
   /** From here on the instrument has its time to run the file. */
-  #grant(): void {
+  async #grant(): Promise<void> {
     this.#restartGranted = true;
     if (this.#view.fileMs !== null) {
       this.#view = afterFile(this.#view, this.#view.fileMs, true, this.#options.clock.monotonic());
     }
+    // A grant that is forgotten with this process is given again: the status will not say `restarting`.
+    await this.#record(false).catch((error: unknown) =>
+      this.#options.logger.warn('capture record not written', { error: errorText(error) }),
+    );
   }
 
   /** The status as of now. */
   status(): AgentStatus {
     this.#noteCounts();
-    const { startMs, up, restarts } = this.#view;
+    const { fileMs, startMs, up, restarts } = this.#view;
     return {
       node: this.#options.node,
       revision: this.#revision,
       ack: this.#ack,
-      instrument: { up, restarts, ...(startMs === null ? {} : { start: new Date(startMs).toISOString() }) },
+      instrument: {
+        up,
+        restarts,
+        ...(startMs === null ? {} : { start: new Date(startMs).toISOString() }),
+        ...(this.#runs ? { runs: this.#runs.hash } : {}),
+        ...(this.#restartGranted && fileMs !== null && !runsFile(this.#view) ? { restarting: true } : {}),
+      },
       ...this.#options.counts(),
     };
   }
@@ -230,11 +276,23 @@ export class CaptureState {
 
   #setAck(ack: Ack, to: 'waiting' | 'answered'): void {
     this.#ack = ack;
-    if (ack.phase === 'Running') this.#running = this.#taken;
+    if (ack.phase === 'Running') this.#nowRuns(ack.hash);
     if (to === 'waiting') return this.#changed();
     this.#revision++;
     this.#cancelAnswered();
     this.#cancelAnswered = this.#options.clock.setTimeout(() => this.#wake(), answeredMs);
+  }
+
+  #nowRuns(hash: string): void {
+    this.#running = this.#taken;
+    if (!this.#config || !this.#pushed) return;
+    if (this.#runs?.hash !== hash) this.#runs = { hash, config: this.#config };
+    if (!this.#recorded) return;
+    this.#recorded = false;
+    const { dataDir, logger } = this.#options;
+    this.#queue = this.#queue
+      .then(() => (this.#ack?.phase === 'Running' ? forgetRunning(dataDir) : undefined))
+      .catch((error: unknown) => logger.warn('capture record not removed', { error: errorText(error) }));
   }
 
   #noteCounts(): void {

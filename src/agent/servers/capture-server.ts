@@ -10,6 +10,7 @@ import {
   maxStatusWaitSeconds,
   parseCaptureConfig,
   parseExportSecrets,
+  runningPath,
   secretsPath,
   statusPath,
 } from '../../capture/index.ts';
@@ -37,10 +38,10 @@ export function captureHandler(
       waitForStatus(state, url.searchParams, gone.signal).then((status) => answerJson(res, 200, status), fail);
       return;
     }
-    if (url.pathname === capturePath) {
+    if (url.pathname === capturePath || url.pathname === runningPath) {
       if (req.method !== 'GET') return answerMethod(res, 'GET');
-      const config = state.pushedConfig;
-      if (!config) return answerError(res, 404, 'not_found', 'no capture config was pushed: the agent runs its seed');
+      const config = url.pathname === capturePath ? state.pushedConfig : state.runningConfig;
+      if (!config) return answerError(res, 404, 'not_found', 'none that was pushed: the agent runs its seed');
       return answerText(res, 200, 'application/json', canonicalJson(config));
     }
     if (url.pathname === secretsPath) {

@@ -279,3 +279,59 @@ test('a rollout that its leader leaves half done goes on under the next one, and
   await world.settled();
   expect(restarted()).toEqual([1, 1, 1]);
 });
+
+test('nodes that an edit spared are spared by the next leader too', async () => {
+  await aCluster(3);
+  world.putPolicy('open', { rollout: { minInterval: '0s', maxUnavailable: '100%' } });
+  world.putPod('pay/ledger-1', 'node-3', { app: 'ledger' });
+  world.putMonitor('pay/m', { selector: {} });
+  await world.settled();
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
+  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('"7001"')), 'the file on every node');
+  await world.settled();
+  const restarts = world.agents.map((a) => a.restarts.length);
+
+  await world.changeLeader();
+  await world.settled();
+  expect(world.hub.nodes.get('node-3')!.hold).toBe('Unconcerned');
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7002 }] });
+  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('"7002"')), 'the next edit');
+  await world.settled();
+  expect(world.agents.map((a) => a.restarts.length)).toEqual([restarts[0]! + 1, restarts[1]! + 1, restarts[2]!]);
+
+  world.putMonitor('pay/m', { selector: {}, ports: [{ port: 7003 }] });
+  await until(() => world.agents[2]!.restarts.length === restarts[2]! + 1, 'the restart that concerns it');
+});
+
+test('wherever its leader dies, a rollout never has more than maxUnavailable instruments restarting', async () => {
+  world = await CaptureWorld.start({ nodes: 6 });
+  const maxUnavailable = 2;
+  for (const [i, { node }] of world.agents.entries()) if (i > 1) world.putPod(`shop/web-${i}`, node, { app: 'web' });
+  world.putPolicy('slow', { rollout: { minInterval: '0s', maxUnavailable } });
+  await world.settled();
+  for (const agent of world.agents) agent.onPush = 'Written';
+  const before = world.agents.map((a) => a.restarts.length);
+  const restarting = (): string[] => world.agents.flatMap((a) => (a.restarting ? [a.node] : []));
+  let most = 0;
+  const watch = setInterval(() => (most = Math.max(most, restarting().length)), 1);
+  try {
+    world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
+    // Two nodes have no pod of the namespace, so the first leader sends the third and fourth on their way.
+    await until(() => restarting().length === maxUnavailable, 'the first restarts');
+    expect(restarting()).toEqual(['node-3', 'node-4']);
+    // The next leader finds two nodes concerned that stand before them in every order.
+    for (const i of [0, 1]) world.putPod(`shop/web-${i}`, world.agents[i]!.node, { app: 'web' });
+    for (let done = 1; done <= 6; done++) {
+      await world.changeLeader();
+      await until(() => world.hub.nodes.size === 6 && restarting().length > 0, 'somebody on its way');
+      await until(() => [...world.hub.nodes.values()].every((n) => n.reachable && !n.needs.running), 'news of all');
+      await until(() => restarting().length === Math.min(maxUnavailable, 7 - done), 'a full house');
+      world.agents.find((a) => a.restarting)!.phase('Running');
+    }
+    await world.settled();
+  } finally {
+    clearInterval(watch);
+  }
+  expect(most).toBe(maxUnavailable);
+  expect(world.agents.map((a, i) => a.restarts.length - before[i]!)).toEqual([1, 1, 1, 1, 1, 1]);
+});

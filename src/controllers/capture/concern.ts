@@ -1,3 +1,4 @@
+import { sha256Hex } from '../../base/canonical-json.ts';
 import { fileChanges, type FileChanges, type PodFacts } from '../../capture/index.ts';
 
 /** Node name → the namespaces that have a pod there. */
@@ -11,23 +12,36 @@ export function namespacesByNode({ pods }: { pods: readonly PodFacts[] }): Reado
   return found;
 }
 
-/** Pairs of files whose differences are remembered: as many as there are versions of a file in a fleet at a time. */
-const maxPairs = 64;
+/** As many as there are versions of a file in a fleet at a time, and pairs of them. */
+const maxKept = 64;
 
-/** `fileChanges` that compares two files once, however many nodes ask. */
-export function rememberedChanges(): typeof fileChanges {
-  const known = new Map<string, Map<string, FileChanges>>();
-  let pairs = 0;
-  return (a, b) => {
-    const found = known.get(a)?.get(b);
-    if (found) return found;
-    if (pairs++ >= maxPairs) {
-      known.clear();
-      pairs = 1;
-    }
-    const changes = fileChanges(a, b);
-    const own = known.get(a) ?? new Map<string, FileChanges>();
-    known.set(a, own.set(b, changes));
-    return changes;
-  };
+/** The instrument's files of a fleet: many nodes have the same one, and ask the same of it. */
+export class Files {
+  readonly #texts = new Map<string, string>();
+  readonly #changes = new Map<string, FileChanges>();
+
+  /** The file's text, held once however many nodes have it, and its hash. */
+  shared(text: string): { text: string; hash: string } {
+    const hash = `sha256:${sha256Hex(text)}`;
+    return { hash, text: kept(this.#texts, hash, () => text) };
+  }
+
+  /** What two files differ in, compared once. `a` and `b` are known by their hashes. */
+  changes(a: FileVersion, b: FileVersion): FileChanges {
+    return kept(this.#changes, `${a.hash} ${b.hash}`, () => fileChanges(a.text, b.text));
+  }
+}
+
+export interface FileVersion {
+  hash: string;
+  text: string;
+}
+
+function kept<V>(map: Map<string, V>, key: string, make: () => V): V {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  if (map.size >= maxKept) map.clear();
+  const value = make();
+  map.set(key, value);
+  return value;
 }

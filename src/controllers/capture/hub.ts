@@ -13,7 +13,8 @@ import { Debounce } from './debounce.ts';
 import { ExportSecretStore } from './export-secrets.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import type { HubChange, HubOptions, World } from './hub-options.ts';
-import { namespacesByNode, rememberedChanges } from './concern.ts';
+import { learnConfigs, needsAny } from './learn-configs.ts';
+import { Files, namespacesByNode } from './concern.ts';
 import { Limiter } from './limiter.ts';
 import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
 
@@ -40,6 +41,7 @@ interface Link {
   client: AgentClient;
   abort: AbortController;
   pushing: boolean;
+  learning: boolean;
   delivering: boolean;
   /** Revision of the secrets that this agent took; an agent that restarts says by its status that it has none. */
   delivered: string;
@@ -75,7 +77,7 @@ export class CaptureHub {
   #before = new Map<string, RememberedFailure>();
   readonly #memo = new CompileMemo();
   #cancelWake: () => void = () => {};
-  readonly #changes = rememberedChanges();
+  readonly #files = new Files();
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -178,7 +180,7 @@ export class CaptureHub {
   }
 
   #newNode(name: string): NodeState {
-    const node = new NodeState(name, this.#before.get(name), this.#changes);
+    const node = new NodeState(name, this.#before.get(name), this.#files);
     this.#before.delete(name);
     this.#nodes.set(name, node);
     return node;
@@ -208,7 +210,8 @@ export class CaptureHub {
   #connect(node: NodeState, host: string, transport: AgentTransport): void {
     const { clock, random, agentPort } = this.#options;
     const client = new AgentClient(transport, { host, port: agentPort });
-    const link: Link = { host, client, abort: new AbortController(), pushing: false, delivering: false, delivered: '' };
+    const none = { pushing: false, learning: false, delivering: false, delivered: '' };
+    const link: Link = { host, client, abort: new AbortController(), ...none };
     this.#links.set(node.name, link);
     const current = (): boolean => this.#links.get(node.name) === link;
     this.#track(
@@ -224,7 +227,7 @@ export class CaptureHub {
             const back = node.heard(status, { monotonic: clock.monotonic(), wall: clock.now() });
             if (status.secrets !== link.delivered) link.delivered = '';
             this.#afterNews(node, link, back);
-            if (node.needsCurrent) this.#track(this.#learn(node, link));
+            if (!link.learning && needsAny(node)) this.#track(this.#learn(node, link));
           },
           onLost: (error) => {
             if (!current()) return;
@@ -240,18 +243,17 @@ export class CaptureHub {
     );
   }
 
-  /** An agent holds a config from before our time: ask for it, so that a change can tell a restart from none. */
   async #learn(node: NodeState, link: Link): Promise<void> {
-    try {
-      const config = await link.client.current(link.abort.signal);
-      if (node.needsCurrent) node.learned(config);
-    } catch (error) {
-      if (link.abort.signal.aborted) return;
-      // What it holds stays unknown; sending the wanted config is right in any case.
-      this.#options.logger.warn('agent did not tell its config', { node: node.name, error: errorText(error) });
-      if (node.needsCurrent) node.learned(null);
-    }
-    this.#afterNews(node, link, null);
+    const { client, abort } = link;
+    link.learning = true;
+    const back = await learnConfigs(node, {
+      client,
+      greeting: this.#greeting,
+      logger: this.#options.logger,
+      signal: abort.signal,
+    });
+    link.learning = false;
+    if (!abort.signal.aborted) this.#afterNews(node, link, back);
   }
 
   /** True once it is known that a Secret that an export refers to, or its key, does not exist. */

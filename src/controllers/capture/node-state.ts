@@ -1,8 +1,7 @@
 import { isOperatorError, errorText } from '../../base/errors.ts';
-import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
+import { canonicalJson } from '../../base/canonical-json.ts';
 import {
   captureHash,
-  fileChanges,
   type Ack,
   type AgentStatus,
   type CaptureConfig,
@@ -10,6 +9,7 @@ import {
   type NodeConfig,
   type RolloutNode,
 } from '../../capture/index.ts';
+import { Files } from './concern.ts';
 import type { AgentPod } from './facts.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import { isLasting, type InstrumentFault } from './instrument-fault.ts';
@@ -56,7 +56,9 @@ export class NodeState {
   #ack: Ack | null = null;
   /** What the instrument was last seen to run; null where that is not known. */
   #runs: KnownConfig | null = null;
-  readonly #changes: typeof fileChanges;
+  /** The agent says that the instrument runs this one, whose content is not known yet; else null. */
+  #runsUnknown: string | null = null;
+  readonly #files: Files;
   /** The instrument may restart for the file that the agent holds. */
   #granted = true;
   /** Hash of our newest push: its acknowledgement may come by the long poll before the answer does. */
@@ -67,10 +69,10 @@ export class NodeState {
   #fault: InstrumentFault | null = null;
   readonly #spansDroppedAt = new Map<string, number>();
 
-  /** `before`: what failed here under another leader. `changes` may remember its answers: many nodes ask the same. */
-  constructor(name: string, before?: RememberedFailure, changes = fileChanges) {
+  /** `before`: what failed here under another leader. */
+  constructor(name: string, before?: RememberedFailure, files = new Files()) {
     this.name = name;
-    this.#changes = changes;
+    this.#files = files;
     if (!before) return;
     const { pod, reason, message, yaml, hash } = before;
     this.failure = { reason, message, yaml, hash };
@@ -109,9 +111,9 @@ export class NodeState {
     return this.running && this.#ack?.hash === this.desired?.hash ? 'running' : 'behind';
   }
 
-  /** True when the agent holds a config whose content has to be asked for. */
-  get needsCurrent(): boolean {
-    return this.#held !== null && this.#held.known === null;
+  /** Which configs of the agent have to be asked for: the one that it holds, and the one that its instrument runs. */
+  get needs(): { current: boolean; running: boolean } {
+    return { current: this.#held !== null && this.#held.known === null, running: this.#runsUnknown !== null };
   }
 
   /** A new target. A failure is forgiven when the file (or the refused config) is another one. */
@@ -127,7 +129,7 @@ export class NodeState {
    * The first word of a node tells when its instrument last started again, so that a new leader keeps the distance.
    */
   heard(status: AgentStatus, now: { monotonic: number; wall: number }): KnownConfig | null {
-    const { start, restarts } = status.instrument;
+    const { start, restarts, runs, restarting } = status.instrument;
     if (!this.status && this.#restartedAt === null && start !== undefined && restarts > 0) {
       const age = now.wall - Date.parse(start);
       if (age >= 0) this.#restartedAt = now.monotonic - age;
@@ -136,7 +138,17 @@ export class NodeState {
     this.status = status;
     this.reachable = true;
     this.error = null;
-    return this.acknowledged(status.ack);
+    if (runs !== undefined && runs !== this.#runs?.hash) {
+      this.#runs = this.#recall(runs);
+      this.#runsUnknown = this.#runs ? null : runs;
+    }
+    const back = this.acknowledged(status.ack);
+    // A leader before us let it restart, and it has not yet: it takes the place of another as if we had.
+    if (restarting === true && status.ack?.phase === 'Written' && this.#putHash === null) {
+      this.#granted = true;
+      this.#sentAt ??= now.monotonic;
+    }
+    return back;
   }
 
   /** When a monitor's ceiling (`namespace/name`) last refused spans here, as far as was heard; wall time in ms. */
@@ -184,19 +196,44 @@ export class NodeState {
     if (ack.phase === 'Running') {
       this.#sentAt = null;
       this.#granted = true;
-      this.#runs = this.#held.known;
-      this.lastGood = this.#held.known ?? this.lastGood;
+      this.#nowRuns(this.#held.known);
       if (ack.hash === this.desired?.hash) this.failure = null;
     }
     if (ack.phase !== 'Failed') return null;
     return this.#fail(ack.reason ?? 'Failed', ack.message ?? 'the agent gave no reason');
   }
 
-  /** The content of what the agent holds; null when it runs on its seed. */
-  learned(config: CaptureConfig | null): void {
-    const found = config && known(config, captureHash(config));
+  /** The content of what the agent holds; null when it runs on its seed. Returns a config to go back to. */
+  learned(config: CaptureConfig | null): KnownConfig | null {
+    const found = config && this.#known(config);
     this.#held = found && { hash: found.hash, known: found };
-    if (this.#ack?.phase === 'Running' && this.#held?.known) this.#runs = this.lastGood = this.#held.known;
+    if (this.#ack?.phase === 'Running' && found) this.#nowRuns(found);
+    return this.#failedBefore();
+  }
+
+  /** The content of what the agent's instrument runs; null when nobody knows. Returns a config to go back to. */
+  learnedRunning(config: CaptureConfig | null): KnownConfig | null {
+    this.#runsUnknown = null;
+    if (!config) return null;
+    this.#nowRuns(this.#known(config));
+    return this.#failedBefore();
+  }
+
+  #nowRuns(config: KnownConfig | null): void {
+    this.#runs = config;
+    this.lastGood = config ?? this.lastGood;
+    if (config) this.#runsUnknown = null;
+  }
+
+  /** What has failed before this leader knew what ran there before. */
+  #failedBefore(): KnownConfig | null {
+    return this.#ack?.phase === 'Failed' && !this.needs.running ? this.acknowledged(this.#ack) : null;
+  }
+
+  #known(config: CaptureConfig): KnownConfig {
+    const { text, hash } = this.#files.shared(config.instrument.yaml);
+    const whole = { ...config, instrument: { ...config.instrument, yaml: text } };
+    return { hash: captureHash(whole), yaml: hash, config: whole, pieces: () => [Buffer.from(canonicalJson(whole))] };
   }
 
   /** A push begins. From here on the node counts as on its way if its instrument restarts for it. */
@@ -252,10 +289,11 @@ export class NodeState {
       name: this.name,
       desired: { hash: this.desired.hash, yaml: this.desired.yamlHash },
       rules: this.desired.rollout,
-      reachable: this.reachable && !this.needsCurrent,
+      reachable: this.reachable && !this.needs.current && !this.needs.running,
+      unheard: this.status === null && this.error === null,
       held: this.#held && { hash: this.#held.hash, yaml: this.#held.known?.yaml ?? null },
       granted: this.#granted,
-      running: this.#ack?.phase === 'Running',
+      runs: this.status?.instrument.up === true ? (this.#runs?.yaml ?? null) : null,
       concerned: this.#isConcerned(this.desired),
       down: this.status !== null && !this.status.instrument.up && this.failure === null,
       sentAt: this.#sentAt,
@@ -268,7 +306,10 @@ export class NodeState {
   #isConcerned(desired: NodeConfig): boolean {
     if (!this.#runs) return true;
     if (this.#runs.yaml === desired.yamlHash) return false;
-    const { general, namespaces } = this.#changes(this.#runs.config.instrument.yaml, desired.config.instrument.yaml);
+    const { general, namespaces } = this.#files.changes(
+      { hash: this.#runs.yaml, text: this.#runs.config.instrument.yaml },
+      { hash: desired.yamlHash, text: desired.config.instrument.yaml },
+    );
     return general || [...this.namespaces].some((n) => namespaces.has(n));
   }
 
@@ -300,13 +341,4 @@ function named({ reason, message }: InstrumentFault): { reason: string; message:
 
 export function knownOf(node: NodeConfig): KnownConfig {
   return { hash: node.hash, yaml: node.yamlHash, config: node.config, pieces: node.pieces };
-}
-
-function known(config: CaptureConfig, hash: string): KnownConfig {
-  return {
-    hash,
-    yaml: `sha256:${sha256Hex(config.instrument.yaml)}`,
-    config,
-    pieces: () => [Buffer.from(canonicalJson(config))],
-  };
 }

@@ -6,6 +6,7 @@ import {
   hashOfPutPath,
   parseCaptureConfig,
   parseExportSecrets,
+  runningPath,
   secretsPath,
   statusPath,
   type Ack,
@@ -44,6 +45,8 @@ export class FakeAgent {
   readonly secrets: ExportSecrets[] = [];
   #status: AgentStatus;
   #hash = '';
+  /** What its instrument runs. */
+  #runs: { hash: string; config: CaptureConfig } | null = null;
   readonly #sockets = new Set<Socket>();
   #closedBytes = 0;
   #answered: NodeJS.Timeout | undefined;
@@ -109,8 +112,22 @@ export class FakeAgent {
     await closeServer(this.#server, 0);
   }
 
-  #acknowledge(phase: Ack['phase'], more: Partial<Ack>): void {
-    this.#note({ ack: { node: this.node, hash: this.#hash, phase, ...more } });
+  /** The instrument has not read its file yet, and may restart for it. */
+  get restarting(): boolean {
+    return this.#status.instrument.restarting === true;
+  }
+
+  #acknowledge(phase: Ack['phase'], more: Partial<Ack>, waits = false): void {
+    if (phase === 'Running') this.#runs = { hash: this.#hash, config: this.config! };
+    this.#note({
+      ack: { node: this.node, hash: this.#hash, phase, ...more },
+      instrument: {
+        up: true,
+        restarts: 0,
+        ...(this.#runs ? { runs: this.#runs.hash } : {}),
+        ...(phase === 'Written' && !waits ? { restarting: true } : {}),
+      },
+    });
   }
 
   #note(change: Partial<AgentStatus>): void {
@@ -136,6 +153,7 @@ export class FakeAgent {
       return void res.writeHead(204).end();
     }
     if (url.pathname === capturePath) return this.config ? send(200, this.config) : send(404, { code: 'none' });
+    if (url.pathname === runningPath) return this.#runs ? send(200, this.#runs.config) : send(404, { code: 'none' });
     if (url.pathname !== statusPath) return send(404, { code: 'not-found' });
     this.polls++;
     const wait = Number(url.searchParams.get('wait'));
@@ -160,13 +178,14 @@ export class FakeAgent {
     // The address is that of the canonical form: a body of another form has another hash.
     if (`sha256:${sha256Hex(body)}` !== hash) return send(400, { code: 'ERR_INPUT_INVALID', message: 'hash or form' });
     const config = parseCaptureConfig(JSON.parse(body.toString()));
-    const waits = hold && this.config?.instrument.yaml !== config.instrument.yaml;
+    const sameFile = this.ack?.phase === 'Running' && this.config?.instrument.yaml === config.instrument.yaml;
+    const waits = hold && !sameFile;
     if (!hold && this.restarts.at(-1) !== config.instrument.yaml) this.restarts.push(config.instrument.yaml);
     this.config = config;
     this.#hash = hash;
     this.taken.push(config);
     const failed = this.onPush === 'Failed' ? { reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' } : {};
-    if (waits) this.#acknowledge('Written', {});
+    if (waits) this.#acknowledge('Written', {}, true);
     else this.#acknowledge(this.onPush, failed);
     // As the real one does: who puts has the answer, who polls hears of it later.
     clearTimeout(this.#answered);
