@@ -1,6 +1,7 @@
 /** Somebody edits or deletes what the operator renders, or adds to it; and nobody does anything for a while. */
 import type { KubeObject } from '../../src/api/meta.ts';
 import { renderedKinds } from '../../src/render/index.ts';
+import { installMonitorKinds } from '../api/install.ts';
 import { eventually } from '../cluster/eventually.ts';
 import {
   aMinter,
@@ -156,6 +157,47 @@ describe('a deleted object comes back, and an Event says so', () => {
   });
 });
 
+describe('the kinds of another operator', () => {
+  const monitor = pathOf('PodMonitor', 'svc-agent');
+  const interval = async (): Promise<unknown> =>
+    at(await stage.find(monitor), ['spec', 'podMetricsEndpoints', 0, 'interval']);
+  const ready = () => stage.until(policyPath, 'Ready', 'True');
+
+  test('are filled when they come, and an edit of what is in them is undone within a second', async () => {
+    expect(await stage.find(monitor)).toBeUndefined();
+    await installMonitorKinds(stage.cluster);
+    await eventually('the monitor', async () => (await interval()) === '30s');
+    await eventually('the watch of its kind', () =>
+      stage.audit
+        .entries()
+        .some((e) => e.user === operatorUser && e.verb === 'watch' && e.code === 200 && e.resource === 'podmonitors'),
+    );
+    const since = Date.now();
+    await patch(monitor, { spec: { podMetricsEndpoints: [{ port: 'scrape', interval: '5m' }] } }, 'editor-of-monitor');
+    await eventually('the repair', async () => (await interval()) === '30s');
+    const took = repairMs(monitor, since);
+    console.log(`an edit of a PodMonitor is undone within ${Math.round(took)} ms`);
+    expect(took).toBeLessThan(1_000);
+    await stage.cluster.api.request('DELETE', monitor);
+    await eventually('it again', () => stage.find(monitor));
+  });
+
+  test('are missed by nobody when they go, and filled again when they come back', async () => {
+    const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podmonitors.monitoring.coreos.com';
+    await stage.cluster.api.request('DELETE', crd);
+    await eventually('the end of the kind', async () => (await stage.find(crd)) === undefined);
+    await patch(pathOf('Service', 'svc-query'), { spec: { selector: { app: 'mine' } } }, 'editor-meanwhile');
+    await eventually(
+      'that others are still repaired',
+      async () => at(await stage.get(pathOf('Service', 'svc-query')), ['spec', 'selector', 'app']) === undefined,
+    );
+    await ready();
+    await installMonitorKinds(stage.cluster);
+    await eventually('the monitor', async () => (await interval()) === '30s');
+    await ready();
+  });
+});
+
 describe('what is not ours is left alone', () => {
   test('replicas that an autoscaler sets, until a person scales by hand', async () => {
     const scale = (replicas: number, manager: string) =>
@@ -275,7 +317,6 @@ const explained: [RegExp, string][] = [
   [/^update [a-z]+\/finalizers$/, 'asked by the admission of owner references; no request of its own'],
   [/^(get|list|watch) /, 'a cache reads by list and watch, a single look by get; one rule grants the three'],
   [/^patch events$/, 'an Event that repeats is counted up'],
-  [/^(create|patch) (podmonitors|servicemonitors)$/, 'where the Prometheus Operator is installed'],
   [/^patch (trafficmonitors|clustertrafficpolicies|minterdeployments)$/, 'finalizers'],
   [/^patch leases$/, 'a lease that another holder left'],
   [/^(create|patch|update) secrets$/, 'certificates of its own namespace, and their authority when it changes'],

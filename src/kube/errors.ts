@@ -98,6 +98,8 @@ const reason = (error: unknown): string | undefined => (error instanceof ApiErro
 
 /** The object, or the kind itself, does not exist. */
 export const isNotFound = (error: unknown): boolean => status(error) === 404;
+/** The kind takes no such request now: its CRD is being removed, and nothing can be created of it any more. */
+export const isMethodNotAllowed = (error: unknown): boolean => status(error) === 405;
 /** 409 of any kind: stale resource version, failed precondition, existing name, or a field held by another manager. */
 export const isConflict = (error: unknown): boolean => status(error) === 409;
 /** A create found the name taken. */

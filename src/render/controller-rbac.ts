@@ -103,7 +103,7 @@ const namespaceRules: PolicyRule[] = [
   {
     apiGroups: ['monitoring.coreos.com'],
     resources: ['podmonitors', 'servicemonitors'],
-    verbs: ['get', 'create', 'patch', 'delete'],
+    verbs: keep,
   },
 ];
 

@@ -15,6 +15,8 @@ export interface InformerOptions {
   clock: Clock;
   /** Applied to each object before it is kept; the source's own by default. */
   transform?: ((object: KubeObject) => KubeObject) | undefined;
+  /** Something of the source was written by us. */
+  onWrote?: () => void;
   /** Differences that only a later list showed: watch losses. */
   onMissed?: (count: number) => void;
 }
@@ -80,6 +82,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
 
   wrote(object: T): void {
     this.#store.wrote(this.#transform(object));
+    this.#options.onWrote?.();
   }
 
   /** No more events come: keeps no timer, so that a process can end. */

@@ -272,6 +272,45 @@ test('a kind that comes after a long time is there within five seconds', async (
   await until(() => informer.synced, 'the list');
 });
 
+test('a kind that need not exist is empty and well while it is gone, and is followed when it comes and when it goes', async () => {
+  await begin();
+  const optional = cache.informer({ resource: configMaps, namespace: 'shop', optional: true });
+  const seen: string[] = [];
+  optional.onEvent((event) => seen.push(`${event.type} ${event.object.metadata.name}`));
+  let there = false;
+  const gone = new StatusError(404, 'NotFound', 'the server could not find the requested resource');
+  const ofOptional = (request: { path: string }): boolean => !there && request.path.includes('/namespaces/shop/');
+  server.script(ofOptional, { do: 'fail', error: gone }, Infinity);
+  const asked = () => server.requests.filter(({ path }) => path.includes('/namespaces/shop/')).length;
+  cache.start(stop.signal);
+  await until(() => optional.synced && informer.synced, 'both sources');
+  expect(optional.list()).toEqual([]);
+  await until(() => server.openWatches().length === 1, 'the watch of the other');
+
+  // A minute without it: a request now and then, and no complaint.
+  const before = asked();
+  for (let i = 1; i <= 4; i++) {
+    await clock.advance(15_000);
+    await until(() => asked() === before + i, 'the next look');
+    cache.check(2);
+  }
+
+  there = true;
+  put('a');
+  // A write that succeeded tells that the kind is there: nobody waits for the next look.
+  optional.wrote(server.storage.get(configMaps, 'shop', 'a'));
+  await until(() => server.openWatches().length === 2, 'the watch of the kind');
+  put('b');
+  await until(() => seen.includes('added b'), 'b, by the watch');
+
+  there = false;
+  for (const watch of server.openWatches()) watch.end();
+  await passUntil(() => optional.list().length === 0, 'the end of the kind');
+  expect(seen).toEqual(['added a', 'added b', 'deleted a', 'deleted b']);
+  expect(informer.list()).toHaveLength(2);
+  cache.check(2);
+});
+
 test('a refused connection at the start is waited out', async () => {
   await begin();
   await server.stop();

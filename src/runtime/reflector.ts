@@ -72,6 +72,8 @@ export class Reflector {
   readonly health: SourceHealth;
   /** Whether bookmarks come: `no` after a whole stream without one that ended by silence. */
   #bookmarks: 'unknown' | 'yes' | 'no' = 'unknown';
+  /** While a kind that need not exist is waited for. */
+  #isThere: AbortController | undefined;
   readonly #options: Required<Omit<ReflectorOptions, 'hooks'>> & { hooks: ReflectorHooks };
 
   constructor(options: ReflectorOptions) {
@@ -109,10 +111,10 @@ export class Reflector {
 
   #deliver(effect: WatchEffect): void {
     const { sink } = this.#options;
-    if (effect.do === 'replace') {
-      sink.replace(effect.items);
+    if (effect.do === 'replace' || effect.do === 'clear') {
+      sink.replace(effect.do === 'replace' ? effect.items : []);
       this.health.synced = true;
-      this.health.missing = false;
+      this.health.missing = effect.do === 'clear';
       this.health.lastError = undefined;
     } else if (effect.do === 'upsert') sink.upsert(effect.object);
     else if (effect.do === 'remove') sink.remove(effect.object);
@@ -121,8 +123,20 @@ export class Reflector {
   async #wait(effect: Extract<WatchEffect, { do: 'wait' }>, signal: AbortSignal): Promise<WatchInput> {
     const backoff = effect.failures > 0 ? watchBackoff(effect.failures, this.#options.random()) : 0;
     const ms = Math.max(this.health.missing ? Math.min(backoff, missingWaitMs) : backoff, effect.atLeastMs);
-    if (ms > 0) await sleep(this.#options.clock, ms, signal).catch(() => {});
+    const until = this.health.synced && this.health.missing ? this.#untilThere(signal) : signal;
+    if (ms > 0) await sleep(this.#options.clock, ms, until).catch(() => {});
+    this.#isThere = undefined;
     return { type: 'proceed' };
+  }
+
+  #untilThere(signal: AbortSignal): AbortSignal {
+    this.#isThere = new AbortController();
+    return AbortSignal.any([signal, this.#isThere.signal]);
+  }
+
+  /** Somebody knows that the kind is served: an optional source that waits for it looks at once. */
+  kindIsThere(): void {
+    this.#isThere?.abort();
   }
 
   async #list(effect: Extract<WatchEffect, { do: 'list' }>, signal: AbortSignal): Promise<WatchInput> {
@@ -144,7 +158,7 @@ export class Reflector {
       return { type: 'page', items: page.items, resourceVersion: page.resourceVersion, next: page.continue };
     } catch (error) {
       if (signal.aborted) return { type: 'proceed' };
-      hooks.onList?.(true);
+      hooks.onList?.(!this.#isAbsent(error));
       return this.#failed('list', error);
     }
   }
@@ -195,7 +209,7 @@ export class Reflector {
       if (stream.outlived) {
         return { type: 'closed', lastedMs: clock.monotonic() - started, frames: 1, now: clock.monotonic() };
       }
-      if (!isGone(error)) hooks.onWatch?.(true);
+      if (!isGone(error) && !this.#isAbsent(error)) hooks.onWatch?.(true);
       // Dead, or of a kind that has no bookmarks: the next silence will be judged by asking.
       if (stream.silent && this.#bookmarks === 'unknown') this.#bookmarks = 'no';
       const silent = new OperatorError('ERR_WATCH_BROKEN', `watch ${source.resource.plural}: silent for 70 s`);
@@ -233,7 +247,16 @@ export class Reflector {
     }
   }
 
+  /** The kind is not served, and need not be. */
+  #isAbsent(error: unknown): boolean {
+    return this.#options.source.optional === true && isNotFound(error);
+  }
+
   #failed(verb: string, error: unknown): WatchInput {
+    if (this.#isAbsent(error)) {
+      this.health.lastSeenAt = this.#options.clock.monotonic();
+      return { type: 'failed', kind: 'absent', retryAfterMs: retryAfterMs(error), now: this.health.lastSeenAt };
+    }
     this.health.missing = isNotFound(error);
     const kind: FailureKind = isGone(error)
       ? 'expired'

@@ -147,13 +147,14 @@ export class SharedCache implements Cache {
       transform: freeze ? (object) => deepFreeze(given ? given.apply(object) : object) : undefined,
       logger,
       clock,
+      onWrote: () => reflector.kindIsThere(),
       onMissed: (count) => {
         metrics?.missedEvents.inc({ kind }, count);
         logger.info('a list showed changes that no watch did', { resource: source.resource.plural, count });
       },
     });
     metrics?.missedEvents.inc({ kind }, 0);
-    const reflector = new Reflector({
+    const reflector: Reflector = new Reflector({
       client,
       clock,
       logger,
@@ -179,8 +180,8 @@ export class SharedCache implements Cache {
 }
 
 function sourceId(source: Source): string {
-  const { resource, namespace, labelSelector, fieldSelector, metadataOnly } = source;
-  const scope = { namespace, labelSelector, fieldSelector, metadataOnly, transform: source.transform?.name };
+  const { resource, namespace, labelSelector, fieldSelector, metadataOnly, optional } = source;
+  const scope = { namespace, labelSelector, fieldSelector, metadataOnly, optional, transform: source.transform?.name };
   return `${resource.plural}.${resource.apiVersion} ${canonicalJson(scope)}`;
 }
 

@@ -16,6 +16,11 @@ export interface Source {
   /** Server-side label selector, such as `app.kubernetes.io/managed-by=shop-operator`. */
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
+  /**
+   * The kind is somebody else's and may come and go. While the server does not know it, the source is empty and well;
+   * it fills when something is written to it, and else within fifteen seconds of the kind's coming.
+   */
+  optional?: boolean | undefined;
   /** Fetch `metadata` only, for kinds whose spec and status nobody reads. */
   metadataOnly?: boolean | undefined;
   /**

@@ -113,6 +113,18 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     [{ do: 'wait', failures: 0, atLeastMs: 0 }],
   ],
   [
+    'is empty while a kind that need not exist does not, and asks again in a while',
+    [...listed, failed({ kind: 'absent' })],
+    false,
+    [{ do: 'clear' }, { do: 'wait', failures: 0, atLeastMs: 15_000 }],
+  ],
+  [
+    'lists a kind that may have come back',
+    [...listed, failed({ kind: 'absent' }), proceed],
+    false,
+    [{ do: 'list', resourceVersion: '', next: undefined }],
+  ],
+  [
     'waits no less than the server asks',
     [...listed, failed({ retryAfterMs: 9_000 })],
     false,

@@ -37,6 +37,8 @@ export type FailureKind =
   | 'too-large-rv'
   /** The request itself was refused as invalid. */
   | 'rejected'
+  /** 404, where the kind need not exist. */
+  | 'absent'
   /** Anything else: connection lost, silence, 401, 403, 404, 429, 5xx, unreadable frame. */
   | 'other';
 
@@ -56,6 +58,8 @@ export type WatchEffect =
   | { do: 'replace'; items: readonly KubeObject[] }
   | { do: 'upsert'; object: KubeObject }
   | { do: 'remove'; object: KubeObject }
+  /** There is nothing, and that is well. */
+  | { do: 'clear' }
   /** Proceed after at least `atLeastMs`, and after the backoff of `failures` where that is not 0. */
   | { do: 'wait'; failures: number; atLeastMs: number }
   /** Leave the stream: what it says cannot be used. The reflector reports it as a failure. */
@@ -73,6 +77,9 @@ export interface WatchedKind {
 
 /** A watch that ends sooner than this without a single frame is a fault, not a server-side timeout. */
 const veryShortMs = 1_000;
+
+/** How often it is asked whether a kind that need not exist has come. */
+const absentWaitMs = 15_000;
 
 const initialEventsEnd = 'k8s.io/initial-events-end';
 
@@ -217,6 +224,15 @@ function fail(state: WatchState, failure: Extract<WatchInput, { type: 'failed' }
         return { state: { ...base, phase: 'idle', streamingList: 'off' }, effects: [{ ...wait, failures: 0 }] };
       }
       return { state: { ...base, ...resting(state) }, effects: [{ ...wait, failures: Math.max(1, failures) }] };
+    case 'absent':
+      // Versions of a kind that was gone mean nothing when it is back: the next request is a list.
+      return {
+        state: { ...common(state), phase: 'idle', consistent: true },
+        effects: [
+          { do: 'clear' },
+          { do: 'wait', failures: 0, atLeastMs: Math.max(absentWaitMs, failure.retryAfterMs) },
+        ],
+      };
     case 'other':
       return { state: { ...base, ...resting(state) }, effects: [wait] };
   }

@@ -1,13 +1,20 @@
 import type { KubeObject } from '../../api/meta.ts';
-import { getIfExists, isNotFound } from '../../kube/index.ts';
-import { keyOf, ownsExactly, type Informer, type ReconcileContext } from '../../runtime/index.ts';
+import { isMethodNotAllowed, isNotFound } from '../../kube/index.ts';
+import type { ApplyRequest, ApplySet, Informer, Source } from '../../runtime/index.ts';
 import { renderedKinds, type PlatformInput } from '../../render/index.ts';
 
 const { PodMonitor, ServiceMonitor } = renderedKinds;
 
-/** Which kinds of the Prometheus Operator the cluster serves now, by the CRDs that it has. */
+/** Where monitors are watched. Their kinds come and go with somebody else's product. */
+export const monitorSources = (namespace: string, labelSelector: string): Source[] =>
+  [PodMonitor, ServiceMonitor].map((resource) => ({ resource, namespace, labelSelector, optional: true }));
+
+/** Which kinds of the Prometheus Operator the cluster serves now, and will serve in a moment, by the CRDs it has. */
 export function servedMonitors(crds: Informer): NonNullable<PlatformInput['monitors']> | undefined {
-  const has = ({ plural, group }: typeof PodMonitor) => crds.get({ name: `${plural}.${group}` }) !== undefined;
+  const has = ({ plural, group }: typeof PodMonitor): boolean => {
+    const crd = crds.get({ name: `${plural}.${group}` });
+    return crd !== undefined && crd.metadata.deletionTimestamp === undefined;
+  };
   const [pod, service] = [has(PodMonitor), has(ServiceMonitor)];
   return pod || service ? { pod, service } : undefined;
 }
@@ -15,24 +22,13 @@ export function servedMonitors(crds: Informer): NonNullable<PlatformInput['monit
 export const isMonitor = ({ kind }: KubeObject): boolean => kind === PodMonitor.kind || kind === ServiceMonitor.kind;
 
 /**
- * Applies monitors. They are read each time instead of watched: their kinds come and go with somebody else's product,
- * and a watch on a kind that is gone would make the operator look sick.
+ * Applies monitors; none is pruned, because they end with their kinds.
+ * Errors: the first of an apply, but for a kind that went away in between: nobody is left to read its monitor.
  */
-export async function applyMonitors(
-  monitors: readonly KubeObject[],
-  fieldManager: string,
-  { client, signal, logger }: ReconcileContext,
-): Promise<void> {
-  for (const object of monitors) {
-    const resource = object.kind === PodMonitor.kind ? PodMonitor : ServiceMonitor;
-    try {
-      const live = await getIfExists<KubeObject>(client, resource, keyOf(object), { signal });
-      if (live && ownsExactly(live, object, fieldManager)) continue;
-      await client.apply(resource, object, { fieldManager, force: true, signal });
-    } catch (error) {
-      // The CRD went away in between: there is nobody left to read a monitor.
-      if (!isNotFound(error)) throw error;
-      logger.info('monitor not applied, its kind is gone', { object: object.metadata.name });
-    }
+export async function applyMonitors(set: ApplySet, request: Omit<ApplyRequest, 'belongs'>): Promise<void> {
+  const { failures } = await set.tryApply({ ...request, belongs: () => false });
+  for (const { object, error } of failures) {
+    if (!isNotFound(error) && !isMethodNotAllowed(error)) throw error;
+    request.logger.info('monitor not applied, its kind is gone', { object });
   }
 }

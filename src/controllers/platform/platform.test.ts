@@ -5,6 +5,7 @@ import { createLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { names, platformDefaults, renderedKinds } from '../../render/index.ts';
 import { resourceRef, type KubeObject, type ResourceRef } from '../../api/meta.ts';
+import { StatusError } from '../../testing/fake-api-server/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import { certificateStates, planLeaves, type SecretObject } from './certificates.ts';
 import { certificateCondition } from './policy-conditions.ts';
@@ -370,6 +371,49 @@ test('monitors are made where the cluster knows them, and when it comes to know 
   await harness.passUntil(() => harness.server.storage.find(podMonitors, namespace, names.agent), 'the pod monitor');
   expect(harness.server.storage.find(serviceMonitors, namespace, names.query)).toBeUndefined();
   expect(harness.server.storage.find(secrets, namespace, names.scraperToken)).toBeDefined();
+});
+
+describe('monitors of kinds that are served', () => {
+  const podMonitors = resourceRef(renderedKinds.PodMonitor);
+  const crd: KubeObject = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'podmonitors.monitoring.coreos.com' },
+  };
+  const monitor = () => harness.server.storage.find(podMonitors, namespace, names.agent);
+  const intervalOf = (object: KubeObject | undefined) =>
+    (object as { spec?: { podMetricsEndpoints: { interval: string }[] } } | undefined)?.spec?.podMetricsEndpoints[0]
+      ?.interval;
+
+  test('are repaired on the event that shows an edit or a deletion, and are not written again while nothing differs', async () => {
+    await begin([[coreResources.customResourceDefinitions, crd]], {}, [podMonitors]);
+    await harness.passUntil(monitor, 'the pod monitor');
+    await harness.idle();
+    const before = writes();
+    await harness.idle();
+    expect(writes()).toBe(before);
+
+    harness.server.put(podMonitors, { ...monitor()!, spec: { podMetricsEndpoints: [{ interval: '5m' }] } });
+    await harness.passUntil(() => intervalOf(monitor()) === '30s', 'the repair of the edit');
+    harness.server.storage.remove(podMonitors, namespace, names.agent);
+    await harness.passUntil(monitor, 'the repair of the deletion');
+  });
+
+  test('end with their kind, without an error', async () => {
+    await begin([[coreResources.customResourceDefinitions, crd]], {}, [podMonitors]);
+    await harness.passUntil(monitor, 'the pod monitor');
+    const gone = new StatusError(404, 'NotFound', 'the server could not find the requested resource');
+    harness.server.script((request) => request.path.includes('/podmonitors'), { do: 'fail', error: gone }, Infinity);
+    for (const watch of harness.server.openWatches()) if (watch.resource.plural === 'podmonitors') watch.end();
+    const asked = () => harness.server.requests.filter((r) => r.path.includes('/podmonitors') && r.method === 'PATCH');
+    // Its CRD is still in sight, so that it is tried once more.
+    const before = asked().length;
+    harness.server.storage.remove(podMonitors, namespace, names.agent);
+    await harness.passUntil(() => asked().length > before, 'the try');
+    harness.server.storage.remove(coreResources.customResourceDefinitions, undefined, crd.metadata.name!);
+    await harness.idle();
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
 });
 
 test('what lies outside the namespace is owned by the installation, so that it goes with it', async () => {

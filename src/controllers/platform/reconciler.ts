@@ -42,7 +42,7 @@ import {
 } from './metrics-apis.ts';
 import { fromPolicies } from './from-policies.ts';
 import { certificateGauge } from './metrics.ts';
-import { applyMonitors, isMonitor, servedMonitors } from './monitors.ts';
+import { applyMonitors, isMonitor, monitorSources, servedMonitors } from './monitors.ts';
 import { installationOwner, ownedFromOutside } from './ownership.ts';
 import { certificateCondition, writePolicyConditions, type PolicyObject } from './policy-conditions.ts';
 import { reportingTo, type PlatformTrouble } from './trouble.ts';
@@ -70,11 +70,9 @@ const childKinds = [
 /** The operator's own installation carries the same manager label and is not ours to touch. */
 const childSelector =
   'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller,app.kubernetes.io/component in (agent,query)';
-const secretSelector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller';
+const managedSelector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller';
 /** Certificates are looked at no later than this, whatever the plan says. Units: ms. */
 const longestWaitMs = 12 * 3_600_000;
-/** How often monitors are looked at where there are any. Units: ms. */
-const monitorCheckMs = 60_000;
 
 export interface PlatformOptions {
   /** Whether captured metrics are offered to autoscalers. */
@@ -97,7 +95,6 @@ export interface PlatformOptions {
  * it. Certificates are renewed at two thirds of their life; nothing restarts for that, because the pods reload their
  * files. What lies outside our namespace is owned by the operator's own ClusterRole, so that removing the installation
  * removes it.
- * Caveats: monitors are looked at once a minute, see monitors.ts.
  */
 export function setupPlatform(
   env: ControllerEnvironment,
@@ -111,7 +108,7 @@ export function setupPlatform(
   const secrets = env.cache.informer<SecretObject>({
     resource: coreResources.secrets,
     namespace,
-    labelSelector: secretSelector,
+    labelSelector: managedSelector,
   });
   const crds = env.cache.informer({ resource: coreResources.customResourceDefinitions, metadataOnly: true });
   const apiServices = env.cache.informer<ApiServiceObject>({ resource: renderedKinds.APIService });
@@ -121,6 +118,8 @@ export function setupPlatform(
   const queryServer = (): QueryDeployment | undefined => deployments.get({ namespace, name: names.query });
   const set = new ApplySet({ ...common, children, events: env.events });
   const secretSet = new ApplySet({ ...common, children: [secrets as Informer], events: env.events });
+  const monitorChildren = monitorSources(namespace, managedSelector).map((source) => env.cache.informer(source));
+  const monitorSet = new ApplySet({ ...common, children: monitorChildren, events: env.events });
   const writer = new StatusWriter({ client: env.client, fieldManager, informer: policies });
   const toPlatform = toKey(platformKey);
   certificateGauge(env.registry, () => certificateStates(certificatesIn(secrets), env.clock.now()));
@@ -158,7 +157,7 @@ export function setupPlatform(
     const { secretObjects, monitorObjects, others } = sorted(rendered);
     await tried(() => secretSet.apply({ wanted: secretObjects, belongs: () => false, force: true, logger, signal }));
     await tried(() => set.apply({ wanted: others, adjust, belongs, force: true, logger, signal }));
-    await tried(() => applyMonitors(monitorObjects, fieldManager, context));
+    await tried(() => applyMonitors(monitorSet, { wanted: monitorObjects, force: true, logger, signal }));
     const conditions = [
       certificateCondition(certificateStates(certificatesIn(secrets), clock.now())),
       ...[plan, external].flatMap(({ condition }) => (condition ? [condition] : [])),
@@ -166,7 +165,7 @@ export function setupPlatform(
     await tried(() => writePolicyConditions(policies, writer, conditions, context));
     if (failures.length > 0) throw failures[0];
     const dueMs = (certificates?.nextAt ?? 0) - clock.now();
-    return { requeueAfterMs: Math.min(Math.max(60_000, dueMs), monitors ? monitorCheckMs : longestWaitMs) };
+    return { requeueAfterMs: Math.min(Math.max(60_000, dueMs), longestWaitMs) };
   };
 
   /** CA and leaves as they shall be now. Errors: those of the requests. */
@@ -186,6 +185,7 @@ export function setupPlatform(
     watches: [
       ...children.map(({ source }) => ({ source, map: toPlatform, predicates: [worthARun] })),
       { source: secrets.source, map: toPlatform },
+      ...monitorChildren.map(({ source }) => ({ source, map: toPlatform })),
       { source: policies.source, map: toPlatform, predicates: [generationChanged] },
       { source: apiServices.source, map: toPlatform, predicates: [concernsAutoscaling] },
       { source: crds.source, map: toPlatform, predicates: [concernsMonitors] },
@@ -205,7 +205,8 @@ function certificatesIn(secrets: Informer<SecretObject>): Map<string, SecretObje
 const autoscalingApis = [...customMetricsApiServices, ...externalMetricsApiServices];
 const concernsAutoscaling: Predicate = (event) => autoscalingApis.includes(event.object.metadata.name ?? '');
 const concernsMonitors: Predicate = (event) =>
-  event.type !== 'updated' && (event.object.metadata.name ?? '').endsWith(`.${renderedKinds.PodMonitor.group}`);
+  (event.type !== 'updated' || event.object.metadata.deletionTimestamp !== undefined) &&
+  (event.object.metadata.name ?? '').endsWith(`.${renderedKinds.PodMonitor.group}`);
 
 /** Secrets and monitors are applied each in their own way. */
 function sorted(rendered: readonly KubeObject[]) {
