@@ -49,6 +49,7 @@ const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/label/:name/values', 'GET', lists.values],
   ['/api/v1/metadata', 'GET', metadata.metadata],
   ['/api/v1/targets', 'GET', status.targets],
+  ['/api/v1/scrape_pools', 'GET', status.scrapePools],
   ['/api/v1/rules', 'GET', status.rules],
   ['/api/v1/alerts', 'GET', status.alerts],
   ['/api/v1/alertmanagers', 'GET', status.alertmanagers],
@@ -57,6 +58,9 @@ const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/status/flags', 'GET', status.statusFlags],
   ['/api/v1/status/config', 'GET', status.config],
   ['/api/v1/status/tsdb', 'GET', status.tsdb],
+  ['/api/v1/status/tsdb/blocks', 'GET', status.blocks],
+  ['/api/v1/status/walreplay', 'GET', status.walReplay],
+  ['/api/v1/notifications', 'GET', status.notifications],
   ['/api/v1/read', 'POST', remoteRead],
   ['/federate', 'GET', federate],
 ];

@@ -35,10 +35,12 @@ export type Handler = (call: Call, deps: HandlerDeps) => Promise<void>;
 
 /** How the client wants its request to be run. Errors: ApiError bad_data. */
 export function runRequest({ req, params, signal, namespaces }: Call): RunRequest {
+  const lookbackDeltaMs = durationParam(params, 'lookback_delta') ?? 0;
   return {
     signal,
     timeoutMs: durationParam(params, 'timeout'),
-    lookbackDeltaMs: durationParam(params, 'lookback_delta'),
+    // No lookback at all would find nothing: as in Prometheus, it stands for the default.
+    lookbackDeltaMs: lookbackDeltaMs > 0 ? lookbackDeltaMs : undefined,
     partialResponse: partialResponseParam(params),
     namespaces,
     pushdown: pushdownHeader(req),

@@ -70,7 +70,7 @@ test('bad requests for exemplars are refused before an agent is asked', async ()
   const bad = await stage.ask('/api/v1/query_exemplars', { ...params, query: 'x(' });
   expect([bad.status, bad.json.errorType]).toEqual([400, 'bad_data']);
   const turned = await stage.ask('/api/v1/query_exemplars', { ...params, start: '20', end: '10' });
-  expect(turned.json.error).toBe('invalid parameter "end": end timestamp must not be before start time');
+  expect(turned.json.error).toBe('end timestamp must not be before start timestamp');
   expect(stage.cluster.agents.map(({ requests }) => requests)).toEqual([0, 0]);
 });
 

@@ -2,7 +2,7 @@ import { compareLabels, labelsFromObject } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import { concerns } from '../fanout/restrict-reader.ts';
 import { nodeLabel } from '../fanout/series-collector.ts';
-import { invalidParameter } from './api-error.ts';
+import { ApiError } from './api-error.ts';
 import { runRequest } from './call.ts';
 import type { Handler } from './call.ts';
 import { queryExpr } from './language-handlers.ts';
@@ -26,7 +26,7 @@ export const exemplars: Handler = async (call, deps) => {
   queryExpr(params);
   const start = timeParam(params, 'start', minTimeMs);
   const end = timeParam(params, 'end', maxTimeMs);
-  if (end < start) throw invalidParameter('end', 'end timestamp must not be before start time');
+  if (end < start) throw new ApiError('bad_data', 'end timestamp must not be before start timestamp');
   const form = { query: params.get('query') ?? '', start: String(start / 1000), end: String(end / 1000) };
   const answer = await deps.runner.ask({ path: '/api/v1/query_exemplars', form }, runRequest(call), seriesOf);
   const found = answer.result

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { labelValue } from '../../tsdb/index.ts';
 import type { Labels } from '../../tsdb/index.ts';
 import { lostNodesHeader } from './lost-nodes-header.ts';
 import { ApiError } from './api-error.ts';
@@ -31,10 +32,12 @@ export const federate: Handler = async (call, deps) => {
     request,
   );
   lostNodesHeader(res, answer.missingNodes);
-  res.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8; escaping=allow-utf-8');
+  const escaping = /escaping=allow-utf-8/.test(req.headers.accept ?? '') ? 'allow-utf-8' : 'underscores';
+  res.setHeader('content-type', `text/plain; version=0.0.4; charset=utf-8; escaping=${escaping}`);
+  const spell = escaping === 'underscores' ? underscored : (name: string): string => name;
   const out = encoded(req, res);
   let batch = '';
-  for (const line of lines(answer.result, startMs, endMs, deps.settings.clusterName)) {
+  for (const line of lines(answer.result, { startMs, endMs, spell, cluster: deps.settings.clusterName })) {
     batch += line;
     if (batch.length < batchLength) continue;
     if (signal.aborted) return;
@@ -46,17 +49,31 @@ export const federate: Handler = async (call, deps) => {
   out.end(batch);
 };
 
+interface Federated {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly cluster: string;
+  /** How names of metrics and labels are written. */
+  readonly spell: (name: string) => string;
+}
+
+/** For readers that know only the names of old: everything else in a name is an underscore. */
+function underscored(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_:]/gu, '_').replace(/^\d/, '_');
+}
+
 /** Grouped by metric, in order of names; a series that two selectors name stands once. */
-function* lines(results: readonly ReadSeries[][], from: number, to: number, cluster: string): Generator<string> {
+function* lines(results: readonly ReadSeries[][], { startMs, endMs, cluster, spell }: Federated): Generator<string> {
   const byName = new Map<string, Map<string, string>>();
   for (const result of results) {
     for (const series of result) {
-      const sample = newest(series, from, to);
+      const sample = newest(series, startMs, endMs);
       if (sample === undefined) continue;
-      const name = series.labels.find(([n]) => n === '__name__')?.[1] ?? '';
+      const name = spell(labelValue(series.labels, '__name__'));
       let family = byName.get(name);
       if (family === undefined) byName.set(name, (family = new Map()));
-      family.set(braces(name, series.labels, cluster), `${formatSample(sample.value)} ${sample.t}`);
+      const labels = series.labels.map(([label, value]) => [spell(label), value] as const);
+      family.set(braces(name, labels, cluster), `${formatSample(sample.value)} ${sample.t}`);
     }
   }
   for (const name of [...byName.keys()].sort()) {

@@ -84,11 +84,17 @@ async function sendQuery({ req, res, params }: Call, answer: Answered<QueryResul
   if (answer.missingNodes.length > 0) warnings.push(...absenceWarnings(queryExpr(params)));
   if (value !== answer.result.value) warnings.push(truncated);
   const wanted = params.get('stats') ?? '';
+  if (!['', 'true', 'all'].includes(wanted)) warnings.push(unknownStats(wanted));
   const stats = wanted === '' ? undefined : statsJson(answer.result.stats, answer.seconds);
   const explain = params.get('explain') === '1' ? explained(queryExpr(params), answer.pushdown) : undefined;
   res.setHeader('x-svc-pushdown', answer.pushdown.path);
   await sendSuccess(req, res, renderQueryData(value, stats), { ...answer, warnings, explain });
 }
+
+/** The words of Prometheus, which gives statistics for any other text as well. */
+const unknownStats = (text: string): string =>
+  `value ${JSON.stringify(text)} for parameter "stats" is deprecated and will be rejected in the next major release, ` +
+  'use "true" or "all"';
 
 function limited(value: QueryValue, limit: number): QueryValue {
   if (limit === 0) return value;

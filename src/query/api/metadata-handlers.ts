@@ -2,7 +2,8 @@ import { labelValue } from '../../tsdb/index.ts';
 import { runRequest } from './call.ts';
 import type { Handler } from './call.ts';
 import { knownMetrics, metadataOf, type MetricMetadata } from './metadata.ts';
-import { limitParam } from './params.ts';
+import { ApiError } from './api-error.ts';
+import { wholeNumber } from './params.ts';
 import { sendSuccess } from './respond.ts';
 
 /**
@@ -12,8 +13,8 @@ import { sendSuccess } from './respond.ts';
 export const metadata: Handler = async (call, deps) => {
   const { req, res, params } = call;
   const metric = params.get('metric') ?? '';
-  const limit = limitParam(params);
-  const perMetric = limitParam(params, 'limit_per_metric');
+  const limit = most(params, 'limit');
+  const perMetric = most(params, 'limit_per_metric');
   const request = runRequest(call);
   const answer = await deps.runner.ask({ path: '/api/v1/metadata' }, request, metadataOf);
   const found = new Map<string, MetricMetadata[]>();
@@ -29,11 +30,19 @@ export const metadata: Handler = async (call, deps) => {
     const missingNodes = [...new Set([...answer.missingNodes, ...seen.missingNodes])].sort();
     extras = { ...answer, missingNodes, warnings: [...new Set([...answer.warnings, ...seen.warnings])] };
   }
-  const shown = limit > 0 ? names.slice(0, limit) : names;
+  // As in Prometheus: no metric at all for 0, but for each metric all entries.
+  const shown = limit >= 0 ? names.slice(0, limit) : names;
   const cut = (entries: MetricMetadata[]): MetricMetadata[] => (perMetric > 0 ? entries.slice(0, perMetric) : entries);
   const data = Object.fromEntries(shown.map((name) => [name, cut(found.get(name)!)]));
   await sendSuccess(req, res, [JSON.stringify(data)], extras);
 };
+
+/** A limit of this path, where anything below 0 means all. Errors: ApiError bad_data. */
+function most(params: URLSearchParams, name: string): number {
+  const limit = wholeNumber(params.get(name)) ?? -1;
+  if (Number.isNaN(limit)) throw new ApiError('bad_data', `${name} must be a number`);
+  return limit;
+}
 
 /** Agents of one version say the same; what differs is shown beside it. */
 function add(found: Map<string, MetricMetadata[]>, name: string, entries: readonly MetricMetadata[]): void {

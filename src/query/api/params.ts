@@ -52,13 +52,20 @@ export function requiredDuration(params: URLSearchParams, name: string): number 
 }
 
 /** Most elements of an answer; 0 means all. */
-export function limitParam(params: URLSearchParams, name = 'limit'): number {
-  const text = params.get(name) ?? '';
-  if (text === '') return 0;
-  if (!/^[+-]?\d+$/.test(text)) throw invalidParameter(name, `cannot parse ${JSON.stringify(text)} to a whole number`);
-  const limit = Number(text);
-  if (limit < 0) throw invalidParameter(name, 'limit must be non-negative');
+export function limitParam(params: URLSearchParams): number {
+  const text = params.get('limit') ?? '';
+  const limit = wholeNumber(text) ?? 0;
+  if (Number.isNaN(limit)) {
+    throw invalidParameter('limit', `cannot parse ${JSON.stringify(text)} to a whole number`);
+  }
+  if (limit < 0) throw invalidParameter('limit', 'limit must be non-negative');
   return limit;
+}
+
+/** A whole number that may be negative; undefined when it is not given, NaN when it is none. */
+export function wholeNumber(text: string | null): number | undefined {
+  if (text === null || text === '') return undefined;
+  return /^[+-]?\d+$/.test(text) ? Number(text) : NaN;
 }
 
 /** The selectors in `match[]`, each a list of matchers. */
@@ -67,8 +74,12 @@ export function matcherSets(params: URLSearchParams): Matcher[][] {
     try {
       return [...parseSelector(text).matchers];
     } catch (error) {
-      if (error instanceof QueryError) throw invalidParameter('match[]', error.message);
-      throw error;
+      if (!(error instanceof QueryError)) throw error;
+      const matchesAll = error.message.endsWith('at least one non-empty matcher');
+      throw invalidParameter(
+        'match[]',
+        matchesAll ? 'match[] must contain at least one non-empty matcher' : error.message,
+      );
     }
   });
 }

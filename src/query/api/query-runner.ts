@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
-import type { Distribution, Engine, QueryResult, SeriesSource } from '../../promql/index.ts';
-import { Gate, labelsKey, compareLabels } from '../../tsdb/index.ts';
+import type { Distribution, Engine, IndexLists, QueryResult, SeriesSource } from '../../promql/index.ts';
+import { Gate, compareLabels } from '../../tsdb/index.ts';
 import type { Labels, Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { AgentDirectory, ExpectedAgent } from '../agents/directory.ts';
 import type { AgentReader } from '../fanout/agent-reader.ts';
@@ -12,7 +12,8 @@ import type { PartialReader } from '../fanout/partial-reader.ts';
 import type { ExecutionPath, PushdownReport } from '../fanout/pushdown-report.ts';
 import { askAgents } from '../fanout/ask-agents.ts';
 import type { AgentAsker, AgentQuestion } from '../fanout/ask-agents.ts';
-import { restrictReader, restrictStore } from '../fanout/restrict-reader.ts';
+import type { IndexQuestion, IndexReader } from '../fanout/index-reader.ts';
+import { restrictIndex, restrictReader, restrictStore } from '../fanout/restrict-reader.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';
 import { SplicedSource } from '../long-term/spliced-source.ts';
@@ -24,6 +25,8 @@ export interface RunnerOptions {
   readonly reader: AgentReader;
   /** How agents are asked for shares of queries; without one every query reads raw chunks. */
   readonly partialReader?: PartialReader | undefined;
+  /** How agents' indexes are asked; without one series are read instead. */
+  readonly indexReader?: IndexReader | undefined;
   /** How agents are asked for what is no sample; without one nobody is asked, and nobody is missing. */
   readonly asker?: AgentAsker | undefined;
   /** The highest way a query may take. Default `agg`. */
@@ -64,7 +67,7 @@ export type Answered<T> = {
 } & Extras;
 
 /** What an evaluation reads from: the agents, or agents and long-term store as one. */
-type Reading = SeriesSource & Pick<QueryScope, 'read' | 'lost'>;
+type Reading = SeriesSource & Pick<QueryScope, 'read' | 'list' | 'lost'>;
 
 /** What running gave, before it is made an answer. */
 interface Ran<T> {
@@ -136,26 +139,35 @@ export class QueryRunner {
     );
   }
 
-  /** Labels of all series that match any of the sets (none: all) within the times, sorted and without repetition. */
-  series(
+  /** Labels of the series that match any of the sets (none: all) within the times, sorted; with a limit, at least the first so many. */
+  async series(
     sets: readonly (readonly Matcher[])[],
     startMs: number,
     endMs: number,
     request: RunRequest,
-  ): Promise<Answered<Labels[]>> {
-    const queries = (sets.length > 0 ? sets : [[]]).map((matchers) => ({
-      startMs,
-      endMs,
-      matchers,
-      hints: { func: 'series' },
-    }));
-    return this.#run(request, async (scope) => {
-      const found = new Map<string, Labels>();
-      for (const result of await scope.read(queries)) {
-        for (const { labels } of result) found.set(labelsKey(labels), labels);
-      }
-      return [...found.values()].sort(compareLabels);
-    });
+    limit = 0,
+  ): Promise<Answered<readonly Labels[]>> {
+    const answer = await this.#list({ kind: 'series', label: null, sets, startMs, endMs, limit }, request);
+    return { ...answer, result: answer.result.series };
+  }
+
+  /** The names of those series' labels, or the values of one of their labels. */
+  async labelTexts(
+    label: string | null,
+    sets: readonly (readonly Matcher[])[],
+    startMs: number,
+    endMs: number,
+    request: RunRequest,
+    limit = 0,
+  ): Promise<Answered<readonly string[]>> {
+    const kind = label === null ? 'names' : 'values';
+    const answer = await this.#list({ kind, label, sets, startMs, endMs, limit }, request);
+    return { ...answer, result: answer.result.texts };
+  }
+
+  #list(question: IndexQuestion, request: RunRequest): Promise<Answered<IndexLists>> {
+    const sets = question.sets.length > 0 ? question.sets : [[]];
+    return this.#run(request, (scope) => scope.list({ ...question, sets }));
   }
 
   /** The samples of several selectors, each list in label order. */
@@ -269,6 +281,8 @@ export class QueryRunner {
     const { clock, agentTimeoutMs, directory, maxSamples } = this.#options;
     const { namespaces } = request;
     const reader = namespaces === undefined ? this.#options.reader : restrictReader(this.#options.reader, namespaces);
+    const ownIndex = this.#options.indexReader;
+    const indexReader = ownIndex && namespaces ? restrictIndex(ownIndex, namespaces) : ownIndex;
     const agents = directory.agents();
     const { longTerm } = this.#options;
     const boundaryMs = longTerm === undefined ? 0 : clock.now() - longTerm.afterMs;
@@ -291,7 +305,7 @@ export class QueryRunner {
     };
     const attempted = await attempt(
       {
-        scope: { reader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples },
+        scope: { reader, indexReader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples },
         // A share is computed over all that a node has: who may see less gets it from what the reader lets through.
         partialReader: namespaces === undefined ? this.#options.partialReader : undefined,
         path: request.pushdown ?? this.#options.pushdown ?? 'agg',

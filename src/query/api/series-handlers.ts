@@ -1,11 +1,10 @@
-import { compareUtf8, labelValue } from '../../tsdb/index.ts';
-import { ApiError, invalidParameter } from './api-error.ts';
+import type { Matcher } from '../../tsdb/index.ts';
+import { ApiError } from './api-error.ts';
 import { runRequest } from './call.ts';
 import type { Call, Handler, HandlerDeps } from './call.ts';
 import { limitParam, matcherSets, timeParam } from './params.ts';
-import type { QueryRunner } from './query-runner.ts';
 import { labelsJson } from './label-json.ts';
-import { sendSuccess } from './respond.ts';
+import { noExtras, sendSuccess } from './respond.ts';
 import type { Extras } from './respond.ts';
 import { maxTimeMs, minTimeMs } from './times.ts';
 
@@ -14,16 +13,14 @@ export const truncated = 'results truncated due to limit';
 /** `/api/v1/series` */
 export const series: Handler = async (call, deps) => {
   if (call.params.getAll('match[]').length === 0) throw new ApiError('bad_data', 'no match[] parameter provided');
-  const answer = await readSeries(call, deps);
+  const { sets, start, end, limit } = listed(call);
+  const answer = await within(start, end, () => deps.runner.series(sets, start, end, runRequest(call), limit));
   await sendList(call, answer, answer.result, labelsJson);
 };
 
 /** `/api/v1/labels` */
 export const labels: Handler = async (call, deps) => {
-  const answer = await readSeries(call, deps);
-  const names = new Set<string>();
-  for (const one of answer.result) for (const [name] of one) names.add(name);
-  await sendList(call, answer, [...names].sort(compareUtf8), (name) => JSON.stringify(name));
+  await sendTexts(null, call, deps);
 };
 
 /** `/api/v1/label/:name/values`. A name may also be given as `U__…`, escaped as Prometheus does for paths. */
@@ -31,18 +28,31 @@ export const values: Handler = async (call, deps) => {
   const name = unescapeName(call.label ?? '');
   if (name === '' || !name.isWellFormed())
     throw new ApiError('bad_data', `invalid label name: ${JSON.stringify(name)}`);
-  const answer = await readSeries(call, deps);
-  const found = new Set(answer.result.map((l) => labelValue(l, name)));
-  found.delete('');
-  await sendList(call, answer, [...found].sort(compareUtf8), (value) => JSON.stringify(value));
+  await sendTexts(name, call, deps);
 };
 
-function readSeries(call: Call, deps: HandlerDeps): ReturnType<QueryRunner['series']> {
-  const start = timeParam(call.params, 'start', minTimeMs);
-  const end = timeParam(call.params, 'end', maxTimeMs);
-  if (end < start) throw invalidParameter('end', 'end timestamp must not be before start time');
-  limitParam(call.params);
-  return deps.runner.series(matcherSets(call.params), start, end, runRequest(call));
+async function sendTexts(label: string | null, call: Call, deps: HandlerDeps): Promise<void> {
+  const { sets, start, end, limit } = listed(call);
+  const request = runRequest(call);
+  const answer = await within(start, end, () => deps.runner.labelTexts(label, sets, start, end, request, limit));
+  await sendList(call, answer, answer.result, (text) => JSON.stringify(text));
+}
+
+/** What a list is asked of. One more than the limit is asked for, which tells whether there is more. Errors: ApiError. */
+function listed({ params }: Call): { sets: Matcher[][]; start: number; end: number; limit: number } {
+  const start = timeParam(params, 'start', minTimeMs);
+  const end = timeParam(params, 'end', maxTimeMs);
+  const limit = limitParam(params);
+  return { sets: matcherSets(params), start, end, limit: limit > 0 ? limit + 1 : 0 };
+}
+
+/** Nothing lies between times in the wrong order, and that is the answer: Prometheus refuses them for samples only. */
+async function within<T>(
+  start: number,
+  end: number,
+  ask: () => Promise<Extras & { readonly result: readonly T[] }>,
+): Promise<Extras & { readonly result: readonly T[] }> {
+  return end < start ? { ...noExtras, result: [] } : ask();
 }
 
 /** A list, cut to the limit; each item is turned into text only when it is sent. */

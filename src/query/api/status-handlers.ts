@@ -1,12 +1,16 @@
 import type { LostNode } from '../fanout/failure.ts';
 import { lostNodeWarning } from '../fanout/failure.ts';
+import { ApiError, invalidParameter } from './api-error.ts';
 import { runRequest } from './call.ts';
 import type { Handler } from './call.ts';
-import { limitParam } from './params.ts';
+import { wholeNumber } from './params.ts';
 import { sendSuccess } from './respond.ts';
 import { buildInfo, configText, flags, runtimeInfo } from './status.ts';
-import { targetsJson } from './targets.ts';
+import { agentPool, targetsJson } from './targets.ts';
 import { storeStatus } from './tsdb-status.ts';
+
+/** Most lines of each list of the store's status. Source: Prometheus web/api/v1. */
+const maxCounted = 10_000;
 
 const fixed =
   (data: unknown): Handler =>
@@ -14,9 +18,20 @@ const fixed =
     sendSuccess(req, res, [JSON.stringify(data)]);
 
 /** Rules and alerts live in other programs; clients that list them get an empty list. */
-export const rules = fixed({ groups: [] });
+export const rules: Handler = async ({ req, res, params }) => {
+  const type = params.get('type') ?? '';
+  if (!['', 'alert', 'record'].includes(type.toLowerCase())) {
+    throw invalidParameter('type', `not supported value ${JSON.stringify(type)}`);
+  }
+  await sendSuccess(req, res, ['{"groups":[]}']);
+};
 export const alerts = fixed({ alerts: [] });
 export const alertmanagers = fixed({ activeAlertmanagers: [], droppedAlertmanagers: [] });
+export const scrapePools = fixed({ scrapePools: [agentPool] });
+/** The agents keep the blocks and replay their logs before they answer. */
+export const blocks = fixed({ blocks: [] });
+export const walReplay = fixed({ min: 0, max: 0, current: 0 });
+export const notifications = fixed([]);
 
 export const buildinfo: Handler = async ({ req, res }, deps) => {
   await sendSuccess(req, res, [JSON.stringify(buildInfo(deps.version))]);
@@ -38,7 +53,9 @@ export const config: Handler = async ({ req, res }, deps) => {
 /** `/api/v1/status/tsdb`: cardinality over all agents, of the series with samples in the last five minutes. */
 export const tsdb: Handler = async (call, deps) => {
   const { req, res, params } = call;
-  const limit = params.has('limit') ? limitParam(params) : 10;
+  const limit = wholeNumber(params.get('limit')) ?? 10;
+  if (!(limit > 0)) throw new ApiError('bad_data', 'limit must be a positive number');
+  if (limit > maxCounted) throw new ApiError('bad_data', `limit must not exceed ${maxCounted}`);
   const now = deps.clock.now();
   const from = now - deps.settings.lookbackDelta;
   const answer = await deps.runner.series([], from, now, runRequest(call));
@@ -52,8 +69,10 @@ export const targets: Handler = async (call, deps) => {
   const started = deps.clock.monotonic();
   const { agents, lost } = await deps.runner.probe(runRequest(call));
   const seconds = (deps.clock.monotonic() - started) / 1000;
-  const state = params.get('state') ?? '';
-  const shown = call.namespaces === undefined && state !== 'dropped' ? agents : [];
+  const wanted =
+    ['', 'any', 'active'].includes((params.get('state') ?? '').toLowerCase()) &&
+    ['', agentPool].includes(params.get('scrapePool') ?? '');
+  const shown = call.namespaces === undefined && wanted ? agents : [];
   const data = targetsJson(shown, lost, { now, seconds, settings: deps.settings });
   await sendSuccess(req, res, [JSON.stringify(data)], {
     warnings: [...lost.values()].map((node: LostNode) => lostNodeWarning(node)),

@@ -3,6 +3,9 @@ import type { LostNode } from '../fanout/failure.ts';
 import { formatDuration } from '../../base/duration.ts';
 import type { QuerySettings } from '../settings.ts';
 
+/** Every agent is in this one. */
+export const agentPool = 'svc-agents';
+
 export interface ProbeContext {
   readonly now: number;
   readonly seconds: number;
@@ -15,7 +18,6 @@ export function targetsJson(
   lost: ReadonlyMap<string, LostNode>,
   { now, seconds, settings }: ProbeContext,
 ): object {
-  const counted = { 'svc-agents': 0 };
   return {
     activeTargets: agents.map(({ node, address = '' }) => {
       const failure = lost.get(node);
@@ -24,7 +26,7 @@ export function targetsJson(
       return {
         discoveredLabels: { __address__: address === '' ? '' : `${host}:${settings.agentReadPort}`, node },
         labels: { instance: node, job: 'svc-agent', k8s_node_name: node },
-        scrapePool: 'svc-agents',
+        scrapePool: agentPool,
         scrapeUrl: url,
         globalUrl: url,
         lastError: failure === undefined ? '' : `${failure.reason}: ${failure.message}`,
@@ -36,6 +38,6 @@ export function targetsJson(
       };
     }),
     droppedTargets: [],
-    droppedTargetCounts: counted,
+    droppedTargetCounts: { [agentPool]: 0 },
   };
 }

@@ -44,6 +44,6 @@ function add(counts: Map<string, number>, key: string, by: number): void {
 function top(counts: Iterable<readonly [string, number]>, limit: number): Counted[] {
   return [...counts]
     .sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1))
-    .slice(0, limit === 0 ? undefined : limit)
+    .slice(0, limit)
     .map(([name, value]) => ({ name, value }));
 }
