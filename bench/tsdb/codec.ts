@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findGoPrograms } from '../../e2e/cluster/go-programs.ts';
-import { decodeXorChunk, SampleBuffer, XorAppender } from '../../src/tsdb/chunk/index.ts';
+import { decodeXorChunk, encodeChunks, highWord, lowWord, SampleBuffer } from '../../src/tsdb/chunk/index.ts';
+import { HeadSeries } from '../../src/tsdb/head/head-series.ts';
 import { benchStart, stepMs, valueOf } from './series.ts';
 import { best, progress, report } from './report.ts';
 
@@ -10,35 +11,64 @@ const peer = {
   moduleDir: fileURLToPath(new URL('peer/', import.meta.url)),
   versionOf: 'github.com/prometheus/prometheus',
   folder: 'tsdb-peer',
-  packages: { codec: '.' },
+  packages: { 'chunk-codec': '.' },
   flags: () => [],
   cold: '~10 s',
 };
 
-/** Encode and decode, series by series, beside Prometheus' codec in Go on the same values. */
+const perChunk = 120;
+
+/**
+ * Encode and decode beside Prometheus' codec in Go on the same values: a chunk at a time, as late samples, cuts and
+ * deletes encode; and in the order of scrapes into ten thousand open chunks, ours with all that the head does for a
+ * sample, theirs with nothing but the chunks.
+ */
 export async function benchCodec(quick: boolean): Promise<void> {
   const chunks = quick ? 1_000 : 20_000;
-  const { codec } = await findGoPrograms(peer, { log: progress });
-  const run = await promisify(execFile)(codec, [String(chunks)], { env: { ...process.env, GOMAXPROCS: '1' } });
-  const theirs = JSON.parse(run.stdout) as { encode: number; decode: number; bytesPerSample: number };
+  const open = quick ? 1_000 : 10_000;
+  const { 'chunk-codec': codec } = await findGoPrograms(peer, { log: progress });
+  const env = { ...process.env, GOMAXPROCS: '1' };
+  const run = await promisify(execFile)(codec, [String(chunks), String(open)], { env });
+  const theirs = JSON.parse(run.stdout) as Record<'encode' | 'encodeOpen' | 'decode' | 'bytesPerSample', number>;
 
-  const words = Array.from({ length: chunks }, (_, c) => {
-    const values = Float64Array.from({ length: 120 }, (_, k) => valueOf(c, k));
-    return new Uint32Array(values.buffer);
+  const series = Array.from({ length: chunks }, (_, c) => {
+    const samples = new SampleBuffer(perChunk);
+    for (let k = 0; k < perChunk; k++) {
+      samples.times[k] = benchStart + k * stepMs;
+      samples.values[k] = valueOf(c, k);
+    }
+    samples.length = perChunk;
+    return samples;
   });
   let encoded: Uint8Array[] = [];
-  const appender = new XorAppender(2048);
   const encode = (): void => {
-    encoded = [];
-    for (let c = 0; c < chunks; c++) {
-      appender.reset();
-      for (let k = 0; k < 120; k++) appender.appendWords(benchStart + k * stepMs, words[c]!, 2 * k);
-      encoded.push(appender.bytes());
+    encoded = series.map((samples) => encodeChunks(samples)[0]!.bytes);
+  };
+  const samples = chunks * perChunk;
+  const encodeRate = samples / (await best(7, encode));
+  const scrapes = Array.from({ length: perChunk }, (_, k) => {
+    const values = Float64Array.from({ length: open }, (_v, s) => valueOf(s, k));
+    return new Uint32Array(values.buffer);
+  });
+  let head = new HeadSeries();
+  const encodeOpen = (): void => {
+    head = new HeadSeries();
+    for (let s = 0; s < open; s++) head.clear(s);
+    for (let k = 0; k < perChunk; k++) {
+      const t = benchStart + k * stepMs;
+      const words = scrapes[k]!;
+      for (let s = 0; s < open; s++) head.append(s, t, words[2 * s + highWord]!, words[2 * s + lowWord]!, 0);
     }
   };
-  const samples = chunks * 120;
-  const encodeRate = samples / (await best(7, encode));
-  const out = new SampleBuffer(120);
+  const encodeOpenRate = (open * perChunk) / (await best(7, encodeOpen));
+  for (let s = 0; s < open; s++) {
+    head.finishOpen(s);
+    const [first, ...more] = head.list(s);
+    if (more.length > 0 || Buffer.compare(head.chunks.get(first!).bytes, encoded[s]!) !== 0) {
+      throw new Error(`series ${s} has other bytes in the head`);
+    }
+  }
+  const out = new SampleBuffer(perChunk);
   const decode = (): void => {
     for (const chunk of encoded) {
       out.length = 0;
@@ -47,10 +77,9 @@ export async function benchCodec(quick: boolean): Promise<void> {
   };
   const decodeRate = samples / (await best(7, decode));
   const bytes = encoded.reduce((n, b) => n + b.length, 0) / samples;
-  report('chunk/encode/series-by-series', 'samples/s', encodeRate, {
-    peer: theirs.encode,
-    goal: { value: 0.9, of: 'ratio' },
-  });
+  const goal = { value: 0.9, of: 'ratio' } as const;
+  report('chunk/encode/series-by-series', 'samples/s', encodeRate, { peer: theirs.encode, goal });
+  report(`chunk/encode/scrape-ordered/${open}-open`, 'samples/s', encodeOpenRate, { peer: theirs.encodeOpen, goal });
   report('chunk/decode', 'samples/s', decodeRate, { peer: theirs.decode, goal: { value: 1.2, of: 'ratio' } });
   report('chunk/bytes-per-sample', 'B', bytes, { peer: theirs.bytesPerSample });
 }

@@ -1,5 +1,5 @@
 // Times Prometheus' chunk codec on the series of bench:tsdb and prints one JSON object.
-// Usage: peer CHUNKS. Values are made by the same rule as in bench/tsdb/series.ts.
+// Usage: peer CHUNKS OPEN: how many chunks are encoded one after the other, and how many of them at once. Values are made by the same rule as in bench/tsdb/series.ts.
 package main
 
 import (
@@ -36,11 +36,7 @@ func valueOf(series, k int) float64 {
 }
 
 func main() {
-	chunks, err := strconv.Atoi(os.Args[1])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
+	chunks, open := argument(1), argument(2)
 	values := make([][]float64, chunks)
 	for c := range values {
 		values[c] = make([]float64, samplesPerChunk)
@@ -62,6 +58,28 @@ func main() {
 			encoded[c] = chunk
 		}
 	})
+	scrapes := make([][]float64, samplesPerChunk)
+	for k := range scrapes {
+		scrapes[k] = make([]float64, open)
+		for c := range scrapes[k] {
+			scrapes[k][c] = valueOf(c, k)
+		}
+	}
+	appenders := make([]chunkenc.Appender, open)
+	encodeOpen := best(func() {
+		for c := range appenders {
+			appender, err := chunkenc.NewXORChunk().Appender()
+			if err != nil {
+				panic(err)
+			}
+			appenders[c] = appender
+		}
+		for k := range samplesPerChunk {
+			for c, appender := range appenders {
+				appender.Append(0, int64(start+k*stepMs), scrapes[k][c])
+			}
+		}
+	})
 	bytes := 0
 	for _, chunk := range encoded {
 		bytes += len(chunk.Bytes())
@@ -79,8 +97,20 @@ func main() {
 	})
 	samples := float64(chunks * samplesPerChunk)
 	_ = json.NewEncoder(os.Stdout).Encode(map[string]float64{
-		"encode": samples / encode, "decode": samples / decode, "bytesPerSample": float64(bytes) / samples,
+		"encode":         samples / encode,
+		"encodeOpen":     float64(open*samplesPerChunk) / encodeOpen,
+		"decode":         samples / decode,
+		"bytesPerSample": float64(bytes) / samples,
 	})
+}
+
+func argument(at int) int {
+	n, err := strconv.Atoi(os.Args[at])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	return n
 }
 
 func best(work func()) float64 {

@@ -1,14 +1,20 @@
 import type { Chunk } from '../types.ts';
 import { SampleBuffer } from './sample-buffer.ts';
-import { XorAppender } from './xor-appender.ts';
+import { encodeXor, maxSampleBytes } from './xor-encoder.ts';
+import { XorStates } from './xor-states.ts';
 
 /** Samples of a chunk the store writes; Prometheus aims at the same number. */
 export const samplesPerChunk = 120;
 
-/** Encoding never suspends, so one appender serves all. */
-const shared = new XorAppender(4096);
+/** Encoding never suspends, so one place to write to serves all; it grows to the largest chunk seen. */
+const state = new XorStates(1);
+let scratch = new Uint8Array(4096);
+let scratchView = new DataView(scratch.buffer);
 
-/** Encodes samples [from, to) of a buffer as chunks of at most `perChunk`. Times must ascend. */
+/**
+ * Encodes samples [from, to) of a buffer as chunks of at most `perChunk`, byte for byte as Prometheus does.
+ * Errors: RangeError for times that descend or are out of range, and for chunks of more than 65,535 samples.
+ */
 export function encodeChunks(
   samples: SampleBuffer,
   from = 0,
@@ -19,9 +25,16 @@ export function encodeChunks(
   const { times, words } = samples;
   for (let start = from; start < to; start += perChunk) {
     const end = Math.min(to, start + perChunk);
-    shared.reset();
-    for (let i = start; i < end; i++) shared.appendWords(times[i]!, words, 2 * i);
-    chunks.push({ encoding: 1, minT: shared.minT, maxT: shared.maxT, count: end - start, bytes: shared.bytes() });
+    const count = end - start;
+    if (scratch.length < count * maxSampleBytes) {
+      scratch = new Uint8Array(count * maxSampleBytes);
+      scratchView = new DataView(scratch.buffer);
+    }
+    state.reset(0);
+    encodeXor(state, 0, scratchView, 0, times, words, start, end);
+    const bytes = scratch.slice(0, state.byteLength(0));
+    state.putCount(0, bytes);
+    chunks.push({ encoding: 1, minT: state.minT(0), maxT: state.maxT(0), count, bytes });
   }
   return chunks;
 }

@@ -1,7 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { encodeChunks, recutChunk, SampleBuffer, XorAppender, decodeXorChunk, highBits, lowBits } from './index.ts';
+import {
+  decodeXorChunk,
+  encodeChunks,
+  encodeXor,
+  highBits,
+  lowBits,
+  recutChunk,
+  SampleBuffer,
+  XorStates,
+} from './index.ts';
 
 interface Golden {
   vectors: { name: string; t: number[]; v: string[]; bytes: string }[];
@@ -12,10 +21,38 @@ const golden = JSON.parse(readFileSync(new URL('testdata/xor-vectors.json', impo
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const word = (text: string): number => parseInt(text, 16) >>> 0;
 
-function encode(samples: readonly (readonly [t: number, high: number, low: number])[]): Uint8Array {
-  const appender = new XorAppender();
-  for (const [t, high, low] of samples) appender.appendBits(t, high, low);
-  return appender.bytes();
+type Sample = readonly [t: number, high: number, low: number];
+
+function bufferOf(samples: readonly Sample[]): SampleBuffer {
+  const buffer = new SampleBuffer(samples.length);
+  for (const [t, high, low] of samples) buffer.pushBits(t, high, low);
+  return buffer;
+}
+
+function encode(samples: readonly Sample[]): Uint8Array {
+  return encodeChunks(bufferOf(samples), 0, samples.length, Infinity)[0]!.bytes;
+}
+
+/** As the head does: some samples at a time, into memory that was used before, between chunks of others. */
+function encodeInPlace(samples: readonly Sample[], atOnce: number): Uint8Array {
+  const { times, words } = bufferOf(samples);
+  const base = 96;
+  const bytes = new Uint8Array(base + 28 * (samples.length + 1)).fill(0xa5);
+  const states = new XorStates(2);
+  states.grow(5);
+  states.reset(3);
+  for (let from = 0; from < samples.length; from += atOnce) {
+    encodeXor(states, 3, new DataView(bytes.buffer), base, times, words, from, Math.min(samples.length, from + atOnce));
+  }
+  expect([states.count(3), states.minT(3), states.maxT(3)]).toEqual([
+    samples.length,
+    times[0],
+    times[samples.length - 1],
+  ]);
+  expect(bytes.subarray(0, base).every((byte) => byte === 0xa5)).toBe(true);
+  const copy = bytes.slice(base, base + states.byteLength(3));
+  states.putCount(3, copy);
+  return copy;
 }
 
 function decode(bytes: Uint8Array): [number, number, number][] {
@@ -31,6 +68,7 @@ describe('bytes of Prometheus', () => {
       const samples = v.t.map((t, i) => [t, word(v.v[i]!.slice(0, 8)), word(v.v[i]!.slice(8))] as const);
       const bytes = encode(samples);
       expect(hex(bytes)).toBe(v.bytes);
+      expect(hex(encodeInPlace(samples, 1))).toBe(v.bytes);
       expect(decode(bytes)).toEqual(samples);
     },
   );
@@ -72,6 +110,14 @@ describe('chunk reading', () => {
     );
   });
 
+  test('a chunk that grows in place, one or several samples at a time, gets the bytes of one encoded at once', () => {
+    const next = xorshift(77);
+    for (let i = 0; i < 200; i++) {
+      const samples = generate(next, i % 5, 1 + (next() % 130));
+      expect(hex(encodeInPlace(samples, 1 + (i % 7)))).toBe(hex(encode(samples)));
+    }
+  });
+
   test('every truncation of a chunk is refused and leaves the buffer as it was', () => {
     const whole = encode(Array.from({ length: 40 }, (_, i) => [i * 15_000 + (i % 3), highBits(i / 3), lowBits(i / 3)]));
     for (let length = 0; length < whole.length; length++) {
@@ -96,9 +142,7 @@ describe('chunk reading', () => {
   });
 
   test('an ordinary NaN is stored as the one NaN Prometheus uses', () => {
-    const appender = new XorAppender();
-    appender.append(0, NaN);
-    expect(decode(appender.bytes())).toEqual([[0, 0x7ff80000, 1]]);
+    expect(decode(encode([[0, highBits(NaN), lowBits(NaN)]]))).toEqual([[0, 0x7ff80000, 1]]);
   });
 
   test.each([
@@ -106,8 +150,7 @@ describe('chunk reading', () => {
     ['a time that is not whole', [0.5]],
     ['a time beyond the range', [2 ** 52]],
   ])('%s is refused', (_, times) => {
-    const appender = new XorAppender();
-    expect(() => times.forEach((t) => appender.append(t, 1))).toThrow(RangeError);
+    expect(() => encode(times.map((t) => [t, 0, 0]))).toThrow(RangeError);
   });
 });
 

@@ -1,5 +1,5 @@
-import { grown } from '../chunk/index.ts';
 import type { Chunk, ChunkEncoding } from '../types.ts';
+import { grown } from './grown.ts';
 import type { Slab } from './slab.ts';
 
 /** End of a list. */
@@ -15,7 +15,7 @@ export class ChunkTable {
   next = new Int32Array(1024);
   #count = new Uint16Array(1024);
   #length = new Uint32Array(1024);
-  #address = new Float64Array(1024);
+  #address = new Uint32Array(1024);
   #encoding = new Uint8Array(1024);
 
   constructor(slab: Slab) {

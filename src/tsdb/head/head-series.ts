@@ -2,19 +2,22 @@ import { rangeEnd } from '../block-range.ts';
 import {
   decodePoints,
   encodePoints,
-  grown,
+  encodeXor,
   HistogramAppender,
   headerFor,
+  highWord,
   isStale,
+  lowWord,
   maxSampleBytes,
   sameHistogram,
   samplesPerChunk,
-  XorColumns,
+  XorStates,
 } from '../chunk/index.ts';
 import type { NativeHistogram, Point } from '../chunk/index.ts';
 import type { AppendResult, Chunk } from '../types.ts';
 import { ChunkTable, noChunk } from './chunk-table.ts';
 import { chunkEndTime, histogramIsFull } from './chunk-end.ts';
+import { grown } from './grown.ts';
 import { ReadEpochs } from './read-epochs.ts';
 import { Slab } from './slab.ts';
 
@@ -27,6 +30,10 @@ const firstOpenBytes = 64;
 const closed = 0;
 const openFloats = 1;
 const openHistograms = 2;
+
+/** The sample that is being written: numbers in typed arrays are passed on without an object made for each. */
+const oneTime = new Float64Array(1);
+const oneValue = new Uint32Array(2);
 
 /** A chunk of histograms that is being written. */
 export interface OpenHistograms {
@@ -47,13 +54,13 @@ export class HeadSeries {
   readonly slab = new Slab();
   readonly epochs = new ReadEpochs();
   readonly chunks = new ChunkTable(this.slab);
-  readonly xor = new XorColumns(1024);
+  readonly xor = new XorStates(1024);
   readonly histograms = new Map<number, OpenHistograms>();
   first = new Int32Array(1024).fill(noChunk);
   #last = new Int32Array(1024).fill(noChunk);
   #kind = new Uint8Array(1024);
   /** The open chunk of floats: its bytes, their size, and the time at which the next chunk begins. */
-  openAddress = new Float64Array(1024);
+  openAddress = new Uint32Array(1024);
   #openSize = new Uint32Array(1024);
   #openEnd = new Float64Array(1024);
 
@@ -84,7 +91,7 @@ export class HeadSeries {
 
   maxT(slot: number): number {
     const kind = this.#kind[slot];
-    if (kind === openFloats) return this.xor.t[slot]!;
+    if (kind === openFloats) return this.xor.maxT(slot);
     if (kind === openHistograms) return this.histograms.get(slot)!.appender.maxT;
     const last = this.#last[slot]!;
     return last === noChunk ? -Infinity : this.chunks.maxT[last]!;
@@ -93,14 +100,14 @@ export class HeadSeries {
   /** First time of the open chunk; Infinity when there is none. */
   openMinT(slot: number): number {
     const kind = this.#kind[slot];
-    if (kind === openFloats) return this.xor.minT[slot]!;
+    if (kind === openFloats) return this.xor.minT(slot);
     return kind === openHistograms ? this.histograms.get(slot)!.appender.minT : Infinity;
   }
 
   /** The newest sample. */
   newest(slot: number): Point | undefined {
     if (this.#kind[slot] === openFloats) {
-      return { t: this.xor.t[slot]!, high: this.xor.high[slot]!, low: this.xor.low[slot]! };
+      return { t: this.xor.maxT(slot), high: this.xor.high(slot), low: this.xor.low(slot) };
     }
     const open = this.histograms.get(slot);
     const chunk = open
@@ -114,7 +121,7 @@ export class HeadSeries {
   append(slot: number, t: number, high: number, low: number, outOfOrderMs: number): AppendResult {
     const kind = this.#kind[slot];
     if (kind === openFloats) {
-      const last = this.xor.t[slot]!;
+      const last = this.xor.maxT(slot);
       if (t <= last) return this.#late(slot, { t, high, low }, last, outOfOrderMs);
       if (!this.#floatsAreFull(slot, t, last)) {
         this.#writeFloat(slot, t, high, low);
@@ -156,8 +163,9 @@ export class HeadSeries {
     const { xor, slab } = this;
     const length = xor.byteLength(slot);
     const bytes = slab.read(this.openAddress[slot]!, length);
+    xor.putCount(slot, bytes);
     this.#freeOpen(slot);
-    const facts = { encoding: 1, minT: xor.minT[slot]!, maxT: xor.t[slot]!, count: xor.count[slot]! } as const;
+    const facts = { encoding: 1, minT: xor.minT(slot), maxT: xor.maxT(slot), count: xor.count(slot) } as const;
     this.#link(slot, this.chunks.adopt(facts, slab.store(bytes), length));
   }
 
@@ -221,9 +229,9 @@ export class HeadSeries {
   }
 
   #floatsAreFull(slot: number, t: number, last: number): boolean {
-    const count = this.xor.count[slot]!;
+    const count = this.xor.count(slot);
     if (count === samplesPerChunk / 4) {
-      this.#openEnd[slot] = chunkEndTime(this.xor.minT[slot]!, last, this.#openEnd[slot]!, 4);
+      this.#openEnd[slot] = chunkEndTime(this.xor.minT(slot), last, this.#openEnd[slot]!, 4);
     }
     return t >= this.#openEnd[slot]! || count >= splitAbove || this.xor.byteLength(slot) > maxXorBytes;
   }
@@ -241,7 +249,10 @@ export class HeadSeries {
     const length = xor.byteLength(slot);
     if (length + maxSampleBytes > this.#openSize[slot]!) this.#growOpen(slot, length);
     const address = this.openAddress[slot]!;
-    xor.append(slot, slab.page(address), slab.offset(address), t, high, low);
+    oneTime[0] = t;
+    oneValue[highWord] = high;
+    oneValue[lowWord] = low;
+    encodeXor(xor, slot, slab.view(address), slab.offset(address), oneTime, oneValue, 0, 1);
   }
 
   #growOpen(slot: number, length: number): void {
@@ -286,7 +297,7 @@ export class HeadSeries {
   /** Puts a sample among older ones: the chunk it belongs to is written anew. */
   #late(slot: number, point: Point, last: number, outOfOrderMs: number): AppendResult {
     if (point.t < last - outOfOrderMs) return 'late';
-    if (this.#kind[slot] === openFloats && !point.histogram && point.t >= this.xor.minT[slot]!) {
+    if (this.#kind[slot] === openFloats && !point.histogram && point.t >= this.xor.minT(slot)) {
       return this.#insertIntoOpen(slot, point);
     }
     if (point.t >= this.openMinT(slot)) this.finishOpen(slot);
@@ -309,7 +320,8 @@ export class HeadSeries {
   #insertIntoOpen(slot: number, point: Point): AppendResult {
     const { xor, slab } = this;
     const bytes = slab.read(this.openAddress[slot]!, xor.byteLength(slot));
-    const count = xor.count[slot]!;
+    xor.putCount(slot, bytes);
+    const count = xor.count(slot);
     const points = decodePoints({ encoding: 1, minT: 0, maxT: 0, count, bytes });
     const result = insertSorted(points, point);
     if (result !== 'appended') return result;

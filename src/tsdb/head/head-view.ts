@@ -1,7 +1,8 @@
-import { grown } from '../chunk/index.ts';
+import { recutChunk } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';
 import type { Chunk } from '../types.ts';
 import { noChunk } from './chunk-table.ts';
+import { grown } from './grown.ts';
 import type { HeadSeries } from './head-series.ts';
 
 /**
@@ -13,12 +14,14 @@ export class HeadView {
   readonly #series: HeadSeries;
   readonly #labels: (slot: number) => Labels;
   readonly #slots: readonly number[];
+  readonly #mint: number;
+  readonly #maxt: number;
   /** Finished chunks of series i: ids[starts[i]] … ids[starts[i + 1] − 1]. */
   readonly #starts: Uint32Array;
   #ids = new Int32Array(64);
   /** The open chunk of floats: where it lay, and how much of it there was. Count 0: none. */
   readonly #open: {
-    address: Float64Array;
+    address: Uint32Array;
     minT: Float64Array;
     maxT: Float64Array;
     count: Uint16Array;
@@ -37,11 +40,13 @@ export class HeadView {
     this.#series = series;
     this.#labels = labels;
     this.#slots = slots;
+    this.#mint = mint;
+    this.#maxt = maxt;
     this.#leave = series.epochs.enter();
     const n = slots.length;
     this.#starts = new Uint32Array(n + 1);
     this.#open = {
-      address: new Float64Array(n),
+      address: new Uint32Array(n),
       minT: new Float64Array(n),
       maxT: new Float64Array(n),
       count: new Uint16Array(n),
@@ -77,6 +82,18 @@ export class HeadView {
     return this.#starts[i + 1]! > this.#starts[i]! || this.#open.count[i]! > 0 || this.#histograms.has(i);
   }
 
+  /** Whether a sample of the series lies in the view's range: what overlaps it is looked at only where it reaches beyond both ends. */
+  hasSamples(i: number): boolean {
+    const { minT, maxT } = this.#series.chunks;
+    for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) {
+      const id = this.#ids[k]!;
+      if (minT[id]! >= this.#mint || maxT[id]! <= this.#maxt) return true;
+    }
+    const open = this.#open;
+    if (open.count[i]! > 0 && (open.minT[i]! >= this.#mint || open.maxT[i]! <= this.#maxt)) return true;
+    return this.hasChunks(i) && this.chunks(i).some((chunk) => recutChunk(chunk, this.#mint, this.#maxt) !== undefined);
+  }
+
   /** Ends the view: the memory it looks at may be used again. */
   close(): void {
     this.#leave?.();
@@ -110,9 +127,9 @@ export class HeadView {
       return void this.#histograms.set(i, series.histograms.get(slot)!.appender.chunk());
     }
     this.#open.address[i] = series.openAddress[slot]!;
-    this.#open.minT[i] = series.xor.minT[slot]!;
-    this.#open.maxT[i] = series.xor.t[slot]!;
-    this.#open.count[i] = series.xor.count[slot]!;
-    this.#open.bits[i] = series.xor.pos[slot]!;
+    this.#open.minT[i] = series.xor.minT(slot);
+    this.#open.maxT[i] = series.xor.maxT(slot);
+    this.#open.count[i] = series.xor.count(slot);
+    this.#open.bits[i] = series.xor.bits(slot);
   }
 }

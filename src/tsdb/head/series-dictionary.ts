@@ -1,7 +1,7 @@
-import { grown } from '../chunk/index.ts';
 import { compareUtf8 } from '../labels.ts';
 import type { Labels } from '../labels.ts';
 import { MemoryPostings } from '../postings.ts';
+import { grown } from './grown.ts';
 import { SymbolTable } from './symbol-table.ts';
 
 /**
@@ -115,6 +115,22 @@ export class SeriesDictionary {
       labels.push([name, this.#symbols.text(this.#labels[at + 2 * i + 1]!)]);
     }
     return labels;
+  }
+
+  /** Adds to `texts` the names of the slots' labels, or with `name` the values of that label. */
+  collect(slots: readonly number[], name: string | undefined, texts: Set<string>): void {
+    const wanted = name === undefined ? undefined : this.#symbols.find(name);
+    if (name !== undefined && wanted === undefined) return;
+    const seen = new Set<number>();
+    for (const slot of slots) {
+      const at = this.#labelsAt[slot]!;
+      const end = at + 2 * this.#labelCount[slot]!;
+      for (let i = at; i < end; i += 2) {
+        if (wanted === undefined) seen.add(this.#labels[i]!);
+        else if (this.#labels[i] === wanted) seen.add(this.#labels[i + 1]!);
+      }
+    }
+    for (const symbol of seen) texts.add(this.#symbols.text(symbol));
   }
 
   /** Sorts slots by their series' labels, in place. */

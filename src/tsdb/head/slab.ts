@@ -1,15 +1,19 @@
 const pageBits = 18;
 const pageBytes = 1 << pageBits;
+/** Pieces begin at multiples of this. */
+const grainBits = 5;
+const grainsPerPage = 1 << (pageBits - grainBits);
 /** Larger pieces get a page of their own. */
 const maxShared = 32_768;
 
 /**
  * Small pieces of bytes out of large pages: an array object for each chunk would weigh as much as the chunk.
- * Shape: an address is page × 2^18 + offset. Sizes are rounded up to classes; pieces that are freed serve the next
- * one of their class.
+ * Shape: an address is page × 2^13 + offset / 32, which fits a word up to 128 GiB. Sizes are rounded up to classes;
+ * pieces that are freed serve the next one of their class.
  */
 export class Slab {
   #pages: (Uint8Array | undefined)[] = [];
+  #views: (DataView | undefined)[] = [];
   #freePages: number[] = [];
   /** The page that is being cut up, and how far. */
   #current = -1;
@@ -23,7 +27,7 @@ export class Slab {
   }
 
   alloc(size: number): number {
-    if (size > maxShared) return this.#newPage(size) * pageBytes;
+    if (size > maxShared) return this.#newPage(size) * grainsPerPage;
     const kind = classOf(size);
     const again = this.#free[kind]?.pop();
     if (again !== undefined) return again;
@@ -33,7 +37,7 @@ export class Slab {
       this.#current = this.#newPage(pageBytes);
       this.#used = 0;
     }
-    const address = this.#current * pageBytes + this.#used;
+    const address = this.#current * grainsPerPage + (this.#used >>> grainBits);
     this.#used += bytes;
     return address;
   }
@@ -41,18 +45,25 @@ export class Slab {
   /** `size` as it was asked for. */
   free(address: number, size: number): void {
     if (size <= maxShared) return void (this.#free[classOf(size)] ??= []).push(address);
-    const page = Math.floor(address / pageBytes);
+    const page = pageOf(address);
     this.bytes -= this.#pages[page]!.length;
     this.#pages[page] = undefined;
+    this.#views[page] = undefined;
     this.#freePages.push(page);
   }
 
   page(address: number): Uint8Array {
-    return this.#pages[Math.floor(address / pageBytes)]!;
+    return this.#pages[pageOf(address)]!;
   }
 
+  /** The page for wide stores. */
+  view(address: number): DataView {
+    return this.#views[pageOf(address)]!;
+  }
+
+  /** Where the piece begins in its page. */
   offset(address: number): number {
-    return address & (pageBytes - 1);
+    return (address & (grainsPerPage - 1)) << grainBits;
   }
 
   /** A copy of `length` bytes. */
@@ -70,10 +81,16 @@ export class Slab {
 
   #newPage(bytes: number): number {
     const page = this.#freePages.pop() ?? this.#pages.length;
-    this.#pages[page] = new Uint8Array(bytes);
+    const made = new Uint8Array(bytes);
+    this.#pages[page] = made;
+    this.#views[page] = new DataView(made.buffer);
     this.bytes += bytes;
     return page;
   }
+}
+
+function pageOf(address: number): number {
+  return address >>> (pageBits - grainBits);
 }
 
 /** Steps of 32 bytes up to 1 KiB, then of an eighth of the size. */

@@ -1,0 +1,87 @@
+/** The columns of a row, as places among its five doubles and among the ten words that they are as well. */
+export const rowDoubles = 5;
+export const rowWords = 10;
+export const row = {
+  /** Doubles: the first and the last time, and the last difference of times. */
+  minT: 0,
+  maxT: 1,
+  delta: 2,
+  /** Words: the last value; bits written, from the chunk's first byte. */
+  high: 6,
+  low: 7,
+  bits: 8,
+  /** Samples in the upper half; below them the window of significant bits: leading zeros + 1 (0: none yet), trailing ones. */
+  counts: 9,
+} as const;
+
+/** The chunk's sample count stands before its samples. */
+export const headerBits = 16;
+
+/**
+ * The states of many XOR chunks that are being written at once: ten thousand open series cost one typed array instead of
+ * ten thousand objects, and one sample touches one line of the processor's cache. The bytes themselves lie where the
+ * caller puts them; `encodeXor` writes both.
+ */
+export class XorStates {
+  doubles: Float64Array;
+  words: Int32Array;
+
+  constructor(capacity: number) {
+    this.doubles = new Float64Array(capacity * rowDoubles);
+    this.words = new Int32Array(this.doubles.buffer);
+  }
+
+  /** Makes room for `capacity` chunks. */
+  grow(capacity: number): void {
+    const longer = new Float64Array(capacity * rowDoubles);
+    longer.set(this.doubles);
+    this.doubles = longer;
+    this.words = new Int32Array(longer.buffer);
+  }
+
+  /** Begins a chunk. */
+  reset(s: number): void {
+    this.words.fill(0, s * rowWords, (s + 1) * rowWords);
+    this.words[s * rowWords + row.bits] = headerBits;
+  }
+
+  count(s: number): number {
+    return this.words[s * rowWords + row.counts]! >>> 16;
+  }
+
+  /** Time of the first sample. */
+  minT(s: number): number {
+    return this.doubles[s * rowDoubles + row.minT]!;
+  }
+
+  /** Time of the last sample. */
+  maxT(s: number): number {
+    return this.doubles[s * rowDoubles + row.maxT]!;
+  }
+
+  /** Bits of the last value. */
+  high(s: number): number {
+    return this.words[s * rowWords + row.high]!;
+  }
+
+  low(s: number): number {
+    return this.words[s * rowWords + row.low]!;
+  }
+
+  /** Bits written, from the chunk's first byte. */
+  bits(s: number): number {
+    return this.words[s * rowWords + row.bits]!;
+  }
+
+  /** Writes the count in front of a copy of the chunk. */
+  putCount(s: number, bytes: Uint8Array): void {
+    const count = this.count(s);
+    bytes[0] = count >>> 8;
+    bytes[1] = count;
+  }
+
+  /** Whole bytes that the chunk has so far. */
+  byteLength(s: number): number {
+    return (this.bits(s) + 7) >>> 3;
+  }
+}
