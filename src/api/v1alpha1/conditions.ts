@@ -69,6 +69,17 @@ const limitsExceeded = {
   },
 } as const satisfies ConditionInfo;
 
+const exporting = {
+  good: 'True',
+  about: 'Data reaches the destinations of the export list. Absent without one.',
+  reasons: {
+    Exporting: 'Every destination takes what is sent.',
+    DestinationNotAllowed:
+      'No policy allows the host of a destination, or its address is one that nothing may be sent to.',
+    SendFailing: 'A destination does not take what is sent.',
+  },
+} as const satisfies ConditionTable[string];
+
 export const trafficMonitorConditions = {
   Ready: {
     good: 'True',
@@ -124,15 +135,7 @@ export const trafficMonitorConditions = {
     },
   },
   LimitsExceeded: limitsExceeded,
-  Exporting: {
-    good: 'True',
-    about: 'Data reaches the destinations of the export list. Absent without one.',
-    reasons: {
-      Exporting: 'Every destination takes what is sent.',
-      DestinationNotAllowed: 'No policy allows the host of a destination.',
-      SendFailing: 'A destination does not take what is sent.',
-    },
-  },
+  Exporting: exporting,
   ...commonConditions,
 } as const satisfies ConditionTable;
 
@@ -167,6 +170,7 @@ export const clusterTrafficPolicyConditions = {
     },
   },
   LimitsExceeded: limitsExceeded,
+  Exporting: exporting,
   CertificateExpiring: {
     good: 'False',
     about: 'A serving certificate is overdue for renewal.',

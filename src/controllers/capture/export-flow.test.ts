@@ -23,14 +23,14 @@ const putToken = (value: string): void =>
   } as never);
 
 /** Statuses are written at a pace: time is moved for the next one to come, seldom enough for calls to get through. */
-async function shows(type: string, state: string): Promise<void> {
+async function shows(type: string, state: string, is = () => condition(type) === state): Promise<void> {
   let next = 0;
   await until(() => {
     if (performance.now() >= next) {
       world.refresh();
       next = performance.now() + 500;
     }
-    return condition(type) === state;
+    return is();
   }, `${type} ${state}`);
 }
 
@@ -64,4 +64,24 @@ test('a missing Secret, a host that is not allowed and a failing destination are
   const row = { owner: 'TrafficMonitor/shop/m', name: 'mimir', pendingBytes: 1, sent: 0, refused: 0 };
   world.agents[0]!.update({ exports: [{ ...row, state: 'Failing', message: 'HTTP 503' }] });
   await shows('Exporting', 'False/SendFailing');
+});
+
+test('a failing destination of a policy is told in the policy, and that it sends again', async () => {
+  world = await CaptureWorld.start({ nodes: 2 });
+  const { name, endpoint, type } = exported.export[0]!;
+  world.putPolicy('plain', {});
+  world.putPolicy('p', { export: [{ name, endpoint, type }] });
+  await until(() => world.agents.every((a) => a.config?.exports), 'the destination on every node');
+  const of = (policy: string): string | undefined => world.conditions(world.policy(policy))['Exporting'];
+  const shown = (state: string): Promise<void> => shows('Exporting', state, () => of('p') === state);
+  await shown('True/Exporting');
+  const row = { owner: 'ClusterTrafficPolicy/p', name, pendingBytes: 1, sent: 0, refused: 0 };
+  world.agents[1]!.update({ exports: [{ ...row, state: 'Failing', message: 'HTTP 503' }] });
+  await shown('False/SendFailing');
+  const rows = world.policy('p').status!['conditions'] as { type: string; message: string }[];
+  expect(rows.find((c) => c.type === 'Exporting')!.message).toBe('export mimir: node-2: HTTP 503');
+  expect(world.conditions(world.policy('p'))['Ready']).toBe('True/Ready');
+  world.agents[1]!.update({ exports: [{ ...row, state: 'Sending' }] });
+  await shown('True/Exporting');
+  expect(of('plain')).toBeUndefined();
 });

@@ -3,6 +3,7 @@ import type { PolicyOutcome } from '../../capture/index.ts';
 import { mergeConditions, progressConditions, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { heldBack, limitsExceeded, type HeldBack } from '../capture/limits.ts';
+import { sending } from '../capture/sending.ts';
 import { programmed, type Programmed } from '../capture/programmed.ts';
 import type { Refusal } from '../refusal.ts';
 
@@ -47,7 +48,7 @@ export function policyStatus(input: PolicyStatusInput): ClusterTrafficPolicyStat
 }
 
 function conditionsOf(
-  { outcome, trouble }: Pick<PolicyStatusInput, 'outcome' | 'trouble'>,
+  { outcome, nodes, trouble }: Pick<PolicyStatusInput, 'outcome' | 'nodes' | 'trouble'>,
   rollout: Programmed,
   dropped: HeldBack,
 ): ConditionInput[] {
@@ -74,6 +75,7 @@ function conditionsOf(
         }
       : { type: 'Degraded', status: 'False', reason: 'AllNodesReady', message: '' },
     limitsExceeded(dropped),
+    ...(outcome.inForce?.export?.length ? [sending(`ClusterTrafficPolicy/${outcome.name}`, nodes)] : []),
   ];
   const ready = summarizeReady(conditions, ['Accepted', 'Programmed'], { reason: 'Ready', message: '' });
   return [readyDespite(trouble, ready), ...conditions, ...progressOf(outcome, rollout, trouble)];
@@ -101,4 +103,4 @@ function progressOf({ accepted }: PolicyOutcome, rollout: Programmed, trouble?: 
 }
 
 /** Conditions whose change is worth an Event. */
-export const eventConditions: readonly string[] = ['Accepted', 'Programmed', 'Degraded', 'LimitsExceeded'];
+export const eventConditions: readonly string[] = ['Accepted', 'Programmed', 'Degraded', 'LimitsExceeded', 'Exporting'];

@@ -1,6 +1,7 @@
 import type { MonitorOutcome } from '../../capture/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from '../capture/node-state.ts';
+import { notExporting, sending } from '../capture/sending.ts';
 
 /** `ResolvedRefs`: whether the Secrets that the exports refer to exist. */
 export function resolvedRefs(outcome: MonitorOutcome, isMissing: (ref: string) => boolean): ConditionInput {
@@ -15,28 +16,12 @@ export function resolvedRefs(outcome: MonitorOutcome, isMissing: (ref: string) =
 
 /**
  * `Exporting`, absent without `export`. A destination that no allow list has comes first: nothing is sent to it
- * anywhere. Then what the agents say: one node that cannot send is enough.
+ * anywhere. Then what the agents say.
  */
 export function exporting(outcome: MonitorOutcome, nodes: readonly NodeState[]): ConditionInput[] {
   if (outcome.exports.length === 0 || outcome.suspended) return [];
-  const not = (reason: string, message: string): ConditionInput[] => [
-    { type: 'Exporting', status: 'False', reason, message: message.slice(0, 1_024) },
-  ];
   const refused = outcome.exports.filter((e) => !e.allowed);
-  if (refused.length > 0) {
-    const named = refused.map((e) => `export ${e.name}: no policy allows the host ${e.host || '(none)'}`);
-    return not('DestinationNotAllowed', named.join('; '));
-  }
-  const owner = `TrafficMonitor/${outcome.namespace}/${outcome.name}`;
-  const rows = nodes.flatMap((node) =>
-    (node.status?.exports ?? []).filter((row) => row.owner === owner).map((row) => ({ ...row, node: node.name })),
-  );
-  const first = rows.find((row) => row.state === 'NotAllowed') ?? rows.find((row) => row.state !== 'Sending');
-  if (first) {
-    const others = new Set(rows.filter((row) => row.state !== 'Sending').map((row) => row.node)).size - 1;
-    const more = others > 0 ? ` (and ${others} more nodes)` : '';
-    const words = `export ${first.name}: ${first.node}${more}: ${first.message ?? 'does not send'}`;
-    return not(first.state === 'NotAllowed' ? 'DestinationNotAllowed' : 'SendFailing', words);
-  }
-  return [{ type: 'Exporting', status: 'True', reason: 'Exporting', message: '' }];
+  if (refused.length === 0) return [sending(`TrafficMonitor/${outcome.namespace}/${outcome.name}`, nodes)];
+  const named = refused.map((e) => `export ${e.name}: no policy allows the host ${e.host || '(none)'}`);
+  return [notExporting('DestinationNotAllowed', named.join('; '))];
 }
