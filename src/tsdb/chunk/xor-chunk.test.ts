@@ -128,6 +128,21 @@ describe('chunk reading', () => {
     }
   });
 
+  test('values that stand still for any number of samples come back, and no chunk of them may be cut', () => {
+    for (let length = 3; length <= 120; length++) {
+      for (const jump of [0, 1, 2, 15, 16, 17, 18, 33, length - 1]) {
+        const samples = Array.from({ length }, (_, i): Sample => [
+          i * 30_000 + (i > jump ? 7 : 0),
+          i < jump ? 1 : 2,
+          9,
+        ]);
+        const bytes = encode(samples);
+        expect(decode(bytes)).toEqual(samples);
+        expect(() => decode(bytes.subarray(0, -1))).toThrow(/XOR chunk/);
+      }
+    }
+  });
+
   test('random bytes never do anything worse than an error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 0, maxLength: 200 }), (bytes) => {

@@ -66,6 +66,19 @@ function decode(limit: number, count: number, times: Float64Array, words: Uint32
     let known = 32;
     if (i > 1) {
       w = peek(b, view, pos);
+      if (w === 0) {
+        // Two bits each say that neither the distance nor the value changed: what stands still does so for long.
+        const last = Math.min(i + 15, count - 1);
+        pos += 2 * (last - i + 1);
+        for (; ; i++) {
+          t += delta;
+          times[at + i] = t;
+          words[2 * (at + i) + highWord] = high;
+          words[2 * (at + i) + lowWord] = low;
+          if (i === last) break;
+        }
+        continue;
+      }
       if (w >= 0) {
         pos += 1;
         w <<= 1;
