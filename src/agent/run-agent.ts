@@ -35,9 +35,10 @@ import { createHttpReceiver } from './otlp/http-receiver.ts';
 import { createSelfMetrics, type SelfMetrics } from './self-metrics.ts';
 import { agentPage } from './servers/agent-page.ts';
 import { captureHandler } from './servers/capture-server.ts';
+import { createIndexHandler } from './partial/index-handler.ts';
 import { createPartialHandler } from './partial/partial-handler.ts';
 import { detailsHandler } from './servers/details-server.ts';
-import { partialHandler } from './servers/partial-server.ts';
+import { indexHandler, partialHandler } from './servers/framed-server.ts';
 import { remoteReadHandler } from './servers/remote-read-server.ts';
 import { createScrapeServer } from './servers/scrape-server.ts';
 import { storeAdminHandler } from './servers/store-admin-server.ts';
@@ -225,9 +226,12 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
         { store, allowed: (req) => controllers.includes(peerName(req) ?? ''), logger },
         partialHandler(
           { handler: createPartialHandler({ store, node: settings.nodeName, clock }), metrics, logger },
-          detailsHandler(
-            { exemplars: mapper.exemplars, families: () => mapper.table.families.values(), partition, logger },
-            remoteReadHandler({ handler: createRemoteReadHandler(store, { partition }), metrics, logger }),
+          indexHandler(
+            { handler: createIndexHandler({ store, node: settings.nodeName, clock }), metrics, logger },
+            detailsHandler(
+              { exemplars: mapper.exemplars, families: () => mapper.table.families.values(), partition, logger },
+              remoteReadHandler({ handler: createRemoteReadHandler(store, { partition }), metrics, logger }),
+            ),
           ),
         ),
       );

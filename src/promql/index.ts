@@ -67,3 +67,14 @@ export { LabelPool } from './partial/label-pool.ts';
 export type { PartialHeader, PartialStats } from './partial/answer.ts';
 export { fragmentDemands, type FragmentDemands } from './plan/fragment-demands.ts';
 export { fromSpans, type SpannedHistogram } from './histogram/from-spans.ts';
+export {
+  decodeIndexRequest,
+  encodeIndexRequest,
+  indexPath,
+  indexVersion,
+  type IndexKind,
+  type IndexRequest,
+} from './label-index/request.ts';
+export { indexContentType, type IndexHeader, type IndexLists } from './label-index/answer.ts';
+export { encodeIndexAnswer } from './label-index/encode.ts';
+export { IndexDecoder, PairPool, type ExpectedIndex } from './label-index/decode.ts';

@@ -19,6 +19,7 @@ import type { RunnerOptions } from './api/query-runner.ts';
 import { createAgentReader } from './fanout/agent-reader.ts';
 import { createAgentAsker } from './fanout/ask-agents.ts';
 import type { AgentReader } from './fanout/agent-reader.ts';
+import { createIndexReader } from './fanout/index-reader.ts';
 import { createPartialReader } from './fanout/partial-reader.ts';
 import { healthHandler } from './health.ts';
 import { noActiveQueries, openActiveQueries } from './log/active-queries.ts';
@@ -67,6 +68,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     clock,
     reader: options.reader ?? createAgentReader(client, settings.agentReadPort, servername),
     partialReader: options.reader ? undefined : createPartialReader(client, settings.agentReadPort, servername),
+    indexReader: options.reader ? undefined : createIndexReader(client, settings.agentReadPort, servername),
     asker: options.reader ? undefined : createAgentAsker(client, settings.agentReadPort, servername),
     pushdown: settings.pushdown,
     onExecuted: (report, lost) => metrics.executed(report, lost),

@@ -9,6 +9,8 @@ export type {
   Chunk,
   ChunkEncoding,
   LatestSample,
+  ListOptions,
+  MatcherSets,
   SelectedSeries,
   SeriesRef,
   Store,

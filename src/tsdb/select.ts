@@ -8,10 +8,16 @@ import type { CompiledMatcher } from './matcher.ts';
 import { selectPostings } from './postings.ts';
 import type { Chunk, SelectedSeries } from './types.ts';
 
+/** A selected series that can also say whether a sample of it lies in the asked range, mostly without reading a chunk. */
+export interface FoundSeries extends SelectedSeries {
+  hasSamples(): boolean;
+}
+
 /** Series in label order, one at a time. */
 interface Cursor {
   labels: Labels | undefined;
   read: () => Chunk[];
+  hasSamples: () => boolean;
   advance(): void;
 }
 
@@ -29,7 +35,7 @@ export function* selectSeries(
   mint: number,
   maxt: number,
   onBad: (block: Block, error: unknown) => void,
-): Generator<SelectedSeries> {
+): Generator<FoundSeries> {
   const used = blocks.filter((block) => block.from <= maxt && block.to > mint);
   for (const block of used) block.acquire();
   const view = head.view(matchers, mint, maxt);
@@ -43,7 +49,12 @@ export function* selectSeries(
       const labels = least;
       const same = cursors.filter((c) => c.labels && compareLabels(c.labels, labels) === 0);
       const reads = same.map((c) => c.read);
-      yield { labels, chunks: () => (reads.length === 1 ? reads[0]!() : reads.flatMap((read) => read())) };
+      const checks = same.map((c) => c.hasSamples);
+      yield {
+        labels,
+        chunks: () => (reads.length === 1 ? reads[0]!() : reads.flatMap((read) => read())),
+        hasSamples: () => checks.some((check) => check()),
+      };
       for (const cursor of same) cursor.advance();
     }
   } finally {
@@ -55,6 +66,7 @@ export function* selectSeries(
 class HeadCursor implements Cursor {
   labels: Labels | undefined;
   read: () => Chunk[] = () => [];
+  hasSamples: () => boolean = () => false;
   readonly #view: HeadView;
   #at = -1;
 
@@ -70,12 +82,14 @@ class HeadCursor implements Cursor {
     const i = this.#at;
     this.labels = i < view.size ? view.labels(i) : undefined;
     this.read = () => view.chunks(i);
+    this.hasSamples = () => view.hasSamples(i);
   }
 }
 
 class BlockCursor implements Cursor {
   labels: Labels | undefined;
   read: () => Chunk[] = () => [];
+  hasSamples: () => boolean = () => false;
   readonly #block: Block;
   readonly #ordinals: ArrayLike<number>;
   readonly #mint: number;
@@ -103,9 +117,11 @@ class BlockCursor implements Cursor {
     while (++this.#at < this.#ordinals.length) {
       const ordinal = this.#ordinals[this.#at]!;
       const { labels, chunks } = this.#guard(() => block.index.series(ordinal));
-      const wanted = chunks.filter((chunk) => chunk.minT <= this.#maxt && chunk.maxT >= this.#mint);
+      const [mint, maxt] = [this.#mint, this.#maxt];
+      const wanted = chunks.filter((chunk) => chunk.minT <= maxt && chunk.maxT >= mint);
       if (wanted.length === 0) continue;
       this.read = () => this.#guard(() => block.readChunks(ordinal, wanted));
+      this.hasSamples = () => this.#guard(() => block.hasSamples(ordinal, wanted, mint, maxt));
       // A series with deleted samples may have none left in the range.
       if (block.tombstones.has(ordinal) && this.read().length === 0) continue;
       this.labels = labels;

@@ -57,7 +57,7 @@ describe('deleting', () => {
     const { store } = await filled();
     const bytes = store.stats().blockBytes;
     await store.delete([{ type: '=', name: 's', value: 'b' }], -Infinity, Infinity);
-    expect(store.labelValues('s', [], -Infinity, Infinity)).toEqual(['a', 'h']);
+    expect(await store.labelValues('s', [], -Infinity, Infinity)).toEqual(['a', 'h']);
     await store.maintain();
     expect(store.stats().blockBytes).toBeLessThan(bytes);
     expect(count(store, a)).toBe(480);

@@ -219,7 +219,7 @@ describe('finding series', () => {
       ['!~', '|200', (v) => v !== '' && v !== '200'],
     ];
     for (const [type, value, keep] of cases) {
-      const found = store.series(
+      const found = await store.series(
         [
           [
             { type: '=', name: 'method', value: 'GET' },
@@ -232,14 +232,17 @@ describe('finding series', () => {
       const expected = all.filter((l) => l.method === 'GET' && keep(l.code!)).length;
       expect([type, value, found.length]).toEqual([type, value, expected]);
     }
-    expect(store.labelValues('code', [], 0, Infinity)).toEqual(['200', '404', '500']);
-    expect(store.labelNames([[{ type: '=', name: 'code', value: '' }]], 0, Infinity)).toEqual(['__name__', 'method']);
+    expect(await store.labelValues('code', [], 0, Infinity)).toEqual(['200', '404', '500']);
+    expect(await store.labelNames([[{ type: '=', name: 'code', value: '' }]], 0, Infinity)).toEqual([
+      '__name__',
+      'method',
+    ]);
     await store.close();
   });
 
   test('a bad regular expression is refused with the label it stands on', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
-    expect(() => store.series([[{ type: '=~', name: 'a', value: '(?=x)' }]], 0, 1)).toThrow(
+    await expect(store.series([[{ type: '=~', name: 'a', value: '(?=x)' }]], 0, 1)).rejects.toThrow(
       /matcher on a: bad regular/,
     );
     await store.close();

@@ -14,7 +14,8 @@ import type { FileLayer } from './file-layer.ts';
 import { Head } from './head/head.ts';
 import type { HeadLog } from './head/head.ts';
 import type { HeadView } from './head/head-view.ts';
-import { compareLabels, compareUtf8, labelsKey, labelValue } from './labels.ts';
+import { listSeries, listTexts } from './label-lists.ts';
+import type { Listed } from './label-lists.ts';
 import type { Labels } from './labels.ts';
 import { compileMatchers } from './matcher.ts';
 import type { Matcher } from './matcher.ts';
@@ -23,6 +24,8 @@ import { selectSeries } from './select.ts';
 import type {
   AppendResult,
   LatestSample,
+  ListOptions,
+  MatcherSets,
   SelectedSeries,
   SeriesRef,
   Store,
@@ -197,25 +200,27 @@ class EmbeddedStore implements Store {
     return this.#head.latest(compileMatchers(matchers), sinceMs);
   }
 
-  series(matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): Labels[] {
-    const found = new Map<string, Labels>();
-    for (const matchers of matcherSets.length > 0 ? matcherSets : [[]]) {
-      for (const { labels } of this.select(matchers, mint, maxt)) found.set(labelsKey(labels), labels);
-    }
-    return [...found.values()].sort(compareLabels);
+  series(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<Labels[]> {
+    return listSeries(this.#listed(matcherSets, mint, maxt), options);
   }
 
-  labelNames(matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): string[] {
-    const names = new Set<string>();
-    for (const labels of this.series(matcherSets, mint, maxt)) for (const [name] of labels) names.add(name);
-    return [...names].sort(compareUtf8);
+  labelNames(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<string[]> {
+    return listTexts(this.#listed(matcherSets, mint, maxt), undefined, options);
   }
 
-  labelValues(name: string, matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): string[] {
-    const values = new Set<string>();
-    for (const labels of this.series(matcherSets, mint, maxt)) values.add(labelValue(labels, name));
-    values.delete('');
-    return [...values].sort(compareUtf8);
+  labelValues(
+    name: string,
+    matcherSets: MatcherSets,
+    mint: number,
+    maxt: number,
+    options?: ListOptions,
+  ): Promise<string[]> {
+    return listTexts(this.#listed(matcherSets, mint, maxt), name, options);
+  }
+
+  #listed(matcherSets: MatcherSets, mint: number, maxt: number): Listed {
+    const onBad = (block: Block, error: unknown): void => this.#blocks.quarantine(block, error);
+    return { blocks: this.#blocks.blocks, head: this.#head, matcherSets, mint, maxt, onBad };
   }
 
   stats(): StoreStats {

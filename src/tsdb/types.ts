@@ -58,6 +58,15 @@ export interface LatestSample {
   readonly histogram?: NativeHistogram;
 }
 
+/** Selectors of which a series must match one. */
+export type MatcherSets = readonly (readonly Matcher[])[];
+
+export interface ListOptions {
+  /** At most so many, the first in order. Default all. */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+}
+
 export interface StoreStats {
   /** Series in the head (with samples younger than the last block). */
   readonly series: number;
@@ -134,10 +143,21 @@ export interface Store {
   select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries>;
   /** The newest sample of every matching head series that is not older than `sinceMs`, sorted by labels. */
   latest(matchers: readonly Matcher[], sinceMs: number): LatestSample[];
-  /** Labels of the series that match any of the sets (none: all) with samples in the range, sorted. */
-  series(matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): Labels[];
-  labelNames(matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): string[];
-  labelValues(name: string, matcherSets: readonly (readonly Matcher[])[], mint: number, maxt: number): string[];
+  /**
+   * Labels of the series that match any of the sets (none: all) with a sample in the range, sorted. From the indexes: a
+   * chunk is decoded only where the range lies within it. Errors: ERR_INPUT_INVALID, ERR_STORE_CORRUPT, the signal's.
+   */
+  series(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<Labels[]>;
+  /** The names of those series' labels, sorted. */
+  labelNames(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<string[]>;
+  /** The values of one of their labels, sorted. */
+  labelValues(
+    name: string,
+    matcherSets: MatcherSets,
+    mint: number,
+    maxt: number,
+    options?: ListOptions,
+  ): Promise<string[]>;
   /**
    * Deletes the matching series' samples in [mint, maxt] (ms, inclusive), wherever they are. Durable when it resolves;
    * samples that come later are not affected. Returns how many series' parts were touched (a series counts once for

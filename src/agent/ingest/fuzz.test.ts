@@ -204,6 +204,6 @@ test('streams far beyond the limits end in overflow series and never stall', asy
   }
   await ingest.process();
   expect(store.stats().series).toBeLessThan(510);
-  const values = store.labelValues('id', [], 0, Number.MAX_SAFE_INTEGER);
+  const values = await store.labelValues('id', [], 0, Number.MAX_SAFE_INTEGER);
   expect(values).toContain('__overflow__');
 });

@@ -10,7 +10,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
-import { partialHandler } from '../servers/partial-server.ts';
+import { partialHandler } from '../servers/framed-server.ts';
 import { createPartialHandler, defaultPartialLimits, type PartialLimits } from './partial-handler.ts';
 
 const end = 1_700_000_000_000;

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import {
@@ -10,26 +9,22 @@ import {
   QueryError,
   UnsupportedRequest,
 } from '../../promql/index.ts';
-import type { FragmentResult, PartialHeader, PartialRequest } from '../../promql/index.ts';
-import { Gate } from '../../tsdb/index.ts';
+import type { PartialHeader, PartialRequest } from '../../promql/index.ts';
 import type { Store } from '../../tsdb/index.ts';
+import { Admission, refuse } from './admission.ts';
+import type { AdmissionLimits, FramedHandler, FramedOutcome, Refusal } from './admission.ts';
+import { collectFrames } from './collect-frames.ts';
 import { StoreSource } from './store-source.ts';
 
 /** The label that says on which node a series was captured. */
-const nodeLabel = 'k8s_node_name';
+export const nodeLabel = 'k8s_node_name';
 
 /** Bounds of the agent's own: what a request asks for is cut to them. */
-export interface PartialLimits {
+export interface PartialLimits extends AdmissionLimits {
   /** Most samples one evaluation may read, and hold. Default 20 million. */
   readonly maxSamples: number;
   /** Most bytes of one answer. Default 128 MiB. */
   readonly maxBytes: number;
-  /** Evaluations at a time; others wait. Default 4. */
-  readonly concurrency: number;
-  /** Requests that may wait; further ones are refused. Default 64. */
-  readonly waiting: number;
-  /** Longest time of one request, waiting included. Milliseconds. Default 60 s. */
-  readonly deadlineMs: number;
 }
 
 export const defaultPartialLimits: PartialLimits = {
@@ -47,25 +42,15 @@ export interface PartialDeps {
   readonly limits?: PartialLimits;
 }
 
-/** Why there is no answer. `unsupported` and `over_limit` tell the asker to take another way. */
-export type PartialRefusal = 'unsupported' | 'invalid' | 'execution' | 'over_limit' | 'busy' | 'timeout' | 'internal';
-
-export type PartialOutcome =
-  | { readonly frames: readonly Uint8Array[]; readonly bytes: number }
-  | { readonly refusal: PartialRefusal; readonly message: string };
-
-export type PartialHandler = (body: string, signal: AbortSignal) => Promise<PartialOutcome>;
-
 /**
  * Computes this node's share of a query over its own store.
  * Flow: read and check the request → wait at the gate → evaluate → encode, all of it before the first byte is sent, so
  * that what goes wrong has a status and an answer that was begun is whole.
  * Errors: none but the signal's; all else is an outcome.
  */
-export function createPartialHandler(deps: PartialDeps): PartialHandler {
+export function createPartialHandler(deps: PartialDeps): FramedHandler {
   const { clock, limits = defaultPartialLimits } = deps;
-  const gate = new Gate(limits.concurrency);
-  let waiting = 0;
+  const admission = new Admission(clock, limits);
   return async (body, signal) => {
     let request: PartialRequest;
     try {
@@ -73,24 +58,13 @@ export function createPartialHandler(deps: PartialDeps): PartialHandler {
     } catch (error) {
       return refuse(error instanceof UnsupportedRequest ? 'unsupported' : 'invalid', errorText(error));
     }
-    if (waiting >= limits.waiting) return refuse('busy', `${waiting} requests wait already`);
-    const time = new AbortController();
-    const deadlineMs = Math.min(request.deadlineMs, limits.deadlineMs);
-    const cancelTimer = clock.setTimeout(() => time.abort(new DOMException('deadline', 'TimeoutError')), deadlineMs);
-    const either = AbortSignal.any([signal, time.signal]);
-    const started = clock.monotonic();
-    let leave = (): void => {};
     try {
-      waiting++;
-      leave = await gate.enter(either).finally(() => waiting--);
-      return await answer(request, deps, limits, either, started);
+      return await admission.run(request.deadlineMs, signal, (within, waitMs) =>
+        answer(request, deps, limits, within, waitMs),
+      );
     } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      if (time.signal.aborted) return refuse('timeout', `not done within ${deadlineMs} ms`);
+      if (signal.aborted) throw error;
       return refuse(refusalOf(error), errorText(error));
-    } finally {
-      leave();
-      cancelTimer();
     }
   };
 }
@@ -100,8 +74,8 @@ async function answer(
   { store, node, clock }: PartialDeps,
   limits: PartialLimits,
   signal: AbortSignal,
-  started: number,
-): Promise<PartialOutcome> {
+  waitMs: number,
+): Promise<FramedOutcome> {
   const entered = clock.monotonic();
   const { fragment, steps, settings } = request;
   const maxSamples = Math.min(request.maxSamples, limits.maxSamples);
@@ -120,32 +94,11 @@ async function answer(
     partitionClean: source.partitionClean,
     engineVersion,
   };
-  const stats = { waitMs: entered - started, evaluateMs: clock.monotonic() - entered };
-  return encode(header, result, stats, Math.min(request.maxBytes, limits.maxBytes), signal);
+  const stats = { waitMs, evaluateMs: clock.monotonic() - entered };
+  return collectFrames(encodePartial(header, result, stats), Math.min(request.maxBytes, limits.maxBytes), signal);
 }
 
-async function encode(
-  header: PartialHeader,
-  result: FragmentResult,
-  stats: { waitMs: number; evaluateMs: number },
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<PartialOutcome> {
-  const frames: Uint8Array[] = [];
-  let bytes = 0;
-  for (const frame of encodePartial(header, result, stats)) {
-    frames.push(frame);
-    bytes += frame.length;
-    if (bytes > maxBytes) return refuse('over_limit', `answer of more than ${maxBytes} bytes`);
-    if (frames.length % 16 === 0) {
-      await nextTurn();
-      signal.throwIfAborted();
-    }
-  }
-  return { frames, bytes };
-}
-
-function refusalOf(error: unknown): PartialRefusal {
+function refusalOf(error: unknown): Refusal {
   if (!(error instanceof QueryError)) return 'internal';
   if (error.code === 'ERR_QUERY_LIMIT') return 'over_limit';
   switch (error.errorType) {
@@ -158,8 +111,4 @@ function refusalOf(error: unknown): PartialRefusal {
     default:
       return 'internal';
   }
-}
-
-function refuse(refusal: PartialRefusal, message: string): PartialOutcome {
-  return { refusal, message };
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { OperatorError } from '../../base/errors.ts';
 import type { Aggregator } from '../parser/ast.ts';
 import type { FragmentRequest, FragmentSettings, Steps } from '../plan/fragment.ts';
+import { Fields } from './fields.ts';
 
 /** Where an agent computes its share of a query. */
 export const partialPath = '/api/v1/partial';
@@ -92,7 +93,7 @@ export class UnsupportedRequest extends OperatorError {
 
 /** Reads a request's body. Errors: UnsupportedRequest; ERR_INPUT_INVALID that names the field. */
 export function decodePartialRequest(body: string): PartialRequest {
-  const fields = new Fields(body);
+  const fields = new Fields(body, 'partial request');
   const version = fields.number('v', 0, 1e9);
   if (version !== partialVersion) throw new UnsupportedRequest(`version ${version} is not ${partialVersion}`);
   const engine = fields.text('engineVersion');
@@ -128,66 +129,6 @@ export function decodePartialRequest(body: string): PartialRequest {
     maxSamples: fields.number('maxSamples', 1, 1e12),
     deadlineMs: fields.number('deadline', 1, 86_400_000),
   };
-  if (fields.text('planHash') !== planHash(request)) throw invalid('planHash', 'does not fit the request');
+  if (fields.text('planHash') !== planHash(request)) throw fields.invalid('planHash', 'does not fit the request');
   return request;
-}
-
-function invalid(field: string, reason: string): OperatorError {
-  return new OperatorError('ERR_INPUT_INVALID', `partial request: ${field}: ${reason}`);
-}
-
-class Fields {
-  readonly #all: Readonly<Record<string, unknown>>;
-
-  constructor(body: string) {
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(body);
-    } catch (cause) {
-      throw new OperatorError('ERR_INPUT_INVALID', 'partial request: body: is not JSON', { cause });
-    }
-    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw invalid('body', 'is no object');
-    this.#all = parsed as Record<string, unknown>;
-  }
-
-  has(name: string): boolean {
-    return Object.hasOwn(this.#all, name);
-  }
-
-  text(name: string): string {
-    const value = this.#own(name);
-    if (typeof value !== 'string' || value.length > 1_000_000) throw invalid(name, 'is no text');
-    return value;
-  }
-
-  texts(name: string): string[] {
-    const value = this.#own(name);
-    if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
-      throw invalid(name, 'is no list of texts');
-    return value;
-  }
-
-  flag(name: string): boolean {
-    const value = this.#own(name);
-    if (typeof value !== 'boolean') throw invalid(name, 'is neither true nor false');
-    return value;
-  }
-
-  number(name: string, min: number, max: number): number {
-    const value = this.#own(name);
-    if (typeof value === 'number' && value >= min && value <= max) return value;
-    throw invalid(name, `is no number from ${min} to ${max}`);
-  }
-
-  param(): number | string | null {
-    if (!this.has('param')) return null;
-    const value = this.#own('param') as { number?: unknown; label?: unknown } | null;
-    if (typeof value?.label === 'string') return value.label;
-    if (typeof value?.number === 'string') return Number(value.number);
-    throw invalid('param', 'is neither a number nor a label');
-  }
-
-  #own(name: string): unknown {
-    return this.has(name) ? this.#all[name] : undefined;
-  }
 }

@@ -1,4 +1,3 @@
-import { labelValue } from '../../tsdb/index.ts';
 import { runRequest } from './call.ts';
 import type { Handler } from './call.ts';
 import { knownMetrics, metadataOf, type MetricMetadata } from './metadata.ts';
@@ -24,8 +23,9 @@ export const metadata: Handler = async (call, deps) => {
   let extras = answer;
   if (call.namespaces !== undefined) {
     const now = deps.clock.now();
-    const seen = await deps.runner.series([], now - deps.settings.lookbackDelta, now, request);
-    const bases = new Set(seen.result.map((l) => labelValue(l, '__name__').replace(/_(bucket|count|sum)$/, '')));
+    const from = now - deps.settings.lookbackDelta;
+    const seen = await deps.runner.labelTexts('__name__', [], from, now, request);
+    const bases = new Set(seen.result.map((name) => name.replace(/_(bucket|count|sum)$/, '')));
     names = names.filter((name) => bases.has(name));
     const missingNodes = [...new Set([...answer.missingNodes, ...seen.missingNodes])].sort();
     extras = { ...answer, missingNodes, warnings: [...new Set([...answer.warnings, ...seen.warnings])] };

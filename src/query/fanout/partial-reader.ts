@@ -152,7 +152,7 @@ function checkNode(found: string, node: string): void {
 }
 
 /** Bytes weigh as the doubles they hold. */
-function spend(budget: SampleBudget, bytes: number): void {
+export function spend(budget: SampleBudget, bytes: number): void {
   budget.left -= bytes / 8;
   if (budget.left >= 0) return;
   throw new QueryError('execution', 'query processing would load too many samples into memory in query execution', {
@@ -161,7 +161,7 @@ function spend(budget: SampleBudget, bytes: number): void {
 }
 
 /** What a status other than 200 means for the query. */
-async function refusal({ status, body }: TlsStreamResponse): Promise<Error> {
+export async function refusal({ status, body }: TlsStreamResponse): Promise<Error> {
   let text = '';
   for await (const part of body) if (text.length < 1_000) text += part.toString();
   const message = messageOf(text.slice(0, 1_000));

@@ -1,8 +1,11 @@
-import type { SelectRequest, SelectResult, SeriesSource } from '../../promql/index.ts';
+import type { IndexLists, SelectRequest, SelectResult, SeriesSource } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { fanOut } from './fan-out.ts';
-import type { AgentPart, FanOutDeps } from './fan-out.ts';
+import type { AgentPart } from './fan-out.ts';
+import type { IndexQuestion } from './index-reader.ts';
+import { joinLists, listLabels } from './list-labels.ts';
+import type { ListDeps } from './list-labels.ts';
 import type { LostNode } from './failure.ts';
 import { mergeDuplicates } from './merge-duplicates.ts';
 import { NodeLedger } from './node-ledger.ts';
@@ -14,7 +17,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-export interface ScopeOptions extends FanOutDeps {
+export interface ScopeOptions extends ListDeps {
   readonly agents: readonly ExpectedAgent[];
   readonly signal: AbortSignal;
   /** Monotonic ms at which the query's time is up. */
@@ -61,7 +64,27 @@ export class QueryScope implements SeriesSource {
     });
   }
 
-  /** Series (labels alone count) of several selectors: what the metadata endpoints need. */
+  /** Label names, values of a label, or label sets, as the nodes' indexes have them: in order, without repetition. */
+  async list(question: IndexQuestion): Promise<IndexLists> {
+    const { agents, clock, signal, deadline } = this.#options;
+    const { parts, lost } = await listLabels(
+      {
+        agents: agents.filter(({ node }) => !this.lost.has(node)),
+        question,
+        budget: this.budget,
+        signal,
+        remainingMs: deadline - clock.monotonic(),
+      },
+      this.#options,
+    );
+    const answered = parts.map(({ node }) => node);
+    const usable = this.ledger.settle(answered, lost);
+    const used = parts.filter(({ node }) => usable.has(node));
+    const lists = used.flatMap(({ readings }) => readings);
+    return joinLists(lists, question);
+  }
+
+  /** The series of several selectors. */
   async read(queries: readonly ReadQuery[]): Promise<ReadSeries[][]> {
     const { agents, clock, signal, deadline } = this.#options;
     const { parts, lost } = await fanOut(

@@ -2,6 +2,7 @@ import { compareLabels } from '../../tsdb/index.ts';
 import type { Matcher, MatchType, ReadQuery } from '../../tsdb/index.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';
 import type { AgentReader } from './agent-reader.ts';
+import type { IndexReader } from './index-reader.ts';
 import type { ReadSeries } from './series-collector.ts';
 
 /** What a series is about, and for a flow its two ends. */
@@ -16,6 +17,15 @@ const namespaceLabels = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_nam
  */
 export function restrictReader(reader: AgentReader, namespaces: ReadonlySet<string>): AgentReader {
   return (agent, queries, options) => restricted(queries, namespaces, (all) => reader(agent, all, options));
+}
+
+/** The same for what is asked of indexes. */
+export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<string>): IndexReader {
+  return async (agent, question, options) => {
+    if (namespaces.size === 0) return { texts: [], series: [], foreign: false };
+    const sets = question.sets.flatMap((matchers) => restrictedSets(matchers, namespaces));
+    return reader(agent, { ...question, sets }, options);
+  };
 }
 
 /** The same for what lies outside the cluster. */
@@ -34,7 +44,9 @@ async function restricted(
   read: (queries: readonly ReadQuery[]) => Promise<ReadSeries[][]>,
 ): Promise<ReadSeries[][]> {
   if (namespaces.size === 0) return queries.map(() => []);
-  const variants = queries.map((query) => restrictedQueries(query, namespaces));
+  const variants = queries.map((query) =>
+    restrictedSets(query.matchers, namespaces).map((matchers) => ({ ...query, matchers })),
+  );
   const answers = await read(variants.flat());
   let next = 0;
   return variants.map((list) => {
@@ -45,13 +57,13 @@ async function restricted(
 }
 
 /** Disjoint selectors whose union is the given one within the namespaces. Pure. */
-export function restrictedQueries(query: ReadQuery, namespaces: ReadonlySet<string>): ReadQuery[] {
+export function restrictedSets(matchers: readonly Matcher[], namespaces: ReadonlySet<string>): Matcher[][] {
   // Names of namespaces are DNS labels; nothing in them means anything to a regular expression but to be sure.
   const value = [...namespaces].sort().map(escaped).join('|');
   const matcher = (type: MatchType, name: string): Matcher => ({ type, name, value });
   return namespaceLabels.map((name, i) => {
     const others = namespaceLabels.slice(0, i).map((before) => matcher('!~', before));
-    return { ...query, matchers: [...query.matchers, ...others, matcher('=~', name)] };
+    return [...matchers, ...others, matcher('=~', name)];
   });
 }
 

@@ -1,10 +1,12 @@
-import type { Distribution, SelectRequest, SelectResult, SeriesSource } from '../../promql/index.ts';
+import type { Distribution, IndexLists, SelectRequest, SelectResult, SeriesSource } from '../../promql/index.ts';
 import { fragmentDemands } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import type { LostNode } from '../fanout/failure.ts';
+import type { IndexQuestion } from '../fanout/index-reader.ts';
+import { joinLists, listsOf, readQueries } from '../fanout/list-labels.ts';
 import { mergeDuplicates } from '../fanout/merge-duplicates.ts';
 import { readQuery } from '../fanout/query-scope.ts';
 import type { QueryScope } from '../fanout/query-scope.ts';
@@ -74,6 +76,26 @@ export class SplicedSource implements SeriesSource {
       const after = isRecent[i] ? recent[r++]! : [];
       return before.length === 0 ? after : mergeDuplicates([...before, ...after]).series;
     });
+  }
+
+  /** As the scope's `list`: the store has no index of ours, so its series are read. */
+  async list(question: IndexQuestion): Promise<IndexLists> {
+    const { scope, boundaryMs } = this.#options;
+    const { startMs, endMs } = question;
+    const [recent, old] = await Promise.all([
+      endMs >= boundaryMs ? scope.list({ ...question, startMs: Math.max(startMs, boundaryMs) }) : undefined,
+      startMs < boundaryMs ? this.#old(readQueries(question)) : undefined,
+    ]);
+    const before =
+      old &&
+      listsOf(
+        old.flat().map(({ labels }) => labels),
+        question,
+      );
+    return joinLists(
+      [recent, before].filter((lists) => lists !== undefined),
+      question,
+    );
   }
 
   /** The agents compute only what lies wholly within their time. */

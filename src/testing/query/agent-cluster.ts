@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import type { Clock } from '../../base/clock.ts';
+import { createIndexHandler } from '../../agent/partial/index-handler.ts';
 import { createPartialHandler } from '../../agent/partial/partial-handler.ts';
 import { ExemplarRing } from '../../agent/exemplars/exemplar-ring.ts';
 import type { Family } from '../../agent/mapping/series-table.ts';
 import { createSelfMetrics } from '../../agent/self-metrics.ts';
 import { detailsHandler } from '../../agent/servers/details-server.ts';
-import { partialHandler } from '../../agent/servers/partial-server.ts';
+import { indexHandler, partialHandler } from '../../agent/servers/framed-server.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import type { KeyPairPem } from '../../net/ca.ts';
@@ -128,7 +129,11 @@ async function startAgent(
     { exemplars, families: () => families, partition, logger: silentLogger },
     (req, res) => void serve(req, res),
   );
-  const shares = partialHandler({ handler: partial, metrics, logger: silentLogger }, details);
+  const index = indexHandler(
+    { handler: createIndexHandler({ store, node, clock }), metrics, logger: silentLogger },
+    details,
+  );
+  const shares = partialHandler({ handler: partial, metrics, logger: silentLogger }, index);
   const route = (req: IncomingMessage, res: ServerResponse): void => {
     agent.requests++;
     if (agent.misbehave) return agent.misbehave(req, res);

@@ -65,6 +65,18 @@ export class PagedBlockIndex implements PostingsIndex {
     return { labels, chunks };
   }
 
+  /** Adds to `texts` the names of a series' labels, or with `name` the value of that label. */
+  collect(ordinal: number, name: string | undefined, texts: Set<string>): void {
+    const reader = new ByteReader(this.#bytes, this.#seriesAt[ordinal]);
+    reader.varint();
+    for (let n = reader.varint(); n > 0; n--) {
+      const own = this.#text(reader.varint());
+      const value = reader.varint();
+      if (name === undefined) texts.add(own);
+      else if (own === name) return void texts.add(this.#text(value));
+    }
+  }
+
   all(): PostingList {
     return Uint32Array.from({ length: this.seriesCount }, (_, i) => i);
   }

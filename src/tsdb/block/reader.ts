@@ -1,6 +1,6 @@
 import { crc32c } from '../../base/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
-import { decodePoints, encodePoints } from '../chunk/index.ts';
+import { decodePoints, encodePoints, recutChunk } from '../chunk/index.ts';
 import type { FileLayer, ReadableFile } from '../file-layer.ts';
 import type { Chunk } from '../types.ts';
 import { chunkCrcBytes, decodeFooter, footerBytes } from './format.ts';
@@ -70,6 +70,15 @@ export class Block {
     const intervals = this.tombstones.get(ordinal);
     const chunks = places.map((place) => this.#readChunk(place));
     return intervals ? chunks.flatMap((chunk) => withoutDeleted(chunk, intervals)) : chunks;
+  }
+
+  /**
+   * Whether any of a series' chunks, all of which overlap [mint, maxt], has a sample there. One is read only where the
+   * range lies within it, or where samples were deleted. Errors: as `readChunks`.
+   */
+  hasSamples(ordinal: number, places: readonly ChunkPlace[], mint: number, maxt: number): boolean {
+    if (!this.tombstones.has(ordinal) && places.some((place) => place.minT >= mint || place.maxT <= maxt)) return true;
+    return this.readChunks(ordinal, places).some((chunk) => recutChunk(chunk, mint, maxt) !== undefined);
   }
 
   #readChunk({ encoding, minT, maxT, count, offset, length }: ChunkPlace): Chunk {

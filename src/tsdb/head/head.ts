@@ -141,6 +141,30 @@ export class Head {
     return this.#viewOf(this.#dictionary.sort(slots), mint, maxt);
   }
 
+  /** Adds to `texts` the label names of the matching series with samples in [mint, maxt], or the values of `name`. */
+  collect(
+    matchers: readonly CompiledMatcher[],
+    mint: number,
+    maxt: number,
+    name: string | undefined,
+    texts: Set<string>,
+  ): void {
+    const series = this.#series;
+    const found: number[] = [];
+    const unsure: number[] = [];
+    for (const slot of this.#matching(matchers)) {
+      const [first, last] = [series.minT(slot), series.maxT(slot)];
+      if (first > maxt || last < mint) continue;
+      (first >= mint || last <= maxt ? found : unsure).push(slot);
+    }
+    if (unsure.length > 0) {
+      const view = this.#viewOf(unsure, mint, maxt);
+      for (let i = 0; i < view.size; i++) if (view.hasSamples(i)) found.push(unsure[i]!);
+      view.close();
+    }
+    this.#dictionary.collect(found, name, texts);
+  }
+
   /** All series in the order of their numbers, for a checkpoint. */
   viewAll(): { readonly view: HeadView; readonly refs: readonly number[] } {
     const slots = [...this.#dictionary.all()];

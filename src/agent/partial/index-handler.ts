@@ -1,0 +1,84 @@
+import type { Clock } from '../../base/clock.ts';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import { decodeIndexRequest, encodeIndexAnswer, UnsupportedRequest } from '../../promql/index.ts';
+import type { IndexLists, IndexRequest } from '../../promql/index.ts';
+import { compileMatchers } from '../../tsdb/index.ts';
+import type { Store } from '../../tsdb/index.ts';
+import { Admission, refuse } from './admission.ts';
+import type { AdmissionLimits, FramedHandler, FramedOutcome } from './admission.ts';
+import { collectFrames } from './collect-frames.ts';
+import { nodeLabel } from './partial-handler.ts';
+
+export interface IndexLimits extends AdmissionLimits {
+  /** Most bytes of one answer. Default 64 MiB. */
+  readonly maxBytes: number;
+}
+
+export const defaultIndexLimits: IndexLimits = {
+  maxBytes: 64 * 1024 * 1024,
+  concurrency: 4,
+  waiting: 64,
+  deadlineMs: 60_000,
+};
+
+export interface IndexDeps {
+  readonly store: Pick<Store, 'series' | 'labelNames' | 'labelValues'>;
+  readonly node: string;
+  readonly clock: Clock;
+  readonly limits?: IndexLimits;
+}
+
+/**
+ * Tells what the store's indexes know of series: label names, values of a label, label sets.
+ * Flow: read and check the request → wait at the gate → list → encode, all of it before the first byte is sent.
+ * Errors: none but the signal's; all else is an outcome.
+ */
+export function createIndexHandler(deps: IndexDeps): FramedHandler {
+  const { clock, limits = defaultIndexLimits } = deps;
+  const admission = new Admission(clock, limits);
+  return async (body, signal) => {
+    let request: IndexRequest;
+    try {
+      request = decodeIndexRequest(body);
+      for (const set of request.sets) compileMatchers(set);
+    } catch (error) {
+      return refuse(error instanceof UnsupportedRequest ? 'unsupported' : 'invalid', errorText(error));
+    }
+    try {
+      return await admission.run(request.deadlineMs, signal, (within) => answer(request, deps, limits, within));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return refuse('internal', isOperatorError(error) ? error.message : 'internal error');
+    }
+  };
+}
+
+async function answer(
+  request: IndexRequest,
+  { store, node }: IndexDeps,
+  limits: IndexLimits,
+  signal: AbortSignal,
+): Promise<FramedOutcome> {
+  const { kind, sets, startMs, endMs } = request;
+  const foreign = { type: '!=', name: nodeLabel, value: node } as const;
+  const strangers = sets.map((set) => [...set, foreign]);
+  const partitionClean = (await store.series(strangers, startMs, endMs, { limit: 1, signal })).length === 0;
+  const frames = encodeIndexAnswer({ kind, node, partitionClean }, await listsOf(request, store, signal));
+  return collectFrames(frames, Math.min(request.maxBytes, limits.maxBytes), signal);
+}
+
+async function listsOf(
+  { kind, label, sets, startMs, endMs, limit }: IndexRequest,
+  store: IndexDeps['store'],
+  signal: AbortSignal,
+): Promise<IndexLists> {
+  const options = { limit: limit === 0 ? Infinity : limit, signal };
+  switch (kind) {
+    case 'names':
+      return { texts: await store.labelNames(sets, startMs, endMs, options), series: [] };
+    case 'values':
+      return { texts: await store.labelValues(label!, sets, startMs, endMs, options), series: [] };
+    case 'series':
+      return { texts: [], series: await store.series(sets, startMs, endMs, options) };
+  }
+}

@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Counter, Gauge } from 'prom-client';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { indexContentType, indexPath, partialContentType, partialPath } from '../../promql/index.ts';
+import { readRawBody } from '../otlp/request-body.ts';
+import type { FramedHandler, Refusal } from '../partial/admission.ts';
+import type { SelfMetrics } from '../self-metrics.ts';
+import { answerError, answerMethod } from './answers.ts';
+
+/** What an endpoint needs. */
+export interface EndpointOptions {
+  readonly handler: FramedHandler;
+  readonly metrics: SelfMetrics;
+  readonly logger: Logger;
+}
+
+export interface FramedServerOptions {
+  readonly path: string;
+  readonly contentType: string;
+  readonly handler: FramedHandler;
+  /** What is counted of requests to this path. */
+  readonly counts: FramedCounts;
+  readonly logger: Logger;
+}
+
+/** Requests by status, those under way, bytes sent. */
+export interface FramedCounts {
+  readonly requests: Counter<'code'>;
+  readonly inflight: Gauge;
+  readonly bytes: Counter;
+}
+
+const maxBodyBytes = 4 * 1024 * 1024;
+
+const statusOf: Readonly<Record<Refusal, number>> = {
+  unsupported: 501,
+  invalid: 400,
+  execution: 422,
+  over_limit: 413,
+  busy: 429,
+  timeout: 504,
+  internal: 500,
+};
+
+/**
+ * A `POST` that is answered with frames, whole or not at all: shares of queries, and what the index knows. All other
+ * paths go to `next`. Who may call is decided by the TLS listener in front of it.
+ */
+export function framedHandler(options: FramedServerOptions, next: RequestListener): RequestListener {
+  const { path, counts, logger } = options;
+  return (req, res) => {
+    if ((req.url ?? '/').split('?', 1)[0] !== path) return next(req, res);
+    if (req.method !== 'POST') return answerMethod(res, 'POST');
+    counts.inflight.inc();
+    serve(req, res, options)
+      .catch((error: unknown) => {
+        if (res.headersSent || res.destroyed) return void res.destroy();
+        if (isOperatorError(error)) answerError(res, 400, 'invalid', error.message);
+        else {
+          logger.warn('a request could not be answered', { path, error: errorText(error) });
+          answerError(res, 500, 'internal', 'internal error');
+        }
+      })
+      .finally(() => {
+        counts.inflight.dec();
+        counts.requests.inc({ code: String(res.statusCode) });
+      });
+  };
+}
+
+/** `POST /api/v1/partial`: this node's share of a query. */
+export function partialHandler({ handler, metrics, logger }: EndpointOptions, next: RequestListener): RequestListener {
+  const { partialRequests: requests, partialInflight: inflight, partialBytes: bytes } = metrics;
+  const counts = { requests, inflight, bytes };
+  return framedHandler({ path: partialPath, contentType: partialContentType, handler, counts, logger }, next);
+}
+
+/** `POST /api/v1/index`: label names, values and sets of this node's series. */
+export function indexHandler({ handler, metrics, logger }: EndpointOptions, next: RequestListener): RequestListener {
+  const { indexRequests: requests, indexInflight: inflight, indexBytes: bytes } = metrics;
+  const counts = { requests, inflight, bytes };
+  return framedHandler({ path: indexPath, contentType: indexContentType, handler, counts, logger }, next);
+}
+
+async function serve(req: IncomingMessage, res: ServerResponse, options: FramedServerOptions): Promise<void> {
+  const gone = new AbortController();
+  res.on('close', () => gone.abort(new Error('the asker went away')));
+  const body = await readRawBody(req, maxBodyBytes);
+  const outcome = await options.handler(body.toString(), gone.signal);
+  if (gone.signal.aborted) return;
+  if ('refusal' in outcome) return answerError(res, statusOf[outcome.refusal], outcome.refusal, outcome.message);
+  res.writeHead(200, { 'content-type': options.contentType, 'content-length': outcome.bytes });
+  for (const frame of outcome.frames) {
+    if (gone.signal.aborted) return;
+    options.counts.bytes.inc(frame.length);
+    if (!res.write(frame)) await once(res, 'drain', { signal: gone.signal }).catch(() => {});
+  }
+  res.end();
+}

@@ -1,0 +1,142 @@
+import { WireReader } from '../../base/protobuf-wire.ts';
+import { compareLabels, compareStrings } from '../labels.ts';
+import type { Label, Labels } from '../types.ts';
+import { malformed } from './answer.ts';
+import type { IndexHeader, IndexLists } from './answer.ts';
+import type { IndexKind } from './request.ts';
+
+/** The labels of all answers to one question: each pair of name and value is one object, however many series have it. */
+export class PairPool {
+  readonly #names = new Map<string, Map<string, Label>>();
+
+  pair(name: string, value: string): Label {
+    let values = this.#names.get(name);
+    if (values === undefined) this.#names.set(name, (values = new Map()));
+    let pair = values.get(value);
+    if (pair === undefined) values.set(value, (pair = [name, value]));
+    return pair;
+  }
+}
+
+/** What the asker expects of an answer. */
+export interface ExpectedIndex {
+  readonly kind: IndexKind;
+  /** Most elements; 0 for any number. */
+  readonly limit: number;
+  readonly pool: PairPool;
+  /** Looks at the header before anything else is read; throws to refuse the rest. */
+  readonly onHeader: (header: IndexHeader) => void;
+  /** Looks at the labels of each series; throws to refuse it. */
+  readonly onSeries: (labels: Labels) => void;
+}
+
+/**
+ * Reads an index's answer message by message.
+ * Guarantees: all of what `finish` gives was checked: order of the messages, sorted without repetition, well-formed
+ * labels, the number that the trailer states. Without a trailer there is no answer.
+ * Errors: ERR_INPUT_INVALID.
+ */
+export class IndexDecoder {
+  readonly #expected: ExpectedIndex;
+  readonly #dictionary: string[] = [];
+  readonly #texts: string[] = [];
+  readonly #series: Labels[] = [];
+  #header: IndexHeader | undefined;
+  #stated: number | undefined;
+
+  constructor(expected: ExpectedIndex) {
+    this.#expected = expected;
+  }
+
+  add(message: Uint8Array): void {
+    if (this.#stated !== undefined) throw malformed('something follows the trailer');
+    const outer = new WireReader(message);
+    const key = outer.key();
+    if ((key & 7) !== 2) throw malformed('message without content');
+    const content = outer.message();
+    if (!outer.done) throw malformed('message with more than one content');
+    if (key >> 3 === 1) this.#addHeader(content);
+    else if (this.#header === undefined) throw malformed('the header does not come first');
+    else if (key >> 3 === 2) eachOf(content, () => this.#dictionary.push(content.string()));
+    else if (key >> 3 === 3) eachOf(content, () => this.#addSeries(content.message()));
+    else if (key >> 3 === 4) eachOf(content, () => this.#addText(content.string()));
+    else if (key >> 3 === 5) this.#stated = statedCount(content);
+    // Others are of a later version and can be left out, or the version would be another one.
+  }
+
+  /** The whole answer. Errors: ERR_INPUT_INVALID when it is not whole. */
+  finish(): IndexLists & { readonly header: IndexHeader } {
+    if (this.#header === undefined) throw malformed('no header');
+    if (this.#stated === undefined) throw malformed('no trailer: the answer was cut');
+    const [texts, series] = [this.#texts, this.#series];
+    const count = texts.length + series.length;
+    if (count !== this.#stated) throw malformed(`${count} elements, the trailer states ${this.#stated}`);
+    return { header: this.#header, texts, series };
+  }
+
+  #addHeader(reader: WireReader): void {
+    if (this.#header !== undefined) throw malformed('two headers');
+    const found = { kind: '', node: '', partitionClean: false };
+    while (!reader.done) {
+      const key = reader.key();
+      if (key === 10) found.kind = reader.string();
+      else if (key === 18) found.node = reader.string();
+      else if (key === 24) found.partitionClean = reader.bool();
+      else reader.skip(key & 7);
+    }
+    const { kind, onHeader } = this.#expected;
+    if (found.kind !== kind) throw malformed(`${JSON.stringify(found.kind)}, asked for ${kind}`);
+    this.#header = { ...found, kind };
+    onHeader(this.#header);
+  }
+
+  #addText(text: string): void {
+    if (this.#expected.kind === 'series') throw malformed('text among series');
+    const before = this.#texts.at(-1) ?? '';
+    if (compareStrings(before, text) >= 0) throw malformed('texts are not in order');
+    this.#texts.push(text);
+    this.#count(this.#texts.length);
+  }
+
+  #addSeries(reader: WireReader): void {
+    const { kind, pool, onSeries } = this.#expected;
+    if (kind !== 'series') throw malformed(`series among ${kind}`);
+    const labels: Label[] = [];
+    while (!reader.done) {
+      const name = this.#dictionary[reader.uint()];
+      const value = reader.done ? undefined : this.#dictionary[reader.uint()];
+      if (!name || !value) throw malformed('label without a name or a value in the dictionary');
+      const before = labels.at(-1);
+      if (before !== undefined && compareStrings(before[0], name) >= 0) throw malformed('labels are not in order');
+      labels.push(pool.pair(name, value));
+    }
+    const before = this.#series.at(-1);
+    if (before !== undefined && compareLabels(before, labels) >= 0) throw malformed('series are not in order');
+    onSeries(labels);
+    this.#series.push(labels);
+    this.#count(this.#series.length);
+  }
+
+  #count(count: number): void {
+    const { limit } = this.#expected;
+    if (limit > 0 && count > limit) throw malformed(`more than ${limit} elements`);
+  }
+}
+
+function eachOf(reader: WireReader, read: () => void): void {
+  while (!reader.done) {
+    const key = reader.key();
+    if (key === 10) read();
+    else reader.skip(key & 7);
+  }
+}
+
+function statedCount(reader: WireReader): number {
+  let count = -1;
+  while (!reader.done) {
+    const key = reader.key();
+    if (key === 8) count = reader.uint();
+    else reader.skip(key & 7);
+  }
+  return count;
+}

@@ -1,0 +1,52 @@
+import { encodeFrame } from '../../base/frames.ts';
+import { WireWriter } from '../../base/protobuf-wire.ts';
+import { DictionaryWriter } from '../partial/dictionary.ts';
+import type { IndexHeader, IndexLists } from './answer.ts';
+
+/** A frame is closed at about this size. Bytes. */
+const frameBytes = 128 * 1024;
+
+/**
+ * An index's answer as frames: header, then texts, or dictionaries and label sets, then the trailer. Each message holds
+ * one field, whose number tells what it is (1 header, 2 dictionary, 3 series, 4 texts, 5 trailer), each frame's
+ * dictionary coming before its series.
+ */
+export function* encodeIndexAnswer(
+  { kind, node, partitionClean }: IndexHeader,
+  { texts, series }: IndexLists,
+): Generator<Uint8Array> {
+  const header = (m: WireWriter): void => {
+    m.string(1, kind).string(2, node).uint(3, Number(partitionClean));
+  };
+  yield encodeFrame(new WireWriter().message(1, header).finish());
+  const list = new WireWriter(16 * 1024);
+  const head = new WireWriter(16);
+  const framed = (field: number): Uint8Array => {
+    const frame = encodeFrame(head.reset().key(field, 2).rawVarint(list.length).finish(), list.finish());
+    list.reset();
+    return frame;
+  };
+  for (const text of texts) {
+    list.string(1, text);
+    if (list.length > frameBytes) yield framed(4);
+  }
+  if (list.length > 0) yield framed(4);
+  const dictionary = new DictionaryWriter();
+  const fresh = function* (): Generator<Uint8Array> {
+    const unsent = dictionary.takeFresh();
+    if (unsent.length === 0) return;
+    yield encodeFrame(new WireWriter(1024).message(2, (m) => unsent.forEach((text) => m.string(1, text))).finish());
+  };
+  for (const labels of series) {
+    list.bytes(1, dictionary.refs(labels));
+    if (list.length <= frameBytes) continue;
+    yield* fresh();
+    yield framed(3);
+  }
+  if (list.length > 0) {
+    yield* fresh();
+    yield framed(3);
+  }
+  const count = texts.length + series.length;
+  yield encodeFrame(new WireWriter().message(5, (m) => void m.uint(1, count)).finish());
+}

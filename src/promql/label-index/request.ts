@@ -1,0 +1,94 @@
+import { Fields } from '../partial/fields.ts';
+import { UnsupportedRequest } from '../partial/request.ts';
+import type { Matcher } from '../types.ts';
+
+/** Where an agent tells what its index knows of series: label names, values of a label, label sets. */
+export const indexPath = '/api/v1/index';
+
+/** Version of the request and of the frames; raised when one side could misread the other. */
+export const indexVersion = 1;
+
+/** What is listed. */
+export type IndexKind = 'names' | 'values' | 'series';
+
+/** What a query server asks of an agent's index. Units: milliseconds, bytes. */
+export interface IndexRequest {
+  readonly kind: IndexKind;
+  /** The label whose values are asked for; null for other kinds. */
+  readonly label: string | null;
+  /** A series must match all of one set. Never empty; an empty set matches every series. */
+  readonly sets: readonly (readonly Matcher[])[];
+  /** Series with a sample in [start, end]. */
+  readonly startMs: number;
+  readonly endMs: number;
+  /** The first so many in order; 0 for all. */
+  readonly limit: number;
+  readonly maxBytes: number;
+  /** The asker gives up after this long. */
+  readonly deadlineMs: number;
+}
+
+const kinds: readonly string[] = ['names', 'values', 'series'] satisfies IndexKind[];
+const matchTypes: readonly unknown[] = ['=', '!=', '=~', '!~'];
+/** Selectors in one request, and conditions in one of them. */
+const maxSets = 1_000;
+const maxMatchers = 200;
+/** Times of Prometheus' API reach so far. */
+const maxMs = 1e17;
+
+/** The request as the JSON of its body. */
+export function encodeIndexRequest(request: IndexRequest): string {
+  const { kind, label, sets, startMs, endMs, limit, maxBytes, deadlineMs } = request;
+  return JSON.stringify({
+    v: indexVersion,
+    kind,
+    ...(label === null ? {} : { label }),
+    sets: sets.map((set) => set.map(({ type, name, value }) => ({ type, name, value }))),
+    start: startMs,
+    end: endMs,
+    limit,
+    maxBytes,
+    deadline: deadlineMs,
+  });
+}
+
+/** Reads a request's body. Errors: UnsupportedRequest; ERR_INPUT_INVALID that names the field. */
+export function decodeIndexRequest(body: string): IndexRequest {
+  const fields = new Fields(body, 'index request');
+  const version = fields.number('v', 0, 1e9);
+  if (version !== indexVersion) throw new UnsupportedRequest(`version ${version} is not ${indexVersion}`);
+  const kind = fields.text('kind');
+  if (!kinds.includes(kind)) throw new UnsupportedRequest(`kind ${JSON.stringify(kind)}`);
+  const label = kind === 'values' ? fields.text('label') : null;
+  if (label === '') throw fields.invalid('label', 'is empty');
+  const startMs = fields.number('start', -maxMs, maxMs);
+  return {
+    kind: kind as IndexKind,
+    label,
+    sets: matcherSets(fields),
+    startMs,
+    endMs: fields.number('end', startMs, maxMs),
+    limit: fields.number('limit', 0, 1e9),
+    maxBytes: fields.number('maxBytes', 1, 1e12),
+    deadlineMs: fields.number('deadline', 1, 86_400_000),
+  };
+}
+
+function matcherSets(fields: Fields): Matcher[][] {
+  const sets = fields.own('sets');
+  if (!Array.isArray(sets) || sets.length === 0 || sets.length > maxSets)
+    throw fields.invalid('sets', `is no list of 1 to ${maxSets} selectors`);
+  return sets.map((set: unknown, i) => {
+    if (!Array.isArray(set) || set.length > maxMatchers)
+      throw fields.invalid(`sets[${i}]`, `is no list of at most ${maxMatchers} matchers`);
+    return set.map((one: unknown, k) => matcherOf(one, fields, `sets[${i}][${k}]`));
+  });
+}
+
+function matcherOf(one: unknown, fields: Fields, field: string): Matcher {
+  const { type, name, value } = (one ?? {}) as Record<string, unknown>;
+  if (!matchTypes.includes(type)) throw fields.invalid(`${field}.type`, 'is none of = != =~ !~');
+  if (typeof name !== 'string' || name === '') throw fields.invalid(`${field}.name`, 'is no label name');
+  if (typeof value !== 'string') throw fields.invalid(`${field}.value`, 'is no text');
+  return { type: type as Matcher['type'], name, value };
+}

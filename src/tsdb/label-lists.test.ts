@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { silentLogger } from '../base/logger.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
+import { decodePoints } from './chunk/index.ts';
+import { compareLabels, compareUtf8, labelsFromObject, labelsKey, openStore } from './index.ts';
+import type { Labels, Matcher, MatcherSets, Store } from './index.ts';
+
+const start = Date.UTC(2026, 0, 1);
+const hour = 3_600_000;
+const text = fc.constantFrom('a', 'b', 'c', 'é', '\u{1f600}');
+const name = fc.constantFrom('x', 'y', 'z');
+const matcher: fc.Arbitrary<Matcher> = fc.record({
+  type: fc.constantFrom('=', '!=', '=~', '!~'),
+  name,
+  value: fc.oneof(text, fc.constantFrom('', '.+', 'a|b', '[bc]')),
+});
+/** Minutes behind the start. */
+const minute = fc.oneof(fc.nat(600), fc.constantFrom(-1e9, 1e9));
+const question = fc.record({
+  sets: fc.array(fc.array(matcher, { maxLength: 2 }), { maxLength: 3 }),
+  from: minute,
+  to: minute,
+  label: name,
+  limit: fc.constantFrom(1, 2, 5, Infinity),
+});
+/** Stretches of a series' samples, a minute apart. */
+const stretches = fc.array(fc.record({ at: fc.nat(580), count: fc.integer({ min: 1, max: 130 }) }), {
+  minLength: 1,
+  maxLength: 3,
+});
+const world = fc.record({
+  series: fc.array(fc.record({ labels: fc.dictionary(name, text, { maxKeys: 3 }), stretches }), { maxLength: 8 }),
+  deleted: fc.option(fc.record({ matchers: fc.array(matcher, { maxLength: 1 }), from: fc.nat(600), for: fc.nat(200) })),
+  questions: fc.array(question, { minLength: 1, maxLength: 8 }),
+});
+
+/** The same from the samples themselves. */
+function withSamples(store: Store, sets: MatcherSets, mint: number, maxt: number): Labels[] {
+  const found = new Map<string, Labels>();
+  for (const matchers of sets.length > 0 ? sets : [[]]) {
+    for (const { labels, chunks } of store.select(matchers, mint, maxt)) {
+      const points = chunks().flatMap(decodePoints);
+      if (points.some(({ t }) => t >= mint && t <= maxt)) found.set(labelsKey(labels), labels);
+    }
+  }
+  return [...found.values()].sort(compareLabels);
+}
+
+test('lists of names, values and series are those of the samples, in head and blocks, around gaps and deletions', async () => {
+  await fc.assert(
+    fc.asyncProperty(world, async ({ series, deleted, questions }) => {
+      const clock = new FakeClock(start);
+      const options = { dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger, outOfOrderMs: 24 * hour };
+      const store = await openStore(options);
+      try {
+        const at = (minutes: number): number => start + minutes * 60_000;
+        const samples = series.flatMap(({ labels, stretches }) =>
+          stretches.flatMap(({ at: from, count }) =>
+            Array.from({ length: count }, (_, i) => ({ labels: labelsFromObject(labels), minute: from + i })),
+          ),
+        );
+        samples.sort((a, b) => a.minute - b.minute);
+        for (const [i, { labels, minute: when }] of samples.entries()) {
+          clock.jumpWall(at(when) - clock.now());
+          store.append(labels, at(when), i);
+        }
+        await store.maintain();
+        if (deleted) await store.delete(deleted.matchers, at(deleted.from), at(deleted.from + deleted.for));
+        for (const { sets, from, to, label, limit } of questions) {
+          const [mint, maxt] = [at(from), at(to)];
+          const all = withSamples(store, sets, mint, maxt);
+          const texts = (list: string[]): string[] => [...new Set(list)].sort(compareUtf8).slice(0, limit);
+          expect(await store.series(sets, mint, maxt, { limit })).toEqual(all.slice(0, limit));
+          expect(await store.labelNames(sets, mint, maxt, { limit })).toEqual(
+            texts(all.flatMap((labels) => labels.map(([own]) => own))),
+          );
+          expect(await store.labelValues(label, sets, mint, maxt, { limit })).toEqual(
+            texts(all.flatMap((labels) => labels.flatMap(([own, value]) => (own === label ? [value] : [])))),
+          );
+        }
+      } finally {
+        await store.close();
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('a list that nobody waits for any more ends at its next turn', async () => {
+  const store = await openStore({
+    dir: '/s',
+    files: new MemoryFiles(),
+    clock: new FakeClock(start),
+    logger: silentLogger,
+  });
+  for (let i = 0; i < 5_000; i++) store.append(labelsFromObject({ x: String(i) }), start, 1);
+  const gone = new AbortController();
+  const list = store.series([], start, start, { signal: gone.signal });
+  gone.abort(new Error('the asker went away'));
+  await expect(list).rejects.toThrow('the asker went away');
+  await store.close();
+});
