@@ -38,10 +38,11 @@ const rfc3339 = (ms: number): string => new Date(Math.floor(ms / 1000) * 1000).t
  * Prometheus does; figures of repeated events are merged.
  */
 export class Annotations {
-  #byMessage = new Map<string, Annotation>();
-  #forced = new Map<string, ForcedMonotonicity>();
-  #overlaps = new Map<string, number>();
-  #foreign = new Set<string>();
+  // Made when there is something to keep: most queries have none of all this.
+  #byMessage: Map<string, Annotation> | undefined;
+  #forced: Map<string, ForcedMonotonicity> | undefined;
+  #overlaps: Map<string, number> | undefined;
+  #foreign: Set<string> | undefined;
 
   warn(message: string, position: Position): void {
     this.#add('warning', `PromQL warning: ${message}`, position);
@@ -53,7 +54,7 @@ export class Annotations {
 
   /** A warning of the source, passed on as it is. */
   sourceWarning(message: string): void {
-    this.#foreign.add(message);
+    (this.#foreign ??= new Set()).add(message);
   }
 
   /** Classic buckets had to be made monotonic: one info with the extent over all samples. Times in milliseconds. */
@@ -80,43 +81,52 @@ export class Annotations {
 
   /** All annotations of the query itself, in the order in which they were raised first. */
   export(): PortableAnnotation[] {
-    return [...this.#byMessage.values()].map(({ kind, message, position }) => ({
+    return [...(this.#byMessage?.values() ?? [])].map(({ kind, message, position }) => ({
       kind,
       message,
       position,
-      forced: this.#forced.get(message) ?? null,
-      overlaps: this.#overlaps.get(message) ?? 0,
+      forced: this.#forced?.get(message) ?? null,
+      overlaps: this.#overlaps?.get(message) ?? 0,
     }));
   }
 
   /** Warnings of the source, as they came. */
   get foreign(): readonly string[] {
-    return [...this.#foreign];
+    return [...(this.#foreign ?? [])];
   }
 
   /** Takes in an annotation that was raised elsewhere; figures add up. */
   absorb({ kind, message, forced, overlaps }: PortableAnnotation, position: Position): void {
     if (forced !== null) this.#force(message, position, forced);
     else if (overlaps > 0) this.#overlap(message, position, overlaps);
-    else this.#byMessage.set(message, { kind, message, position });
+    else this.#set({ kind, message, position });
   }
 
   /** The texts without positions, for comparisons. */
   messages(kind: Kind): string[] {
-    const own = [...this.#byMessage.values()].filter((a) => a.kind === kind).map((a) => a.message);
-    return kind === 'warning' ? [...own, ...this.#foreign] : own;
+    const own = this.#ofKind(kind).map((a) => a.message);
+    return kind === 'warning' ? [...own, ...this.foreign] : own;
   }
 
   /** The texts with positions, sorted: `… (line:col)`. */
   texts(kind: Kind, query: string): string[] {
-    const own = [...this.#byMessage.values()]
-      .filter((a) => a.kind === kind)
-      .map((a) => `${a.detail?.(a.message) ?? a.message} (${lineColumn(query, a.position.start)})`);
-    return kind === 'warning' ? [...own.sort(), ...[...this.#foreign].sort()] : own.sort();
+    if (this.#byMessage === undefined && this.#foreign === undefined) return [];
+    const own = this.#ofKind(kind)
+      .map((a) => `${a.detail?.(a.message) ?? a.message} (${lineColumn(query, a.position.start)})`)
+      .sort();
+    return kind === 'warning' ? [...own, ...[...this.foreign].sort()] : own;
+  }
+
+  #ofKind(kind: Kind): Annotation[] {
+    return [...(this.#byMessage?.values() ?? [])].filter((a) => a.kind === kind);
+  }
+
+  #set(annotation: Annotation): void {
+    (this.#byMessage ??= new Map()).set(annotation.message, annotation);
   }
 
   #force(message: string, position: Position, more: ForcedMonotonicity): void {
-    const known = this.#forced.get(message) ?? more;
+    const known = this.#forced?.get(message) ?? more;
     const merged: ForcedMonotonicity = {
       minTime: Math.min(known.minTime, more.minTime),
       maxTime: Math.max(known.maxTime, more.maxTime),
@@ -125,22 +135,22 @@ export class Annotations {
       maxDiff: Math.max(known.maxDiff, more.maxDiff),
       samples: known === more ? more.samples : known.samples + more.samples,
     };
-    this.#forced.set(message, merged);
+    (this.#forced ??= new Map()).set(message, merged);
     const detail = (text: string): string =>
       `${text}, from buckets ${formatFloatG(merged.minBound)} to ${formatFloatG(merged.maxBound)}, with a max diff of ` +
       `${formatFloatG(merged.maxDiff, 2)}, over ${merged.samples} samples from ${rfc3339(merged.minTime)} to ` +
       rfc3339(merged.maxTime);
-    this.#byMessage.set(message, { kind: 'info', message, position, detail });
+    this.#set({ kind: 'info', message, position, detail });
   }
 
   #overlap(message: string, position: Position, more: number): void {
-    const count = (this.#overlaps.get(message) ?? 0) + more;
-    this.#overlaps.set(message, count);
+    const count = (this.#overlaps?.get(message) ?? 0) + more;
+    (this.#overlaps ??= new Map()).set(message, count);
     const detail = (text: string): string => (count > 1 ? `${text} (${count} occurrences)` : text);
-    this.#byMessage.set(message, { kind: 'warning', message, position, detail });
+    this.#set({ kind: 'warning', message, position, detail });
   }
 
   #add(kind: Kind, message: string, position: Position): void {
-    this.#byMessage.set(message, { kind, message, position });
+    this.#set({ kind, message, position });
   }
 }

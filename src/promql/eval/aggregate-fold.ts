@@ -8,7 +8,7 @@ import type { FoldOperator, GroupFold } from './group-rows.ts';
 /** The finished columns of sum, avg, count, group, min and max: one for each group that has anything. */
 export function finishGroups(
   context: EvalContext,
-  expr: AggregateExpr & { readonly op: FoldOperator },
+  expr: Pick<AggregateExpr, 'expr'> & { readonly op: FoldOperator },
   groups: readonly GroupFold[],
   frame: Frame,
 ): Column[] {

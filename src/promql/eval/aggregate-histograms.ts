@@ -11,7 +11,7 @@ import { tellCombined, tellMixedSchemas } from './histogram-notes.ts';
  */
 export function foldHistograms(
   context: EvalContext,
-  expr: AggregateExpr,
+  expr: Pick<AggregateExpr, 'op' | 'expr'>,
   members: readonly Column[],
   hasFloats: (step: number) => boolean,
   finishFloat: (step: number) => number,
@@ -31,7 +31,7 @@ export function foldHistograms(
 
 function foldStep(
   context: EvalContext,
-  expr: AggregateExpr,
+  expr: Pick<AggregateExpr, 'op' | 'expr'>,
   holders: readonly Column[],
   step: number,
   out: ColumnBuilder,

@@ -17,8 +17,13 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
   const param = expr.param === null ? null : await context.evaluate(expr.param, frame);
   const { op } = expr;
   if (isFoldOperator(op)) {
-    const groups = await foldExpression(context, { ...expr, op }, expr.expr, frame);
-    const folded = finishGroups(context, { ...expr, op }, groups, frame);
+    const groups = await foldExpression(
+      context,
+      { op, grouping: expr.grouping, without: expr.without },
+      expr.expr,
+      frame,
+    );
+    const folded = finishGroups(context, { op, expr: expr.expr }, groups, frame);
     for (const column of folded) budget.hold(weightOf(column));
     for (const group of groups) budget.release(group.weight);
     if (budget.spend(folded.length * frame.count)) await budget.turn();

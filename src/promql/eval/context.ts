@@ -32,8 +32,8 @@ export interface EvalContext {
   /** Reads series no selector of the query names, to be kept. */
   readonly select: (request: SelectRequest) => Promise<readonly RawSeries[]>;
   readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
-  /** The columns of a subtree that the nodes computed; null when it has to be evaluated here. */
-  readonly distributed: (expr: Expr, frame: Frame) => Promise<Column[] | null>;
+  /** The columns of a subtree that the nodes computed; null, at once or in the end, when it has to be evaluated here. */
+  readonly distributed: (expr: Expr, frame: Frame) => Promise<Column[] | null> | null;
 }
 
 /** The offsets of a node, for annotations. */

@@ -26,15 +26,14 @@ interface Query {
 
 /** The parts of one query that nodes compute: asked for at once, put in place of their subtrees when they are reached. */
 export class DistributedParts {
-  readonly #distribution: Distribution | null;
+  readonly #distribution: Distribution;
   readonly #query: Query;
   readonly #parts = new Map<Expr, Part>();
   readonly #covered = new Set<VectorSelector>();
 
-  constructor(distribution: Distribution | null, query: Query) {
+  constructor(distribution: Distribution, query: Query) {
     this.#distribution = distribution;
     this.#query = query;
-    if (distribution === null) return;
     const plan = planQuery(query.expr, distribution);
     const fragments = new Map(plan.fragments.map((fragment) => [fragment.node, fragment]));
     this.#start(query.expr, query.frame, fragments);
@@ -45,13 +44,15 @@ export class DistributedParts {
     return this.#covered.has(selector);
   }
 
-  /** The columns of a subtree; null when it is no fragment, or one that has to be evaluated here. */
-  async columns(context: EvalContext, expr: Expr, frame: Frame): Promise<Column[] | null> {
+  /** The columns of a subtree; null when it is no fragment, a promise of null for one that has to be evaluated here. */
+  columns(context: EvalContext, expr: Expr, frame: Frame): Promise<Column[] | null> | null {
     const part = this.#parts.get(expr);
-    if (part === undefined) return null;
-    const results = await answered(part.results);
+    return part === undefined ? null : this.#columnsOf(part, context, frame);
+  }
+
+  async #columnsOf({ fragment, results: asked }: Part, context: EvalContext, frame: Frame): Promise<Column[] | null> {
+    const results = await answered(asked);
     if (results === null) return null;
-    const { fragment } = part;
     const columns =
       fragment.kind === 'series'
         ? take(context, fragment, results).columns
@@ -108,7 +109,7 @@ export class DistributedParts {
   #ask(fragment: Fragment, frame: Frame): Promise<readonly FragmentResult[] | null> {
     const { kind, expr, op, grouping, without, param } = fragment;
     const { settings, signal } = this.#query;
-    return this.#distribution!.run({ kind, expr, op, grouping, without, param }, frame, settings, signal);
+    return this.#distribution.run({ kind, expr, op, grouping, without, param }, frame, settings, signal);
   }
 }
 

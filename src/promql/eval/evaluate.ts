@@ -11,17 +11,22 @@ import { nameless } from './functions/elementwise.ts';
 import { evaluateSelector } from './instant-selector.ts';
 
 /** Evaluates an expression at every step of a frame at once. */
-export async function evaluate(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
-  context.budget.check();
-  if (frame.count > 1 && context.invariant.has(expr)) {
-    const once = await evaluateNode(context, expr, { start: frame.start, step: frame.step, count: 1 });
-    return repeat(context, once, frame.count);
-  }
-  return evaluateNode(context, expr, frame);
+export function evaluate(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
+  return frame.count > 1 && context.invariant.has(expr)
+    ? evaluateOnce(context, expr, frame)
+    : evaluateNode(context, expr, frame);
+}
+
+/** Evaluates at one step what is the same at all of them. */
+async function evaluateOnce(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
+  const once = await evaluateNode(context, expr, { start: frame.start, step: frame.step, count: 1 });
+  return repeat(context, once, frame.count);
 }
 
 async function evaluateNode(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
-  const computed = await context.distributed(expr, frame);
+  context.budget.check();
+  const computing = context.distributed(expr, frame);
+  const computed = computing === null ? null : await computing;
   if (computed !== null) return { kind: 'vector', columns: computed };
   switch (expr.kind) {
     case 'number':

@@ -26,7 +26,8 @@ export async function foldExpression(
   frame: Frame,
 ): Promise<GroupFold[]> {
   if ((expr.kind === 'vector' || expr.kind === 'call') && !(frame.count > 1 && context.invariant.has(expr))) {
-    const computed = await context.distributed(expr, frame);
+    const computing = context.distributed(expr, frame);
+    const computed = computing === null ? null : await computing;
     if (computed !== null) return foldValue(context, by, { kind: 'vector', columns: computed }, frame);
     const sink = new FoldingSink(by, context.budget, frame.count);
     if (await streamExpression(context, expr, frame, sink)) return sink.groups;

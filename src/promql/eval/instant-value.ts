@@ -21,7 +21,8 @@ import { streamExpression } from './stream-expression.ts';
 export async function instantValue(context: EvalContext, expr: Expr, frame: Frame): Promise<QueryValue> {
   const timestamp = frame.start;
   if ((expr.kind === 'vector' || expr.kind === 'call') && !context.settings.delayedNameRemoval) {
-    const computed = await context.distributed(expr, frame);
+    const computing = context.distributed(expr, frame);
+    const computed = computing === null ? null : await computing;
     if (computed !== null) return { type: 'vector', elements: elementsOf(context, expr, computed, timestamp) };
     const sink = new ElementSink(context.budget, timestamp);
     if (await streamExpression(context, expr, frame, sink)) {

@@ -27,6 +27,15 @@ export interface RunInput {
   readonly isShare?: boolean;
 }
 
+/** What is read for one selector: from the first time that it is asked for. */
+interface Read {
+  readonly request: SelectRequest;
+  series: Promise<readonly SelectedSeries[]> | null;
+}
+
+const noop = (): void => undefined;
+const nowhere = (): null => null;
+
 /**
  * Sets up an evaluation: asks the nodes for all fragments and the source for all other selectors at once. Selectors
  * inside a fragment are read only if the fragment comes back unanswered.
@@ -36,35 +45,37 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
   budget.check();
   const annotations = new Annotations();
   const invariant = findInvariant(expr);
-  const parts = new DistributedParts(distribution, { expr, frame, settings, signal, invariant });
-  const requests = new Map<VectorSelector, SelectRequest>();
-  for (const { selector, request } of listDemands(expr, frame, settings)) requests.set(selector, request);
+  const parts =
+    distribution === null ? null : new DistributedParts(distribution, { expr, frame, settings, signal, invariant });
   const statsOnly = statsOnlySelectors(expr);
   const select = (request: SelectRequest): Promise<readonly SelectedSeries[]> => {
     const withSignal = signal === undefined ? request : { ...request, signal };
     return readSeries(source, withSignal, annotations, budget, signal);
   };
-  const reads = new Map<VectorSelector, Promise<readonly SelectedSeries[]>>();
-  const series = (selector: VectorSelector): Promise<readonly SelectedSeries[]> => {
-    const known = reads.get(selector);
-    if (known !== undefined) return known;
-    const found = select(requests.get(selector)!);
-    const read = statsOnly.has(selector) ? found.then((all) => all.map(withDefiniteHints)) : found;
+  const reads = new Map<VectorSelector, Read>();
+  const started = (read: Read, selector: VectorSelector): Promise<readonly SelectedSeries[]> => {
+    if (read.series !== null) return read.series;
+    const found = select(read.request);
+    read.series = statsOnly.has(selector) ? found.then((all) => all.map(withDefiniteHints)) : found;
     // Evaluation may fail before it comes to this one; its own failure must not go unhandled then.
-    read.catch(() => undefined);
-    reads.set(selector, read);
-    return read;
+    read.series.catch(noop);
+    return read.series;
   };
-  for (const selector of requests.keys()) if (!parts.covers(selector)) void series(selector);
+  for (const { selector, request } of listDemands(expr, frame, settings)) {
+    const read: Read = { request, series: null };
+    reads.set(selector, read);
+    if (parts?.covers(selector) !== true) void started(read, selector);
+  }
   const context: EvalContext = {
     settings,
     budget,
     annotations,
-    series,
+    series: (selector) => started(reads.get(selector)!, selector),
     isShare,
     invariant,
     evaluate: (one, at) => evaluate(context, one, at),
-    distributed: (one, at) => parts.columns(context, one, at),
+    distributed:
+      parts === null ? nowhere : (one, at): ReturnType<EvalContext['distributed']> => parts.columns(context, one, at),
     select: async (request) => kept(await select(request)),
   };
   return { context, annotations };
