@@ -59,7 +59,7 @@ export interface Cluster {
   readonly etcd: EtcdAccess;
   addNode(options?: { name?: string; labels?: Record<string, string> }): Promise<ProcessNode>;
   /** Writes a kubeconfig for any user and groups, and returns its path. */
-  kubeconfigFor(user: string, groups?: readonly string[]): string;
+  kubeconfigFor(user: string, groups?: readonly string[]): Promise<string>;
   /** Stops everything and gives everything back. Harmless a second time. */
   stop(): Promise<void>;
 }
@@ -131,9 +131,9 @@ async function assemble(
     },
     etcd: plane.etcdAccess,
     addNode,
-    kubeconfigFor(user, groups = []) {
+    async kubeconfigFor(user, groups = []) {
       const path = join(run.dir, `user-${user.replaceAll(/[^\w.-]/g, '_')}.kubeconfig`);
-      writeKubeconfig(path, { server: plane.server, ca: plane.ca.cert, user: plane.credentials(user, groups) });
+      writeKubeconfig(path, { server: plane.server, ca: plane.ca.cert, user: await plane.credentials(user, groups) });
       return path;
     },
     stop: () =>
@@ -166,8 +166,8 @@ async function startNode(
     kubeletPort: 10250,
     server: plane.server,
     ca: plane.ca.cert,
-    client: plane.credentials(`system:node:${name}`, ['system:nodes']),
-    serving: issueLeaf(plane.ca, { commonName: `system:node:${name}`, names: [name, `${prefixes.pods}.1`] }),
+    client: await plane.credentials(`system:node:${name}`, ['system:nodes']),
+    serving: await issueLeaf(plane.ca, { commonName: `system:node:${name}`, names: [name, `${prefixes.pods}.1`] }),
     version: kubernetesVersion(),
     images: { ...ownImages(), ...options.images },
     labels,

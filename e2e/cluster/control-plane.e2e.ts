@@ -18,7 +18,7 @@ describe('a cluster without nodes', () => {
   });
 
   test('hands out kubeconfigs whose rights are those of the user', async () => {
-    const kubeconfig = cluster.kubeconfigFor('jane', ['developers']);
+    const kubeconfig = await cluster.kubeconfigFor('jane', ['developers']);
     expect(await cluster.kubectl(['auth', 'whoami'], { kubeconfig })).toMatch(/jane[\s\S]*developers/);
     await expect(cluster.kubectl(['get', 'nodes'], { kubeconfig })).rejects.toThrow('forbidden');
   });

@@ -51,7 +51,7 @@ export interface ControlPlane {
   /** Resolves when /readyz says ok. Errors: with the server's last log lines when it ended or `timeoutMs` is over. */
   waitReady(timeoutMs?: number): Promise<void>;
   /** A client certificate for any user and groups. */
-  credentials(user: string, groups: readonly string[]): KeyPair;
+  credentials(user: string, groups: readonly string[]): Promise<KeyPair>;
   stop(): Promise<void>;
 }
 
@@ -76,15 +76,15 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       logFile: join(options.dir, `${name}.log`),
     });
 
-  const ca = createAuthority('svc-cluster-ca');
-  const frontProxyCa = createAuthority('svc-front-proxy-ca');
-  const etcdCa = createAuthority('svc-etcd-ca');
+  const ca = await createAuthority('svc-cluster-ca');
+  const frontProxyCa = await createAuthority('svc-front-proxy-ca');
+  const etcdCa = await createAuthority('svc-etcd-ca');
   const caFile = write('ca.crt', ca.cert);
   const frontProxyCaFile = write('front-proxy-ca.crt', frontProxyCa.cert);
   const etcdCaFile = write('etcd-ca.crt', etcdCa.cert);
   const loopback = ['localhost', '127.0.0.1'];
-  const etcdServer = writePair('etcd', issueLeaf(etcdCa, { commonName: 'etcd', names: loopback }));
-  const etcdClientPair = issueLeaf(etcdCa, { commonName: 'kube-apiserver' });
+  const etcdServer = writePair('etcd', await issueLeaf(etcdCa, { commonName: 'etcd', names: loopback }));
+  const etcdClientPair = await issueLeaf(etcdCa, { commonName: 'kube-apiserver' });
   const etcdClient = writePair('etcd-client', etcdClientPair);
   const serviceIp = `${options.serviceCidr.split('/')[0]?.split('.').slice(0, 3).join('.') ?? ''}.1`;
   const serverNames = [
@@ -92,12 +92,15 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     serviceIp,
     ...['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local'],
   ];
-  const serving = writePair('apiserver', issueLeaf(ca, { commonName: 'kube-apiserver', names: serverNames }));
+  const serving = writePair('apiserver', await issueLeaf(ca, { commonName: 'kube-apiserver', names: serverNames }));
   const kubelet = writePair(
     'apiserver-kubelet-client',
-    issueLeaf(ca, { commonName: 'kube-apiserver-kubelet-client', organizations: ['system:masters'] }),
+    await issueLeaf(ca, { commonName: 'kube-apiserver-kubelet-client', organizations: ['system:masters'] }),
   );
-  const frontProxy = writePair('front-proxy-client', issueLeaf(frontProxyCa, { commonName: 'front-proxy-client' }));
+  const frontProxy = writePair(
+    'front-proxy-client',
+    await issueLeaf(frontProxyCa, { commonName: 'front-proxy-client' }),
+  );
   const signing = createSigningKey();
   const signingKey = write('service-account.key', signing.privateKey);
   const signingPublicKey = write('service-account.pub', signing.publicKey);
@@ -108,13 +111,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     writeKubeconfig(path, { server, ca: ca.cert, user: pair });
     return path;
   };
-  const admin = issueLeaf(ca, { commonName: 'svc-admin', organizations: ['system:masters'] });
+  const admin = await issueLeaf(ca, { commonName: 'svc-admin', organizations: ['system:masters'] });
   const adminKubeconfig = kubeconfig('admin', admin);
   const managerKubeconfig = kubeconfig(
     'controller-manager',
-    issueLeaf(ca, { commonName: 'system:kube-controller-manager' }),
+    await issueLeaf(ca, { commonName: 'system:kube-controller-manager' }),
   );
-  const schedulerKubeconfig = kubeconfig('scheduler', issueLeaf(ca, { commonName: 'system:kube-scheduler' }));
+  const schedulerKubeconfig = kubeconfig('scheduler', await issueLeaf(ca, { commonName: 'system:kube-scheduler' }));
 
   const etcdUrl = `https://127.0.0.1:${etcdPort}`;
   const etcd = component('etcd', [

@@ -2,9 +2,9 @@ import { X509Certificate } from 'node:crypto';
 import { createAuthority, issueLeaf } from './pki.ts';
 import { isNewEnough } from './go-toolchain.ts';
 
-test('issues certificates that OpenSSL reads, verifies and matches to their names', () => {
-  const ca = createAuthority('a-ca');
-  const leaf = issueLeaf(ca, { commonName: 'jane', organizations: ['a', 'b'], names: ['x.example', '10.1.2.3'] });
+test('issues certificates that OpenSSL reads, verifies and matches to their names', async () => {
+  const ca = await createAuthority('a-ca');
+  const leaf = await issueLeaf(ca, { commonName: 'jane', organizations: ['a', 'b'], names: ['x.example', '10.1.2.3'] });
   const authority = new X509Certificate(ca.cert);
   const certificate = new X509Certificate(leaf.cert);
   expect(authority.ca).toBe(true);

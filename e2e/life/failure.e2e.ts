@@ -150,8 +150,8 @@ describe('an admission webhook', () => {
   const name = 'no.example.com';
 
   beforeAll(async () => {
-    const authority = createAuthority('webhook-ca');
-    const leaf = issueLeaf(authority, { commonName: 'webhook', names: ['127.0.0.1'] });
+    const authority = await createAuthority('webhook-ca');
+    const leaf = await issueLeaf(authority, { commonName: 'webhook', names: ['127.0.0.1'] });
     webhook = createServer({ cert: leaf.cert, key: leaf.key }, (req, res) => {
       const chunks: Buffer[] = [];
       req.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -62,7 +62,7 @@ export async function startLifeStage(): Promise<LifeStage> {
   await kubectl('create', 'namespace', 'agents');
   await kubectl('create', 'namespace', 'shop');
   const before = process.env['KUBECONFIG'];
-  process.env['KUBECONFIG'] = cluster.kubeconfigFor(operatorUser, [
+  process.env['KUBECONFIG'] = await cluster.kubeconfigFor(operatorUser, [
     'system:serviceaccounts',
     'system:serviceaccounts:svc-system',
     'system:authenticated',

@@ -16,6 +16,8 @@ export interface KeyPairPem {
 
 export interface LeafNames {
   commonName: string;
+  /** Subject O, each: the groups of a client of the API server. */
+  organizations?: readonly string[];
   dnsNames: readonly string[];
   ipAddresses?: readonly string[];
 }
@@ -64,7 +66,7 @@ export async function issueLeaf(
   ];
   const cert = await x509.X509CertificateGenerator.create({
     serialNumber: serialNumber(),
-    subject: [{ CN: [names.commonName] }],
+    subject: [...(names.organizations ?? []).map((group) => ({ O: [group] })), { CN: [names.commonName] }],
     issuer: issuer.subjectName,
     notBefore: new Date(options.now - backdateMs),
     // Never longer than its issuer: what outlives the CA could not be verified anyway.
@@ -76,7 +78,7 @@ export async function issueLeaf(
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
       new x509.ExtendedKeyUsageExtension([serverAuth, clientAuth]),
-      new x509.SubjectAlternativeNameExtension(alternatives),
+      ...(alternatives.length > 0 ? [new x509.SubjectAlternativeNameExtension(alternatives)] : []),
       await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
