@@ -25,7 +25,12 @@ const serverFlags = [
 async function startServers(): Promise<void> {
   const started = serverFlags.map((flags, i) => {
     const port = servers[i]?.port;
-    return startPeer({ dir: join(dir, `prometheus-${i}`), flags, ...(port === undefined ? {} : { port }) });
+    return startPeer({
+      dir: join(dir, `prometheus-${i}`),
+      flags,
+      features: ['exemplar-storage'],
+      ...(port === undefined ? {} : { port }),
+    });
   });
   servers.splice(0, servers.length, ...(await Promise.all(started)));
 }
@@ -68,6 +73,9 @@ function destinations(): NonNullable<CaptureConfig['exports']> {
 }
 
 let sent = 0;
+const spanId = 'b7ad6b7169203331';
+/** Tells which point an exemplar is of. */
+const traceId = (n: number): string => n.toString(16).padStart(32, 'a');
 const startMs = Date.now();
 
 /** Sends one point of a counter and of a histogram; the values tell which. */
@@ -97,6 +105,7 @@ async function send(): Promise<void> {
                       sum: n,
                       bucketCounts: [String(n), String(n), '0'],
                       explicitBounds: [0.5, 1],
+                      exemplars: [{ timeUnixNano: times.timeUnixNano, asDouble: 0.7, traceId: traceId(n), spanId }],
                       ...times,
                     },
                   ],
@@ -149,6 +158,21 @@ async function allArrived(): Promise<void> {
   }
 }
 
+/** The traces that a server has of the requests between half a second and a second. */
+async function tracesAt({ url }: Peer, metric: string): Promise<string[]> {
+  const query = new URLSearchParams({
+    query: `${metric}{cluster="c1",le=~"1|1.0"}`,
+    start: String(startMs / 1_000 - 60),
+    end: String(Date.now() / 1_000 + 60),
+  });
+  const { data } = (await (await fetch(`${url}/api/v1/query_exemplars?${query}`)).json()) as {
+    data: { exemplars: { labels: Record<string, string>; value: string }[] }[];
+  };
+  const found = data.flatMap((series) => series.exemplars);
+  for (const { labels, value } of found) expect([labels['span_id'], value]).toEqual([spanId, '0.7']);
+  return found.map(({ labels }) => labels['trace_id'] ?? '');
+}
+
 test('samples reach Prometheus by remote write 2.0, by 1.0 and by OTLP', async () => {
   agent = await AgentProcess.start(dir);
   await agent.push(controller, { exports: destinations() });
@@ -156,6 +180,17 @@ test('samples reach Prometheus by remote write 2.0, by 1.0 and by OTLP', async (
   await allArrived();
   const { exports } = await agent.status(controller);
   expect(exports).toMatchObject(['new', 'old', 'otlp'].map((name) => ({ name, state: 'Sending', refused: 0 })));
+});
+
+test('the exemplars of what was measured reach Prometheus the same three ways', async () => {
+  const newest = traceId(sent);
+  for (const [i, metric] of ['', '', '_seconds'].entries()) {
+    await eventually(`the newest exemplar is at ${['new', 'old', 'otlp'][i]}`, async () => {
+      const found = await tracesAt(servers[i]!, `http_server_request_duration${metric}_bucket`);
+      expect(new Set(found).size).toBe(found.length);
+      return found.includes(newest);
+    });
+  }
 });
 
 test('nothing is lost while the receivers are killed and away', async () => {

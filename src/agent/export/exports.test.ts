@@ -8,7 +8,9 @@ import { silentLogger } from '../../base/logger.ts';
 import { type AgentStatus, type CaptureConfig, zeroConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { until } from '../../testing/until.ts';
+import { snappyDecompress } from '../../tsdb/remote-read/snappy.ts';
 import { type Labels, labelsFromObject } from '../../tsdb/index.ts';
+import type { Exemplar } from '../otlp/model.ts';
 import { Exports } from './exports.ts';
 
 /** Destinations on loopback, which takes every request and counts samples as remote write 2.0 does. */
@@ -17,14 +19,18 @@ let server: Server;
 let url: string;
 let clock: FakeClock;
 let exports: Exports;
-const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
+const requests: { path: string; headers: IncomingHttpHeaders; body: Buffer }[] = [];
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'exports-'));
   requests.length = 0;
   server = createServer((req, res) => {
-    requests.push({ path: req.url ?? '', headers: req.headers });
-    req.resume().on('end', () => res.writeHead(204, { 'x-prometheus-remote-write-samples-written': '1' }).end());
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('end', () => {
+      requests.push({ path: req.url ?? '', headers: req.headers, body: Buffer.concat(chunks) });
+      res.writeHead(204, { 'x-prometheus-remote-write-samples-written': '1' }).end();
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -62,8 +68,8 @@ const policyExport = (name: string, change: Partial<Rule> = {}): Rule => ({
   ...change,
 });
 
-async function take(labels: Labels): Promise<void> {
-  exports.sample(labels, clock.now(), 1, false);
+async function take(labels: Labels, exemplar: Exemplar | null = null): Promise<void> {
+  exports.sample({ labels, exemplar }, clock.now(), 1);
   await exports.commit();
 }
 
@@ -109,6 +115,21 @@ test('a monitor may send only to hosts that a policy lists, and its data waits u
   exports.setConfig(config({ monitors: [monitor(['127.0.0.1'])] }));
   await comesTrue(() => statusOf('b')?.state === 'Sending' && requests.length > 0);
   expect(requests[0]!.path).toBe('/b');
+});
+
+test('an exemplar goes out once, with the first sample behind it', async () => {
+  exports.setConfig(config({ exports: [policyExport('a')] }));
+  const traceId = (n: number): string => String(n).repeat(32);
+  const seen = (): string[] =>
+    requests.map(({ body }) => {
+      const text = snappyDecompress(body, 1e6);
+      return [1, 2].filter((n) => Buffer.from(text).includes(traceId(n))).join();
+    });
+  for (const [i, n] of [1, 1, 2].entries()) {
+    await take(series, { timeNs: n * 1e9, value: 0.1, traceId: traceId(n), spanId: '' });
+    await comesTrue(() => requests.length > i);
+  }
+  expect(seen()).toEqual(['1', '', '2']);
 });
 
 test('each destination gets the families, namespaces and pods that are its own', async () => {

@@ -7,6 +7,8 @@ import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { AgentStatus, CaptureConfig, ExportSecrets } from '../../capture/index.ts';
 import { type Labels, labelsFromObject, labelValue } from '../../tsdb/index.ts';
+import type { Exemplar } from '../otlp/model.ts';
+import type { SampledSeries } from '../mapping/hand-out.ts';
 import type { SpanRecord } from '../spans/span-record.ts';
 import { type Destination, destinationName, destinationsOf } from './destination.ts';
 import { encodeSpan } from './encode/otlp-spans.ts';
@@ -15,7 +17,7 @@ import { createExportMetrics, type ExportMetrics } from './metrics.ts';
 import { OtlpSender } from './otlp-sender.ts';
 import { createPost } from './post.ts';
 import { ExportQueue } from './queue/export-queue.ts';
-import type { QueuedSeries, SeriesMeta } from './queue/record.ts';
+import type { QueuedExemplar, QueuedSeries, SeriesMeta } from './queue/record.ts';
 import { RemoteWriteSender } from './remote-write-sender.ts';
 import { wantsSeries, wantsSpan } from './routing.ts';
 
@@ -47,6 +49,13 @@ interface Lane {
   leaving: boolean;
 }
 
+interface Route {
+  readonly series: QueuedSeries;
+  readonly lanes: readonly Lane[];
+  /** Time of the last exemplar that went there. */
+  exemplarNs: number;
+}
+
 /**
  * Everything that leaves the agent by itself: one queue and one exporter for each destination of the config.
  *
@@ -62,7 +71,7 @@ export class Exports {
   #lanes = new Map<string, Lane>();
   #secrets: ExportSecrets = { revision: '', secrets: {} };
   /** Where a series goes, by the identity of its labels, until destinations change. */
-  #routes = new WeakMap<Labels, { series: QueuedSeries; lanes: readonly Lane[] }>();
+  #routes = new WeakMap<Labels, Route>();
   #closed = false;
 
   constructor(options: ExportsOptions) {
@@ -186,16 +195,31 @@ export class Exports {
     await rm(join(this.#options.dir, id), { recursive: true, force: true }).catch(() => {});
   }
 
-  /** Takes a sample that was stored. */
-  sample(labels: Labels, timeMs: number, value: number, stale: boolean): void {
+  /** Takes a sample that was stored, with the series' newest exemplar where that has not gone out yet. */
+  sample({ labels, exemplar }: Pick<SampledSeries, 'labels' | 'exemplar'>, timeMs: number, value: number): void {
     if (this.#lanes.size === 0) return;
-    let route = this.#routes.get(labels);
-    if (!route) {
-      const lanes = [...this.#lanes.values()].filter((l) => !l.leaving && wantsSeries(l.destination, labels));
-      route = { series: this.#seriesOf(labels), lanes };
-      this.#routes.set(labels, route);
-    }
-    for (const lane of route.lanes) lane.queue.append({ series: route.series, timeMs, value, stale });
+    const route = this.#routeOf(labels);
+    if (route.lanes.length === 0) return;
+    const isNew = exemplar != null && exemplar.timeNs > route.exemplarNs;
+    if (isNew) route.exemplarNs = exemplar.timeNs;
+    const more: { exemplar?: QueuedExemplar } = isNew ? { exemplar: queuedExemplar(exemplar) } : {};
+    for (const lane of route.lanes) lane.queue.append({ series: route.series, timeMs, value, stale: false, ...more });
+  }
+
+  /** Takes the end of a series that was stored. */
+  stale({ labels }: Pick<SampledSeries, 'labels'>, timeMs: number): void {
+    if (this.#lanes.size === 0) return;
+    const { series, lanes } = this.#routeOf(labels);
+    for (const lane of lanes) lane.queue.append({ series, timeMs, value: NaN, stale: true });
+  }
+
+  #routeOf(labels: Labels): Route {
+    const known = this.#routes.get(labels);
+    if (known) return known;
+    const lanes = [...this.#lanes.values()].filter((l) => !l.leaving && wantsSeries(l.destination, labels));
+    const route = { series: this.#seriesOf(labels), lanes, exemplarNs: 0 };
+    this.#routes.set(labels, route);
+    return route;
   }
 
   /** Takes a span that is shown, redacted. */
@@ -247,6 +271,10 @@ export class Exports {
     await Promise.all(lanes.map((lane) => lane.done.then(() => lane.queue.close())));
     this.#lanes.clear();
   }
+}
+
+function queuedExemplar({ timeNs, value, traceId, spanId }: Exemplar): QueuedExemplar {
+  return { timeMs: Math.floor(timeNs / 1e6), value, traceId, spanId };
 }
 
 /** A Secret's value as an Authorization header: a bearer token, unless it names its own scheme. */

@@ -50,6 +50,7 @@ const sample = (one: QueuedSeries, value: number, timeMs = 1_000): QueuedSample 
   timeMs,
   stale: false,
 });
+const exemplar = { timeMs: 900, value: 0.3, traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
 const four = [1, 2, 3, 4].map((n) => sample(series(`m${n}`), n));
 
 function remoteWrite(post: Post, authorization?: string): RemoteWriteSender {
@@ -107,6 +108,61 @@ test('what a receiver of 1.0 refuses is found by halving; the rest arrives', asy
     isNew(s) ? answer(415) : bad(s.body) ? answer(400, {}, 'out of order') : answer(204),
   );
   expect(await remoteWrite(post).samples(four)).toEqual({ taken: 3, refused: 1, reason: 'HTTP 400: out of order' });
+});
+
+test.each([
+  ['2.0', 4, () => answer(204, written(1))],
+  ['1.0', 3, (s: Sent) => (isNew(s) ? answer(415) : answer(204))],
+])('remote write %s carries exemplars with the ids of their traces', async (_, field, answers) => {
+  const { post, sent } = aReceiver(answers);
+  await remoteWrite(post).samples([{ ...four[0]!, exemplar }]);
+  const message = snappyDecompress(sent.at(-1)!.body, 1e6);
+  const texts: string[] = [];
+  let found: WireReader | undefined;
+  for (const read = new WireReader(message); !read.done;) {
+    const key = read.key();
+    if (key === ((4 << 3) | 2)) texts.push(read.string());
+    else if (key === ((5 << 3) | 2) || key === ((1 << 3) | 2)) {
+      for (const ts = read.message(); !ts.done;) {
+        const inner = ts.key();
+        if (inner === ((field << 3) | 2)) found = ts.message();
+        else ts.skip(inner & 7);
+      }
+    } else read.skip(key & 7);
+  }
+  const labels: string[] = [];
+  const numbers: number[] = [];
+  for (const read = found!; !read.done;) {
+    const key = read.key();
+    if (key === ((2 << 3) | 1)) numbers.push(read.double());
+    else if (key === 3 << 3) numbers.push(read.int());
+    else if (field === 4) for (const refs = read.message(); !refs.done;) labels.push(texts[refs.uint()]!);
+    else {
+      for (const pair = read.message(); !pair.done;) {
+        pair.key();
+        labels.push(pair.string());
+      }
+    }
+  }
+  expect(labels).toEqual(['span_id', exemplar.spanId, 'trace_id', exemplar.traceId]);
+  expect(numbers).toEqual([0.3, 900]);
+});
+
+test('OTLP carries exemplars in the points that they belong to', async () => {
+  const { post, sent } = aReceiver(() => answer(200));
+  const name = 'http_server_request_duration';
+  await otlp(post).samples([
+    { ...sample(series(`${name}_bucket`, [['le', '0.5']], 'histogram'), 3), exemplar },
+    sample(series(`${name}_bucket`, [['le', '+Inf']], 'histogram'), 4),
+    sample(series(`${name}_count`, [], 'histogram'), 4),
+    { ...sample(series('orders'), 7), exemplar: { ...exemplar, spanId: '' } },
+  ]);
+  const { metrics } = decodeMetricsRequest(gunzipSync(sent[0]!.body)).resources[0]!.scopes[0]!;
+  const of = (wanted: string): unknown =>
+    metrics.find((m) => m.name === wanted)!.data!.points.map((p) => (p as { exemplars: unknown }).exemplars);
+  const plain = { timeNs: 900e6, value: 0.3, traceId: exemplar.traceId, spanId: exemplar.spanId };
+  expect(of('http.server.request.duration')).toEqual([[plain]]);
+  expect(of('orders')).toEqual([[{ ...plain, spanId: '' }]]);
 });
 
 test('a receiver of 2.0 says itself how many it refused', async () => {

@@ -5,16 +5,16 @@ import type { Exports } from './exports.ts';
  * The store that ingest writes to, with the exports behind it: what the store took goes to them as well, and a commit
  * is over when both are durable. What the store refuses (late, twice) is not exported either.
  */
-export function teeStore(store: IngestStore, exports: Pick<Exports, 'sample' | 'commit'>): IngestStore {
+export function teeStore(store: IngestStore, exports: Pick<Exports, 'sample' | 'stale' | 'commit'>): IngestStore {
   return {
     append: (series, timeMs, value) => {
       const result = store.append(series, timeMs, value);
-      if (result === 'appended') exports.sample(series.labels, timeMs, value, false);
+      if (result === 'appended') exports.sample(series, timeMs, value);
       return result;
     },
     appendStale: (series, timeMs) => {
       const result = store.appendStale(series, timeMs);
-      if (result === 'appended') exports.sample(series.labels, timeMs, NaN, true);
+      if (result === 'appended') exports.stale(series, timeMs);
       return result;
     },
     commit: async () => {

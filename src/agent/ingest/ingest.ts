@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type AppendResult, labelsFromPairs, type SeriesRef } from '../../tsdb/index.ts';
-import type { SampleSink } from '../mapping/hand-out.ts';
+import type { SampledSeries, SampleSink } from '../mapping/hand-out.ts';
 import type { SeriesMapper } from '../mapping/mapper.ts';
 import type { MappingPolicy } from '../mapping/policy.ts';
 import { admitMetrics } from '../otlp/admit.ts';
@@ -12,7 +12,7 @@ import { storedSelfMetrics, type SelfMetrics } from '../self-metrics.ts';
 
 /** The part of the store that taking in needs. */
 export interface IngestStore {
-  append(series: SeriesRef, tMs: number, value: number): AppendResult;
+  append(series: SampledSeries, tMs: number, value: number): AppendResult;
   appendStale(series: SeriesRef, tMs: number): AppendResult;
   commit(): Promise<void>;
 }

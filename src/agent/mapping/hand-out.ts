@@ -1,11 +1,16 @@
 import type { SeriesRef } from '../../tsdb/index.ts';
-import type { PointBase } from '../otlp/model.ts';
+import type { Exemplar, PointBase } from '../otlp/model.ts';
 import type { Series } from './series-table.ts';
 import type { Stream } from './stream.ts';
 
+/** A series as the store knows it, with the newest exemplar of its samples. */
+export interface SampledSeries extends SeriesRef {
+  readonly exemplar?: Exemplar | null;
+}
+
 /** Where samples go: the store. Times in ms since the epoch. */
 export interface SampleSink {
-  append(series: SeriesRef, tMs: number, value: number): void;
+  append(series: SampledSeries, tMs: number, value: number): void;
   /** Ends the series at that time. */
   stale(series: SeriesRef, tMs: number): void;
 }

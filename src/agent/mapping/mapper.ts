@@ -170,8 +170,8 @@ export class SeriesMapper {
     const tMs = Math.floor(point.timeNs / 1e6);
     this.#touch(stream, point, sink);
     if (reset) this.#placeZero(stream, point, values, tMs);
-    this.#accumulate(stream, { values, first, reset, tMs }, sink);
     if (point.exemplars && point.exemplars.length > 0) noteExemplars(stream.series, point.exemplars, this.exemplars);
+    this.#accumulate(stream, { values, first, reset, tMs }, sink);
     for (const monitor of stream.monitors) if (monitor.lastSampleMs < tMs) monitor.lastSampleMs = tMs;
     stream.startNs = point.startNs;
     stream.endedMs = 0;

@@ -1,6 +1,6 @@
 import { WireWriter } from '../../../base/protobuf-wire.ts';
 import { type Labels, labelValue } from '../../../tsdb/index.ts';
-import type { QueuedSample, SeriesMeta } from '../queue/record.ts';
+import type { QueuedExemplar, QueuedSample, SeriesMeta } from '../queue/record.ts';
 import { writeAttribute, writeFixed, writeResource, writeTime } from './otlp-wire.ts';
 import { otlpAttributeName, otlpMetricName } from './semantic-names.ts';
 import { bySeries } from './with-labels.ts';
@@ -18,6 +18,7 @@ interface PointParts {
   sum: number | null;
   /** Cumulative counts by bound, or values by quantile. */
   readonly parts: [bound: number, value: number][];
+  readonly exemplars: QueuedExemplar[];
 }
 
 /**
@@ -60,14 +61,15 @@ function collect(
     );
     const base = JSON.stringify(attributes);
     const suffix = labelValue(labels, '__name__').slice(meta.family.length);
-    for (const { timeMs, value, stale } of values) {
+    for (const { timeMs, value, stale, exemplar } of values) {
       const at = `${timeMs} ${base}`;
       let point = family.points.get(at);
       if (!point) {
-        point = { attributes, timeMs, stale, value, count: null, sum: null, parts: [] };
+        point = { attributes, timeMs, stale, value, count: null, sum: null, parts: [], exemplars: [] };
         family.points.set(at, point);
       }
       point.stale ||= stale;
+      if (exemplar) point.exemplars.push(exemplar);
       if (composed && suffix === '_count') point.count = value;
       else if (composed && suffix === '_sum') point.sum = value;
       else if (composed) point.parts.push([bound === '+Inf' ? Infinity : Number(bound), value]);
@@ -111,6 +113,18 @@ function writeNumber(out: WireWriter, point: PointParts): void {
   writeCommon(out, 7, point);
   if (point.stale) out.uint(8, noRecordedValue);
   else out.double(4, point.value);
+  writeExemplars(out, 5, point);
+}
+
+function writeExemplars(out: WireWriter, field: number, { exemplars }: PointParts): void {
+  for (const { timeMs, value, traceId, spanId } of exemplars) {
+    out.message(field, (w) => {
+      writeTime(w, 2, timeMs);
+      w.double(3, value);
+      if (spanId !== '') w.bytes(4, Buffer.from(spanId, 'hex'));
+      w.bytes(5, Buffer.from(traceId, 'hex'));
+    });
+  }
 }
 
 function writeHistogram(out: WireWriter, point: PointParts): void {
@@ -136,6 +150,7 @@ function writeHistogram(out: WireWriter, point: PointParts): void {
     limits.raw(bytes);
   }
   out.bytes(6, counts.finish()).bytes(7, limits.finish());
+  writeExemplars(out, 8, point);
 }
 
 function writeSummary(out: WireWriter, point: PointParts): void {

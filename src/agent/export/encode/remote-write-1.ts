@@ -1,5 +1,6 @@
 import { WireWriter } from '../../../base/protobuf-wire.ts';
 import type { SeriesMeta } from '../queue/record.ts';
+import { exemplarLabels } from './exemplar-labels.ts';
 import { writeValue } from './stale.ts';
 import type { SeriesSamples } from './with-labels.ts';
 
@@ -13,7 +14,7 @@ export const metricTypes: Readonly<Record<SeriesMeta['type'], number>> = {
 };
 
 /**
- * `prometheus.WriteRequest`: time series, and the metadata of the families given.
+ * `prometheus.WriteRequest`: time series with their exemplars, and the metadata of the families given.
  * Source: Prometheus Remote-Write 1.0.
  */
 export function encodeWrite1(series: readonly SeriesSamples[], families: readonly SeriesMeta[]): Uint8Array {
@@ -25,6 +26,13 @@ export function encodeWrite1(series: readonly SeriesSamples[], families: readonl
         ts.message(2, (w) => {
           writeValue(w, 1, value, stale);
           w.int(2, timeMs);
+        });
+      }
+      for (const { exemplar } of samples) {
+        if (!exemplar) continue;
+        ts.message(3, (w) => {
+          for (const [name, value] of exemplarLabels(exemplar)) w.message(1, (l) => l.string(1, name).string(2, value));
+          w.double(2, exemplar.value).int(3, exemplar.timeMs);
         });
       }
     });

@@ -1,4 +1,6 @@
 import { WireWriter } from '../../../base/protobuf-wire.ts';
+import type { Labels } from '../../../tsdb/index.ts';
+import { exemplarLabels } from './exemplar-labels.ts';
 import { metricTypes } from './remote-write-1.ts';
 import { writeValue } from './stale.ts';
 import type { SeriesSamples } from './with-labels.ts';
@@ -14,16 +16,26 @@ export function encodeWrite2(series: readonly SeriesSamples[]): Uint8Array {
     if (at === undefined) symbols.set(text, (at = symbols.size));
     return at;
   };
+  const symbolsOf = (labels: Labels): Uint8Array => {
+    const refs = new WireWriter(4 * labels.length);
+    for (const [name, value] of labels) refs.rawVarint(symbol(name)).rawVarint(symbol(value));
+    return refs.finish();
+  };
   const body = new WireWriter(64 * 1024);
   for (const { labels, samples, series: one } of series) {
     body.message(5, (ts) => {
-      const refs = new WireWriter(4 * labels.length);
-      for (const [name, value] of labels) refs.rawVarint(symbol(name)).rawVarint(symbol(value));
-      ts.bytes(1, refs.finish());
+      ts.bytes(1, symbolsOf(labels));
       for (const { value, timeMs, stale } of samples) {
         ts.message(2, (w) => {
           writeValue(w, 1, value, stale);
           w.int(2, timeMs);
+        });
+      }
+      for (const { exemplar } of samples) {
+        if (!exemplar) continue;
+        ts.message(4, (w) => {
+          w.bytes(1, symbolsOf(exemplarLabels(exemplar)));
+          w.double(2, exemplar.value).int(3, exemplar.timeMs);
         });
       }
       const { type, help, unit } = one.meta;

@@ -51,6 +51,22 @@ test('what was committed comes back whole, also in another process', async () =>
   await first.close();
 });
 
+test('exemplars come back with their samples, beside samples without one', async () => {
+  const [a, b] = [aSeries('a'), aSeries('b')];
+  const exemplar = { timeMs: 900, value: 0.3, traceId: '0af7651916cd43dd8448eb211c80319c', spanId: '' };
+  const first = open();
+  first.append(sample(a, 1));
+  first.append({ ...sample(b, 2), exemplar });
+  first.append(sample(b, 3));
+  await first.commit();
+  first.append(sample(a, 4));
+  await first.commit();
+  const round = await open().next(100);
+  expect(valuesOf(round!.samples)).toEqual([1, 2, 3, 4]);
+  expect(round!.samples.map((s) => s.exemplar)).toEqual([undefined, exemplar, undefined, undefined]);
+  await first.close();
+});
+
 test('rounds follow one another; what was done does not come again, here or after a restart', async () => {
   const a = aSeries('a');
   const queue = open();

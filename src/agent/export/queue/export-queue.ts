@@ -145,14 +145,14 @@ export class ExportQueue {
   #records(samples: readonly QueuedSample[]): Uint8Array[] {
     const { known, numbers, refs } = this.#writer!;
     const fresh: QueuedSeries[] = [];
-    const numbered = samples.map(({ series, timeMs, value, stale }): NumberedSample => {
+    const numbered = samples.map(({ series, timeMs, value, stale, exemplar }): NumberedSample => {
       let ref = refs.get(series);
       if (ref === undefined) {
         ref = refs.size;
         refs.set(series, ref);
         fresh.push(series);
       }
-      return { ref, timeMs, value, stale };
+      return { ref, timeMs, value, stale, exemplar };
     });
     const records: Uint8Array[] = [];
     if (fresh.length > 0) records.push(frame(seriesPayload(fresh, known, numbers)));
@@ -237,7 +237,7 @@ export class ExportQueue {
       for await (const { payload, end } of recordsOf(segment, from)) {
         const kind = payload[0];
         if (kind === recordKinds.series) this.#learn(segment, payload, end);
-        else if (kind === recordKinds.samples) {
+        else if (kind === recordKinds.samples || kind === recordKinds.exemplified) {
           if (round.spans.length > 0) return 'other kind';
           readSamples(payload, known.series, round.samples);
         } else if (kind === recordKinds.spans) {

@@ -19,19 +19,29 @@ export interface QueuedSeries {
   readonly group?: string;
 }
 
+/** A value that was measured while a trace was made. Ids are lower-case hex; a span's may be empty. Units: ms. */
+export interface QueuedExemplar {
+  readonly timeMs: number;
+  readonly value: number;
+  readonly traceId: string;
+  readonly spanId: string;
+}
+
 /** One sample. A stale marker has no value. Units: ms since the epoch. */
 export interface QueuedSample {
   readonly series: QueuedSeries;
   readonly timeMs: number;
   readonly value: number;
   readonly stale: boolean;
+  readonly exemplar?: QueuedExemplar;
 }
 
 /**
  * Records of a segment: `u32 length, u32 crc32c, payload`, little-endian; the payload's first byte tells its kind.
- * Series are numbered anew in every segment, so that a segment is whole by itself.
+ * Series are numbered anew in every segment, so that a segment is whole by itself. `exemplified` are samples with
+ * exemplars behind them, each by the place of its sample.
  */
-export const recordKinds = { series: 1, samples: 2, spans: 3 } as const;
+export const recordKinds = { series: 1, samples: 2, spans: 3, exemplified: 4 } as const;
 export const recordHeadBytes = 8;
 /** A record beyond this is no record. Units: bytes. */
 export const maxRecordBytes = 16 * 1024 * 1024;
@@ -126,12 +136,14 @@ export interface NumberedSample {
   readonly timeMs: number;
   readonly value: number;
   readonly stale: boolean;
+  readonly exemplar?: QueuedExemplar | undefined;
 }
 
 export function samplesPayload(samples: readonly NumberedSample[]): Uint8Array {
   const out = new ByteWriter(16 * samples.length + 32);
   const baseMs = samples[0]?.timeMs ?? 0;
-  out.u8(recordKinds.samples);
+  const exemplars = samples.flatMap(({ exemplar }, i) => (exemplar ? [[i, exemplar] as const] : []));
+  out.u8(exemplars.length > 0 ? recordKinds.exemplified : recordKinds.samples);
   out.varint(samples.length);
   out.zigzag(baseMs);
   for (const { ref, timeMs, value, stale } of samples) {
@@ -139,12 +151,21 @@ export function samplesPayload(samples: readonly NumberedSample[]): Uint8Array {
     out.zigzag(timeMs - baseMs);
     if (!stale) out.f64(value);
   }
+  if (exemplars.length > 0) out.varint(exemplars.length);
+  for (const [i, { timeMs, value, traceId, spanId }] of exemplars) {
+    out.varint(i);
+    out.zigzag(timeMs - baseMs);
+    out.f64(value);
+    out.text(traceId);
+    out.text(spanId);
+  }
   return out.view();
 }
 
 /** Errors: ERR_STORE_CORRUPT for a series that the segment does not define. */
 export function readSamples(payload: Uint8Array, series: readonly QueuedSeries[], into: QueuedSample[]): void {
   const read = new ByteReader(payload, 1);
+  const first = into.length;
   let left = read.varint();
   const baseMs = read.zigzag();
   for (; left > 0; left--) {
@@ -154,6 +175,14 @@ export function readSamples(payload: Uint8Array, series: readonly QueuedSeries[]
     if (!known) throw new OperatorError('ERR_STORE_CORRUPT', 'export queue: a sample of an unknown series');
     const timeMs = baseMs + read.zigzag();
     into.push({ series: known, timeMs, value: stale ? NaN : read.f64(), stale });
+  }
+  if (payload[0] !== recordKinds.exemplified) return;
+  for (left = read.varint(); left > 0; left--) {
+    const at = first + read.varint();
+    const sample = into[at];
+    if (!sample) throw new OperatorError('ERR_STORE_CORRUPT', 'export queue: an exemplar of no sample');
+    const timeMs = baseMs + read.zigzag();
+    into[at] = { ...sample, exemplar: { timeMs, value: read.f64(), traceId: read.text(), spanId: read.text() } };
   }
 }
 
@@ -174,9 +203,7 @@ export function readSpans(payload: Uint8Array, into: Uint8Array[]): void {
   for (let left = read.varint(); left > 0; left--) into.push(read.bytes(read.varint()));
 }
 
-/** How many samples or spans a payload holds; 0 for other kinds. */
+/** How many samples or spans a payload holds; 0 for definitions. */
 export function itemCount(payload: Uint8Array): number {
-  return payload[0] === recordKinds.samples || payload[0] === recordKinds.spans
-    ? new ByteReader(payload, 1).varint()
-    : 0;
+  return payload[0] === recordKinds.series ? 0 : new ByteReader(payload, 1).varint();
 }
