@@ -36,8 +36,32 @@ export interface FilterContext {
   readonly podLabels: (namespace: string, name: string) => Readonly<Record<string, string>> | undefined;
 }
 
-export type ItemTest = (item: StreamItem) => boolean;
-type Test = (item: StreamItem, subject: ItemSubject) => boolean;
+/** Whether an item matches; undefined where this node cannot tell: labels of another node's pod are not known here. */
+export type Match = boolean | undefined;
+export type ItemTest = (item: StreamItem) => Match;
+type Test = (item: StreamItem, subject: ItemSubject) => Match;
+
+/** True when one is true, false when all are false. */
+export function anyOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
+  let unknown = false;
+  for (const one of tests) {
+    const match = test(one);
+    if (match === true) return true;
+    unknown ||= match === undefined;
+  }
+  return unknown ? undefined : false;
+}
+
+/** True when all are true, false when one is false. */
+function allOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
+  let unknown = false;
+  for (const one of tests) {
+    const match = test(one);
+    if (match === false) return false;
+    unknown ||= match === undefined;
+  }
+  return unknown ? undefined : true;
+}
 
 /**
  * A filter as a test. `pod` is `ns/prefix` or `prefix`; `workload` is `name`, `kind/name` or `ns/kind/name`; `path` an
@@ -51,11 +75,11 @@ export function itemTest(values: FilterValues, context: FilterContext): ItemTest
     const given = values[field] ?? [];
     if (given.length === 0) return [];
     const options = given.map((value) => makers[field](value, context));
-    return [(item, subject) => options.some((test) => test(item, subject))];
+    return [(item, subject) => anyOf(options, (test) => test(item, subject))];
   });
   return (item) => {
     const subject = itemSubject(item, context.node);
-    return tests.every((test) => test(item, subject));
+    return allOf(tests, (test) => test(item, subject));
   };
 }
 
@@ -83,9 +107,10 @@ const makers: Readonly<Record<FilterField, (value: string, context: FilterContex
   labelSelector: (v, { podLabels }) => {
     const matches = parseLabelSelector(v, 'labelSelector');
     return (_, s) =>
-      s.pods.some((p) => {
-        const labels = p.name === '' ? undefined : podLabels(p.namespace, p.name);
-        return labels !== undefined && matches(labels);
+      anyOf(s.pods, (p) => {
+        if (p.name === '') return false;
+        const labels = podLabels(p.namespace, p.name);
+        return labels && matches(labels);
       });
   },
   node: (v) => (_, s) => s.nodes.includes(v),

@@ -1,7 +1,16 @@
 import { Type, type Static, type TOptional } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { parseDuration } from '../../base/duration.ts';
-import { type FilterContext, type FilterField, filterFields, invalid, type ItemTest, itemTest } from './item-filter.ts';
+import {
+  anyOf,
+  type FilterContext,
+  type FilterField,
+  filterFields,
+  invalid,
+  type ItemTest,
+  itemTest,
+  type Match,
+} from './item-filter.ts';
 import type { StreamItem } from './stream-ring.ts';
 
 const strict = { additionalProperties: false } as const;
@@ -50,7 +59,7 @@ export interface StreamQuery {
   /** Bounds on the items' time, ms since the epoch. */
   readonly sinceMs: number;
   readonly untilMs: number;
-  readonly matches: (item: StreamItem) => boolean;
+  readonly matches: (item: StreamItem) => Match;
 }
 
 const check = TypeCompiler.Compile(streamRequestSchema);
@@ -70,17 +79,19 @@ export function streamQuery(request: StreamRequest, nowMs: number, context: Filt
   const include = (request.include ?? []).map((values) => itemTest(values, context));
   const exclude = (request.exclude ?? []).map((values) => itemTest(values, context));
   const types = request.types && request.types.length === 1 ? request.types[0] : undefined;
-  const some = (tests: readonly ItemTest[], item: StreamItem): boolean => tests.some((test) => test(item));
+  const some = (tests: readonly ItemTest[], item: StreamItem): Match => anyOf(tests, (test) => test(item));
   return {
     number: request.all ? Infinity : (request.number ?? (follow ? 0 : 100)),
     follow,
     first,
     sinceMs: time(request.since, 'since', nowMs) ?? -Infinity,
     untilMs: time(request.until, 'until', nowMs) ?? Infinity,
-    matches: (item) =>
-      (types === undefined || item[types] !== undefined) &&
-      (include.length === 0 || some(include, item)) &&
-      !some(exclude, item),
+    matches: (item) => {
+      if (types !== undefined && item[types] === undefined) return false;
+      const included = include.length === 0 || some(include, item);
+      // What may have to be left out, and nobody can tell, is shown.
+      return included !== false && some(exclude, item) === true ? false : included;
+    },
   };
 }
 

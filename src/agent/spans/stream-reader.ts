@@ -1,11 +1,14 @@
+import type { Match } from './item-filter.ts';
 import type { StreamQuery } from './stream-query.ts';
 import type { StreamItem, StreamRing } from './stream-ring.ts';
 
 /**
  * What a reader is handed: an item, or how many it does not get. `ring`: they had left the ring before it asked.
- * `reader`: it was too slow for them.
+ * `reader`: it was too slow for them. `labels`: this node cannot tell whether they match, for that needs the labels of
+ * another node's pod.
  */
-export type StreamEvent = { readonly item: StreamItem } | { readonly lost: number; readonly source: 'ring' | 'reader' };
+export type StreamEvent =
+  { readonly item: StreamItem } | { readonly lost: number; readonly source: 'ring' | 'reader' | 'labels' };
 
 /** Events of one batch: enough that a busy stream costs few writes, few enough that none waits long. */
 const batchEvents = 256;
@@ -22,9 +25,10 @@ export async function* readStream(
   signal: AbortSignal,
 ): AsyncGenerator<readonly StreamEvent[]> {
   let seq = ring.next;
-  const held = heldNow(ring, query);
+  const { held, unknown } = heldNow(ring, query);
   const gone = goneBefore(ring, query, held.length);
   if (gone > 0) yield [{ lost: gone, source: 'ring' }];
+  if (unknown > 0) yield [{ lost: unknown, source: 'labels' }];
   for (let at = 0; at < held.length; at += batchEvents) {
     const batch: StreamEvent[] = [];
     let late = 0;
@@ -43,9 +47,13 @@ export async function* readStream(
       batch.push({ lost: ring.first - seq, source: 'reader' });
       seq = ring.first;
     }
+    let untold = 0;
     for (let item = ring.at(seq); item && batch.length < batchEvents; item = ring.at(++seq)) {
-      if (wanted(item, query)) batch.push({ item });
+      const match = wanted(item, query);
+      if (match) batch.push({ item });
+      else if (match === undefined) untold++;
     }
+    if (untold > 0) batch.unshift({ lost: untold, source: 'labels' });
     if (batch.length > 0) yield batch;
     if (!ring.at(seq) && seq >= ring.first) await nextPush(ring, signal);
   }
@@ -59,22 +67,24 @@ function goneBefore(ring: StreamRing, query: StreamQuery, found: number): number
   return Math.min(ring.first, query.number - found);
 }
 
-/** Numbers of the items in the ring at this moment that the query wants, oldest first. */
-function heldNow(ring: StreamRing, query: StreamQuery): number[] {
-  const found: number[] = [];
-  if (query.first) {
-    for (let seq = ring.first; seq < ring.next && found.length < query.number; seq++) {
-      if (wanted(ring.at(seq)!, query)) found.push(seq);
-    }
-    return found;
+/**
+ * Numbers of the items in the ring at this moment that the query wants, oldest first; and of how many on the way to
+ * them nobody can tell.
+ */
+function heldNow(ring: StreamRing, query: StreamQuery): { held: number[]; unknown: number } {
+  const held: number[] = [];
+  let unknown = 0;
+  const step = query.first ? 1 : -1;
+  const start = query.first ? ring.first : ring.next - 1;
+  for (let seq = start; seq >= ring.first && seq < ring.next && held.length < query.number; seq += step) {
+    const match = wanted(ring.at(seq)!, query);
+    if (match) held.push(seq);
+    else if (match === undefined) unknown++;
   }
-  for (let seq = ring.next - 1; seq >= ring.first && found.length < query.number; seq--) {
-    if (wanted(ring.at(seq)!, query)) found.push(seq);
-  }
-  return found.reverse();
+  return { held: query.first ? held : held.reverse(), unknown };
 }
 
-function wanted(item: StreamItem, query: StreamQuery): boolean {
+function wanted(item: StreamItem, query: StreamQuery): Match {
   return item.timeMs >= query.sinceMs && item.timeMs <= query.untilMs && query.matches(item);
 }
 

@@ -157,9 +157,11 @@ test.each([
   ['workload=statefulset/redis', ['flow 7']],
   ['workload=cache/StatefulSet/redis', ['flow 7']],
   ['workload=shop/StatefulSet/redis', []],
-  ['labelSelector=app%3Dcheckout,tier in (web,api)', ['in', 'flow 7']],
-  ['labelSelector=app!%3Dcheckout', []],
-  ['labelSelector=!missing,app', ['in', 'flow 7']],
+  ['labelSelector=app%3Dcheckout,tier in (web,api)', ['lost 1 labels', 'in', 'flow 7']],
+  ['labelSelector=app!%3Dcheckout', ['lost 1 labels']],
+  ['labelSelector=app!%3Dcheckout&namespace=shop', []],
+  ['exclude={"labelSelector":["app"]}', ['out']],
+  ['labelSelector=!missing,app&number=all', ['lost 1 labels', 'in', 'flow 7']],
   ['node=node-1', ['in', 'out', 'flow 7']],
   ['node=node-7', ['flow 7']],
   ['direction=ingress', ['in']],
@@ -223,6 +225,19 @@ test('a follower gets what comes, and a slow one learns how much it missed', asy
   const last = stream.next();
   stop.abort();
   expect((await last).done).toBe(true);
+});
+
+test('a follower is told of what this node cannot tell whether it matches', async () => {
+  const ring = new StreamRing(large);
+  const stop = new AbortController();
+  const stream = readStream(ring, queryOf('follow&labelSelector=app%3Dcheckout', 0), stop.signal);
+  const first = stream.next();
+  ring.push(item({ name: 'theirs', namespace: 'bank', pod: 'ledger-0' }), 1_000);
+  ring.push(item({ name: 'none' }), 1_000);
+  ring.push(item({ name: 'ours', namespace: 'shop', pod: 'checkout-1' }), 1_000);
+  expect(names([...((await first).value as StreamEvent[])])).toEqual(['lost 1 labels', 'ours']);
+  stop.abort();
+  expect((await stream.next()).done).toBe(true);
 });
 
 test('flow counters become items with the bytes since the report before', () => {
