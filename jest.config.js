@@ -1,6 +1,6 @@
 /** @type {import('jest').Config} */
 export default {
-  roots: ['<rootDir>/src', '<rootDir>/scripts', '<rootDir>/bench', '<rootDir>/examples'],
+  roots: ['<rootDir>/src', '<rootDir>/scripts', '<rootDir>/bench', '<rootDir>/examples', '<rootDir>/ui'],
   testMatch: ['**/*.test.ts'],
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],

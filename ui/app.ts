@@ -1,9 +1,11 @@
 /** The query page: one expression, a graph, a table, and which nodes answered. */
 import { call, setToken, type Answer, type Sample } from './api.ts';
+import { attachCompletion } from './completer.ts';
+import { errorText } from './error-text.ts';
 import { drawGraph } from './graph.ts';
 
 const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
-const expr = element<HTMLInputElement>('expr');
+const expr = element<HTMLTextAreaElement>('expr');
 const range = element<HTMLSelectElement>('range');
 const live = element<HTMLInputElement>('live');
 
@@ -21,10 +23,12 @@ const examples: [string, string][] = [
 ];
 
 let running = 0;
+/** What was asked last; what is being written is not asked until it is sent. */
+let asked = '';
 
-async function run(): Promise<void> {
-  const query = expr.value.trim();
+async function run(query = expr.value.trim()): Promise<void> {
   if (!query) return;
+  asked = query;
   const turn = ++running;
   const seconds = Number(range.value);
   const end = Date.now() / 1000;
@@ -39,15 +43,27 @@ async function run(): Promise<void> {
       ),
     ]);
     if (turn !== running) return;
-    show(element('error'), '');
+    showError('');
     showTable(now);
     showNotes(now, matrix);
     drawGraph(element('graph'), (matrix?.result ?? []) as Sample[], seriesName);
     element('status').textContent =
       `${Array.isArray(now.result) ? now.result.length : 1} series in ${Math.round(performance.now() - started)} ms`;
   } catch (error) {
-    if (turn === running) show(element('error'), error instanceof Error ? error.message : String(error));
+    if (turn === running) showError(errorText(error instanceof Error ? error.message : String(error), query));
   }
+}
+
+/** An error, and nothing of the answer before it: those numbers are not what was asked for. */
+function showError(text: string): void {
+  show(element('error'), text);
+  expr.setAttribute('aria-invalid', String(text !== ''));
+  if (text === '') return;
+  show(element('degraded'), '');
+  element('warnings').replaceChildren();
+  element('table').querySelector('tbody')!.replaceChildren();
+  element('status').textContent = '';
+  drawGraph(element('graph'), [], seriesName);
 }
 
 function showTable(answer: Answer): void {
@@ -114,7 +130,7 @@ element('form').addEventListener('submit', (event) => {
   event.preventDefault();
   void run();
 });
-range.addEventListener('change', () => void run());
+range.addEventListener('change', () => void run(asked));
 element('token').addEventListener('click', () => element<HTMLDialogElement>('token-dialog').showModal());
 element('token-dialog').addEventListener('close', () => {
   setToken(element<HTMLInputElement>('token-value').value);
@@ -136,17 +152,11 @@ element('examples').append(
 );
 
 expr.value = new URLSearchParams(location.search).get('g0.expr') ?? examples[1]![1];
-void call<{ data: string[] }>('label/__name__/values')
-  .then(({ data }) =>
-    element('metrics').replaceChildren(
-      ...data.map((name) => Object.assign(document.createElement('option'), { value: name })),
-    ),
-  )
-  .catch(() => {});
+attachCompletion(expr, element('options'), () => void run());
 void run();
 void showNodes();
 setInterval(() => {
   if (!live.checked || document.hidden) return;
-  void run();
+  void run(asked);
   void showNodes();
 }, 5_000);
