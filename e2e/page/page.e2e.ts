@@ -45,10 +45,18 @@ async function write(query: string): Promise<void> {
   await expression().pressSequentially(query);
 }
 
+/** What is used of a canvas, by code that runs in the browser. */
+interface Canvas {
+  readonly width: number;
+  readonly height: number;
+  getContext(kind: '2d'): { getImageData(x: number, y: number, w: number, h: number): { data: Uint8ClampedArray } };
+}
+
 /** How many pixels of the graph have the colour of its first line. */
 async function linePixels(): Promise<number> {
-  return page.locator('#graph canvas').evaluate((canvas: HTMLCanvasElement) => {
-    const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+  return page.locator('#graph canvas').evaluate((element: unknown) => {
+    const canvas = element as Canvas;
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     let found = 0;
     for (let i = 0; i < data.length; i += 4) {
       if (data[i] === 0x33 && data[i + 1] === 0x66 && data[i + 2] === 0xcc && data[i + 3]! > 200) found++;
@@ -158,7 +166,8 @@ if (program === undefined) {
     const order: string[] = [];
     for (let i = 0; i < 3; i++) {
       await page.keyboard.press('Tab');
-      order.push(await page.evaluate(() => document.activeElement!.id || document.activeElement!.textContent!));
+      const focused = page.locator(':focus');
+      order.push((await focused.getAttribute('id')) ?? (await focused.textContent()) ?? '');
     }
     expect(order).toEqual(['range', 'Run', 'live']);
     expect(complaints).toEqual([]);
