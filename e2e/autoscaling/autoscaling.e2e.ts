@@ -1,5 +1,6 @@
 /** A real HorizontalPodAutoscaler of the real controller manager, behind the real aggregator, on captured traffic. */
 import { until } from '../demo/until.ts';
+import { caRotation } from './ca-rotation.ts';
 import { startAutoscalingStage, type AutoscalingStage } from './stage.ts';
 
 const api = '/apis/custom.metrics.k8s.io/v1beta2';
@@ -154,6 +155,52 @@ rules:
     { timeoutMs: 150_000 },
   );
 }, 200_000);
+
+test('the aggregator publishes the types of the answers', async () => {
+  const type = 'io.k8s.metrics.pkg.apis.custom_metrics.v1beta2.MetricValueList';
+  const { definitions } = await until(
+    'the definitions',
+    () => stage.raw<{ definitions: Record<string, unknown> }>('/openapi/v2'),
+    (document) => type in document.definitions,
+    { timeoutMs: 90_000 },
+  );
+  // What others define is as it was: nothing of ours got in the way.
+  expect(Object.keys(definitions)).toContain('io.k8s.api.core.v1.Pod');
+  const { components } = await stage.raw<{ components: { schemas: object } }>(
+    '/openapi/v3/apis/custom.metrics.k8s.io/v1beta2',
+  );
+  expect(Object.keys(components.schemas)).toContain(type);
+}, 120_000);
+
+test('through a rotation of the authority the API answers all the time, in the end by the new one alone', async () => {
+  const ca = await caRotation(stage);
+  const failures: string[] = [];
+  let answers = 0;
+  let rotating = true;
+  const asking = (async () => {
+    while (rotating) {
+      await stage.raw<Values>(`${api}/namespaces/shop/pods/*/catalog_rps`).then(
+        ({ items }) => (items.length === 2 ? answers++ : failures.push(`${items.length} pods`)),
+        (error: Error) => failures.push(error.message),
+      );
+    }
+  })();
+  try {
+    await ca.distribute();
+    await ca.sign();
+    await ca.retire();
+    const before = answers;
+    await until(
+      'answers after it',
+      async () => answers,
+      (n) => n > before + 5,
+    );
+  } finally {
+    rotating = false;
+    await asking;
+  }
+  expect(failures).toEqual([]);
+}, 240_000);
 
 test('external metrics are registered when the operator is told to, and answered', async () => {
   const patch = [{ op: 'add', path: '/spec/template/spec/containers/0/args/-', value: '--external-metrics=auto' }];

@@ -305,3 +305,41 @@ test('the resource list names each metric with its kind', async () => {
     resources: [{ name: 'pods/m', singularName: '', namespaced: true, kind: 'MetricValueList', verbs: ['get'] }],
   });
 });
+
+test('OpenAPI describes every path and the types of the answers, in both versions', async () => {
+  interface Document {
+    paths: Record<string, { get: { operationId: string; parameters: { name: string }[] } }>;
+    definitions: Record<string, { properties: object; required: string[] }>;
+    components: { schemas: Record<string, object> };
+  }
+  const v2 = (await get('/openapi/v2')).body as unknown as Document;
+  const pods = `${custom}/namespaces/{namespace}/{resource}/{name}/{metric}`;
+  expect(Object.keys(v2.paths)).toHaveLength(7);
+  expect(v2.paths[pods]!.get).toMatchObject({
+    operationId: 'listCustomMetricsV1beta2NamespacedMetric',
+    responses: { 200: { schema: { $ref: expect.stringMatching(/v1beta2\.MetricValueList$/) } } },
+    'x-kubernetes-group-version-kind': { group: 'custom.metrics.k8s.io', version: 'v1beta2', kind: 'MetricValueList' },
+  });
+  const ids = Object.values(v2.paths).map((path) => path.get.operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  const index = (await get('/openapi/v3')).body as unknown as { paths: Record<string, { serverRelativeURL: string }> };
+  const { serverRelativeURL } = index.paths['apis/custom.metrics.k8s.io/v1beta2']!;
+  expect(serverRelativeURL).toMatch(/\?hash=[0-9A-F]{64}$/);
+  const v3 = (await get(serverRelativeURL)).body as unknown as Document;
+  expect(v3.paths[pods]!.get.parameters.map(({ name }) => name)).toEqual([
+    ...['namespace', 'resource', 'name', 'metric', 'labelSelector', 'metricLabelSelector'],
+  ]);
+  // Every member of an answer is described, and every reference leads somewhere.
+  const type = 'io.k8s.metrics.pkg.apis.custom_metrics.v1beta2.MetricValue';
+  const { items } = (await get(`${custom}/namespaces/ns/pods/*/m`)).body;
+  const described = v2.definitions[type]!;
+  expect(Object.keys(items[0]!).filter((key) => !(key in described.properties))).toEqual([]);
+  for (const [document, known] of [
+    [v2, v2.definitions],
+    [v3, v3.components.schemas],
+  ] as const) {
+    const names = [...JSON.stringify(document).matchAll(/"\$ref":"[^"]*\/([^"/]+)"/g)].map(([, name]) => name!);
+    expect(names.length).toBeGreaterThan(3);
+    expect(names.filter((name) => !(name in known))).toEqual([]);
+  }
+});

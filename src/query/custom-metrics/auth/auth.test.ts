@@ -50,6 +50,15 @@ test('the front proxy says whom it speaks for', async () => {
   });
 });
 
+test.each([
+  [{ 'x-remote-user': ['system:aggregator'] }, ['system:authenticated']],
+  [{ 'x-remote-user': ['ann'], 'x-remote-group': ['team'] }, ['team', 'system:authenticated']],
+  [{ 'x-remote-user': ['system:anonymous'], 'x-remote-group': ['system:unauthenticated'] }, ['system:unauthenticated']],
+])('every user of the front proxy but the anonymous one is authenticated: %p', async (given, groups) => {
+  const user = userByCertificate(given, await chain(frontProxyCa, 'front-proxy-client'), cas, now);
+  expect(user?.groups).toEqual(groups);
+});
+
 test('headers of a certificate with another name, or of another CA, mean nothing', async () => {
   expect(userByCertificate(headers, await chain(frontProxyCa, 'somebody'), cas, now)).toBeUndefined();
   expect(userByCertificate(headers, await chain(clientCa, 'front-proxy-client'), cas, now)).toEqual({

@@ -52,7 +52,10 @@ function userOfHeaders(
   const username = first(config.usernameHeaders);
   if (username === undefined) return undefined;
   const uid = first(config.uidHeaders);
-  const groups = config.groupHeaders.flatMap((name) => headers[name] ?? []);
+  const groups = withAuthenticated(
+    username,
+    config.groupHeaders.flatMap((name) => headers[name] ?? []),
+  );
   const extra: Record<string, string[]> = {};
   for (const [name, values] of Object.entries(headers)) {
     const prefix = config.extraHeaderPrefixes.find((p) => name.startsWith(p));
@@ -61,6 +64,15 @@ function userOfHeaders(
     extra[key] = [...(extra[key] ?? []), ...values];
   }
   return { username, groups, extra, ...(uid === undefined ? {} : { uid }) };
+}
+
+/**
+ * Every user but the anonymous one is in `system:authenticated`. The front proxy does not say so of itself: its
+ * aggregator fetches OpenAPI as a user without groups.
+ */
+function withAuthenticated(username: string, groups: string[]): string[] {
+  const known = groups.includes('system:authenticated') || groups.includes('system:unauthenticated');
+  return known || username === anonymous.username ? groups : [...groups, 'system:authenticated'];
 }
 
 /** Keys are percent-encoded where HTTP does not allow their characters. */

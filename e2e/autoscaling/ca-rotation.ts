@@ -1,0 +1,91 @@
+import { X509Certificate } from 'node:crypto';
+import { until } from '../demo/until.ts';
+import type { AutoscalingStage } from './stage.ts';
+
+/** A rotation of the product's authority, whose hours of waiting are cut short once everybody has heard of a step. */
+export interface CaRotation {
+  /** Asks for a new authority, and waits until it is trusted beside the old one everywhere. */
+  distribute(): Promise<void>;
+  /** Makes it sign, and waits until every process serves a certificate of it. */
+  sign(): Promise<void>;
+  /** Ends the trust in the old one, and waits until nobody has it any more. */
+  retire(): Promise<void>;
+}
+
+const namespace = ['-n', 'svc-system'];
+const hours = 3_600_000;
+
+/** Prepares it: nothing is changed yet. */
+export async function caRotation({ kubectl }: AutoscalingStage): Promise<CaRotation> {
+  const secret = async (name: string): Promise<Record<string, string>> => {
+    const { data } = JSON.parse(await kubectl(...namespace, 'get', 'secret', name, '-o', 'json')) as {
+      data: Record<string, string>;
+    };
+    return Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
+    );
+  };
+  const registered = async (): Promise<string> => {
+    const field = 'jsonpath={.spec.caBundle}';
+    return Buffer.from(
+      await kubectl('get', 'apiservice', 'v1beta2.custom.metrics.k8s.io', '-o', field),
+      'base64',
+    ).toString();
+  };
+  /** How often each process has taken new certificates; its log says so. */
+  const reloads = async (): Promise<Map<string, number>> => {
+    const pods = await kubectl(
+      ...[...namespace, 'get', 'pods', '-l', 'app.kubernetes.io/component in (agent,query)'],
+      ...['-o', 'jsonpath={.items[*].metadata.name}'],
+    );
+    const counts = pods.split(' ').map(async (pod) => {
+      const container = pod.startsWith('svc-agent') ? ['-c', 'agent'] : [];
+      const log = await kubectl(...namespace, 'logs', pod, ...container);
+      return [pod, log.split('"certificate reloaded"').length - 1] as const;
+    });
+    return new Map(await Promise.all(counts));
+  };
+  const heard = async (what: string, before: ReadonlyMap<string, number>): Promise<void> => {
+    await until(
+      `every process has taken ${what}`,
+      async () => Object.fromEntries(await reloads()),
+      (now) => [...before].every(([pod, count]) => (now[pod] ?? 0) > count),
+      { everyMs: 1_000 },
+    );
+  };
+  const note = async (annotation: string): Promise<Map<string, number>> => {
+    const before = await reloads();
+    await kubectl(...namespace, 'annotate', 'secret', 'svc-ca', '--overwrite', annotation);
+    return before;
+  };
+  const longAgo = new Date(Date.now() - 48 * hours).toISOString();
+  const old = (await secret('svc-ca'))['ca.crt']!;
+  let next = '';
+  return {
+    async distribute() {
+      const before = await note('svc.dev/rotate-ca=1');
+      const made = await until(
+        'a new authority',
+        () => secret('svc-ca'),
+        (data) => data['next.crt'] !== undefined,
+      );
+      next = made['next.crt']!;
+      await until('trust in both', registered, (bundle) => bundle.includes(next) && bundle.includes(old));
+      await heard('both authorities', before);
+    },
+    async sign() {
+      const before = await note(`svc.dev/next-since=${longAgo}`);
+      await until(
+        'a certificate of the new one',
+        () => secret('svc-query-tls'),
+        (data) => new X509Certificate(data['tls.crt']!).verify(new X509Certificate(next).publicKey),
+      );
+      await heard('certificates of the new authority', before);
+    },
+    async retire() {
+      const before = await note(`svc.dev/previous-since=${longAgo}`);
+      await until('trust in the new one alone', registered, (bundle) => bundle.includes(next) && !bundle.includes(old));
+      await heard('the new authority alone', before);
+    },
+  };
+}
