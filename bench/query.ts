@@ -1,6 +1,8 @@
 /**
- * One question to many agents, by each path of execution; one agent beside a Prometheus; fifty clients for five minutes:
- *   node bench/query.ts [--quick] [--only fanout/100-agents/topk | one-agent | clients]
+ * One question to many agents, by each path of execution; one agent beside a Prometheus; fifty clients for five
+ * minutes, and before that what they ask one by one:
+ *   node bench/query.ts [--quick] [--only fanout/100-agents/topk | one-agent | mix | clients]
+ * `--seconds N` shortens the last part, `--profile DIR` writes CPU profiles of the query server there.
  * One JSON line for each figure on stdout: {name, unit, ours, peer, ratio, goal, met}; progress on stderr.
  * Agents are stand-ins in one process (bench/query/agents.ts says what of them is simulated); the query server's part
  * is the real one: discovery list, mutual TLS to every agent, decoding, merging, JSON. Client, server and
@@ -12,6 +14,7 @@ import { createCa, issueLeaf } from '../src/net/ca.ts';
 import type { AgentsCost } from './query/agents.ts';
 import { ApiClient } from './query/ask.ts';
 import { end } from './query/data.ts';
+import { eachAlone } from './query/alone.ts';
 import { manyClients } from './query/clients.ts';
 import { besidePeer } from './query/peer.ts';
 import { startPart, type Part } from './query/process.ts';
@@ -19,11 +22,17 @@ import type { ProcessCost } from './query/server.ts';
 import { report } from './query/report.ts';
 
 const { values: flags } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    seconds: { type: 'string', default: '' },
+    profile: { type: 'string', default: '' },
+  },
 });
 const sizes = flags.quick ? [3, 10] : [20, 100];
 const series = flags.quick ? 2_000 : 22_000;
 const runs = flags.quick ? 5 : 20;
+const seconds = Number(flags.seconds || (flags.quick ? 10 : 300));
 /** Every chunk of every agent comes to the server: above this that is neither done nor a way anybody would choose. */
 const mostRawAgents = 20;
 
@@ -54,7 +63,7 @@ async function withAgents(agents: number, keep: boolean, use: (stage: Stage) => 
     nodeReady: true,
   }));
   const own = { agents: expected, agentPort: fleet.started.port, tls: await identity('svc-query') };
-  const server = await startPart<{ port: number }, ProcessCost>('server.ts', own);
+  const server = await startPart<{ port: number }, ProcessCost>('server.ts', own, flags.profile);
   const client = new ApiClient(server.started.port, ca.cert);
   try {
     await use({ fleet, server, client, ca: ca.cert });
@@ -65,7 +74,8 @@ async function withAgents(agents: number, keep: boolean, use: (stage: Stage) => 
   }
 }
 
-interface Stage {
+/** What the parts run on. */
+export interface Stage {
   readonly fleet: Part<{ port: number }, AgentsCost>;
   readonly server: Part<{ port: number }, ProcessCost>;
   readonly client: ApiClient;
@@ -118,9 +128,10 @@ const wanted = (name: string): boolean =>
   flags.only === '' || name.startsWith(flags.only) || flags.only.startsWith(name);
 for (const agents of sizes) if (wanted(`fanout/${agents}-agents`)) await fanOut(agents);
 if (wanted('one-agent')) await besidePeer(flags.quick ? 3 : 9);
+if (wanted('mix')) await withAgents(flags.quick ? 3 : 20, true, eachAlone);
 if (wanted('clients')) {
   // Twenty nodes' work on one core would measure that core.
-  await withAgents(flags.quick ? 3 : 20, true, ({ server, ca }) =>
-    manyClients({ clients: 50, seconds: flags.quick ? 10 : 300, queries, port: server.started.port, ca, server }),
+  await withAgents(flags.quick ? 3 : 20, true, ({ fleet, server, ca }) =>
+    manyClients({ clients: 50, seconds, port: server.started.port, ca, server, fleet }),
   );
 }

@@ -16,15 +16,19 @@ import { listen } from '../../src/net/listen.ts';
 import { fixedTls } from '../../src/net/tls-material.ts';
 import type { TlsMaterial } from '../../src/net/tls-material.ts';
 import {
+  decodeIndexRequest,
   decodePartialRequest,
+  encodeIndexAnswer,
   encodePartial,
   engineVersion,
   evaluateFragment,
+  indexContentType,
+  indexPath,
   partialContentType,
   partialPath,
   planHash,
 } from '../../src/promql/index.ts';
-import type { FragmentResult, Labels } from '../../src/promql/index.ts';
+import type { FragmentResult, IndexLists, Labels } from '../../src/promql/index.ts';
 import { StoreSource } from '../../src/agent/partial/store-source.ts';
 import { MemoryFiles } from '../../src/testing/tsdb/memory-files.ts';
 import { createRemoteReadHandler, labelsFromObject, openStore } from '../../src/tsdb/index.ts';
@@ -56,6 +60,12 @@ interface Shared {
   left: number;
 }
 
+/** How a path is answered with frames. */
+interface Answer {
+  readonly type: string;
+  readonly make: (body: string) => Promise<Uint8Array>;
+}
+
 let bytes = 0;
 
 async function main(options: AgentsOptions): Promise<void> {
@@ -68,16 +78,21 @@ async function main(options: AgentsOptions): Promise<void> {
   });
   await fill(store, options.series);
   const shared = new Map<string, Shared>();
+  const lists = new Map<string, Promise<IndexLists>>();
   let port = 0;
   for (let i = 0; i < options.agents; i++) {
     const node = `node-${i}`;
     const read = createRemoteReadHandler(renamed(store, node), { concurrency: 100 });
-    const server = createTlsServer(
-      fixedTls(options.tls),
-      (req, res) =>
-        void serve(req, res, (body) => share(body, store, node, shared, options.keep ? 0 : options.agents), read),
-      { clientNames: ['svc-query'] },
-    );
+    const answers: Readonly<Record<string, Answer>> = {
+      [partialPath]: {
+        type: partialContentType,
+        make: (body) => share(body, store, node, shared, options.keep ? 0 : options.agents),
+      },
+      [indexPath]: { type: indexContentType, make: (body) => list(body, store, node, lists) },
+    };
+    const server = createTlsServer(fixedTls(options.tls), (req, res) => void serve(req, res, answers, read), {
+      clientNames: ['svc-query'],
+    });
     port = await listen('remote-read', server, { host: `127.0.${i >> 7}.${(i & 127) + 1}`, port });
   }
   process.on('message', () => {
@@ -123,6 +138,34 @@ async function share(
   return Buffer.concat([...encodePartial(header, own, { waitMs: 0, evaluateMs: 0 })]);
 }
 
+/** One agent's lists: made once for all agents and ever after, encoded by each. */
+async function list(
+  body: string,
+  store: Store,
+  node: string,
+  lists: Map<string, Promise<IndexLists>>,
+): Promise<Uint8Array> {
+  const { kind, label, sets, startMs, endMs, limit: most } = decodeIndexRequest(body);
+  const key = JSON.stringify([kind, label, sets, startMs, endMs, most]);
+  const limit = most === 0 ? Infinity : most;
+  const made = async (): Promise<IndexLists> => {
+    if (kind === 'series') return { texts: [], series: await store.series(sets, startMs, endMs, { limit }) };
+    const names = kind === 'names';
+    const texts = names
+      ? store.labelNames(sets, startMs, endMs, { limit })
+      : store.labelValues(label!, sets, startMs, endMs, { limit });
+    return { texts: await texts, series: [] };
+  };
+  let known = lists.get(key);
+  if (known === undefined) lists.set(key, (known = made()));
+  const { texts, series } = await known;
+  const own = {
+    texts: label === nodeLabel ? texts.map(() => node) : texts,
+    series: series.map((labels) => rename(labels, node)),
+  };
+  return Buffer.concat([...encodeIndexAnswer({ kind, node, partitionClean: true }, own)]);
+}
+
 function rename(labels: Labels, node: string): Labels {
   return labels.map((label) => (label[0] === nodeLabel ? ([nodeLabel, node] as const) : label));
 }
@@ -141,16 +184,17 @@ function renamed(store: Store, node: string): Pick<Store, 'select'> {
 async function serve(
   req: IncomingMessage,
   res: ServerResponse,
-  answer: (body: string) => Promise<Uint8Array>,
+  answers: Readonly<Record<string, Answer>>,
   read: ReturnType<typeof createRemoteReadHandler>,
 ): Promise<void> {
   const parts: Buffer[] = [];
   for await (const part of req) parts.push(part as Buffer);
   const body = Buffer.concat(parts);
-  if (req.url === partialPath) {
-    const frames = await answer(body.toString());
+  const answer = answers[req.url ?? ''];
+  if (answer !== undefined) {
+    const frames = await answer.make(body.toString());
     bytes += frames.length;
-    res.writeHead(200, { 'content-type': partialContentType, 'content-length': frames.length }).end(frames);
+    res.writeHead(200, { 'content-type': answer.type, 'content-length': frames.length }).end(frames);
     return;
   }
   const { status, headers, body: chunks } = await read({ headers: req.headers, body });

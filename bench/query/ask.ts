@@ -29,7 +29,7 @@ export class ApiClient {
         res.on('end', () => {
           const text = Buffer.concat(parts).toString();
           if (res.statusCode === 200) resolve(text);
-          else reject(new Error(`${res.statusCode}: ${text.slice(0, 300)}`));
+          else reject(new Error(`${path} ${JSON.stringify(params)}: ${res.statusCode} ${text.slice(0, 300)}`));
         });
       });
       req.on('error', reject).end();

@@ -9,9 +9,20 @@ export interface Part<Started, Cost> {
   stop(): void;
 }
 
-/** Starts `bench/query/<file>` with its options and waits until it serves. */
-export async function startPart<Started, Cost>(file: string, options: object): Promise<Part<Started, Cost>> {
-  const child: ChildProcess = fork(new URL(`./${file}`, import.meta.url).pathname);
+/**
+ * Starts `bench/query/<file>` with its options and waits until it serves. With `profileDir` a CPU profile of it is
+ * written there when it stops.
+ */
+export async function startPart<Started, Cost>(
+  file: string,
+  options: object,
+  profileDir = '',
+): Promise<Part<Started, Cost>> {
+  const here = (name: string): string => new URL(`./${name}`, import.meta.url).pathname;
+  const profile = profileDir === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
+  const child: ChildProcess = fork(here(file), {
+    execArgv: [...process.execArgv, '--import', here('end-with-parent.ts'), ...profile],
+  });
   child.send(options);
   const ended = new AbortController();
   child.once('exit', () => ended.abort(new Error(`${file} ended`)));
@@ -22,6 +33,6 @@ export async function startPart<Started, Cost>(file: string, options: object): P
       child.send('cost');
       return told<Cost>();
     },
-    stop: () => void child.kill(),
+    stop: () => child.disconnect(),
   };
 }

@@ -8,7 +8,7 @@ import { finishGroups } from './aggregate-fold.ts';
 import { weightOf, type Column } from './columns.ts';
 import type { EvalContext, EvalSettings } from './context.ts';
 import { subqueryFrame, type Frame } from './frame.ts';
-import { isFoldOperator, mergeRows } from './group-rows.ts';
+import { isFoldOperator, RowMerge } from './group-rows.ts';
 import { milliseconds, timingOf } from './resolve.ts';
 
 interface Part {
@@ -73,7 +73,9 @@ export class DistributedParts {
     if (isFoldOperator(op) || op === 'count_values') {
       const { groups } = take(context, fragment, results);
       const fold = isFoldOperator(op) ? op : 'count';
-      return finishGroups(context, { ...node, op: fold }, mergeRows(fold, [groups], frame.count), frame);
+      const merge = new RowMerge(fold);
+      merge.add(groups);
+      return finishGroups(context, { ...node, op: fold }, merge.finish(), frame);
     }
     const param = { kind: 'scalar', values: new Float64Array(frame.count).fill(fragment.param as number) } as const;
     if (!isUndecided(fragment, mergePartials(fragment, results), frame)) {

@@ -139,22 +139,33 @@ export async function foldColumns(
   return groups;
 }
 
-/** Joins the rows of several nodes, group by group. */
-export function mergeRows(op: FoldOperator, nodes: readonly (readonly GroupRow[])[], steps: number): GroupFold[] {
-  const groups = new Map<string, GroupFold>();
+/** Joins the rows of several nodes, group by group, as they come. */
+export class RowMerge {
+  readonly #op: FoldOperator;
+  readonly #groups = new Map<string, GroupFold>();
   // Rows that came over the wire share their labels' objects, which are found faster than texts.
-  const known = new Map<Labels, GroupFold>();
-  for (const rows of nodes) {
-    for (const row of rows) {
-      let group = known.get(row.labels);
-      if (group === undefined) {
-        const key = labelsKey(row.labels);
-        group = groups.get(key);
-        if (group === undefined) groups.set(key, (group = new GroupFold(op, row.labels, steps)));
-        known.set(row.labels, group);
-      }
-      group.merge(row);
-    }
+  readonly #known = new Map<Labels, GroupFold>();
+
+  constructor(op: FoldOperator) {
+    this.#op = op;
   }
-  return [...groups.values()];
+
+  /** The rows' own arrays are not kept. */
+  add(rows: readonly GroupRow[]): void {
+    for (const row of rows) this.#groupOf(row).merge(row);
+  }
+
+  finish(): GroupFold[] {
+    return [...this.#groups.values()];
+  }
+
+  #groupOf({ labels, present }: GroupRow): GroupFold {
+    let group = this.#known.get(labels);
+    if (group !== undefined) return group;
+    const key = labelsKey(labels);
+    group = this.#groups.get(key);
+    if (group === undefined) this.#groups.set(key, (group = new GroupFold(this.#op, labels, present.length)));
+    this.#known.set(labels, group);
+    return group;
+  }
 }

@@ -57,7 +57,7 @@ function writeAll(out: WireWriter, field: number, values: Float64Array, mask: Ma
  * Errors: ERR_INPUT_INVALID for a length that does not fit.
  */
 export function readDoubles(reader: WireReader, start: number, end: number, mask: Mask, steps: number): Float64Array {
-  const values = new Float64Array(steps);
+  const values = doubles(steps);
   const { bytes } = reader;
   const data = start + 1;
   const length = end - data;
@@ -81,9 +81,7 @@ export function readDoubles(reader: WireReader, start: number, end: number, mask
       return values;
     case form.double:
       fits(8 * entries(mask, steps));
-      // Copied as bytes: doubles in the message do not lie on multiples of eight, and bits of NaN are to be kept.
-      if (mask === null) new Uint8Array(values.buffer).set(bytes.subarray(data, end));
-      else for (let i = 0, at = data; i < steps; i++) if (mask[i] !== 0) at = copyDouble(bytes, at, values, i);
+      copyDoubles(bytes, data, values, mask);
       return values;
     default:
       throw malformed(`form ${bytes[start]} of a column`);
@@ -97,14 +95,35 @@ function entries(mask: Mask, steps: number): number {
   return count;
 }
 
-const double = new Float64Array(1);
-const doubleBytes = new Uint8Array(double.buffer);
+/** Copied as bytes: doubles in the message do not lie on multiples of eight, and bits of NaN are to be kept. */
+function copyDoubles(bytes: Uint8Array, at: number, values: Float64Array, mask: Mask): void {
+  const out = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  const steps = values.length;
+  for (let i = 0, end = i; i < steps; i = end) {
+    // Steps with an entry mostly come in a row.
+    while (i < steps && mask !== null && mask[i] === 0) i++;
+    end = i;
+    while (end < steps && (mask === null || mask[end] !== 0)) end++;
+    out.set(bytes.subarray(at, at + 8 * (end - i)), 8 * i);
+    at += 8 * (end - i);
+  }
+}
 
-/** Returns the position behind it. */
-function copyDouble(bytes: Uint8Array, at: number, values: Float64Array, i: number): number {
-  for (let k = 0; k < 8; k++) doubleBytes[k] = bytes[at + k]!;
-  values.set(double, i);
-  return at + 8;
+/** Small arrays of doubles are cut from one large one: a buffer of its own would cost each more than its content. */
+const arenaLength = 8_192;
+let arena = new Float64Array(0);
+let arenaUsed = 0;
+
+function doubles(length: number): Float64Array {
+  // The engine keeps very small ones beside the object, and large ones are few.
+  if (length <= 8 || length > arenaLength / 8) return new Float64Array(length);
+  if (arenaUsed + length > arena.length) {
+    arena = new Float64Array(arenaLength);
+    arenaUsed = 0;
+  }
+  const values = arena.subarray(arenaUsed, arenaUsed + length);
+  arenaUsed += length;
+  return values;
 }
 
 /**

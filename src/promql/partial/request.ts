@@ -54,14 +54,14 @@ export function planHash({
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** The request as the JSON of its body. */
-export function encodePartialRequest(request: PartialRequest): string {
+/** The request as the JSON of its body; who sends it to many agents gives its `planHash` once. */
+export function encodePartialRequest(request: PartialRequest, hash = planHash(request)): string {
   const { fragment, steps, settings, maxSeries, maxBytes, maxSamples, deadlineMs } = request;
   const { kind, expr, op, grouping, without, param } = fragment;
   return JSON.stringify({
     v: partialVersion,
     engineVersion,
-    planHash: planHash(request),
+    planHash: hash,
     expr,
     mode: kind,
     ...(op === null ? {} : { op }),

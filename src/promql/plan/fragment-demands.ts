@@ -12,6 +12,8 @@ export interface FragmentDemands {
   readonly requests: readonly SelectRequest[];
   /** A selector or subquery looks elsewhere than at the step: `@`, or an offset. */
   readonly shifted: boolean;
+  /** Every selector stands in an aggregation: a node sends its groups, which are few, not its series. */
+  readonly reduced: boolean;
 }
 
 /** What the nodes will have to read for a fragment. Pure. Errors: QueryError for a text that no plan makes. */
@@ -22,7 +24,12 @@ export function fragmentDemands(
 ): FragmentDemands {
   const span = { start: steps.start, end: steps.start + (steps.count - 1) * steps.step, step: steps.step };
   const expr = resolve(parse(text, everyFeature), span, text, () => 0);
-  return { requests: listDemands(expr, steps, settings).map(({ request }) => request), shifted: isShifted(expr) };
+  const requests = listDemands(expr, steps, settings).map(({ request }) => request);
+  return { requests, shifted: isShifted(expr), reduced: isReduced(expr) };
+}
+
+function isReduced(expr: Expr): boolean {
+  return expr.kind === 'aggregate' || (expr.kind !== 'vector' && childrenOf(expr).every(isReduced));
 }
 
 function isShifted(expr: Expr): boolean {

@@ -1,27 +1,42 @@
 import { inLabelOrder, absent, isHistogram, type Column } from '../eval/columns.ts';
 import { groupColumns } from '../eval/grouping.ts';
-import { isFoldOperator, mergeRows } from '../eval/group-rows.ts';
+import { isFoldOperator, RowMerge } from '../eval/group-rows.ts';
 import type { FragmentRequest, FragmentResult, Steps } from './fragment.ts';
 
 /**
- * Joins the answers of several nodes to one fragment into one answer of the same kind. Order does not matter, and
- * answers may be joined in stages.
+ * Joins the answers of several nodes to one fragment into one answer of the same kind, each as soon as it is there: what
+ * is kept of groups is as much as one node has. Order does not matter to groups; all else comes in order of places.
  */
+export class PartialMerge {
+  readonly #groups: RowMerge;
+  readonly #rest: Omit<FragmentResult, 'groups'>[] = [];
+
+  constructor({ op }: FragmentRequest) {
+    this.#groups = new RowMerge(op !== null && isFoldOperator(op) ? op : 'count');
+  }
+
+  add(place: number, { groups, ...rest }: FragmentResult): void {
+    this.#groups.add(groups);
+    this.#rest[place] = rest;
+  }
+
+  finish(): FragmentResult {
+    const results = this.#rest.filter((rest) => rest !== undefined);
+    return {
+      columns: inLabelOrder(results.flatMap(({ columns }) => columns)),
+      groups: this.#groups.finish().map((group) => group.toRow()),
+      annotations: results.flatMap(({ annotations }) => annotations),
+      warnings: [...new Set(results.flatMap(({ warnings }) => warnings))],
+      samplesRead: results.reduce((sum, { samplesRead }) => sum + samplesRead, 0),
+    };
+  }
+}
+
+/** Joins answers that are all there. Answers may be joined in stages. */
 export function mergePartials(fragment: FragmentRequest, results: readonly FragmentResult[]): FragmentResult {
-  const steps = results.flatMap(({ groups }) => groups.slice(0, 1))[0]?.present.length ?? 0;
-  const fold = fragment.op !== null && isFoldOperator(fragment.op) ? fragment.op : 'count';
-  const groups = mergeRows(
-    fold,
-    results.map((result) => result.groups),
-    steps,
-  );
-  return {
-    columns: inLabelOrder(results.flatMap(({ columns }) => columns)),
-    groups: groups.map((group) => group.toRow()),
-    annotations: results.flatMap(({ annotations }) => annotations),
-    warnings: [...new Set(results.flatMap(({ warnings }) => warnings))],
-    samplesRead: results.reduce((sum, { samplesRead }) => sum + samplesRead, 0),
-  };
+  const merge = new PartialMerge(fragment);
+  for (const [place, result] of results.entries()) merge.add(place, result);
+  return merge.finish();
 }
 
 /**

@@ -23,9 +23,23 @@ export class NodeLedger {
   settle(answered: readonly string[], lost: readonly LostNode[]): Set<string> {
     for (const one of lost) this.lost.set(one.node, one);
     if (lost.some(({ node }) => this.#used.has(node))) this.restart = true;
-    if (this.restart) throw new QueryError('internal', 'an agent was lost in the middle of the query');
+    if (this.restart) throw voided();
     const usable = new Set(answered.filter((node) => !this.lost.has(node)));
     for (const node of usable) this.#used.add(node);
     return usable;
   }
+
+  /**
+   * As `settle`, for data that has been joined already: void when any node of it is lost.
+   * Errors: QueryError `internal` when the evaluation is void.
+   */
+  settleAll(answered: readonly string[], lost: readonly LostNode[]): void {
+    if (this.settle(answered, lost).size === answered.length) return;
+    this.restart = true;
+    throw voided();
+  }
+}
+
+function voided(): QueryError {
+  return new QueryError('internal', 'an agent was lost in the middle of the query');
 }

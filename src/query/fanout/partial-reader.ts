@@ -9,7 +9,6 @@ import {
   partialContentType,
   PartialDecoder,
   partialPath,
-  planHash,
   QueryError,
 } from '../../promql/index.ts';
 import type {
@@ -35,6 +34,8 @@ export interface PartialCall {
   readonly fragment: FragmentRequest;
   readonly steps: Steps;
   readonly settings: FragmentSettings;
+  /** The identity of the three: what `planHash` gives for them. */
+  readonly hash: string;
   /** The earliest time that the fragment reads by `@` or an offset; null when it reads only before its steps. */
   readonly shiftedTo: number | null;
   /** Shared by the agents that are asked the same. */
@@ -100,7 +101,7 @@ export function createPartialReader(client: TlsClient, port: number, servername:
         method: 'POST',
         path: partialPath,
         headers: { 'content-type': 'application/json', accept: partialContentType },
-        body: encodePartialRequest({ ...call, ...limits }),
+        body: encodePartialRequest({ ...call, ...limits }, call.hash),
         deadlineMs,
         maxBytes: maxAnswerBytes + 1024,
         signal,
@@ -134,11 +135,11 @@ export function createPartialReader(client: TlsClient, port: number, servername:
   };
 }
 
-function checkHeader(header: PartialHeader, node: string, { shiftedTo, ...asked }: PartialCall): void {
+function checkHeader(header: PartialHeader, node: string, { shiftedTo, hash }: PartialCall): void {
   checkNode(header.node, node);
   if (header.engineVersion !== engineVersion)
     throw new StepDown(`engine ${header.engineVersion}, ours is ${engineVersion}`);
-  if (header.planHash !== planHash(asked)) throw new AgentFailure('protocol', 'answer to another plan');
+  if (header.planHash !== hash) throw new AgentFailure('protocol', 'answer to another plan');
   if (!header.labelsOwned.includes(nodeLabel)) throw new StepDown(`the agent does not own ${nodeLabel}`);
   if (!header.partitionClean) throw new StepDown('series that carry the name of another node');
   if (shiftedTo !== null && header.minT !== null && shiftedTo < header.minT) {

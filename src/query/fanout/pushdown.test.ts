@@ -101,6 +101,16 @@ test('the answer says which path it took, and explain why', async () => {
   expect((await ask(query, 'agg')).json).not.toHaveProperty('explain');
 });
 
+test('series that weigh more at their steps than as chunks are read raw, groups of a node never', async () => {
+  const span = { start: String(end / 1000 - 600), end: String(end / 1000), step: '10', explain: '1' };
+  const outcome = async (query: string): Promise<unknown> => {
+    const { json } = await stage.ask('/api/v1/query_range', { query, ...span });
+    return (json as { explain: { fragments: { outcome: string }[] } }).explain.fragments.map((one) => one.outcome);
+  };
+  expect(await outcome('rate(lat_bucket[5m])')).toEqual([expect.stringMatching(/^read raw: about \d+ bytes a series/)]);
+  expect(await outcome('max by (k8s_node_name) (rate(lat_bucket[5m]))')).toEqual(['pushed']);
+});
+
 test('a path that is none is refused', async () => {
   expect((await ask('up', 'fast')).json).toMatchObject({
     errorType: 'bad_data',

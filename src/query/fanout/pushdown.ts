@@ -1,5 +1,5 @@
 import { errorText } from '../../base/errors.ts';
-import { fragmentDemands, LabelPool, QueryError } from '../../promql/index.ts';
+import { fragmentDemands, LabelPool, PartialMerge, planHash, QueryError } from '../../promql/index.ts';
 import type {
   Distribution,
   FragmentDemands,
@@ -15,9 +15,9 @@ import type { LostNode } from './failure.ts';
 import type { ScopeOptions } from './query-scope.ts';
 import type { NodeLedger } from './node-ledger.ts';
 import { StepDown } from './partial-reader.ts';
-import type { PartialCall, PartialReader, PartialReading } from './partial-reader.ts';
+import type { PartialCall, PartialReader } from './partial-reader.ts';
 import { below, fragmentReport } from './pushdown-report.ts';
-import type { ExecutionPath, Fallback, FragmentReport } from './pushdown-report.ts';
+import type { ExecutionPath, Fallback, FragmentNode, FragmentReport } from './pushdown-report.ts';
 import { nodeLabel } from './series-collector.ts';
 import type { SampleBudget } from './series-collector.ts';
 
@@ -34,11 +34,12 @@ export interface PushdownOptions {
   readonly budget: SampleBudget;
 }
 
-type Outcome = { readonly reading: PartialReading; readonly elapsedMs: number } | { readonly lost: LostNode };
+type Outcome = { readonly told: FragmentNode } | { readonly lost: LostNode };
 
 /**
  * Has fragments computed by the agents, for one evaluation of a query.
- * Flow: prune agents by the node label → ask all others at once → settle lost nodes with the ledger → hand out.
+ * Flow: prune agents by the node label → ask all others at once → merge each answer → settle lost nodes with the
+ * ledger → hand out what was merged.
  * When an agent cannot take part, `stepDown` is set and the caller evaluates again in a lower way.
  */
 export class Pushdown implements Distribution {
@@ -66,35 +67,30 @@ export class Pushdown implements Distribution {
     const pruned = here.filter((agent) => !asked.includes(agent)).map(({ node }) => node);
     const report = fragmentReport(fragment, steps.count, pruned);
     this.reports.push(report);
-    const dear = forced || fragment.kind === 'agg' ? null : dearness(demands, steps);
+    const dear = forced || fragment.kind === 'agg' || demands.reduced ? null : dearness(demands, steps);
     if (dear !== null) {
       report.outcome = dear;
       return null;
     }
     const doubled = asked.find(({ more }) => (more ?? []).length > 0);
     if (doubled !== undefined) return this.#giveUp('off', doubled.node, 'two agents speak for the node');
-    const call = { fragment, steps, settings, shiftedTo: shiftedTo(demands), pool: new LabelPool() };
-    const outcomes = await Promise.all(asked.map((agent) => this.#ask(agent, call)));
-    return this.#settle(asked, outcomes, report);
+    const hash = planHash({ fragment, steps, settings });
+    const call = { fragment, steps, settings, hash, shiftedTo: shiftedTo(demands), pool: new LabelPool() };
+    const merge = new PartialMerge(fragment);
+    const outcomes = await Promise.all(asked.map((agent, place) => this.#ask(agent, call, merge, place)));
+    this.#settle(asked, outcomes, report);
+    return [merge.finish()];
   }
 
-  #settle(asked: readonly ExpectedAgent[], outcomes: readonly Outcome[], report: FragmentReport): FragmentResult[] {
+  #settle(asked: readonly ExpectedAgent[], outcomes: readonly Outcome[], report: FragmentReport): void {
     const lost = outcomes.flatMap((outcome) => ('lost' in outcome ? [outcome.lost] : []));
-    const answered = asked.filter((_, i) => 'reading' in outcomes[i]!).map(({ node }) => node);
-    const usable = this.#options.ledger.settle(answered, lost);
-    const results: FragmentResult[] = [];
-    for (const [i, { node }] of asked.entries()) {
-      const outcome = outcomes[i]!;
-      if (!('reading' in outcome) || !usable.has(node)) continue;
-      const { result, stats, bytes } = outcome.reading;
-      const rows = result.columns.length + result.groups.length;
-      report.nodes.push({ node, rows, bytes, samplesRead: result.samplesRead, elapsedMs: outcome.elapsedMs, ...stats });
-      results.push(result);
-    }
-    return results;
+    const answered = asked.filter((_, i) => 'told' in outcomes[i]!).map(({ node }) => node);
+    this.#options.ledger.settleAll(answered, lost);
+    for (const outcome of outcomes) if ('told' in outcome) report.nodes.push(outcome.told);
   }
 
-  async #ask(agent: ExpectedAgent, call: PartialCall): Promise<Outcome> {
+  /** A whole answer is merged as soon as it is there, so that no more than one of an agent's is held. */
+  async #ask(agent: ExpectedAgent, call: PartialCall, merge: PartialMerge, place: number): Promise<Outcome> {
     const { scope, reader, budget } = this.#options;
     const { clock, signal, maxSamples } = scope;
     const { node, address } = agent;
@@ -102,8 +98,12 @@ export class Pushdown implements Distribution {
     const started = clock.monotonic();
     try {
       const deadlineMs = agentDeadline(agent, scope.agentTimeoutMs, scope.deadline - started);
-      const reading = await reader({ ...agent, address }, call, { deadlineMs, budget, maxSamples, signal });
-      return { reading, elapsedMs: clock.monotonic() - started };
+      const options = { deadlineMs, budget, maxSamples, signal };
+      const { result, stats, bytes } = await reader({ ...agent, address }, call, options);
+      const rows = result.columns.length + result.groups.length;
+      merge.add(place, result);
+      const { samplesRead } = result;
+      return { told: { node, rows, bytes, samplesRead, elapsedMs: clock.monotonic() - started, ...stats } };
     } catch (error) {
       if (error instanceof StepDown) {
         return this.#giveUp(error.gently ? below(this.#options.path) : 'off', node, error.reason);
