@@ -1,0 +1,69 @@
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { TlsMaterial } from '../../src/net/tls-material.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { freePorts } from '../cluster/ports.ts';
+import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
+
+const program = fileURLToPath(new URL('../../src/bin/svc.ts', import.meta.url));
+
+/** `svc query` as a process of its own, in a folder that outlives it. */
+export interface QueryProcess {
+  readonly port: number;
+  /** Everything it and those before it in this folder have logged, a line each. */
+  log(): Record<string, unknown>[];
+  /** kill -9. */
+  kill(): Promise<void>;
+}
+
+/** Puts a key pair and trust where the process reads them, each file at once. */
+export function writeTls(dir: string, { cert, key, ca }: TlsMaterial): void {
+  mkdirSync(join(dir, 'tls'), { recursive: true });
+  for (const [name, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca })) {
+    writeFileSync(join(dir, 'tls', `.${name}`), text);
+    renameSync(join(dir, 'tls', `.${name}`), join(dir, 'tls', name));
+  }
+}
+
+/** Starts it and waits until it is ready. `flags` are added to those that make it run here. */
+export async function startQueryProcess(options: {
+  dir: string;
+  kubeconfig: string;
+  flags: readonly string[];
+}): Promise<QueryProcess> {
+  const { dir } = options;
+  const [port, healthPort] = await freePorts(2);
+  const out = openSync(join(dir, 'log'), 'a');
+  const child = spawnBound(
+    [
+      ...[process.execPath, program, 'query', '--namespace=svc-system', '--bind-address=127.0.0.1'],
+      ...[`--port=${port}`, `--health-port=${healthPort}`, `--tls-dir=${join(dir, 'tls')}`],
+      ...[`--active-queries-file=${join(dir, 'queries.active')}`, `--query-log-file=${join(dir, 'queries.log')}`],
+      ...options.flags,
+    ],
+    {
+      run: `query-${process.pid}`,
+      env: toolEnvironment({ KUBECONFIG: options.kubeconfig }),
+      stdio: ['ignore', out, out],
+    },
+  );
+  closeSync(out);
+  const text = (): string => readFileSync(join(dir, 'log'), 'utf8');
+  await eventually('svc query is ready', async () => {
+    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${text().slice(-2_000)}`);
+    return (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).ok;
+  });
+  return {
+    port: port!,
+    log: () =>
+      text()
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+    async kill() {
+      signalGroup(child.pid!, 'SIGKILL');
+      await exited(child);
+    },
+  };
+}
