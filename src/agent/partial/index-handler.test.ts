@@ -1,0 +1,176 @@
+import { readFrames } from '../../base/frames.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { createCa, issueLeaf } from '../../net/ca.ts';
+import { createTlsServer } from '../../net/https-server.ts';
+import { closeServer, listen } from '../../net/listen.ts';
+import { TlsClient } from '../../net/tls-client.ts';
+import { fixedTls } from '../../net/tls-material.ts';
+import { encodeIndexRequest, IndexDecoder, PairPool } from '../../promql/index.ts';
+import type { IndexHeader, IndexLists, IndexRequest } from '../../promql/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
+import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
+import { createSelfMetrics } from '../self-metrics.ts';
+import { indexHandler } from '../servers/framed-server.ts';
+import { createIndexHandler, defaultIndexLimits, type IndexLimits } from './index-handler.ts';
+
+const end = 1_700_000_000_000;
+const node = 'node-1';
+const clock = new FakeClock(end);
+const never = new AbortController().signal;
+let store: Store;
+
+beforeAll(async () => {
+  const externalLabels = labelsFromObject({ k8s_node_name: node });
+  store = await openStore({ dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger, externalLabels });
+  for (let pod = 0; pod < 20; pod++) {
+    const labels = labelsFromObject({ __name__: pod < 10 ? 'requests_total' : 'bytes_total', pod: `p${pod}` });
+    for (let k = 0; k <= 20; k++) store.append(labels, end - (20 - k) * 30_000, k * pod);
+  }
+});
+afterAll(() => store.close());
+
+const asked: IndexRequest = {
+  kind: 'values',
+  label: 'pod',
+  sets: [[{ type: '=', name: '__name__', value: 'requests_total' }]],
+  startMs: end - 600_000,
+  endMs: end,
+  limit: 0,
+  maxBytes: 1e6,
+  deadlineMs: 5_000,
+};
+const handlerWith = (limits: Partial<IndexLimits> = {}, of: Store = store) =>
+  createIndexHandler({ store: of, node, clock, limits: { ...defaultIndexLimits, ...limits } });
+
+async function answered(request: IndexRequest): Promise<IndexLists & { header: IndexHeader }> {
+  const outcome = await handlerWith()(encodeIndexRequest(request), never);
+  if ('refusal' in outcome) throw new Error(`${outcome.refusal}: ${outcome.message}`);
+  const { kind, limit } = request;
+  const decoder = new IndexDecoder({ kind, limit, pool: new PairPool(), onHeader: () => {}, onSeries: () => {} });
+  async function* stream(): AsyncGenerator<Uint8Array> {
+    yield* 'frames' in outcome ? outcome.frames : [];
+  }
+  for await (const message of readFrames(stream(), 'answer')) decoder.add(message);
+  return decoder.finish();
+}
+
+test('names, values and label sets are the store’s, with the node they are of', async () => {
+  const values = await answered(asked);
+  expect(values.header).toEqual({ kind: 'values', node, partitionClean: true });
+  expect(values.texts).toEqual(Array.from({ length: 10 }, (_, i) => `p${i}`));
+  const names = await answered({ ...asked, kind: 'names', label: null });
+  expect(names.texts).toEqual(['__name__', 'k8s_node_name', 'pod']);
+  const { series } = await answered({ ...asked, kind: 'series', label: null });
+  expect(series).toEqual(await store.series(asked.sets, asked.startMs, asked.endMs));
+  expect(series).toHaveLength(10);
+  expect((await answered({ ...asked, startMs: end + 1, endMs: end + 1 })).texts).toEqual([]);
+});
+
+test('a limit gives the first in order, and several selectors their union', async () => {
+  expect((await answered({ ...asked, limit: 3 })).texts).toEqual(['p0', 'p1', 'p2']);
+  const both = [...asked.sets, [{ type: '=~', name: 'pod', value: 'p1.*' } as const]];
+  expect((await answered({ ...asked, sets: both })).texts).toHaveLength(20);
+  const { series } = await answered({ ...asked, kind: 'series', label: null, sets: [[]], limit: 4 });
+  expect(series).toEqual((await store.series([], asked.startMs, asked.endMs)).slice(0, 4));
+});
+
+test('a series that carries another node’s name makes the partition unclean, and only for whom it concerns', async () => {
+  store.append(labelsFromObject({ __name__: 'flow_bytes', k8s_node_name: 'node-2' }), end, 1);
+  expect((await answered(asked)).header.partitionClean).toBe(true);
+  expect((await answered({ ...asked, sets: [[]] })).header.partitionClean).toBe(false);
+});
+
+test('what it does not know is told apart from what is wrong', async () => {
+  const body = JSON.parse(encodeIndexRequest(asked)) as Record<string, unknown>;
+  const told = async (change: Record<string, unknown>): Promise<string> => {
+    const outcome = await handlerWith()(JSON.stringify({ ...body, ...change }), never);
+    return 'refusal' in outcome ? `${outcome.refusal}: ${outcome.message}` : 'answered';
+  };
+  expect(await told({})).toBe('answered');
+  expect(await told({ v: 2 })).toMatch(/^unsupported: version 2/);
+  expect(await told({ kind: 'exemplars' })).toMatch(/^unsupported: kind "exemplars"/);
+  expect(await told({ label: '' })).toMatch(/^invalid: .*label: is empty/);
+  expect(await told({ sets: [] })).toMatch(/^invalid: .*sets: is no list of 1/);
+  expect(await told({ sets: [{}] })).toMatch(/^invalid: .*sets\[0\]/);
+  expect(await told({ sets: [[{ type: '~', name: 'a', value: '' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.type/);
+  expect(await told({ sets: [[{ type: '=', name: '', value: '' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.name/);
+  expect(await told({ sets: [[{ type: '=', name: 'a' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.value/);
+  expect(await told({ sets: [[{ type: '=~', name: 'a', value: '(' }]] })).toMatch(/^invalid: .*bad regular/);
+  expect(await told({ end: end - 700_000 })).toMatch(/^invalid: .*end/);
+  expect(await told({ limit: -1 })).toMatch(/^invalid: .*limit/);
+  expect(await told({ deadline: 0 })).toMatch(/^invalid: .*deadline/);
+});
+
+test.each<[string, Partial<IndexRequest>, Partial<IndexLimits>]>([
+  ['the asker’s bytes', { maxBytes: 20 }, {}],
+  ['its own bytes', {}, { maxBytes: 20 }],
+])('beyond %s nothing is sent', async (_, change, limits) => {
+  const outcome = await handlerWith(limits)(encodeIndexRequest({ ...asked, ...change }), never);
+  expect(outcome).toMatchObject({ refusal: 'over_limit', message: 'answer of more than 20 bytes' });
+});
+
+test('requests wait for their turn as long as there is room, and not beyond their deadline', async () => {
+  const handler = handlerWith({ concurrency: 1, waiting: 2 });
+  const body = encodeIndexRequest(asked);
+  const outcomes = await Promise.all([1, 2, 3].map(() => handler(body, never)));
+  expect(outcomes.map((outcome) => ('refusal' in outcome ? outcome.refusal : 'answered')).sort()).toEqual([
+    'answered',
+    'answered',
+    'busy',
+  ]);
+  const none = handlerWith({ concurrency: 0 });
+  const late = none(body, never);
+  await clock.advance(5_000);
+  expect(await late).toMatchObject({ refusal: 'timeout', message: 'not done within 5000 ms' });
+  const gone = new AbortController();
+  const left = none(body, gone.signal);
+  gone.abort(new Error('the asker went away'));
+  await expect(left).rejects.toThrow('the asker went away');
+});
+
+test('what goes wrong inside is told without its details', async () => {
+  const broken = { ...store, series: () => Promise.reject(new TypeError('x is undefined')) } as unknown as Store;
+  const outcome = await handlerWith({}, broken)(encodeIndexRequest(asked), never);
+  expect(outcome).toEqual({ refusal: 'internal', message: 'internal error' });
+});
+
+test('the port serves clients of our CA by name, counts what it does, and says what is wrong with a request', async () => {
+  const now = Date.now();
+  const ca = await createCa({ commonName: 'svc-ca', now });
+  const identity = async (commonName: string) => {
+    const dnsNames = [commonName, `${commonName}.svc-system.svc`];
+    const leaf = await issueLeaf(ca, { commonName, dnsNames }, { now });
+    return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
+  };
+  const metrics = createSelfMetrics({ node, version: '0' });
+  const handler = indexHandler({ handler: handlerWith(), metrics, logger: silentLogger }, (_req, res) =>
+    res.writeHead(404).end(),
+  );
+  const server = createTlsServer(await identity('svc-agent'), handler, { clientNames: ['svc-query'] });
+  const port = await listen('remote-read', server, { host: '127.0.0.1', port: 0 });
+  const call = async (from: ReturnType<typeof fixedTls>, method: string, body = '', path = '/api/v1/index') => {
+    const client = new TlsClient(from);
+    const target = { host: '127.0.0.1', port, servername: 'svc-agent.svc-system.svc' };
+    try {
+      return (await client.request({ ...target, deadlineMs: 5_000, maxBytes: 1e7, method, path, body })).status;
+    } finally {
+      client.close();
+    }
+  };
+  try {
+    const query = await identity('svc-query');
+    expect(await call(query, 'POST', encodeIndexRequest(asked))).toBe(200);
+    expect(await call(query, 'GET')).toBe(405);
+    expect(await call(query, 'POST', '{')).toBe(400);
+    expect(await call(query, 'POST', encodeIndexRequest({ ...asked, maxBytes: 1 }))).toBe(413);
+    expect(await call(query, 'POST', '{}', '/api/v1/other')).toBe(404);
+    expect(await call(await identity('svc-agent'), 'POST', encodeIndexRequest(asked))).toBe(403);
+    const page = await metrics.registry.metrics();
+    expect(page).toMatch(/svc_index_requests_total\{code="200",[^}]*\} 1/);
+    expect(page).toMatch(/svc_index_inflight\{[^}]*\} 0/);
+    expect(page).toMatch(/svc_index_bytes_total\{[^}]*\} [1-9]/);
+  } finally {
+    await closeServer(server, 0);
+  }
+});

@@ -1,0 +1,114 @@
+import fc from 'fast-check';
+import { readFrames } from '../../base/frames.ts';
+import { WireWriter } from '../../base/protobuf-wire.ts';
+import { compareLabels, compareStrings } from '../labels.ts';
+import type { Labels } from '../types.ts';
+import type { IndexHeader, IndexLists } from './answer.ts';
+import { IndexDecoder, PairPool } from './decode.ts';
+import { encodeIndexAnswer } from './encode.ts';
+import type { IndexKind } from './request.ts';
+
+const header = (kind: IndexKind): IndexHeader => ({ kind, node: 'n', partitionClean: true });
+
+async function messagesOf(frames: Iterable<Uint8Array>): Promise<Uint8Array[]> {
+  async function* stream(): AsyncGenerator<Uint8Array> {
+    yield* frames;
+  }
+  const messages: Uint8Array[] = [];
+  for await (const message of readFrames(stream(), 'answer')) messages.push(message.slice());
+  return messages;
+}
+
+function decoded(messages: readonly Uint8Array[], kind: IndexKind, limit = 0): IndexLists {
+  const onSeries = (): void => {};
+  const decoder = new IndexDecoder({ kind, limit, pool: new PairPool(), onHeader: () => {}, onSeries });
+  for (const message of messages) decoder.add(message);
+  return decoder.finish();
+}
+
+const text = fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme' });
+
+test('what is written is read: texts', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.uniqueArray(text, { maxLength: 200 }), async (all) => {
+      const texts = all.sort(compareStrings);
+      const messages = await messagesOf(encodeIndexAnswer(header('values'), { texts, series: [] }));
+      expect(decoded(messages, 'values').texts).toEqual(texts);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('what is written is read: label sets, over several frames', async () => {
+  const many: Labels[] = Array.from({ length: 30_000 }, (_, i) => [
+    ['a', `v${i % 7}`],
+    ['b', String(i)],
+  ]);
+  const series = many.sort(compareLabels);
+  const messages = await messagesOf(encodeIndexAnswer(header('series'), { texts: [], series }));
+  expect(messages.length).toBeGreaterThan(5);
+  const found = decoded(messages, 'series').series;
+  expect(found).toEqual(series);
+  // Series share the pairs that they have in common.
+  expect(found[0]![0]).toBe(found[1]![0]);
+});
+
+test('an answer without its end, with something behind it, or of another kind is none', async () => {
+  const messages = await messagesOf(encodeIndexAnswer(header('names'), { texts: ['a', 'b'], series: [] }));
+  expect(() => decoded(messages.slice(0, -1), 'names')).toThrow('no trailer');
+  expect(() => decoded(messages.slice(1), 'names')).toThrow('the header does not come first');
+  expect(() => decoded([...messages, messages[1]!], 'names')).toThrow('something follows the trailer');
+  expect(() => decoded([messages[0]!, ...messages], 'names')).toThrow('two headers');
+  expect(() => decoded([messages[0]!, messages[2]!], 'names')).toThrow('0 elements, the trailer states 2');
+  expect(() => decoded(messages, 'values')).toThrow('"names", asked for values');
+  expect(() => decoded(messages, 'names', 1)).toThrow('more than 1 elements');
+  expect(() => decoded([], 'names')).toThrow('no header');
+});
+
+test.each<[string, IndexKind, IndexLists, string]>([
+  ['texts out of order', 'names', { texts: ['b', 'a'], series: [] }, 'texts are not in order'],
+  ['the same text twice', 'names', { texts: ['a', 'a'], series: [] }, 'texts are not in order'],
+  ['an empty text', 'names', { texts: [''], series: [] }, 'texts are not in order'],
+  ['series among texts', 'names', { texts: [], series: [[['a', 'b']]] }, 'series among names'],
+  ['texts among series', 'series', { texts: ['a'], series: [] }, 'text among series'],
+  ['series out of order', 'series', { texts: [], series: [[['a', '2']], [['a', '1']]] }, 'series are not in order'],
+  ['the same series twice', 'series', { texts: [], series: [[['a', '1']], [['a', '1']]] }, 'series are not in order'],
+  [
+    'names out of order',
+    'series',
+    {
+      texts: [],
+      series: [
+        [
+          ['b', '1'],
+          ['a', '1'],
+        ],
+      ],
+    },
+    'labels are not in order',
+  ],
+  ['an empty value', 'series', { texts: [], series: [[['a', '']]] }, 'label without a name or a value'],
+])('%s are refused', async (_, kind, lists, reason) => {
+  const messages = await messagesOf(encodeIndexAnswer(header(kind), lists));
+  expect(() => decoded(messages, kind)).toThrow(reason);
+});
+
+test('numbers that the dictionary does not have, and half a label, are refused', async () => {
+  const [first] = await messagesOf(encodeIndexAnswer(header('series'), { texts: [], series: [] }));
+  const row = (...numbers: number[]): Uint8Array => Uint8Array.from(numbers);
+  const message = (refs: Uint8Array): Uint8Array => new WireWriter().message(3, (m) => void m.bytes(1, refs)).finish();
+  expect(() => decoded([first!, message(row(0, 1))], 'series')).toThrow('label without a name or a value');
+  expect(() => decoded([first!, message(row(0))], 'series')).toThrow('label without a name or a value');
+});
+
+test('arbitrary bytes are refused or understood, and nothing else happens', () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 5 }), (messages) => {
+      try {
+        decoded(messages, 'series');
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'ERR_INPUT_INVALID' });
+      }
+    }),
+  );
+});
