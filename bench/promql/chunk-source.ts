@@ -17,6 +17,8 @@ type Stored = ChunkFile['series'][number];
 export class ChunkSource implements SeriesSource {
   readonly #file: ChunkFile;
   readonly #byName = new Map<string, Stored[]>();
+  /** Of all queries: the engine is done with what it holds before another series is read. */
+  readonly #buffer = new SampleBuffer();
 
   constructor(file: ChunkFile) {
     this.#file = file;
@@ -31,7 +33,7 @@ export class ChunkSource implements SeriesSource {
   select({ matchers, mint, maxt }: SelectRequest): Promise<SelectResult> {
     const name = matchers.find((m) => m.name === '__name__' && m.type === '=')?.value ?? '';
     const others = matchers.filter((m) => m.name !== '__name__').map(compileMatcher);
-    const decoder = new Decoder(this.#file, mint, maxt);
+    const decoder = new Decoder(this.#file, this.#buffer, mint, maxt);
     const series: DeferredSeries[] = [];
     for (const one of this.#byName.get(name) ?? []) {
       if (others.length > 0 && !matchesAll(others, one.labels)) continue;
@@ -46,10 +48,11 @@ class Decoder {
   readonly #file: ChunkFile;
   readonly #mint: number;
   readonly #maxt: number;
-  readonly #buffer = new SampleBuffer();
+  readonly #buffer: SampleBuffer;
 
-  constructor(file: ChunkFile, mint: number, maxt: number) {
+  constructor(file: ChunkFile, buffer: SampleBuffer, mint: number, maxt: number) {
     this.#file = file;
+    this.#buffer = buffer;
     this.#mint = mint;
     this.#maxt = maxt;
   }
@@ -60,7 +63,7 @@ class Decoder {
     buffer.length = 0;
     for (let i = firstChunk; i < firstChunk + chunks; i++) {
       if (maxT[i]! < this.#mint || minT[i]! > this.#maxt) continue;
-      decodeXorChunk(bytes.subarray(offset[i], offset[i + 1]), buffer);
+      decodeXorChunk(bytes.subarray(offset[i], offset[i + 1]), buffer, this.#mint);
     }
     return buffer.view();
   }

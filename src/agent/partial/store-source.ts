@@ -25,10 +25,12 @@ export interface StoreSourceOptions {
   readonly maxSamples: number;
 }
 
+/** What series are decoded into: the engine is done with one before it reads another, of whichever evaluation. */
+const buffer = new SampleBuffer();
+
 /** The node's own store behind the engine's interface, for one evaluation. */
 export class StoreSource implements SeriesSource {
   readonly #options: StoreSourceOptions;
-  readonly #buffer = new SampleBuffer();
   #left: number;
   /** False once a series was asked for that carries another node's name. */
   partitionClean = true;
@@ -61,7 +63,7 @@ export class StoreSource implements SeriesSource {
       this.#spend(samples);
       if (found.every(isFloats)) {
         heldBytes += bytes;
-        series.push(this.#deferred(labels, found));
+        series.push(deferred(labels, found, from));
       } else series.push(readMixed(labels, found, samples));
       work += samples / 8 + 20;
       if (work < workPerTurn) continue;
@@ -72,19 +74,6 @@ export class StoreSource implements SeriesSource {
     return { series, sorted: true, heldBytes };
   }
 
-  /** Chunks are decoded, all into one buffer, when the engine comes to the series. */
-  #deferred(labels: Labels, chunks: readonly Chunk[]): DeferredSeries {
-    const buffer = this.#buffer;
-    return {
-      labels,
-      read: () => {
-        buffer.length = 0;
-        for (const { bytes } of chunks) decodeXorChunk(bytes, buffer);
-        return buffer.view();
-      },
-    };
-  }
-
   #spend(samples: number): void {
     this.#left -= samples;
     if (this.#left >= 0) return;
@@ -92,6 +81,18 @@ export class StoreSource implements SeriesSource {
       code: 'ERR_QUERY_LIMIT',
     });
   }
+}
+
+/** Chunks are decoded when the engine comes to the series. */
+function deferred(labels: Labels, chunks: readonly Chunk[], from: number): DeferredSeries {
+  return {
+    labels,
+    read: () => {
+      buffer.length = 0;
+      for (const { bytes } of chunks) decodeXorChunk(bytes, buffer, from);
+      return buffer.view();
+    },
+  };
 }
 
 const isFloats = ({ encoding }: Chunk): boolean => encoding === 1;

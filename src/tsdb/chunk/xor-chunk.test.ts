@@ -55,9 +55,9 @@ function encodeInPlace(samples: readonly Sample[], atOnce: number): Uint8Array {
   return copy;
 }
 
-function decode(bytes: Uint8Array): [number, number, number][] {
+function decode(bytes: Uint8Array, mint?: number): [number, number, number][] {
   const out = new SampleBuffer(1);
-  decodeXorChunk(bytes, out);
+  decodeXorChunk(bytes, out, mint);
   return Array.from({ length: out.length }, (_, i) => [out.times[i]!, out.highAt(i), out.lowAt(i)]);
 }
 
@@ -104,7 +104,10 @@ describe('chunk reading', () => {
         (start, gaps) => {
           let t = start;
           const samples = gaps.map(([gap, high, low]) => [(t += gap), high, low] as const);
-          expect(decode(encode(samples))).toEqual(samples);
+          const bytes = encode(samples);
+          expect(decode(bytes)).toEqual(samples);
+          const mint = samples[samples.length >> 1]![0];
+          expect(decode(bytes, mint)).toEqual(samples.filter(([at]) => at >= mint));
         },
       ),
     );
@@ -128,7 +131,7 @@ describe('chunk reading', () => {
     }
   });
 
-  test('values that stand still for any number of samples come back, and no chunk of them may be cut', () => {
+  test('values that stand still come back, from any time on, and no chunk of them may be cut', () => {
     for (let length = 3; length <= 120; length++) {
       for (const jump of [0, 1, 2, 15, 16, 17, 18, 33, length - 1]) {
         const samples = Array.from({ length }, (_, i): Sample => [
@@ -139,6 +142,9 @@ describe('chunk reading', () => {
         const bytes = encode(samples);
         expect(decode(bytes)).toEqual(samples);
         expect(() => decode(bytes.subarray(0, -1))).toThrow(/XOR chunk/);
+        for (const mint of [0, 1, samples[length >> 1]![0], samples.at(-1)![0], samples.at(-1)![0] + 1]) {
+          expect(decode(bytes, mint)).toEqual(samples.filter(([t]) => t >= mint));
+        }
       }
     }
   });

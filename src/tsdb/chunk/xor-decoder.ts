@@ -18,11 +18,12 @@ export function chunkSampleCount(bytes: Uint8Array): number {
 }
 
 /**
- * Decodes one XOR chunk and appends its samples to `out`.
+ * Decodes one XOR chunk and appends its samples to `out`, those before `mint` left out: a window of ten samples need not
+ * pay for writing the hundred before it. Answers with how many it appended.
  * Safe on bytes from outside: a chunk whose bits end early, or whose numbers are out of range, is refused whole.
  * Errors: ERR_STORE_CORRUPT; then `out.length` is as before.
  */
-export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer): number {
+export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer, mint = -Infinity): number {
   const count = chunkSampleCount(bytes);
   if (bytes.length < 2) throw corrupt('shorter than its header');
   if (count === 0) return 0;
@@ -33,17 +34,23 @@ export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer): number {
   }
   scratch.set(bytes);
   out.reserve(count);
-  const end = decode(length * 8, count, out.times, out.words, out.length);
-  if (end > length * 8) throw corrupt('its samples reach past its end');
-  out.length += count;
-  return count;
+  const appended = decode(length * 8, count, mint, out.times, out.words, out.length);
+  out.length += appended;
+  return appended;
 }
 
 /**
- * Returns the bit position behind the last sample; it is past `limit` when the chunk is cut short. One load of 32 bits
- * serves a sample's time and value where both are short, as they are in most chunks.
+ * Returns how many samples were written. One load of 32 bits serves a sample's time and value where both are short, as
+ * they are in most chunks. Errors: ERR_STORE_CORRUPT for samples that reach past bit `limit`.
  */
-function decode(limit: number, count: number, times: Float64Array, words: Uint32Array, at: number): number {
+function decode(
+  limit: number,
+  count: number,
+  mint: number,
+  times: Float64Array,
+  words: Uint32Array,
+  from: number,
+): number {
   const b = scratch;
   const view = scratchView;
   varintAt = 2;
@@ -53,14 +60,18 @@ function decode(limit: number, count: number, times: Float64Array, words: Uint32
   let high = peek(b, view, pos);
   let low = peek(b, view, pos + 32);
   pos += 64;
-  times[at] = t;
-  words[2 * at + highWord] = high;
-  words[2 * at + lowWord] = low;
+  let at = from;
+  if (t >= mint) {
+    times[at] = t;
+    words[2 * at + highWord] = high;
+    words[2 * at + lowWord] = low;
+    at++;
+  }
   let delta = 0;
   let leading = 0;
   let trailing = 0;
   for (let i = 1; i < count; i++) {
-    if (pos >= limit) return limit + 1;
+    if (pos >= limit) throw pastEnd();
     /** The bits at `pos`, of which the first `known` are right. */
     let w: number;
     let known = 32;
@@ -68,14 +79,16 @@ function decode(limit: number, count: number, times: Float64Array, words: Uint32
       w = peek(b, view, pos);
       if (w === 0) {
         // Two bits each say that neither the distance nor the value changed: what stands still does so for long.
-        const last = Math.min(i + 15, count - 1);
-        pos += 2 * (last - i + 1);
-        for (; ; i++) {
+        let run = Math.min(16, count - i);
+        pos += 2 * run;
+        i += run - 1;
+        for (; run > 0; run--) {
           t += delta;
-          times[at + i] = t;
-          words[2 * (at + i) + highWord] = high;
-          words[2 * (at + i) + lowWord] = low;
-          if (i === last) break;
+          if (t < mint) continue;
+          times[at] = t;
+          words[2 * at + highWord] = high;
+          words[2 * at + lowWord] = low;
+          at++;
         }
         continue;
       }
@@ -147,12 +160,15 @@ function decode(limit: number, count: number, times: Float64Array, words: Uint32
       }
       pos += significant;
     }
-    times[at + i] = t;
-    words[2 * (at + i) + highWord] = high;
-    words[2 * (at + i) + lowWord] = low;
+    if (t < mint) continue;
+    times[at] = t;
+    words[2 * at + highWord] = high;
+    words[2 * at + lowWord] = low;
+    at++;
   }
+  if (pos > limit) throw pastEnd();
   if (!Number.isSafeInteger(t) || !Number.isSafeInteger(delta)) throw corrupt('a timestamp is out of range');
-  return pos;
+  return at - from;
 }
 
 /** 32 bits at any bit position. */
@@ -179,6 +195,10 @@ function readUvarint(b: Uint8Array): number {
     scale *= 128;
   }
   throw corrupt('a timestamp is out of range');
+}
+
+function pastEnd(): OperatorError {
+  return corrupt('its samples reach past its end');
 }
 
 function corrupt(reason: string): OperatorError {
