@@ -6,7 +6,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Engine, parse } from '../../src/promql/index.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { renderQueryData } from '../../src/query/api/render.ts';
+import { querySettingTable } from '../../src/query/settings.ts';
+import { warmUpQueries } from '../../src/query/warm-up.ts';
 import { readChunkFile } from './chunk-file.ts';
 import { ChunkSource } from './chunk-source.ts';
 
@@ -33,4 +36,6 @@ const server = createServer((request, response) => {
     (error: Error) => response.writeHead(422).end(JSON.stringify({ status: 'error', error: error.message })),
   );
 });
+// As `svc query` does before it listens.
+await warmUpQueries(querySettingTable.warmUp.parse(querySettingTable.warmUp.default!), systemClock);
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port));

@@ -66,6 +66,7 @@ export { PartialDecoder, type ExpectedPartial } from './partial/decode.ts';
 export { LabelPool } from './partial/label-pool.ts';
 export type { PartialHeader, PartialStats } from './partial/answer.ts';
 export { fragmentDemands, type FragmentDemands } from './plan/fragment-demands.ts';
+export { warmUp, type WarmUpOptions } from './warm-up/warm-up.ts';
 export { fromSpans, type SpannedHistogram } from './histogram/from-spans.ts';
 export {
   decodeIndexRequest,

@@ -13,6 +13,7 @@ import { watchRules, type RuleWatchOptions } from './custom-metrics/rules/watch-
 import { startCustomMetrics } from './custom-metrics/server.ts';
 import { startQueryServer } from './query-server.ts';
 import type { QuerySettings } from './settings.ts';
+import { warmUpQueries } from './warm-up.ts';
 
 /** Rules of autoscaling metrics look for series of this long. Units: ms. */
 const seriesWindowMs = 300_000;
@@ -35,6 +36,8 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
   const directory = watchAgents(cache, settings.namespace, settings.agentSelector);
   const reviews = new ApiReviews(client);
   const namespaces = settings.tenancy ? cache.informer({ resource: coreResources.namespaces }) : undefined;
+  const queries = await warmUpQueries(settings.warmUp, clock);
+  logger.info('query: warm', { queries });
   const server = await startQueryServer({
     settings,
     clock,

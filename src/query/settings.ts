@@ -51,6 +51,10 @@ export const querySettingTable = {
   longTermApi: queryOptionTable.longTermApi,
   longTermTokenFile: textSetting({ help: 'file with a bearer token for it; empty: none', default: '' }),
   longTermTenant: queryOptionTable.longTermTenant,
+  warmUp: durationSetting({
+    help: 'time for made-up queries before the listeners open, so that the first real ones are not slow; 0s: none',
+    default: '300ms',
+  }),
   loopbackExempt: booleanSetting({ help: 'serve loopback clients without a token', default: 'true' }),
   customMetrics: booleanSetting({ help: 'serve custom.metrics.k8s.io for autoscalers', default: 'false' }),
   customMetricsPort: portSetting({ help: 'port of the API for autoscalers (TLS)', default: '6443' }),

@@ -1,0 +1,58 @@
+import { Engine } from '../engine.ts';
+import type { QueryOptions, QueryResult } from '../types.ts';
+import { MadeUpSeries, lastSample } from './made-up-series.ts';
+import { OwnNode } from './own-node.ts';
+
+const perApp = 'sum by (app) (rate(requests_total[5m]))';
+
+/** What dashboards ask most. */
+const queries = [
+  'sum(up)',
+  'up',
+  perApp,
+  'histogram_quantile(0.99, sum by (le, app) (rate(seconds_bucket[5m])))',
+  `topk(2, ${perApp})`,
+  `sum by (app) (rate(requests_total{code=~"5.."}[5m])) / ${perApp}`,
+  'avg by (instance) (avg_over_time(up[10m]))',
+  'max_over_time(sum(rate(requests_total[5m]))[10m:1m])',
+  'count(up == 1)',
+];
+
+/** Steps of the range queries. Milliseconds. */
+const rangeStep = 60_000;
+const rangeSpan = 600_000;
+
+export interface WarmUpOptions {
+  /** No query is begun after this long. Milliseconds; 0: none at all. */
+  readonly budgetMs: number;
+  /** Monotonic milliseconds. */
+  readonly monotonic: () => number;
+  /** Given each answer: what turns answers into text is warmed by it. */
+  readonly use?: (result: QueryResult) => void;
+}
+
+/**
+ * Answers ordinary queries over made-up series until the time is over, so that the code of a process just started is
+ * compiled before the first user asks: here, and as a node's share that is sent and read. Nothing of it is kept.
+ * Answers with the number of queries.
+ */
+export async function warmUp({ budgetMs, monotonic, use }: WarmUpOptions): Promise<number> {
+  const until = monotonic() + budgetMs;
+  const engine = new Engine({ monotonic });
+  const source = new MadeUpSeries();
+  const ways: readonly QueryOptions[] = [{ source }, { source, distribution: new OwnNode(source) }];
+  for (let asked = 0; ; asked++) {
+    if (monotonic() >= until) return asked;
+    const query = queries[asked % queries.length]!;
+    const round = Math.floor(asked / queries.length);
+    const options = ways[round % ways.length]!;
+    // Instant queries are the shorter ones: what they have beside the samples counts most there.
+    const isRange = round % 8 >= 6;
+    use?.(
+      isRange
+        ? await engine.range(query, lastSample - rangeSpan, lastSample, rangeStep, options)
+        : await engine.instant(query, lastSample, options),
+    );
+    if (asked % queries.length === 0) await new Promise<void>((done) => setImmediate(done));
+  }
+}
