@@ -105,6 +105,11 @@ export class WireReader {
     return start;
   }
 
+  /** The fixed64 at a position of `bytes` as a double: rounded to the nearest above 2^53. */
+  fixed64At(at: number): number {
+    return this.#view.getUint32(at + 4, true) * 4_294_967_296 + this.#view.getUint32(at, true);
+  }
+
   /** The double that lies at a position of `bytes`. */
   doubleAt(at: number): number {
     return this.#view.getFloat64(at, true);

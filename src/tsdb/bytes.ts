@@ -65,7 +65,10 @@ export class ByteWriter {
 
   /** A signed integer within ±2^52. */
   zigzag(value: number): void {
-    this.varint(value >= 0 ? value * 2 : value * -2 - 1);
+    const folded = value >= 0 ? value * 2 : value * -2 - 1;
+    if (folded > 127) return this.varint(folded);
+    this.#reserve(1);
+    this.#bytes[this.#length++] = folded;
   }
 
   /**
@@ -74,13 +77,13 @@ export class ByteWriter {
    */
   trimmedWords(high: number, low: number): void {
     this.#reserve(9);
-    const bytes = this.#bytes;
-    let n = low !== 0 ? 8 - (ctz(low) >>> 3) : high !== 0 ? 4 - (ctz(high) >>> 3) : 0;
-    let at = this.#length;
-    this.#length += n + 1;
-    bytes[at++] = n;
-    for (let shift = 24; n > 0 && shift >= 0; shift -= 8, n--) bytes[at++] = high >>> shift;
-    for (let shift = 24; n > 0; shift -= 8, n--) bytes[at++] = low >>> shift;
+    const at = this.#length;
+    const n = low !== 0 ? 8 - (ctz(low) >>> 3) : high !== 0 ? 4 - (ctz(high) >>> 3) : 0;
+    this.#bytes[at] = n;
+    // All of it: what does not count is overwritten by what comes next.
+    this.#view.setInt32(at + 1, high);
+    this.#view.setInt32(at + 5, low);
+    this.#length = at + 1 + n;
   }
 
   bytes(value: Uint8Array): void {

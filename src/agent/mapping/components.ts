@@ -40,48 +40,44 @@ export function familyType(data: NonNullable<Metric['data']>): FamilyType {
   return data.kind === 'sum' && data.monotonic ? 'counter' : 'gauge';
 }
 
-/** The points of a metric as float values. */
-export function* expandMetric(
-  metric: Metric,
+/** The `i`-th point of a metric as float values. */
+export function expandPoint(
+  { unit }: Metric,
+  data: NonNullable<Metric['data']>,
+  i: number,
   policy: Pick<MappingPolicy, 'durationBounds' | 'sizeBounds'>,
-): Generator<Expanded> {
-  const data = metric.data;
-  switch (data?.kind) {
-    case 'gauge':
-      for (const point of data.points) yield { point, shape: scalarShapes.level, values: [point.value] };
-      break;
+): Expanded {
+  switch (data.kind) {
+    case 'gauge': {
+      const point = data.points[i]!;
+      return { point, shape: scalarShapes.level, values: [point.value] };
+    }
     case 'sum': {
-      const shape = scalarShapes[sumMode(data.temporality, data.monotonic)];
-      for (const point of data.points) yield { point, shape, values: [point.value] };
-      break;
+      const point = data.points[i]!;
+      return { point, shape: scalarShapes[sumMode(data.temporality, data.monotonic)], values: [point.value] };
     }
     case 'histogram': {
-      const mode = sumMode(data.temporality, true);
-      for (const point of data.points) {
-        const { bounds, bucketCounts, count, sum } = point;
-        const cumulative = new Array<number>(bounds.length);
-        let running = 0;
-        for (let i = 0; i < bounds.length; i++) cumulative[i] = running += bucketCounts[i] ?? 0;
-        yield { point, ...histogram(mode, bounds, cumulative, sum, count) };
-      }
-      break;
+      const point = data.points[i]!;
+      const { bounds, bucketCounts, count, sum } = point;
+      const values = new Array<number>(bounds.length + (sum === null ? 2 : 3));
+      let running = 0;
+      for (let b = 0; b < bounds.length; b++) values[b] = running += bucketCounts[b] ?? 0;
+      complete(values, bounds.length, count, sum);
+      return { point, shape: histogramShape(sumMode(data.temporality, true), bounds, sum !== null), values };
     }
     case 'exponential': {
-      const mode = sumMode(data.temporality, true);
-      const bounds = metric.unit === 'By' ? policy.sizeBounds : policy.durationBounds;
-      for (const point of data.points) {
-        yield { point, ...histogram(mode, bounds, countsAtBounds(point, bounds), point.sum, point.count) };
-      }
-      break;
+      const point = data.points[i]!;
+      const bounds = unit === 'By' ? policy.sizeBounds : policy.durationBounds;
+      const values = countsAtBounds(point, bounds);
+      complete(values, bounds.length, point.count, point.sum);
+      return { point, shape: histogramShape(sumMode(data.temporality, true), bounds, point.sum !== null), values };
     }
-    case 'summary':
-      for (const point of data.points) {
-        const values = [...point.quantiles.map((q) => q.value), point.count, point.sum];
-        const bounds = point.quantiles.map((q) => q.quantile);
-        yield { point, shape: { kind: 'summary', mode: 'counter', bounds, hasSum: true }, values };
-      }
-      break;
-    default:
+    case 'summary': {
+      const point = data.points[i]!;
+      const values = [...point.quantiles.map((q) => q.value), point.count, point.sum];
+      const bounds = point.quantiles.map((q) => q.quantile);
+      return { point, shape: { kind: 'summary', mode: 'counter', bounds, hasSum: true }, values };
+    }
   }
 }
 
@@ -97,25 +93,30 @@ const scalarShapes: Record<Mode, Shape> = {
   level: { kind: 'scalar', mode: 'level', bounds: [], hasSum: false },
 };
 
-function histogram(
-  mode: Mode,
-  bounds: readonly number[],
-  cumulative: number[],
-  sum: number | null,
-  count: number,
-): { shape: Shape; values: number[] } {
+/** Puts `+Inf`, `_count` and `_sum` behind the cumulative counts of `n` bounds. */
+function complete(values: number[], n: number, count: number, sum: number | null): void {
   // `+Inf` and `_count` are the same number; a sender whose buckets add up to more is taken at its buckets.
-  const total = Math.max(count, cumulative[cumulative.length - 1] ?? 0);
-  cumulative.push(total, total);
-  if (sum !== null) cumulative.push(sum);
-  return { shape: { kind: 'histogram', mode, bounds, hasSum: sum !== null }, values: cumulative };
+  const total = Math.max(count, n > 0 ? values[n - 1]! : 0);
+  values[n] = total;
+  values[n + 1] = total;
+  if (sum !== null) values[n + 2] = sum;
+}
+
+/** The shape that was asked for last: the points of one histogram have one, and so have those of its next export. */
+let lastShape: Shape = scalarShapes.counter;
+
+function histogramShape(mode: Mode, bounds: readonly number[], hasSum: boolean): Shape {
+  if (lastShape.bounds !== bounds || lastShape.mode !== mode || lastShape.hasSum !== hasSum) {
+    lastShape = { kind: 'histogram', mode, bounds, hasSum };
+  }
+  return lastShape;
 }
 
 export function sameShape(a: Shape, b: Shape): boolean {
   if (a === b) return true;
-  if (a.kind !== b.kind || a.mode !== b.mode || a.hasSum !== b.hasSum || a.bounds.length !== b.bounds.length) {
-    return false;
-  }
+  if (a.kind !== b.kind || a.mode !== b.mode || a.hasSum !== b.hasSum) return false;
+  if (a.bounds === b.bounds) return true;
+  if (a.bounds.length !== b.bounds.length) return false;
   for (let i = 0; i < a.bounds.length; i++) if (a.bounds[i] !== b.bounds[i]) return false;
   return true;
 }

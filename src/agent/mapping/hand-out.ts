@@ -53,6 +53,11 @@ export function isReset(stream: Stream, point: PointBase, values: readonly numbe
   return values[at]! < last[at]!;
 }
 
-export function isSum(series: Series | undefined): boolean {
+/** The next value of a counter: buckets converted from an exponential histogram may fall when its scale does, and never really fell. */
+export function keptUp(series: Series | undefined, value: number, before: number): number {
+  return value < before && !isSum(series) ? before : value;
+}
+
+function isSum(series: Series | undefined): boolean {
   return series?.component.suffix === '_sum';
 }

@@ -1,9 +1,9 @@
 import { ExemplarRing } from '../exemplars/exemplar-ring.ts';
 import { Identity } from '../identity/identity.ts';
 import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
-import { expandMetric, type Expanded, familyType, layoutOf, sameShape } from './components.ts';
+import { type Expanded, expandPoint, familyType, layoutOf, sameShape } from './components.ts';
 import { noteExemplars } from './exemplars.ts';
-import { handOut, handOutSkipped, isReset, isSum, type SampleSink } from './hand-out.ts';
+import { handOut, handOutSkipped, isReset, keptUp, type SampleSink } from './hand-out.ts';
 import type { Pair } from './label-set.ts';
 import { fallbackRules, metricFamily, streamRules } from './monitor-rules.ts';
 import { infoMetrics, metricName } from './names.ts';
@@ -103,7 +103,8 @@ export class SeriesMapper {
     else if (metric.name.startsWith('http.')) this.counts.http += metric.data.points.length;
     const family = this.table.family(name, familyType(metric.data), metric.description, metric.unit);
     const set = this.#streams.set(resource, scope, metric.name);
-    for (const expanded of expandMetric(metric, this.#policy)) {
+    for (let i = 0; i < metric.data.points.length; i++) {
+      const expanded = expandPoint(metric, metric.data, i, this.#policy);
       const stream =
         this.#streams.find(set, expanded.point.attributes) ??
         this.#addStream(set, metric.name, family, resource, expanded, now);
@@ -152,7 +153,8 @@ export class SeriesMapper {
     return stream;
   }
 
-  #apply(stream: Stream, { point, shape, values }: Expanded, now: Moment, sink: SampleSink): void {
+  #apply(stream: Stream, expanded: Expanded, now: Moment, sink: SampleSink): void {
+    const { point, shape, values } = expanded;
     if (stream.timeNs !== 0 && point.timeNs <= stream.timeNs) {
       this.counts.late++;
       return;
@@ -163,7 +165,7 @@ export class SeriesMapper {
       this.#end(stream, { ...now, wall: Math.floor(point.timeNs / 1e6) }, sink);
       return;
     }
-    if (!sameShape(shape, stream.shape)) this.#reshape(stream, { point, shape, values }, now, sink);
+    if (!sameShape(shape, stream.shape)) this.#reshape(stream, expanded, now, sink);
     if (stream.endedMs !== 0) this.#revive(stream);
     const first = stream.timeNs === 0;
     const reset = !first && isReset(stream, point, values);
@@ -171,7 +173,9 @@ export class SeriesMapper {
     this.#touch(stream, point, sink);
     if (reset) this.#placeZero(stream, point, values, tMs);
     if (point.exemplars && point.exemplars.length > 0) noteExemplars(stream.series, point.exemplars, this.exemplars);
-    this.#accumulate(stream, { values, first, reset, tMs }, sink);
+    if (first || reset || stream.shape.mode !== 'counter' || stream.shape.kind === 'summary') {
+      this.#accumulate(stream, { values, first, reset, tMs }, sink);
+    } else this.#advance(stream, values, tMs, sink);
     for (const monitor of stream.monitors) if (monitor.lastSampleMs < tMs) monitor.lastSampleMs = tMs;
     stream.startNs = point.startNs;
     stream.endedMs = 0;
@@ -183,6 +187,26 @@ export class SeriesMapper {
     stream.timeNs = point.timeNs;
     if (stream.window === this.#window) for (const series of stream.series) handOut(series, sink);
     stream.window = this.#window;
+  }
+
+  /** As `#accumulate`, for what nearly all points are: the next values of a cumulative counter or histogram. */
+  #advance(stream: Stream, values: readonly number[], tMs: number, sink: SampleSink): void {
+    const { series, values: last } = stream;
+    for (let i = 0; i < values.length; i++) {
+      const before = last[i]!;
+      const s = series[i];
+      const value = keptUp(s, values[i]!, before);
+      last[i] = value;
+      if (!s) continue;
+      if (s.merged || s.intervalMs > 0 || s.pendingMs !== 0 || s.zeroMs !== 0) {
+        this.#add(s, value, value - before, tMs, false, sink);
+        continue;
+      }
+      s.total = value;
+      s.lastMs = tMs;
+      s.skippedMs = 0;
+      sink.append(s, tMs, value);
+    }
   }
 
   /**
@@ -205,20 +229,21 @@ export class SeriesMapper {
         increment = value;
         value = before + value;
       } else {
-        // Buckets converted from an exponential histogram may fall when its scale does: they never really fell.
-        if (mode === 'counter' && !first && !reset && value < before && !isSum(series[i])) value = before;
+        if (mode === 'counter' && !first && !reset) value = keptUp(series[i], value, before);
         increment = first || (reset && mode === 'counter') ? value : value - before;
       }
       last[i] = value;
-      if (components === 0) continue;
-      const s = series[i]!;
-      s.total = s.merged ? s.total + increment : value;
-      const at = s.merged && tMs <= s.lastMs ? s.lastMs + 1 : tMs;
-      const waits = first || s.merged;
-      if (waits && s.pendingMs === 0) this.#touched.push(s);
-      if (at > s.pendingMs) s.pendingMs = at;
-      if (!waits) handOut(s, sink);
+      if (components > 0) this.#add(series[i]!, value, increment, tMs, first, sink);
     }
+  }
+
+  #add(s: Series, value: number, increment: number, tMs: number, first: boolean, sink: SampleSink): void {
+    s.total = s.merged ? s.total + increment : value;
+    const at = s.merged && tMs <= s.lastMs ? s.lastMs + 1 : tMs;
+    const waits = first || s.merged;
+    if (waits && s.pendingMs === 0) this.#touched.push(s);
+    if (at > s.pendingMs) s.pendingMs = at;
+    if (!waits) handOut(s, sink);
   }
 
   /** Puts a zero before the point in each series of a stream that restarted, when one of them would hide it. */

@@ -73,10 +73,7 @@ function pointFault(data: MetricData, point: PointBase, nowMs: number): string |
         return `${bucketCounts.length} bucket_counts for ${bounds.length} explicit_bounds`;
       }
       if (bucketCounts.length === 0 && bounds.length !== 0) return 'explicit_bounds without bucket_counts';
-      for (let i = 0; i < bounds.length; i++) {
-        const ascending = i === 0 || bounds[i]! > bounds[i - 1]!;
-        if (!ascending || !Number.isFinite(bounds[i]!)) return 'explicit_bounds are not finite and ascending';
-      }
+      if (bounds !== lastGoodBounds && !areGoodBounds(bounds)) return 'explicit_bounds are not finite and ascending';
       return sum === null || Number.isFinite(sum) ? null : 'sum is not a finite number';
     }
     case 'exponential': {
@@ -88,4 +85,16 @@ function pointFault(data: MetricData, point: PointBase, nowMs: number): string |
     default:
       return null;
   }
+}
+
+/** Points of one histogram share their list: what was found good last need not be looked at again. */
+let lastGoodBounds: readonly number[] = [];
+
+function areGoodBounds(bounds: readonly number[]): boolean {
+  for (let i = 0; i < bounds.length; i++) {
+    const ascending = i === 0 || bounds[i]! > bounds[i - 1]!;
+    if (!ascending || !Number.isFinite(bounds[i]!)) return false;
+  }
+  lastGoodBounds = bounds;
+  return true;
 }

@@ -1,5 +1,6 @@
 import { OperatorError } from '../../base/errors.ts';
 import type { AttributeCache } from './protobuf/attribute-cache.ts';
+import { BoundsCache } from './protobuf/bounds-cache.ts';
 
 /**
  * Bounds on one request beyond its size in bytes: a small body must not become a large structure.
@@ -30,10 +31,12 @@ export class Cursor {
   containers = 0;
   /** Attribute lists seen before, where the caller keeps them. */
   readonly cache: AttributeCache | null;
+  readonly bounds: BoundsCache;
   readonly #steps: (string | number)[] = [];
 
   constructor(cache: AttributeCache | null = null) {
     this.cache = cache;
+    this.bounds = cache?.bounds ?? new BoundsCache();
   }
 
   enter(name: string, index = -1): void {

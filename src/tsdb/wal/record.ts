@@ -65,8 +65,17 @@ export function writeFrame(out: ByteWriter, type: number, payload: Uint8Array): 
   out.bytes(payload);
 }
 
+/** Payloads are made here one after the other: each is a view that holds until the next one. */
+const scratch = new ByteWriter(4096);
+
+function payload(): ByteWriter {
+  scratch.clear();
+  return scratch;
+}
+
+/** Payload of `series`. As the others it is framed at once: it lies in memory that they share. */
 export function seriesPayload(ref: number, labels: Labels): Uint8Array {
-  const out = new ByteWriter(256);
+  const out = payload();
   out.varint(ref);
   out.varint(labels.length);
   for (const [name, value] of labels) {
@@ -78,7 +87,7 @@ export function seriesPayload(ref: number, labels: Labels): Uint8Array {
 
 /** Payload of `encodedChunk`. */
 export function chunkPayload(ref: number, chunk: Chunk): Uint8Array {
-  const out = new ByteWriter(chunk.bytes.length + 32);
+  const out = payload();
   out.varint(chunk.encoding);
   out.varint(ref);
   out.zigzag(chunk.minT);
@@ -90,7 +99,7 @@ export function chunkPayload(ref: number, chunk: Chunk): Uint8Array {
 
 /** Payload of `histogram`. */
 export function histogramPayload(ref: number, t: number, h: NativeHistogram): Uint8Array {
-  const out = new ByteWriter(256);
+  const out = payload();
   out.varint(ref);
   out.zigzag(t);
   out.varint((h.kind === 'float' ? 1 : 0) + 2 * resetHints.indexOf(h.counterReset));
@@ -114,7 +123,7 @@ export function histogramPayload(ref: number, t: number, h: NativeHistogram): Ui
 
 /** Payload of `deletions`. */
 export function deletionPayload(ref: number, mint: number, maxt: number): Uint8Array {
-  const out = new ByteWriter(32);
+  const out = payload();
   out.varint(ref);
   out.f64(mint);
   out.f64(maxt);
@@ -161,6 +170,7 @@ function readHistogram(reader: ByteReader): NativeHistogram {
   };
 }
 
+/** Payload of `checkpointStart`, in memory of its own: it is made a while before it is framed. */
 export function checkpointStartPayload(minValidT: number, nextRef: number): Uint8Array {
   const out = new ByteWriter(16);
   out.f64(minValidT);

@@ -93,8 +93,7 @@ export class Wal {
   }
 
   addSample(ref: number, t: number, high: number, low: number): void {
-    this.#samples.add(ref, t);
-    this.#samples.bits(high, low);
+    this.#samples.addValue(ref, t, high, low);
     if (this.#samples.length > recordBytes) this.#frameSamples();
   }
 
@@ -260,7 +259,8 @@ class DeltaRecord {
     this.#t = t;
   }
 
-  bits(high: number, low: number): void {
+  addValue(ref: number, t: number, high: number, low: number): void {
+    this.add(ref, t);
     this.#out.trimmedWords(high, low);
   }
 

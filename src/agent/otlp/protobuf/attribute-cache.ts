@@ -1,4 +1,5 @@
 import type { Attribute } from '../model.ts';
+import { BoundsCache } from './bounds-cache.ts';
 
 interface Entry {
   readonly bytes: Uint8Array;
@@ -13,6 +14,8 @@ interface Entry {
  * Holds at most about twice `generation` lists; those not asked for through one generation are let go.
  */
 export class AttributeCache {
+  /** What else comes again and again. */
+  readonly bounds = new BoundsCache();
   readonly #generation: number;
   #young = new Map<number, Entry>();
   #old = new Map<number, Entry>();
@@ -22,13 +25,22 @@ export class AttributeCache {
     this.#generation = generation;
   }
 
-  /** The list whose encoding is `bytes[start, end)`, decoded by `decode` when it is not known. */
-  get(bytes: Uint8Array, start: number, end: number, decode: () => readonly Attribute[]): readonly Attribute[] {
+  /** The list whose encoding is `bytes[start, end)`, if it is known. */
+  find(bytes: Uint8Array, start: number, end: number): readonly Attribute[] | undefined {
     const hash = hashOf(bytes, start, end);
-    const known = find(this.#young.get(hash), bytes, start, end);
-    if (known) return known.attributes;
+    const young = find(this.#young.get(hash), bytes, start, end);
+    if (young) return young.attributes;
     const old = find(this.#old.get(hash), bytes, start, end);
-    const attributes = old ? old.attributes : decode();
+    if (old) this.#keep(hash, old.bytes, old.attributes);
+    return old?.attributes;
+  }
+
+  /** Takes a list in that is not known yet. */
+  add(bytes: Uint8Array, start: number, end: number, attributes: readonly Attribute[]): void {
+    this.#keep(hashOf(bytes, start, end), bytes.slice(start, end), attributes);
+  }
+
+  #keep(hash: number, bytes: Uint8Array, attributes: readonly Attribute[]): void {
     if (this.#count >= this.#generation) {
       this.#old = this.#young;
       this.#young = new Map();
@@ -36,10 +48,7 @@ export class AttributeCache {
     }
     this.#count++;
     const next = this.#young.get(hash);
-    if (lengthOf(next) < maxChain) {
-      this.#young.set(hash, { bytes: old ? old.bytes : bytes.slice(start, end), attributes, next });
-    }
-    return attributes;
+    if (lengthOf(next) < maxChain) this.#young.set(hash, { bytes, attributes, next });
   }
 }
 
@@ -63,9 +72,15 @@ function equal(held: Uint8Array, bytes: Uint8Array, start: number, end: number):
   return true;
 }
 
-/** FNV-1a over the bytes. */
+/** Four bytes a step, then the rest: multiplied and folded, so that each bit reaches those above and below. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
-  let hash = 0x811c9dc5;
-  for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
-  return hash;
+  let hash = end - start;
+  let i = start;
+  for (; i + 4 <= end; i += 4) {
+    const word = bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
+    hash = Math.imul(hash ^ word, 0x9e3779b1);
+    hash ^= hash >>> 15;
+  }
+  for (; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
+  return hash ^ (hash >>> 16);
 }

@@ -32,19 +32,21 @@ export class AttributeList {
 
   finish(cursor: Cursor, bytes: Uint8Array): readonly Attribute[] {
     if (this.#start < 0) return noAttributes;
-    const runs = [...(this.#earlier ?? []), [this.#start, this.#end] as [number, number]];
-    const decode = (): Attribute[] => {
-      const into: Attribute[] = [];
-      for (const [start, end] of runs) {
-        const reader = new WireReader(bytes, start, end);
-        while (!reader.done) {
-          reader.key();
-          readAttribute(cursor, this.#field, reader, into);
-        }
-      }
-      return into;
-    };
-    if (!cursor.cache || this.#earlier) return decode();
-    return cursor.cache.get(bytes, this.#start, this.#end, decode);
+    const cache = this.#earlier === null ? cursor.cache : null;
+    const known = cache?.find(bytes, this.#start, this.#end);
+    if (known) return known;
+    const attributes: Attribute[] = [];
+    for (const [start, end] of this.#earlier ?? []) this.#decode(cursor, bytes, start, end, attributes);
+    this.#decode(cursor, bytes, this.#start, this.#end, attributes);
+    cache?.add(bytes, this.#start, this.#end, attributes);
+    return attributes;
+  }
+
+  #decode(cursor: Cursor, bytes: Uint8Array, start: number, end: number, into: Attribute[]): void {
+    const reader = new WireReader(bytes, start, end);
+    while (!reader.done) {
+      reader.key();
+      readAttribute(cursor, this.#field, reader, into);
+    }
   }
 }

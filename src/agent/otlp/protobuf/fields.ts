@@ -29,6 +29,24 @@ export function fixed64Number(reader: WireReader): number {
   return reader.fixed32() * 4_294_967_296 + low;
 }
 
+/**
+ * Steps over a packed list of eight-byte numbers, as every sender writes them, and tells how many there are; they end at
+ * the reader's position. −1, and nothing is read, for what is not such a list.
+ */
+export function packedLength(cursor: Cursor, field: string, wireType: number, reader: WireReader): number {
+  if (wireType !== wire.bytes) return -1;
+  cursor.field = field;
+  const before = reader.pos;
+  const start = reader.span();
+  const bytes = reader.pos - start;
+  if (bytes % 8 !== 0) {
+    reader.pos = before;
+    return -1;
+  }
+  if (bytes > 8 * decodeLimits.buckets) throw cursor.error(`more than ${decodeLimits.buckets} values`);
+  return bytes / 8;
+}
+
 /** A sfixed64 as a double. */
 export function sfixed64Number(reader: WireReader): number {
   const low = reader.fixed32();

@@ -10,12 +10,21 @@ import {
   type SummaryPoint,
 } from '../model.ts';
 import { AttributeList } from './attribute-list.ts';
-import { expectWire, fixed64Number, idField, repeatedScalar, sfixed64Number, sint32, wire } from './fields.ts';
+import {
+  expectWire,
+  fixed64Number,
+  idField,
+  packedLength,
+  repeatedScalar,
+  sfixed64Number,
+  sint32,
+  wire,
+} from './fields.ts';
 
 /** NumberDataPoint of a gauge or a sum. */
 export function readNumberPoint(cursor: Cursor, message: WireReader): NumberPoint {
   const attributes = new AttributeList('attributes');
-  const exemplars: Exemplar[] = [];
+  let exemplars: Exemplar[] = noExemplars;
   let startNs = 0;
   let timeNs = 0;
   let value = 0;
@@ -39,7 +48,7 @@ export function readNumberPoint(cursor: Cursor, message: WireReader): NumberPoin
         break;
       case 5:
         expectWire(cursor, 'exemplars', wireType, wire.bytes);
-        exemplars.push(readExemplar(cursor, message.message()));
+        exemplars = withExemplar(exemplars, readExemplar(cursor, message.message()));
         break;
       case 6:
         expectWire(cursor, 'as_int', wireType, wire.fixed64);
@@ -63,9 +72,9 @@ export function readNumberPoint(cursor: Cursor, message: WireReader): NumberPoin
 
 export function readHistogramPoint(cursor: Cursor, message: WireReader): HistogramPoint {
   const attributes = new AttributeList('attributes');
-  const exemplars: Exemplar[] = [];
-  const bucketCounts: number[] = [];
-  const bounds: number[] = [];
+  let exemplars: Exemplar[] = noExemplars;
+  let bucketCounts: number[] = noNumbers;
+  let bounds: readonly number[] = noNumbers;
   let startNs = 0;
   let timeNs = 0;
   let count = 0;
@@ -95,14 +104,14 @@ export function readHistogramPoint(cursor: Cursor, message: WireReader): Histogr
         sum = message.double();
         break;
       case 6:
-        repeatedScalar(cursor, 'bucket_counts', wireType, wire.fixed64, message, fixed64Number, bucketCounts);
+        bucketCounts = readCounts(cursor, wireType, message, bucketCounts);
         break;
       case 7:
-        repeatedScalar(cursor, 'explicit_bounds', wireType, wire.fixed64, message, readDouble, bounds);
+        bounds = readBounds(cursor, wireType, message, bounds);
         break;
       case 8:
         expectWire(cursor, 'exemplars', wireType, wire.bytes);
-        exemplars.push(readExemplar(cursor, message.message()));
+        exemplars = withExemplar(exemplars, readExemplar(cursor, message.message()));
         break;
       case 9:
         expectWire(cursor, 'attributes', wireType, wire.bytes);
@@ -124,13 +133,14 @@ export function readHistogramPoint(cursor: Cursor, message: WireReader): Histogr
         message.skip(wireType);
     }
   }
-  const base = { attributes: attributes.finish(cursor, message.bytes), startNs, timeNs, noValue: flags % 2 === 1 };
-  return { ...base, count, sum, min, max, bucketCounts, bounds, exemplars };
+  const list = attributes.finish(cursor, message.bytes);
+  const noValue = flags % 2 === 1;
+  return { attributes: list, startNs, timeNs, noValue, count, sum, min, max, bucketCounts, bounds, exemplars };
 }
 
 export function readExponentialPoint(cursor: Cursor, message: WireReader): ExponentialPoint {
   const attributes = new AttributeList('attributes');
-  const exemplars: Exemplar[] = [];
+  let exemplars: Exemplar[] = noExemplars;
   let startNs = 0;
   let timeNs = 0;
   let count = 0;
@@ -190,7 +200,7 @@ export function readExponentialPoint(cursor: Cursor, message: WireReader): Expon
         break;
       case 11:
         expectWire(cursor, 'exemplars', wireType, wire.bytes);
-        exemplars.push(readExemplar(cursor, message.message()));
+        exemplars = withExemplar(exemplars, readExemplar(cursor, message.message()));
         break;
       case 12:
         expectWire(cursor, 'min', wireType, wire.fixed64);
@@ -208,8 +218,22 @@ export function readExponentialPoint(cursor: Cursor, message: WireReader): Expon
         message.skip(wireType);
     }
   }
-  const base = { attributes: attributes.finish(cursor, message.bytes), startNs, timeNs, noValue: flags % 2 === 1 };
-  return { ...base, count, sum, min, max, scale, zeroCount, zeroThreshold, positive, negative, exemplars };
+  return {
+    attributes: attributes.finish(cursor, message.bytes),
+    startNs,
+    timeNs,
+    noValue: flags % 2 === 1,
+    count,
+    sum,
+    min,
+    max,
+    scale,
+    zeroCount,
+    zeroThreshold,
+    positive,
+    negative,
+    exemplars,
+  };
 }
 
 export function readSummaryPoint(cursor: Cursor, message: WireReader): SummaryPoint {
@@ -261,6 +285,43 @@ export function readSummaryPoint(cursor: Cursor, message: WireReader): SummaryPo
   return { attributes: list, startNs, timeNs, noValue: flags % 2 === 1, count, sum, quantiles };
 }
 
+/** Bucket counts behind those that came before in the same point, which are none but for odd senders. */
+function readCounts(cursor: Cursor, wireType: number, message: WireReader, before: number[]): number[] {
+  const n = before.length > 0 ? -1 : packedLength(cursor, 'bucket_counts', wireType, message);
+  if (n < 0) {
+    const counts = [...before];
+    repeatedScalar(cursor, 'bucket_counts', wireType, wire.fixed64, message, fixed64Number, counts);
+    return counts;
+  }
+  const start = message.pos - 8 * n;
+  const counts = new Array<number>(n);
+  for (let i = 0; i < n; i++) counts[i] = message.fixed64At(start + 8 * i);
+  return counts;
+}
+
+/** As `readCounts`, for bounds: one list for all points that have the same. */
+function readBounds(
+  cursor: Cursor,
+  wireType: number,
+  message: WireReader,
+  before: readonly number[],
+): readonly number[] {
+  const n = before.length > 0 ? -1 : packedLength(cursor, 'explicit_bounds', wireType, message);
+  if (n >= 0) return cursor.bounds.read(message, message.pos - 8 * n, n);
+  const bounds = [...before];
+  repeatedScalar(cursor, 'explicit_bounds', wireType, wire.fixed64, message, readDouble, bounds);
+  return bounds;
+}
+
+/** Most points have none: a list is made for the first. */
+function withExemplar(list: Exemplar[], exemplar: Exemplar): Exemplar[] {
+  if (list === noExemplars) return [exemplar];
+  list.push(exemplar);
+  return list;
+}
+
+const noExemplars: Exemplar[] = [];
+const noNumbers: number[] = [];
 const readDouble = (reader: WireReader): number => reader.double();
 const readUint = (reader: WireReader): number => reader.uint();
 
