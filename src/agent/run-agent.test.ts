@@ -6,7 +6,14 @@ import { canonicalJson } from '../base/canonical-json.ts';
 import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
 import { readSettings } from '../base/settings.ts';
-import { type Ack, type AgentStatus, captureHash, capturePutPath, zeroConfig } from '../capture/index.ts';
+import {
+  type Ack,
+  type AgentStatus,
+  type CaptureConfig,
+  captureHash,
+  capturePutPath,
+  zeroConfig,
+} from '../capture/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../net/ca.ts';
 import { listen } from '../net/listen.ts';
 import { TlsClient } from '../net/tls-client.ts';
@@ -14,12 +21,15 @@ import { fixedTls } from '../net/tls-material.ts';
 import {
   buildStreamedRead,
   decodeXorChunk,
+  labelsFromObject,
   labelsToObject,
   type Matcher,
+  openStore,
   readStreamedSeries,
   remoteReadPath,
   SampleBuffer,
 } from '../tsdb/index.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
 import { encodeMetricsRequest, encodeTracesRequest } from '../testing/otlp-encode.ts';
 import { type AgentPorts, runAgent } from './run-agent.ts';
 import { agentSettingTable } from './settings.ts';
@@ -272,6 +282,47 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
     canonicalJson(config),
   );
   await again.stop();
+});
+
+test('a shorter retention of a policy reaches the store: old blocks go at once, and what is newer stays', async () => {
+  const hour = 3_600_000;
+  const now = Date.now();
+  const clock = new FakeClock(now - 12 * hour);
+  // Blocks grow up to a quarter of the retention: here they stay at two hours.
+  const options = { dir: join(dir, 'data/store'), clock, logger: silentLogger, retentionMs: 13 * hour };
+  const filled = await openStore(options);
+  const labels = labelsFromObject({ __name__: 'old', k8s_node_name: 'node-1' });
+  for (let at = now - 12 * hour; at <= now; at += 600_000) {
+    clock.jumpWall(at - clock.now());
+    filled.append(labels, at, 1);
+  }
+  await filled.commit();
+  await filled.maintain();
+  await filled.close();
+
+  const agent = await start();
+  const push = async (metrics: Partial<CaptureConfig['retention']['metrics']>): Promise<void> => {
+    const seed = zeroConfig({ node: 'node-1', ports: '8080', instrumentVersion: 'v0.10.0' });
+    const retention = { ...seed.retention, metrics: { ...seed.retention.metrics, ...metrics } };
+    const config = { ...seed, retention, generations: { 'ClusterTrafficPolicy/p': 1 } };
+    const path = capturePutPath(captureHash(config));
+    const put = await mtls('svc-controller', agent.ports.captureConfig, path, 'PUT', canonicalJson(config));
+    expect(put.status).toBe(200);
+  };
+  const page = async (): Promise<string> => (await fetch(`http://127.0.0.1:${agent.ports.scrape}/metrics`)).text();
+  const oldest = async (): Promise<number> =>
+    now - 1_000 * Number(/^svc_tsdb_oldest_timestamp(?:{[^}]*})? (\S+)$/m.exec(await page())![1]);
+  try {
+    expect(await oldest()).toBeGreaterThan(11.9 * hour);
+    await push({ timeMs: 5 * hour });
+    // One that reaches into the retention stays whole.
+    expect(await until(oldest, (age) => age <= 7 * hour)).toBeGreaterThan(4.9 * hour);
+    expect((await readBack(agent.ports.remoteRead, 'old'))[0]!.values.length).toBeGreaterThan(5 * 6);
+    await push({ sizeBytes: 1 });
+    await until(oldest, (age) => age < 5 * hour);
+  } finally {
+    await agent.stop();
+  }
 });
 
 test('spans are streamed as lines, filtered, to query and controller alone', async () => {

@@ -4,7 +4,7 @@ import { readBuildInfo } from '../base/build-info.ts';
 import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { type AgentStatus, builtinRetention, type CaptureConfig } from '../capture/index.ts';
+import type { AgentStatus } from '../capture/index.ts';
 import { ApiReviews, createKubeClient, type KubeClient } from '../kube/index.ts';
 import { expiryTime } from '../net/ca.ts';
 import { createAlpnServer } from '../net/alpn-server.ts';
@@ -19,6 +19,7 @@ import { type HealthProbe } from './capture/health-socket.ts';
 import { captureFacts } from './capture/capture-facts.ts';
 import { probeFor } from './capture/instrument-probe.ts';
 import { ObstacleWatch } from './capture/obstacles.ts';
+import { followRetention } from './follow-retention.ts';
 import { openDataDir } from './open-data-dir.ts';
 import { startConfig } from './capture/start-config.ts';
 import { Exports } from './export/exports.ts';
@@ -145,6 +146,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       spans,
     });
     closers.push(() => ingest.close());
+    const retain = followRetention(store, settings, logger);
     const instrumentMemory = new InstrumentMemory();
     const capture: CaptureState = new CaptureState({
       node: settings.nodeName,
@@ -156,7 +158,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       onConfig: (config) => {
         ingest.setPolicy(policyOf(settings.nodeName, config));
         spans.setConfig(config);
-        store.setRetention(metricsRetention(settings, config));
+        retain(config);
         exports.setConfig(config);
         const { timeMs, sizeBytes } = config.retention.spans;
         ring.setLimits({ maxBytes: Math.min(sizeBytes, spanMemoryCap), maxAgeMs: timeMs }, clock.now());
@@ -354,15 +356,3 @@ const noReviews: ReviewClient = {
   reviewToken: () => Promise.reject(new Error('no cluster to review tokens with')),
   mayAccessPath: () => Promise.reject(new Error('no cluster to review tokens with')),
 };
-
-/** What the flags say, unless a policy says otherwise: the built-in values of a config mean that none does. */
-function metricsRetention(
-  settings: Pick<AgentSettings, 'retentionTime' | 'retentionSize'>,
-  { retention: { metrics } }: CaptureConfig,
-): { ms: number; bytes: number } {
-  const { timeMs, sizeBytes } = builtinRetention.metrics;
-  return {
-    ms: metrics.timeMs === timeMs ? settings.retentionTime : metrics.timeMs,
-    bytes: metrics.sizeBytes === sizeBytes ? settings.retentionSize : metrics.sizeBytes,
-  };
-}

@@ -164,6 +164,26 @@ test('a policy counts its nodes and monitors, and its status appears before its 
   });
 });
 
+test('a changed retention reaches every agent without a restart, and the policy says when all have it', async () => {
+  await aCluster(2);
+  world.putPolicy('keep', { retention: { metrics: { time: '12h' } } });
+  await world.settled();
+  const restarts = world.agents.map((a) => a.restarts.length);
+  world.putPolicy('keep', { retention: { metrics: { time: '3h', size: '1Gi' } } });
+  const wanted = { timeMs: 3 * 3_600_000, sizeBytes: 2 ** 30 };
+  await until(
+    () => world.agents.every((a) => a.config?.retention.metrics.timeMs === wanted.timeMs),
+    'the retention on every node',
+  );
+  expect(world.agents.map((a) => a.config!.retention.metrics)).toEqual([wanted, wanted]);
+  await world.settled();
+  world.refresh();
+  await until(() => world.policy('keep').status?.['observedGeneration'] === 2, 'the status of the change');
+  await until(() => world.conditions(world.policy('keep'))['Programmed'] === 'True/Programmed', 'Programmed');
+  expect(world.policy('keep').status).toMatchObject({ nodes: { desired: 2, updated: 2 } });
+  expect(world.agents.map((a) => a.restarts.length)).toEqual(restarts);
+});
+
 test('without minInterval running out a second change waits, with it gone it follows', async () => {
   await aCluster(1);
   world.putPolicy('slow', { rollout: { minInterval: '60s' } });
