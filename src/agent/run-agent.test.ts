@@ -284,6 +284,53 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
   await again.stop();
 });
 
+test('the page has every metric that an agent is to show of itself, with its labels', async () => {
+  const startMs = Date.now() + 60_000;
+  const agent = await start({}, () => startMs);
+  const config = zeroConfig({ node: 'node-1', ports: '8080', instrumentVersion: 'v0.10.0' });
+  const path = capturePutPath(captureHash(config));
+  await mtls('svc-controller', agent.ports.captureConfig, path, 'PUT', canonicalJson(config));
+  await sendCounter(agent.ports.otlpHttp, 1);
+  await post(agent.ports.otlpHttp, 'metrics', Buffer.from('no protobuf'));
+  await readBack(agent.ports.remoteRead, 'up');
+  const page = await (await fetch(`http://127.0.0.1:${agent.ports.scrape}/metrics`)).text();
+  const wanted: Record<string, string> = {
+    svc_agent_up: 'version=',
+    'svc_capture_events_total{kind="metric",module="l4_tcp"': '',
+    'svc_capture_events_total{kind="metric",module="http1"': '',
+    'svc_capture_events_total{kind="span",module="http1"': '',
+    svc_otlp_rejected_total: 'reason=',
+    svc_otlp_lag_seconds: '',
+    svc_tsdb_series: '',
+    svc_tsdb_samples_appended_total: '',
+    svc_tsdb_bytes: '',
+    svc_tsdb_wal_bytes: '',
+    svc_tsdb_oldest_timestamp: '',
+    svc_series_limit_hits_total: 'scope=',
+    svc_metadata_missing_total: '',
+    svc_instrument_restarts_total: '',
+    svc_instrument_start_time_seconds: '',
+    svc_instrument_config_hash_info: `hash="${captureHash(config)}"`,
+    svc_instrument_avoided_services: '',
+    'svc_config_generation{state="desired"': '',
+    'svc_config_generation{state="running"': '',
+    svc_cert_expiry_timestamp_seconds: '',
+    svc_stream_clients: '',
+    svc_stream_lost_total: '',
+    svc_remote_read_requests_total: 'code=',
+    svc_remote_read_inflight: '',
+    svc_remote_read_bytes_total: '',
+  };
+  const missing = Object.entries(wanted).filter(
+    ([name, label]) =>
+      !page.split('\n').some((l) => l.startsWith(name) && !/^[a-z]/.test(l.slice(name.length)) && l.includes(label)),
+  );
+  expect(missing).toEqual([]);
+  // Only where the instrument's process is in sight.
+  expect(page).toContain('# TYPE svc_instrument_memory_bytes gauge');
+  await agent.stop();
+});
+
 test('a shorter retention of a policy reaches the store: old blocks go at once, and what is newer stays', async () => {
   const hour = 3_600_000;
   const now = Date.now();
