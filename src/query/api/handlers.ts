@@ -1,4 +1,5 @@
 import type { QueryResult, QueryValue } from '../../promql/index.ts';
+import type { LoggedRequest } from '../log/query-log.ts';
 import { absenceWarnings } from './absence-warnings.ts';
 import { ApiError, invalidParameter, toApiError } from './api-error.ts';
 import { runRequest } from './call.ts';
@@ -62,7 +63,7 @@ async function evaluate(
   const text = call.params.get('query') ?? '';
   const started = deps.clock.monotonic();
   const leave = deps.active.enter({ query: text, user: call.user, startedAt: deps.clock.now() });
-  const note = { query: text, ...span, user: call.user, path: (call.req.url ?? '').split('?', 1)[0] ?? '' };
+  const note = { query: text, ...span, request: loggedRequest(call) };
   const ended = (): number => (deps.clock.monotonic() - started) / 1000;
   try {
     const answer = await run();
@@ -76,6 +77,17 @@ async function evaluate(
   } finally {
     leave();
   }
+}
+
+function loggedRequest({ req, user }: Call): LoggedRequest {
+  const { traceparent } = req.headers;
+  return {
+    method: req.method ?? '',
+    path: (req.url ?? '').split('?', 1)[0] ?? '',
+    clientIP: req.socket.remoteAddress ?? '',
+    user,
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+  };
 }
 
 async function sendQuery({ req, res, params }: Call, answer: Answered<QueryResult>, limit: number): Promise<void> {

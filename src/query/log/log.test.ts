@@ -8,6 +8,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { openActiveQueries } from './active-queries.ts';
 import { openQueryLog } from './query-log.ts';
 
+const request = { method: 'GET', path: '/q', clientIP: '::1', user: 'u' };
 let dir: string;
 let lines: string[];
 let logger: Logger;
@@ -23,7 +24,8 @@ test('every query is one line: text, times, user, duration, samples, status, and
   const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryLogFile: path } });
   try {
     stage.cluster.append('node-1', { __name__: 'x' }, Date.now(), 1);
-    await stage.ask('/api/v1/query', { query: 'x' });
+    const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    await stage.ask('/api/v1/query', { query: 'x' }, { headers: { traceparent } });
     await stage.ask('/api/v1/query_range', { query: 'x(', start: '0', end: '60', step: '15' });
     stage.cluster.agents[0]!.misbehave = (_q, r) => r.destroy();
     await stage.ask('/api/v1/query', { query: 'sum(x)', time: '60' });
@@ -37,8 +39,10 @@ test('every query is one line: text, times, user, duration, samples, status, and
   expect(logged).toMatchObject([
     {
       params: { query: 'x', step: 0 },
-      httpRequest: { path: '/api/v1/query', user: '', status: 200 },
+      httpRequest: { method: 'GET', path: '/api/v1/query', clientIP: '127.0.0.1', user: '', status: 200 },
       stats: { timings: { execTotalTime: expect.any(Number) }, samples: { totalQueryableSamples: 1 } },
+      spanID: 'b'.repeat(16),
+      traceID: 'a'.repeat(32),
       degraded: false,
     },
     {
@@ -53,7 +57,7 @@ test('every query is one line: text, times, user, duration, samples, status, and
 test('the log is begun anew at its cap, and one old file is kept', () => {
   const path = join(dir, 'queries.log');
   const log = openQueryLog(path, { maxBytes: 2_000, clock: new FakeClock(), logger });
-  const note = { query: 'x'.repeat(300), start: 0, end: 0, step: 0, path: '/q', user: 'u', status: 200, seconds: 1 };
+  const note = { query: 'x'.repeat(300), start: 0, end: 0, step: 0, request, status: 200, seconds: 1 };
   for (let i = 0; i < 50; i++) log.write({ ...note, missingNodes: [] });
   expect(statSync(path).size).toBeLessThanOrEqual(2_000);
   expect(statSync(`${path}.1`).size).toBeLessThanOrEqual(2_000);
@@ -66,8 +70,7 @@ test('a log that cannot be written is told once and hinders nothing', () => {
     start: 0,
     end: 0,
     step: 0,
-    path: '/q',
-    user: '',
+    request,
     status: 200,
     seconds: 1,
     missingNodes: [],

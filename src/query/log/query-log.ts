@@ -10,15 +10,24 @@ export interface LoggedQuery {
   readonly start: number;
   readonly end: number;
   readonly step: number;
-  readonly path: string;
-  /** Empty on a loopback connection. */
-  readonly user: string;
+  readonly request: LoggedRequest;
   readonly status: number;
   readonly seconds: number;
   readonly queue?: number;
   readonly stats?: QueryStats;
   readonly missingNodes: readonly string[];
   readonly error?: string;
+}
+
+/** Who asked, and how. */
+export interface LoggedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly clientIP: string;
+  /** Empty on a loopback connection. */
+  readonly user: string;
+  /** The client's `traceparent` header (W3C Trace Context), by which its trace and this line find each other. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Where ended queries are written down. */
@@ -62,19 +71,28 @@ const lineLog = (write: (line: string) => void, clock: Clock): QueryLog => ({
 });
 
 function lineOf(q: LoggedQuery, now: number): object {
-  const { query, path, user, status, seconds, queue = 0, stats, missingNodes, error } = q;
+  const { query, request, status, seconds, queue = 0, stats, missingNodes, error } = q;
+  const { traceparent, ...httpRequest } = request;
+  const samplesRead = stats?.samplesRead ?? 0;
   return {
     ts: new Date(now).toISOString(),
     params: { query, start: isoTime(q.start), end: isoTime(q.end), step: q.step / 1000 },
-    httpRequest: { path, user, status },
+    httpRequest: { ...httpRequest, status },
     stats: {
-      timings: { execQueueTime: queue, execTotalTime: seconds },
-      samples: { totalQueryableSamples: stats?.samplesRead ?? 0, peakSamples: stats?.peakSamples ?? 0 },
+      timings: { evalTotalTime: seconds - queue, execQueueTime: queue, execTotalTime: seconds },
+      samples: { totalQueryableSamples: samplesRead, samplesRead, peakSamples: stats?.peakSamples ?? 0 },
     },
+    ...spanOf(traceparent),
     degraded: missingNodes.length > 0,
     missingNodes,
     ...(error === undefined ? {} : { error }),
   };
+}
+
+/** The ids in a `traceparent` header; nothing for one that is none. */
+function spanOf(traceparent = ''): { traceID?: string; spanID?: string } {
+  const [, traceID, spanID] = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/.exec(traceparent) ?? [];
+  return traceID === undefined || spanID === undefined ? {} : { traceID, spanID };
 }
 
 /** RFC 3339; a time beyond what a date can say is left as seconds. */
