@@ -34,7 +34,7 @@ const runs = flags.quick ? 3 : 9;
 
 async function besidePeer(): Promise<void> {
   const all = generate(nodes);
-  const dataDir = await peerData(all, nodes);
+  const dataDir = await peerData(all, `v2-${nodes}-nodes`);
   const wrapper = oneCoreWrapper();
   process.stderr.write(`${all.length} series; ${wrapper.length > 0 ? wrapper.join(' ') : 'not bound to a core'}\n`);
   const server = new URL('./promql/server.ts', import.meta.url).pathname;

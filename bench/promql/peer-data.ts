@@ -19,12 +19,12 @@ export function ownData(all: readonly BenchSeries[], nodes: number): string {
 }
 
 /**
- * A data folder for the peer with the generated series in one block, kept in the cache of programs: written to a head
+ * A data folder for the peer with the generated series in one block, kept in the cache of programs by this name: written to a head
  * as wide as the data, then taken as a snapshot.
  */
-export async function peerData(all: readonly BenchSeries[], nodes: number): Promise<string> {
+export async function peerData(all: readonly BenchSeries[], name: string): Promise<string> {
   const root = cacheFolder();
-  const kept = join(root, `v2-${nodes}-nodes`);
+  const kept = join(root, name);
   if (existsSync(kept)) return kept;
   const head = join(root, `head-${process.pid}`);
   mkdirSync(head, { recursive: true });
