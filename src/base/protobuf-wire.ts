@@ -45,8 +45,9 @@ export class WireReader {
 
   /** An int64/int32 varint (two's complement) as a double. */
   int(): number {
-    const value = BigInt.asIntN(64, this.uint64());
-    return Number(value);
+    // Up to 49 bits are exact in a double, and all that is not negative and no more is one of up to seven bytes.
+    for (let at = this.pos; at < this.end && at < this.pos + 7; at++) if (this.bytes[at]! < 128) return this.uint();
+    return Number(BigInt.asIntN(64, this.uint64()));
   }
 
   /** A varint with all its 64 bits. */

@@ -4,7 +4,7 @@ import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from './failure.ts';
 import { SeriesCollector } from './series-collector.ts';
-import type { SampleBudget, ReadSeries } from './series-collector.ts';
+import type { CollectedSeries, SampleBudget } from './series-collector.ts';
 
 /** Largest answer of one agent. Bytes. */
 const maxAnswerBytes = 512 * 1024 * 1024;
@@ -22,7 +22,7 @@ export type AgentReader = (
   agent: ExpectedAgent & { readonly address: string },
   queries: readonly ReadQuery[],
   options: AgentReadOptions,
-) => Promise<ReadSeries[][]>;
+) => Promise<CollectedSeries[][]>;
 
 /**
  * Reads agents by stock remote read over mutual TLS.

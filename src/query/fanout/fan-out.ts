@@ -7,7 +7,7 @@ import type { AgentReader } from './agent-reader.ts';
 import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import { nodeLabel } from './series-collector.ts';
-import type { ReadSeries, SampleBudget } from './series-collector.ts';
+import type { CollectedSeries, SampleBudget } from './series-collector.ts';
 
 /** A node that Kubernetes reports as not ready is asked, but not waited for longer than this. */
 const unreadyDeadlineMs = 1_000;
@@ -31,7 +31,7 @@ export interface FanOutRequest {
 export interface AgentPart {
   readonly node: string;
   /** One list for each query; empty for a query that the node was not asked. */
-  readonly series: readonly (readonly ReadSeries[])[];
+  readonly series: readonly (readonly CollectedSeries[])[];
   /** Series in it may be in other parts too, or twice in this one. */
   readonly overlaps: boolean;
 }
@@ -71,7 +71,7 @@ export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<
     if ('lost' in outcome) lost.push(outcome.lost);
     else {
       const { overlaps } = outcome;
-      const series: ReadSeries[][] = queries.map(() => []);
+      const series: CollectedSeries[][] = queries.map(() => []);
       for (const [n, i] of indexes.entries()) series[i] = outcome.series[n]!;
       parts.push({ node: agent.node, series, overlaps });
     }
@@ -84,7 +84,7 @@ async function readOne(
   queries: readonly ReadQuery[],
   request: FanOutRequest,
   deps: FanOutDeps,
-): Promise<{ series: ReadSeries[][]; overlaps: boolean } | { lost: LostNode }> {
+): Promise<{ series: CollectedSeries[][]; overlaps: boolean } | { lost: LostNode }> {
   const { node, address } = agent;
   if (address === undefined) return { lost: unaskedNode(agent) };
   const started = deps.clock.monotonic();

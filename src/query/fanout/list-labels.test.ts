@@ -113,7 +113,7 @@ test('index and remote read give the same bytes, for whoever asks', async () => 
       expect([fresh.status, fresh.text]).toEqual([200, old.text]);
       expect(mixed.text).toBe(old.text);
     }),
-    { numRuns: 60 },
+    { numRuns: 25 },
   );
 });
 

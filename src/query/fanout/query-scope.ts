@@ -9,7 +9,8 @@ import type { ListDeps } from './list-labels.ts';
 import type { LostNode } from './failure.ts';
 import { mergeDuplicates } from './merge-duplicates.ts';
 import { NodeLedger } from './node-ledger.ts';
-import type { ReadSeries, SampleBudget } from './series-collector.ts';
+import { wholeSeries } from './series-collector.ts';
+import type { CollectedSeries, ReadSeries, SampleBudget } from './series-collector.ts';
 
 interface Waiting {
   readonly query: ReadQuery;
@@ -84,8 +85,12 @@ export class QueryScope implements SeriesSource {
     return joinLists(lists, question);
   }
 
-  /** The series of several selectors. */
+  /** The series of several selectors, with all their samples. */
   async read(queries: readonly ReadQuery[]): Promise<ReadSeries[][]> {
+    return (await this.#collect(queries)).map((series) => series.map(wholeSeries));
+  }
+
+  async #collect(queries: readonly ReadQuery[]): Promise<CollectedSeries[][]> {
     const { agents, clock, signal, deadline } = this.#options;
     const { parts, lost } = await fanOut(
       {
@@ -104,12 +109,12 @@ export class QueryScope implements SeriesSource {
     return queries.map((_, i) => this.#joined(used, i));
   }
 
-  #joined(parts: readonly AgentPart[], query: number): ReadSeries[] {
-    const all: ReadSeries[] = [];
+  #joined(parts: readonly AgentPart[], query: number): CollectedSeries[] {
+    const all: CollectedSeries[] = [];
     for (const { series } of parts) for (const one of series[query]!) all.push(one);
     const overlapping = parts.filter(({ overlaps }) => overlaps).map(({ node }) => node);
     if (overlapping.length === 0) return all;
-    const { series, duplicates } = mergeDuplicates(all);
+    const { series, duplicates } = mergeDuplicates(all.map(wholeSeries));
     if (duplicates > 0) {
       const sentence = 'of equal labels came from two agents and were joined; at equal times the first agent counts';
       this.warnings.add(`series ${sentence} (seen at ${overlapping.join(', ')})`);
@@ -121,8 +126,12 @@ export class QueryScope implements SeriesSource {
     const batch = this.#waiting;
     this.#waiting = [];
     try {
-      const series = await this.read(batch.map(({ query }) => query));
-      for (const [i, { resolve }] of batch.entries()) resolve({ series: series[i]!, warnings: [...this.warnings] });
+      const found = await this.#collect(batch.map(({ query }) => query));
+      for (const [i, { resolve }] of batch.entries()) {
+        const series = found[i]!;
+        const heldBytes = series.reduce((sum, one) => sum + ('read' in one ? one.heldBytes : 0), 0);
+        resolve({ series, heldBytes, warnings: [...this.warnings] });
+      }
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }

@@ -1,9 +1,8 @@
 import { compareLabels } from '../../tsdb/index.ts';
-import type { Matcher, MatchType, ReadQuery } from '../../tsdb/index.ts';
+import type { Labels, Matcher, MatchType, ReadQuery } from '../../tsdb/index.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';
 import type { AgentReader } from './agent-reader.ts';
 import type { IndexReader } from './index-reader.ts';
-import type { ReadSeries } from './series-collector.ts';
 
 /** What a series is about, and for a flow its two ends. */
 const namespaceLabels = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_namespace'] as const;
@@ -38,11 +37,11 @@ export function concerns(labels: Readonly<Record<string, string>>, namespaces: R
   return namespaceLabels.some((name) => namespaces.has(labels[name] ?? ''));
 }
 
-async function restricted(
+async function restricted<T extends { readonly labels: Labels }>(
   queries: readonly ReadQuery[],
   namespaces: ReadonlySet<string>,
-  read: (queries: readonly ReadQuery[]) => Promise<ReadSeries[][]>,
-): Promise<ReadSeries[][]> {
+  read: (queries: readonly ReadQuery[]) => Promise<T[][]>,
+): Promise<T[][]> {
   if (namespaces.size === 0) return queries.map(() => []);
   const variants = queries.map((query) =>
     restrictedSets(query.matchers, namespaces).map((matchers) => ({ ...query, matchers })),

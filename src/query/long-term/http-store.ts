@@ -5,7 +5,7 @@ import { errorText } from '../../base/errors.ts';
 import { buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import { AgentFailure, reasonOfStatus } from '../fanout/failure.ts';
-import { SeriesCollector } from '../fanout/series-collector.ts';
+import { SeriesCollector, wholeSeries } from '../fanout/series-collector.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
@@ -73,7 +73,7 @@ async function byRemoteRead(
   const response = await ask(options, '/api/v1/read', { method: 'POST', headers, body: Buffer.from(body) }, signal);
   const type = response.headers.get('content-type') ?? undefined;
   for await (const series of readStreamedSeries(type, bytesOf(response, options))) collector.add(series);
-  return collector.finish();
+  return collector.finish().map((series) => series.map(wholeSeries));
 }
 
 async function byQuery(

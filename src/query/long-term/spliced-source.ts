@@ -10,6 +10,7 @@ import { joinLists, listsOf, readQueries } from '../fanout/list-labels.ts';
 import { mergeDuplicates } from '../fanout/merge-duplicates.ts';
 import { readQuery } from '../fanout/query-scope.ts';
 import type { QueryScope } from '../fanout/query-scope.ts';
+import { wholeSeries } from '../fanout/series-collector.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermStore } from './long-term-store.ts';
@@ -57,7 +58,7 @@ export class SplicedSource implements SeriesSource {
     const none: SelectResult = { series: [] };
     const recent = request.maxt < boundaryMs ? none : scope.select({ ...request, mint: boundaryMs });
     const [old, { series, warnings = [] }] = await Promise.all([this.#old([readQuery(request)]), recent]);
-    return { series: mergeDuplicates([...old[0]!, ...series.map(whole)]).series, warnings };
+    return { series: mergeDuplicates([...old[0]!, ...series.map(wholeSeries)]).series, warnings };
   }
 
   /** As the scope's `read`. */
@@ -148,11 +149,4 @@ function before(series: ReadSeries, boundaryMs: number): ReadSeries {
     values: values.subarray(0, n),
     ...(histograms ? { histograms: histograms.slice(0, n) } : {}),
   };
-}
-
-/** A series with samples of its own: what is read on demand may lie in buffers that are used again. */
-function whole(series: SelectResult['series'][number]): ReadSeries {
-  if (!('read' in series)) return series;
-  const samples = series.read();
-  return { labels: series.labels, ...samples, timestamps: samples.timestamps.slice(), values: samples.values.slice() };
 }
