@@ -115,6 +115,7 @@ test('lists of series, labels and values, metadata, federation and the store sta
   expect(status.headStats.numSeries).toBe(6);
   const targets = (await ask('shop', '/api/v1/targets')).json.data as { activeTargets: unknown[] };
   expect(targets.activeTargets).toEqual([]);
+  expect((await ask('shop', '/api/v1/targets/metadata')).json.data).toEqual([]);
 });
 
 test('remote read shows no other namespace', async () => {

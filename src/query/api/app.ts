@@ -20,6 +20,7 @@ import { remoteRead } from './remote-read.ts';
 import { sendError, sendText } from './respond.ts';
 import * as lists from './series-handlers.ts';
 import * as status from './status-handlers.ts';
+import { targetMetadata } from './target-metadata.ts';
 import { promqlReadPath } from '../../api/rights.ts';
 
 export interface AppDeps extends HandlerDeps {
@@ -49,6 +50,7 @@ const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/label/:name/values', 'GET', lists.values],
   ['/api/v1/metadata', 'GET', metadata.metadata],
   ['/api/v1/targets', 'GET', status.targets],
+  ['/api/v1/targets/metadata', 'GET', targetMetadata],
   ['/api/v1/scrape_pools', 'GET', status.scrapePools],
   ['/api/v1/rules', 'GET', status.rules],
   ['/api/v1/alerts', 'GET', status.alerts],

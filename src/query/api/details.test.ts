@@ -96,6 +96,14 @@ test('metadata is what the agents were told, each entry once, and what is known 
   const narrow = await stage.ask('/api/v1/metadata', { metric: 'rpc_total', limit_per_metric: '1' });
   expect(narrow.json.data).toEqual({ rpc_total: [entry('Calls.')] });
   expect(Object.keys((await stage.ask('/api/v1/metadata', { limit: '2' })).json.data as object)).toHaveLength(2);
+  const target = (node: string) => ({ instance: node, job: 'svc-agent', k8s_node_name: node });
+  const ofTarget = await stage.ask('/api/v1/targets/metadata', { match_target: '{instance="node-2"}' });
+  expect(ofTarget.json.data).toEqual([
+    { target: target('node-2'), metric: 'custom_total', ...entry('Bytes of ours.') },
+    { target: target('node-2'), metric: 'rpc_total', ...entry('Calls of yore.') },
+  ]);
+  const ofMetric = await stage.ask('/api/v1/targets/metadata', { metric: 'rpc_total', limit: '1' });
+  expect(ofMetric.json.data).toEqual([{ target: target('node-1'), ...entry('Calls.') }]);
   await two!.stop();
   expect((await stage.ask('/api/v1/metadata')).json).toMatchObject({ degraded: true, missingNodes: ['node-2'] });
 });

@@ -38,7 +38,7 @@ export const metadata: Handler = async (call, deps) => {
 };
 
 /** A limit of this path, where anything below 0 means all. Errors: ApiError bad_data. */
-function most(params: URLSearchParams, name: string): number {
+export function most(params: URLSearchParams, name: string): number {
   const limit = wholeNumber(params.get(name)) ?? -1;
   if (Number.isNaN(limit)) throw new ApiError('bad_data', `${name} must be a number`);
   return limit;

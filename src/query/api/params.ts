@@ -70,18 +70,18 @@ export function wholeNumber(text: string | null): number | undefined {
 
 /** The selectors in `match[]`, each a list of matchers. */
 export function matcherSets(params: URLSearchParams): Matcher[][] {
-  return params.getAll('match[]').map((text) => {
-    try {
-      return [...parseSelector(text).matchers];
-    } catch (error) {
-      if (!(error instanceof QueryError)) throw error;
-      const matchesAll = error.message.endsWith('at least one non-empty matcher');
-      throw invalidParameter(
-        'match[]',
-        matchesAll ? 'match[] must contain at least one non-empty matcher' : error.message,
-      );
-    }
-  });
+  return params.getAll('match[]').map((text) => selectorParam('match[]', text));
+}
+
+/** The selector that a parameter is, as matchers. */
+export function selectorParam(name: string, text: string): Matcher[] {
+  try {
+    return [...parseSelector(text).matchers];
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    const matchesAll = error.message.endsWith('at least one non-empty matcher');
+    throw invalidParameter(name, matchesAll ? `${name} must contain at least one non-empty matcher` : error.message);
+  }
 }
 
 /** Our own switch: `false` refuses an answer that lacks a node. Default true. */

@@ -12,6 +12,11 @@ export interface ProbeContext {
   readonly settings: QuerySettings;
 }
 
+/** How an agent is known as a target. */
+export function targetLabels(node: string): Record<'instance' | 'job' | 'k8s_node_name', string> {
+  return { instance: node, job: 'svc-agent', k8s_node_name: node };
+}
+
 /** The agents in the shape of Prometheus' scrape targets: `up`, or `down` with the reason. Pure. */
 export function targetsJson(
   agents: readonly ExpectedAgent[],
@@ -25,7 +30,7 @@ export function targetsJson(
       const url = address === '' ? '' : `https://${host}:${settings.agentReadPort}/api/v1/read`;
       return {
         discoveredLabels: { __address__: address === '' ? '' : `${host}:${settings.agentReadPort}`, node },
-        labels: { instance: node, job: 'svc-agent', k8s_node_name: node },
+        labels: targetLabels(node),
         scrapePool: agentPool,
         scrapeUrl: url,
         globalUrl: url,
