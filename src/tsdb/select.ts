@@ -42,25 +42,41 @@ export function* selectSeries(
   try {
     // Blocks are in time order and the head is last, so the chunks of a series come out in time order.
     const cursors = [...used.map((block) => new BlockCursor(block, matchers, mint, maxt, onBad)), new HeadCursor(view)];
-    for (;;) {
-      let least: Labels | undefined;
-      for (const { labels } of cursors) if (labels && (!least || compareLabels(labels, least) < 0)) least = labels;
-      if (!least) return;
-      const labels = least;
-      const same = cursors.filter((c) => c.labels && compareLabels(c.labels, labels) === 0);
-      const reads = same.map((c) => c.read);
-      const checks = same.map((c) => c.hasSamples);
-      yield {
-        labels,
-        chunks: () => (reads.length === 1 ? reads[0]!() : reads.flatMap((read) => read())),
-        hasSamples: () => checks.some((check) => check()),
-      };
-      for (const cursor of same) cursor.advance();
+    const next: Cursor[] = [];
+    while (takeNext(cursors, next)) {
+      yield joined(next);
+      for (const cursor of next) cursor.advance();
     }
   } finally {
     view.close();
     for (const block of used) block.release();
   }
+}
+
+/** Fills `next` with the cursors that stand at the next series in order; false when there is none. */
+function takeNext(cursors: readonly Cursor[], next: Cursor[]): boolean {
+  next.length = 0;
+  for (const cursor of cursors) {
+    const { labels } = cursor;
+    if (labels === undefined) continue;
+    const order = next.length === 0 ? 0 : compareLabels(labels, next[0]!.labels!);
+    if (order < 0) next.length = 0;
+    if (order <= 0) next.push(cursor);
+  }
+  return next.length > 0;
+}
+
+/** One series out of all places that have it. */
+function joined(places: readonly Cursor[]): FoundSeries {
+  const { labels, read, hasSamples } = places[0]!;
+  if (places.length === 1) return { labels: labels!, chunks: read, hasSamples };
+  const reads = places.map((place) => place.read);
+  const checks = places.map((place) => place.hasSamples);
+  return {
+    labels: labels!,
+    chunks: () => reads.flatMap((one) => one()),
+    hasSamples: () => checks.some((check) => check()),
+  };
 }
 
 class HeadCursor implements Cursor {

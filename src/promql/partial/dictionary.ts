@@ -9,11 +9,24 @@ export class DictionaryWriter {
   readonly #numbers = new Map<string, number>();
   readonly #refs = new WireWriter(64);
   #fresh: string[] = [];
+  /** The row before: series of one store share the objects of equal labels with their neighbours. */
+  #last: Labels = [];
+  readonly #lastRefs: number[] = [];
 
   /** The labels of a row as numbers, in one packed run; good until the next call. */
   refs(labels: Labels): Uint8Array {
     const out = this.#refs.reset();
-    for (const [name, value] of labels) out.rawVarint(this.#number(name)).rawVarint(this.#number(value));
+    const last = this.#last;
+    const refs = this.#lastRefs;
+    for (let i = 0; i < labels.length; i++) {
+      const label = labels[i]!;
+      if (label !== last[i]) {
+        refs[2 * i] = this.#number(label[0]);
+        refs[2 * i + 1] = this.#number(label[1]);
+      }
+      out.rawVarint(refs[2 * i]!).rawVarint(refs[2 * i + 1]!);
+    }
+    this.#last = labels;
     return out.finish();
   }
 

@@ -19,6 +19,7 @@ export class LabelPool {
   readonly #texts: string[] = [];
   readonly #byKey = new Map<string, Pooled>();
   readonly #inOrder: Pooled[] = [];
+  readonly #units: number[] = [];
 
   /** The number of a text: the same for the same text. */
   number(text: string): number {
@@ -39,29 +40,50 @@ export class LabelPool {
   pooled(numbers: readonly number[], count: number, after: Pooled | undefined): Pooled {
     const next = this.#inOrder[after === undefined ? 0 : after.place + 1];
     if (next !== undefined && isSame(next.numbers, numbers, count)) return next;
-    let key = '';
-    for (let i = 0; i < count; i++) key += String.fromCharCode(numbers[i]! >>> 16, numbers[i]! & 0xffff);
+    const key = this.#key(numbers, count);
     let found = this.#byKey.get(key);
     if (found === undefined) {
       const own = numbers.slice(0, count);
-      found = { numbers: own, labels: this.#checked(own), place: this.#inOrder.length };
+      found = { numbers: own, labels: this.#checked(own, after), place: this.#inOrder.length };
       this.#byKey.set(key, found);
       this.#inOrder.push(found);
     }
     return found;
   }
 
-  #checked(numbers: readonly number[]): Labels {
+  /** A text that is equal for equal numbers only: one unit for each, three for a number that does not fit into one. */
+  #key(numbers: readonly number[], count: number): string {
+    const units = this.#units;
+    units.length = 0;
+    for (let i = 0; i < count; i++) {
+      const number = numbers[i]!;
+      if (number < 0xffff) units.push(number);
+      else units.push(0xffff, number >>> 16, number & 0xffff);
+    }
+    return String.fromCharCode(...units);
+  }
+
+  /** Labels that stand at the same place in the row before are the same objects, and were checked with it. */
+  #checked(numbers: readonly number[], after: Pooled | undefined): Labels {
     const labels: Label[] = [];
+    let isChecked = true;
     for (let i = 0; i < numbers.length; i += 2) {
-      const name = this.#texts[numbers[i]!]!;
-      const value = this.#texts[numbers[i + 1]!]!;
-      if (name === '' || value === '') throw malformed('label without a name or a value');
-      const previous = labels.at(-1);
-      if (previous !== undefined && compareStrings(previous[0], name) >= 0) throw malformed('labels are not in order');
-      labels.push([name, value]);
+      const before = isChecked;
+      isChecked = after !== undefined && after.numbers[i] === numbers[i] && after.numbers[i + 1] === numbers[i + 1];
+      const label = isChecked ? after!.labels[i >> 1]! : this.#label(numbers[i]!, numbers[i + 1]!);
+      if (i > 0 && !(before && isChecked) && compareStrings(labels[(i >> 1) - 1]![0], label[0]) >= 0) {
+        throw malformed('labels are not in order');
+      }
+      labels.push(label);
     }
     return labels;
+  }
+
+  #label(nameNumber: number, valueNumber: number): Label {
+    const name = this.#texts[nameNumber]!;
+    const value = this.#texts[valueNumber]!;
+    if (name === '' || value === '') throw malformed('label without a name or a value');
+    return [name, value];
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as hashOf } from 'node:crypto';
 import { OperatorError } from '../../base/errors.ts';
 import type { Aggregator } from '../parser/ast.ts';
 import type { FragmentRequest, FragmentSettings, Steps } from '../plan/fragment.ts';
@@ -51,7 +51,7 @@ export function planHash({
     [steps.start, steps.step, steps.count, steps.end ?? null],
     [settings.lookbackDeltaMs, settings.delayedNameRemoval, settings.startTimestamps, settings.typeAndUnitLabels],
   ]);
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return hashOf('sha256', text, 'hex').slice(0, 16);
 }
 
 /** The request as the JSON of its body; who sends it to many agents gives its `planHash` once. */

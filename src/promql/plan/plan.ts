@@ -150,18 +150,24 @@ function textOf(node: Expr): string | null {
   }
 }
 
-/** True when two trees differ only in positions. */
-function sameShape(a: Expr, b: Expr): boolean {
-  return JSON.stringify(a, withoutPositions) === JSON.stringify(b, withoutPositions);
+/** True when two trees, or parts of them, differ only in positions and in the order of matchers. */
+function sameShape(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b);
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((one, i) => sameShape(one, b[i]));
+  const [x, y] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  const keys = Object.keys(x);
+  if (keys.length !== Object.keys(y).length) return false;
+  return keys.every((key) => {
+    if (key === 'start' || key === 'end') return key in y;
+    // The printer sorts them; their order means nothing.
+    if (key === 'matchers') return sameShape(inTextOrder(x[key]), inTextOrder(y[key]));
+    return sameShape(x[key], y[key]);
+  });
 }
 
-function withoutPositions(key: string, value: unknown): unknown {
-  if (key === 'start' || key === 'end') return undefined;
-  // The printer sorts them; their order means nothing.
-  if (key === 'matchers') return (value as object[]).map((matcher) => JSON.stringify(matcher)).sort();
-  if (typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0)))
-    return `number ${1 / value} ${value}`;
-  return value;
+function inTextOrder(matchers: unknown): string[] {
+  return (matchers as object[]).map((matcher) => JSON.stringify(matcher)).sort();
 }
 
 /** Pairs the nodes of a fragment's text with those of the query, by their offsets in the text. */

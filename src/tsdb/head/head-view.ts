@@ -12,7 +12,10 @@ import type { HeadSeries } from './head-series.ts';
  */
 export class HeadView {
   readonly #series: HeadSeries;
-  readonly #labels: (slot: number) => Labels;
+  readonly #labels: (slot: number, beside: number, others: Labels) => Labels;
+  /** The series whose labels were made last, and those labels. */
+  #lastSlot = -1;
+  #last: Labels = [];
   readonly #slots: readonly number[];
   readonly #mint: number;
   readonly #maxt: number;
@@ -32,7 +35,7 @@ export class HeadView {
 
   constructor(
     series: HeadSeries,
-    labels: (slot: number) => Labels,
+    labels: (slot: number, beside: number, others: Labels) => Labels,
     slots: readonly number[],
     mint: number,
     maxt: number,
@@ -71,7 +74,10 @@ export class HeadView {
   }
 
   labels(i: number): Labels {
-    return this.#labels(this.#slots[i]!);
+    const slot = this.#slots[i]!;
+    this.#last = this.#labels(slot, this.#lastSlot, this.#last);
+    this.#lastSlot = slot;
+    return this.#last;
   }
 
   slot(i: number): number {
