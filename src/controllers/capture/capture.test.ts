@@ -164,6 +164,38 @@ test('a policy counts its nodes and monitors, and its status appears before its 
   });
 });
 
+test('a monitor that did not change stays Programmed while nodes wait for their restart', async () => {
+  await aCluster(2);
+  world.putPolicy('slow', { rollout: { minInterval: '60m' } });
+  world.putMonitor('shop/m', checkout);
+  world.putMonitor('shop/other', { selector: {} });
+  await world.settled();
+  world.clock.shift(3_601_000);
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
+  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('7001')), 'the first change');
+  await world.settled();
+  world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7002 }] });
+  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('7002')), 'the file that waits');
+  await until(() => world.hub.nodes.get('node-1')!.hold === 'MinInterval', 'the hold');
+  let next = 0;
+  const refreshed = (holds: () => boolean) => (): boolean => {
+    if (performance.now() >= next) {
+      world.refresh();
+      next = performance.now() + 500;
+    }
+    return holds();
+  };
+  await until(
+    refreshed(() => condition('shop/m', 'Programmed') === 'False/RollingOut'),
+    'the one that changed',
+  );
+  await until(
+    refreshed(() => condition('shop/other', 'Programmed') === 'True/Programmed'),
+    'the other',
+  );
+  expect(world.hub.nodes.get('node-1')!.hold).toBe('MinInterval');
+});
+
 test('a changed retention reaches every agent without a restart, and the policy says when all have it', async () => {
   await aCluster(2);
   world.putPolicy('keep', { retention: { metrics: { time: '12h' } } });
@@ -236,6 +268,11 @@ test('a file that failed is not tried again by the next leader, neither there no
   await until(() => world.hub.nodes.get(failed()[0]!)!.ack?.phase === 'Running', 'the way back');
   const first = failed()[0]!;
   await until(() => world.writtenFailures.includes(first), 'the memory');
+  await until(
+    () => world.agents.every((a) => !a.config!.instrument.yaml.includes('7001')),
+    'the file before it on the nodes that wait',
+  );
+  expect(world.agents.filter((a) => a.node !== first).map((a) => a.ack!.phase)).toEqual(['Written', 'Written']);
   const taken = world.agents.map((a) => a.taken.length);
 
   await world.changeLeader();

@@ -16,6 +16,7 @@ import type { HubChange, HubOptions, World } from './hub-options.ts';
 import { learnConfigs, needsAny } from './learn-configs.ts';
 import { Files, namespacesByNode } from './concern.ts';
 import { Limiter } from './limiter.ts';
+import { newLink, type Link } from './link.ts';
 import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
 
 function noNews(): { compiled: boolean; monitors: Set<string>; nodes: Set<string> } {
@@ -35,17 +36,6 @@ const maxPushes = 64;
 /** Agents that are connected to for the first time, or again, at a time. */
 const maxGreetings = 32;
 const none: ReadonlySet<string> = new Set();
-
-interface Link {
-  host: string;
-  client: AgentClient;
-  abort: AbortController;
-  pushing: boolean;
-  learning: boolean;
-  delivering: boolean;
-  /** Revision of the secrets that this agent took; an agent that restarts says by its status that it has none. */
-  delivered: string;
-}
 
 /**
  * The leader's capture loop: objects → compile → rollout plan → pushes → acknowledgements → whoever writes status.
@@ -210,8 +200,7 @@ export class CaptureHub {
   #connect(node: NodeState, host: string, transport: AgentTransport): void {
     const { clock, random, agentPort } = this.#options;
     const client = new AgentClient(transport, { host, port: agentPort });
-    const none = { pushing: false, learning: false, delivering: false, delivered: '' };
-    const link: Link = { host, client, abort: new AbortController(), ...none };
+    const link = newLink(host, client);
     this.#links.set(node.name, link);
     const current = (): boolean => this.#links.get(node.name) === link;
     this.#track(
@@ -315,7 +304,11 @@ export class CaptureHub {
       [...this.#nodes.values()].flatMap((n) => n.rolloutNode() ?? []),
       now,
     );
-    for (const node of this.#nodes.values()) node.hold = plan.hold.get(node.name) ?? null;
+    for (const node of this.#nodes.values()) {
+      node.hold = plan.hold.get(node.name) ?? null;
+      const [back, link] = [node.putBack, this.#links.get(node.name)];
+      if (back && link && node.reachable) this.#push(node, link, back, 'hold');
+    }
     for (const [names, restart] of [
       [plan.push, 'now'],
       [plan.deliver, 'hold'],

@@ -99,9 +99,10 @@ export class NodeState {
     return this.#ack?.phase === 'Running' || (this.#ack?.phase === 'Written' && this.hold === 'Unconcerned');
   }
 
-  /** Generations of the config that is Running here; null when none is known to be. */
+  /** Generations of the config that runs here, the one before while a newer waits; null when none is known to. */
   get runningGenerations(): Readonly<Record<string, number>> | null {
-    return this.running ? (this.#held?.known?.config.generations ?? null) : null;
+    if (this.running) return this.#held?.known?.config.generations ?? null;
+    return this.status?.instrument.up === true ? (this.#runs?.config.generations ?? null) : null;
   }
 
   /** In one word. */
@@ -275,6 +276,15 @@ export class NodeState {
   tick(now: number): KnownConfig | null {
     if (this.#sentAt === null || now < this.#sentAt + runningDeadlineMs || !this.reachable) return null;
     return this.#fail('NotRunning', `the instrument did not run the new file within ${runningDeadlineMs / 1000} s`);
+  }
+
+  /**
+   * A file that failed elsewhere waits here for a restart that is not to come: the config to put in its place, so that
+   * an instrument that ends by itself starts with what it ran. Null where nothing is to be put back.
+   */
+  get putBack(): KnownConfig | null {
+    if (this.hold !== 'Paused' || this.#granted || this.#held?.known?.yaml !== this.desired?.yamlHash) return null;
+    return this.#runs && this.#runs.yaml !== this.desired?.yamlHash ? this.#runs : null;
   }
 
   /** When `tick` has something to say. */
