@@ -89,6 +89,8 @@ type Evaluate<T> = (
 const probeWindowMs = 300_000;
 /** Queries of autoscalers that run at a time: a metric's values are shared, so they are few. */
 const autoscalerConcurrency = 8;
+/** Lists of labels and series that are made at a time: they are short, and every dashboard begins with some. */
+const listConcurrency = 8;
 /** Most annotations of a kind in an answer. Source: Prometheus' API. */
 const maxAnnotations = 10;
 
@@ -101,6 +103,7 @@ export class QueryRunner {
   readonly #options: RunnerOptions;
   readonly #gate: Gate;
   readonly #autoscalers = new Gate(autoscalerConcurrency);
+  readonly #lists = new Gate(listConcurrency);
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -108,7 +111,7 @@ export class QueryRunner {
   }
 
   get running(): number {
-    return this.#gate.running + this.#autoscalers.running;
+    return this.#gate.running + this.#autoscalers.running + this.#lists.running;
   }
 
   instant(query: string, timeMs: number, request: RunRequest): Promise<Answered<QueryResult>> {
@@ -167,7 +170,7 @@ export class QueryRunner {
 
   #list(question: IndexQuestion, request: RunRequest): Promise<Answered<IndexLists>> {
     const sets = question.sets.length > 0 ? question.sets : [[]];
-    return this.#run(request, (scope) => scope.list({ ...question, sets }));
+    return this.#run(request, (scope) => scope.list({ ...question, sets }), this.#lists);
   }
 
   /** The samples of several selectors, each list in label order. */
@@ -216,18 +219,20 @@ export class QueryRunner {
     });
   }
 
-  #run<T>(request: RunRequest, evaluate: Evaluate<T>): Promise<Answered<T>> {
-    return this.#within(request, async (signal, deadline) => {
+  #run<T>(request: RunRequest, evaluate: Evaluate<T>, gate?: Gate): Promise<Answered<T>> {
+    const run = async (signal: AbortSignal, deadline: number): Promise<Ran<T>> => {
       const attempted = await this.#attempts(request, signal, deadline, evaluate);
       this.#options.onExecuted?.(attempted.pushdown, attempted.lost);
       return attempted;
-    });
+    };
+    return this.#within(request, run, gate);
   }
 
   /** Runs something within the limits of a query. */
   async #within<T>(
     request: RunRequest,
     run: (signal: AbortSignal, deadline: number) => Promise<Ran<T>>,
+    gate = request.forAutoscaler ? this.#autoscalers : this.#gate,
   ): Promise<Answered<T>> {
     const { clock, directory, queryTimeoutMs } = this.#options;
     const limit = Math.min(request.timeoutMs ?? Infinity, queryTimeoutMs);
@@ -242,7 +247,7 @@ export class QueryRunner {
     let leave: () => void = () => {};
     try {
       if (limit <= 0) throw new ApiError('timeout', 'query timed out in expression evaluation');
-      leave = await (request.forAutoscaler ? this.#autoscalers : this.#gate).enter(signal);
+      leave = await gate.enter(signal);
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
       const { result, warnings, infos, lost, pushdown } = await run(signal, deadline);

@@ -106,7 +106,7 @@ test('queries above the limit wait for their turn', async () => {
   expect(most).toBe(2);
 });
 
-test('an autoscaler does not wait for the queries of people', async () => {
+test('neither an autoscaler nor a list of labels waits for the queries of people', async () => {
   let release = (): void => {};
   const held = new Promise<void>((resolve) => (release = resolve));
   const run = runner(
@@ -119,6 +119,7 @@ test('an autoscaler does not wait for the queries of people', async () => {
   const slow = run.instant('slow', 1000, request);
   const waiting = run.instant('up', 1000, request);
   await run.instant('up', 1000, { ...request, forAutoscaler: true });
+  await run.labelTexts('pod', [], 0, 1000, request);
   expect(run.running).toBe(1);
   release();
   await Promise.all([slow, waiting]);
