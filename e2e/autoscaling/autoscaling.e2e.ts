@@ -1,4 +1,6 @@
 /** A real HorizontalPodAutoscaler of the real controller manager, behind the real aggregator, on captured traffic. */
+import { request } from 'node:https';
+import { readyPods } from '../demo/stage.ts';
 import { until } from '../demo/until.ts';
 import { caRotation } from './ca-rotation.ts';
 import { startAutoscalingStage, type AutoscalingStage } from './stage.ts';
@@ -66,6 +68,12 @@ const apply = (object: object): Promise<string> =>
 const autoscalerState = (): Promise<Autoscaler> =>
   stage.cluster.api.request('GET', '/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/catalog');
 
+/** Names of the shop's pods on a node. */
+const podsOn = async (node: string): Promise<string[]> => {
+  const where = ['-n', 'shop', 'get', 'pods', `--field-selector=spec.nodeName=${node}`];
+  return (await stage.kubectl(...where, '-o', 'jsonpath={.items[*].metadata.name}')).split(' ');
+};
+
 beforeAll(async () => {
   stage = await startAutoscalingStage();
   await apply(monitor);
@@ -111,6 +119,64 @@ test('captured request rates of pods come through the aggregator, each with its 
     expect(Date.now() - Date.parse(timestamp)).toBeLessThan(30_000);
   }
 });
+
+test('the paths of the upstream conformance, through the aggregator, in both versions', async () => {
+  const status = (path: string): Promise<string> =>
+    stage.kubectl('get', '--raw', path).then(
+      () => 'found',
+      (error: Error) => (/not ?found|could not find/i.test(error.message) ? 'not found' : error.message),
+    );
+  const [pod] = await readyPods(stage.cluster, 'shop', 'app=catalog');
+  const metric = 'http_requests_per_second';
+  const node = (await stage.raw<Values>(`${api}/nodes/*/${metric}`)).items[0]!.describedObject.name;
+  for (const version of ['v1beta1', 'v1beta2']) {
+    const base = api.replace('v1beta2', version);
+    const expected = {
+      'not found': ['blah', 'nodes/foo', 'namespaces/shop/pods/bar', `namespaces/shop/nodes/foo/${metric}`],
+      found: [
+        ...[`nodes/*/${metric}`, `nodes/*/${metric}?labelSelector=foo%3Dbar`, `nodes/${node}/${metric}`],
+        ...[`namespaces/shop/pods/*/${metric}`, `namespaces/shop/pods/${pod!.name}/${metric}`],
+        ...[`namespaces/shop/pods/*/${metric}?labelSelector=app%3Dcatalog`, `namespaces/shop/metrics/${metric}`],
+        ...[`namespaces/shop/deployments.apps/catalog/${metric}`],
+      ],
+    };
+    for (const [outcome, paths] of Object.entries(expected)) {
+      for (const path of paths) expect([path, await status(`${base}/${path}`)]).toEqual([path, outcome]);
+    }
+  }
+  const old = await stage.raw<{ apiVersion: string; items: object[] }>(
+    `${api.replace('v1beta2', 'v1beta1')}/namespaces/shop/pods/${pod!.name}/${metric}`,
+  );
+  expect(old).toMatchObject({
+    apiVersion: 'custom.metrics.k8s.io/v1beta1',
+    items: [{ describedObject: { kind: 'Pod', name: pod!.name, apiVersion: '/v1' }, metricName: metric, window: 60 }],
+  });
+  await expect(stage.kubectl('get', '--raw', `${api}/namespaces/shop/pods/*/nothing`)).rejects.toThrow(
+    'the server could not find the metric nothing for pods',
+  );
+}, 60_000);
+
+test('past the aggregator a bearer token tells who calls, and headers of anybody tell nothing', async () => {
+  const [pod] = await readyPods(stage.cluster, 'svc-system', 'app.kubernetes.io/component=query');
+  const bundle = ['-n', 'svc-system', 'get', 'configmap', 'svc-ca-bundle', '-o', 'jsonpath={.data.ca\\.crt}'];
+  const ca = await stage.kubectl(...bundle);
+  const ask = (headers: Record<string, string>): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const options = { host: pod!.ip, port: 6443, ca, servername: 'svc-query.svc-system.svc', headers, agent: false };
+      const path = `${api}/namespaces/shop/pods/*/http_requests_per_second`;
+      request({ ...options, path }, (res) => resolve(res.resume().statusCode!))
+        .on('error', reject)
+        .end();
+    });
+  await stage.kubectl('-n', 'shop', 'create', 'serviceaccount', 'reader');
+  const viewer = ['rolebinding', 'reader', '--clusterrole=view', '--serviceaccount=shop:reader'];
+  await stage.kubectl('-n', 'shop', 'create', ...viewer);
+  const token = (await stage.kubectl('-n', 'shop', 'create', 'token', 'reader')).trim();
+  expect(await ask({ authorization: `Bearer ${token}` })).toBe(200);
+  expect(await ask({ authorization: 'Bearer invented' })).toBe(401);
+  expect(await ask({})).toBe(403);
+  expect(await ask({ 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' })).toBe(403);
+}, 60_000);
 
 test('who has no right to a metric is refused, who may view the namespace is not', async () => {
   const path = `${api}/namespaces/shop/pods/*/catalog_rps`;
@@ -202,15 +268,41 @@ test('through a rotation of the authority the API answers all the time, in the e
   expect(failures).toEqual([]);
 }, 240_000);
 
-test('external metrics are registered when the operator is told to, and answered', async () => {
+test('external metrics of another server are left alone and told of; without one ours are registered and answered', async () => {
+  const name = 'v1beta1.external.metrics.k8s.io';
+  const service = { namespace: 'keda', name: 'keda-operator-metrics-apiserver' };
+  await apply({
+    apiVersion: 'apiregistration.k8s.io/v1',
+    kind: 'APIService',
+    metadata: { name },
+    spec: {
+      ...{ group: 'external.metrics.k8s.io', version: 'v1beta1', groupPriorityMinimum: 100, versionPriority: 100 },
+      ...{ service, insecureSkipTLSVerify: true },
+    },
+  });
   const patch = [{ op: 'add', path: '/spec/template/spec/containers/0/args/-', value: '--external-metrics=auto' }];
   const target = ['-n', 'svc-system', 'patch', 'deployment', 'svc-controller', '--type=json'];
   await stage.kubectl(...target, '-p', JSON.stringify(patch));
-  const name = 'v1beta1.external.metrics.k8s.io';
+  const told = await until(
+    'the condition',
+    () =>
+      stage.cluster.api.request<{ status?: { conditions?: { type: string; reason: string; message: string }[] } }>(
+        'GET',
+        '/apis/svc.dev/v1alpha1/clustertrafficpolicies/default',
+      ),
+    ({ status }) =>
+      status?.conditions?.some((c) => c.type === 'ExternalMetricsAvailable' && c.reason === 'ForeignAPIService') ===
+      true,
+    { timeoutMs: 90_000 },
+  );
+  expect(JSON.stringify(told.status)).toContain('Service keda/keda-operator-metrics-apiserver and is left alone');
+  const owner = ['get', 'apiservice', name, '-o', 'jsonpath={.spec.service.name}'];
+  expect(await stage.kubectl(...owner)).toBe(service.name);
+  await stage.kubectl('delete', 'apiservice', name);
   await until(
     'the registration',
-    () => stage.kubectl('get', 'apiservice', name),
-    () => true,
+    () => stage.kubectl(...owner),
+    (text) => text === 'svc-query',
     { timeoutMs: 90_000 },
   );
   const wait = ['wait', '--for=condition=Available', '--timeout=120s', `apiservice/${name}`];
@@ -266,5 +358,14 @@ test('with a node gone pods there are omitted, sums are refused, and the autosca
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
   expect((await autoscalerState()).status?.desiredReplicas).toBeGreaterThanOrEqual(before);
+  const gone = (await podsOn(lost.name)).filter((pod) => pod.startsWith('catalog-'));
+  // The node may have had a replica of the query server too: the aggregator asks it until its endpoint is gone.
+  const rates = await until(
+    'rates of the other pods',
+    () => stage.raw<Values>(`${api}/namespaces/shop/pods/*/catalog_rps`),
+    ({ items }) => items.length > 0,
+  );
+  const told = rates.items.map(({ describedObject }) => describedObject.name);
+  expect([gone.length > 0, told.filter((pod) => gone.includes(pod))]).toEqual([true, []]);
   await lost.revive();
 }, 180_000);
