@@ -31,7 +31,7 @@ export interface IndexRequest {
 const kinds: readonly string[] = ['names', 'values', 'series'] satisfies IndexKind[];
 const matchTypes: readonly unknown[] = ['=', '!=', '=~', '!~'];
 /** Selectors in one request, and conditions in one of them. */
-const maxSets = 1_000;
+const maxSets = 10_000;
 const maxMatchers = 200;
 /** Times of Prometheus' API reach so far. */
 const maxMs = 1e17;
