@@ -94,7 +94,7 @@ function subtract(a: PostingList, b: PostingList): number[] {
 }
 
 /** Ascending numbers that grow at the end: four bytes each instead of an array element's eight. */
-class GrowingList {
+export class GrowingList {
   #numbers = new Uint32Array(4);
   #length = 0;
 
@@ -144,13 +144,18 @@ export class MemoryPostings implements PostingsIndex {
     this.#all.push(ref);
   }
 
-  add(ref: number, name: string, value: string): void {
+  /** Returns the list that the label has from its second series on: until the next `remove`, more may be pushed to it. */
+  add(ref: number, name: string, value: string): GrowingList | undefined {
     let values = this.#names.get(name);
     if (!values) this.#names.set(name, (values = new Map()));
-    const list = values.get(value);
-    if (list === undefined) values.set(value, ref);
-    else if (typeof list === 'number') values.set(value, GrowingList.of(list, ref));
-    else list.push(ref);
+    let list = values.get(value);
+    if (list === undefined) {
+      values.set(value, ref);
+      return undefined;
+    }
+    if (typeof list !== 'number') list.push(ref);
+    else values.set(value, (list = GrowingList.of(list, ref)));
+    return list;
   }
 
   /** Makes new lists without the given series; lists that readers hold are left as they are. */

@@ -122,6 +122,8 @@ export function sameShape(a: Shape, b: Shape): boolean {
 }
 
 const layouts = new Map<string, Layout>();
+/** The same by the very object, which most askers have from a layout: no text is made for them. */
+const byShape = new WeakMap<Shape, Layout>();
 const layoutsKept = 10_000;
 
 /** A shape with its float series: one object for all streams of one shape, of which a node has thousands. */
@@ -132,6 +134,8 @@ export interface Layout {
 
 /** The layout that all streams of this shape share. */
 export function layoutOf(shape: Shape): Layout {
+  const known = byShape.get(shape);
+  if (known) return known;
   const key = `${shape.kind} ${shape.mode} ${shape.hasSum} ${shape.bounds.join()}`;
   let layout = layouts.get(key);
   if (!layout) {
@@ -139,6 +143,7 @@ export function layoutOf(shape: Shape): Layout {
     layout = { shape, components: componentsOf(shape) };
     layouts.set(key, layout);
   }
+  byShape.set(shape, layout);
   return layout;
 }
 

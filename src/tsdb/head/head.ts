@@ -29,6 +29,8 @@ export class Head {
   readonly #aliases = new Map<number, number>();
   /** The writer's ref that holds a slot: one that does not is of an earlier series, and looked up anew. */
   readonly #holders: (SeriesRef | undefined)[] = [];
+  /** Labels that were found good last: the next new series mostly shares all but one. */
+  #newest: Labels = [];
   nextRef = 1;
   /** Samples before this time belong to finished blocks and are refused. */
   minValidT = -Infinity;
@@ -227,7 +229,7 @@ export class Head {
   }
 
   #viewOf(slots: readonly number[], mint: number, maxt: number): HeadView {
-    return new HeadView(this.#series, (slot) => this.#dictionary.labels(slot), slots, mint, maxt);
+    return new HeadView(this.#series, (...asked) => this.#dictionary.labels(...asked), slots, mint, maxt);
   }
 
   #matching(matchers: readonly CompiledMatcher[]): number[] {
@@ -261,7 +263,8 @@ export class Head {
     const merged = withExternalLabels(labels, this.#external);
     let slot = this.#dictionary.find(merged);
     if (slot === undefined) {
-      assertLabels(merged);
+      assertLabels(merged, this.#newest);
+      this.#newest = merged;
       const ref = this.nextRef++;
       slot = this.#add(ref, merged);
       log.series(ref, merged);

@@ -1,7 +1,8 @@
 import { compareUtf8 } from '../labels.ts';
 import type { Labels } from '../labels.ts';
-import { MemoryPostings } from '../postings.ts';
+import { type GrowingList, MemoryPostings } from '../postings.ts';
 import { grown } from './grown.ts';
+import { LastSeries } from './last-series.ts';
 import { SymbolTable } from './symbol-table.ts';
 
 /**
@@ -26,6 +27,7 @@ export class SeriesDictionary {
   #table = new Int32Array(4096);
   #order: Uint32Array | undefined;
   #scratch: number[] = [];
+  readonly #last = new LastSeries();
 
   get size(): number {
     return this.#slots.size;
@@ -44,9 +46,17 @@ export class SeriesDictionary {
   find(labels: Labels): number | undefined {
     const ids = this.#scratch;
     ids.length = 0;
-    for (const [name, value] of labels) {
-      const n = this.#symbols.find(name);
-      const v = this.#symbols.find(value);
+    const last = this.#last;
+    let next = 0;
+    for (const pair of labels) {
+      const known = last.at(next, pair);
+      if (known >= 0) {
+        ids.push(last.symbols[2 * known]!, last.symbols[2 * known + 1]!);
+        next = known + 1;
+        continue;
+      }
+      const n = this.#symbols.find(pair[0]);
+      const v = n === undefined ? undefined : this.#symbols.find(pair[1]);
       if (n === undefined || v === undefined) return undefined;
       ids.push(n, v);
     }
@@ -64,14 +74,35 @@ export class SeriesDictionary {
     if (slot >= this.refs.length) this.#grow(this.refs.length * 2);
     const at = this.#freeLabels[labels.length]?.pop() ?? this.#reserveLabels(labels.length);
     this.postings.begin(ref);
-    for (let i = 0; i < labels.length; i++) {
-      const name = this.#symbols.acquire(labels[i]![0]);
-      const value = this.#symbols.acquire(labels[i]![1]);
+    const { postings } = this;
+    const symbols = this.#symbols;
+    const last = this.#last;
+    const lists: (GrowingList | undefined)[] = [];
+    const ids = this.#scratch;
+    ids.length = 0;
+    for (let i = 0, next = 0; i < labels.length; i++) {
+      const known = last.at(next, labels[i]!);
+      let name: number;
+      let value: number;
+      let list: GrowingList | undefined;
+      if (known >= 0) {
+        symbols.retain((name = last.symbols[2 * known]!));
+        symbols.retain((value = last.symbols[2 * known + 1]!));
+        list = last.lists[known];
+        next = known + 1;
+      } else {
+        name = symbols.acquire(labels[i]![0]);
+        value = symbols.acquire(labels[i]![1]);
+      }
       this.#labels[at + 2 * i] = name;
       this.#labels[at + 2 * i + 1] = value;
+      ids.push(name, value);
       // The table's own texts go into the postings, so that each is kept once.
-      this.postings.add(ref, this.#symbols.text(name), this.#symbols.text(value));
+      if (list) list.push(ref);
+      else list = postings.add(ref, symbols.text(name), symbols.text(value));
+      lists.push(list);
     }
+    last.set(labels, ids, lists);
     this.refs[slot] = ref;
     this.#labelsAt[slot] = at;
     this.#labelCount[slot] = labels.length;
@@ -93,6 +124,7 @@ export class SeriesDictionary {
       this.refs[slot] = 0;
     }
     this.postings.remove(gone);
+    this.#last.forget();
     this.#rehash();
     this.#order = undefined;
     whenFree(() => {
@@ -106,13 +138,20 @@ export class SeriesDictionary {
     });
   }
 
-  /** The labels of a slot, made for the caller. */
-  labels(slot: number): Labels {
+  /**
+   * The labels of a slot, made for the caller. What they share, place by place, with another slot's (`beside`, and its
+   * labels as they were given) are the same objects: neighbours in label order differ in a few.
+   */
+  labels(slot: number, beside = -1, others: Labels = []): Labels {
     const at = this.#labelsAt[slot]!;
-    const labels: [string, string][] = [];
-    for (let i = 0; i < this.#labelCount[slot]!; i++) {
-      const name = this.#symbols.text(this.#labels[at + 2 * i]!);
-      labels.push([name, this.#symbols.text(this.#labels[at + 2 * i + 1]!)]);
+    const count = this.#labelCount[slot]!;
+    const all = this.#labels;
+    const [otherAt, shared] = beside < 0 ? [0, 0] : [this.#labelsAt[beside]!, Math.min(count, others.length)];
+    const labels: Labels[number][] = [];
+    for (let i = 0; i < count; i++) {
+      const [name, value] = [all[at + 2 * i]!, all[at + 2 * i + 1]!];
+      const isShared = i < shared && all[otherAt + 2 * i] === name && all[otherAt + 2 * i + 1] === value;
+      labels.push(isShared ? others[i]! : [this.#symbols.text(name), this.#symbols.text(value)]);
     }
     return labels;
   }

@@ -28,6 +28,11 @@ export class SymbolTable {
     return id;
   }
 
+  /** One more user of a text that has some. */
+  retain(id: number): void {
+    this.#uses[id]!++;
+  }
+
   release(id: number): void {
     if (--this.#uses[id]! > 0) return;
     this.#ids.delete(this.#texts[id]!);
