@@ -248,7 +248,7 @@ test('probes need no token; metrics do when the loopback exemption is withdrawn'
 });
 
 test('the controller pushes a config, hears how far it came, and an outsider does not get in', async () => {
-  let startMs: number | null = Date.now() + 60_000;
+  let startMs: number | null = null;
   const agent = await start({}, () => startMs);
   const port = agent.ports.captureConfig;
   const seed = zeroConfig({ node: 'node-1', ports: '8080', instrumentVersion: 'v0.10.0' });
@@ -267,13 +267,29 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
   expect(put.status).toBe(200);
   expect(JSON.parse(put.body.toString())).toMatchObject({ node: 'node-1', hash: captureHash(config) });
   expect(readFileSync(join(dir, 'config.yaml'), 'utf8')).toBe(config.instrument.yaml);
+  startMs = Date.now() + 5;
   expect((await mtls('svc-controller', port, '/v1/capture')).body.toString()).toBe(canonicalJson(config));
   const status = async (): Promise<AgentStatus> => {
     const answer = await mtls('svc-controller', port, '/v1/status?after=0&wait=1');
     return JSON.parse(answer.body.toString()) as AgentStatus;
   };
   const running = await until(status, (s) => (s.ack as Ack).phase === 'Running');
-  expect(running.instrument).toMatchObject({ up: true, start: new Date(startMs).toISOString() });
+  expect(running.instrument).toEqual({
+    up: true,
+    start: new Date(startMs).toISOString(),
+    restarts: 0,
+    runs: captureHash(config),
+  });
+  // A file on hold: the instrument goes on with the one before, and both can be asked for.
+  const yaml = `${config.instrument.yaml}# newer\n`;
+  const newer = { ...config, instrument: { ...config.instrument, yaml } };
+  const newerPath = capturePutPath(captureHash(newer), 'hold');
+  const held = await mtls('svc-controller', port, newerPath, 'PUT', canonicalJson(newer));
+  expect(JSON.parse(held.body.toString())).toMatchObject({ hash: captureHash(newer), phase: 'Written' });
+  const answered = async (path: string): Promise<string> => (await mtls('svc-controller', port, path)).body.toString();
+  expect(await answered('/v1/capture')).toBe(canonicalJson(newer));
+  expect(await answered('/v1/capture/running')).toBe(canonicalJson(config));
+  await mtls('svc-controller', port, path, 'PUT', canonicalJson(config));
   startMs = null;
   expect((await mtls('svc-controller', port, '/v1/status?after=x')).status).toBe(400);
   await agent.stop();
