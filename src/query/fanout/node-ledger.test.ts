@@ -1,0 +1,30 @@
+import { NodeLedger } from './node-ledger.ts';
+import type { LostNode } from './failure.ts';
+
+const lost = (node: string): LostNode => ({ node, reason: 'timeout', message: 'late', elapsedMs: 1 });
+const voided = 'an agent was lost in the middle of the query';
+
+test('a node that an earlier part lost is left out of a later one, and that voids nothing', () => {
+  const ledger = new NodeLedger(new Map());
+  expect(ledger.settle(['a'], [lost('b')])).toEqual(new Set(['a']));
+  expect(ledger.settle(['a', 'b'], [])).toEqual(new Set(['a']));
+  expect([ledger.restart, [...ledger.lost.keys()]]).toEqual([false, ['b']]);
+});
+
+test('a node that is lost after a part of it was handed out voids the evaluation', () => {
+  const ledger = new NodeLedger(new Map());
+  ledger.settleAll(['a', 'b'], []);
+  expect(() => ledger.settle(['a'], [lost('b')])).toThrow(voided);
+  expect(ledger.restart).toBe(true);
+});
+
+test('what was joined with a node that another part has lost cannot be taken apart, and voids the evaluation', () => {
+  const ledger = new NodeLedger(new Map());
+  ledger.settleAll(['a'], [lost('b')]);
+  expect(() => ledger.settleAll(['a', 'b'], [])).toThrow(voided);
+  expect([ledger.restart, [...ledger.lost.keys()]]).toEqual([true, ['b']]);
+  // The next attempt leaves the node out from the start.
+  const next = new NodeLedger(ledger.lost);
+  next.settleAll(['a'], []);
+  expect(next.restart).toBe(false);
+});
