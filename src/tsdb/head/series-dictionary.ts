@@ -146,12 +146,14 @@ export class SeriesDictionary {
     const at = this.#labelsAt[slot]!;
     const count = this.#labelCount[slot]!;
     const all = this.#labels;
-    const [otherAt, shared] = beside < 0 ? [0, 0] : [this.#labelsAt[beside]!, Math.min(count, others.length)];
-    const labels: Labels[number][] = [];
+    const shared = beside < 0 ? 0 : Math.min(count, others.length);
+    const otherAt = beside < 0 ? 0 : this.#labelsAt[beside]!;
+    const labels = new Array<Labels[number]>(count);
     for (let i = 0; i < count; i++) {
-      const [name, value] = [all[at + 2 * i]!, all[at + 2 * i + 1]!];
+      const name = all[at + 2 * i]!;
+      const value = all[at + 2 * i + 1]!;
       const isShared = i < shared && all[otherAt + 2 * i] === name && all[otherAt + 2 * i + 1] === value;
-      labels.push(isShared ? others[i]! : [this.#symbols.text(name), this.#symbols.text(value)]);
+      labels[i] = isShared ? others[i]! : [this.#symbols.text(name), this.#symbols.text(value)];
     }
     return labels;
   }
