@@ -2,7 +2,7 @@
 import { call, setToken, type Answer, type Sample } from './api.ts';
 import { attachCompletion } from './completer.ts';
 import { errorText } from './error-text.ts';
-import { drawGraph } from './graph.ts';
+import { drawGraph, maxLines } from './graph.ts';
 
 const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const expr = element<HTMLTextAreaElement>('expr');
@@ -21,6 +21,9 @@ const examples: [string, string][] = [
     'sum by (service_name) (rate(http_server_request_duration_count{http_response_status_code=~"5.."}[1m])) / sum by (service_name) (rate(http_server_request_duration_count[1m]))',
   ],
 ];
+
+/** Most rows of the table. */
+const maxRows = 500;
 
 let running = 0;
 /** What was asked last; what is being written is not asked until it is sent. */
@@ -47,8 +50,11 @@ async function run(query = expr.value.trim()): Promise<void> {
     showTable(now);
     showNotes(now, matrix);
     drawGraph(element('graph'), (matrix?.result ?? []) as Sample[], seriesName);
+    const series = now.resultType === 'scalar' || now.resultType === 'string' ? 1 : now.result.length;
+    const drawn = Math.max(series, matrix?.result.length ?? 0) > maxLines ? `; the first ${maxLines} are drawn` : '';
+    const listed = series > maxRows ? `, the first ${maxRows} listed` : '';
     element('status').textContent =
-      `${Array.isArray(now.result) ? now.result.length : 1} series in ${Math.round(performance.now() - started)} ms`;
+      `${series} series in ${Math.round(performance.now() - started)} ms${drawn}${listed}`;
   } catch (error) {
     if (turn === running) showError(errorText(error instanceof Error ? error.message : String(error), query));
   }
@@ -73,7 +79,7 @@ function showTable(answer: Answer): void {
     ? [['', (answer.result as [number, string])[1]]]
     : (answer.result as Sample[]).map((s) => [seriesName(s.metric), lastValue(s)]);
   body.replaceChildren(
-    ...rows.slice(0, 500).map((cells) => {
+    ...rows.slice(0, maxRows).map((cells) => {
       const row = document.createElement('tr');
       row.append(...cells.map((text) => Object.assign(document.createElement('td'), { textContent: text ?? '' })));
       return row;

@@ -13,6 +13,9 @@ const colours = [
   '#b82e2e',
   '#316395',
 ];
+/** Most lines of the graph: more cannot be told apart. */
+export const maxLines = 50;
+
 let plot: uPlot | undefined;
 
 /** Draws a matrix as lines over one shared time axis; a missing point is a gap, never a line across it. */
@@ -23,7 +26,7 @@ export function drawGraph(
 ): void {
   plot?.destroy();
   plot = undefined;
-  const shown = series.slice(0, 50);
+  const shown = series.slice(0, maxLines);
   if (shown.length === 0) return;
   const times = [...new Set(shown.flatMap((s) => (s.values ?? []).map(([t]) => t)))].sort((a, b) => a - b);
   const index = new Map(times.map((t, i) => [t, i]));
