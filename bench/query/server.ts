@@ -10,6 +10,7 @@ import { fixedTls } from '../../src/net/tls-material.ts';
 import type { TlsMaterial } from '../../src/net/tls-material.ts';
 import { fixedDirectory, querySettingTable, startQueryServer } from '../../src/query/index.ts';
 import type { ExpectedAgent } from '../../src/query/index.ts';
+import { warmUpQueries } from '../../src/query/warm-up.ts';
 
 export interface ServerOptions {
   readonly agents: readonly ExpectedAgent[];
@@ -32,8 +33,11 @@ const flags = {
   agentReadPort: String(agentPort),
   agentTimeout: '60s',
 };
+const settings = readSettings(querySettingTable, { flags, env: {}, prefix: 'SVC_' });
+// As `svc query` does before it listens.
+await warmUpQueries(settings.warmUp, systemClock);
 const { port } = await startQueryServer({
-  settings: readSettings(querySettingTable, { flags, env: {}, prefix: 'SVC_' }),
+  settings,
   clock: systemClock,
   logger: silentLogger,
   directory: fixedDirectory(agents),
