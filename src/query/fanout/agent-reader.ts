@@ -5,9 +5,13 @@ import type { ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from './failure.ts';
 import { SeriesCollector } from './series-collector.ts';
 import type { CollectedSeries, SampleBudget } from './series-collector.ts';
+import { TurnQueue } from './turn-queue.ts';
 
 /** Largest answer of one agent. Bytes. */
 const maxAnswerBytes = 512 * 1024 * 1024;
+
+/** A turn is given up after so many series: some eight milliseconds. Fewer would let short questions slow this to a crawl. */
+const seriesPerTurn = 512;
 
 export interface AgentReadOptions {
   readonly deadlineMs: number;
@@ -30,6 +34,7 @@ export type AgentReader = (
  * QueryError when the sample budget is spent.
  */
 export function createAgentReader(client: TlsClient, port: number, servername: string): AgentReader {
+  const turns = new TurnQueue();
   return async (agent, queries, { deadlineMs, budget, signal, onForeign }) => {
     const collector = new SeriesCollector(agent.node, queries.length, budget);
     let headArrived = false;
@@ -55,7 +60,11 @@ export function createAgentReader(client: TlsClient, port: number, servername: s
         onForeign?.();
       }
       const type = response.headers['content-type'];
-      for await (const series of readStreamedSeries(type, response.body)) collector.add(series);
+      let count = 0;
+      for await (const series of readStreamedSeries(type, response.body)) {
+        collector.add(series);
+        if (++count % seriesPerTurn === 0) await turns.turn();
+      }
       return collector.finish();
     } catch (error) {
       if (signal.aborted) throw signal.reason;

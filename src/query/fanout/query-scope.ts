@@ -8,9 +8,11 @@ import { joinLists, listLabels } from './list-labels.ts';
 import type { ListDeps } from './list-labels.ts';
 import type { LostNode } from './failure.ts';
 import { mergeDuplicates } from './merge-duplicates.ts';
+import { mergeSorted } from './merge-sorted.ts';
 import { NodeLedger } from './node-ledger.ts';
 import { wholeSeries } from './series-collector.ts';
 import type { CollectedSeries, ReadSeries, SampleBudget } from './series-collector.ts';
+import { TurnQueue } from './turn-queue.ts';
 
 interface Waiting {
   readonly query: ReadQuery;
@@ -39,6 +41,7 @@ export class QueryScope implements SeriesSource {
   readonly budget: SampleBudget;
   readonly ledger: NodeLedger;
   #waiting: Waiting[] = [];
+  readonly #turns = new TurnQueue();
   /** Selectors that were read as raw samples. */
   rawSelectors = 0;
   /** One sentence for each node whose series were joined with another's. */
@@ -106,20 +109,23 @@ export class QueryScope implements SeriesSource {
     const usable = this.ledger.settle(answered, lost);
     const used = parts.filter(({ node }) => usable.has(node));
     this.rawSelectors += queries.length;
-    return queries.map((_, i) => this.#joined(used, i));
+    const joined: CollectedSeries[][] = [];
+    for (const i of queries.keys()) joined.push(await this.#joined(used, i));
+    return joined;
   }
 
-  #joined(parts: readonly AgentPart[], query: number): CollectedSeries[] {
-    const all: CollectedSeries[] = [];
-    for (const { series } of parts) for (const one of series[query]!) all.push(one);
+  /** In label order. */
+  async #joined(parts: readonly AgentPart[], query: number): Promise<CollectedSeries[]> {
     const overlapping = parts.filter(({ overlaps }) => overlaps).map(({ node }) => node);
-    if (overlapping.length === 0) return all;
-    const { series, duplicates } = mergeDuplicates(all.map(wholeSeries));
+    const lists = parts.map(({ series }) => series[query]!);
+    if (overlapping.length === 0) return mergeSorted(lists, this.#turns);
+    // Of equal series the one of the first agent counts.
+    const { series, duplicates } = mergeDuplicates(lists.flat().map(wholeSeries));
     if (duplicates > 0) {
       const sentence = 'of equal labels came from two agents and were joined; at equal times the first agent counts';
       this.warnings.add(`series ${sentence} (seen at ${overlapping.join(', ')})`);
     }
-    return series;
+    return mergeSorted([series], this.#turns);
   }
 
   async #flush(): Promise<void> {
@@ -130,7 +136,7 @@ export class QueryScope implements SeriesSource {
       for (const [i, { resolve }] of batch.entries()) {
         const series = found[i]!;
         const heldBytes = series.reduce((sum, one) => sum + ('read' in one ? one.heldBytes : 0), 0);
-        resolve({ series, heldBytes, warnings: [...this.warnings] });
+        resolve({ series, sorted: true, heldBytes, warnings: [...this.warnings] });
       }
     } catch (error) {
       for (const { reject } of batch) reject(error);
