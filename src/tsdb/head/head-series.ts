@@ -262,10 +262,9 @@ export class HeadSeries {
   #growOpen(slot: number, length: number): void {
     const size = this.#openSize[slot]!;
     const larger = size < 256 ? size * 2 : size + (size >>> 1);
-    const bytes = this.slab.read(this.openAddress[slot]!, length);
-    this.#freeOpen(slot);
     const address = this.slab.alloc(larger);
-    this.slab.page(address).set(bytes, this.slab.offset(address));
+    this.slab.copy(this.openAddress[slot]!, address, length);
+    this.#freeOpen(slot);
     this.openAddress[slot] = address;
     this.#openSize[slot] = larger;
   }

@@ -72,6 +72,12 @@ export class Slab {
     return this.page(address).slice(at, at + length);
   }
 
+  /** Copies the first bytes of one piece into another. */
+  copy(from: number, to: number, length: number): void {
+    const at = this.offset(from);
+    this.page(to).set(this.page(from).subarray(at, at + length), this.offset(to));
+  }
+
   /** A new piece that holds `bytes`. */
   store(bytes: Uint8Array): number {
     const address = this.alloc(bytes.length);
