@@ -20,8 +20,8 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-/** What the rendered DaemonSet gives the agent: a small young generation, so that memory stays within its budget. */
-const nodeOptions = '--max-semi-space-size=4';
+/** What the rendered DaemonSet gives the agent, so that memory stays within its budget. */
+const smallMemory = { NODE_OPTIONS: '--max-semi-space-size=4', MALLOC_ARENA_MAX: '1' };
 const startLimitMs = 60_000;
 
 /** `program`: the agent's `svc`, as built or as sources. */
@@ -35,7 +35,7 @@ export async function startAgent(program: string): Promise<Receiver> {
     [program, ...args, ...ports, '--tls-dir=', '--bind-address=127.0.0.1', '--instrument-health-socket=@bench-none'],
     {
       stdio: ['ignore', 'ignore', 'inherit'],
-      env: { PATH: process.env['PATH'], NODE_OPTIONS: nodeOptions, SVC_LOG_LEVEL: 'error' },
+      env: { PATH: process.env['PATH'], ...smallMemory, SVC_LOG_LEVEL: 'error' },
     },
   );
   const own = `http://127.0.0.1:${scrape}`;

@@ -90,6 +90,8 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       fromField('POD_NAMESPACE', 'metadata.namespace'),
       // A small young generation: 50,000 series then fit into 256 MiB, for a little more collecting.
       { name: 'NODE_OPTIONS', value: '--enable-source-maps --max-semi-space-size=4' },
+      // One arena of malloc for all threads: they allocate little, and each arena keeps what was freed in it.
+      { name: 'MALLOC_ARENA_MAX', value: '1' },
     ],
     ports: [
       { name: 'scrape', containerPort: ports.scrape, protocol: 'TCP' },
