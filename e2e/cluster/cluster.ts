@@ -55,6 +55,10 @@ export interface Cluster {
     /** Starts it again on the same port and data and waits until it is ready. */
     restart(): Promise<void>;
   };
+  readonly controllerManager: {
+    /** kill -9 and a new one: it knows from its start every kind that the API server serves by then. */
+    restart(): Promise<void>;
+  };
   /** The way into etcd, for tests that hold the API server to what is stored. */
   readonly etcd: EtcdAccess;
   addNode(options?: { name?: string; labels?: Record<string, string> }): Promise<ProcessNode>;
@@ -127,6 +131,12 @@ async function assemble(
       async restart() {
         plane.apiServer.start();
         await plane.waitReady();
+      },
+    },
+    controllerManager: {
+      async restart() {
+        await plane.controllerManager.kill();
+        plane.controllerManager.start();
       },
     },
     etcd: plane.etcdAccess,

@@ -86,22 +86,13 @@ async function endState(): Promise<Record<string, unknown>> {
   return state;
 }
 
-/**
- * The garbage collector learns of new kinds every 30 s. Until then it cannot look up the owner of a child and asks again
- * 5 ms · 2ⁿ after it first saw it, so that the first try that succeeds comes at 41 s at the latest.
- * Source: kube-controller-manager, pkg/controller/garbagecollector.
- */
-const collectedMs = 60_000;
-
 const removeAll = async (): Promise<void> => {
   // As pruning does: in the background, and the children go with their owner.
   await stage.kubectl('delete', '--cascade=background', 'ctp/default');
   await stage.kubectl('-n', 'shop', 'delete', '--cascade=background', 'tm/checkout');
   await stage.kubectl('-n', 'agents', 'delete', '--cascade=background', 'md/minter');
   await stage.kubectl('-n', 'agents', 'delete', 'secret', 'vcs-app-credentials');
-  for (const [, path] of children) {
-    await eventually(`${path} gone`, async () => (await stage.find(path)) === undefined, collectedMs);
-  }
+  for (const [, path] of children) await eventually(`${path} gone`, async () => (await stage.find(path)) === undefined);
 };
 
 describe('the end state is the same', () => {
