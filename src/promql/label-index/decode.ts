@@ -1,4 +1,5 @@
-import { WireReader } from '../../base/protobuf-wire.ts';
+import type { WireReader } from '../../base/protobuf-wire.ts';
+import { eachOf, oneContent } from '../partial/messages.ts';
 import { compareLabels, compareStrings } from '../labels.ts';
 import type { Label, Labels } from '../types.ts';
 import { malformed } from './answer.ts';
@@ -50,17 +51,13 @@ export class IndexDecoder {
 
   add(message: Uint8Array): void {
     if (this.#stated !== undefined) throw malformed('something follows the trailer');
-    const outer = new WireReader(message);
-    const key = outer.key();
-    if ((key & 7) !== 2) throw malformed('message without content');
-    const content = outer.message();
-    if (!outer.done) throw malformed('message with more than one content');
-    if (key >> 3 === 1) this.#addHeader(content);
+    const { field, content } = oneContent(message, malformed);
+    if (field === 1) this.#addHeader(content);
     else if (this.#header === undefined) throw malformed('the header does not come first');
-    else if (key >> 3 === 2) eachOf(content, () => this.#dictionary.push(content.string()));
-    else if (key >> 3 === 3) eachOf(content, () => this.#addSeries(content.message()));
-    else if (key >> 3 === 4) eachOf(content, () => this.#addText(content.string()));
-    else if (key >> 3 === 5) this.#stated = statedCount(content);
+    else if (field === 2) eachOf(content, () => this.#dictionary.push(content.string()));
+    else if (field === 3) eachOf(content, () => this.#addSeries(content.message()));
+    else if (field === 4) eachOf(content, () => this.#addText(content.string()));
+    else if (field === 5) this.#stated = statedCount(content);
     // Others are of a later version and can be left out, or the version would be another one.
   }
 
@@ -120,14 +117,6 @@ export class IndexDecoder {
   #count(count: number): void {
     const { limit } = this.#expected;
     if (limit > 0 && count > limit) throw malformed(`more than ${limit} elements`);
-  }
-}
-
-function eachOf(reader: WireReader, read: () => void): void {
-  while (!reader.done) {
-    const key = reader.key();
-    if (key === 10) read();
-    else reader.skip(key & 7);
   }
 }
 

@@ -1,4 +1,4 @@
-import { WireReader } from '../../base/protobuf-wire.ts';
+import type { WireReader } from '../../base/protobuf-wire.ts';
 import type { PortableAnnotation } from '../annotations.ts';
 import type { Column } from '../eval/columns.ts';
 import type { GroupRow } from '../eval/group-rows.ts';
@@ -8,6 +8,7 @@ import { readAnnotation } from './annotation-message.ts';
 import type { PartialHeader, PartialStats } from './answer.ts';
 import { DictionaryReader } from './dictionary.ts';
 import { LabelPool } from './label-pool.ts';
+import { eachOf, oneContent } from './messages.ts';
 import { malformed } from './numbers.ts';
 import { readColumn, readGroup } from './rows.ts';
 
@@ -48,17 +49,13 @@ export class PartialDecoder {
 
   add(message: Uint8Array): void {
     if (this.#trailer !== undefined) throw malformed('something follows the trailer');
-    const outer = new WireReader(message);
-    const key = outer.key();
-    if ((key & 7) !== 2) throw malformed('message without content');
-    const content = outer.message();
-    if (!outer.done) throw malformed('message with more than one content');
-    if (key >> 3 === 1) this.#addHeader(content);
+    const { field, content } = oneContent(message, malformed);
+    if (field === 1) this.#addHeader(content);
     else if (this.#header === undefined) throw malformed('the header does not come first');
-    else if (key >> 3 === 2) eachOf(content, 10, () => this.#dictionary.add(content.string()));
-    else if (key >> 3 === 3) eachOf(content, 10, () => this.#addColumn(content.message()));
-    else if (key >> 3 === 4) eachOf(content, 10, () => this.#addGroup(content.message()));
-    else if (key >> 3 === 5) this.#trailer = readTrailer(content);
+    else if (field === 2) eachOf(content, () => this.#dictionary.add(content.string()));
+    else if (field === 3) eachOf(content, () => this.#addColumn(content.message()));
+    else if (field === 4) eachOf(content, () => this.#addGroup(content.message()));
+    else if (field === 5) this.#trailer = readTrailer(content);
     // Others are of a later version and can be left out, or the version would be another one.
   }
 
@@ -115,14 +112,6 @@ interface Trailer {
   readonly annotations: readonly PortableAnnotation[];
   readonly warnings: readonly string[];
   readonly stats: PartialStats;
-}
-
-function eachOf(reader: WireReader, wanted: number, read: () => void): void {
-  while (!reader.done) {
-    const key = reader.key();
-    if (key === wanted) read();
-    else reader.skip(key & 7);
-  }
 }
 
 function readHeader(reader: WireReader): PartialHeader {

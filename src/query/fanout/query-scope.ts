@@ -30,6 +30,12 @@ export interface ScopeOptions extends ListDeps {
   readonly lost: ReadonlyMap<string, LostNode>;
 }
 
+/** What came of a question to the nodes. */
+interface Asked<P> {
+  readonly parts: readonly P[];
+  readonly lost: readonly LostNode[];
+}
+
 /**
  * What one evaluation of a query reads: the engine's source over all agents.
  *
@@ -70,20 +76,7 @@ export class QueryScope implements SeriesSource {
 
   /** Label names, values of a label, or label sets, as the nodes' indexes have them: in order, without repetition. */
   async list(question: IndexQuestion): Promise<IndexLists> {
-    const { agents, clock, signal, deadline } = this.#options;
-    const { parts, lost } = await listLabels(
-      {
-        agents: agents.filter(({ node }) => !this.lost.has(node)),
-        question,
-        budget: this.budget,
-        signal,
-        remainingMs: deadline - clock.monotonic(),
-      },
-      this.#options,
-    );
-    const answered = parts.map(({ node }) => node);
-    const usable = this.ledger.settle(answered, lost);
-    const used = parts.filter(({ node }) => usable.has(node));
+    const used = this.#usable(await listLabels({ ...this.#request(), question }, this.#options));
     const lists = used.flatMap(({ readings }) => readings);
     return joinLists(lists, question);
   }
@@ -94,24 +87,29 @@ export class QueryScope implements SeriesSource {
   }
 
   async #collect(queries: readonly ReadQuery[]): Promise<CollectedSeries[][]> {
-    const { agents, clock, signal, deadline } = this.#options;
-    const { parts, lost } = await fanOut(
-      {
-        agents: agents.filter(({ node }) => !this.lost.has(node)),
-        queries,
-        budget: this.budget,
-        signal,
-        remainingMs: deadline - clock.monotonic(),
-      },
-      this.#options,
-    );
-    const answered = parts.map(({ node }) => node);
-    const usable = this.ledger.settle(answered, lost);
-    const used = parts.filter(({ node }) => usable.has(node));
+    const used = this.#usable(await fanOut({ ...this.#request(), queries }, this.#options));
     this.rawSelectors += queries.length;
     const joined: CollectedSeries[][] = [];
     for (const i of queries.keys()) joined.push(await this.#joined(used, i));
     return joined;
+  }
+
+  /** What every question to the nodes has in common; who was lost is not asked again. */
+  #request() {
+    const { agents, clock, signal, deadline } = this.#options;
+    return {
+      agents: agents.filter(({ node }) => !this.lost.has(node)),
+      budget: this.budget,
+      signal,
+      remainingMs: deadline - clock.monotonic(),
+    };
+  }
+
+  /** The parts of the nodes that count, when those that do not answer are known. */
+  #usable<P extends { readonly node: string }>({ parts, lost }: Asked<P>): P[] {
+    const answered = parts.map(({ node }) => node);
+    const usable = this.ledger.settle(answered, lost);
+    return parts.filter(({ node }) => usable.has(node));
   }
 
   /** In label order. */

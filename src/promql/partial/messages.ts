@@ -1,0 +1,26 @@
+import { WireReader } from '../../base/protobuf-wire.ts';
+
+/**
+ * The one content of a framed message and the number of its field.
+ * Errors: what `malformed` makes, where it has none or another beside it.
+ */
+export function oneContent(
+  message: Uint8Array,
+  malformed: (reason: string) => Error,
+): { field: number; content: WireReader } {
+  const outer = new WireReader(message);
+  const key = outer.key();
+  if ((key & 7) !== 2) throw malformed('message without content');
+  const content = outer.message();
+  if (!outer.done) throw malformed('message with more than one content');
+  return { field: key >> 3, content };
+}
+
+/** Reads each element of a message that is a list: a repeated field 1 of bytes. Other fields are passed over. */
+export function eachOf(reader: WireReader, read: () => void): void {
+  while (!reader.done) {
+    const key = reader.key();
+    if (key === 10) read();
+    else reader.skip(key & 7);
+  }
+}
