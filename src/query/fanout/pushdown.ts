@@ -9,6 +9,7 @@ import type {
   Steps,
 } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
+import { dearness } from './dearness.ts';
 import { agentDeadline, nodeFilter } from './fan-out.ts';
 import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
@@ -20,9 +21,6 @@ import { below, fragmentReport } from './pushdown-report.ts';
 import type { ExecutionPath, Fallback, FragmentNode, FragmentReport } from './pushdown-report.ts';
 import { nodeLabel } from './series-collector.ts';
 import type { SampleBudget } from './series-collector.ts';
-
-/** Used to guess what raw chunks would weigh: the agents' usual distance of samples, and bytes a sample and series. */
-const guess = { intervalMs: 30_000, bytesPerSample: 2.5, bytesPerSeries: 40 } as const;
 
 export interface PushdownOptions {
   readonly scope: ScopeOptions;
@@ -118,16 +116,6 @@ export class Pushdown implements Distribution {
     this.stepDown ??= { from: this.#options.path, to, node, reason };
     throw new QueryError('internal', `the query takes another way: ${reason}`);
   }
-}
-
-/** Why a series fragment is not worth its bytes: null when it is. */
-function dearness({ requests }: FragmentDemands, steps: Steps): string | null {
-  const pushed = 8 * steps.count + guess.bytesPerSeries;
-  let raw = 0;
-  for (const { mint, maxt } of requests) {
-    raw += ((maxt - mint) / guess.intervalMs) * guess.bytesPerSample + guess.bytesPerSeries;
-  }
-  return pushed <= raw ? null : `read raw: about ${Math.round(raw)} bytes a series against ${pushed} for its steps`;
 }
 
 /** The earliest time that a fragment reads otherwise than by standing at its steps. */
