@@ -5,10 +5,14 @@ export type PostingList = ArrayLike<number>;
 
 /** An inverted index over labels: the head's lives in maps, a block's in its file. */
 export interface PostingsIndex {
+  /** How many series there are. */
+  readonly size: number;
   all(): PostingList;
   names(): Iterable<string>;
   values(name: string): Iterable<string>;
   postings(name: string, value: string): PostingList | undefined;
+  /** The length of that list. */
+  count(name: string, value: string): number;
 }
 
 const none: PostingList = [];
@@ -18,6 +22,7 @@ const none: PostingList = [];
  * those that an absent label satisfies are then subtracted by the values that do not match.
  */
 export function selectPostings(index: PostingsIndex, matchers: readonly CompiledMatcher[]): PostingList {
+  if (matchers.some((matcher) => isRefusedByAll(index, matcher))) return none;
   const required: PostingList[] = [];
   const excluded: PostingList[] = [];
   for (const matcher of matchers) {
@@ -32,6 +37,11 @@ export function selectPostings(index: PostingsIndex, matchers: readonly Compiled
   }
   for (const list of excluded) if (list.length > 0) result = subtract(result, list);
   return result;
+}
+
+/** Whether one value that does not match stands on every series, which is often so for a label that names their origin. */
+function isRefusedByAll(index: PostingsIndex, { name, literals, negative }: CompiledMatcher): boolean {
+  return negative && literals?.some((value) => index.count(name, value) === index.size) === true;
 }
 
 function matching(index: PostingsIndex, matcher: CompiledMatcher): PostingList {
@@ -67,17 +77,15 @@ function union(lists: readonly PostingList[]): PostingList {
   return all.sort();
 }
 
+/** Assumption: `a` is not the longer one. */
 function intersect(a: PostingList, b: PostingList): number[] {
   const out: number[] = [];
-  for (let i = 0, j = 0; i < a.length && j < b.length;) {
+  let j = 0;
+  for (let i = 0; i < a.length; i++) {
     const x = a[i]!;
-    const y = b[j]!;
-    if (x === y) {
-      out.push(x);
-      i++;
-      j++;
-    } else if (x < y) i++;
-    else j++;
+    j = seek(b, j, x);
+    if (j === b.length) break;
+    if (b[j] === x) out.push(x);
   }
   return out;
 }
@@ -87,10 +95,27 @@ function subtract(a: PostingList, b: PostingList): number[] {
   let j = 0;
   for (let i = 0; i < a.length; i++) {
     const x = a[i]!;
-    while (j < b.length && b[j]! < x) j++;
-    if (b[j] !== x) out.push(x);
+    j = seek(b, j, x);
+    if (j === b.length || b[j] !== x) out.push(x);
   }
   return out;
+}
+
+/** The first place from `from` on that is not below `x`, in strides that double: a short list need not walk a long one. */
+function seek(list: PostingList, from: number, x: number): number {
+  let low = from;
+  let high = from;
+  for (let stride = 1; high < list.length && list[high]! < x; stride *= 2) {
+    low = high + 1;
+    high += stride;
+  }
+  if (high > list.length) high = list.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (list[middle]! < x) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Ascending numbers that grow at the end: four bytes each instead of an array element's eight. */
@@ -103,6 +128,10 @@ export class GrowingList {
     list.push(first);
     list.push(second);
     return list;
+  }
+
+  get length(): number {
+    return this.#length;
   }
 
   push(number: number): void {
@@ -138,6 +167,10 @@ export class GrowingList {
 export class MemoryPostings implements PostingsIndex {
   #all = new GrowingList();
   readonly #names = new Map<string, Map<string, GrowingList | number>>();
+
+  get size(): number {
+    return this.#all.length;
+  }
 
   /** Begins a series; its labels follow one by one. */
   begin(ref: number): void {
@@ -188,5 +221,9 @@ export class MemoryPostings implements PostingsIndex {
   postings(name: string, value: string): PostingList | undefined {
     const list = this.#names.get(name)?.get(value);
     return typeof list === 'number' ? [list] : list?.view();
+  }
+  count(name: string, value: string): number {
+    const list = this.#names.get(name)?.get(value);
+    return typeof list === 'number' ? 1 : (list?.length ?? 0);
   }
 }

@@ -180,6 +180,9 @@ test('any sequence of appends, late appends, commits, blocks, restarts and power
           model.commit();
         }
         const found = readSamples(store);
+        const times = model.samples.flatMap((samples) => [...samples.keys()]);
+        const { blocks, oldestMs = Infinity, newestMs = -Infinity } = store.stats();
+        if (blocks === 0) expect([oldestMs, newestMs]).toEqual([Math.min(...times), Math.max(...times)]);
         names.forEach((labels, i) => {
           const expected = [...model.samples[i]!].sort((a, b) => a[0] - b[0]);
           expect([...(found.get(labelsKey(labels)) ?? [])]).toEqual(expected);

@@ -90,7 +90,21 @@ export class PagedBlockIndex implements PostingsIndex {
     if (table) for (const symbol of table.symbols) yield this.#text(symbol);
   }
 
+  get size(): number {
+    return this.seriesCount;
+  }
+
   postings(name: string, value: string): PostingList | undefined {
+    const at = this.#listAt(name, value);
+    return at === undefined ? undefined : this.#list(at);
+  }
+
+  count(name: string, value: string): number {
+    const at = this.#listAt(name, value);
+    return at === undefined ? 0 : new ByteReader(this.#bytes, at).varint();
+  }
+
+  #listAt(name: string, value: string): number | undefined {
     const table = this.#table(name);
     if (!table) return undefined;
     let low = 0;
@@ -98,7 +112,7 @@ export class PagedBlockIndex implements PostingsIndex {
     while (low < high) {
       const middle = (low + high) >>> 1;
       const order = compareUtf8(this.#text(table.symbols[middle]!), value);
-      if (order === 0) return this.#list(table.lists[middle]!);
+      if (order === 0) return table.lists[middle]!;
       if (order < 0) low = middle + 1;
       else high = middle;
     }

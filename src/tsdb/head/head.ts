@@ -31,6 +31,8 @@ export class Head {
   readonly #holders: (SeriesRef | undefined)[] = [];
   /** Labels that were found good last: the next new series mostly shares all but one. */
   #newest: Labels = [];
+  /** Times of the first and the last sample, kept by appends once somebody asked; undefined when samples went. */
+  #bounds: { min: number; max: number } | undefined;
   nextRef = 1;
   /** Samples before this time belong to finished blocks and are refused. */
   minValidT = -Infinity;
@@ -48,16 +50,31 @@ export class Head {
     return this.#series.slab.bytes;
   }
 
+  /** First time of all samples; Infinity when there is none. */
   get minT(): number {
-    let min = Infinity;
-    for (const slot of this.#dictionary.all()) min = Math.min(min, this.#series.minT(slot));
-    return min;
+    return this.#knownBounds().min;
   }
 
+  /** Last time of all samples; -Infinity when there is none. */
   get maxT(): number {
-    let max = -Infinity;
-    for (const slot of this.#dictionary.all()) max = Math.max(max, this.#series.maxT(slot));
-    return max;
+    return this.#knownBounds().max;
+  }
+
+  #knownBounds(): { min: number; max: number } {
+    if (this.#bounds !== undefined) return this.#bounds;
+    const bounds = { min: Infinity, max: -Infinity };
+    for (const slot of this.#dictionary.all()) {
+      bounds.min = Math.min(bounds.min, this.#series.minT(slot));
+      bounds.max = Math.max(bounds.max, this.#series.maxT(slot));
+    }
+    return (this.#bounds = bounds);
+  }
+
+  #widenBounds(t: number): void {
+    const bounds = this.#bounds;
+    if (bounds === undefined) return;
+    if (t > bounds.max) bounds.max = t;
+    if (t < bounds.min) bounds.min = t;
   }
 
   append(
@@ -71,7 +88,10 @@ export class Head {
     if (t < this.minValidT) return 'late';
     const slot = this.#lookUp(series, log);
     const result = this.#series.append(slot, t, high, low, outOfOrderMs);
-    if (result === 'appended') log.sample(this.#dictionary.refs[slot]!, t, high, low);
+    if (result === 'appended') {
+      this.#widenBounds(t);
+      log.sample(this.#dictionary.refs[slot]!, t, high, low);
+    }
     return result;
   }
 
@@ -85,13 +105,17 @@ export class Head {
     if (t < this.minValidT) return 'late';
     const slot = this.#lookUp(series, log);
     const result = this.#series.appendHistogram(slot, t, h, outOfOrderMs);
-    if (result === 'appended') log.histogram(this.#dictionary.refs[slot]!, t, h);
+    if (result === 'appended') {
+      this.#widenBounds(t);
+      log.histogram(this.#dictionary.refs[slot]!, t, h);
+    }
     return result;
   }
 
   /** Removes the matching series' samples in [mint, maxt]; returns how many series lost some. */
   delete(matchers: readonly CompiledMatcher[], mint: number, maxt: number, log: HeadLog): number {
     const slots = this.#matching(matchers).filter((slot) => this.#series.deleteRange(slot, mint, maxt));
+    this.#bounds = undefined;
     for (const slot of slots) log.deletion(this.#dictionary.refs[slot]!, mint, maxt);
     this.#forget(slots.filter((slot) => this.#series.isEmpty(slot)));
     return slots.length;
@@ -214,6 +238,7 @@ export class Head {
   dropBefore(end: number): void {
     const dropped: number[] = [];
     const empty: number[] = [];
+    this.#bounds = undefined;
     for (const slot of this.#dictionary.all()) {
       if (this.#series.openMinT(slot) < end) this.#series.finishOpen(slot);
       this.#series.dropBefore(slot, end, dropped);
@@ -243,6 +268,7 @@ export class Head {
   }
 
   #restored(ref: number): number | undefined {
+    this.#bounds = undefined;
     if (ref >= this.nextRef) this.nextRef = ref + 1;
     const slot = this.#dictionary.slotOf(ref);
     if (slot !== undefined || this.#aliases.size === 0) return slot;
