@@ -2,6 +2,7 @@ import { Agent, request as httpsRequest, type AgentOptions } from 'node:https';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { createSecureContext } from 'node:tls';
 import { OperatorError } from '../base/errors.ts';
+import { plainTimer, type DeadlineTimer } from './attended-timer.ts';
 import type { TlsSource } from './tls-material.ts';
 
 /** One call to a peer of ours by pod address; its certificate is checked against `servername`, not the address. */
@@ -18,6 +19,8 @@ export interface TlsRequest {
   body?: Uint8Array | string | readonly Uint8Array[];
   /** Bound on the whole exchange, connect to last byte. Units: ms. */
   deadlineMs: number;
+  /** How far the client's timer may put the deadline off. Units: ms. Default: not at all. */
+  latestMs?: number;
   /** Cap on the answer's body. Units: bytes. */
   maxBytes: number;
   signal?: AbortSignal;
@@ -48,11 +51,14 @@ export interface TlsStreamResponse {
  */
 export class TlsClient {
   readonly #source: TlsSource;
+  readonly #timer: DeadlineTimer;
   #agent: Agent | undefined;
   #generation = 0;
 
-  constructor(source: TlsSource) {
+  /** `timer` decides when a deadline has passed. */
+  constructor(source: TlsSource, timer = plainTimer) {
     this.#source = source;
+    this.#timer = timer;
   }
 
   /** Sends a request and reads the whole answer. Errors: as for the stream. */
@@ -90,7 +96,7 @@ export class TlsClient {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(explain(options.signal.reason, options, false));
-      const end = new Ending(options);
+      const end = new Ending(options, this.#timer);
       const fail = (cause: unknown): void => {
         end.done();
         reject(explain(cause, options, end.isLate));
@@ -175,17 +181,18 @@ class Ending {
   /** What it was ended for, where that is neither its time nor the caller. */
   reason: Error | undefined;
   readonly #signal: AbortSignal | undefined;
-  readonly #timer: NodeJS.Timeout;
+  readonly #cancelTimer: () => void;
   #request: ClientRequest | null = null;
   readonly #abort = (): void => this.#end();
 
-  constructor({ deadlineMs, signal }: TlsRequest) {
+  constructor({ deadlineMs, latestMs = deadlineMs, signal }: TlsRequest, timer: DeadlineTimer) {
     this.#signal = signal;
     signal?.addEventListener('abort', this.#abort, { once: true });
-    this.#timer = setTimeout(() => {
+    const late = (): void => {
       this.isLate = true;
       this.#end();
-    }, deadlineMs);
+    };
+    this.#cancelTimer = timer(late, deadlineMs, latestMs);
   }
 
   of(request: ClientRequest): void {
@@ -199,7 +206,7 @@ class Ending {
 
   /** Nothing is left to end. */
   done(): void {
-    clearTimeout(this.#timer);
+    this.#cancelTimer();
     this.#signal?.removeEventListener('abort', this.#abort);
   }
 

@@ -1,0 +1,50 @@
+import { FakeClock } from '../testing/fake-clock.ts';
+import { attendedTimer, eventLoopBusyMs } from './attended-timer.ts';
+
+/** A deadline of 1 s that may be put off to 5 s, and a process that is busy for as long as it is told. */
+async function firedAt(latestMs: number, busyUntil: (elapsed: number) => number): Promise<number> {
+  const clock = new FakeClock();
+  const started = clock.monotonic();
+  const elapsed = (): number => clock.monotonic() - started;
+  let fired = -1;
+  attendedTimer({ clock, busyMs: () => busyUntil(elapsed()) })(() => (fired = elapsed()), 1_000, latestMs);
+  while (fired < 0 && elapsed() < 60_000) await clock.advance(10);
+  return fired;
+}
+
+test('a deadline stands where this process had nothing else to do', async () => {
+  expect(await firedAt(5_000, () => 0)).toBe(1_000);
+});
+
+test('what this process was busy for is given to the peer', async () => {
+  expect(await firedAt(5_000, (elapsed) => Math.min(elapsed, 700))).toBe(1_700);
+});
+
+test('a process that is busy half of the time gives as much again', async () => {
+  expect(await firedAt(5_000, (elapsed) => elapsed / 2)).toBeCloseTo(2_000, -2);
+});
+
+test('a process that is always busy waits to the latest moment, and no longer', async () => {
+  expect(await firedAt(5_000, (elapsed) => elapsed)).toBe(5_000);
+  expect(await firedAt(500, (elapsed) => elapsed)).toBe(1_000);
+});
+
+test('a deadline that was cancelled is never told, also after it was put off', async () => {
+  const clock = new FakeClock();
+  let fired = false;
+  const cancel = attendedTimer({ clock, busyMs: () => clock.monotonic() })(() => (fired = true), 1_000, 60_000);
+  await clock.advance(1_500);
+  cancel();
+  cancel();
+  await clock.advance(120_000);
+  expect([fired, clock.pending]).toEqual([false, 0]);
+});
+
+test('busy is what the event loop does, not what it waits for', async () => {
+  const before = eventLoopBusyMs();
+  const end = performance.now() + 30;
+  while (performance.now() < end);
+  // The loop counts a turn when it is over.
+  await new Promise((done) => setImmediate(done));
+  expect(eventLoopBusyMs() - before).toBeGreaterThanOrEqual(25);
+});
