@@ -10,7 +10,6 @@ const replicaSets = resourceRef({
   plural: 'replicasets',
   namespaced: true,
 });
-const jobs = resourceRef({ group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true });
 
 /** What the instrument's informer would know of a pod. */
 export interface PodFacts {
@@ -65,10 +64,13 @@ export class PodDirectory {
     if (!pod) return null;
     const owners: Record<string, string> = {};
     const owner = note(owners, pod);
-    if (owner?.kind === 'ReplicaSet' || owner?.kind === 'Job') {
-      const parent = await this.#get(owner.kind === 'Job' ? jobs : replicaSets, namespace, owner.name);
+    if (owner?.kind === 'ReplicaSet') {
+      const parent = await this.#get(replicaSets, namespace, owner.name);
       if (parent) note(owners, parent);
     }
+    // An instrument has no right to read Jobs: a CronJob names them after itself and the minute.
+    const cronJob = owner?.kind === 'Job' ? /^(.+)-[0-9]{8,}$/.exec(owner.name)?.[1] : undefined;
+    if (cronJob !== undefined) owners['k8s_cronjob_name'] = cronJob;
     const status = pod['status'] as { startTime?: string } | undefined;
     return {
       uid: pod.metadata.uid ?? '',
