@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import { Gate } from '../../tsdb/index.ts';
 
 /** Bounds of what runs at a time. */
@@ -48,24 +49,27 @@ export class Admission {
     work: (signal: AbortSignal, waitMs: number) => Promise<T>,
   ): Promise<T | Refused> {
     if (this.#waiting >= this.#limits.waiting) return refuse('busy', `${this.#waiting} requests wait already`);
-    const time = new AbortController();
+    const ended = new LinkedAbort(signal);
     const deadlineMs = Math.min(askedMs, this.#limits.deadlineMs);
-    const late = (): void => time.abort(new DOMException('deadline', 'TimeoutError'));
-    const cancelTimer = this.#clock.setTimeout(late, deadlineMs);
-    const either = AbortSignal.any([signal, time.signal]);
+    let isLate = false;
+    const cancelTimer = this.#clock.setTimeout(() => {
+      isLate = true;
+      ended.abort(new DOMException('deadline', 'TimeoutError'));
+    }, deadlineMs);
     const started = this.#clock.monotonic();
     let leave = (): void => {};
     try {
       this.#waiting++;
-      leave = await this.#gate.enter(either).finally(() => this.#waiting--);
-      return await work(either, this.#clock.monotonic() - started);
+      leave = await this.#gate.enter(ended.signal).finally(() => this.#waiting--);
+      return await work(ended.signal, this.#clock.monotonic() - started);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (time.signal.aborted) return refuse('timeout', `not done within ${deadlineMs} ms`);
+      if (isLate) return refuse('timeout', `not done within ${deadlineMs} ms`);
       throw error;
     } finally {
       leave();
       cancelTimer();
+      ended.release();
     }
   }
 }

@@ -33,6 +33,8 @@ export interface FramedCounts {
 }
 
 const maxBodyBytes = 4 * 1024 * 1024;
+/** Answers up to this size are sent in one piece. */
+const smallBytes = 64 * 1024;
 
 const statusOf: Readonly<Record<Refusal, number>> = {
   unsupported: 501,
@@ -86,13 +88,21 @@ export function indexHandler({ handler, metrics, logger }: EndpointOptions, next
 
 async function serve(req: IncomingMessage, res: ServerResponse, options: FramedServerOptions): Promise<void> {
   const gone = new AbortController();
-  res.on('close', () => gone.abort(new Error('the asker went away')));
+  res.on('close', () => {
+    if (!res.writableFinished) gone.abort(new Error('the asker went away'));
+  });
   const body = await readRawBody(req, maxBodyBytes);
   const outcome = await options.handler(body.toString(), gone.signal);
   if (gone.signal.aborted) return;
   if ('refusal' in outcome) return answerError(res, statusOf[outcome.refusal], outcome.refusal, outcome.message);
-  res.writeHead(200, { 'content-type': options.contentType, 'content-length': outcome.bytes });
-  for (const frame of outcome.frames) {
+  const { frames, bytes } = outcome;
+  res.writeHead(200, { 'content-type': options.contentType, 'content-length': bytes });
+  if (bytes <= smallBytes) {
+    options.counts.bytes.inc(bytes);
+    res.end(Buffer.concat(frames, bytes));
+    return;
+  }
+  for (const frame of frames) {
     if (gone.signal.aborted) return;
     options.counts.bytes.inc(frame.length);
     if (!res.write(frame)) await once(res, 'drain', { signal: gone.signal }).catch(() => {});

@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { silentLogger } from '../../base/logger.ts';
+import { closeServer, listen } from '../../net/listen.ts';
+import type { FramedHandler } from '../partial/admission.ts';
+import { createSelfMetrics } from '../self-metrics.ts';
+import { partialHandler } from './framed-server.ts';
+
+const metrics = createSelfMetrics({ node: 'n', version: '0' });
+let handler: FramedHandler;
+let port: number;
+const server = createServer(
+  partialHandler({ handler: (body, signal) => handler(body, signal), metrics, logger: silentLogger }, (_req, res) =>
+    res.writeHead(404).end(),
+  ),
+);
+beforeAll(async () => (port = await listen('framed', server, { host: '127.0.0.1', port: 0 })));
+afterAll(() => closeServer(server, 0));
+
+const ask = () => request({ port, host: '127.0.0.1', method: 'POST', path: '/api/v1/partial' });
+
+test.each([
+  ['small', 3],
+  ['large', 100_000],
+])('a %s answer has all of its frames in order, and its length', async (_, length) => {
+  const frames = ['a', 'b', 'c'].map((letter) => Buffer.from(letter.repeat(length)));
+  let signal: AbortSignal | undefined;
+  handler = (_body, given) => {
+    signal = given;
+    return Promise.resolve({ frames, bytes: 3 * length });
+  };
+  const before = (await metrics.partialBytes.get()).values[0]?.value ?? 0;
+  const [res] = (await once(ask().end('x'), 'response')) as [IncomingMessage];
+  expect(res.headers).toMatchObject({
+    'content-length': String(3 * length),
+    'content-type': 'application/x-svc-partial; v=1',
+  });
+  expect(await text(res)).toBe(Buffer.concat(frames).toString());
+  expect((await metrics.partialBytes.get()).values[0]!.value - before).toBe(3 * length);
+  expect(signal!.aborted).toBe(false);
+});
+
+test('the work for an asker that went away is aborted', async () => {
+  const aborted = new Promise<unknown>((resolve) => {
+    handler = (_body, signal) =>
+      new Promise((_, reject) => {
+        req.destroy();
+        signal.addEventListener('abort', () => {
+          resolve(signal.reason);
+          reject(signal.reason as Error);
+        });
+      });
+  });
+  const req = ask();
+  req.on('error', () => {}).end('x');
+  expect(await aborted).toMatchObject({ message: 'the asker went away' });
+});
