@@ -29,9 +29,10 @@ const server = createServer((request, response) => {
   run.then(
     ({ value }) => {
       const stats = { evaluation: performance.now() - before };
-      const parts = ['{"status":"success","data":', ...renderQueryData(value, stats), '}'];
       response.setHeader('content-type', 'application/json');
-      response.end(parts.join(''));
+      response.write('{"status":"success","data":');
+      for (const piece of renderQueryData(value, stats)) response.write(piece);
+      response.end('}');
     },
     (error: Error) => response.writeHead(422).end(JSON.stringify({ status: 'error', error: error.message })),
   );

@@ -1,66 +1,92 @@
-import type { Labels } from '../../promql/index.ts';
-import type { AsciiText } from './ascii-text.ts';
+import type { Label, Labels } from '../../promql/index.ts';
+import type { Utf8Text } from './utf8-text.ts';
 
 /** What JSON escapes, and more: half a surrogate pair. */
 const escaped = /["\\\x00-\x1f\ud800-\udfff]/;
 
 export function labelsJson(labels: Labels): string {
   let text = '';
-  for (const [name, value] of labels) text += `${text === '' ? '{' : ','}${quoted(name)}:${quoted(value)}`;
+  for (const label of labels) text += `${text === '' ? '{' : ','}${labelJson(label)}`;
   return text === '' ? '{}' : `${text}}`;
+}
+
+function labelJson([name, value]: Label): string {
+  return `${quoted(name)}:${quoted(value)}`;
 }
 
 function quoted(text: string): string {
   return escaped.test(text) ? JSON.stringify(text) : `"${text}"`;
 }
 
-const beyondAscii = /[^\x00-\x7f]/;
+/** Texts of labels that are kept; more of them than this are rarely met again. */
+const maxKnown = 4_096;
 
-/** Label sets as JSON, one after the other: what one shares with the one before is not written anew. */
+/**
+ * Label sets as JSON, one after the other into the same text. Series in order mostly differ in their last labels: what
+ * one shares with the one before is copied from there, and labels that many series share are encoded once.
+ */
 export class LabelJson {
+  readonly #out: Utf8Text;
   #previous: Labels = [];
-  readonly #parts: string[] = [];
-  /** The first parts as one text: series in order mostly differ in their last labels. */
-  #prefix = '';
-  #prefixParts = 0;
-  #allAscii = true;
+  /** Each label of the one before with a comma in front, and where its text ends behind the beginning of the set's. */
+  readonly #parts: Uint8Array[] = [];
+  readonly #ends: number[] = [];
+  #start = 0;
+  #taken = 0;
+  readonly #known = new Map<Label, Uint8Array>();
 
-  of(labels: Labels): string {
-    this.#take(labels);
-    return labels.length === 0 ? '{}' : `${this.#parts.join('')}}`;
+  constructor(out: Utf8Text) {
+    this.#out = out;
   }
 
-  /** Adds the JSON of a label set to a text. False, with nothing added, where it may be more than ASCII. */
-  appendTo(out: AsciiText, labels: Labels): boolean {
-    const same = this.#take(labels);
-    if (!this.#allAscii) return false;
+  append(labels: Labels): void {
+    const out = this.#out;
+    const start = out.length;
     const parts = this.#parts;
-    if (same !== this.#prefixParts) {
-      this.#prefix = parts.slice(0, same).join('');
-      this.#prefixParts = same;
+    const ends = this.#ends;
+    let i = this.#update(labels);
+    if (i > 0 && this.#taken === out.taken) out.repeat(this.#start, this.#start + ends[i - 1]!);
+    else {
+      out.append('{');
+      i = 0;
     }
-    out.append(labels.length === 0 ? '{' : this.#prefix);
-    for (let i = same; i < parts.length; i++) out.append(parts[i]!);
+    for (; i < labels.length; i++) {
+      out.appendBytes(parts[i]!, i === 0 ? 1 : 0);
+      ends[i] = out.length - start;
+    }
     out.append('}');
-    return true;
+    this.#start = start;
+    this.#taken = out.taken;
   }
 
   /** Makes the parts those of a label set; how many of the first are as they were. */
-  #take(labels: Labels): number {
+  #update(labels: Labels): number {
     const previous = this.#previous;
     const parts = this.#parts;
-    if (parts.length > labels.length) parts.length = labels.length;
-    let same = -1;
+    const both = Math.min(labels.length, previous.length);
+    let same = labels.length;
     for (let i = 0; i < labels.length; i++) {
       const label = labels[i]!;
-      const before = previous[i];
-      if (before !== undefined && (before === label || (before[0] === label[0] && before[1] === label[1]))) continue;
-      if (same === -1) same = i;
-      const part = `${i === 0 ? '{' : ','}${quoted(label[0])}:${quoted(label[1])}`;
-      this.#allAscii &&= !beyondAscii.test(part);
-      parts[i] = part;
+      if (i < both && isSame(label, previous[i]!)) continue;
+      if (i < same) same = i;
+      parts[i] = this.#partOf(label);
     }
     this.#previous = labels;
-    return same === -1 ? labels.length : same;
+    return same;
   }
+
+  #partOf(label: Label): Uint8Array {
+    const known = this.#known;
+    let part = known.get(label);
+    if (part === undefined) {
+      part = Buffer.from(`,${labelJson(label)}`);
+      if (known.size >= maxKnown) known.clear();
+      known.set(label, part);
+    }
+    return part;
+  }
+}
+
+function isSame(a: Label, b: Label): boolean {
+  return a === b || (a[0] === b[0] && a[1] === b[1]);
 }

@@ -16,18 +16,18 @@ export interface Extras {
 
 export const noExtras: Extras = { warnings: [], infos: [], missingNodes: [] };
 
-/** Text is handed to the socket in pieces of about this many characters; other requests run between two. */
-const pieceLength = 64 * 1024;
+/** An answer is handed to the socket in pieces of about this many bytes; other requests run between two. */
+const pieceBytes = 64 * 1024;
 const jsonType = 'application/json';
 
 /**
  * Writes a success in Prometheus' envelope, streamed with back-pressure and, where accepted, packed (zstd or gzip).
- * `degraded` and `missingNodes` are always there; a degraded answer may not be cached.
+ * `degraded` and `missingNodes` are always there; a degraded answer may not be cached. Bytes are UTF-8.
  */
 export async function sendSuccess(
   req: IncomingMessage,
   res: ServerResponse,
-  data: Iterable<string>,
+  data: Iterable<string | Uint8Array>,
   extras: Extras = noExtras,
 ): Promise<void> {
   const degraded = extras.missingNodes.length > 0;
@@ -37,21 +37,18 @@ export async function sendSuccess(
   if (extras.infos.length > 0) tail += `,"infos":${JSON.stringify(extras.infos)}`;
   if (extras.explain !== undefined) tail += `,"explain":${JSON.stringify(extras.explain)}`;
   tail += `,"degraded":${degraded},"missingNodes":${JSON.stringify(extras.missingNodes)}}`;
-  const head = '{"status":"success","data":';
-  const first: string[] = [head];
-  let length = head.length;
+  const parts = new Parts();
+  parts.add('{"status":"success","data":');
   const pieces = data[Symbol.iterator]();
   let next = pieces.next();
-  while (!next.done && length < pieceLength) {
-    first.push(next.value);
-    length += next.value.length;
-    next = pieces.next();
-  }
+  for (; !next.done && parts.length < pieceBytes; next = pieces.next()) parts.add(next.value);
   res.setHeader('content-type', jsonType);
   res.setHeader('vary', 'accept-encoding');
-  const zip = length > 1024 && acceptedEncoding(req.headers['accept-encoding'] as string | undefined) !== undefined;
+  const zip =
+    parts.length > 1024 && acceptedEncoding(req.headers['accept-encoding'] as string | undefined) !== undefined;
   if (next.done && !zip) {
-    const body = Buffer.from(first.join('') + tail);
+    parts.add(tail);
+    const body = parts.take();
     res.setHeader('content-length', body.length);
     res.end(body);
     return;
@@ -59,16 +56,46 @@ export async function sendSuccess(
   const out = zip ? encoded(req, res) : res;
   const gone = new AbortController();
   res.once('close', () => gone.abort());
-  let text = first.join('');
   for (; !next.done; next = pieces.next()) {
-    text += next.value;
-    if (text.length < pieceLength) continue;
+    parts.add(next.value);
+    if (parts.length < pieceBytes) continue;
     if (gone.signal.aborted) return;
-    if (!out.write(text)) await once(out, 'drain', { signal: gone.signal }).catch(() => {});
+    if (!out.write(parts.take())) await once(out, 'drain', { signal: gone.signal }).catch(() => {});
     else await nextTurn();
-    text = '';
   }
-  if (!gone.signal.aborted) out.end(text + tail);
+  parts.add(tail);
+  if (!gone.signal.aborted) out.end(parts.take());
+}
+
+/** Parts of a body until they are worth sending. Bytes that stand alone are handed on without a copy. */
+class Parts {
+  #bytes: Uint8Array[] = [];
+  /** What has come behind those bytes: many short texts are cheaper encoded as one. */
+  #text = '';
+  /** Bytes, or characters of text: about how much has come. */
+  length = 0;
+
+  add(part: string | Uint8Array): void {
+    this.length += part.length;
+    if (typeof part === 'string') this.#text += part;
+    else {
+      this.#encode();
+      this.#bytes.push(part);
+    }
+  }
+
+  take(): Uint8Array {
+    this.#encode();
+    const all = this.#bytes;
+    this.#bytes = [];
+    this.length = 0;
+    return all.length === 1 ? all[0]! : Buffer.concat(all);
+  }
+
+  #encode(): void {
+    if (this.#text !== '') this.#bytes.push(Buffer.from(this.#text));
+    this.#text = '';
+  }
 }
 
 export function sendError(res: ServerResponse, error: ApiError): void {

@@ -1,0 +1,99 @@
+import type { Stamps } from './stamps.ts';
+import { maxSampleBytes, writeSample } from './write-sample.ts';
+
+const smallBytes = 4 * 1024;
+/** Room for a piece of an answer, and for what is added to it before it is found to be full. */
+const largeBytes = 80 * 1024;
+const beyondAscii = 0x80;
+
+/**
+ * UTF-8 text that is put together byte by byte, and handed out in the buffers that go to the socket: strings of it would
+ * be made, joined and encoded once more.
+ */
+export class Utf8Text {
+  #bytes: Buffer = Buffer.allocUnsafeSlow(smallBytes);
+  #length = 0;
+  #taken = 0;
+
+  /** Bytes since the last `take`. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** How many times text was taken: positions of `length` are good for as long as this stays. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Adds text. */
+  append(text: string): void {
+    this.#reserve(3 * text.length);
+    const bytes = this.#bytes;
+    let at = this.#length;
+    for (let i = 0; i < text.length; i++) {
+      const unit = text.charCodeAt(i);
+      if (unit >= beyondAscii) {
+        this.#length = at + bytes.write(text.slice(i), at);
+        return;
+      }
+      bytes[at++] = unit;
+    }
+    this.#length = at;
+  }
+
+  /** Adds the text of these bytes, from one of them on. */
+  appendBytes(text: Uint8Array, from = 0): void {
+    this.#reserve(text.length);
+    const bytes = this.#bytes;
+    let at = this.#length;
+    for (let i = from; i < text.length; i++) bytes[at++] = text[i]!;
+    this.#length = at;
+  }
+
+  /** Adds once more what was added between two values of `length`. */
+  repeat(from: number, to: number): void {
+    this.#reserve(to - from);
+    this.#bytes.copyWithin(this.#length, from, to);
+    this.#length += to - from;
+  }
+
+  /** Adds a number as `formatSample` shows it. */
+  appendSample(value: number): void {
+    this.#reserve(maxSampleBytes);
+    this.#length = writeSample(this.#bytes, this.#length, value);
+  }
+
+  /** Adds the values from `from` to `to`, each behind its stamp. */
+  appendSamples(stamps: Stamps, values: Float64Array, from: number, to: number): void {
+    const { bytes: texts, ends } = stamps;
+    let next = stamps.start(from);
+    this.#reserve(ends[to - 1]! - next + (to - from) * maxSampleBytes);
+    const bytes = this.#bytes;
+    let at = this.#length;
+    for (let i = from; i < to; i++) {
+      for (const end = ends[i]!; next < end; next++) bytes[at++] = texts[next]!;
+      at = writeSample(bytes, at, values[i]!);
+    }
+    this.#length = at;
+  }
+
+  /** All text since the last time. */
+  take(): Uint8Array {
+    const text = this.#bytes.subarray(0, this.#length);
+    this.#bytes = nothing;
+    this.#length = 0;
+    this.#taken++;
+    return text;
+  }
+
+  #reserve(more: number): void {
+    const needed = this.#length + more;
+    if (needed <= this.#bytes.length) return;
+    const usual = this.#taken > 0 ? largeBytes : Math.min(largeBytes, this.#bytes.length * 4);
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, usual));
+    this.#bytes.copy(larger, 0, 0, this.#length);
+    this.#bytes = larger;
+  }
+}
+
+const nothing = Buffer.alloc(0);
