@@ -1,4 +1,5 @@
 import type { Label, Labels } from '../../promql/index.ts';
+import { textBlocks, type TextBlocks } from './text-blocks.ts';
 import type { Utf8Text } from './utf8-text.ts';
 
 /** What JSON escapes, and more: half a surrogate pair. */
@@ -28,12 +29,12 @@ const maxKnown = 4_096;
 export class LabelJson {
   readonly #out: Utf8Text;
   #previous: Labels = [];
-  /** Each label of the one before with a comma in front, and where its text ends behind the beginning of the set's. */
-  readonly #parts: Uint8Array[] = [];
+  /** Each label of the one before, and where its text ends behind the beginning of the set's. */
+  readonly #parts: TextBlocks[] = [];
   readonly #ends: number[] = [];
   #start = 0;
   #taken = 0;
-  readonly #known = new Map<Label, Uint8Array>();
+  readonly #known = new Map<Label, TextBlocks>();
 
   constructor(out: Utf8Text) {
     this.#out = out;
@@ -45,16 +46,14 @@ export class LabelJson {
     const parts = this.#parts;
     const ends = this.#ends;
     let i = this.#update(labels);
-    if (i > 0 && this.#taken === out.taken) out.repeat(this.#start, this.#start + ends[i - 1]!);
-    else {
-      out.append('{');
-      i = 0;
-    }
+    if (this.#taken !== out.taken) i = 0;
+    if (i > 0) out.repeat(this.#start, this.#start + ends[i - 1]!);
     for (; i < labels.length; i++) {
-      out.appendBytes(parts[i]!, i === 0 ? 1 : 0);
+      out.append(i === 0 ? '{' : ',');
+      out.appendBlocks(parts[i]!);
       ends[i] = out.length - start;
     }
-    out.append('}');
+    out.append(labels.length === 0 ? '{}' : '}');
     this.#start = start;
     this.#taken = out.taken;
   }
@@ -75,11 +74,11 @@ export class LabelJson {
     return same;
   }
 
-  #partOf(label: Label): Uint8Array {
+  #partOf(label: Label): TextBlocks {
     const known = this.#known;
     let part = known.get(label);
     if (part === undefined) {
-      part = Buffer.from(`,${labelJson(label)}`);
+      part = textBlocks(labelJson(label));
       if (known.size >= maxKnown) known.clear();
       known.set(label, part);
     }

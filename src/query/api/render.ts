@@ -3,6 +3,7 @@ import { formatScalar } from './format-value.ts';
 import { LabelJson } from './label-json.ts';
 import { histogramJson } from './render-histogram.ts';
 import { Stamps } from './stamps.ts';
+import { textBlocks } from './text-blocks.ts';
 import { formatTimestamp } from './times.ts';
 import { Utf8Text } from './utf8-text.ts';
 
@@ -36,19 +37,19 @@ function* renderVector(out: Utf8Text, { elements }: QueryValue & { type: 'vector
   const json = new LabelJson(out);
   let known = NaN;
   let stamp = '';
-  let before: Uint8Array = Buffer.from('');
+  let before = textBlocks('');
   out.append('[');
   for (let i = 0; i < elements.length; i++) {
     const { labels, timestamp, value, histogram } = elements[i]!;
     if (timestamp !== known) {
       stamp = formatTimestamp((known = timestamp));
-      before = Buffer.from(`,"value":[${stamp},"`);
+      before = textBlocks(`,"value":[${stamp},"`);
     }
     out.append(i === 0 ? '{"metric":' : ',{"metric":');
     json.append(labels);
     if (histogram) out.append(`,"histogram":[${stamp},${histogramJson(histogram)}]}`);
     else {
-      out.appendBytes(before);
+      out.appendBlocks(before);
       out.appendSample(value);
       out.append('"]}');
     }

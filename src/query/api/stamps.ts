@@ -1,7 +1,5 @@
+import { textBlocks, type TextBlocks } from './text-blocks.ts';
 import { formatTimestamp } from './times.ts';
-
-/** Where the first value's text begins: nothing stands before it that would have to be closed. */
-const afterPoint = '"],'.length;
 
 /**
  * The times of a series as JSON, each with what stands around it: the end of the point before, the time, the beginning
@@ -9,36 +7,41 @@ const afterPoint = '"],'.length;
  */
 export class Stamps {
   #shown: Float64Array = new Float64Array(0);
-  readonly #texts = new Map<number, Uint8Array>();
-  /** The text in front of value i lies between `start(i)` and `ends[i]`. */
-  bytes: Uint8Array = new Uint8Array(0);
-  ends: Uint32Array = new Uint32Array(0);
+  readonly #texts = new Map<number, TextBlocks>();
+  /** The text of time i begins at block `i * stride` and has `lengths[i]` bytes. */
+  blocks: Float64Array = new Float64Array(0);
+  lengths: Uint8Array = new Uint8Array(0);
+  stride = 0;
 
   /** Makes the texts those of these times. */
   show(times: Float64Array): void {
     if (isSame(times, this.#shown)) return;
     this.#shown = times;
-    const ends = new Uint32Array(times.length);
-    const parts: Uint8Array[] = [];
-    let length = 0;
+    const texts: TextBlocks[] = [];
+    let stride = 0;
     for (let i = 0; i < times.length; i++) {
-      const part = this.#textOf(times[i]!);
-      parts.push(part);
-      ends[i] = length += part.length;
+      const text = i === 0 ? textBlocks(`[${opened(times[i]!)}`) : this.#textOf(times[i]!);
+      texts.push(text);
+      stride = Math.max(stride, text.blocks.length);
     }
-    this.bytes = Buffer.concat(parts, length);
-    this.ends = ends;
+    this.blocks = new Float64Array(stride * times.length);
+    this.lengths = new Uint8Array(times.length);
+    this.stride = stride;
+    for (const [i, { blocks, length }] of texts.entries()) {
+      this.blocks.set(blocks, i * stride);
+      this.lengths[i] = length;
+    }
   }
 
-  start(i: number): number {
-    return i === 0 ? afterPoint : this.ends[i - 1]!;
-  }
-
-  #textOf(time: number): Uint8Array {
+  #textOf(time: number): TextBlocks {
     let text = this.#texts.get(time);
-    if (text === undefined) this.#texts.set(time, (text = Buffer.from(`"],[${formatTimestamp(time)},"`)));
+    if (text === undefined) this.#texts.set(time, (text = textBlocks(`"],[${opened(time)}`)));
     return text;
   }
+}
+
+function opened(time: number): string {
+  return `${formatTimestamp(time)},"`;
 }
 
 function isSame(a: Float64Array, b: Float64Array): boolean {

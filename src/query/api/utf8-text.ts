@@ -1,4 +1,5 @@
 import type { Stamps } from './stamps.ts';
+import type { TextBlocks } from './text-blocks.ts';
 import { maxSampleBytes, writeSample } from './write-sample.ts';
 
 const smallBytes = 4 * 1024;
@@ -12,6 +13,7 @@ const beyondAscii = 0x80;
  */
 export class Utf8Text {
   #bytes: Buffer = Buffer.allocUnsafeSlow(smallBytes);
+  #view = viewOf(this.#bytes);
   #length = 0;
   #taken = 0;
 
@@ -41,13 +43,12 @@ export class Utf8Text {
     this.#length = at;
   }
 
-  /** Adds the text of these bytes, from one of them on. */
-  appendBytes(text: Uint8Array, from = 0): void {
-    this.#reserve(text.length);
-    const bytes = this.#bytes;
-    let at = this.#length;
-    for (let i = from; i < text.length; i++) bytes[at++] = text[i]!;
-    this.#length = at;
+  appendBlocks({ blocks, length }: TextBlocks): void {
+    this.#reserve(8 * blocks.length);
+    const view = this.#view;
+    const at = this.#length;
+    for (let i = 0; i < blocks.length; i++) view.setFloat64(at + 8 * i, blocks[i]!, true);
+    this.#length = at + length;
   }
 
   /** Adds once more what was added between two values of `length`. */
@@ -60,19 +61,18 @@ export class Utf8Text {
   /** Adds a number as `formatSample` shows it. */
   appendSample(value: number): void {
     this.#reserve(maxSampleBytes);
-    this.#length = writeSample(this.#bytes, this.#length, value);
+    this.#length = writeSample(this.#view, this.#length, value);
   }
 
   /** Adds the values from `from` to `to`, each behind its stamp. */
-  appendSamples(stamps: Stamps, values: Float64Array, from: number, to: number): void {
-    const { bytes: texts, ends } = stamps;
-    let next = stamps.start(from);
-    this.#reserve(ends[to - 1]! - next + (to - from) * maxSampleBytes);
-    const bytes = this.#bytes;
+  appendSamples({ blocks, lengths, stride }: Stamps, values: Float64Array, from: number, to: number): void {
+    this.#reserve((to - from) * (8 * stride + maxSampleBytes));
+    const view = this.#view;
     let at = this.#length;
+    let block = from * stride;
     for (let i = from; i < to; i++) {
-      for (const end = ends[i]!; next < end; next++) bytes[at++] = texts[next]!;
-      at = writeSample(bytes, at, values[i]!);
+      for (let k = 0; k < stride; k++) view.setFloat64(at + 8 * k, blocks[block++]!, true);
+      at = writeSample(view, at + lengths[i]!, values[i]!);
     }
     this.#length = at;
   }
@@ -93,7 +93,12 @@ export class Utf8Text {
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, usual));
     this.#bytes.copy(larger, 0, 0, this.#length);
     this.#bytes = larger;
+    this.#view = viewOf(larger);
   }
 }
 
 const nothing = Buffer.alloc(0);
+
+function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, length);
+}

@@ -1,0 +1,23 @@
+/**
+ * Short text in UTF-8 that is copied often: eight bytes at a time, as doubles, which is several times as fast as byte by
+ * byte. No text reads as NaN, whose bits a copy may change: 0xff does not occur in UTF-8, nor 0x7f behind 0xf0 or above.
+ */
+export interface TextBlocks {
+  /** The bytes, eight each, little-endian; zeros behind the last. */
+  readonly blocks: Float64Array;
+  /** Bytes that count. */
+  readonly length: number;
+}
+
+/** Where texts are encoded; grows. */
+let scratch = Buffer.allocUnsafeSlow(1024);
+
+export function textBlocks(text: string): TextBlocks {
+  const most = 3 * text.length + 8;
+  if (scratch.length < most) scratch = Buffer.allocUnsafeSlow(2 * most);
+  const length = scratch.write(text);
+  const blocks = new Float64Array(Math.ceil(length / 8));
+  scratch.fill(0, length, 8 * blocks.length);
+  for (let i = 0; i < blocks.length; i++) blocks[i] = scratch.readDoubleLE(8 * i);
+  return { blocks, length };
+}
