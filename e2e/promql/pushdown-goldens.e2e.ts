@@ -2,18 +2,21 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { sameAnswer } from '../../bench/promql/same-answer.ts';
-import { labelValue } from '../../src/promql/index.ts';
+import { labelValue, parse, ParseError } from '../../src/promql/index.ts';
 import type { GoldenAnswer, GoldenFile } from '../../src/testing/promql/goldens.ts';
 import { parseOpenMetrics } from '../../src/testing/promql/open-metrics.ts';
+import { pinned } from '../../src/testing/promql/pinned.ts';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
 
 /**
  * Recorded answers of a real Prometheus against the whole way: agents with stores of their own behind mutual TLS, a
- * query server in front, each query on all three paths of execution. The data is not part of this repository.
+ * query server in front, each query on all paths of execution. The data is not part of this repository.
  */
 const dataDir = process.env['SVC_PROMQL_DATA'];
-const paths = ['off', 'series', 'agg'] as const;
+const acrossNodes = ['off', 'series', 'agg'] as const;
+const ofOneNode = [...acrossNodes, 'whole'] as const;
+const features = { experimentalFunctions: true };
 const nodeLabel = 'k8s_node_name';
 type Row = ReturnType<typeof parseOpenMetrics>[number];
 
@@ -51,7 +54,23 @@ interface Told {
   readonly path: unknown;
 }
 
-async function askAll(stage: QueryStage, query: string, file: GoldenFile, kind: 'instant' | 'range'): Promise<Told[]> {
+/** The query with all of its selectors for one node; as it is when it does not parse. */
+function forNode(query: string, node: string): string {
+  try {
+    return pinned(parse(query, features), { type: '=', name: nodeLabel, value: node });
+  } catch (error) {
+    if (error instanceof ParseError) return query;
+    throw error;
+  }
+}
+
+async function askAll(
+  stage: QueryStage,
+  query: string,
+  file: GoldenFile,
+  kind: 'instant' | 'range',
+  paths: readonly string[],
+): Promise<Told[]> {
   const { end, rangeStart, step } = file;
   const url = kind === 'instant' ? '/api/v1/query' : '/api/v1/query_range';
   const span =
@@ -80,38 +99,47 @@ function problemOf(told: readonly Told[], golden: GoldenAnswer | null): string |
   return JSON.stringify(data) === JSON.stringify(golden.data) ? null : `${JSON.stringify(data)}, recorded otherwise`;
 }
 
-describe.each<[data: string, nodes: number, recorded: boolean]>([
-  ['svc', 3, true],
-  ['svc', 1, false],
-  ['svc', 20, false],
-  ['demo', 3, false],
-  ['demo', 1, false],
-  ['demo', 20, false],
-])('the recorded queries of %s over %i agents', (data, nodes, recorded) => {
-  test('are answered alike on all three paths', async () => {
+type Comparison = 'recorded' | 'with each other' | 'with each other, for one node';
+
+describe.each<[data: string, nodes: number, compared: Comparison]>([
+  ['svc', 3, 'recorded'],
+  ['svc', 1, 'with each other'],
+  ['svc', 20, 'with each other'],
+  ['svc', 3, 'with each other, for one node'],
+  ['demo', 3, 'with each other'],
+  ['demo', 1, 'with each other'],
+  ['demo', 20, 'with each other'],
+])('the recorded queries of %s over %i agents, compared %s', (data, nodes, compared) => {
+  test('are answered alike on all paths', async () => {
     if (dataDir === undefined) {
       return void process.stderr.write('skipped: recorded queries, because SVC_PROMQL_DATA names no directory\n');
     }
     const file = JSON.parse(read(`golden/${data}.golden.json.gz`)) as GoldenFile;
-    const stage = await startWith(spread(parseOpenMetrics(read(`input/${data}.om.gz`)), nodes));
+    const agents = spread(parseOpenMetrics(read(`input/${data}.om.gz`)), nodes);
+    const stage = await startWith(agents);
+    const node = compared === 'with each other, for one node' ? [...agents.keys()][0]! : null;
+    const paths = nodes === 1 || node !== null ? ofOneNode : acrossNodes;
     const problems: object[] = [];
     const taken: Record<string, number> = {};
     try {
-      for (const { query, instant, range } of file.cases) {
+      for (const { query: text, instant, range } of file.cases) {
+        const query = node === null ? text : forNode(text, node);
         for (const [kind, golden] of [
           ['instant', instant],
           ['range', range],
         ] as const) {
-          const told = await askAll(stage, query, file, kind);
+          const told = await askAll(stage, query, file, kind, paths);
           for (const { path } of told) if (path !== undefined) taken[String(path)] = (taken[String(path)] ?? 0) + 1;
-          const problem = problemOf(told, recorded ? golden : null);
+          const problem = problemOf(told, compared === 'recorded' ? golden : null);
           if (problem !== null) problems.push({ query, kind, problem });
         }
       }
     } finally {
       await stage.close();
     }
-    process.stderr.write(`${data} over ${nodes} agents: answers by path ${JSON.stringify(taken)}\n`);
+    process.stderr.write(
+      `${data} over ${nodes} agents, compared ${compared}: answers by path ${JSON.stringify(taken)}\n`,
+    );
     expect(problems).toEqual([]);
   }, 600_000);
 });

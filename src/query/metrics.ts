@@ -20,7 +20,7 @@ export class QueryMetrics {
 
   readonly #pushdown = new Counter({
     name: 'svc_query_pushdown_total',
-    help: 'Queries by the way they were executed: agg, series, or off (raw chunks).',
+    help: 'Queries by the way they were executed: whole, agg, series, or off (raw chunks).',
     labelNames: ['path'],
     registers: [this.registry],
   });

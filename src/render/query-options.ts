@@ -26,8 +26,11 @@ function durationText(meaning: { help: string; default: string }): Setting<strin
  */
 export const queryOptionTable = {
   pushdown: choiceSetting(
-    { help: 'what agents may compute of a query: partial states (agg), series, or nothing (off)', default: 'agg' },
-    ['agg', 'series', 'off'],
+    {
+      help: 'what agents may compute of a query: all of it where one node has all it reads (whole), partial states (agg), series, or nothing (off)',
+      default: 'whole',
+    },
+    ['whole', 'agg', 'series', 'off'],
   ),
   agentTimeout: durationText({ help: 'how long one agent may take to answer a query', default: '10s' }),
   queryTimeout: durationText({ help: 'how long one query may take', default: '2m' }),

@@ -3,6 +3,7 @@ import { childrenOf, type AggregateExpr, type Expr, type VectorSelector } from '
 import type { Distribution, FragmentResult } from '../plan/fragment.ts';
 import { isUndecided, mergePartials } from '../plan/merge-partials.ts';
 import { planQuery, positionsOf, seriesFragment, type Fragment } from '../plan/plan.ts';
+import type { SelectRequest } from '../types.ts';
 import { aggregateColumns } from './aggregate.ts';
 import { finishGroups } from './aggregate-fold.ts';
 import { weightOf, type Column } from './columns.ts';
@@ -22,6 +23,8 @@ interface Query {
   readonly settings: EvalSettings;
   readonly signal: AbortSignal | undefined;
   readonly invariant: ReadonlySet<Expr>;
+  /** What its selectors read. */
+  readonly requests: readonly SelectRequest[];
 }
 
 /** The parts of one query that nodes compute: asked for at once, put in place of their subtrees when they are reached. */
@@ -34,7 +37,9 @@ export class DistributedParts {
   constructor(distribution: Distribution, query: Query) {
     this.#distribution = distribution;
     this.#query = query;
-    const plan = planQuery(query.expr, distribution);
+    const { partitionLabel, aggregates = true } = distribution;
+    const together = distribution.together?.(query.requests) ?? false;
+    const plan = planQuery(query.expr, { partitionLabel, aggregates, together });
     const fragments = new Map(plan.fragments.map((fragment) => [fragment.node, fragment]));
     this.#start(query.expr, query.frame, fragments);
   }
@@ -54,9 +59,9 @@ export class DistributedParts {
     const results = await answered(asked);
     if (results === null) return null;
     const columns =
-      fragment.kind === 'series'
-        ? take(context, fragment, results).columns
-        : await this.#aggregate(context, fragment, results, frame);
+      fragment.kind === 'agg'
+        ? await this.#aggregate(context, fragment, results, frame)
+        : take(context, fragment, results).columns;
     if (columns === null) return null;
     for (const column of columns) context.budget.hold(weightOf(column));
     return [...columns];

@@ -45,8 +45,12 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
   budget.check();
   const annotations = new Annotations();
   const invariant = findInvariant(expr);
+  const demands = listDemands(expr, frame, settings);
+  const requests = demands.map(({ request }) => request);
   const parts =
-    distribution === null ? null : new DistributedParts(distribution, { expr, frame, settings, signal, invariant });
+    distribution === null
+      ? null
+      : new DistributedParts(distribution, { expr, frame, settings, signal, invariant, requests });
   const statsOnly = statsOnlySelectors(expr);
   const select = (request: SelectRequest): Promise<readonly SelectedSeries[]> => {
     const withSignal = signal === undefined ? request : { ...request, signal };
@@ -61,7 +65,7 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
     read.series.catch(noop);
     return read.series;
   };
-  for (const { selector, request } of listDemands(expr, frame, settings)) {
+  for (const { selector, request } of demands) {
     const read: Read = { request, series: null };
     reads.set(selector, read);
     if (parts?.covers(selector) !== true) void started(read, selector);

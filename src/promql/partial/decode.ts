@@ -79,7 +79,7 @@ export class PartialDecoder {
 
   #addColumn(reader: WireReader): void {
     const { fragment, steps, onColumn } = this.#expected;
-    const hasColumns = fragment.kind === 'series' || ['topk', 'bottomk', 'limitk'].includes(fragment.op ?? '');
+    const hasColumns = fragment.kind !== 'agg' || ['topk', 'bottomk', 'limitk'].includes(fragment.op ?? '');
     if (!hasColumns) throw malformed(`series in an answer to ${fragment.op}`);
     const column = readColumn(reader, this.#dictionary, steps);
     onColumn(column);

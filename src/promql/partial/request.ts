@@ -99,7 +99,8 @@ export function decodePartialRequest(body: string): PartialRequest {
   const engine = fields.text('engineVersion');
   if (engine !== engineVersion) throw new UnsupportedRequest(`engine ${engine} is not ${engineVersion}`);
   const mode = fields.text('mode');
-  if (mode !== 'series' && mode !== 'agg') throw new UnsupportedRequest(`mode ${JSON.stringify(mode)}`);
+  if (mode !== 'series' && mode !== 'agg' && mode !== 'whole')
+    throw new UnsupportedRequest(`mode ${JSON.stringify(mode)}`);
   const op = mode === 'agg' ? fields.text('op') : null;
   if (op !== null && !aggregators.has(op)) throw new UnsupportedRequest(`op ${JSON.stringify(op)}`);
   const without = fields.has('without');

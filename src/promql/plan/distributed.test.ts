@@ -1,9 +1,10 @@
 import { exactText } from '../../testing/promql/exact-text.ts';
+import { pinned } from '../../testing/promql/pinned.ts';
 import { randomExpression } from '../../testing/promql/random-expression.ts';
 import { nodeLabel, randomSeries } from '../../testing/promql/random-series.ts';
 import { Random } from '../../testing/promql/random.ts';
 import { SplitNodes } from '../../testing/promql/split-nodes.ts';
-import { Engine, type Distribution, type QueryResult } from '../index.ts';
+import { Engine, parse, ParseError, type Distribution, type QueryResult } from '../index.ts';
 
 const features = { experimentalFunctions: true, fillModifiers: true, extendedRangeSelectors: true };
 const start = 1_700_000_000_000;
@@ -18,9 +19,22 @@ async function told(run: () => Promise<QueryResult>): Promise<string> {
   }
 }
 
-function world(nodes: number, seed: number): SplitNodes {
+function world(nodes: number, seed: number, mayBeWhole = false): SplitNodes {
   const shape = { start, interval: 30_000, samples: 60, nodes, histograms: true };
-  return new SplitNodes(nodeLabel, randomSeries(new Random(seed), shape));
+  return new SplitNodes(nodeLabel, randomSeries(new Random(seed), shape), mayBeWhole);
+}
+
+/** A random expression, all of its selectors for one node; those that do not parse are passed over. */
+function pinnedExpression(random: Random, node: string | null): string {
+  for (;;) {
+    const text = randomExpression(random, { histograms: true, experimental: true, start, end });
+    if (node === null) return text;
+    try {
+      return pinned(parse(text, features), { type: '=', name: nodeLabel, value: node });
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+    }
+  }
 }
 
 async function bothWays(engine: Engine, nodes: SplitNodes, query: string): Promise<void> {
@@ -48,5 +62,22 @@ describe('a query answered by the nodes is the same, bit for bit, as one answere
       await bothWays(engines[i % 2]!, split, query);
     }
     expect(split.ran.length).toBeGreaterThan(count / 2);
+  });
+
+  test.each<[title: string, nodes: number, pin: string | null]>([
+    ['of one node', 1, null],
+    ['over one of three nodes', 3, 'n1'],
+    ['over a node that is not there', 3, 'n7'],
+  ])('%s, which computes it as a whole', async (_, nodes, pin) => {
+    const split = world(nodes, nodes, true);
+    const random = new Random(815 + nodes);
+    const engines = [new Engine(features), new Engine({ ...features, delayedNameRemoval: true })];
+    for (let i = 0; i < 100; i++) {
+      const query = pinnedExpression(random, pin);
+      await bothWays(engines[i % 2]!, split, query);
+    }
+    const wholes = split.ran.filter(({ kind }) => kind === 'whole').length;
+    expect(wholes > 60).toBe(pin !== 'n7');
+    expect(split.ran.some(({ kind }) => kind === 'agg')).toBe(pin === 'n7');
   });
 });

@@ -47,7 +47,7 @@ export async function evaluateFragment(
     source,
     signal,
     distribution: null,
-    isShare: true,
+    isShare: request.kind !== 'whole',
   });
   const answer = await compute(context, request, expr, steps);
   return { ...answer, annotations: annotations.export(), warnings: annotations.foreign, samplesRead: budget.read };
@@ -64,7 +64,7 @@ async function compute(
 ): Promise<Pick<FragmentResult, 'columns' | 'groups'>> {
   const { kind, op, grouping, without } = request;
   if (typeOf(expr) !== 'instant vector') return refuse('its value is not an instant vector');
-  if (kind !== 'series' && op !== null && isFoldOperator(op)) {
+  if (kind === 'agg' && op !== null && isFoldOperator(op)) {
     const groups = await foldExpression(context, { op, grouping, without }, expr, steps);
     return { columns: [], groups: groups.map((group) => group.toRow()) };
   }
@@ -81,6 +81,7 @@ async function reduce(
   steps: Steps,
 ): Promise<Pick<FragmentResult, 'columns' | 'groups'>> {
   const { kind, op, grouping, without, param } = request;
+  if (kind === 'whole') return { columns, groups: [] };
   if (kind === 'series') return { columns: inLabelOrder(columns), groups: [] };
   if (op === null) return refuse('an aggregation needs an operator');
   const node: AggregateExpr = { ...outer, op, grouping, without };

@@ -17,7 +17,7 @@ export function explain({ root }: QueryPlan): string {
 
 function write({ expr, fragment, reasons, children }: PlanNode, depth: number, lines: string[]): void {
   const where = fragment === null ? 'here ' : 'nodes';
-  const what = fragment === null ? '' : fragment.kind === 'agg' ? ' partial' : ' series';
+  const what = fragment === null ? '' : ` ${fragment.kind === 'agg' ? 'partial' : fragment.kind}`;
   if (fragment !== null || children.length > 0) {
     lines.push(`${'  '.repeat(depth)}${where}${what}: ${print(expr)}  [${reasons.join('; ')}]`);
   }

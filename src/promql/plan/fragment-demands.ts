@@ -12,7 +12,7 @@ export interface FragmentDemands {
   readonly requests: readonly SelectRequest[];
   /** A selector or subquery looks elsewhere than at the step: `@`, or an offset. */
   readonly shifted: boolean;
-  /** Every selector stands in an aggregation: a node sends its groups, which are few, not its series. */
+  /** Every selector stands in an aggregation, or the like: a node sends its groups, which are few, not its series. */
   readonly reduced: boolean;
 }
 
@@ -28,7 +28,11 @@ export function fragmentDemands(
   return { requests, shifted: isShifted(expr), reduced: isReduced(expr) };
 }
 
+/** Functions that make one series, or a number, of all that they are given. */
+const reducing: ReadonlySet<string> = new Set(['absent', 'absent_over_time', 'scalar']);
+
 function isReduced(expr: Expr): boolean {
+  if (expr.kind === 'call' && reducing.has(expr.func.name)) return true;
   return expr.kind === 'aggregate' || (expr.kind !== 'vector' && childrenOf(expr).every(isReduced));
 }
 

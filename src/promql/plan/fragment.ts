@@ -4,16 +4,19 @@ import type { EvalSettings } from '../eval/context.ts';
 import type { Frame } from '../eval/frame.ts';
 import type { GroupRow } from '../eval/group-rows.ts';
 import type { Aggregator } from '../parser/ast.ts';
+import type { SelectRequest } from '../types.ts';
 
 /** The steps a fragment is evaluated at: start, start + step, … (`count` of them). Units: milliseconds. */
 export type Steps = Frame;
 
 /**
  * What a node is asked to compute: plain data, ready for any codec.
- * series: `expr` itself; the answer is its series at the steps. agg: `op` over `expr`; the answer is partial states.
+ * series: `expr` itself; the answer is its series at the steps, each carrying the node's label. agg: `op` over `expr`;
+ * the answer is partial states. whole: all that `expr` reads lies on the one node that is asked; the answer is its
+ * value, in the order of its evaluation, with whatever labels it has.
  */
 export interface FragmentRequest {
-  readonly kind: 'series' | 'agg';
+  readonly kind: 'series' | 'agg' | 'whole';
   /** Canonical text; durations, `@` and the steps of subqueries are numbers in it, nothing depends on the query's span. */
   readonly expr: string;
   readonly op: Aggregator | null;
@@ -28,7 +31,7 @@ export type FragmentSettings = EvalSettings;
 
 /**
  * A node's answer.
- * Shape: `columns` for series fragments and for topk, bottomk and limitk (there only what may still be chosen);
+ * Shape: `columns` for series and whole fragments and for topk, bottomk and limitk (there only what may still be chosen);
  * `groups` for the other aggregations. Every array has one entry a step.
  */
 export interface FragmentResult {
@@ -50,7 +53,13 @@ export interface Distribution {
   /** False: the nodes send series, never partial states. Default true. */
   readonly aggregates?: boolean;
   /**
+   * True when all that these requests can find lies on one and the same node: then that node can compute the query as a
+   * whole. Asked once, of all selectors of a query, before anything is run. Default: never.
+   */
+  readonly together?: (requests: readonly SelectRequest[]) => boolean;
+  /**
    * Answers of all nodes, in any order; null when the fragment is not taken: its series are then read from the source.
+   * Where no node answers it is not taken: without any series its value, or a warning, may still be something.
    * Errors: `execution` makes the engine evaluate the subtree from the source, which then tells the query's own error.
    */
   run(

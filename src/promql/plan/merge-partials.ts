@@ -5,13 +5,16 @@ import type { FragmentRequest, FragmentResult, Steps } from './fragment.ts';
 
 /**
  * Joins the answers of several nodes to one fragment into one answer of the same kind, each as soon as it is there: what
- * is kept of groups is as much as one node has. Order does not matter to groups; all else comes in order of places.
+ * is kept of groups is as much as one node has. Order does not matter to groups; all else comes in order of places,
+ * but for the value of a whole fragment, which is one node's: its order may say something.
  */
 export class PartialMerge {
+  readonly #isWhole: boolean;
   readonly #groups: RowMerge;
   readonly #rest: Omit<FragmentResult, 'groups'>[] = [];
 
-  constructor({ op }: FragmentRequest) {
+  constructor({ kind, op }: FragmentRequest) {
+    this.#isWhole = kind === 'whole';
     this.#groups = new RowMerge(op !== null && isFoldOperator(op) ? op : 'count');
   }
 
@@ -22,8 +25,9 @@ export class PartialMerge {
 
   finish(): FragmentResult {
     const results = this.#rest.filter((rest) => rest !== undefined);
+    const columns = results.flatMap((rest) => rest.columns);
     return {
-      columns: inLabelOrder(results.flatMap(({ columns }) => columns)),
+      columns: this.#isWhole ? columns : inLabelOrder(columns),
       groups: this.#groups.finish().map((group) => group.toRow()),
       annotations: results.flatMap(({ annotations }) => annotations),
       warnings: [...new Set(results.flatMap(({ warnings }) => warnings))],

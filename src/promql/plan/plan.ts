@@ -6,6 +6,7 @@ import { print } from '../parser/printer.ts';
 import { everyFeature } from './features.ts';
 import type { FragmentRequest } from './fragment.ts';
 import { localityOf, type Locality } from './locality.ts';
+import { canBeWhole } from './whole.ts';
 
 /** A part of a query that every node can compute over its own series alone. */
 export interface Fragment extends FragmentRequest {
@@ -36,15 +37,19 @@ export interface PlanOptions {
   readonly partitionLabel: string;
   /** False: aggregations stay where the query is, the nodes send series. Default true. */
   readonly aggregates?: boolean;
+  /** True: all selectors find their series on one and the same node. Default false. */
+  readonly together?: boolean;
 }
 
 /**
  * Decides which parts of a query the nodes compute.
  * Rules: the largest subtrees that are local (see `localityOf`) become series fragments; an aggregation over a local
  * subtree becomes an agg fragment when its partial states can be merged exactly; all else stays where the query is.
+ * When all series lie on one node, the largest subtrees that are instant vectors and not local become whole fragments:
+ * only scalars and ranges at the root stay, and info(), which looks for series that no selector names.
  * Guarantees: pure; the answer with fragments is bit for bit the answer without.
  */
-export function planQuery(expr: Expr, { partitionLabel, aggregates = true }: PlanOptions): QueryPlan {
+export function planQuery(expr: Expr, { partitionLabel, aggregates = true, together = false }: PlanOptions): QueryPlan {
   const known = new Map<Expr, Locality>();
   const of = (one: Expr): Locality => {
     let found = known.get(one);
@@ -52,7 +57,7 @@ export function planQuery(expr: Expr, { partitionLabel, aggregates = true }: Pla
     return found;
   };
   const fragments: Fragment[] = [];
-  const root = planNode(expr, { of, fragments, aggregates }, true);
+  const root = planNode(expr, { of, fragments, aggregates, together }, true);
   return { root, fragments };
 }
 
@@ -61,23 +66,17 @@ interface Planning {
   /** Found so far. */
   readonly fragments: Fragment[];
   readonly aggregates: boolean;
+  readonly together: boolean;
 }
 
 function planNode(expr: Expr, planning: Planning, orderShows: boolean): PlanNode {
-  const { of, fragments, aggregates } = planning;
-  const { place, reason } = of(expr);
-  const reasons = [reason];
+  const reasons = [planning.of(expr).reason];
   // A node's series come back in label order, which would lose what topk and its kin say by theirs.
   const ordered = orderShows && keepsOrder(expr);
   if (ordered) reasons.push('its order is part of the answer');
-  const fragment =
-    place === 'local' && !ordered && typeOf(expr) === 'instant vector'
-      ? seriesFragment(expr, reasons)
-      : expr.kind === 'aggregate' && aggregates
-        ? aggregateFragment(expr, of, reasons)
-        : null;
+  const fragment = fragmentOf(expr, planning, ordered, reasons);
   if (fragment !== null) {
-    fragments.push(fragment);
+    planning.fragments.push(fragment);
     return { expr, fragment, reasons: fragment.reasons, children: [] };
   }
   // The second argument of info() is a list of matchers, not something to evaluate.
@@ -86,14 +85,27 @@ function planNode(expr: Expr, planning: Planning, orderShows: boolean): PlanNode
   return { expr, fragment: null, reasons, children: children.map((child) => planNode(child, planning, ordered)) };
 }
 
+function fragmentOf(expr: Expr, planning: Planning, ordered: boolean, reasons: string[]): Fragment | null {
+  const { of, aggregates, together } = planning;
+  if (of(expr).place === 'local' && !ordered && typeOf(expr) === 'instant vector') return seriesFragment(expr, reasons);
+  if (together && canBeWhole(expr)) {
+    const whole = unreducedFragment('whole', expr, ['all of its series lie on one node']);
+    if (whole !== null) return whole;
+  }
+  return expr.kind === 'aggregate' && aggregates ? aggregateFragment(expr, of, reasons) : null;
+}
+
 /** A fragment of kind series for a local subtree; null (and a reason) when its text would not read back the same. */
 export function seriesFragment(node: Expr, reasons: string[]): Fragment | null {
+  const fragment = unreducedFragment('series', node, reasons);
+  if (fragment === null) reasons.push('its text would not read back as the same tree');
+  return fragment;
+}
+
+/** A fragment whose answer is the subtree's own value. */
+function unreducedFragment(kind: 'series' | 'whole', node: Expr, reasons: readonly string[]): Fragment | null {
   const expr = textOf(node);
-  if (expr === null) {
-    reasons.push('its text would not read back as the same tree');
-    return null;
-  }
-  return { kind: 'series', expr, op: null, grouping: [], without: false, param: null, node, reasons };
+  return expr === null ? null : { kind, expr, op: null, grouping: [], without: false, param: null, node, reasons };
 }
 
 /** Operators beside the folds whose partial states can be merged. */

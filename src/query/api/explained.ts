@@ -10,10 +10,11 @@ import { nodeLabel } from '../fanout/series-collector.ts';
 export function explained(expr: Expr, report: PushdownReport): object {
   const { path, fallbacks, fragments, rawSelectors } = report;
   const aggregates = path !== 'series';
+  const together = fragments.some(({ mode }) => mode === 'whole');
   return {
     path,
     fallbacks,
-    plan: explain(planQuery(expr, { partitionLabel: nodeLabel, aggregates })).split('\n'),
+    plan: explain(planQuery(expr, { partitionLabel: nodeLabel, aggregates, together })).split('\n'),
     rawSelectors,
     fragments: fragments.map(({ nodes, ...fragment }) => ({
       ...fragment,

@@ -92,7 +92,7 @@ export function partialResponseParam(params: URLSearchParams): boolean {
   throw invalidParameter('partial_response', `cannot parse ${JSON.stringify(text)} to a boolean`);
 }
 
-/** Our own header that makes a query take one way of execution: `X-Svc-Pushdown: off|series|agg`. */
+/** Our own header that makes a query take one way of execution: `X-Svc-Pushdown: off|series|agg|whole`. */
 export function pushdownHeader(req: IncomingMessage): ExecutionPath | undefined {
   const text = req.headers['x-svc-pushdown'] ?? '';
   if (text === '') return undefined;
@@ -100,6 +100,6 @@ export function pushdownHeader(req: IncomingMessage): ExecutionPath | undefined 
   if (path !== undefined) return path;
   throw new ApiError(
     'bad_data',
-    `invalid header "X-Svc-Pushdown": ${JSON.stringify(text)} is none of off, series, agg`,
+    `invalid header "X-Svc-Pushdown": ${JSON.stringify(text)} is none of off, series, agg, whole`,
   );
 }

@@ -27,7 +27,7 @@ export interface Attempted<T> {
 
 /**
  * Evaluates a query until all of its parts come from the same nodes in one way: again without a node that was lost on
- * the way, and again in a lower way when an agent cannot take part in a higher one (agg → series → off).
+ * the way, and again in a lower way when an agent cannot take part in a higher one (whole → agg → series → off).
  * Errors: those of `evaluate`.
  */
 export async function attempt<T>(
@@ -51,9 +51,8 @@ export async function attempt<T>(
         : new Pushdown({ scope: own, path, forced, reader, ledger, budget });
     try {
       const result = await evaluate(scope, pushdown);
-      const fragments = pushdown?.reports ?? [];
-      const used = fragments.some(({ outcome }) => outcome === 'pushed');
-      const report = { path: used ? path : 'off', fragments, fallbacks, rawSelectors: scope.rawSelectors } as const;
+      const { path: taken = 'off', reports: fragments = [] } = pushdown ?? {};
+      const report = { path: taken, fragments, fallbacks, rawSelectors: scope.rawSelectors };
       return { result, lost: scope.lost, pushdown: report, warnings: [...scope.warnings] };
     } catch (error) {
       if (scopeOptions.signal.aborted) throw error;

@@ -108,7 +108,7 @@ export function createPartialReader(client: TlsClient, port: number, servername:
         repeatable: true,
       });
       headArrived = true;
-      if (response.status !== 200) throw await refusal(response);
+      if (response.status !== 200) throw await refusal(response, fragment.kind);
       const type = response.headers['content-type'];
       if (type !== partialContentType) throw new AgentFailure('protocol', `content type ${JSON.stringify(type ?? '')}`);
       const decoder = new PartialDecoder({
@@ -117,7 +117,10 @@ export function createPartialReader(client: TlsClient, port: number, servername:
         maxSeries,
         pool: call.pool,
         onHeader: (header) => checkHeader(header, agent.node, call),
-        onColumn: ({ labels }) => checkNode(labelValue(labels, nodeLabel), agent.node),
+        onColumn: ({ labels }) => {
+          // What a whole query gives has the labels that the query leaves.
+          if (fragment.kind !== 'whole') checkNode(labelValue(labels, nodeLabel), agent.node);
+        },
       });
       let bytes = 0;
       for await (const message of readFrames(response.body, 'partial answer', maxAnswerBytes)) {
@@ -162,7 +165,10 @@ export function spend(budget: SampleBudget, bytes: number): void {
 }
 
 /** What a status other than 200 means for the query. */
-export async function refusal({ status, body }: TlsStreamResponse): Promise<Error> {
+export async function refusal(
+  { status, body }: TlsStreamResponse,
+  kind: FragmentRequest['kind'] = 'series',
+): Promise<Error> {
   let text = '';
   for await (const part of body) if (text.length < 1_000) text += part.toString();
   const message = messageOf(text.slice(0, 1_000));
@@ -174,7 +180,8 @@ export async function refusal({ status, body }: TlsStreamResponse): Promise<Erro
     case 405:
       return new StepDown('the agent has no partial answers');
     case 413:
-      return new StepDown(`over a limit of the agent: ${message}`);
+      // The parts of a whole query have the agent's limits each for itself.
+      return new StepDown(`over a limit of the agent: ${message}`, kind === 'whole');
     case 422:
       return new QueryError('execution', message);
     case 429:

@@ -1,9 +1,12 @@
 import type { FragmentRequest } from '../../promql/index.ts';
 
-/** How the nodes take part in a query: partial states, their series, or raw chunks alone. */
-export type ExecutionPath = 'agg' | 'series' | 'off';
+/**
+ * How the nodes take part in a query, the highest first: one computes all of it, all send partial states, or their
+ * series, or raw chunks alone.
+ */
+export const executionPaths = ['whole', 'agg', 'series', 'off'] as const;
 
-export const executionPaths: readonly ExecutionPath[] = ['agg', 'series', 'off'];
+export type ExecutionPath = (typeof executionPaths)[number];
 
 /** What one agent did for one fragment. Units: milliseconds, bytes. */
 export interface FragmentNode {
@@ -18,7 +21,7 @@ export interface FragmentNode {
 
 /** One fragment of a query, and what became of it. */
 export interface FragmentReport {
-  readonly mode: 'series' | 'agg';
+  readonly mode: FragmentRequest['kind'];
   readonly expr: string;
   readonly op: string | null;
   readonly steps: number;
@@ -49,7 +52,7 @@ export interface PushdownReport {
 
 /** The next lower way. */
 export function below(path: ExecutionPath): ExecutionPath {
-  return path === 'agg' ? 'series' : 'off';
+  return executionPaths[executionPaths.indexOf(path) + 1] ?? 'off';
 }
 
 export function fragmentReport(fragment: FragmentRequest, steps: number, pruned: readonly string[]): FragmentReport {

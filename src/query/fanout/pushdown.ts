@@ -6,6 +6,7 @@ import type {
   FragmentRequest,
   FragmentResult,
   FragmentSettings,
+  SelectRequest,
   Steps,
 } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
@@ -24,7 +25,8 @@ import type { SampleBudget } from './series-collector.ts';
 
 export interface PushdownOptions {
   readonly scope: ScopeOptions;
-  readonly path: 'agg' | 'series';
+  /** The highest way that may be taken. */
+  readonly path: Exclude<ExecutionPath, 'off'>;
   /** True when the path was asked for: then nothing is left out for being dear. */
   readonly forced: boolean;
   readonly reader: PartialReader;
@@ -49,7 +51,19 @@ export class Pushdown implements Distribution {
 
   constructor(options: PushdownOptions) {
     this.#options = options;
-    this.aggregates = options.path === 'agg';
+    this.aggregates = options.path !== 'series';
+  }
+
+  /** The way that was taken, as far as the query has come. */
+  get path(): ExecutionPath {
+    const pushed = this.reports.filter(({ outcome }) => outcome === 'pushed');
+    if (pushed.length === 0) return 'off';
+    if (this.#options.path !== 'whole') return this.#options.path;
+    return pushed.some(({ mode }) => mode === 'whole') ? 'whole' : 'agg';
+  }
+
+  together(requests: readonly SelectRequest[]): boolean {
+    return this.#options.path === 'whole' && this.#matching(requests).asked.length === 1;
   }
 
   async run(
@@ -57,15 +71,12 @@ export class Pushdown implements Distribution {
     steps: Steps,
     settings: FragmentSettings,
   ): Promise<readonly FragmentResult[] | null> {
-    const { scope, ledger, forced } = this.#options;
     const demands = fragmentDemands(fragment, steps, settings);
-    const filters = demands.requests.map(({ matchers }) => nodeFilter(matchers));
-    const here = scope.agents.filter(({ node }) => !ledger.lost.has(node));
-    const asked = here.filter(({ node }) => filters.some((mayMatch) => mayMatch(node)));
-    const pruned = here.filter((agent) => !asked.includes(agent)).map(({ node }) => node);
+    const { asked, pruned } = this.#matching(demands.requests);
     const report = fragmentReport(fragment, steps.count, pruned);
     this.reports.push(report);
-    const dear = forced || fragment.kind === 'agg' || demands.reduced ? null : dearness(demands, steps);
+    const mayBeDear = fragment.kind === 'series' && !demands.reduced && !this.#options.forced;
+    const dear = mayBeDear ? dearness(demands, steps) : null;
     if (dear !== null) {
       report.outcome = dear;
       return null;
@@ -77,7 +88,26 @@ export class Pushdown implements Distribution {
     const merge = new PartialMerge(fragment);
     const outcomes = await Promise.all(asked.map((agent, place) => this.#ask(agent, call, merge, place)));
     this.#settle(asked, outcomes, report);
+    if (report.nodes.length === 0) {
+      // No series at all may still give something, or a warning: that is said here.
+      report.outcome = 'evaluated here: no node has answered';
+      return null;
+    }
     return [merge.finish()];
+  }
+
+  /** The agents that may have series for any of the requests; agents that are lost do not count. */
+  #matching(requests: readonly SelectRequest[]): { readonly asked: ExpectedAgent[]; readonly pruned: string[] } {
+    const { scope, ledger } = this.#options;
+    const filters = requests.map(({ matchers }) => nodeFilter(matchers));
+    const asked: ExpectedAgent[] = [];
+    const pruned: string[] = [];
+    for (const agent of scope.agents) {
+      if (ledger.lost.has(agent.node)) continue;
+      if (filters.some((mayMatch) => mayMatch(agent.node))) asked.push(agent);
+      else pruned.push(agent.node);
+    }
+    return { asked, pruned };
   }
 
   #settle(asked: readonly ExpectedAgent[], outcomes: readonly Outcome[], report: FragmentReport): void {
@@ -104,7 +134,7 @@ export class Pushdown implements Distribution {
       return { told: { node, rows, bytes, samplesRead, elapsedMs: clock.monotonic() - started, ...stats } };
     } catch (error) {
       if (error instanceof StepDown) {
-        return this.#giveUp(error.gently ? below(this.#options.path) : 'off', node, error.reason);
+        return this.#giveUp(error.gently ? below(this.path) : 'off', node, error.reason);
       }
       if (!(error instanceof AgentFailure)) throw error;
       const elapsedMs = clock.monotonic() - started;
@@ -113,7 +143,7 @@ export class Pushdown implements Distribution {
   }
 
   #giveUp(to: ExecutionPath, node: string, reason: string): never {
-    this.stepDown ??= { from: this.#options.path, to, node, reason };
+    this.stepDown ??= { from: this.path, to, node, reason };
     throw new QueryError('internal', `the query takes another way: ${reason}`);
   }
 }

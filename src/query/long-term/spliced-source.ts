@@ -106,6 +106,7 @@ export class SplicedSource implements SeriesSource {
     return {
       partitionLabel: own.partitionLabel,
       ...(own.aggregates === undefined ? {} : { aggregates: own.aggregates }),
+      together: (requests) => requests.every(({ mint }) => mint >= boundaryMs) && (own.together?.(requests) ?? false),
       run: async (fragment, steps, settings, signal) => {
         const { requests } = fragmentDemands(fragment, steps, settings);
         if (requests.some(({ mint }) => mint < boundaryMs)) return null;

@@ -1,9 +1,12 @@
 import {
+  compileMatcher,
   evaluateFragment,
+  fragmentDemands,
   labelValue,
   type Distribution,
   type FragmentRequest,
   type FragmentResult,
+  type SelectRequest,
 } from '../../promql/index.ts';
 import { MemorySource } from './memory-source.ts';
 import type { RandomSeries } from './random-series.ts';
@@ -16,9 +19,12 @@ export class SplitNodes implements Distribution {
   /** Fragments that were run, for tests to look at. */
   readonly ran: FragmentRequest[] = [];
   readonly #nodes = new Map<string, MemorySource>();
+  readonly #mayBeWhole: boolean;
 
-  constructor(partitionLabel: string, series: readonly RandomSeries[]) {
+  /** With `mayBeWhole` a node computes all of a query whose selectors match there only. */
+  constructor(partitionLabel: string, series: readonly RandomSeries[], mayBeWhole = false) {
     this.partitionLabel = partitionLabel;
+    this.#mayBeWhole = mayBeWhole;
     for (const { labels, samples } of series) {
       const node = labelValue(labels, partitionLabel);
       let source = this.#nodes.get(node);
@@ -28,11 +34,25 @@ export class SplitNodes implements Distribution {
     }
   }
 
-  async run(...[request, steps, settings, signal]: Parameters<Distribution['run']>): Promise<FragmentResult[]> {
+  together(requests: readonly SelectRequest[]): boolean {
+    return this.#mayBeWhole && this.#matching(requests).length === 1;
+  }
+
+  async run(...[request, steps, settings, signal]: Parameters<Distribution['run']>): Promise<FragmentResult[] | null> {
     this.ran.push(request);
     const limits = { settings, maxSamples: 50_000_000, ...(signal === undefined ? {} : { signal }) };
     // Back to front: the order in which nodes answer must not show.
-    const sources = [...this.#nodes.values()].reverse();
+    const sources = this.#matching(fragmentDemands(request, steps, settings).requests).reverse();
+    if (sources.length === 0) return null;
     return Promise.all(sources.map((source) => evaluateFragment(request, source, steps, limits)));
+  }
+
+  /** The nodes that may have series for any of the requests. */
+  #matching(requests: readonly SelectRequest[]): MemorySource[] {
+    const filters = requests.map(({ matchers }) =>
+      matchers.filter(({ name }) => name === this.partitionLabel).map(compileMatcher),
+    );
+    const may = (node: string): boolean => filters.some((all) => all.every((one) => one.test(node)));
+    return [...this.#nodes].filter(([node]) => may(node)).map(([, source]) => source);
   }
 }
