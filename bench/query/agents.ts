@@ -116,7 +116,7 @@ async function share(
   if (entry === undefined) {
     const { fragment, steps, settings, maxSamples } = request;
     const source = new StoreSource({ store, partition: { label: nodeLabel, value: template }, maxSamples });
-    const result = evaluateFragment(fragment, source, steps, { settings, maxSamples });
+    const result = evaluateFragment(fragment, source, steps, { settings, maxSamples }).finally(() => source.close());
     const { oldestMs, newestMs } = store.stats();
     shared.set(hash, (entry = { result, left: agents, minT: oldestMs ?? null, maxT: newestMs ?? null }));
   }

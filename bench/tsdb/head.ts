@@ -45,7 +45,7 @@ export async function benchHead(dir: string, quick: boolean): Promise<void> {
 /** Reads every chunk; returns how many series there were. */
 function drain(store: Store, matchers: readonly Matcher[]): number {
   let series = 0;
-  for (const { chunks } of store.select(matchers, 0, Infinity)) if (chunks().length > 0) series++;
+  for (const found of store.select(matchers, 0, Infinity)) if (found.chunks().length > 0) series++;
   return series;
 }
 

@@ -47,7 +47,9 @@ for (; performance.now() < end; scrapes++) {
   if (scrapes % commitEvery === 0) await store.commit();
   if (scrapes % maintainEvery === 0) await store.maintain();
   if (scrapes % readEvery === 0) {
-    for (const { chunks } of store.select([], now - 3 * 3_600_000, now)) for (const { count: n } of chunks()) read += n;
+    for (const series of store.select([], now - 3 * 3_600_000, now)) {
+      for (const { count: n } of series.chunks()) read += n;
+    }
   }
   await pause(0);
   if (performance.now() < nextLook) continue;

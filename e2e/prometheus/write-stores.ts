@@ -14,8 +14,8 @@ export async function writeStores(stores: readonly Store[], url: string, from: n
     const end = Math.min(to, start + windowMs - 1);
     let batch: Uint8Array[] = [];
     for (const store of stores) {
-      for (const { labels, chunks } of store.select([], start, end)) {
-        const series = encodeTimeSeries(labels, chunks(), start, end);
+      for (const found of store.select([], start, end)) {
+        const series = encodeTimeSeries(found.labels, found.chunks(), start, end);
         if (series) batch.push(series.bytes);
         if (batch.length < seriesPerRequest) continue;
         await postWrite(url, writeRequest(batch));

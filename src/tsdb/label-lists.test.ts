@@ -39,8 +39,9 @@ const world = fc.record({
 function withSamples(store: Store, sets: MatcherSets, mint: number, maxt: number): Labels[] {
   const found = new Map<string, Labels>();
   for (const matchers of sets.length > 0 ? sets : [[]]) {
-    for (const { labels, chunks } of store.select(matchers, mint, maxt)) {
-      const points = chunks().flatMap(decodePoints);
+    for (const series of store.select(matchers, mint, maxt)) {
+      const { labels } = series;
+      const points = series.chunks().flatMap(decodePoints);
       if (points.some(({ t }) => t >= mint && t <= maxt)) found.set(labelsKey(labels), labels);
     }
   }

@@ -33,7 +33,7 @@ export async function listSeries(listed: Listed, { limit = Infinity, signal }: L
   for (const matchers of sets) {
     const list: Labels[] = [];
     lists.push(list);
-    for (const series of selectSeries(blocks, head, matchers, mint, maxt, onBad)) {
+    for (const series of selectSeries({ blocks, head, matchers, mint, maxt, onBad })) {
       if (++work % seriesPerTurn === 0) await turn(signal);
       if (series.hasSamples()) list.push(series.labels);
       if (list.length >= limit) break;

@@ -20,13 +20,14 @@ import type { Labels } from './labels.ts';
 import { compileMatchers } from './matcher.ts';
 import type { Matcher } from './matcher.ts';
 import { recover } from './recover.ts';
-import { selectSeries } from './select.ts';
+import { OpenSelection, selectSeries, type Searched } from './select.ts';
 import type {
   AppendResult,
   LatestSample,
   ListOptions,
   MatcherSets,
   SelectedSeries,
+  Selection,
   SeriesRef,
   Store,
   StoreOptions,
@@ -191,9 +192,17 @@ class EmbeddedStore implements Store {
   }
 
   select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries> {
-    return selectSeries(this.#blocks.blocks, this.#head, compileMatchers(matchers), mint, maxt, (block, error) =>
-      this.#blocks.quarantine(block, error),
-    );
+    return selectSeries(this.#searched(matchers, mint, maxt));
+  }
+
+  hold(matchers: readonly Matcher[], mint: number, maxt: number): Selection {
+    return new OpenSelection(this.#searched(matchers, mint, maxt));
+  }
+
+  #searched(matchers: readonly Matcher[], mint: number, maxt: number): Searched {
+    const onBad = (block: Block, error: unknown): void => this.#blocks.quarantine(block, error);
+    const compiled = compileMatchers(matchers);
+    return { blocks: this.#blocks.blocks, head: this.#head, matchers: compiled, mint, maxt, onBad };
   }
 
   latest(matchers: readonly Matcher[], sinceMs: number): LatestSample[] {

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { NativeHistogram } from './chunk/native-histogram.ts';
+import type { SampleBuffer } from './chunk/sample-buffer.ts';
 import type { FileLayer } from './file-layer.ts';
 import type { Labels } from './labels.ts';
 import type { Matcher } from './matcher.ts';
@@ -44,6 +45,24 @@ export interface SelectedSeries {
   readonly labels: Labels;
   /** Reads the chunks that overlap the asked range; the work is done here, not in `select`. Only until the iteration ends. */
   chunks(): Chunk[];
+}
+
+/** One series of a selection that stays open: it is read at any time, and again, until that is closed. */
+export interface HeldSeries extends SelectedSeries {
+  /** How many samples the chunks hold that overlap the asked range: at least as many as are read. */
+  readonly sampleCount: number;
+  /** Whether all of them are floats. */
+  readonly isFloats: boolean;
+  /**
+   * Appends the samples of those chunks, from time `mint` on, to `out`, without making a copy of a chunk. For floats.
+   * Errors: ERR_STORE_CORRUPT; `out` may have got some by then.
+   */
+  decode(mint: number, out: SampleBuffer): void;
+}
+
+/** Selected series, sorted by labels. Its memory and files are kept as they are until it is closed. */
+export interface Selection extends Iterable<HeldSeries> {
+  close(): void;
 }
 
 /**
@@ -141,6 +160,8 @@ export interface Store {
   commit(): Promise<void>;
   /** Series that match and have samples in [mint, maxt] (ms, inclusive), sorted by labels. No matcher: all. */
   select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries>;
+  /** As `select`, for series that are read after the iteration, or without copies. Close it, or memory is never used again. */
+  hold(matchers: readonly Matcher[], mint: number, maxt: number): Selection;
   /** The newest sample of every matching head series that is not older than `sinceMs`, sorted by labels. */
   latest(matchers: readonly Matcher[], sinceMs: number): LatestSample[];
   /**

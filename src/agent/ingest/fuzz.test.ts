@@ -84,8 +84,9 @@ function random(seed: number): (below: number) => number {
 /** Every series of the store with its samples, as text. */
 function contents(of: Store): string[] {
   const out: string[] = [];
-  for (const { labels, chunks } of of.select([], 0, Number.MAX_SAFE_INTEGER)) {
-    const held = chunks();
+  for (const series of of.select([], 0, Number.MAX_SAFE_INTEGER)) {
+    const { labels } = series;
+    const held = series.chunks();
     for (let i = 1; i < labels.length; i++) expect(labels[i - 1]![0] < labels[i]![0]).toBe(true);
     out.push(`${JSON.stringify(labels)} ${held.map((c) => Buffer.from(c.bytes).toString('hex')).join()}`);
   }

@@ -36,7 +36,7 @@ export const defaultPartialLimits: PartialLimits = {
 };
 
 export interface PartialDeps {
-  readonly store: Pick<Store, 'select' | 'stats'>;
+  readonly store: Pick<Store, 'select' | 'hold' | 'stats'>;
   readonly node: string;
   readonly clock: Clock;
   readonly limits?: PartialLimits;
@@ -80,7 +80,9 @@ async function answer(
   const { fragment, steps, settings } = request;
   const maxSamples = Math.min(request.maxSamples, limits.maxSamples);
   const source = new StoreSource({ store, partition: { label: nodeLabel, value: node }, maxSamples });
-  const result = await evaluateFragment(fragment, source, steps, { settings, maxSamples, signal });
+  const result = await evaluateFragment(fragment, source, steps, { settings, maxSamples, signal }).finally(() =>
+    source.close(),
+  );
   const rows = result.columns.length + result.groups.length;
   if (rows > request.maxSeries)
     return refuse('over_limit', `${rows} rows, at most ${request.maxSeries} were asked for`);

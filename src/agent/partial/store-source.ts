@@ -3,13 +3,14 @@ import { fromSpans, QueryError } from '../../promql/index.ts';
 import type {
   DeferredSeries,
   FloatHistogram,
+  Samples,
   SelectRequest,
   SelectResult,
   Series,
   SeriesSource,
 } from '../../promql/index.ts';
 import { decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer } from '../../tsdb/index.ts';
-import type { Chunk, Labels, Store } from '../../tsdb/index.ts';
+import type { HeldSeries, Labels, Selection, Store } from '../../tsdb/index.ts';
 
 /** Other work gets a turn after about so much: a series found counts 20, and its samples an eighth each. */
 const workPerTurn = 100_000;
@@ -18,7 +19,7 @@ const staleHigh = 0x7ff00000;
 const staleLow = 2;
 
 export interface StoreSourceOptions {
-  readonly store: Pick<Store, 'select'>;
+  readonly store: Pick<Store, 'select' | 'hold'>;
   /** The label that names a series' node, and the value that is this node's. */
   readonly partition: { readonly label: string; readonly value: string };
   /** Most samples that one source hands out in its life. */
@@ -28,10 +29,12 @@ export interface StoreSourceOptions {
 /** What series are decoded into: the engine is done with one before it reads another, of whichever evaluation. */
 const buffer = new SampleBuffer();
 
-/** The node's own store behind the engine's interface, for one evaluation. */
+/** The node's own store behind the engine's interface, for one evaluation. Close it when that has ended. */
 export class StoreSource implements SeriesSource {
   readonly #options: StoreSourceOptions;
+  readonly #held: Selection[] = [];
   #left: number;
+  #closed = false;
   /** False once a series was asked for that carries another node's name. */
   partitionClean = true;
 
@@ -51,27 +54,26 @@ export class StoreSource implements SeriesSource {
     }
     const series: (Series | DeferredSeries)[] = [];
     let work = 0;
-    let heldBytes = 0;
-    for (const { labels, chunks } of store.select(matchers, from, to)) {
-      const found = chunks();
-      let samples = 0;
-      let bytes = 0;
-      for (const chunk of found) {
-        samples += chunk.count;
-        bytes += chunk.bytes.length;
-      }
+    const selection = store.hold(matchers, from, to);
+    this.#held.push(selection);
+    for (const found of selection) {
+      const samples = found.sampleCount;
       this.#spend(samples);
-      if (found.every(isFloats)) {
-        heldBytes += bytes;
-        series.push(deferred(labels, found, from));
-      } else series.push(readMixed(labels, found, samples));
+      series.push(found.isFloats ? new HeldFloats(found, from) : readMixed(found, samples));
       work += samples / 8 + 20;
       if (work < workPerTurn) continue;
       work = 0;
       await nextTurn();
       signal?.throwIfAborted();
+      if (this.#closed) throw new Error('the evaluation has ended');
     }
-    return { series, sorted: true, heldBytes };
+    return { series, sorted: true };
+  }
+
+  /** Lets go of the store: what was selected cannot be read any more. */
+  close(): void {
+    this.#closed = true;
+    for (const selection of this.#held) selection.close();
   }
 
   #spend(samples: number): void {
@@ -83,25 +85,30 @@ export class StoreSource implements SeriesSource {
   }
 }
 
-/** Chunks are decoded when the engine comes to the series. */
-function deferred(labels: Labels, chunks: readonly Chunk[], from: number): DeferredSeries {
-  return {
-    labels,
-    read: () => {
-      buffer.length = 0;
-      for (const { bytes } of chunks) decodeXorChunk(bytes, buffer, from);
-      return buffer.view();
-    },
-  };
+/** Decoded when the engine comes to it, out of the store's own memory. */
+class HeldFloats implements DeferredSeries {
+  readonly labels: Labels;
+  readonly #held: HeldSeries;
+  readonly #from: number;
+
+  constructor(held: HeldSeries, from: number) {
+    this.labels = held.labels;
+    this.#held = held;
+    this.#from = from;
+  }
+
+  read(): Samples {
+    buffer.length = 0;
+    this.#held.decode(this.#from, buffer);
+    return buffer.view();
+  }
 }
 
-const isFloats = ({ encoding }: Chunk): boolean => encoding === 1;
-
 /** A series with native histograms among its samples. */
-function readMixed(labels: Labels, chunks: readonly Chunk[], count: number): Series {
+function readMixed(found: HeldSeries, count: number): Series {
   const samples = new SampleBuffer(count);
   const histograms: (FloatHistogram | null)[] = [];
-  for (const { encoding, bytes } of chunks) {
+  for (const { encoding, bytes } of found.chunks()) {
     if (encoding === 1) decodeXorChunk(bytes, samples);
     else {
       for (const { t, histogram } of decodeHistogramChunk(kindOf(encoding), bytes).points) {
@@ -112,5 +119,5 @@ function readMixed(labels: Labels, chunks: readonly Chunk[], count: number): Ser
     }
   }
   while (histograms.length < samples.length) histograms.push(null);
-  return { labels, ...samples.view(), histograms };
+  return { labels: found.labels, ...samples.view(), histograms };
 }

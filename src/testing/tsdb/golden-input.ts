@@ -56,8 +56,9 @@ export interface GoldenChunk {
 /** A store's chunks by series name and label, in the golden file's form. */
 export function goldenChunks(store: Store): Record<string, GoldenChunk[]> {
   const all: Record<string, GoldenChunk[]> = {};
-  for (const { labels, chunks } of store.select([], goldenStart, goldenEnd)) {
-    const found = chunks();
+  for (const series of store.select([], goldenStart, goldenEnd)) {
+    const { labels } = series;
+    const found = series.chunks();
     // The peer writes a chunk that is still open anew when it is asked for it, and then no longer tells of a reset.
     const open = found.at(-1)!;
     if (open.encoding !== 1 && open.bytes[2] !== 0xc0) open.bytes[2] = 0;

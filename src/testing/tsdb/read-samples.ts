@@ -14,10 +14,10 @@ export function readSamples(
   maxt = Infinity,
 ): Map<string, Map<number, string>> {
   const result = new Map<string, Map<number, string>>();
-  for (const { labels, chunks } of store.select(matchers, mint, maxt)) {
+  for (const series of store.select(matchers, mint, maxt)) {
     const byTime = new Map<number, string>();
     let last = -Infinity;
-    for (const chunk of chunks()) {
+    for (const chunk of series.chunks()) {
       const points = decodePoints(chunk);
       if (points.length !== chunk.count) throw new Error(`chunk of ${points.length} samples says ${chunk.count}`);
       if (points[0]!.t !== chunk.minT || points.at(-1)!.t !== chunk.maxT) throw new Error('chunk times are wrong');
@@ -26,7 +26,7 @@ export function readSamples(
         byTime.set((last = t), histogram ? histogramText(histogram) : bitsHex(high, low));
       }
     }
-    result.set(labelsKey(labels), byTime);
+    result.set(labelsKey(series.labels), byTime);
   }
   return result;
 }

@@ -10,6 +10,7 @@ export type { Point } from './points.ts';
 export { encodeChunks, samplesPerChunk } from './encode-floats.ts';
 export { recutChunk } from './recut.ts';
 export { SampleBuffer } from './sample-buffer.ts';
-export { chunkSampleCount, decodeXorChunk } from './xor-decoder.ts';
+export { chunkSampleCount, decodeMarked, decodeXorChunk, slackBytes } from './xor-decoder.ts';
+export type { XorPlace } from './xor-decoder.ts';
 export { encodeXor, maxSampleBytes, maxTimestamp } from './xor-encoder.ts';
 export { XorStates } from './xor-states.ts';

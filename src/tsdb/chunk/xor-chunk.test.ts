@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import {
+  decodeMarked,
   decodeXorChunk,
   encodeChunks,
   encodeXor,
@@ -9,6 +10,7 @@ import {
   lowBits,
   recutChunk,
   SampleBuffer,
+  slackBytes,
   XorStates,
 } from './index.ts';
 
@@ -147,6 +149,37 @@ describe('chunk reading', () => {
         }
       }
     }
+  });
+
+  test('from any time on, in any order, a marked chunk gives what it gives without marks, while it grows', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(1e6),
+        fc.nat(4),
+        fc.array(fc.record({ more: fc.nat(60), mint: fc.nat(140) }), { minLength: 1, maxLength: 12 }),
+        (seed, kind, reads) => {
+          const samples = generate(xorshift(seed + 1), kind, 120);
+          const [marks, states] = [new XorStates(4), new XorStates(4)];
+          states.reset(2);
+          const { times, words } = bufferOf(samples);
+          const at = 64;
+          const page = new Uint8Array(at + 28 * 121 + slackBytes).fill(0xa5);
+          const view = new DataView(page.buffer);
+          encodeXor(states, 2, view, at, times, words, 0, 1);
+          for (const { more, mint } of reads) {
+            const known = states.count(2);
+            encodeXor(states, 2, view, at, times, words, known, Math.min(known + more, samples.length));
+            const place = { page, view, at, bits: states.bits(2), count: states.count(2) };
+            const from = samples[mint]?.[0] ?? samples.at(-1)![0] + 1;
+            const out = new SampleBuffer(1);
+            decodeMarked(place, samples[0]![0], from, out, marks, 3);
+            const found = Array.from({ length: out.length }, (_, i) => [out.times[i]!, out.highAt(i), out.lowAt(i)]);
+            expect(found).toEqual(samples.slice(0, place.count).filter(([t]) => t >= from));
+          }
+        },
+      ),
+      { numRuns: 150 },
+    );
   });
 
   test('random bytes never do anything worse than an error', () => {

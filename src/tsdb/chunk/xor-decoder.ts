@@ -1,6 +1,7 @@
 import { OperatorError } from '../../base/errors.ts';
 import { highWord, lowWord } from './float-bits.ts';
 import type { SampleBuffer } from './sample-buffer.ts';
+import { row, rowDoubles, rowWords, XorStates } from './xor-states.ts';
 
 const two32 = 4_294_967_296;
 const maxVarintBytes = 10;
@@ -17,6 +18,12 @@ export function chunkSampleCount(bytes: Uint8Array): number {
   return bytes.length < 2 ? 0 : (bytes[0]! << 8) | bytes[1]!;
 }
 
+/** Where the decoder of a chunk that nobody marks stands. */
+const alone = new XorStates(1);
+
+/** Bytes that must be readable behind a chunk which is decoded where it lies. */
+export const slackBytes = 24;
+
 /**
  * Decodes one XOR chunk and appends its samples to `out`, those before `mint` left out: a window of ten samples need not
  * pay for writing the hundred before it. Answers with how many it appended.
@@ -28,49 +35,128 @@ export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer, mint = -Inf
   if (bytes.length < 2) throw corrupt('shorter than its header');
   if (count === 0) return 0;
   const length = bytes.length;
-  if (scratch.length < length + 24) {
-    scratch = new Uint8Array(length * 2 + 24);
+  if (scratch.length < length + slackBytes) {
+    scratch = new Uint8Array(length * 2 + slackBytes);
     scratchView = new DataView(scratch.buffer);
   }
   scratch.set(bytes);
-  out.reserve(count);
-  const appended = decode(length * 8, count, mint, out.times, out.words, out.length);
-  out.length += appended;
-  return appended;
+  begin(scratch, scratchView, 0, alone, 0);
+  return decodeOn({ page: scratch, view: scratchView, at: 0, bits: length * 8, count }, out, mint, alone, 0, false);
+}
+
+/** A chunk of floats where it lies in a page of memory, `slackBytes` readable behind it. */
+export interface XorPlace {
+  readonly page: Uint8Array;
+  readonly view: DataView;
+  /** Its first byte. */
+  readonly at: number;
+  /** Its length in bits, header included. */
+  readonly bits: number;
+  readonly count: number;
 }
 
 /**
- * Returns how many samples were written. One load of 32 bits serves a sample's time and value where both are short, as
- * they are in most chunks. Errors: ERR_STORE_CORRUPT for samples that reach past bit `limit`.
+ * As `decodeXorChunk`, for a chunk of one's own. Row `s` of `marks` remembers where the samples from `mint` on began, as
+ * the state of the writer at that time: who asks for the same or a later part begins there. No marks: none is made.
+ * Assumptions: samples of a chunk that is marked never change, and a row is only used for chunks of one series.
+ */
+export function decodeMarked(
+  place: XorPlace,
+  minT: number,
+  mint: number,
+  out: SampleBuffer,
+  marks: XorStates | null,
+  s: number,
+): void {
+  if (minT >= mint || marks === null) {
+    begin(place.page, place.view, place.at, alone, 0);
+    decodeOn(place, out, mint, alone, 0, false);
+    return;
+  }
+  const { doubles } = marks;
+  const known = s * rowDoubles;
+  const isMarked =
+    doubles[known + row.minT] === minT &&
+    marks.count(s) > 0 &&
+    marks.count(s) <= place.count &&
+    doubles[known + row.maxT]! - doubles[known + row.delta]! < mint;
+  if (!isMarked) begin(place.page, place.view, place.at, marks, s);
+  decodeOn(place, out, mint, marks, s, true);
+}
+
+/** Puts the state behind a chunk's first sample into row `s`. */
+function begin(page: Uint8Array, view: DataView, at: number, states: XorStates, s: number): void {
+  varintAt = at + 2;
+  const first = readUvarint(page);
+  const t = first % 2 === 0 ? first / 2 : -(first + 1) / 2;
+  const pos = varintAt * 8;
+  const { doubles, words } = states;
+  doubles[s * rowDoubles + row.minT] = t;
+  doubles[s * rowDoubles + row.maxT] = t;
+  doubles[s * rowDoubles + row.delta] = 0;
+  words[s * rowWords + row.high] = peek(page, view, pos);
+  words[s * rowWords + row.low] = peek(page, view, pos + 32);
+  words[s * rowWords + row.bits] = pos + 64 - at * 8;
+  words[s * rowWords + row.counts] = 1 << 16;
+}
+
+/**
+ * Appends the sample that row `s` stands behind and all that follow, those before `mint` left out. With `isMarking`, the
+ * row is moved behind the first one that it appends.
+ */
+function decodeOn(
+  place: XorPlace,
+  out: SampleBuffer,
+  mint: number,
+  states: XorStates,
+  s: number,
+  isMarking: boolean,
+): number {
+  out.reserve(place.count);
+  const { times, words } = out;
+  const from = out.length;
+  let to = from;
+  const t = states.maxT(s);
+  if (t >= mint) {
+    times[to] = t;
+    words[2 * to + highWord] = states.high(s);
+    words[2 * to + lowWord] = states.low(s);
+    to++;
+  } else if (isMarking) to = decode(place, mint, states, s, times, words, to, to + 1);
+  if (!isMarking || to > from) to = decode(place, mint, states, s, times, words, to, -1);
+  out.length = to;
+  return to - from;
+}
+
+/**
+ * Decodes what lies behind the state in row `s`. Returns where it stopped writing: at the chunk's end, or at `stop`; then
+ * the row is moved behind the sample written last. One load of 32 bits serves a sample's time and value where both are
+ * short, as they are in most chunks. Errors: ERR_STORE_CORRUPT for samples that reach past the chunk's bits.
  */
 function decode(
-  limit: number,
-  count: number,
+  { page: b, view, at: start, bits, count }: XorPlace,
   mint: number,
+  states: XorStates,
+  s: number,
   times: Float64Array,
   words: Uint32Array,
   from: number,
+  stop: number,
 ): number {
-  const b = scratch;
-  const view = scratchView;
-  varintAt = 2;
-  const first = readUvarint(b);
-  let t = first % 2 === 0 ? first / 2 : -(first + 1) / 2;
-  let pos = varintAt * 8;
-  let high = peek(b, view, pos);
-  let low = peek(b, view, pos + 32);
-  pos += 64;
+  const base = start * 8;
+  const limit = base + bits;
+  const counts = states.words[s * rowWords + row.counts]!;
+  let i = counts >>> 16;
+  let leading = Math.max(0, ((counts >>> 8) & 0xff) - 1);
+  let trailing = counts & 0xff;
+  let pos = base + states.bits(s);
+  let high = states.high(s);
+  let low = states.low(s);
+  let t = states.maxT(s);
+  let delta = states.doubles[s * rowDoubles + row.delta]!;
   let at = from;
-  if (t >= mint) {
-    times[at] = t;
-    words[2 * at + highWord] = high;
-    words[2 * at + lowWord] = low;
-    at++;
-  }
-  let delta = 0;
-  let leading = 0;
-  let trailing = 0;
-  for (let i = 1; i < count; i++) {
+  for (; i < count; i++) {
+    if (at === stop) break;
     if (pos >= limit) throw pastEnd();
     /** The bits at `pos`, of which the first `known` are right. */
     let w: number;
@@ -79,10 +165,9 @@ function decode(
       w = peek(b, view, pos);
       if (w === 0) {
         // Two bits each say that neither the distance nor the value changed: what stands still does so for long.
-        let run = Math.min(16, count - i);
-        pos += 2 * run;
-        i += run - 1;
-        for (; run > 0; run--) {
+        const end = Math.min(i + 16, count);
+        for (; i < end && at !== stop; i++) {
+          pos += 2;
           t += delta;
           if (t < mint) continue;
           times[at] = t;
@@ -90,6 +175,7 @@ function decode(
           words[2 * at + lowWord] = low;
           at++;
         }
+        i--;
         continue;
       }
       if (w >= 0) {
@@ -168,7 +254,15 @@ function decode(
   }
   if (pos > limit) throw pastEnd();
   if (!Number.isSafeInteger(t) || !Number.isSafeInteger(delta)) throw corrupt('a timestamp is out of range');
-  return at - from;
+  if (at === stop) {
+    states.doubles[s * rowDoubles + row.maxT] = t;
+    states.doubles[s * rowDoubles + row.delta] = delta;
+    states.words[s * rowWords + row.high] = high;
+    states.words[s * rowWords + row.low] = low;
+    states.words[s * rowWords + row.bits] = pos - base;
+    states.words[s * rowWords + row.counts] = (i << 16) | ((leading + 1) << 8) | trailing;
+  }
+  return at;
 }
 
 /** 32 bits at any bit position. */

@@ -39,6 +39,10 @@ export class XorStates {
     this.words = new Int32Array(longer.buffer);
   }
 
+  get capacity(): number {
+    return this.doubles.length / rowDoubles;
+  }
+
   /** Begins a chunk. */
   reset(s: number): void {
     this.words.fill(0, s * rowWords, (s + 1) * rowWords);

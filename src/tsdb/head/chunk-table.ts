@@ -1,3 +1,4 @@
+import type { XorPlace } from '../chunk/index.ts';
 import type { Chunk, ChunkEncoding } from '../types.ts';
 import { grown } from './grown.ts';
 import type { Slab } from './slab.ts';
@@ -49,6 +50,28 @@ export class ChunkTable {
       maxT: this.maxT[id]!,
       count: this.#count[id]!,
       bytes: this.#slab.read(this.#address[id]!, this.#length[id]!),
+    };
+  }
+
+  count(id: number): number {
+    return this.#count[id]!;
+  }
+
+  isFloats(id: number): boolean {
+    return this.#encoding[id] === 1;
+  }
+
+  /** Where a chunk of floats lies. */
+  place(id: number): XorPlace {
+    const address = this.#address[id]!;
+    const slab = this.#slab;
+    const bits = this.#length[id]! * 8;
+    return {
+      page: slab.page(address),
+      view: slab.view(address),
+      at: slab.offset(address),
+      bits,
+      count: this.#count[id]!,
     };
   }
 

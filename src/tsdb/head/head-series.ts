@@ -19,6 +19,7 @@ import { ChunkTable, noChunk } from './chunk-table.ts';
 import { chunkEndTime, histogramIsFull } from './chunk-end.ts';
 import { grown } from './grown.ts';
 import { ReadEpochs } from './read-epochs.ts';
+import { ReaderMarks } from './reader-marks.ts';
 import { Slab } from './slab.ts';
 
 /** A late sample may lengthen a chunk up to this many samples before it is split. */
@@ -59,6 +60,7 @@ export class HeadSeries {
   readonly epochs = new ReadEpochs();
   readonly chunks = new ChunkTable(this.slab);
   readonly xor = new XorStates(1024);
+  readonly marks = new ReaderMarks();
   readonly histograms = new Map<number, OpenHistograms>();
   first = new Int32Array(1024).fill(noChunk);
   #last = new Int32Array(1024).fill(noChunk);
@@ -74,6 +76,7 @@ export class HeadSeries {
     this.#kind[slot] = closed;
     this.first[slot] = noChunk;
     this.#last[slot] = noChunk;
+    this.marks.forget(slot);
   }
 
   isEmpty(slot: number): boolean {
@@ -205,7 +208,10 @@ export class HeadSeries {
       for (const chunk of encodePoints(rest, splitAbove)) kept.push(this.chunks.add(chunk));
       this.epochs.retire(() => this.chunks.release(id));
     }
-    if (changed) this.#relink(slot, kept);
+    if (changed) {
+      this.marks.forget(slot);
+      this.#relink(slot, kept);
+    }
     return changed;
   }
 
@@ -311,6 +317,7 @@ export class HeadSeries {
     const points = near ? decodePoints(this.chunks.get(ids[at]!)) : [];
     const result = insertSorted(points, point);
     if (result !== 'appended') return result;
+    this.marks.forget(slot);
     const perChunk = points.length > splitAbove ? Math.ceil(points.length / 2) : points.length;
     const added = encodePoints(points, perChunk).map((chunk) => this.chunks.add(chunk));
     const replaced = near ? ids[at]! : undefined;
@@ -328,6 +335,7 @@ export class HeadSeries {
     const points = decodePoints({ encoding: 1, minT: 0, maxT: 0, count, bytes });
     const result = insertSorted(points, point);
     if (result !== 'appended') return result;
+    this.marks.forget(slot);
     // Into new memory: readers may still be looking at the old.
     const end = this.#openEnd[slot]!;
     this.#freeOpen(slot);

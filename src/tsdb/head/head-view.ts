@@ -1,4 +1,5 @@
-import { recutChunk } from '../chunk/index.ts';
+import { decodeMarked, recutChunk } from '../chunk/index.ts';
+import type { SampleBuffer } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';
 import type { Chunk } from '../types.ts';
 import { noChunk } from './chunk-table.ts';
@@ -7,7 +8,7 @@ import type { HeadSeries } from './head-series.ts';
 
 /**
  * One moment of some series of the head: later appends, late ones too, do not change what it gives.
- * A few numbers for each series; chunks are copied out when they are asked for. Must be closed, or the head's memory
+ * A few numbers for each series; chunks are copied out, or floats decoded where they lie, when they are asked for. Must be closed, or the head's memory
  * is never used again.
  */
 export class HeadView {
@@ -19,6 +20,7 @@ export class HeadView {
   readonly #slots: readonly number[];
   readonly #mint: number;
   readonly #maxt: number;
+  readonly #edits: number;
   /** Finished chunks of series i: ids[starts[i]] … ids[starts[i + 1] − 1]. */
   readonly #starts: Uint32Array;
   #ids = new Int32Array(64);
@@ -46,6 +48,7 @@ export class HeadView {
     this.#mint = mint;
     this.#maxt = maxt;
     this.#leave = series.epochs.enter();
+    this.#edits = series.marks.edits;
     const n = slots.length;
     this.#starts = new Uint32Array(n + 1);
     this.#open = {
@@ -67,6 +70,10 @@ export class HeadView {
       this.#starts[i + 1] = used;
       if (series.isOpen(slot) && series.openMinT(slot) <= maxt && series.maxT(slot) >= mint) this.#captureOpen(i, slot);
     }
+  }
+
+  get isOpen(): boolean {
+    return this.#leave !== undefined;
   }
 
   get size(): number {
@@ -106,9 +113,51 @@ export class HeadView {
     this.#leave = undefined;
   }
 
+  /** How many samples the chunks of series i hold. */
+  sampleCount(i: number): number {
+    let count = this.#open.count[i]! + (this.#histograms.get(i)?.count ?? 0);
+    for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) count += this.#series.chunks.count(this.#ids[k]!);
+    return count;
+  }
+
+  isFloats(i: number): boolean {
+    for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) {
+      if (!this.#series.chunks.isFloats(this.#ids[k]!)) return false;
+    }
+    return !this.#histograms.has(i);
+  }
+
+  /** Appends the floats of series i from `mint` on to `out`. Errors: as `chunks`. */
+  decode(i: number, mint: number, out: SampleBuffer): void {
+    this.#assertOpen();
+    const { chunks, slab, marks, xor } = this.#series;
+    const slot = this.#slots[i]!;
+    const states = this.#edits === marks.edits ? marks.states(xor.capacity) : null;
+    for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) {
+      const id = this.#ids[k]!;
+      decodeMarked(chunks.place(id), chunks.minT[id]!, mint, out, states, slot);
+    }
+    const open = this.#open;
+    const count = open.count[i]!;
+    if (count === 0) return;
+    const address = open.address[i]!;
+    const place = {
+      page: slab.page(address),
+      view: slab.view(address),
+      at: slab.offset(address),
+      bits: open.bits[i]!,
+      count,
+    };
+    decodeMarked(place, open.minT[i]!, mint, out, states, slot);
+  }
+
+  #assertOpen(): void {
+    if (!this.#leave) throw new RangeError('series of a finished selection: read them before it ends');
+  }
+
   /** Copies, in time order. Errors: RangeError once the view is closed, since the memory may hold anything by then. */
   chunks(i: number): Chunk[] {
-    if (!this.#leave) throw new RangeError('series of a finished select: read its chunks while iterating');
+    this.#assertOpen();
     const found: Chunk[] = [];
     for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) found.push(this.#series.chunks.get(this.#ids[k]!));
     const histograms = this.#histograms.get(i);

@@ -1,3 +1,5 @@
+import { slackBytes } from '../chunk/index.ts';
+
 const pageBits = 18;
 const pageBytes = 1 << pageBits;
 /** Pieces begin at multiples of this. */
@@ -9,7 +11,7 @@ const maxShared = 32_768;
 /**
  * Small pieces of bytes out of large pages: an array object for each chunk would weigh as much as the chunk.
  * Shape: an address is page × 2^13 + offset / 32, which fits a word up to 128 GiB. Sizes are rounded up to classes;
- * pieces that are freed serve the next one of their class.
+ * pieces that are freed serve the next one of their class. Chunks may be decoded where they lie.
  */
 export class Slab {
   #pages: (Uint8Array | undefined)[] = [];
@@ -46,7 +48,7 @@ export class Slab {
   free(address: number, size: number): void {
     if (size <= maxShared) return void (this.#free[classOf(size)] ??= []).push(address);
     const page = pageOf(address);
-    this.bytes -= this.#pages[page]!.length;
+    this.bytes -= this.#pages[page]!.length - slackBytes;
     this.#pages[page] = undefined;
     this.#views[page] = undefined;
     this.#freePages.push(page);
@@ -87,7 +89,7 @@ export class Slab {
 
   #newPage(bytes: number): number {
     const page = this.#freePages.pop() ?? this.#pages.length;
-    const made = new Uint8Array(bytes);
+    const made = new Uint8Array(bytes + slackBytes);
     this.#pages[page] = made;
     this.#views[page] = new DataView(made.buffer);
     this.bytes += bytes;

@@ -136,8 +136,8 @@ function sampledResponse(store: Pick<Store, 'select'>, { queries }: ReadRequest,
   let left = maxSamples;
   const results = queries.map((query) => {
     const encoded: Uint8Array[] = [];
-    for (const { labels, chunks } of store.select(query.matchers, query.startMs, query.endMs)) {
-      const series = encodeTimeSeries(labels, chunks(), query.startMs, query.endMs);
+    for (const found of store.select(query.matchers, query.startMs, query.endMs)) {
+      const series = encodeTimeSeries(found.labels, found.chunks(), query.startMs, query.endMs);
       if (!series) continue;
       left -= series.samples;
       if (left < 0) throw new OperatorError('ERR_QUERY_LIMIT', `exceeded sample limit (${maxSamples})`);
