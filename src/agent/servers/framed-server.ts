@@ -89,7 +89,7 @@ export function indexHandler({ handler, metrics, logger }: EndpointOptions, next
 async function serve(req: IncomingMessage, res: ServerResponse, options: FramedServerOptions): Promise<void> {
   const gone = new AbortController();
   res.on('close', () => {
-    if (!res.writableFinished) gone.abort(new Error('the asker went away'));
+    if (!res.writableEnded) gone.abort(new Error('the asker went away'));
   });
   const body = await readRawBody(req, maxBodyBytes);
   const outcome = await options.handler(body.toString(), gone.signal);

@@ -1,6 +1,7 @@
 import express from 'express';
 import type { Express, Request, Response } from 'express';
 import { errorText } from '../../base/errors.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { NamespaceAccess } from '../../net/namespace-access.ts';
 import type { TokenAuth } from '../../net/token-auth.ts';
@@ -38,7 +39,7 @@ export interface AppDeps extends HandlerDeps {
 
 type Methods = 'GET' | 'GET, POST' | 'POST';
 
-/** Path, methods, and what answers. Which paths take a form by POST is as in Prometheus. */
+/** Path, methods, and what answers, in the order in which they are tried. Which take a form by POST is as in Prometheus. */
 const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/query', 'GET, POST', queries.query],
   ['/api/v1/query_range', 'GET, POST', queries.queryRange],
@@ -73,15 +74,6 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
   if (protocol === 'http2') useHttp2(app);
   app.disable('x-powered-by');
   app.disable('etag');
-  app.get('/-/healthy', (_req, res) => sendText(res, 200, 'svc-query is healthy.\n'));
-  app.get('/-/ready', (_req, res) => {
-    const ready = deps.ready();
-    sendText(
-      res,
-      ready ? 200 : 503,
-      ready ? 'svc-query is ready.\n' : 'svc-query is not ready: the list of agents is not complete.\n',
-    );
-  });
   for (const [path, methods, handler] of routes) {
     // Metrics name a path as they did before there were others beside `/api/v1`.
     const name = path.replace(/^\/api\/v1/, '');
@@ -91,6 +83,15 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
     if (methods !== 'GET') route.post(serve);
     route.all((_req, res) => sendText(res.set('allow', methods), 405, 'Method Not Allowed\n'));
   }
+  app.get('/-/healthy', (_req, res) => sendText(res, 200, 'svc-query is healthy.\n'));
+  app.get('/-/ready', (_req, res) => {
+    const ready = deps.ready();
+    sendText(
+      res,
+      ready ? 200 : 503,
+      ready ? 'svc-query is ready.\n' : 'svc-query is not ready: the list of agents is not complete.\n',
+    );
+  });
   if (deps.pageDir !== undefined) servePage(app, deps.pageDir);
   app.use((_req, res) => sendText(res, 404, '404 page not found\n'));
   app.use((error: unknown, _req: Request, res: Response, _next: unknown) => {
@@ -102,19 +103,21 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
 
 async function answer(req: Request, res: Response, path: string, handler: Handler, deps: AppDeps): Promise<void> {
   const started = deps.clock.monotonic();
-  const gone = new AbortController();
-  res.once('close', () => gone.abort(new Error('client went away')));
+  const ended = new LinkedAbort(deps.stopping);
+  res.once('close', () => {
+    if (!res.writableEnded) ended.abort(new Error('client went away'));
+  });
   try {
     const { user, namespaces } = await authorize(req, deps);
     const params = await readParams(req);
-    const signal = AbortSignal.any([gone.signal, deps.stopping]);
     const label = typeof req.params['name'] === 'string' ? { label: req.params['name'] } : {};
-    await handler({ req, res, params, signal, user, namespaces, ...label }, deps);
+    await handler({ req, res, params, signal: ended.signal, user, namespaces, ...label }, deps);
   } catch (error) {
     const known = toApiError(error);
     if (known.errorType === 'internal') deps.logger.error('request failed', { path, error: errorText(error) });
     sendError(res, known);
   } finally {
+    ended.release();
     const seconds = (deps.clock.monotonic() - started) / 1000;
     deps.metrics.observe(
       path,
