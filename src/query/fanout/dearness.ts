@@ -3,12 +3,21 @@ import type { FragmentDemands, Steps } from '../../promql/index.ts';
 /** Used to guess what raw chunks would weigh: the agents' usual distance of samples, and bytes a sample and series. */
 const guess = { intervalMs: 30_000, bytesPerSample: 2.5, bytesPerSeries: 40 } as const;
 
+/**
+ * Bytes of steps that cost no more than one byte of chunks. Steps are copied. Chunks are decoded twice by the query
+ * server, once to check them and once to evaluate them. Measured with 300 series over six hours, CPU time of the query
+ * server by steps against by chunks: 0.75 at 1.6 and at 3.2 times the bytes, 1.3 at 6.3; of it and the agent together
+ * 1.1 at 1.6, 1.4 at 3.2.
+ */
+const stepBytesPerChunkByte = 2;
+
 /** Why a series fragment is not worth its bytes: null when it is. */
-export function dearness({ requests }: FragmentDemands, steps: Steps): string | null {
+export function dearness({ requests }: Pick<FragmentDemands, 'requests'>, steps: Steps): string | null {
   const pushed = 8 * steps.count + guess.bytesPerSeries;
   let raw = 0;
   for (const { mint, maxt } of requests) {
     raw += ((maxt - mint) / guess.intervalMs) * guess.bytesPerSample + guess.bytesPerSeries;
   }
-  return pushed <= raw ? null : `read raw: about ${Math.round(raw)} bytes a series against ${pushed} for its steps`;
+  if (pushed <= stepBytesPerChunkByte * raw) return null;
+  return `read raw: about ${Math.round(raw)} bytes a series against ${pushed} for its steps`;
 }
