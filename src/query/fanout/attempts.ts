@@ -1,3 +1,4 @@
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { Distribution } from '../../promql/index.ts';
 import type { LostNode } from './failure.ts';
 import type { PartialReader } from './partial-reader.ts';
@@ -25,6 +26,9 @@ export interface Attempted<T> {
   readonly warnings: readonly string[];
 }
 
+/** Made once: an error takes its stack, which is more than all else that an attempt does when it ends. */
+const ended = new Error('the evaluation has ended');
+
 /**
  * Evaluates a query until all of its parts come from the same nodes in one way: again without a node that was lost on
  * the way, and again in a lower way when an agent cannot take part in a higher one (whole → agg → series → off).
@@ -41,8 +45,8 @@ export async function attempt<T>(
   // Each turn loses a node more or takes a lower way, so this ends.
   for (;;) {
     // What an attempt has under way is of no use once it has ended.
-    const over = new AbortController();
-    const own = { ...scopeOptions, lost, signal: AbortSignal.any([scopeOptions.signal, over.signal]) };
+    const over = new LinkedAbort(scopeOptions.signal);
+    const own = { ...scopeOptions, lost, signal: over.signal };
     const scope = new QueryScope(own);
     const { ledger, budget } = scope;
     const pushdown =
@@ -62,7 +66,8 @@ export async function attempt<T>(
       } else if (!scope.restart) throw error;
       lost = scope.lost;
     } finally {
-      over.abort(new Error('the evaluation has ended'));
+      over.release();
+      over.abort(ended);
     }
   }
 }
