@@ -60,6 +60,7 @@ export {
   planHash,
   UnsupportedRequest,
   type PartialRequest,
+  type ReceivedRequest,
 } from './partial/request.ts';
 export { encodePartial, partialContentType } from './partial/encode.ts';
 export { PartialDecoder, type ExpectedPartial } from './partial/decode.ts';
@@ -79,3 +80,4 @@ export {
 export { indexContentType, type IndexHeader, type IndexLists } from './label-index/answer.ts';
 export { encodeIndexAnswer } from './label-index/encode.ts';
 export { IndexDecoder, PairPool, type ExpectedIndex } from './label-index/decode.ts';
+export { countSamples, type AskCount, type SampleCounts } from './samples/count-samples.ts';

@@ -7,6 +7,7 @@ import { createApiServer } from '../net/api-server.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { NamespaceAccess } from '../net/namespace-access.ts';
 import type { NamespaceAccessOptions } from '../net/namespace-access.ts';
+import { attendedTimer, eventLoopBusyMs } from '../net/attended-timer.ts';
 import { TlsClient } from '../net/tls-client.ts';
 import type { TlsSource } from '../net/tls-material.ts';
 import { TokenAuth } from '../net/token-auth.ts';
@@ -61,8 +62,15 @@ export interface QueryServer {
  */
 export async function startQueryServer(options: QueryServerOptions): Promise<QueryServer> {
   const { settings, clock, logger, directory, tls } = options;
-  const client = new TlsClient(tls);
+  const client = new TlsClient(tls, attendedTimer({ clock, busyMs: eventLoopBusyMs }));
   const servername = `svc-agent.${settings.namespace}.svc`;
+  const engineOptions = {
+    lookbackDeltaMs: settings.lookbackDelta,
+    maxSamples: settings.maxSamples,
+    timeoutMs: settings.queryTimeout,
+    monotonic: () => clock.monotonic(),
+    experimentalFunctions: true,
+  };
   const runner = new QueryRunner({
     directory,
     clock,
@@ -72,13 +80,8 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     asker: options.reader ? undefined : createAgentAsker(client, settings.agentReadPort, servername),
     pushdown: settings.pushdown,
     onExecuted: (report, lost) => metrics.executed(report, lost),
-    engine: new Engine({
-      lookbackDeltaMs: settings.lookbackDelta,
-      maxSamples: settings.maxSamples,
-      timeoutMs: settings.queryTimeout,
-      monotonic: () => clock.monotonic(),
-      experimentalFunctions: true,
-    }),
+    engine: new Engine(engineOptions),
+    countingEngine: new Engine({ ...engineOptions, delayedNameRemoval: true }),
     agentTimeoutMs: settings.agentTimeout,
     queryTimeoutMs: settings.queryTimeout,
     maxSamples: settings.maxSamples,

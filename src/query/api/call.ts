@@ -34,10 +34,11 @@ export interface HandlerDeps {
 export type Handler = (call: Call, deps: HandlerDeps) => Promise<void>;
 
 /** How the client wants its request to be run. Errors: ApiError bad_data. */
-export function runRequest({ req, params, signal, namespaces }: Call): RunRequest {
+export function runRequest({ req, params, signal, user, namespaces }: Call): RunRequest {
   const lookbackDeltaMs = durationParam(params, 'lookback_delta') ?? 0;
   return {
     signal,
+    caller: callerOf({ req, user }),
     timeoutMs: durationParam(params, 'timeout'),
     // No lookback at all would find nothing: as in Prometheus, it stands for the default.
     lookbackDeltaMs: lookbackDeltaMs > 0 ? lookbackDeltaMs : undefined,
@@ -45,4 +46,9 @@ export function runRequest({ req, params, signal, namespaces }: Call): RunReques
     namespaces,
     pushdown: pushdownHeader(req),
   };
+}
+
+/** Whose turn a request takes: the user's; without one, that of the address it came from. */
+export function callerOf({ req, user }: Pick<Call, 'req' | 'user'>): string {
+  return user === '' ? `address ${req.socket.remoteAddress ?? ''}` : `user ${user}`;
 }

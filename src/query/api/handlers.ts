@@ -7,10 +7,11 @@ import type { Call, Handler, HandlerDeps } from './call.ts';
 import { explained } from './explained.ts';
 import { queryExpr } from './language-handlers.ts';
 import { durationParam, limitParam, requiredDuration, requiredTime, timeParam } from './params.ts';
-import type { Answered } from './query-runner.ts';
-import { renderQueryData, statsJson } from './render.ts';
+import type { Answered, RunRequest } from './query-runner.ts';
+import { renderQueryData } from './render.ts';
 import { sendSuccess } from './respond.ts';
 import { truncated } from './series-handlers.ts';
+import { statsJson } from './stats-json.ts';
 
 /** Most points of a series in one answer. Source: Prometheus web/api/v1. */
 const maxPoints = 11_000;
@@ -21,7 +22,7 @@ export const query: Handler = async (call, deps) => {
   const limit = limitParam(params);
   const time = timeParam(params, 'time', deps.clock.now());
   const text = params.get('query') ?? '';
-  const request = runRequest(call);
+  const request = queryRequest(call);
   await evaluate(call, deps, { start: time, end: time, step: 0 }, limit, () =>
     deps.runner.instant(text, time, request),
   );
@@ -48,7 +49,7 @@ export const queryRange: Handler = async (call, deps) => {
   // Below a millisecond there is no step: Prometheus cuts it off, too.
   const range = { start, end, step: Math.max(1, Math.trunc(step)) };
   const text = params.get('query') ?? '';
-  const request = runRequest(call);
+  const request = queryRequest(call);
   await evaluate(call, deps, range, limit, () => deps.runner.range(text, range, request));
 };
 
@@ -67,7 +68,7 @@ async function evaluate(
   const ended = (): number => (deps.clock.monotonic() - started) / 1000;
   try {
     const answer = await run();
-    await sendQuery(call, answer, limit);
+    await sendQuery(call, answer, span, limit);
     const { result, seconds, missingNodes } = answer;
     deps.log.write({ ...note, status: 200, seconds: ended(), queue: seconds.queue, stats: result.stats, missingNodes });
   } catch (error) {
@@ -90,17 +91,29 @@ function loggedRequest({ req, user }: Call): LoggedRequest {
   };
 }
 
-async function sendQuery({ req, res, params }: Call, answer: Answered<QueryResult>, limit: number): Promise<void> {
+function queryRequest(call: Call): RunRequest {
+  const request = runRequest(call);
+  if ((call.params.get('stats') ?? '') === '') return request;
+  return { ...request, countSamples: () => queryExpr(call.params) };
+}
+
+async function sendQuery(
+  { req, res, params }: Call,
+  answer: Answered<QueryResult>,
+  { start, step }: { start: number; step: number },
+  limit: number,
+): Promise<void> {
   const value = limited(answer.result.value, limit);
   const warnings = [...answer.warnings];
   if (answer.missingNodes.length > 0) warnings.push(...absenceWarnings(queryExpr(params)));
   if (value !== answer.result.value) warnings.push(truncated);
   const wanted = params.get('stats') ?? '';
   if (!['', 'true', 'all'].includes(wanted)) warnings.push(unknownStats(wanted));
-  const stats = wanted === '' ? undefined : statsJson(answer.result.stats, answer.seconds);
+  const { samples, seconds } = answer;
+  const told = samples && statsJson(answer.result.stats, { seconds, samples, start, step }, wanted === 'all');
   const explain = params.get('explain') === '1' ? explained(queryExpr(params), answer.pushdown) : undefined;
   res.setHeader('x-svc-pushdown', answer.pushdown.path);
-  await sendSuccess(req, res, renderQueryData(value, stats), { ...answer, warnings, explain });
+  await sendSuccess(req, res, renderQueryData(value, told), { ...answer, warnings, explain });
 }
 
 /** The words of Prometheus, which gives statistics for any other text as well. */

@@ -1,6 +1,15 @@
 import type { Clock } from '../../base/clock.ts';
-import type { Distribution, Engine, IndexLists, QueryResult, SeriesSource } from '../../promql/index.ts';
-import { Gate, compareLabels } from '../../tsdb/index.ts';
+import type {
+  Distribution,
+  Engine,
+  Expr,
+  IndexLists,
+  QueryOptions,
+  QueryResult,
+  SampleCounts,
+  SeriesSource,
+} from '../../promql/index.ts';
+import { compareLabels } from '../../tsdb/index.ts';
 import type { Labels, Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { AgentDirectory, ExpectedAgent } from '../agents/directory.ts';
 import type { AgentReader } from '../fanout/agent-reader.ts';
@@ -18,6 +27,8 @@ import type { ReadSeries } from '../fanout/series-collector.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';
 import { SplicedSource } from '../long-term/spliced-source.ts';
 import { ApiError } from './api-error.ts';
+import { countQuery } from './count-query.ts';
+import { FairGate } from './fair-gate.ts';
 import type { Extras } from './respond.ts';
 
 export interface RunnerOptions {
@@ -34,6 +45,8 @@ export interface RunnerOptions {
   /** Told how each query was executed. */
   readonly onExecuted?: (report: PushdownReport, lost: ReadonlyMap<string, LostNode>) => void;
   readonly engine: Pick<Engine, 'instant' | 'range'>;
+  /** Counts samples where that is asked for; one that takes names away last. */
+  readonly countingEngine?: Pick<Engine, 'range'> | undefined;
   readonly clock: Clock;
   readonly agentTimeoutMs: number;
   readonly queryTimeoutMs: number;
@@ -56,6 +69,10 @@ export interface RunRequest {
   readonly namespaces?: ReadonlySet<string> | undefined;
   /** Takes this way instead of the best one. */
   readonly pushdown?: ExecutionPath | undefined;
+  /** The query, where its samples are to be counted. */
+  readonly countSamples?: () => Expr;
+  /** Who waits, where there is a line: nobody waits behind all that another asked. Default: one and the same. */
+  readonly caller?: string;
   /** Waits at the autoscalers' own gate: queries of people never hold those up. */
   readonly forAutoscaler?: boolean;
 }
@@ -64,6 +81,7 @@ export type Answered<T> = {
   readonly result: T;
   readonly seconds: { queue: number; evaluation: number };
   readonly pushdown: PushdownReport;
+  readonly samples?: SampleCounts | undefined;
 } & Extras;
 
 /** What an evaluation reads from: the agents, or agents and long-term store as one. */
@@ -76,6 +94,9 @@ interface Ran<T> {
   readonly infos: readonly string[];
   readonly lost: ReadonlyMap<string, LostNode>;
   readonly pushdown: PushdownReport;
+  /** When the result was there; what comes after it is no part of the query's time. */
+  readonly endedAt?: number;
+  readonly samples?: SampleCounts;
 }
 
 type Evaluate<T> = (
@@ -101,13 +122,13 @@ const maxAnnotations = 10;
  */
 export class QueryRunner {
   readonly #options: RunnerOptions;
-  readonly #gate: Gate;
-  readonly #autoscalers = new Gate(autoscalerConcurrency);
-  readonly #lists = new Gate(listConcurrency);
+  readonly #gate: FairGate;
+  readonly #autoscalers = new FairGate(autoscalerConcurrency);
+  readonly #lists = new FairGate(listConcurrency);
 
   constructor(options: RunnerOptions) {
     this.#options = options;
-    this.#gate = new Gate(options.maxConcurrency);
+    this.#gate = new FairGate(options.maxConcurrency);
   }
 
   get running(): number {
@@ -115,15 +136,8 @@ export class QueryRunner {
   }
 
   instant(query: string, timeMs: number, request: RunRequest): Promise<Answered<QueryResult>> {
-    return this.#run(request, (scope, signal, timeoutMs, distribution) =>
-      this.#options.engine.instant(query, timeMs, {
-        source: scope,
-        signal,
-        timeoutMs,
-        ...lookback(request),
-        ...(distribution ? { distribution } : {}),
-      }),
-    );
+    const span = { start: timeMs, end: timeMs, step: 0 };
+    return this.#query(request, span, (options) => this.#options.engine.instant(query, timeMs, options));
   }
 
   range(
@@ -131,15 +145,8 @@ export class QueryRunner {
     range: { start: number; end: number; step: number },
     request: RunRequest,
   ): Promise<Answered<QueryResult>> {
-    return this.#run(request, (scope, signal, timeoutMs, distribution) =>
-      this.#options.engine.range(query, range.start, range.end, range.step, {
-        source: scope,
-        signal,
-        timeoutMs,
-        ...lookback(request),
-        ...(distribution ? { distribution } : {}),
-      }),
-    );
+    const { start, end, step } = range;
+    return this.#query(request, range, (options) => this.#options.engine.range(query, start, end, step, options));
   }
 
   /** Labels of the series that match any of the sets (none: all) within the times, sorted; with a limit, at least the first so many. */
@@ -219,7 +226,41 @@ export class QueryRunner {
     });
   }
 
-  #run<T>(request: RunRequest, evaluate: Evaluate<T>, gate?: Gate): Promise<Answered<T>> {
+  /** A query, and its samples where they are to be counted. */
+  #query(
+    request: RunRequest,
+    span: { start: number; end: number; step: number },
+    evaluate: (options: QueryOptions) => Promise<QueryResult>,
+  ): Promise<Answered<QueryResult>> {
+    const { clock, countingEngine, directory } = this.#options;
+    const evaluation =
+      (run: typeof evaluate): Evaluate<QueryResult> =>
+      (source, signal, timeoutMs, distribution) =>
+        run({ source, signal, timeoutMs, ...lookback(request), ...(distribution ? { distribution } : {}) });
+    return this.#within(request, async (signal, deadline) => {
+      const attempted = await this.#attempts(request, signal, deadline, evaluation(evaluate));
+      this.#options.onExecuted?.(attempted.pushdown, attempted.lost);
+      if (request.countSamples === undefined || countingEngine === undefined) return attempted;
+      const endedAt = clock.monotonic();
+      const agents = directory.agents().filter(({ node }) => !attempted.lost.has(node));
+      const step = Math.max(1, span.step);
+      const steps = { start: span.start, step, count: Math.floor((span.end - span.start) / step) + 1 };
+      const { samples, warnings } = await countQuery(
+        request.countSamples(),
+        span,
+        steps,
+        (text, { start, step, count }) => {
+          const counting = evaluation((options) =>
+            countingEngine.range(text, start, start + (count - 1) * step, step, options),
+          );
+          return this.#attempts(request, signal, deadline, counting, agents);
+        },
+      );
+      return { ...attempted, endedAt, samples, warnings: [...attempted.warnings, ...warnings] };
+    });
+  }
+
+  #run<T>(request: RunRequest, evaluate: Evaluate<T>, gate?: FairGate): Promise<Answered<T>> {
     const run = async (signal: AbortSignal, deadline: number): Promise<Ran<T>> => {
       const attempted = await this.#attempts(request, signal, deadline, evaluate);
       this.#options.onExecuted?.(attempted.pushdown, attempted.lost);
@@ -247,16 +288,19 @@ export class QueryRunner {
     let leave: () => void = () => {};
     try {
       if (limit <= 0) throw new ApiError('timeout', 'query timed out in expression evaluation');
-      leave = await gate.enter(signal);
+      leave = await gate.enter(request.caller ?? '', signal);
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
-      const { result, warnings, infos, lost, pushdown } = await run(signal, deadline);
+      const { result, warnings, infos, lost, pushdown, samples, endedAt } = await run(signal, deadline);
       const missingNodes = [...lost.keys()].sort();
       if (missingNodes.length > 0 && !request.partialResponse) {
         throw new ApiError('unavailable', `no answer from ${missingNodes.join(', ')} and partial_response is false`);
       }
       const nodeWarnings = missingNodes.map((node) => lostNodeWarning(lost.get(node)!));
-      const seconds = { queue: (entered - started) / 1000, evaluation: (clock.monotonic() - entered) / 1000 };
+      const seconds = {
+        queue: (entered - started) / 1000,
+        evaluation: ((endedAt ?? clock.monotonic()) - entered) / 1000,
+      };
       return {
         result,
         missingNodes,
@@ -264,6 +308,7 @@ export class QueryRunner {
         warnings: [...capped(warnings, 'warning'), ...nodeWarnings],
         seconds,
         pushdown,
+        samples,
       };
     } catch (error) {
       if (time.signal.aborted)
@@ -282,13 +327,13 @@ export class QueryRunner {
     signal: AbortSignal,
     deadline: number,
     evaluate: Evaluate<T>,
+    agents = this.#options.directory.agents(),
   ): Promise<Ran<T>> {
-    const { clock, agentTimeoutMs, directory, maxSamples } = this.#options;
+    const { clock, agentTimeoutMs, maxSamples } = this.#options;
     const { namespaces } = request;
     const reader = namespaces === undefined ? this.#options.reader : restrictReader(this.#options.reader, namespaces);
     const ownIndex = this.#options.indexReader;
     const indexReader = ownIndex && namespaces ? restrictIndex(ownIndex, namespaces) : ownIndex;
-    const agents = directory.agents();
     const { longTerm } = this.#options;
     const boundaryMs = longTerm === undefined ? 0 : clock.now() - longTerm.afterMs;
     const store = longTerm && (namespaces ? restrictStore(longTerm.store, namespaces) : longTerm.store);

@@ -4,16 +4,16 @@ import {
   createRemoteReadHandler,
   decodeReadRequest,
   encodePoints,
-  Gate,
   samplesPerChunk,
   snappyDecompress,
 } from '../../tsdb/index.ts';
 import type { Chunk, Point, ReadQuery, SelectedSeries } from '../../tsdb/index.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 import { ApiError } from './api-error.ts';
-import { runRequest } from './call.ts';
+import { callerOf, runRequest } from './call.ts';
 import type { Handler } from './call.ts';
 import { clusterQueries, withCluster } from './cluster-label.ts';
+import { FairGate } from './fair-gate.ts';
 import { lostNodesHeader } from './lost-nodes-header.ts';
 import { readBody } from './read-body.ts';
 import { toNativeHistogram } from './native-histogram.ts';
@@ -21,7 +21,7 @@ import { sendText } from './respond.ts';
 
 const maxBodyBytes = 32 * 1024 * 1024;
 /** Source: Prometheus' `storage.remote.read-concurrent-limit`. */
-const gate = new Gate(10);
+const gate = new FairGate(10);
 
 /**
  * `/api/v1/read`: stock remote read over all agents, as SAMPLES or STREAMED_XOR_CHUNKS. The protocol cannot tell that a
@@ -34,7 +34,7 @@ export const remoteRead: Handler = async (call, deps) => {
   try {
     const body = await readBody(req, maxBodyBytes);
     const { queries } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
-    leave = await gate.enter(signal);
+    leave = await gate.enter(callerOf(call), signal);
     const { clusterName } = deps.settings;
     const asked = clusterQueries(queries, clusterName);
     const answer = await deps.runner.select(

@@ -1,4 +1,4 @@
-import type { MatrixSeries, QueryStats, QueryValue } from '../../promql/index.ts';
+import type { MatrixSeries, QueryValue } from '../../promql/index.ts';
 import { formatScalar } from './format-value.ts';
 import { LabelJson } from './label-json.ts';
 import { histogramJson } from './render-histogram.ts';
@@ -86,24 +86,4 @@ function* renderValues(out: Utf8Text, { timestamps, values }: MatrixSeries, stam
     if (out.length >= pieceBytes) yield out.take();
   }
   out.append('"]]');
-}
-
-/** `stats=all`: the shape of Prometheus; timings in seconds. */
-export function statsJson(stats: QueryStats, seconds: { queue: number; evaluation: number }): object {
-  const { queue, evaluation } = seconds;
-  return {
-    timings: {
-      evalTotalTime: evaluation,
-      resultSortTime: 0,
-      queryPreparationTime: 0,
-      innerEvalTime: evaluation,
-      execQueueTime: queue,
-      execTotalTime: queue + evaluation,
-    },
-    samples: {
-      totalQueryableSamples: stats.samplesRead,
-      samplesRead: stats.samplesRead,
-      peakSamples: stats.peakSamples,
-    },
-  };
 }

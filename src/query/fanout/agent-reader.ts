@@ -2,6 +2,7 @@ import type { TlsClient } from '../../net/tls-client.ts';
 import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
+import type { AgentTime } from './fan-out.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from './failure.ts';
 import { SeriesCollector } from './series-collector.ts';
 import type { CollectedSeries, SampleBudget } from './series-collector.ts';
@@ -13,8 +14,7 @@ const maxAnswerBytes = 512 * 1024 * 1024;
 /** A turn is given up after so many series: some eight milliseconds. Fewer would let short questions slow this to a crawl. */
 const seriesPerTurn = 512;
 
-export interface AgentReadOptions {
-  readonly deadlineMs: number;
+export interface AgentReadOptions extends AgentTime {
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
   /** Told when the agent says that some of its series carry another node's name. */
@@ -35,7 +35,7 @@ export type AgentReader = (
  */
 export function createAgentReader(client: TlsClient, port: number, servername: string): AgentReader {
   const turns = new TurnQueue();
-  return async (agent, queries, { deadlineMs, budget, signal, onForeign }) => {
+  return async (agent, queries, { deadlineMs, latestMs, budget, signal, onForeign }) => {
     const collector = new SeriesCollector(agent.node, queries.length, budget);
     let headArrived = false;
     try {
@@ -49,6 +49,7 @@ export function createAgentReader(client: TlsClient, port: number, servername: s
         headers,
         body,
         deadlineMs,
+        latestMs,
         maxBytes: maxAnswerBytes,
         signal,
         repeatable: true,

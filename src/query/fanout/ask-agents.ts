@@ -4,7 +4,8 @@ import type { TlsClient } from '../../net/tls-client.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
-import { agentDeadline } from './fan-out.ts';
+import { agentTime } from './fan-out.ts';
+import type { AgentTime } from './fan-out.ts';
 
 /** Largest answer of one agent to a question about its series. Bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;
@@ -19,12 +20,12 @@ export interface AgentQuestion {
 export type AgentAsker = (
   address: string,
   question: AgentQuestion,
-  options: { readonly deadlineMs: number; readonly signal: AbortSignal },
+  options: AgentTime & { readonly signal: AbortSignal },
 ) => Promise<unknown>;
 
 /** Asks over mutual TLS. */
 export function createAgentAsker(client: TlsClient, port: number, servername: string): AgentAsker {
-  return async (host, { path, form }, { deadlineMs, signal }) => {
+  return async (host, { path, form }, { deadlineMs, latestMs, signal }) => {
     let headArrived = false;
     try {
       const { status, body } = await client.request({
@@ -40,6 +41,7 @@ export function createAgentAsker(client: TlsClient, port: number, servername: st
               body: new URLSearchParams(form).toString(),
             }),
         deadlineMs,
+        latestMs,
         maxBytes: maxAnswerBytes,
         signal,
         repeatable: true,
@@ -86,8 +88,8 @@ export async function askAgents<T>(
     }
     const started = clock.monotonic();
     try {
-      const deadlineMs = agentDeadline(agent, agentTimeoutMs, remainingMs);
-      const all = [address, ...more].map((host) => asker(host, question, { deadlineMs, signal }));
+      const time = agentTime(agent, agentTimeoutMs, remainingMs);
+      const all = [address, ...more].map((host) => asker(host, question, { ...time, signal }));
       return (await Promise.all(all)).map((data) => read(data, node));
     } catch (error) {
       if (signal.aborted) throw signal.reason;

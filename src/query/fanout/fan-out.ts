@@ -89,9 +89,9 @@ async function readOne(
   if (address === undefined) return { lost: unaskedNode(agent) };
   const started = deps.clock.monotonic();
   try {
-    const deadlineMs = agentDeadline(agent, deps.agentTimeoutMs, request.remainingMs);
+    const time = agentTime(agent, deps.agentTimeoutMs, request.remainingMs);
     let overlaps = false;
-    const options = { deadlineMs, budget: request.budget, signal: request.signal, onForeign: () => (overlaps = true) };
+    const options = { ...time, budget: request.budget, signal: request.signal, onForeign: () => (overlaps = true) };
     const addresses = [address, ...(agent.more ?? [])];
     const all = await Promise.all(addresses.map((one) => deps.reader({ ...agent, address: one }, queries, options)));
     const series = queries.map((_, i) => all.flatMap((answer) => answer[i]!));
@@ -104,9 +104,16 @@ async function readOne(
 }
 
 /** How long an agent is waited for: less than what is left of the query, so that the answer can be made without it. */
-export function agentDeadline({ nodeReady }: ExpectedAgent, agentTimeoutMs: number, remainingMs: number): number {
+export interface AgentTime {
+  readonly deadlineMs: number;
+  /** With what this process was too busy to read added to it, no longer than this. */
+  readonly latestMs: number;
+}
+
+export function agentTime({ nodeReady }: ExpectedAgent, agentTimeoutMs: number, remainingMs: number): AgentTime {
   const whole = nodeReady ? agentTimeoutMs : Math.min(unreadyDeadlineMs, agentTimeoutMs);
-  return Math.max(1, Math.floor(Math.min(whole, remainingMs * 0.8)));
+  const atMost = (share: number): number => Math.max(1, Math.floor(remainingMs * share));
+  return { deadlineMs: Math.max(1, Math.min(Math.floor(whole), atMost(0.8))), latestMs: atMost(0.9) };
 }
 
 /** Which nodes can have matching series: every series carries its node's name. */

@@ -3,6 +3,7 @@ import type { TlsClient } from '../../net/tls-client.ts';
 import { encodeIndexRequest, indexContentType, IndexDecoder, indexPath, labelValue } from '../../promql/index.ts';
 import type { IndexHeader, IndexLists, IndexRequest, PairPool } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
+import type { AgentTime } from './fan-out.ts';
 import { AgentFailure, asAgentFailure } from './failure.ts';
 import { refusal, spend, StepDown } from './partial-reader.ts';
 import { nodeLabel } from './series-collector.ts';
@@ -14,8 +15,7 @@ const maxAnswerBytes = 64 * 1024 * 1024;
 /** What is asked of the nodes' indexes. */
 export type IndexQuestion = Omit<IndexRequest, 'maxBytes' | 'deadlineMs'>;
 
-export interface IndexReadOptions {
-  readonly deadlineMs: number;
+export interface IndexReadOptions extends AgentTime {
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
   /** Shared by the agents that are asked the same. */
@@ -41,7 +41,7 @@ export type IndexReader = (
  * QueryError `execution` when the budget is spent; the signal's reason when the question itself has ended.
  */
 export function createIndexReader(client: TlsClient, port: number, servername: string): IndexReader {
-  return async (agent, question, { deadlineMs, budget, signal, pool }) => {
+  return async (agent, question, { deadlineMs, latestMs, budget, signal, pool }) => {
     let headArrived = false;
     let overBudget = false;
     try {
@@ -55,6 +55,7 @@ export function createIndexReader(client: TlsClient, port: number, servername: s
         headers: { 'content-type': 'application/json', accept: indexContentType },
         body: encodeIndexRequest({ ...question, ...limits }),
         deadlineMs,
+        latestMs,
         maxBytes: maxAnswerBytes + 1024,
         signal,
         repeatable: true,

@@ -6,8 +6,8 @@ import type { Labels } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
-import { agentDeadline, nodeFilter } from './fan-out.ts';
-import type { FanOutDeps } from './fan-out.ts';
+import { agentTime, nodeFilter } from './fan-out.ts';
+import type { AgentTime, FanOutDeps } from './fan-out.ts';
 import type { IndexQuestion, IndexReader, IndexReading } from './index-reader.ts';
 import { StepDown } from './partial-reader.ts';
 import type { SampleBudget } from './series-collector.ts';
@@ -68,12 +68,15 @@ async function askOne(
   const { clock, agentTimeoutMs, indexReader } = deps;
   const { budget, signal } = request;
   const started = clock.monotonic();
-  const deadline = started + agentDeadline(agent, agentTimeoutMs, request.remainingMs);
-  const left = (): number => Math.max(1, deadline - clock.monotonic());
+  const time = agentTime(agent, agentTimeoutMs, request.remainingMs);
+  const left = (): AgentTime => {
+    const passed = clock.monotonic() - started;
+    return { deadlineMs: Math.max(1, time.deadlineMs - passed), latestMs: Math.max(1, time.latestMs - passed) };
+  };
   const one = async (host: string): Promise<IndexReading> => {
     const at = { ...agent, address: host };
     try {
-      if (indexReader) return await indexReader(at, question, { deadlineMs: left(), budget, signal, pool });
+      if (indexReader) return await indexReader(at, question, { ...left(), budget, signal, pool });
     } catch (error) {
       if (!(error instanceof StepDown)) throw error;
     }
@@ -91,13 +94,13 @@ async function askOne(
 async function readInstead(
   agent: ExpectedAgent & { readonly address: string },
   question: IndexQuestion,
-  deadlineMs: number,
+  time: AgentTime,
   { budget, signal }: ListRequest,
   { reader }: ListDeps,
 ): Promise<IndexReading> {
   let foreign = false;
   const onForeign = (): void => void (foreign = true);
-  const found = await reader(agent, readQueries(question), { deadlineMs, budget, signal, onForeign });
+  const found = await reader(agent, readQueries(question), { ...time, budget, signal, onForeign });
   const labels = found.flat().map((series) => series.labels);
   return { ...listsOf(labels, question), foreign };
 }

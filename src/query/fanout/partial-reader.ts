@@ -20,6 +20,7 @@ import type {
   Steps,
 } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
+import type { AgentTime } from './fan-out.ts';
 import { AgentFailure, asAgentFailure } from './failure.ts';
 import { nodeLabel } from './series-collector.ts';
 import type { SampleBudget } from './series-collector.ts';
@@ -42,8 +43,7 @@ export interface PartialCall {
   readonly pool: LabelPool;
 }
 
-export interface PartialReadOptions {
-  readonly deadlineMs: number;
+export interface PartialReadOptions extends AgentTime {
   readonly budget: SampleBudget;
   readonly maxSamples: number;
   readonly signal: AbortSignal;
@@ -84,7 +84,7 @@ export class StepDown extends Error {
  * budget is spent; the signal's reason when the query itself has ended.
  */
 export function createPartialReader(client: TlsClient, port: number, servername: string): PartialReader {
-  return async (agent, call, { deadlineMs, budget, maxSamples, signal }) => {
+  return async (agent, call, { deadlineMs, latestMs, budget, maxSamples, signal }) => {
     const { fragment, steps } = call;
     let headArrived = false;
     try {
@@ -103,6 +103,7 @@ export function createPartialReader(client: TlsClient, port: number, servername:
         headers: { 'content-type': 'application/json', accept: partialContentType },
         body: encodePartialRequest({ ...call, ...limits }, call.hash),
         deadlineMs,
+        latestMs,
         maxBytes: maxAnswerBytes + 1024,
         signal,
         repeatable: true,

@@ -11,7 +11,7 @@ import type {
 } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { dearness } from './dearness.ts';
-import { agentDeadline, nodeFilter } from './fan-out.ts';
+import { agentTime, nodeFilter } from './fan-out.ts';
 import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import type { ScopeOptions } from './query-scope.ts';
@@ -125,8 +125,8 @@ export class Pushdown implements Distribution {
     if (address === undefined) return { lost: unaskedNode(agent) };
     const started = clock.monotonic();
     try {
-      const deadlineMs = agentDeadline(agent, scope.agentTimeoutMs, scope.deadline - started);
-      const options = { deadlineMs, budget, maxSamples, signal };
+      const time = agentTime(agent, scope.agentTimeoutMs, scope.deadline - started);
+      const options = { ...time, budget, maxSamples, signal };
       const { result, stats, bytes } = await reader({ ...agent, address }, call, options);
       const rows = result.columns.length + result.groups.length;
       merge.add(place, result);

@@ -124,3 +124,25 @@ test('neither an autoscaler nor a list of labels waits for the queries of people
   release();
   await Promise.all([slow, waiting]);
 });
+
+test('a caller waits behind what he asked himself, not behind all that another asked', async () => {
+  const order: string[] = [];
+  const ends: (() => void)[] = [];
+  const engine = {
+    instant: async (query: unknown): Promise<QueryResult> => {
+      order.push(query as string);
+      await new Promise<void>((done) => ends.push(done));
+      const value = { type: 'string', timestamp: 0, value: '' } as const;
+      return { value, warnings: [], infos: [], stats: { samplesRead: 0, peakSamples: 0 } };
+    },
+  } as unknown as RunnerOptions['engine'];
+  const gated = runner(async () => [], { maxConcurrency: 1 }, engine);
+  const ask = (query: string, caller: string) => gated.instant(query, 0, { ...request, caller });
+  const all = [ask('a1', 'a'), ask('a2', 'a'), ask('a3', 'a'), ask('b1', 'b')];
+  for (let i = 1; i <= all.length; i++) {
+    while (ends.length < i) await new Promise((done) => setImmediate(done));
+    ends[i - 1]!();
+  }
+  await Promise.all(all);
+  expect(order).toEqual(['a1', 'a2', 'b1', 'a3']);
+});

@@ -1,0 +1,40 @@
+import type { QueryStats, SampleCounts } from '../../promql/index.ts';
+
+/** What `stats` tells of a query beside its own numbers. */
+export interface StatsContext {
+  readonly seconds: { readonly queue: number; readonly evaluation: number };
+  /** The samples at each step from `start` on. */
+  readonly samples: SampleCounts;
+  readonly start: number;
+  readonly step: number;
+}
+
+/** `stats`: the shape of Prometheus, with a number for each step where `perStep`; timings in seconds. */
+export function statsJson(
+  stats: QueryStats,
+  { seconds, samples, start, step }: StatsContext,
+  perStep: boolean,
+): object {
+  const { queue, evaluation } = seconds;
+  const { queryable, read } = samples;
+  const steps = (counts: Float64Array): [number, number][] =>
+    Array.from(counts, (count, i) => [(start + i * step) / 1000, count]);
+  const total = (counts: Float64Array): number => counts.reduce((a, b) => a + b, 0);
+  return {
+    timings: {
+      evalTotalTime: evaluation,
+      resultSortTime: 0,
+      queryPreparationTime: 0,
+      innerEvalTime: evaluation,
+      execQueueTime: queue,
+      execTotalTime: queue + evaluation,
+    },
+    samples: {
+      ...(perStep ? { totalQueryableSamplesPerStep: steps(queryable) } : {}),
+      totalQueryableSamples: total(queryable),
+      ...(perStep ? { samplesReadPerStep: steps(read) } : {}),
+      samplesRead: total(read),
+      peakSamples: stats.peakSamples,
+    },
+  };
+}
