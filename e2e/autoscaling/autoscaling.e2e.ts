@@ -3,70 +3,29 @@ import { request } from 'node:https';
 import { readyPods } from '../demo/stage.ts';
 import { until } from '../demo/until.ts';
 import { caRotation } from './ca-rotation.ts';
+import { foreignName, foreignOwner, registration } from './foreign-registration.ts';
+import { autoscaler, monitor } from './manifests.ts';
 import { startAutoscalingStage, type AutoscalingStage } from './stage.ts';
+import type { Conditions, Values } from './answers.ts';
+import { describedWorkloads, scheduledJob, workloadKinds } from './workload-kinds.ts';
 
 const api = '/apis/custom.metrics.k8s.io/v1beta2';
-const monitor = {
-  apiVersion: 'svc.dev/v1alpha1',
-  kind: 'TrafficMonitor',
-  metadata: { name: 'catalog', namespace: 'shop' },
-  spec: {
-    selector: { matchLabels: { app: 'catalog' } },
-    ports: [{ port: 8080 }],
-    metrics: { interval: '5s' },
-    autoscaling: {
-      metrics: [
-        { name: 'catalog_rps', preset: 'RequestsPerSecond', resource: 'pods', window: '20s' },
-        {
-          name: 'catalog_rps_total',
-          expr: 'sum by (k8s_deployment_name) (rate(http_server_request_duration_count[20s]))',
-          resource: 'deployments.apps',
-        },
-      ],
-    },
-  },
-};
-const autoscaler = {
-  apiVersion: 'autoscaling/v2',
-  kind: 'HorizontalPodAutoscaler',
-  metadata: { name: 'catalog', namespace: 'shop' },
-  spec: {
-    scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'catalog' },
-    minReplicas: 2,
-    maxReplicas: 5,
-    behavior: {
-      scaleDown: { stabilizationWindowSeconds: 0, policies: [{ type: 'Pods', value: 10, periodSeconds: 3 }] },
-      scaleUp: { stabilizationWindowSeconds: 0, policies: [{ type: 'Pods', value: 10, periodSeconds: 3 }] },
-    },
-    metrics: [
-      {
-        type: 'Pods',
-        pods: { metric: { name: 'catalog_rps' }, target: { type: 'AverageValue', averageValue: '10' } },
-      },
-    ],
-  },
-};
-
-interface Values {
-  kind: string;
-  apiVersion: string;
-  items: { describedObject: { name: string }; value: string; timestamp: string; windowSeconds: number }[];
-}
-interface Autoscaler {
-  status?: {
-    currentReplicas?: number;
-    desiredReplicas?: number;
-    conditions?: { type: string; status: string; reason: string; message: string }[];
-  };
-}
-
 let stage: AutoscalingStage;
 const replicas = async (): Promise<number> =>
   Number(await stage.kubectl('-n', 'shop', 'get', 'deployment', 'catalog', '-o', 'jsonpath={.spec.replicas}'));
 const apply = (object: object): Promise<string> =>
   stage.cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object) });
-const autoscalerState = (): Promise<Autoscaler> =>
+const autoscalerState = (): Promise<{ status?: { desiredReplicas?: number } }> =>
   stage.cluster.api.request('GET', '/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/catalog');
+
+/** The policy once a condition of it has this reason. */
+const policyWith = (type: string, reason: string): Promise<Conditions> =>
+  until(
+    `${type} ${reason}`,
+    () => stage.cluster.api.request<Conditions>('GET', '/apis/svc.dev/v1alpha1/clustertrafficpolicies/default'),
+    ({ status }) => status?.conditions?.some((c) => c.type === type && c.reason === reason) === true,
+    { timeoutMs: 90_000 },
+  );
 
 /** Names of the shop's pods on a node. */
 const podsOn = async (node: string): Promise<string[]> => {
@@ -84,13 +43,38 @@ afterAll(async () => {
   await stage?.stop();
 }, 60_000);
 
+test('a registration of another server is left alone and told of, in both versions; ours come when it has gone', async () => {
+  const before = await registration(stage.cluster, 'v1beta1');
+  const { status } = await policyWith('CustomMetricsAvailable', 'ForeignAPIService');
+  const told = status!.conditions!.find(({ type }) => type === 'CustomMetricsAvailable')!;
+  expect(told.status).toBe('False');
+  expect(told.message).toContain(`${foreignName} belongs to Service monitoring/prometheus-adapter and is left alone`);
+  // The query server is there, and could have been registered.
+  await stage.cluster.kubectl(
+    ['-n', 'svc-system', 'wait', '--for=condition=Available', '--timeout=120s', 'deployment/svc-query'],
+    { timeoutMs: 130_000 },
+  );
+  const after = await registration(stage.cluster, 'v1beta1');
+  const { uid, labels } = after.metadata;
+  expect([uid, labels, after.spec]).toEqual([before.metadata.uid, before.metadata.labels, before.spec]);
+  expect(after.spec).toMatchObject({ service: foreignOwner, insecureSkipTLSVerify: true });
+  await expect(registration(stage.cluster, 'v1beta2')).rejects.toMatchObject({ status: 404 });
+  await stage.kubectl('delete', 'apiservice', foreignName);
+  const ours = { service: { namespace: 'svc-system', name: 'svc-query' }, caBundle: expect.any(String) as string };
+  for (const version of ['v1beta1', 'v1beta2'] as const) {
+    const { spec } = await until(
+      `the registration of ${version}`,
+      () => registration(stage.cluster, version),
+      () => true,
+      { timeoutMs: 90_000 },
+    );
+    expect(spec).toMatchObject(ours);
+    expect(spec.insecureSkipTLSVerify).toBeUndefined();
+  }
+}, 300_000);
+
 test('the aggregator finds the API available, in both versions', async () => {
   const available = ['wait', '--for=condition=Available', '--timeout=120s'];
-  await until(
-    'the registration',
-    () => stage.kubectl('get', 'apiservice', 'v1beta2.custom.metrics.k8s.io'),
-    () => true,
-  );
   await stage.cluster.kubectl(
     [...available, 'apiservice/v1beta2.custom.metrics.k8s.io', 'apiservice/v1beta1.custom.metrics.k8s.io'],
     {
@@ -119,6 +103,51 @@ test('captured request rates of pods come through the aggregator, each with its 
     expect(Date.now() - Date.parse(timestamp)).toBeLessThan(30_000);
   }
 });
+
+test('objects of every kind of workload, nodes and namespaces have their values through the aggregator', async () => {
+  const metric = 'http_requests_per_second';
+  const [node] = stage.cluster.nodes;
+  try {
+    await apply(workloadKinds(node!.name));
+    await stage.kubectl('-n', 'shop', 'create', 'job', scheduledJob, '--from=cronjob/kinds-cron');
+    await until(
+      'pods of all kinds',
+      () => readyPods(stage.cluster, 'shop', 'app=kinds'),
+      (pods) => pods.length === 4,
+    );
+    const ofCatalog = [
+      '-n',
+      'shop',
+      'get',
+      'replicasets',
+      '-l',
+      'app=catalog',
+      '-o',
+      'jsonpath={.items[0].metadata.name}',
+    ];
+    const paths = describedWorkloads(node!.name, await stage.kubectl(...ofCatalog));
+    for (const { path, kind, name } of paths) {
+      const found = ({ items }: Values): boolean =>
+        items.some(({ describedObject, value }) => describedObject.name === name && parseFloat(value) > 0);
+      const list = await until(`${path} ${name}`, () => stage.raw<Values>(`${api}/${path}/*/${metric}`), found);
+      const one = await stage.raw<Values>(`${api}/${path}/${name}/${metric}`);
+      expect(one.items).toEqual([
+        expect.objectContaining({ describedObject: expect.objectContaining({ kind, name }), windowSeconds: 60 }),
+      ]);
+      expect(list.items.every(({ describedObject }) => describedObject.kind === kind)).toBe(true);
+    }
+    const namespace = await stage.raw<Values>(`${api}/namespaces/shop/metrics/${metric}`);
+    expect(namespace.items).toMatchObject([{ describedObject: { kind: 'Namespace', name: 'shop' } }]);
+    const labelled = `${api}/namespaces/shop/statefulsets.apps/*/${metric}?labelSelector=`;
+    expect((await stage.raw<Values>(`${labelled}app%3Dkinds`)).items).toHaveLength(1);
+    expect((await stage.raw<Values>(`${labelled}app%3Dcatalog`)).items).toEqual([]);
+  } finally {
+    // Their pods have a share in the load, and in what the namespace has.
+    const everything = ['statefulsets,daemonsets,jobs,cronjobs,pods', '-l', 'app=kinds'];
+    await stage.kubectl('-n', 'shop', 'delete', ...everything, '--wait=false');
+    await stage.kubectl('-n', 'shop', 'delete', 'job', scheduledJob, '--ignore-not-found', '--wait=false');
+  }
+}, 150_000);
 
 test('the paths of the upstream conformance, through the aggregator, in both versions', async () => {
   const status = (path: string): Promise<string> =>
@@ -283,18 +312,7 @@ test('external metrics of another server are left alone and told of; without one
   const patch = [{ op: 'add', path: '/spec/template/spec/containers/0/args/-', value: '--external-metrics=auto' }];
   const target = ['-n', 'svc-system', 'patch', 'deployment', 'svc-controller', '--type=json'];
   await stage.kubectl(...target, '-p', JSON.stringify(patch));
-  const told = await until(
-    'the condition',
-    () =>
-      stage.cluster.api.request<{ status?: { conditions?: { type: string; reason: string; message: string }[] } }>(
-        'GET',
-        '/apis/svc.dev/v1alpha1/clustertrafficpolicies/default',
-      ),
-    ({ status }) =>
-      status?.conditions?.some((c) => c.type === 'ExternalMetricsAvailable' && c.reason === 'ForeignAPIService') ===
-      true,
-    { timeoutMs: 90_000 },
-  );
+  const told = await policyWith('ExternalMetricsAvailable', 'ForeignAPIService');
   expect(JSON.stringify(told.status)).toContain('Service keda/keda-operator-metrics-apiserver and is left alone');
   const owner = ['get', 'apiservice', name, '-o', 'jsonpath={.spec.service.name}'];
   expect(await stage.kubectl(...owner)).toBe(service.name);

@@ -3,6 +3,7 @@ import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { readyPods } from '../demo/stage.ts';
 import { runLoad } from '../demo/shop/load.ts';
 import { ownImages } from '../node/images.ts';
+import { registerForeign } from './foreign-registration.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -17,7 +18,10 @@ export interface AutoscalingStage {
   stop(): Promise<void>;
 }
 
-/** Nodes 3, of which the test may kill one; the autoscaler looks every three seconds instead of fifteen. */
+/**
+ * Nodes 3, of which the test may kill one; the autoscaler looks every three seconds instead of fifteen. Another server
+ * has registered the custom metrics API before us.
+ */
 export async function startAutoscalingStage(): Promise<AutoscalingStage> {
   const cluster = await startCluster({
     nodes: 3,
@@ -37,6 +41,7 @@ export async function startAutoscalingStage(): Promise<AutoscalingStage> {
     for (const fn of stops.splice(0).reverse()) await fn();
   };
   try {
+    await registerForeign(cluster);
     await kubectl('apply', '--server-side', '-f', `${root}manifests/install.yaml`);
     await kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd/trafficmonitors.svc.dev');
     await kubectl(
@@ -72,7 +77,7 @@ function watchPods(
 ): { catalog: readonly string[]; checkout: readonly string[] } {
   const targets = { catalog: [] as readonly string[], checkout: [] as readonly string[] };
   const refresh = async (): Promise<void> => {
-    targets.catalog = (await readyPods(cluster, 'shop', 'app=catalog')).map(({ ip }) => `${ip}:8080`);
+    targets.catalog = (await readyPods(cluster, 'shop', 'app in (catalog,kinds)')).map(({ ip }) => `${ip}:8080`);
   };
   const timer = setInterval(() => void refresh().catch(() => {}), 1_000);
   stops.push(() => clearInterval(timer));

@@ -1,0 +1,11 @@
+/** A list of values, as far as tests look at it. */
+export interface Values {
+  kind: string;
+  apiVersion: string;
+  items: { describedObject: { kind: string; name: string }; value: string; timestamp: string; windowSeconds: number }[];
+}
+
+/** An object's conditions. */
+export interface Conditions {
+  status?: { conditions?: { type: string; status: string; reason: string; message: string }[] };
+}
