@@ -16,12 +16,13 @@ export function encodeFrame(message: Uint8Array, more?: Uint8Array): Uint8Array 
   let rest = size;
   for (; rest > 127; rest = Math.floor(rest / 128)) length.push((rest % 128) | 128);
   length.push(rest);
-  const out = new Uint8Array(length.length + 4 + size);
+  // Written over wholly, and for a short message cut from Node's pool: memory of its own for each costs the collector.
+  const out = Buffer.allocUnsafe(length.length + 4 + size);
   out.set(length);
   const start = length.length + 4;
   out.set(message, start);
   if (more !== undefined) out.set(more, start + message.length);
-  new DataView(out.buffer).setUint32(length.length, crc32c(out, 0, start), false);
+  out.writeUInt32BE(crc32c(out, 0, start), length.length);
   return out;
 }
 
@@ -81,7 +82,8 @@ function frameHeader(
     if (length > limitBytes) throw broken(`of ${length} bytes, at most ${limitBytes} allowed`);
     const start = at + i + 5;
     if (start > bytes.length) return undefined;
-    const crc = new DataView(bytes.buffer, bytes.byteOffset + at + i + 1, 4).getUint32(0, false);
+    const crc =
+      ((bytes[start - 4]! << 24) | (bytes[start - 3]! << 16) | (bytes[start - 2]! << 8) | bytes[start - 1]!) >>> 0;
     return { start, length, crc };
   }
 }
