@@ -156,6 +156,8 @@ export class WireReader {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
+/** What `open` leaves for the length. */
+const lengthBytes = 4;
 
 function malformed(reason: string, cause?: unknown): OperatorError {
   return new OperatorError('ERR_INPUT_INVALID', `protobuf: ${reason}`, { cause });
@@ -233,6 +235,23 @@ export class WireWriter {
     const inner = new WireWriter(64);
     fill(inner);
     return this.bytes(field, inner.finish());
+  }
+
+  /** Begins an embedded message in place: hand what this gives to `close` when all of it has been written. */
+  open(field: number): number {
+    this.key(field, 2).#reserve(lengthBytes);
+    return (this.#length += lengthBytes);
+  }
+
+  /** Ends an embedded message. Its length takes as many bytes however short it is, which the wire format allows. */
+  close(start: number): this {
+    let rest = this.#length - start;
+    if (rest >= 128 ** lengthBytes) throw malformed('embedded message too long');
+    for (let at = start - lengthBytes; at < start; at++) {
+      this.#bytes[at] = at === start - 1 ? rest : (rest & 127) | 128;
+      rest >>>= 7;
+    }
+    return this;
   }
 
   rawVarint(value: number): this {

@@ -38,7 +38,7 @@ export function* encodeIndexAnswer(
     yield encodeFrame(new WireWriter(1024).message(2, (m) => unsent.forEach((text) => m.string(1, text))).finish());
   };
   for (const labels of series) {
-    list.bytes(1, dictionary.refs(labels));
+    dictionary.write(list, 1, labels);
     if (list.length <= frameBytes) continue;
     yield* fresh();
     yield framed(3);

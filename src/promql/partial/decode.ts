@@ -1,3 +1,4 @@
+import type { OperatorError } from '../../base/errors.ts';
 import type { WireReader } from '../../base/protobuf-wire.ts';
 import type { PortableAnnotation } from '../annotations.ts';
 import type { Column } from '../eval/columns.ts';
@@ -7,6 +8,7 @@ import type { Labels } from '../types.ts';
 import { readAnnotation } from './annotation-message.ts';
 import type { PartialHeader, PartialStats } from './answer.ts';
 import { DictionaryReader } from './dictionary.ts';
+import { DistinctLabels } from './distinct-labels.ts';
 import { LabelPool } from './label-pool.ts';
 import { eachOf, oneContent } from './messages.ts';
 import { malformed } from './numbers.ts';
@@ -37,8 +39,10 @@ export class PartialDecoder {
   readonly #dictionary: DictionaryReader;
   readonly #columns: Column[] = [];
   readonly #groups: GroupRow[] = [];
-  /** Label sets met so far; apart, those of series whose name is still to be removed. */
-  readonly #met: readonly [Set<Labels>, Set<Labels>] = [new Set(), new Set()];
+  /** Label sets of series met so far; apart, those of series whose name is still to be removed. */
+  readonly #series = [new DistinctLabels(), new DistinctLabels()] as const;
+  /** Label sets of groups: the pool gives equal ones as one object. */
+  readonly #met = new Set<Labels>();
   #header: PartialHeader | undefined;
   #trailer: Trailer | undefined;
 
@@ -84,27 +88,28 @@ export class PartialDecoder {
     const column = readColumn(reader, this.#dictionary, steps);
     onColumn(column);
     // A vector may hold several series of the same labels only as long as their names are still to be removed.
-    this.#count(column.labels, column.dropName);
+    if (!this.#series[column.dropName ? 1 : 0].add(column.labels)) throw twice();
     this.#columns.push(column);
+    this.#checkCount();
   }
 
   #addGroup(reader: WireReader): void {
     const { fragment, steps } = this.#expected;
     if (fragment.kind !== 'agg') throw malformed('group in an answer of series');
     const group = readGroup(reader, this.#dictionary, fragment, steps);
-    this.#count(group.labels, false);
+    if (this.#met.has(group.labels)) throw twice();
+    this.#met.add(group.labels);
     this.#groups.push(group);
+    this.#checkCount();
   }
 
-  /** The pool gives equal labels as one object. */
-  #count(labels: Labels, dropName: boolean): void {
-    const met = this.#met[dropName ? 1 : 0];
-    if (met.has(labels)) throw malformed('two rows of the same labels');
-    met.add(labels);
-    if (this.#met[0].size + this.#met[1].size > this.#expected.maxSeries)
-      throw malformed(`more than ${this.#expected.maxSeries} rows`);
+  #checkCount(): void {
+    const { maxSeries } = this.#expected;
+    if (this.#columns.length + this.#groups.length > maxSeries) throw malformed(`more than ${maxSeries} rows`);
   }
 }
+
+const twice = (): OperatorError => malformed('two rows of the same labels');
 
 interface Trailer {
   readonly rows: number;

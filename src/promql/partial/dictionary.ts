@@ -1,5 +1,4 @@
-import { WireWriter } from '../../base/protobuf-wire.ts';
-import type { WireReader } from '../../base/protobuf-wire.ts';
+import type { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
 import type { Labels } from '../types.ts';
 import type { LabelPool, Pooled } from './label-pool.ts';
 import { malformed } from './numbers.ts';
@@ -7,17 +6,16 @@ import { malformed } from './numbers.ts';
 /** Names and values of labels, each sent once: rows name them by number. */
 export class DictionaryWriter {
   readonly #numbers = new Map<string, number>();
-  readonly #refs = new WireWriter(64);
   #fresh: string[] = [];
   /** The row before: series of one store share the objects of equal labels with their neighbours. */
   #last: Labels = [];
   readonly #lastRefs: number[] = [];
 
-  /** The labels of a row as numbers, in one packed run; good until the next call. */
-  refs(labels: Labels): Uint8Array {
-    const out = this.#refs.reset();
+  /** Writes the labels of a row as field `field`: numbers in one packed run. */
+  write(out: WireWriter, field: number, labels: Labels): void {
     const last = this.#last;
     const refs = this.#lastRefs;
+    const run = out.open(field);
     for (let i = 0; i < labels.length; i++) {
       const label = labels[i]!;
       if (label !== last[i]) {
@@ -26,8 +24,8 @@ export class DictionaryWriter {
       }
       out.rawVarint(refs[2 * i]!).rawVarint(refs[2 * i + 1]!);
     }
+    out.close(run);
     this.#last = labels;
-    return out.finish();
   }
 
   /** Texts that have not been sent yet, in order of their numbers. */
@@ -48,11 +46,16 @@ export class DictionaryWriter {
   }
 }
 
-/** The other side: an agent's texts as numbers of the pool. */
+/** The other side: rows of numbers as labels. */
 export class DictionaryReader {
   readonly #pool: LabelPool;
+  /** Each text as the pool's number of it. */
   readonly #numbers: number[] = [];
-  readonly #row: number[] = [];
+  /** The row that is being read, and the one of a series before it, as the pool's numbers. */
+  #row: number[] = [];
+  #before: number[] = [];
+  #count = 0;
+  #labels: Labels = [];
   #last: Pooled | undefined;
 
   constructor(pool: LabelPool) {
@@ -64,14 +67,36 @@ export class DictionaryReader {
   }
 
   /**
-   * Reads a length-delimited field of label numbers.
+   * Reads the labels of a group: one object for each label set, whichever agent names it.
    * Errors: ERR_INPUT_INVALID for a number nobody sent, and for labels that are none.
    */
+  pooled(reader: WireReader): Labels {
+    this.#last = this.#pool.pooled(this.#row, this.#read(reader), this.#last);
+    return this.#last.labels;
+  }
+
+  /**
+   * Reads the labels of a series, which no other agent has: those that stand where the series before has them are the
+   * same objects. Errors: as of `pooled`.
+   */
   labels(reader: WireReader): Labels {
+    const count = this.#read(reader);
+    const [row, before] = [this.#row, this.#before];
+    const both = Math.min(count, this.#count);
+    let same = 0;
+    while (same < both && row[same] === before[same]) same++;
+    this.#labels = this.#pool.labelsOf(row, count, this.#labels, same >> 1);
+    [this.#row, this.#before, this.#count] = [before, row, count];
+    return this.#labels;
+  }
+
+  /** Reads a length-delimited field of label numbers into the row. How many they are. */
+  #read(reader: WireReader): number {
     let at = reader.span();
     const end = reader.pos;
     const { bytes } = reader;
     const row = this.#row;
+    const numbers = this.#numbers;
     let count = 0;
     while (at < end) {
       let ref = 0;
@@ -81,12 +106,11 @@ export class DictionaryReader {
         ref += (byte & 127) * scale;
         if (byte < 128) break;
       }
-      const number = this.#numbers[ref];
+      const number = numbers[ref];
       if (number === undefined) throw malformed('label that the dictionary does not have');
       row[count++] = number;
     }
     if (count % 2 !== 0) throw malformed('label numbers are cut off');
-    this.#last = this.#pool.pooled(row, count, this.#last);
-    return this.#last.labels;
+    return count;
   }
 }

@@ -25,7 +25,6 @@ export function* encodePartial(
   yield encodeFrame(headerMessage(header));
   const dictionary = new DictionaryWriter();
   const rows = new WireWriter(16 * 1024);
-  const row = new WireWriter(1024);
   const head = new WireWriter(16);
   const flush = function* (kind: number): Generator<Uint8Array> {
     const fresh = dictionary.takeFresh();
@@ -40,14 +39,16 @@ export function* encodePartial(
     rows.reset();
   };
   for (const column of result.columns) {
-    writeColumn(row.reset(), column, dictionary);
-    rows.bytes(1, row.finish());
+    const row = rows.open(1);
+    writeColumn(rows, column, dictionary);
+    rows.close(row);
     if (rows.length > frameBytes) yield* flush(3);
   }
   yield* flush(3);
   for (const group of result.groups) {
-    writeGroup(row.reset(), group, dictionary);
-    rows.bytes(1, row.finish());
+    const row = rows.open(1);
+    writeGroup(rows, group, dictionary);
+    rows.close(row);
     if (rows.length > frameBytes) yield* flush(4);
   }
   yield* flush(4);

@@ -20,6 +20,8 @@ export class LabelPool {
   readonly #byKey = new Map<string, Pooled>();
   readonly #inOrder: Pooled[] = [];
   readonly #units: number[] = [];
+  /** One object for each pair of a name and a value, by their numbers. */
+  readonly #pairs = new Map<number, Map<number, Label>>();
 
   /** The number of a text: the same for the same text. */
   number(text: string): number {
@@ -63,27 +65,40 @@ export class LabelPool {
     return String.fromCharCode(...units);
   }
 
-  /** Labels that stand at the same place in the row before are the same objects, and were checked with it. */
+  /** Labels that stand at the same place in the set before are the same objects, and were checked with it. */
   #checked(numbers: readonly number[], after: Pooled | undefined): Labels {
-    const labels: Label[] = [];
-    let isChecked = true;
-    for (let i = 0; i < numbers.length; i += 2) {
-      const before = isChecked;
-      isChecked = after !== undefined && after.numbers[i] === numbers[i] && after.numbers[i + 1] === numbers[i + 1];
-      const label = isChecked ? after!.labels[i >> 1]! : this.#label(numbers[i]!, numbers[i + 1]!);
-      if (i > 0 && !(before && isChecked) && compareStrings(labels[(i >> 1) - 1]![0], label[0]) >= 0) {
-        throw malformed('labels are not in order');
-      }
+    let same = 0;
+    if (after !== undefined) {
+      const both = Math.min(numbers.length, after.numbers.length);
+      while (same < both && after.numbers[same] === numbers[same]) same++;
+    }
+    return this.labelsOf(numbers, numbers.length, after?.labels ?? [], same >> 1);
+  }
+
+  /**
+   * The labels that the first `count` numbers stand for. The first `same` of them are those of `before`, which was checked.
+   * Errors: as of `pooled`.
+   */
+  labelsOf(numbers: readonly number[], count: number, before: Labels, same: number): Labels {
+    const labels = before.slice(0, same);
+    for (let i = same; i < count >> 1; i++) {
+      const label = this.#label(numbers[2 * i]!, numbers[2 * i + 1]!);
+      if (i > 0 && compareStrings(labels[i - 1]![0], label[0]) >= 0) throw malformed('labels are not in order');
       labels.push(label);
     }
     return labels;
   }
 
   #label(nameNumber: number, valueNumber: number): Label {
-    const name = this.#texts[nameNumber]!;
-    const value = this.#texts[valueNumber]!;
-    if (name === '' || value === '') throw malformed('label without a name or a value');
-    return [name, value];
+    let values = this.#pairs.get(nameNumber);
+    if (values === undefined) this.#pairs.set(nameNumber, (values = new Map()));
+    let label = values.get(valueNumber);
+    if (label === undefined) {
+      label = [this.#texts[nameNumber]!, this.#texts[valueNumber]!];
+      if (label[0] === '' || label[1] === '') throw malformed('label without a name or a value');
+      values.set(valueNumber, label);
+    }
+    return label;
   }
 }
 

@@ -144,11 +144,19 @@ function allOne(kinds: Uint8Array): boolean {
   return true;
 }
 
+let ones = new Uint8Array(0);
+
+/** The kinds of a column with a float at every step. Nobody writes to those of a column, so that most can share one. */
+export function allFloats(steps: number): Uint8Array {
+  if (ones.length !== steps) ones = new Uint8Array(steps).fill(1);
+  return ones;
+}
+
 /** Reads what `writeKinds` wrote. Errors: ERR_INPUT_INVALID for another length or a kind that is none. */
 export function readKinds(bytes: Uint8Array, start: number, end: number, steps: number): Uint8Array {
-  const kinds = new Uint8Array(steps);
-  if (end - start === 1 && bytes[start] === 1) return kinds.fill(1);
+  if (end - start === 1 && bytes[start] === 1) return allFloats(steps);
   if (bytes[start] !== 0 || end - start !== 1 + Math.ceil(steps / 4)) throw malformed('presence of another length');
+  const kinds = new Uint8Array(steps);
   for (let i = 0; i < steps; i++) {
     const kind = (bytes[start + 1 + (i >> 2)]! >> (2 * (i & 3))) & 3;
     if (kind === 3) throw malformed('step that holds neither a float nor a histogram');

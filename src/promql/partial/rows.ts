@@ -7,12 +7,21 @@ import type { FragmentRequest } from '../plan/fragment.ts';
 import type { Labels } from '../types.ts';
 import type { DictionaryReader, DictionaryWriter } from './dictionary.ts';
 import { readHistogram, writeHistogram } from './histogram-message.ts';
-import { malformed, maskOf, readDoubles, readKinds, writeDoubles, writeKinds, type Mask } from './numbers.ts';
+import {
+  allFloats,
+  malformed,
+  maskOf,
+  readDoubles,
+  readKinds,
+  writeDoubles,
+  writeKinds,
+  type Mask,
+} from './numbers.ts';
 
 /** A series of the answer: its labels, what each step holds, the floats, the native histograms. */
 export function writeColumn(out: WireWriter, column: Column, dictionary: DictionaryWriter): void {
   const { labels, dropName, kinds, values, histograms } = column;
-  out.bytes(1, dictionary.refs(labels));
+  dictionary.write(out, 1, labels);
   writeKinds(out, 3, kinds);
   writeDoubles(out, 4, values, floatMask(kinds, histograms !== null));
   if (dropName) out.uint(2, 1);
@@ -46,9 +55,15 @@ export function readColumn(reader: WireReader, dictionary: DictionaryReader, ste
   }
   if (kinds === undefined || start < 0) throw malformed('series without its steps');
   let wanted = 0;
-  for (let i = 0; i < steps; i++) if (kinds[i] === isHistogram) wanted++;
+  if (kinds !== allFloats(steps)) for (let i = 0; i < steps; i++) if (kinds[i] === isHistogram) wanted++;
   if (wanted !== found.length) throw malformed('series has not as many histograms as steps that hold one');
-  const values = readDoubles(reader, start, end, floatMask(kinds, wanted > 0), steps);
+  const values = readDoubles(
+    reader,
+    start,
+    end,
+    kinds === allFloats(steps) ? null : floatMask(kinds, wanted > 0),
+    steps,
+  );
   let next = 0;
   const histograms = wanted === 0 ? null : Array.from(kinds, (kind) => (kind === isHistogram ? found[next++]! : null));
   return { labels, kinds, values, histograms, dropName };
@@ -58,12 +73,16 @@ export function readColumn(reader: WireReader, dictionary: DictionaryReader, ste
 export function writeGroup(out: WireWriter, row: GroupRow, dictionary: DictionaryWriter): void {
   const { labels, dropName, present, best, sums, holders, ignored } = row;
   const filled = maskOf(present);
-  out.bytes(1, dictionary.refs(labels));
+  dictionary.write(out, 1, labels);
   writeDoubles(out, 3, present, null);
   if (dropName) out.uint(2, 1);
   if (ignored) out.uint(4, 1);
   if (best !== null) writeDoubles(out, 5, best, filled);
-  for (const holder of holders) out.message(6, (m) => writeColumn(m, holder, dictionary));
+  for (const holder of holders) {
+    const column = out.open(6);
+    writeColumn(out, holder, dictionary);
+    out.close(column);
+  }
   if (sums === null) return;
   writeDoubles(out, 7, sums.high, filled);
   writeDoubles(out, 8, sums.low, filled);
@@ -103,7 +122,7 @@ export function readGroup(
   while (!reader.done) {
     const key = reader.key();
     const field = key >> 3;
-    if (key === 10) labels = dictionary.labels(reader);
+    if (key === 10) labels = dictionary.pooled(reader);
     else if (key === 16) dropName = reader.bool();
     else if (key === 32) ignored = reader.bool();
     else if (key === 50) (holders ??= []).push(readColumn(reader.message(), dictionary, steps));

@@ -1,0 +1,26 @@
+import fc from 'fast-check';
+import { WireReader, WireWriter } from './protobuf-wire.ts';
+
+test('messages written in place, one inside the other, read back whatever their length', () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 200 })), (parts) => {
+      const out = new WireWriter(1);
+      const outer = out.open(3);
+      for (const part of parts) {
+        const inner = out.open(1);
+        out.raw(part).close(inner);
+      }
+      out.close(outer).uint(4, 7);
+      const reader = new WireReader(out.finish());
+      expect(reader.key()).toBe(3 * 8 + 2);
+      const message = reader.message();
+      const found: Uint8Array[] = [];
+      while (!message.done) {
+        expect(message.key()).toBe(10);
+        found.push(message.view().slice());
+      }
+      expect(found).toEqual(parts);
+      expect([reader.key(), reader.uint(), reader.done]).toEqual([32, 7, true]);
+    }),
+  );
+});
