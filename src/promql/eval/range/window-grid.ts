@@ -14,6 +14,10 @@ export class WindowGrid {
   /** A copy: whoever lays a grid may use its buffer again. */
   #times = new Float64Array(0);
   #length = -1;
+  /** The bytes of `#times`, and of the times that were shown last: buffers that are used again are mostly the same. */
+  #bytes = bytesOf(this.#times);
+  #shown: Float64Array = this.#times;
+  #shownBytes = this.#bytes;
   #spans: RateSpans | null = null;
 
   /** Units: milliseconds. */
@@ -44,6 +48,7 @@ export class WindowGrid {
     if (this.#times.length < count) this.#times = new Float64Array(count);
     this.#times.set(times);
     this.#length = count;
+    this.#bytes = bytesOf(this.#times.subarray(0, count));
     this.#spans = null;
   }
 
@@ -52,10 +57,17 @@ export class WindowGrid {
     return (this.#spans ??= new RateSpans(this.#times, this.from, this.to, this.#ends, this.range));
   }
 
+  /** By bytes: that is many times as fast as number by number, and times are never NaN. */
   #isLaid(times: Float64Array): boolean {
-    const known = this.#times;
     if (times.length !== this.#length) return false;
-    for (let i = 0; i < times.length; i++) if (times[i] !== known[i]) return false;
-    return true;
+    if (times !== this.#shown) {
+      this.#shown = times;
+      this.#shownBytes = bytesOf(times);
+    }
+    return this.#bytes.equals(this.#shownBytes);
   }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Float64Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
