@@ -36,8 +36,9 @@ export class PartialMerge {
   }
 }
 
-/** Joins answers that are all there. Answers may be joined in stages. */
+/** Joins answers that are all there. Answers may be joined in stages; one alone is joined already. */
 export function mergePartials(fragment: FragmentRequest, results: readonly FragmentResult[]): FragmentResult {
+  if (results.length === 1) return results[0]!;
   const merge = new PartialMerge(fragment);
   for (const [place, result] of results.entries()) merge.add(place, result);
   return merge.finish();
