@@ -17,7 +17,7 @@ import { resolve, type QuerySpan } from './eval/resolve.ts';
 import { openRun, type RunInput } from './eval/run.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
 import { typeOf, unwrapParens, type Expr } from './parser/ast.ts';
-import { parse } from './parser/parser.ts';
+import { ParseCache } from './parser/parse-cache.ts';
 import type { EngineOptions, MatrixSeries, QueryOptions, QueryResult, QueryValue } from './types.ts';
 
 const defaultTimeoutMs = 120_000;
@@ -27,14 +27,17 @@ const defaultSubqueryStepMs = 60_000;
 
 /**
  * Answers PromQL queries from a source of series.
- * Guarantees: the same query over the same series gives the same answer; nothing is kept between queries.
+ * Guarantees: the same query over the same series gives the same answer; nothing is kept between queries but what
+ * follows from their texts alone.
  * Errors: QueryError with `errorType` bad_data (does not parse), execution, timeout, canceled or internal (source).
  */
 export class Engine {
   readonly #options: EngineOptions;
+  readonly #trees: ParseCache;
 
   constructor(options: EngineOptions = {}) {
     this.#options = options;
+    this.#trees = new ParseCache(options);
   }
 
   /** Evaluates a query at one time (milliseconds). Vectors, scalars, strings, and ranges of raw samples. */
@@ -79,7 +82,7 @@ export class Engine {
   }
 
   #read(query: string | Expr): { text: string; expr: Expr } {
-    return typeof query === 'string' ? { text: query, expr: parse(query, this.#options) } : { text: '', expr: query };
+    return typeof query === 'string' ? { text: query, expr: this.#trees.parse(query) } : { text: '', expr: query };
   }
 
   #start(text: string, expr: Expr, span: QuerySpan, frame: Frame, options: QueryOptions): RunInput {

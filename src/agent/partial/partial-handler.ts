@@ -5,11 +5,10 @@ import {
   encodePartial,
   engineVersion,
   evaluateFragment,
-  planHash,
   QueryError,
   UnsupportedRequest,
 } from '../../promql/index.ts';
-import type { PartialHeader, PartialRequest } from '../../promql/index.ts';
+import type { PartialHeader, ReceivedRequest } from '../../promql/index.ts';
 import type { Store } from '../../tsdb/index.ts';
 import { Admission, refuse } from './admission.ts';
 import type { AdmissionLimits, FramedHandler, FramedOutcome, Refusal } from './admission.ts';
@@ -52,7 +51,7 @@ export function createPartialHandler(deps: PartialDeps): FramedHandler {
   const { clock, limits = defaultPartialLimits } = deps;
   const admission = new Admission(clock, limits);
   return async (body, signal) => {
-    let request: PartialRequest;
+    let request: ReceivedRequest;
     try {
       request = decodePartialRequest(body);
     } catch (error) {
@@ -70,7 +69,7 @@ export function createPartialHandler(deps: PartialDeps): FramedHandler {
 }
 
 async function answer(
-  request: PartialRequest,
+  request: ReceivedRequest,
   { store, node, clock }: PartialDeps,
   limits: PartialLimits,
   signal: AbortSignal,
@@ -88,7 +87,7 @@ async function answer(
     return refuse('over_limit', `${rows} rows, at most ${request.maxSeries} were asked for`);
   const { oldestMs = null, newestMs = null } = store.stats();
   const header: PartialHeader = {
-    planHash: planHash(request),
+    planHash: request.planHash,
     node,
     labelsOwned: [nodeLabel],
     minT: oldestMs,

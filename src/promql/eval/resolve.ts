@@ -24,6 +24,7 @@ export interface QuerySpan {
  * Makes a tree concrete for one query: duration expressions become milliseconds, `@ start()` and `@ end()` times,
  * `start() end() range() step()` numbers, every subquery has a step, and parentheses around arguments go.
  * Errors: ParseError for a duration that turns out wrong.
+ * A tree in which nothing depends on the span is made once for each tree that it is made of, and shared from then on.
  */
 export function resolve(
   expr: Expr,
@@ -31,8 +32,16 @@ export function resolve(
   text: string,
   defaultSubqueryStepMs: (rangeMs: number) => number,
 ): Expr {
-  return new Resolver(span, text, defaultSubqueryStepMs).visit(expr);
+  const known = ofEverySpan.get(expr);
+  if (known !== undefined) return known;
+  const resolver = new Resolver(span, text, defaultSubqueryStepMs);
+  const resolved = resolver.visit(expr);
+  if (!resolver.tookSpan) ofEverySpan.set(expr, resolved);
+  return resolved;
 }
+
+/** Trees that are the same for every query of the text. */
+const ofEverySpan = new WeakMap<Expr, Expr>();
 
 /** The timing of a resolved selector or subquery. */
 export function timingOf(node: VectorSelector | SubqueryExpr): Timing {
@@ -44,10 +53,17 @@ export function milliseconds(duration: Duration): number {
   return (duration as { ms: number }).ms;
 }
 
+/** Functions that are a number for the whole query. */
+const spanFunctions: ReadonlySet<string> = new Set(['start', 'end', 'range', 'step']);
+
+const rangeSeconds = ({ start, end }: Pick<QuerySpan, 'start' | 'end'>): number => (end - start) / 1000;
+
 class Resolver {
   readonly #span: QuerySpan;
   readonly #text: string;
   readonly #defaultSubqueryStepMs: (rangeMs: number) => number;
+  /** Something was made of the span, or of the step that subqueries have when they name none. */
+  tookSpan = false;
 
   constructor(span: QuerySpan, text: string, defaultSubqueryStepMs: (rangeMs: number) => number) {
     this.#span = span;
@@ -66,9 +82,7 @@ class Resolver {
       case 'subquery': {
         const range = this.#duration(expr.range, false);
         const step =
-          expr.step === null
-            ? { ms: this.#defaultSubqueryStepMs(milliseconds(range)) }
-            : this.#duration(expr.step, false);
+          expr.step === null ? { ms: this.#defaultStep(milliseconds(range)) } : this.#duration(expr.step, false);
         return {
           ...expr,
           expr: this.visit(expr.expr),
@@ -98,12 +112,22 @@ class Resolver {
   }
 
   #queryConstant(name: string): number | null {
-    const { start, end, step } = this.#span;
+    if (!spanFunctions.has(name)) return null;
+    const { start, end, step } = this.#takeSpan();
     if (name === 'start') return start / 1000;
     if (name === 'end') return end / 1000;
-    if (name === 'range') return (end - start) / 1000;
-    if (name === 'step') return start === end ? 0 : step / 1000;
-    return null;
+    if (name === 'range') return rangeSeconds({ start, end });
+    return start === end ? 0 : step / 1000;
+  }
+
+  #defaultStep(rangeMs: number): number {
+    this.tookSpan = true;
+    return this.#defaultSubqueryStepMs(rangeMs);
+  }
+
+  #takeSpan(): QuerySpan {
+    this.tookSpan = true;
+    return this.#span;
   }
 
   #selector(selector: VectorSelector): VectorSelector {
@@ -112,7 +136,8 @@ class Resolver {
 
   #at(at: AtModifier | null): AtModifier | null {
     if (at === null || at.kind === 'time') return at;
-    return { kind: 'time', ms: at.kind === 'start' ? this.#span.start : this.#span.end };
+    const { start, end } = this.#takeSpan();
+    return { kind: 'time', ms: at.kind === 'start' ? start : end };
   }
 
   #duration(duration: Duration, mayBeNegative: boolean): Duration {
@@ -130,9 +155,9 @@ class Resolver {
       case 'number':
         return expr.seconds;
       case 'step':
-        return this.#span.step / 1000;
+        return this.#takeSpan().step / 1000;
       case 'range':
-        return (this.#span.end - this.#span.start) / 1000;
+        return rangeSeconds(this.#takeSpan());
       case 'min_of':
         return goMin(this.#seconds(expr.left), this.#seconds(expr.right));
       case 'max_of':

@@ -153,11 +153,21 @@ describe('a request', () => {
     });
 
   test('reads back as it was written, infinities included', () => {
-    expect(decodePartialRequest(body({}))).toEqual({ fragment, steps, settings, ...limits });
+    const hash = planHash({ fragment, steps, settings });
+    expect(decodePartialRequest(body({}))).toEqual({ fragment, steps, settings, ...limits, planHash: hash });
+  });
+
+  test('that lets only some series be seen is of a version that other agents refuse, and another plan', () => {
+    const visible = [[{ type: '=~', name: 'ns', value: 'a|b' } as const]];
+    const request = { fragment, steps, settings, visible, ...limits };
+    const text = encodePartialRequest(request);
+    expect((JSON.parse(text) as { v: number }).v).toBe(2);
+    expect(decodePartialRequest(text)).toEqual({ ...request, planHash: planHash(request) });
+    expect(planHash(request)).not.toBe(planHash({ fragment, steps, settings }));
   });
 
   test.each([
-    [{ v: 2 }, 'version 2 is not 1'],
+    [{ v: 3 }, 'version 3 is neither 1 nor 2'],
     [{ engineVersion: 'other' }, `engine other is not ${engineVersion}`],
     [{ op: 'quantile' }, 'op "quantile"'],
     [{ mode: 'other' }, 'mode "other"'],
@@ -173,6 +183,10 @@ describe('a request', () => {
     [{ planHash: '0' }, 'planHash'],
     [{ param: {} }, 'param'],
     [{ lookback: null }, 'lookback'],
+    [{ v: 2 }, 'visible'],
+    [{ visible: [[]] }, 'visible'],
+    [{ v: 2, visible: [] }, 'visible'],
+    [{ v: 2, visible: [[{ type: '=', name: '', value: '' }]] }, 'visible[0][0].name'],
   ])('with a wrong field (%j) is refused by its name', (change, field) => {
     expect(() => decodePartialRequest(body(change))).toThrow(`partial request: ${field}: `);
   });

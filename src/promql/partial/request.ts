@@ -91,8 +91,13 @@ export class UnsupportedRequest extends OperatorError {
   }
 }
 
+/** A request as it came, with its identity, which was checked. */
+export interface ReceivedRequest extends PartialRequest {
+  readonly planHash: string;
+}
+
 /** Reads a request's body. Errors: UnsupportedRequest; ERR_INPUT_INVALID that names the field. */
-export function decodePartialRequest(body: string): PartialRequest {
+export function decodePartialRequest(body: string): ReceivedRequest {
   const fields = new Fields(body, 'partial request');
   const version = fields.number('v', 0, 1e9);
   if (version !== partialVersion) throw new UnsupportedRequest(`version ${version} is not ${partialVersion}`);
@@ -130,6 +135,7 @@ export function decodePartialRequest(body: string): PartialRequest {
     maxSamples: fields.number('maxSamples', 1, 1e12),
     deadlineMs: fields.number('deadline', 1, 86_400_000),
   };
-  if (fields.text('planHash') !== planHash(request)) throw fields.invalid('planHash', 'does not fit the request');
-  return request;
+  const hash = planHash(request);
+  if (fields.text('planHash') !== hash) throw fields.invalid('planHash', 'does not fit the request');
+  return { ...request, planHash: hash };
 }

@@ -9,10 +9,9 @@ import { isFoldOperator, type GroupRow } from '../eval/group-rows.ts';
 import { resolve } from '../eval/resolve.ts';
 import { openRun } from '../eval/run.ts';
 import { typeOf, type AggregateExpr, type Expr } from '../parser/ast.ts';
-import { parse } from '../parser/parser.ts';
 import type { SeriesSource } from '../types.ts';
 import type { FragmentRequest, FragmentResult, FragmentSettings, Steps } from './fragment.ts';
-import { everyFeature } from './features.ts';
+import { parseFragment } from './parse-fragment.ts';
 
 /** What limits the evaluation of one fragment; see EngineOptions and QueryOptions for each. */
 export interface FragmentOptions {
@@ -38,7 +37,7 @@ export async function evaluateFragment(
   const yieldTurn = options.yieldTurn ?? (() => new Promise<void>((done) => setImmediate(done)));
   const budget = new Budget({ maxSamples, timeoutMs, monotonic, signal, yieldTurn });
   const span = { start: steps.start, end: steps.start + (steps.count - 1) * steps.step, step: steps.step };
-  const expr = resolve(parse(request.expr, everyFeature), span, request.expr, () => refuse('a subquery has no step'));
+  const expr = resolve(parseFragment(request.expr), span, request.expr, () => refuse('a subquery has no step'));
   const { context, annotations } = openRun({
     expr,
     frame: steps,

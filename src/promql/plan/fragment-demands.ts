@@ -1,9 +1,8 @@
 import { listDemands } from '../eval/prefetch.ts';
 import { milliseconds, resolve } from '../eval/resolve.ts';
 import { childrenOf, type Expr } from '../parser/ast.ts';
-import { parse } from '../parser/parser.ts';
 import type { SelectRequest } from '../types.ts';
-import { everyFeature } from './features.ts';
+import { parseFragment } from './parse-fragment.ts';
 import type { FragmentRequest, FragmentSettings, Steps } from './fragment.ts';
 
 /** What a fragment reads. */
@@ -23,7 +22,7 @@ export function fragmentDemands(
   settings: FragmentSettings,
 ): FragmentDemands {
   const span = { start: steps.start, end: steps.start + (steps.count - 1) * steps.step, step: steps.step };
-  const expr = resolve(parse(text, everyFeature), span, text, () => 0);
+  const expr = resolve(parseFragment(text), span, text, () => 0);
   const requests = listDemands(expr, steps, settings).map(({ request }) => request);
   return { requests, shifted: isShifted(expr), reduced: isReduced(expr) };
 }

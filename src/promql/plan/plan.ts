@@ -1,9 +1,8 @@
 import { isFoldOperator } from '../eval/group-rows.ts';
 import { keepsOrder } from '../eval/order.ts';
 import { childrenOf, typeOf, unwrapParens, type AggregateExpr, type Expr } from '../parser/ast.ts';
-import { parse } from '../parser/parser.ts';
 import { print } from '../parser/printer.ts';
-import { everyFeature } from './features.ts';
+import { parseFragment } from './parse-fragment.ts';
 import type { FragmentRequest } from './fragment.ts';
 import { localityOf, type Locality } from './locality.ts';
 import { canBeWhole } from './whole.ts';
@@ -47,9 +46,21 @@ export interface PlanOptions {
  * subtree becomes an agg fragment when its partial states can be merged exactly; all else stays where the query is.
  * When all series lie on one node, the largest subtrees that are instant vectors and not local become whole fragments:
  * only scalars and ranges at the root stay, and info(), which looks for series that no selector names.
- * Guarantees: pure; the answer with fragments is bit for bit the answer without.
+ * Guarantees: pure, and the same plan for the same tree; the answer with fragments is bit for bit the answer without.
  */
 export function planQuery(expr: Expr, { partitionLabel, aggregates = true, together = false }: PlanOptions): QueryPlan {
+  let known = plans.get(expr);
+  if (known === undefined) plans.set(expr, (known = new Map()));
+  const key = `${partitionLabel} ${aggregates} ${together}`;
+  let plan = known.get(key);
+  if (plan === undefined) known.set(key, (plan = makePlan(expr, { partitionLabel, aggregates, together })));
+  return plan;
+}
+
+/** What was planned for trees that are still in use, by the options. */
+const plans = new WeakMap<Expr, Map<string, QueryPlan>>();
+
+function makePlan(expr: Expr, { partitionLabel, aggregates, together }: Required<PlanOptions>): QueryPlan {
   const known = new Map<Expr, Locality>();
   const of = (one: Expr): Locality => {
     let found = known.get(one);
@@ -156,7 +167,7 @@ function aggregateFragment(node: AggregateExpr, of: (expr: Expr) => Locality, re
 function textOf(node: Expr): string | null {
   const text = print(node);
   try {
-    return sameShape(node, parse(text, everyFeature)) ? text : null;
+    return sameShape(node, parseFragment(text)) ? text : null;
   } catch {
     return null;
   }
@@ -191,6 +202,6 @@ export function positionsOf(fragment: Fragment): Map<string, { readonly node: Ex
     childrenOf(text).forEach((child, i) => pair(child, children[i]!));
     found.set(`${text.start} ${text.end}`, { node, order: found.size });
   };
-  pair(parse(fragment.expr, everyFeature), inner);
+  pair(parseFragment(fragment.expr), inner);
   return found;
 }

@@ -1,7 +1,7 @@
 import { readFrames } from '../../base/frames.ts';
 import { PartialDecoder } from '../partial/decode.ts';
 import { encodePartial } from '../partial/encode.ts';
-import { decodePartialRequest, encodePartialRequest, engineVersion, planHash } from '../partial/request.ts';
+import { decodePartialRequest, encodePartialRequest, engineVersion } from '../partial/request.ts';
 import { evaluateFragment } from '../plan/evaluate-fragment.ts';
 import type { Distribution, FragmentRequest, FragmentResult, FragmentSettings, Steps } from '../plan/fragment.ts';
 import type { SeriesSource } from '../types.ts';
@@ -23,7 +23,7 @@ export class OwnNode implements Distribution {
     const options = { settings: asked.settings, maxSamples: asked.maxSamples };
     const answer = await evaluateFragment(asked.fragment, this.#source, asked.steps, options);
     const header = {
-      planHash: planHash(asked),
+      planHash: asked.planHash,
       node: 'node',
       labelsOwned: [nodeLabel],
       minT: null,
