@@ -24,3 +24,21 @@ test('messages written in place, one inside the other, read back whatever their 
     }),
   );
 });
+
+test('texts read back whatever their length, as UTF-8 with what is no text replaced', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 60 })), (texts) => {
+      const out = new WireWriter(1);
+      for (const text of texts) out.string(1, text);
+      const reader = new WireReader(out.finish());
+      const found: string[] = [];
+      while (!reader.done) {
+        expect(reader.key()).toBe(10);
+        found.push(reader.string());
+      }
+      expect(found).toEqual(texts);
+    }),
+  );
+  const halves = new WireWriter().string(1, '\ud800x').finish();
+  expect(new TextDecoder().decode(halves.subarray(2))).toBe('\ufffdx');
+});

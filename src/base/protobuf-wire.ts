@@ -155,7 +155,8 @@ export class WireReader {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-const encoder = new TextEncoder();
+/** A text of so many units has at most 127 bytes, of which the length is one byte. */
+const shortText = 42;
 /** What `open` leaves for the length. */
 const lengthBytes = 4;
 
@@ -163,15 +164,18 @@ function malformed(reason: string, cause?: unknown): OperatorError {
   return new OperatorError('ERR_INPUT_INVALID', `protobuf: ${reason}`, { cause });
 }
 
-/** Appends protobuf fields to a buffer that grows by doubling. `finish()` returns a view of what was written. */
+/**
+ * Appends protobuf fields to a buffer that grows by doubling. `finish()` returns a view of what was written.
+ * Its memory comes from Node's pool while it is small: short messages leave nothing to the collector.
+ */
 export class WireWriter {
-  #bytes: Uint8Array;
+  #bytes: Buffer;
   /** Made for the first double: most messages have none, and making it costs more than writing them. */
   #view: DataView | undefined;
   #length = 0;
 
   constructor(initialCapacity = 256) {
-    this.#bytes = new Uint8Array(initialCapacity);
+    this.#bytes = Buffer.allocUnsafe(initialCapacity);
   }
 
   get length(): number {
@@ -216,14 +220,23 @@ export class WireWriter {
 
   rawDouble(value: number): this {
     this.#reserve(8);
-    this.#view ??= new DataView(this.#bytes.buffer);
+    this.#view ??= new DataView(this.#bytes.buffer, this.#bytes.byteOffset);
     this.#view.setFloat64(this.#length, value, true);
     this.#length += 8;
     return this;
   }
 
   string(field: number, value: string): this {
-    return this.bytes(field, encoder.encode(value));
+    this.key(field, 2);
+    if (value.length > shortText) {
+      const encoded = Buffer.from(value);
+      return this.rawVarint(encoded.length).raw(encoded);
+    }
+    this.#reserve(1 + 3 * value.length);
+    const written = this.#bytes.write(value, this.#length + 1);
+    this.#bytes[this.#length] = written;
+    this.#length += 1 + written;
+    return this;
   }
 
   bytes(field: number, value: Uint8Array): this {
@@ -264,6 +277,23 @@ export class WireWriter {
     return this;
   }
 
+  /** The first `count` of some varints. */
+  rawVarints(values: readonly number[], count: number): this {
+    this.#reserve(8 * count);
+    const bytes = this.#bytes;
+    let at = this.#length;
+    for (let i = 0; i < count; i++) {
+      let rest = values[i]!;
+      while (rest > 127) {
+        bytes[at++] = (rest % 128) | 128;
+        rest = Math.floor(rest / 128);
+      }
+      bytes[at++] = rest;
+    }
+    this.#length = at;
+    return this;
+  }
+
   raw(value: Uint8Array): this {
     this.#reserve(value.length);
     this.#bytes.set(value, this.#length);
@@ -284,7 +314,7 @@ export class WireWriter {
 
   #reserve(n: number): void {
     if (this.#length + n <= this.#bytes.length) return;
-    const grown = new Uint8Array(Math.max(this.#bytes.length * 2, this.#length + n));
+    const grown = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#length + n));
     grown.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = grown;
     this.#view = undefined;

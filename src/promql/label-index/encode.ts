@@ -19,7 +19,7 @@ export function* encodeIndexAnswer(
     m.string(1, kind).string(2, node).uint(3, Number(partitionClean));
   };
   yield encodeFrame(new WireWriter().message(1, header).finish());
-  const list = new WireWriter(16 * 1024);
+  const list = new WireWriter(1024);
   const head = new WireWriter(16);
   const framed = (field: number): Uint8Array => {
     const frame = encodeFrame(head.reset().key(field, 2).rawVarint(list.length).finish(), list.finish());

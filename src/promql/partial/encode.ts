@@ -24,12 +24,12 @@ export function* encodePartial(
 ): Generator<Uint8Array> {
   yield encodeFrame(headerMessage(header));
   const dictionary = new DictionaryWriter();
-  const rows = new WireWriter(16 * 1024);
+  const rows = new WireWriter(1024);
   const head = new WireWriter(16);
   const flush = function* (kind: number): Generator<Uint8Array> {
     const fresh = dictionary.takeFresh();
     if (fresh.length > 0) {
-      const message = new WireWriter(1024).message(2, (m) => fresh.forEach((text) => m.string(1, text)));
+      const message = new WireWriter().message(2, (m) => fresh.forEach((text) => m.string(1, text)));
       yield encodeFrame(message.finish());
     }
     if (rows.length > 0) {
