@@ -29,7 +29,8 @@ function surrogatesLast(unit: number): number {
 export function compareLabels(a: Labels, b: Labels): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
-    const [x, y] = [a[i]!, b[i]!];
+    const x = a[i]!;
+    const y = b[i]!;
     if (x === y) continue;
     const byName = compareStrings(x[0], y[0]);
     if (byName !== 0) return byName;

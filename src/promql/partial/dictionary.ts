@@ -15,16 +15,15 @@ export class DictionaryWriter {
   write(out: WireWriter, field: number, labels: Labels): void {
     const last = this.#last;
     const refs = this.#lastRefs;
-    const run = out.open(field);
     for (let i = 0; i < labels.length; i++) {
       const label = labels[i]!;
       if (label !== last[i]) {
         refs[2 * i] = this.#number(label[0]);
         refs[2 * i + 1] = this.#number(label[1]);
       }
-      out.rawVarint(refs[2 * i]!).rawVarint(refs[2 * i + 1]!);
     }
-    out.close(run);
+    const run = out.open(field);
+    out.rawVarints(refs, 2 * labels.length).close(run);
     this.#last = labels;
   }
 
@@ -54,7 +53,6 @@ export class DictionaryReader {
   /** The row that is being read, and the one of a series before it, as the pool's numbers. */
   #row: number[] = [];
   #before: number[] = [];
-  #count = 0;
   #labels: Labels = [];
   #last: Pooled | undefined;
 
@@ -81,12 +79,10 @@ export class DictionaryReader {
    */
   labels(reader: WireReader): Labels {
     const count = this.#read(reader);
-    const [row, before] = [this.#row, this.#before];
-    const both = Math.min(count, this.#count);
-    let same = 0;
-    while (same < both && row[same] === before[same]) same++;
-    this.#labels = this.#pool.labelsOf(row, count, this.#labels, same >> 1);
-    [this.#row, this.#before, this.#count] = [before, row, count];
+    this.#labels = this.#pool.labelsOf(this.#row, count, this.#before, this.#labels);
+    const row = this.#row;
+    this.#row = this.#before;
+    this.#before = row;
     return this.#labels;
   }
 

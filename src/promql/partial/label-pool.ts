@@ -46,7 +46,11 @@ export class LabelPool {
     let found = this.#byKey.get(key);
     if (found === undefined) {
       const own = numbers.slice(0, count);
-      found = { numbers: own, labels: this.#checked(own, after), place: this.#inOrder.length };
+      found = {
+        numbers: own,
+        labels: this.labelsOf(own, count, after?.numbers ?? [], after?.labels ?? []),
+        place: this.#inOrder.length,
+      };
       this.#byKey.set(key, found);
       this.#inOrder.push(found);
     }
@@ -65,26 +69,22 @@ export class LabelPool {
     return String.fromCharCode(...units);
   }
 
-  /** Labels that stand at the same place in the set before are the same objects, and were checked with it. */
-  #checked(numbers: readonly number[], after: Pooled | undefined): Labels {
-    let same = 0;
-    if (after !== undefined) {
-      const both = Math.min(numbers.length, after.numbers.length);
-      while (same < both && after.numbers[same] === numbers[same]) same++;
-    }
-    return this.labelsOf(numbers, numbers.length, after?.labels ?? [], same >> 1);
-  }
-
   /**
-   * The labels that the first `count` numbers stand for. The first `same` of them are those of `before`, which was checked.
-   * Errors: as of `pooled`.
+   * The labels that the first `count` numbers stand for. Those that stand at the same place in the set before are the
+   * same objects, and names that do were checked with it. Errors: as of `pooled`.
    */
-  labelsOf(numbers: readonly number[], count: number, before: Labels, same: number): Labels {
-    const labels = before.slice(0, same);
-    for (let i = same; i < count >> 1; i++) {
-      const label = this.#label(numbers[2 * i]!, numbers[2 * i + 1]!);
-      if (i > 0 && compareStrings(labels[i - 1]![0], label[0]) >= 0) throw malformed('labels are not in order');
-      labels.push(label);
+  labelsOf(numbers: readonly number[], count: number, numbersBefore: readonly number[], before: Labels): Labels {
+    const length = count >> 1;
+    const labels = before.slice(0, length);
+    let isKnown = true;
+    for (let i = 0; i < length; i++) {
+      const name = numbers[2 * i]!;
+      const value = numbers[2 * i + 1]!;
+      const wasKnown = isKnown;
+      isKnown = i < before.length && name === numbersBefore[2 * i];
+      if (!isKnown || value !== numbersBefore[2 * i + 1]) labels[i] = this.#label(name, value);
+      if (i === 0 || (wasKnown && isKnown)) continue;
+      if (compareStrings(labels[i - 1]![0], labels[i]![0]) >= 0) throw malformed('labels are not in order');
     }
     return labels;
   }
