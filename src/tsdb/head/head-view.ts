@@ -3,6 +3,7 @@ import type { SampleBuffer } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';
 import type { Chunk } from '../types.ts';
 import { noChunk } from './chunk-table.ts';
+import type { FoundSlots } from './found-slots.ts';
 import { grown } from './grown.ts';
 import type { HeadSeries } from './head-series.ts';
 
@@ -13,10 +14,7 @@ import type { HeadSeries } from './head-series.ts';
  */
 export class HeadView {
   readonly #series: HeadSeries;
-  readonly #labels: (slot: number, beside: number, others: Labels) => Labels;
-  /** The series whose labels were made last, and those labels. */
-  #lastSlot = -1;
-  #last: Labels = [];
+  readonly #found: FoundSlots;
   readonly #slots: readonly number[];
   readonly #mint: number;
   readonly #maxt: number;
@@ -35,15 +33,10 @@ export class HeadView {
   readonly #histograms = new Map<number, Chunk>();
   #leave: (() => void) | undefined;
 
-  constructor(
-    series: HeadSeries,
-    labels: (slot: number, beside: number, others: Labels) => Labels,
-    slots: readonly number[],
-    mint: number,
-    maxt: number,
-  ) {
+  constructor(series: HeadSeries, found: FoundSlots, mint: number, maxt: number) {
     this.#series = series;
-    this.#labels = labels;
+    const { slots } = found;
+    this.#found = found;
     this.#slots = slots;
     this.#mint = mint;
     this.#maxt = maxt;
@@ -81,10 +74,7 @@ export class HeadView {
   }
 
   labels(i: number): Labels {
-    const slot = this.#slots[i]!;
-    this.#last = this.#labels(slot, this.#lastSlot, this.#last);
-    this.#lastSlot = slot;
-    return this.#last;
+    return this.#found.labels(i);
   }
 
   slot(i: number): number {

@@ -6,6 +6,7 @@ import type { CompiledMatcher } from '../matcher.ts';
 import { selectPostings } from '../postings.ts';
 import type { AppendResult, Chunk, LatestSample, SeriesRef } from '../types.ts';
 import { HeadSeries } from './head-series.ts';
+import { FoundSlots, KnownSelections } from './found-slots.ts';
 import { HeadView } from './head-view.ts';
 import { SeriesDictionary } from './series-dictionary.ts';
 
@@ -25,6 +26,7 @@ export class Head {
   readonly #external: Labels;
   readonly #dictionary = new SeriesDictionary();
   readonly #series = new HeadSeries();
+  readonly #selections = new KnownSelections();
   /** Numbers that replay met for labels which had another number already. */
   readonly #aliases = new Map<number, number>();
   /** The writer's ref that holds a slot: one that does not is of an earlier series, and looked up anew. */
@@ -160,11 +162,14 @@ export class Head {
     return slot !== undefined;
   }
 
-  /** Matching series with samples in [mint, maxt], in label order, as they are now. Close the view. */
+  /** Matching series in label order, as they are now; those without samples in [mint, maxt] have no chunks. Close the view. */
   view(matchers: readonly CompiledMatcher[], mint: number, maxt: number): HeadView {
-    const series = this.#series;
-    const slots = this.#matching(matchers).filter((slot) => series.minT(slot) <= maxt && series.maxT(slot) >= mint);
-    return this.#viewOf(this.#dictionary.sort(slots), mint, maxt);
+    const find = (): FoundSlots => this.#found(this.#dictionary.sort(this.#matching(matchers)));
+    return new HeadView(this.#series, this.#selections.get(matchers, find), mint, maxt);
+  }
+
+  #found(slots: readonly number[]): FoundSlots {
+    return new FoundSlots(slots, this.#dictionary);
   }
 
   /** Adds to `texts` the label names of the matching series with samples in [mint, maxt], or the values of `name`. */
@@ -212,12 +217,15 @@ export class Head {
   latest(matchers: readonly CompiledMatcher[], sinceMs: number): LatestSample[] {
     const view = this.view(matchers, sinceMs, Infinity);
     try {
-      return Array.from({ length: view.size }, (_, i) => {
+      const latest: LatestSample[] = [];
+      for (let i = 0; i < view.size; i++) {
+        if (!view.hasChunks(i)) continue;
         const { t, high, low, histogram } = this.#series.newest(view.slot(i))!;
         const value = histogram ? NaN : floatOf(high, low);
         const sample = { labels: view.labels(i), tMs: t, value, stale: !histogram && isStale(high, low) };
-        return histogram ? { ...sample, histogram } : sample;
-      });
+        latest.push(histogram ? { ...sample, histogram } : sample);
+      }
+      return latest;
     } finally {
       view.close();
     }
@@ -250,11 +258,12 @@ export class Head {
 
   #forget(slots: readonly number[]): void {
     for (const slot of slots) this.#holders[slot] = undefined;
+    if (slots.length > 0) this.#selections.clear();
     this.#dictionary.remove(slots, (release) => this.#series.epochs.retire(release));
   }
 
   #viewOf(slots: readonly number[], mint: number, maxt: number): HeadView {
-    return new HeadView(this.#series, (...asked) => this.#dictionary.labels(...asked), slots, mint, maxt);
+    return new HeadView(this.#series, this.#found(slots), mint, maxt);
   }
 
   #matching(matchers: readonly CompiledMatcher[]): number[] {
@@ -299,6 +308,7 @@ export class Head {
   }
 
   #add(ref: number, labels: Labels): number {
+    this.#selections.clear();
     const slot = this.#dictionary.add(ref, labels);
     this.#series.clear(slot);
     return slot;
