@@ -14,6 +14,7 @@ import { Admission, refuse } from './admission.ts';
 import type { AdmissionLimits, FramedHandler, FramedOutcome, Refusal } from './admission.ts';
 import { collectFrames } from './collect-frames.ts';
 import { StoreSource } from './store-source.ts';
+import { VisibleSource } from './visible-source.ts';
 
 /** The label that says on which node a series was captured. */
 export const nodeLabel = 'k8s_node_name';
@@ -76,10 +77,11 @@ async function answer(
   waitMs: number,
 ): Promise<FramedOutcome> {
   const entered = clock.monotonic();
-  const { fragment, steps, settings } = request;
+  const { fragment, steps, settings, visible } = request;
   const maxSamples = Math.min(request.maxSamples, limits.maxSamples);
   const source = new StoreSource({ store, partition: { label: nodeLabel, value: node }, maxSamples });
-  const result = await evaluateFragment(fragment, source, steps, { settings, maxSamples, signal }).finally(() =>
+  const seen = visible === undefined ? source : new VisibleSource(source, visible);
+  const result = await evaluateFragment(fragment, seen, steps, { settings, maxSamples, signal }).finally(() =>
     source.close(),
   );
   const rows = result.columns.length + result.groups.length;

@@ -1,4 +1,5 @@
 import { Fields } from '../partial/fields.ts';
+import { plainSets, readMatcherSets } from '../partial/matcher-sets.ts';
 import { UnsupportedRequest } from '../partial/request.ts';
 import type { Matcher } from '../types.ts';
 
@@ -29,10 +30,6 @@ export interface IndexRequest {
 }
 
 const kinds: readonly string[] = ['names', 'values', 'series'] satisfies IndexKind[];
-const matchTypes: readonly unknown[] = ['=', '!=', '=~', '!~'];
-/** Selectors in one request, and conditions in one of them. */
-const maxSets = 10_000;
-const maxMatchers = 200;
 /** Times of Prometheus' API reach so far. */
 const maxMs = 1e17;
 
@@ -43,7 +40,7 @@ export function encodeIndexRequest(request: IndexRequest): string {
     v: indexVersion,
     kind,
     ...(label === null ? {} : { label }),
-    sets: sets.map((set) => set.map(({ type, name, value }) => ({ type, name, value }))),
+    sets: plainSets(sets),
     start: startMs,
     end: endMs,
     limit,
@@ -65,30 +62,11 @@ export function decodeIndexRequest(body: string): IndexRequest {
   return {
     kind: kind as IndexKind,
     label,
-    sets: matcherSets(fields),
+    sets: readMatcherSets(fields, 'sets'),
     startMs,
     endMs: fields.number('end', startMs, maxMs),
     limit: fields.number('limit', 0, 1e9),
     maxBytes: fields.number('maxBytes', 1, 1e12),
     deadlineMs: fields.number('deadline', 1, 86_400_000),
   };
-}
-
-function matcherSets(fields: Fields): Matcher[][] {
-  const sets = fields.own('sets');
-  if (!Array.isArray(sets) || sets.length === 0 || sets.length > maxSets)
-    throw fields.invalid('sets', `is no list of 1 to ${maxSets} selectors`);
-  return sets.map((set: unknown, i) => {
-    if (!Array.isArray(set) || set.length > maxMatchers)
-      throw fields.invalid(`sets[${i}]`, `is no list of at most ${maxMatchers} matchers`);
-    return set.map((one: unknown, k) => matcherOf(one, fields, `sets[${i}][${k}]`));
-  });
-}
-
-function matcherOf(one: unknown, fields: Fields, field: string): Matcher {
-  const { type, name, value } = (one ?? {}) as Record<string, unknown>;
-  if (!matchTypes.includes(type)) throw fields.invalid(`${field}.type`, 'is none of = != =~ !~');
-  if (typeof name !== 'string' || name === '') throw fields.invalid(`${field}.name`, 'is no label name');
-  if (typeof value !== 'string') throw fields.invalid(`${field}.value`, 'is no text');
-  return { type: type as Matcher['type'], name, value };
 }

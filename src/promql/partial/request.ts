@@ -2,13 +2,18 @@ import { hash as hashOf } from 'node:crypto';
 import { OperatorError } from '../../base/errors.ts';
 import type { Aggregator } from '../parser/ast.ts';
 import type { FragmentRequest, FragmentSettings, Steps } from '../plan/fragment.ts';
+import type { Matcher } from '../types.ts';
 import { Fields } from './fields.ts';
+import { plainSets, readMatcherSets } from './matcher-sets.ts';
 
 /** Where an agent computes its share of a query. */
 export const partialPath = '/api/v1/partial';
 
 /** Version of the request and of the frames; raised when one side could misread the other. */
 export const partialVersion = 1;
+
+/** That of a request which lets only some series be seen: an agent that would pass over that must refuse it. */
+const restrictedVersion = 2;
 
 /**
  * Names the numbers that an evaluation gives: agents and query servers of different values may differ in a last digit
@@ -21,6 +26,8 @@ export interface PartialRequest {
   readonly fragment: FragmentRequest;
   readonly steps: Steps;
   readonly settings: FragmentSettings;
+  /** Only series that match one of these selectors whole are seen; they have none in common. Default: all are seen. */
+  readonly visible?: readonly (readonly Matcher[])[] | undefined;
   /** Most series or groups that the answer may have. */
   readonly maxSeries: number;
   /** Most bytes of the answer. */
@@ -44,22 +51,24 @@ export function planHash({
   fragment,
   steps,
   settings,
-}: Pick<PartialRequest, 'fragment' | 'steps' | 'settings'>): string {
+  visible,
+}: Pick<PartialRequest, 'fragment' | 'steps' | 'settings' | 'visible'>): string {
   const { kind, expr, op, grouping, without, param } = fragment;
   const text = JSON.stringify([
     [partialVersion, engineVersion, kind, expr, op, grouping, without, typeof param, String(param)],
     [steps.start, steps.step, steps.count, steps.end ?? null],
     [settings.lookbackDeltaMs, settings.delayedNameRemoval, settings.startTimestamps, settings.typeAndUnitLabels],
+    ...(visible === undefined ? [] : [plainSets(visible)]),
   ]);
   return hashOf('sha256', text, 'hex').slice(0, 16);
 }
 
 /** The request as the JSON of its body; who sends it to many agents gives its `planHash` once. */
 export function encodePartialRequest(request: PartialRequest, hash = planHash(request)): string {
-  const { fragment, steps, settings, maxSeries, maxBytes, maxSamples, deadlineMs } = request;
+  const { fragment, steps, settings, visible, maxSeries, maxBytes, maxSamples, deadlineMs } = request;
   const { kind, expr, op, grouping, without, param } = fragment;
   return JSON.stringify({
-    v: partialVersion,
+    v: visible === undefined ? partialVersion : restrictedVersion,
     engineVersion,
     planHash: hash,
     expr,
@@ -76,6 +85,7 @@ export function encodePartialRequest(request: PartialRequest, hash = planHash(re
     delayedNameRemoval: settings.delayedNameRemoval,
     startTimestamps: settings.startTimestamps,
     typeAndUnitLabels: settings.typeAndUnitLabels,
+    ...(visible === undefined ? {} : { visible: plainSets(visible) }),
     maxSeries,
     maxBytes,
     maxSamples,
@@ -100,7 +110,10 @@ export interface ReceivedRequest extends PartialRequest {
 export function decodePartialRequest(body: string): ReceivedRequest {
   const fields = new Fields(body, 'partial request');
   const version = fields.number('v', 0, 1e9);
-  if (version !== partialVersion) throw new UnsupportedRequest(`version ${version} is not ${partialVersion}`);
+  if (version !== partialVersion && version !== restrictedVersion)
+    throw new UnsupportedRequest(`version ${version} is neither ${partialVersion} nor ${restrictedVersion}`);
+  if (fields.has('visible') !== (version === restrictedVersion))
+    throw fields.invalid('visible', `belongs to version ${restrictedVersion}`);
   const engine = fields.text('engineVersion');
   if (engine !== engineVersion) throw new UnsupportedRequest(`engine ${engine} is not ${engineVersion}`);
   const mode = fields.text('mode');
@@ -130,6 +143,7 @@ export function decodePartialRequest(body: string): ReceivedRequest {
       startTimestamps: fields.flag('startTimestamps'),
       typeAndUnitLabels: fields.flag('typeAndUnitLabels'),
     },
+    ...(fields.has('visible') ? { visible: readMatcherSets(fields, 'visible') } : {}),
     maxSeries: fields.number('maxSeries', 1, 1e9),
     maxBytes: fields.number('maxBytes', 1, 1e12),
     maxSamples: fields.number('maxSamples', 1, 1e12),

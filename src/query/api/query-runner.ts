@@ -22,7 +22,7 @@ import type { ExecutionPath, PushdownReport } from '../fanout/pushdown-report.ts
 import { askAgents } from '../fanout/ask-agents.ts';
 import type { AgentAsker, AgentQuestion } from '../fanout/ask-agents.ts';
 import type { IndexQuestion, IndexReader } from '../fanout/index-reader.ts';
-import { restrictIndex, restrictReader, restrictStore } from '../fanout/restrict-reader.ts';
+import { restrictIndex, restrictPartials, restrictReader, restrictStore } from '../fanout/restrict-reader.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';
 import { SplicedSource } from '../long-term/spliced-source.ts';
@@ -332,7 +332,7 @@ export class QueryRunner {
     const { clock, agentTimeoutMs, maxSamples } = this.#options;
     const { namespaces } = request;
     const reader = namespaces === undefined ? this.#options.reader : restrictReader(this.#options.reader, namespaces);
-    const ownIndex = this.#options.indexReader;
+    const { partialReader: ownPartials, indexReader: ownIndex } = this.#options;
     const indexReader = ownIndex && namespaces ? restrictIndex(ownIndex, namespaces) : ownIndex;
     const { longTerm } = this.#options;
     const boundaryMs = longTerm === undefined ? 0 : clock.now() - longTerm.afterMs;
@@ -356,8 +356,7 @@ export class QueryRunner {
     const attempted = await attempt(
       {
         scope: { reader, indexReader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples },
-        // A share is computed over all that a node has: who may see less gets it from what the reader lets through.
-        partialReader: namespaces === undefined ? this.#options.partialReader : undefined,
+        partialReader: namespaces === undefined ? ownPartials : restrictPartials(ownPartials, namespaces),
         path: request.pushdown ?? this.#options.pushdown ?? 'agg',
         forced: request.pushdown !== undefined,
       },

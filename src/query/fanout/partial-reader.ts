@@ -16,6 +16,7 @@ import type {
   FragmentResult,
   FragmentSettings,
   PartialHeader,
+  PartialRequest,
   PartialStats,
   Steps,
 } from '../../promql/index.ts';
@@ -35,7 +36,9 @@ export interface PartialCall {
   readonly fragment: FragmentRequest;
   readonly steps: Steps;
   readonly settings: FragmentSettings;
-  /** The identity of the three: what `planHash` gives for them. */
+  /** What of the node's series may be seen; undefined: all. */
+  readonly visible?: PartialRequest['visible'];
+  /** The identity of these: what `planHash` gives for them. */
   readonly hash: string;
   /** The earliest time that the fragment reads by `@` or an offset; null when it reads only before its steps. */
   readonly shiftedTo: number | null;

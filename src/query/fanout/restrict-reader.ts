@@ -1,8 +1,10 @@
+import { planHash } from '../../promql/index.ts';
 import { compareLabels } from '../../tsdb/index.ts';
 import type { Labels, Matcher, MatchType, ReadQuery } from '../../tsdb/index.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';
 import type { AgentReader } from './agent-reader.ts';
 import type { IndexReader } from './index-reader.ts';
+import type { PartialCall, PartialReader } from './partial-reader.ts';
 
 /** What a series is about, and for a flow its two ends. */
 const namespaceLabels = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_namespace'] as const;
@@ -24,6 +26,25 @@ export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<strin
     if (namespaces.size === 0) return { texts: [], series: [], foreign: false };
     const sets = question.sets.flatMap((matchers) => restrictedSets(matchers, namespaces));
     return reader(agent, { ...question, sets }, options);
+  };
+}
+
+/**
+ * The same for shares of queries: agents evaluate over what may be seen. One that does not know of that refuses, and the
+ * query takes a lower way. Undefined where nothing may be seen: then nobody is asked.
+ */
+export function restrictPartials(
+  reader: PartialReader | undefined,
+  namespaces: ReadonlySet<string>,
+): PartialReader | undefined {
+  if (reader === undefined || namespaces.size === 0) return undefined;
+  const visible = restrictedSets([], namespaces);
+  // A call goes to many agents; its identity is made once.
+  const restricted = new WeakMap<PartialCall, PartialCall>();
+  return (agent, call, options) => {
+    let own = restricted.get(call);
+    if (own === undefined) restricted.set(call, (own = { ...call, visible, hash: planHash({ ...call, visible }) }));
+    return reader(agent, own, options);
   };
 }
 

@@ -1,0 +1,32 @@
+import type { Matcher } from '../types.ts';
+import type { Fields } from './fields.ts';
+
+const matchTypes: readonly unknown[] = ['=', '!=', '=~', '!~'];
+/** Selectors in one request, and conditions in one of them. */
+const maxSets = 10_000;
+const maxMatchers = 200;
+
+/** Selectors as they stand in JSON: nothing of a matcher but what it is. */
+export function plainSets(sets: readonly (readonly Matcher[])[]): Matcher[][] {
+  return sets.map((set) => set.map(({ type, name, value }) => ({ type, name, value })));
+}
+
+/** Reads a member that is a list of selectors. Errors: ERR_INPUT_INVALID that names the field. */
+export function readMatcherSets(fields: Fields, name: string): Matcher[][] {
+  const sets = fields.own(name);
+  if (!Array.isArray(sets) || sets.length === 0 || sets.length > maxSets)
+    throw fields.invalid(name, `is no list of 1 to ${maxSets} selectors`);
+  return sets.map((set: unknown, i) => {
+    if (!Array.isArray(set) || set.length > maxMatchers)
+      throw fields.invalid(`${name}[${i}]`, `is no list of at most ${maxMatchers} matchers`);
+    return set.map((one: unknown, k) => matcherOf(one, fields, `${name}[${i}][${k}]`));
+  });
+}
+
+function matcherOf(one: unknown, fields: Fields, field: string): Matcher {
+  const { type, name, value } = (one ?? {}) as Record<string, unknown>;
+  if (!matchTypes.includes(type)) throw fields.invalid(`${field}.type`, 'is none of = != =~ !~');
+  if (typeof name !== 'string' || name === '') throw fields.invalid(`${field}.name`, 'is no label name');
+  if (typeof value !== 'string') throw fields.invalid(`${field}.value`, 'is no text');
+  return { type: type as Matcher['type'], name, value };
+}

@@ -1,0 +1,152 @@
+import { partialPath } from '../promql/index.ts';
+import type { ApiAnswer } from '../testing/query/api-client.ts';
+import { startQueryStage } from '../testing/query/query-stage.ts';
+import type { QueryStage } from '../testing/query/query-stage.ts';
+import { randomExpression } from '../testing/promql/random-expression.ts';
+import { randomSeries } from '../testing/promql/random-series.ts';
+import { Random } from '../testing/promql/random.ts';
+
+/**
+ * What a user may see of the namespaces is the same on each way of executing a query: what a cluster tells that has
+ * nothing else.
+ */
+const end = Math.floor(Date.now() / 60_000) * 60_000;
+const start = end - 900_000;
+const nodes = ['n0', 'n1', 'n2'];
+const users: Readonly<Record<string, readonly string[]>> = { one: ['i1'], two: ['api', 'b'], other: ['a', 'i0'] };
+const ways = ['', 'agg', 'series', 'off'];
+/** Names of the generator's world, and what they stand for here: each series has up to three namespaces. */
+const names: Readonly<Record<string, string>> = {
+  ...{ node: 'k8s_node_name', zone: 'k8s_namespace_name', job: 'k8s_src_namespace', instance: 'k8s_dst_namespace' },
+};
+const named = (text: string): string => text.replace(/\b(node|zone|job|instance)\b/g, (name) => names[name]!);
+
+let shared: QueryStage;
+const alone = new Map<string, QueryStage>();
+const random = new Random(20_261_122);
+const shape = { start, interval: 30_000, samples: 31, nodes: 3, histograms: false };
+const series = randomSeries(random, shape).map(({ labels, samples }) => ({
+  labels: Object.fromEntries(labels.map(([name, value]) => [names[name] ?? name, value])),
+  samples,
+}));
+
+function load(stage: QueryStage, seen: readonly string[] | 'all'): number {
+  let loaded = 0;
+  for (const { labels, samples } of series) {
+    const own = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_namespace'].map((name) => labels[name] ?? '');
+    if (seen !== 'all' && !own.some((namespace) => seen.includes(namespace))) continue;
+    loaded++;
+    for (const { time, value } of samples) stage.cluster.append(labels['k8s_node_name']!, labels, time, value);
+  }
+  return loaded;
+}
+
+beforeAll(async () => {
+  const flags = { pushdown: 'whole', queryTimeout: '10s' };
+  shared = await startQueryStage({
+    nodes,
+    flags: { ...flags, tenancy: 'true', loopbackExempt: 'false' },
+    reviews: { reviewToken: async (token) => ({ username: token }), mayAccessPath: async () => true },
+    tenants: {
+      reviews: { mayReadPods: async ({ username }, namespace) => users[username]!.includes(namespace ?? '*') },
+      namespaces: { synced: true, names: () => ['a', 'b', 'api', 'db', 'i0', 'i1', 'i2'] },
+    },
+  });
+  const all = load(shared, 'all');
+  for (const [user, seen] of Object.entries(users)) {
+    const stage = await startQueryStage({ nodes, flags });
+    alone.set(user, stage);
+    const own = load(stage, seen);
+    expect(own).toBeGreaterThan(all / 10);
+    expect(own).toBeLessThan(all);
+  }
+});
+afterAll(async () => {
+  await shared?.close();
+  for (const stage of alone.values()) await stage.close();
+});
+
+const asUser = (user: string, way = ''): { headers: Record<string, string> } => ({
+  headers: { authorization: `Bearer ${user}`, ...(way === '' ? {} : { 'x-svc-pushdown': way }) },
+});
+
+/** Both kinds of query, on all ways, beside a cluster that has only what the user may see. */
+async function compare(user: string, query: string): Promise<Set<string>> {
+  const span = { start: String(end / 1000 - 600), end: String(end / 1000), step: '75' };
+  const taken = new Set<string>();
+  for (const [path, params] of [
+    ['/api/v1/query', { query, time: String(end / 1000) }],
+    ['/api/v1/query_range', { query, ...span }],
+  ] as const) {
+    const model = await alone.get(user)!.ask(path, params, asUser(user, 'off'));
+    for (const way of ways) {
+      const answer: ApiAnswer = await shared.ask(path, params, asUser(user, way));
+      expect([query, way, answer.status, answer.text]).toEqual([query, way, model.status, model.text]);
+      taken.add(String(answer.headers['x-svc-pushdown']));
+    }
+  }
+  return taken;
+}
+
+test.each(Object.keys(users))('random queries of user %s tell what is theirs, on every way', async (user) => {
+  const scope = { histograms: false, experimental: true, start, end };
+  const taken = new Set<string>();
+  for (let i = 0; i < 6; i++) {
+    for (const way of await compare(user, named(randomExpression(random, scope)))) taken.add(way);
+  }
+  expect([...taken]).toEqual(expect.arrayContaining(['off', 'agg', 'series']));
+});
+
+test.each([
+  'sum by (k8s_src_namespace, k8s_dst_namespace) (requests_total)',
+  'count by (k8s_namespace_name) ({__name__=~".+"})',
+  'topk(3, rate(requests_total[5m]))',
+  'max_over_time(sum by (k8s_node_name) (rate(requests_total[2m]))[10m:1m])',
+  'sum(requests_total{k8s_dst_namespace="i0"}) / sum(requests_total)',
+  'sum(requests_total{k8s_node_name="n1"}) or vector(0)',
+  'count(requests_total{k8s_src_namespace!="api"} offset 3m)',
+  'absent(requests_total{k8s_src_namespace="db",k8s_dst_namespace="i2",k8s_namespace_name=""})',
+])('%s', async (query) => {
+  for (const user of Object.keys(users)) await compare(user, query);
+});
+
+test('a query of a user is computed by the agents, and tells nothing of what they passed over', async () => {
+  const params = { query: 'sum(requests_total)', time: String(end / 1000), explain: '1', stats: 'all' };
+  const [mine, model] = await Promise.all([
+    shared.ask('/api/v1/query', params, asUser('one')),
+    alone.get('one')!.ask('/api/v1/query', params),
+  ]);
+  const told = ({ json }: ApiAnswer): object => {
+    const { explain, data } = json as unknown as {
+      explain: { path: string; fragments: { nodes: { rows: number; samplesRead: number }[] }[] };
+      data: { stats: { samples: object } };
+    };
+    const nodes = explain.fragments.flatMap((one) => one.nodes.map(({ rows, samplesRead }) => [rows, samplesRead]));
+    return { path: explain.path, nodes, samples: data.stats.samples };
+  };
+  expect(told(mine)).toEqual(told(model));
+  expect(told(mine)).toMatchObject({ path: 'agg' });
+});
+
+test('an agent that knows of no restriction is not asked for a share, and its samples come as they are let through', async () => {
+  const refused: unknown[] = [];
+  const [agent] = shared.cluster.agents;
+  agent!.misbehave = (req, res) => {
+    if (req.url !== partialPath) return agent!.serve(req, res);
+    const parts: Buffer[] = [];
+    req
+      .on('data', (part: Buffer) => parts.push(part))
+      .on('end', () => {
+        const { v } = JSON.parse(Buffer.concat(parts).toString()) as { v: number };
+        refused.push(v);
+        res.statusCode = v === 1 ? 200 : 501;
+        res.end(JSON.stringify({ code: 'unsupported', message: `version ${v} is not 1` }));
+      });
+  };
+  try {
+    expect(await compare('one', 'sum by (code) (requests_total)')).toEqual(new Set(['off']));
+    expect(new Set(refused)).toEqual(new Set([2]));
+  } finally {
+    agent!.misbehave = undefined;
+  }
+});
