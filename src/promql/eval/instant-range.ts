@@ -19,8 +19,8 @@ export async function instantRange(
   const input = await rangeInput(context, expr, frame);
   const end = referenceTime(frame, input.timing, 0);
   const result: MatrixSeries[] = [];
-  for (const series of input.series) {
-    const one = series.open();
+  for (let i = 0; i < input.series.length; i++) {
+    const one = input.open(i);
     if (one === null) continue;
     const { times, values } =
       input.extension === null ? plainFloats(one, input, end) : extended(context, expr, one, input, end);

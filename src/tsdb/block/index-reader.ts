@@ -2,6 +2,7 @@ import { crc32c } from '../../base/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { ByteReader } from '../bytes.ts';
 import { compareUtf8 } from '../labels.ts';
+import type { Labels } from '../labels.ts';
 import type { PostingList, PostingsIndex } from '../postings.ts';
 import type { ChunkEncoding } from '../types.ts';
 import { chunkCrcBytes } from './format.ts';
@@ -26,11 +27,17 @@ export class PagedBlockIndex implements PostingsIndex {
   readonly #seriesAt: Uint32Array;
   /** By name: where its value table begins, or the table. */
   readonly #names = new Map<string, number | ValueTable>();
+  /** Goes over the series' records. */
+  readonly #records: ByteReader;
+  /** The labels that were made last, and their symbols: the series behind it has most of them, too. */
+  #last: Labels = [];
+  #lastSymbols: number[] = [];
 
   /** Errors: ERR_STORE_CORRUPT when the checksum or any number does not fit. */
   constructor(bytes: Uint8Array, crc: number) {
     if (crc32c(bytes) !== crc) throw corrupt('index checksum');
     this.#bytes = bytes;
+    this.#records = new ByteReader(bytes);
     const reader = new ByteReader(bytes);
     this.#symbolAt = offsets(reader);
     this.#seriesAt = offsets(reader);
@@ -44,10 +51,10 @@ export class PagedBlockIndex implements PostingsIndex {
   }
 
   series(ordinal: number): BlockSeries {
-    const reader = new ByteReader(this.#bytes, this.#seriesAt[ordinal]);
+    const reader = this.#records;
+    reader.pos = this.#seriesAt[ordinal]!;
     reader.varint();
-    const labels: [string, string][] = [];
-    for (let n = reader.varint(); n > 0; n--) labels.push([this.#text(reader.varint()), this.#text(reader.varint())]);
+    const labels = this.#readLabels(reader);
     const chunks: ChunkPlace[] = [];
     const count = reader.varint();
     let offset = reader.varint();
@@ -63,6 +70,21 @@ export class PagedBlockIndex implements PostingsIndex {
       t = maxT;
     }
     return { labels, chunks };
+  }
+
+  #readLabels(reader: ByteReader): Labels {
+    const [last, known] = [this.#last, this.#lastSymbols];
+    const labels: Labels[number][] = [];
+    const symbols: number[] = [];
+    for (let n = reader.varint(); n > 0; n--) {
+      const [name, value] = [reader.varint(), reader.varint()];
+      const at = labels.length;
+      const isShared = known[2 * at] === name && known[2 * at + 1] === value;
+      labels.push(isShared ? last[at]! : [this.#text(name), this.#text(value)]);
+      symbols.push(name, value);
+    }
+    this.#lastSymbols = symbols;
+    return (this.#last = labels);
   }
 
   /** Adds to `texts` the names of a series' labels, or with `name` the value of that label. */

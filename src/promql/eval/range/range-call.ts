@@ -87,10 +87,10 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
   const sweep = input.extension === null ? sweepFor(name) : null;
   const grid = new WindowGrid(input.range, input.timing, frame);
   let lastName: string | null = null;
-  for (const one of input.series) {
-    const opened = one.open();
+  for (let i = 0; i < input.series.length; i++) {
+    const opened = input.open(i);
     if (opened === null) continue;
-    const { labels, dropName } = one;
+    const { labels, dropName } = opened;
     const series = usesStartTimes ? opened : withoutStartTimes(opened);
     const column = sink.next();
     let touched: number;

@@ -3,36 +3,17 @@ import type { MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
 import { weightOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import { subqueryFrame, type Frame, type Timing } from '../frame.ts';
-import { columnToRange, toRangeSeries, type RangeSeries, type SelectedSeries } from '../raw-series.ts';
+import { columnToRange, toRangeSeries, type RangeSeries } from '../raw-series.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
-
-/** One series of a range argument; its samples count until the next one is opened or other work gets a turn. */
-interface OpenableRange {
-  readonly labels: Labels;
-  readonly dropName: boolean;
-  /** null when the span holds no sample. */
-  open(): RangeSeries | null;
-}
-
-class SelectedRange implements OpenableRange {
-  readonly labels: Labels;
-  readonly dropName = false;
-  readonly #selected: SelectedSeries;
-
-  constructor(selected: SelectedSeries) {
-    this.labels = selected.labels;
-    this.#selected = selected;
-  }
-
-  open(): RangeSeries | null {
-    const raw = this.#selected.open();
-    return raw === null ? null : toRangeSeries(raw);
-  }
-}
 
 /** The series of a range argument and how its windows lie. */
 export interface RangeInput {
-  readonly series: readonly OpenableRange[];
+  readonly series: readonly { readonly labels: Labels }[];
+  /**
+   * The samples of the i-th series; null when the span holds none. They count only until the next one is opened or other
+   * work gets a turn.
+   */
+  open(i: number): RangeSeries | null;
   readonly range: number;
   readonly timing: Timing;
   readonly extension: 'anchored' | 'smoothed' | null;
@@ -50,17 +31,16 @@ export async function rangeInput(
   if (arg.kind === 'matrix') {
     const selected = await context.series(arg.selector);
     const { extension } = arg.selector;
-    const series = selected.map((one) => new SelectedRange(one));
-    return { series, range, timing: timingOf(arg.selector), extension, held: 0 };
+    const open = (i: number): RangeSeries | null => {
+      const raw = selected[i]!.open();
+      return raw === null ? null : toRangeSeries(raw);
+    };
+    return { series: selected, open, range, timing: timingOf(arg.selector), extension, held: 0 };
   }
   const { inner, columns } = await evaluateSubquery(context, arg, frame);
-  const series = columns.map((column) => ({
-    labels: column.labels,
-    dropName: column.dropName,
-    open: (): RangeSeries => columnToRange(column, inner),
-  }));
+  const open = (i: number): RangeSeries => columnToRange(columns[i]!, inner);
   const held = columns.reduce((sum, column) => sum + weightOf(column), 0);
-  return { series, range, timing: timingOf(arg), extension: null, held };
+  return { series: columns, open, range, timing: timingOf(arg), extension: null, held };
 }
 
 /** The inner expression of a subquery at its own steps. */
