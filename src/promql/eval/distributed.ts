@@ -9,7 +9,7 @@ import { finishGroups } from './aggregate-fold.ts';
 import { weightOf, type Column } from './columns.ts';
 import type { EvalContext, EvalSettings } from './context.ts';
 import { subqueryFrame, type Frame } from './frame.ts';
-import { isFoldOperator, RowMerge } from './group-rows.ts';
+import { GroupFold, isFoldOperator } from './group-rows.ts';
 import { milliseconds, timingOf } from './resolve.ts';
 
 interface Part {
@@ -78,9 +78,8 @@ export class DistributedParts {
     if (isFoldOperator(op) || op === 'count_values') {
       const { groups } = take(context, fragment, results);
       const fold = isFoldOperator(op) ? op : 'count';
-      const merge = new RowMerge(fold);
-      merge.add(groups);
-      return finishGroups(context, { ...node, op: fold }, merge.finish(), frame);
+      const merged = groups.map((row) => new GroupFold(fold, row.labels, row));
+      return finishGroups(context, { ...node, op: fold }, merged, frame);
     }
     const param = { kind: 'scalar', values: new Float64Array(frame.count).fill(fragment.param as number) } as const;
     if (!isUndecided(fragment, mergePartials(fragment, results), frame)) {

@@ -45,12 +45,19 @@ export class GroupFold {
   dropName = false;
   ignored = false;
 
-  constructor(op: FoldOperator, labels: Labels, steps: number) {
+  /** An empty group of so many steps; or what a row holds, whose arrays are then the group's own. */
+  constructor(op: FoldOperator, labels: Labels, from: number | GroupRow) {
     this.labels = labels;
     this.#op = op;
-    this.sums = op === 'sum' || op === 'avg' ? new ExactSums(steps) : null;
-    this.#present = this.sums?.count ?? new Float64Array(steps);
-    this.#best = op === 'min' || op === 'max' ? new Float64Array(steps) : null;
+    const row = typeof from === 'number' ? null : from;
+    const steps = typeof from === 'number' ? from : from.present.length;
+    this.sums = op === 'sum' || op === 'avg' ? new ExactSums(row?.sums ?? steps) : null;
+    this.#present = this.sums?.count ?? row?.present ?? new Float64Array(steps);
+    this.#best = op === 'min' || op === 'max' ? (row?.best ?? new Float64Array(steps)) : null;
+    if (row === null) return;
+    this.holders.push(...row.holders);
+    this.dropName = row.dropName;
+    this.ignored = row.ignored;
   }
 
   /** What the group's buffers weigh in a budget. */

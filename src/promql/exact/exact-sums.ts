@@ -33,10 +33,16 @@ export class ExactSums {
   #special: SpecialCounts | null = null;
   #rest: Map<number, bigint> | null = null;
 
-  constructor(steps: number) {
-    this.count = new Float64Array(steps);
-    this.#high = new Float64Array(steps);
-    this.#low = new Float64Array(steps);
+  /** Nothing yet, for so many steps; or what a state holds, whose arrays are then the object's own. */
+  constructor(from: number | SumState) {
+    if (typeof from === 'number') {
+      this.count = new Float64Array(from);
+      this.#high = new Float64Array(from);
+      this.#low = new Float64Array(from);
+      return;
+    }
+    ({ count: this.count, high: this.#high, low: this.#low, special: this.#special } = from);
+    for (const { step, values } of from.rest) for (const value of values) this.#spill(step, toUnits(value));
   }
 
   /** Adds `values[i]` at every step i for which `kinds[i]` is `wanted`. */
