@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:net';
 import type { Server } from 'node:https';
 import { mkdtemp, rename, rm, symlink, writeFile, mkdir } from 'node:fs/promises';
@@ -109,6 +110,65 @@ test('an answer cut in the middle is an error, never a short answer', async () =
   const client = new TlsClient(fixedTls(controller));
   await expect(client.request(call(port))).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
   client.close();
+});
+
+describe('a body handed out chunk by chunk', () => {
+  const client = (): TlsClient => new TlsClient(fixedTls(controller));
+  const nothing = (): void => {};
+
+  test('is whole, and leaves the connection for the next request', async () => {
+    const sockets = new Set<unknown>();
+    const port = await serve((req, res) => {
+      sockets.add(req.socket);
+      res.write('one ');
+      setImmediate(() => res.end('two'));
+    });
+    const own = client();
+    for (let i = 0; i < 2; i++) {
+      const { status, body } = await own.stream(call(port));
+      const parts: Buffer[] = [];
+      await body.each((chunk) => parts.push(chunk));
+      expect([status, Buffer.concat(parts).toString()]).toEqual([200, 'one two']);
+    }
+    expect(sockets.size).toBe(1);
+    own.close();
+  });
+
+  test('is refused over the cap, cut in the middle, too late, or when the caller has gone', async () => {
+    const half = (res: ServerResponse): void => void res.writeHead(200, { 'content-length': '100' }).write('half');
+    const port = await serve((req, res) => {
+      if (req.url === '/large') return void res.end('x'.repeat(2_000));
+      half(res);
+      if (req.url === '/cut') setImmediate(() => res.destroy());
+    });
+    const own = client();
+    const abort = new AbortController();
+    const each = async (more: Partial<TlsRequest>, use = nothing): Promise<void> =>
+      (await own.stream(call(port, more))).body.each(use);
+    await expect(each({ path: '/large' })).rejects.toMatchObject({ code: 'ERR_TOO_LARGE' });
+    await expect(each({ path: '/cut' })).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+    await expect(each({ path: '/never', deadlineMs: 100 })).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
+    const gone = each({ path: '/never', signal: abort.signal }, () => abort.abort());
+    await expect(gone).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    own.close();
+  });
+
+  test('ends the exchange with what its reader throws', async () => {
+    const closed = Promise.withResolvers<void>();
+    const port = await serve((_req, res) => {
+      res.once('close', closed.resolve);
+      res.write('endless');
+    });
+    const own = client();
+    const { body } = await own.stream(call(port));
+    const refusal = new Error('not this');
+    const reading = body.each(() => {
+      throw refusal;
+    });
+    await expect(reading).rejects.toBe(refusal);
+    await closed.promise;
+    own.close();
+  });
 });
 
 test('an aborted call says so', async () => {

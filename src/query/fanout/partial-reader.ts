@@ -1,5 +1,5 @@
 import { errorText } from '../../base/errors.ts';
-import { readFrames } from '../../base/frames.ts';
+import { FrameCutter } from '../../base/frames.ts';
 import type { TlsClient, TlsStreamResponse } from '../../net/tls-client.ts';
 import {
   encodePartialRequest,
@@ -127,11 +127,13 @@ export function createPartialReader(client: TlsClient, port: number, servername:
         },
       });
       let bytes = 0;
-      for await (const message of readFrames(response.body, 'partial answer', maxAnswerBytes)) {
+      const frames = new FrameCutter('partial answer', maxAnswerBytes, (message) => {
         bytes += message.length;
         spend(budget, message.length);
         decoder.add(message);
-      }
+      });
+      await response.body.each((part) => frames.push(part));
+      frames.end();
       const { result, stats } = decoder.finish();
       return { result, stats, bytes };
     } catch (error) {
