@@ -1,16 +1,28 @@
 import { readFrames } from '../../base/frames.ts';
 import type { TlsClient } from '../../net/tls-client.ts';
-import { encodeIndexRequest, indexContentType, IndexDecoder, indexPath, labelValue } from '../../promql/index.ts';
+import {
+  encodeIndexRequest,
+  indexContentType,
+  IndexDecoder,
+  indexPath,
+  labelValue,
+  QueryError,
+} from '../../promql/index.ts';
 import type { IndexHeader, IndexLists, IndexRequest, PairPool } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import type { AgentTime } from './fan-out.ts';
 import { AgentFailure, asAgentFailure } from './failure.ts';
-import { refusal, spend, StepDown } from './partial-reader.ts';
+import { refusal, StepDown } from './partial-reader.ts';
 import { nodeLabel } from './series-collector.ts';
 import type { SampleBudget } from './series-collector.ts';
 
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 64 * 1024 * 1024;
+
+/** What the labels of a series take while a list is held: texts are shared, each label is a reference. Bytes. */
+const seriesBytes = 40;
+const labelBytes = 8;
+const tooLong = 'the list would take too much memory: ask for less of it by match[], start and end, or by limit';
 
 /** What is asked of the nodes' indexes. */
 export type IndexQuestion = Omit<IndexRequest, 'maxBytes' | 'deadlineMs'>;
@@ -44,6 +56,12 @@ export function createIndexReader(client: TlsClient, port: number, servername: s
   return async (agent, question, { deadlineMs, latestMs, budget, signal, pool }) => {
     let headArrived = false;
     let overBudget = false;
+    const hold = (bytes: number): void => {
+      budget.left -= bytes / 8;
+      if (budget.left >= 0) return;
+      overBudget = true;
+      throw new QueryError('execution', tooLong, { code: 'ERR_QUERY_LIMIT' });
+    };
     try {
       const limits = { maxBytes: maxAnswerBytes, deadlineMs: Math.max(1, Math.round(deadlineMs)) };
       const response = await client.stream({
@@ -76,16 +94,12 @@ export function createIndexReader(client: TlsClient, port: number, servername: s
           isClean = partitionClean;
         },
         onSeries: (labels) => {
+          hold(seriesBytes + labelBytes * labels.length);
           if (isClean) checkNode(labelValue(labels, nodeLabel), agent.node);
         },
       });
       for await (const message of readFrames(response.body, 'index answer', maxAnswerBytes)) {
-        try {
-          spend(budget, message.length);
-        } catch (error) {
-          overBudget = true;
-          throw error;
-        }
+        hold(message.length);
         decoder.add(message);
       }
       const { texts, series } = decoder.finish();

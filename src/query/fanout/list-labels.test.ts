@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { encodeIndexAnswer, indexContentType, indexPath } from '../../promql/index.ts';
+import { askApi } from '../../testing/query/api-client.ts';
 import type { ApiAnswer, ApiParams } from '../../testing/query/api-client.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
@@ -236,4 +237,16 @@ test('series and values that two agents of a node have stand in the list once', 
   } finally {
     (cluster.expected as unknown[]).splice(0, original.length, ...original);
   }
+});
+
+test('a list that would take too much memory is refused, in words that help; with a limit it is given', async () => {
+  const poor = await stage.replica({ flags: { maxSamples: '60', tenancy: 'false' }, tenants: undefined });
+  const client = { port: poor.port, ca: stage.cluster.ca.cert };
+  const answer = await askApi(client, '/api/v1/series', everything);
+  expect([answer.status, answer.json.errorType, answer.json.error]).toEqual([
+    ...[422, 'execution'],
+    'the list would take too much memory: ask for less of it by match[], start and end, or by limit',
+  ]);
+  const short = await askApi(client, '/api/v1/labels', { ...span, limit: '1' });
+  expect(short.json).toMatchObject({ status: 'success', data: ['__name__'], degraded: false });
 });

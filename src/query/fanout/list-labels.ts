@@ -9,8 +9,10 @@ import type { LostNode } from './failure.ts';
 import { agentTime, nodeFilter } from './fan-out.ts';
 import type { AgentTime, FanOutDeps } from './fan-out.ts';
 import type { IndexQuestion, IndexReader, IndexReading } from './index-reader.ts';
+import { mergeDistinct } from './merge-distinct.ts';
 import { StepDown } from './partial-reader.ts';
 import type { SampleBudget } from './series-collector.ts';
+import type { TurnQueue } from './turn-queue.ts';
 
 export interface ListRequest {
   readonly agents: readonly ExpectedAgent[];
@@ -124,12 +126,17 @@ export function listsOf(all: readonly Labels[], { kind, label }: Pick<IndexQuest
 }
 
 /** Several answers as one, in order; what stands in more than one stands there once. */
-export function joinLists(all: readonly IndexLists[], { kind }: Pick<IndexQuestion, 'kind'>): IndexLists {
-  if (all.length === 1) return all[0]!;
-  if (kind === 'series') return { texts: [], series: sorted(all.flatMap(({ series }) => series)) };
-  const texts = new Set<string>();
-  for (const one of all) for (const text of one.texts) texts.add(text);
-  return { texts: [...texts].sort(compareUtf8), series: [] };
+export async function joinLists(
+  all: readonly IndexLists[],
+  { kind }: Pick<IndexQuestion, 'kind'>,
+  turns: TurnQueue,
+): Promise<IndexLists> {
+  if (kind !== 'series') {
+    const lists = all.map(({ texts }) => texts);
+    return { texts: await mergeDistinct(lists, compareUtf8, turns), series: [] };
+  }
+  const lists = all.map(({ series }) => series);
+  return { texts: [], series: await mergeDistinct(lists, compareLabels, turns) };
 }
 
 /** In label order, without repetition. */

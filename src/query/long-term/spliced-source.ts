@@ -12,6 +12,7 @@ import { readQuery } from '../fanout/query-scope.ts';
 import type { QueryScope } from '../fanout/query-scope.ts';
 import { wholeSeries } from '../fanout/series-collector.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
+import { TurnQueue } from '../fanout/turn-queue.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermStore } from './long-term-store.ts';
 
@@ -96,6 +97,7 @@ export class SplicedSource implements SeriesSource {
     return joinLists(
       [recent, before].filter((lists) => lists !== undefined),
       question,
+      new TurnQueue(),
     );
   }
 
