@@ -1,3 +1,4 @@
+import { isFloat } from '../columns.ts';
 import type { Sweep, SweepInput } from './sweeps.ts';
 
 /** Largest magnitude up to which every integer is a double. */
@@ -12,21 +13,33 @@ export function sumSweep(isMean: boolean): Sweep {
     const { values } = input;
     const { from, to } = input.grid;
     const prefix = exactPrefix(values);
+    const { kinds, values: results } = out;
+    let points = 0;
     for (let step = 0; step < from.length; step++) {
       const low = from[step]!;
       const high = to[step]!;
       const count = high - low;
       if (count === 0) continue;
+      let result: number;
       if (prefix !== null) {
         const sum = prefix[high]! - prefix[low]!;
-        out.setFloat(step, isMean ? sum / count : sum);
-      } else out.setFloat(step, isMean ? mean(input, low, high) : sum(input, low, high));
+        result = isMean ? sum / count : sum;
+      } else result = isMean ? mean(input, low, high) : sum(input, low, high);
+      kinds[step] = isFloat;
+      results[step] = result;
+      points++;
     }
+    out.points += points;
   };
 }
 
+/** Sums up to each sample of the series that is swept: none is needed when the next one comes. */
+let sums = new Float64Array(1024);
+
 function exactPrefix(values: Float64Array): Float64Array | null {
-  const prefix = new Float64Array(values.length + 1);
+  if (sums.length <= values.length) sums = new Float64Array(values.length * 2);
+  const prefix = sums;
+  prefix[0] = 0;
   let total = 0;
   let magnitude = 0;
   for (let i = 0; i < values.length; i++) {
