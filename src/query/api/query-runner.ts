@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import type {
   Distribution,
   Engine,
@@ -279,12 +280,13 @@ export class QueryRunner {
     const limit = Math.min(request.timeoutMs ?? Infinity, queryTimeoutMs);
     const started = clock.monotonic();
     const deadline = started + limit;
-    const time = new AbortController();
-    const cancelTimer = clock.setTimeout(
-      () => time.abort(new DOMException('query timed out in expression evaluation', 'TimeoutError')),
-      limit,
-    );
-    const signal = AbortSignal.any([request.signal, time.signal]);
+    const ended = new LinkedAbort(request.signal);
+    let isLate = false;
+    const cancelTimer = clock.setTimeout(() => {
+      isLate = true;
+      ended.abort(new DOMException('query timed out in expression evaluation', 'TimeoutError'));
+    }, limit);
+    const { signal } = ended;
     let leave: () => void = () => {};
     try {
       if (limit <= 0) throw new ApiError('timeout', 'query timed out in expression evaluation');
@@ -311,13 +313,13 @@ export class QueryRunner {
         samples,
       };
     } catch (error) {
-      if (time.signal.aborted)
-        throw new ApiError('timeout', 'query timed out in expression evaluation', { cause: error });
+      if (isLate) throw new ApiError('timeout', 'query timed out in expression evaluation', { cause: error });
       if (request.signal.aborted)
         throw new ApiError('canceled', 'query was canceled in expression evaluation', { cause: error });
       throw error;
     } finally {
       cancelTimer();
+      ended.release();
       leave();
     }
   }

@@ -20,6 +20,7 @@ export const noActiveQueries: ActiveQueries = { enter: () => () => {}, close: ()
 
 /** Bytes of one slot; longer queries are cut. Same as Prometheus. */
 const slotBytes = 1_000;
+const emptySlot = Buffer.alloc(slotBytes, ' ');
 
 /**
  * A file with one slot for each query that may run, overwritten in place, so that it names what ran when the process
@@ -45,7 +46,7 @@ export function openActiveQueries(path: string, slots: number, logger: Logger): 
       if (slot === undefined) return () => {};
       writeSync(file, slotText(query), 0, undefined, slot * slotBytes);
       return () => {
-        writeSync(file, Buffer.alloc(slotBytes, ' '), 0, undefined, slot * slotBytes);
+        writeSync(file, emptySlot, 0, undefined, slot * slotBytes);
         free.push(slot);
       };
     },
@@ -66,7 +67,9 @@ function slotText({ query, user, startedAt }: ActiveQuery): Buffer {
     text = text.slice(0, -Math.ceil((bytes.length - slotBytes + 1) / 6));
     bytes = line(text);
   }
-  return Buffer.concat([bytes, Buffer.alloc(slotBytes - 1 - bytes.length, ' '), Buffer.from('\n')]);
+  const slot = Buffer.allocUnsafe(slotBytes);
+  slot.set(bytes);
+  return slot.fill(' ', bytes.length).fill('\n', slotBytes - 1);
 }
 
 function readLeft(path: string): object[] {
