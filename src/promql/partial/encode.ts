@@ -11,6 +11,8 @@ export const partialContentType = 'application/x-svc-partial; v=1';
 
 /** A frame is closed at about this size. Bytes. */
 const frameBytes = 128 * 1024;
+/** What a row mostly has beside its doubles. Bytes. */
+const rowBytes = 64;
 
 /**
  * A node's answer as frames: header, then dictionaries and rows, then the trailer. Each message holds one field, whose
@@ -24,7 +26,7 @@ export function* encodePartial(
 ): Generator<Uint8Array> {
   yield encodeFrame(headerMessage(header));
   const dictionary = new DictionaryWriter();
-  const rows = new WireWriter(1024);
+  const rows = new WireWriter(capacityFor(result));
   const head = new WireWriter(16);
   const flush = function* (kind: number): Generator<Uint8Array> {
     const fresh = dictionary.takeFresh();
@@ -53,6 +55,14 @@ export function* encodePartial(
   }
   yield* flush(4);
   yield encodeFrame(trailerMessage(result, stats));
+}
+
+/** Room for a frame's rows, so that it need not grow: doubles at all steps, of which most groups have three. */
+function capacityFor({ columns, groups }: FragmentResult): number {
+  const ofColumn = 8 * (columns[0]?.kinds.length ?? 0) + rowBytes;
+  const ofGroup = 24 * (groups[0]?.present.length ?? 0) + rowBytes;
+  const all = columns.length * ofColumn + groups.length * ofGroup;
+  return Math.min(all, frameBytes + Math.max(ofColumn, ofGroup));
 }
 
 function headerMessage(header: PartialHeader): Uint8Array {
