@@ -17,6 +17,8 @@ export interface AgentDirectory {
   agents(): readonly ExpectedAgent[];
   /** Whether the view of the cluster is complete enough to compute missing nodes from. */
   readonly synced: boolean;
+  /** Nodes that had an agent and left in the last so many milliseconds, where that is known. */
+  departed?(withinMs: number): readonly string[];
 }
 
 /** A directory that never changes, for tests and tools. */

@@ -24,7 +24,7 @@ test('the directory follows nodes, the DaemonSet and pods of its namespace', asy
     };
     putNode('node-1', 'True');
     putNode('node-2', 'False');
-    const directory = watchAgents(cache, 'svc-system', selector);
+    const directory = watchAgents(cache, 'svc-system', selector, systemClock);
     expect(directory.synced).toBe(false);
     cache.start(stop.signal);
     await until(() => directory.synced, 'the first lists');
@@ -58,6 +58,12 @@ test('the directory follows nodes, the DaemonSet and pods of its namespace', asy
 
     api.putStatus(coreResources.nodes, undefined, 'node-1', { conditions: [{ type: 'Ready', status: 'Unknown' }] });
     await until(() => !directory.agents()[0]!.nodeReady, 'the node to be given up');
+    expect(directory.departed!(60_000)).toEqual([]);
+
+    for (const name of ['node-1', 'node-2']) await client.delete(coreResources.nodes, { name });
+    await client.delete(coreResources.pods, { name: 'a', namespace: 'svc-system' });
+    await until(() => directory.agents().length === 0, 'the nodes to be gone');
+    expect(directory.departed!(60_000)).toEqual(['node-1']);
   } finally {
     stop.abort(new Error('test is over'));
     await cache.stopped();

@@ -76,7 +76,13 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   });
   const service = new MetricService({
     providers,
-    values: new ValueCache({ instant: options.instant, clock, freshMs, deadlineMs: settings.agentTimeout * 2 }),
+    values: new ValueCache({
+      instant: options.instant,
+      departed: (withinMs) => directory.departed?.(withinMs) ?? [],
+      clock,
+      freshMs,
+      deadlineMs: settings.agentTimeout * 2,
+    }),
     objects: new ObjectLookup({ client, clock, pods }),
     logger,
     meter,

@@ -34,6 +34,7 @@ const everything: MetricProvider = {
 let server: Server;
 let values: Record<string, number>;
 let missingNodes: string[];
+let departed: string[];
 let failing: boolean;
 let asked: string[];
 let allowed: boolean;
@@ -41,6 +42,7 @@ let externalOn: boolean;
 const meter = new CustomMetricsMeter(new Registry(), { names: () => ({}) });
 
 beforeEach(async () => {
+  departed = [];
   [values, missingNodes, failing, asked, allowed, externalOn] = [
     { foo: 1.5, bar: 2, ns: 7 },
     [],
@@ -75,6 +77,7 @@ beforeEach(async () => {
           missingNodes,
         };
       },
+      departed: (withinMs) => (withinMs <= 60_000 ? departed : []),
       clock: systemClock,
       freshMs: 1_000,
       deadlineMs: 1_000,
@@ -252,9 +255,13 @@ test('selectors that cannot be read are a bad request', async () => {
   expect((await get(`${custom}/namespaces/ns/pods/*/m?metricLabelSelector=%3D`)).status).toBe(400);
 });
 
-describe('with a node missing', () => {
+describe.each([
+  ['missing', ['node-3'], []],
+  ['that left within the window', [], ['node-3']],
+])('with a node %s', (_, missing, left) => {
   beforeEach(() => {
-    missingNodes = ['node-3'];
+    missingNodes = missing;
+    departed = left;
     values = { foo: 1 };
   });
 
