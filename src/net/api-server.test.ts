@@ -119,3 +119,8 @@ test('a request under way while the certificate changes is answered', async () =
   expect([(await one).text, await two]).toEqual(['1.1 /slow', '2.0 /slow']);
   open.close();
 });
+
+test('no piece of an answer waits until the one before it is acknowledged', () => {
+  // What Node's listeners keep of the option; on a connection nothing shows but time.
+  expect(server).toMatchObject({ noDelay: true });
+});
