@@ -12,6 +12,7 @@ export interface TextBlocks {
 /** Where texts are encoded; grows. */
 let scratch = Buffer.allocUnsafeSlow(1024);
 
+/** A text in this form. */
 export function textBlocks(text: string): TextBlocks {
   const most = 3 * text.length + 8;
   if (scratch.length < most) scratch = Buffer.allocUnsafeSlow(2 * most);

@@ -43,6 +43,7 @@ export class Utf8Text {
     this.#length = at;
   }
 
+  /** Adds a text that is copied often. */
   appendBlocks({ blocks, length }: TextBlocks): void {
     this.#reserve(8 * blocks.length);
     const view = this.#view;
