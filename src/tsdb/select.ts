@@ -47,7 +47,7 @@ export class OpenSelection implements Selection {
   /** Errors: ERR_STORE_CORRUPT, also from reading a series; `onBad` is then told which block it was. */
   *[Symbol.iterator](): Generator<FoundSeries> {
     // Blocks are in time order and the head is last, so the chunks of a series come out in time order.
-    const inBlocks = this.#blocks.map((block) => new BlockCursor(block, this.#searched));
+    const inBlocks = this.#blocks.map((block) => new BlockCursor(block, this.#searched, this.#view));
     const cursors = [...inBlocks, new HeadCursor(this.#view)];
     const next: Cursor[] = [];
     while (takeNext(cursors, next)) {
@@ -113,10 +113,12 @@ class BlockCursor implements Cursor {
   readonly #ordinals: ArrayLike<number>;
   #at = -1;
 
-  constructor(block: Block, searched: Searched) {
+  constructor(block: Block, searched: Searched, view: HeadView) {
     this.#block = block;
     this.#searched = searched;
     this.#guard = (work) => {
+      // The file may be closed by now, which is no damage.
+      view.assertOpen();
       try {
         return work();
       } catch (error) {

@@ -5,7 +5,7 @@ import { silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
-import { labelsFromObject, labelsToObject, openStore } from './index.ts';
+import { labelsFromObject, labelsToObject, openStore, SampleBuffer } from './index.ts';
 import type { Labels, SelectedSeries, Store, StoreOptions } from './index.ts';
 
 const start = Date.UTC(2026, 0, 1, 0, 0, 0);
@@ -171,6 +171,12 @@ describe('blocks and retention', () => {
     expect(count).toBe([...before.values()][0]!.size);
     reading.return?.();
     expect(() => series.chunks()).toThrow(/before it ends/);
+    const held = store.hold([], -Infinity, Infinity);
+    const [ofBlocks] = held;
+    held.close();
+    held.close();
+    expect(() => ofBlocks!.decode(-Infinity, new SampleBuffer())).toThrow(/before it ends/);
+    expect(store.stats().quarantinedBlocks).toBe(0);
     await store.close();
   });
 

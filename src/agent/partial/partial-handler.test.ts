@@ -77,6 +77,33 @@ test.each<[string, PartialRequest, Partial<PartialLimits>, RegExp]>([
   expect(await refusal(request, limits)).toMatch(expected);
 });
 
+test('the store’s memory is let go of however an evaluation ends', async () => {
+  const open = new Set<object>();
+  const counting: Pick<Store, 'select' | 'hold' | 'stats'> = {
+    select: (...asked) => store.select(...asked),
+    stats: () => store.stats(),
+    hold: (...asked) => {
+      const held = store.hold(...asked);
+      open.add(held);
+      return {
+        [Symbol.iterator]: () => held[Symbol.iterator](),
+        close: () => {
+          open.delete(held);
+          held.close();
+        },
+      };
+    },
+  };
+  const handler = createPartialHandler({ store: counting, node, clock });
+  const outcomes: string[] = [];
+  for (const request of [asked, { ...asked, maxSamples: 50 }, { ...asked, maxSeries: 1 }]) {
+    const outcome = await handler(encodePartialRequest(request), never);
+    outcomes.push('refusal' in outcome ? outcome.refusal : 'whole');
+    expect(open.size).toBe(0);
+  }
+  expect(outcomes).toEqual(['whole', 'over_limit', 'over_limit']);
+});
+
 test('what it does not know is told apart from what is wrong', async () => {
   const body = JSON.parse(encodePartialRequest(asked)) as Record<string, unknown>;
   const told = async (change: Record<string, unknown>): Promise<string> => {

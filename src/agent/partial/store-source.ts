@@ -45,6 +45,7 @@ export class StoreSource implements SeriesSource {
 
   /** Errors: QueryError `execution` (ERR_QUERY_LIMIT) above the sample limit; what the store throws. */
   async select({ matchers, mint, maxt, signal }: SelectRequest): Promise<SelectResult> {
+    this.#assertOpen();
     const { store, partition } = this.#options;
     const [from, to] = [Math.floor(mint), Math.ceil(maxt)];
     const foreign = { type: '!=', name: partition.label, value: partition.value } as const;
@@ -65,7 +66,7 @@ export class StoreSource implements SeriesSource {
       work = 0;
       await nextTurn();
       signal?.throwIfAborted();
-      if (this.#closed) throw new Error('the evaluation has ended');
+      this.#assertOpen();
     }
     return { series, sorted: true };
   }
@@ -74,6 +75,10 @@ export class StoreSource implements SeriesSource {
   close(): void {
     this.#closed = true;
     for (const selection of this.#held) selection.close();
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new Error('the evaluation has ended');
   }
 
   #spend(samples: number): void {

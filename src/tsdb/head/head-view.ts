@@ -69,6 +69,11 @@ export class HeadView {
     return this.#leave !== undefined;
   }
 
+  /** Errors: RangeError once the view is closed. */
+  assertOpen(): void {
+    if (!this.#leave) throw new RangeError('series of a finished selection: read them before it ends');
+  }
+
   get size(): number {
     return this.#slots.length;
   }
@@ -119,7 +124,7 @@ export class HeadView {
 
   /** Appends the floats of series i from `mint` on to `out`. Errors: as `chunks`. */
   decode(i: number, mint: number, out: SampleBuffer): void {
-    this.#assertOpen();
+    this.assertOpen();
     const { chunks, slab, marks, xor } = this.#series;
     const slot = this.#slots[i]!;
     const states = this.#edits === marks.edits ? marks.states(xor.capacity) : null;
@@ -141,13 +146,9 @@ export class HeadView {
     decodeMarked(place, open.minT[i]!, mint, out, states, slot);
   }
 
-  #assertOpen(): void {
-    if (!this.#leave) throw new RangeError('series of a finished selection: read them before it ends');
-  }
-
   /** Copies, in time order. Errors: RangeError once the view is closed, since the memory may hold anything by then. */
   chunks(i: number): Chunk[] {
-    this.#assertOpen();
+    this.assertOpen();
     const found: Chunk[] = [];
     for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) found.push(this.#series.chunks.get(this.#ids[k]!));
     const histograms = this.#histograms.get(i);
