@@ -41,7 +41,7 @@ export interface RunnerOptions {
   readonly indexReader?: IndexReader | undefined;
   /** How agents are asked for what is no sample; without one nobody is asked, and nobody is missing. */
   readonly asker?: AgentAsker | undefined;
-  /** The highest way a query may take. Default `agg`. */
+  /** The highest way a query may take. Default `whole`. */
   readonly pushdown?: ExecutionPath;
   /** Told how each query was executed. */
   readonly onExecuted?: (report: PushdownReport, lost: ReadonlyMap<string, LostNode>) => void;
@@ -359,7 +359,7 @@ export class QueryRunner {
       {
         scope: { reader, indexReader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples },
         partialReader: namespaces === undefined ? ownPartials : restrictPartials(ownPartials, namespaces),
-        path: request.pushdown ?? this.#options.pushdown ?? 'agg',
+        path: request.pushdown ?? this.#options.pushdown ?? 'whole',
         forced: request.pushdown !== undefined,
       },
       once,
