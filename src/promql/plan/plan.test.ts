@@ -3,10 +3,10 @@ import { explain, parse, planQuery } from '../index.ts';
 const features = { experimentalFunctions: true };
 
 /** What the nodes are asked for, as `kind op by/without (labels) expr`. */
-function fragments(query: string): string[] {
-  const { fragments: found } = planQuery(parse(query, features), { partitionLabel: 'node' });
+function fragments(query: string, together = false): string[] {
+  const { fragments: found } = planQuery(parse(query, features), { partitionLabel: 'node', together });
   return found.map(({ kind, op, grouping, without, expr }) =>
-    kind === 'series' ? `series ${expr}` : `agg ${op}${without ? ' without' : ''} (${grouping.join(',')}) ${expr}`,
+    kind !== 'agg' ? `${kind} ${expr}` : `agg ${op}${without ? ' without' : ''} (${grouping.join(',')}) ${expr}`,
   );
 }
 
@@ -49,6 +49,25 @@ describe('a plan', () => {
     ['the limited choice by hash is local', 'limit_ratio(0.5, x)', ['series limit_ratio(0.5, x)']],
     ['counting values merges', 'count_values("v", x)', ['agg count_values () x']],
   ])('%s', (_, query, expected) => expect(fragments(query)).toEqual(expected));
+
+  test.each([
+    ['all of a query', 'stddev(x) / sum(rate(y[5m]))', ['whole stddev(x) / sum(rate(y[5m]))']],
+    ['what says something of no series, too', 'absent(x) or vector(0)', ['whole absent(x) or vector(0)']],
+    ['what keeps its order', 'sort_desc(x)', ['whole sort_desc(x)']],
+    ['no scalar', 'scalar(sum(x)) + 1', ['whole sum(x)']],
+    ['no constant', 'vector(1) + vector(2)', []],
+    ['nothing around info(), which looks for other series', 'sum(info(sum(x)))', ['whole sum(x)']],
+    ['no series that it can send as they are', 'rate(x[5m])', ['series rate(x[5m])']],
+  ])('where all series lie on one node has it compute %s', (_, query, expected) =>
+    expect(fragments(query, true)).toEqual(expected),
+  );
+
+  test('is made once for each tree and its options', () => {
+    const expr = parse('sum(x)');
+    const plan = planQuery(expr, { partitionLabel: 'node' });
+    expect(planQuery(expr, { partitionLabel: 'node', aggregates: true })).toBe(plan);
+    expect(planQuery(expr, { partitionLabel: 'node', together: true })).not.toBe(plan);
+  });
 
   test('says where each part is computed and why', () => {
     const query = 'histogram_quantile(0.9, sum by (le) (rate(x_bucket[5m]))) > scalar(max(y))';
