@@ -104,12 +104,19 @@ const queries = [
   'clamp_max(-requests_count, scalar(svc_agent_up{k8s_node_name="node-1"}))',
   'absent(none) or vector(1)',
   'count_values("v", svc_agent_up)',
+  'max(rate(requests_count{k8s_node_name="node-1"}[5m])) or absent(svc_agent_up{k8s_node_name="node-2"})',
+  'topk(1, rate(requests_count{k8s_node_name="node-1"}[5m]))',
 ];
 const ranges = ['requests_count[5m]', 'requests_count[5m:30s]', 'rate(requests_count[2m])[5m:30s]'];
 
 test.each([...queries, ...ranges])('an instant query: %s', async (query) => {
-  for (const stats of ['all', 'true']) await compare('/api/v1/query', { query, time: String(now / 1000), stats });
+  await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'all' });
+});
+
+test('between two seconds, and without the steps', async () => {
+  const query = 'rate(requests_count[2m])';
   await compare('/api/v1/query', { query, time: String(now / 1000 - 90.25), stats: 'all' });
+  await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'true' });
 });
 
 test.each(queries.filter((query) => query !== '"s"'))('a range query: %s', async (query) => {
