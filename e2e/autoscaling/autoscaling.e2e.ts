@@ -360,6 +360,8 @@ test('with a node gone pods there are omitted, sums are refused, and the autosca
   await lost.kill();
   stage.load(30);
   const sum = `${api}/namespaces/shop/deployments.apps/catalog/catalog_rps_total`;
+  // The node may have had a replica of the query server too: until its endpoint is gone the aggregator asks it as well,
+  // and refuses in words of its own that name nobody.
   const refusal = await until(
     'a refused sum',
     () =>
@@ -367,9 +369,9 @@ test('with a node gone pods there are omitted, sums are refused, and the autosca
         () => 'served',
         (error: Error) => error.message,
       ),
-    (text) => /incomplete|ServiceUnavailable|503|unable to handle/i.test(text),
+    (text) => text.includes(lost.name),
   );
-  expect(refusal).toContain(lost.name);
+  expect(refusal).toMatch(/incomplete/);
   const watched = Date.now() + 15_000;
   while (Date.now() < watched) {
     expect(await replicas()).toBeGreaterThanOrEqual(before);
@@ -377,7 +379,6 @@ test('with a node gone pods there are omitted, sums are refused, and the autosca
   }
   expect((await autoscalerState()).status?.desiredReplicas).toBeGreaterThanOrEqual(before);
   const gone = (await podsOn(lost.name)).filter((pod) => pod.startsWith('catalog-'));
-  // The node may have had a replica of the query server too: the aggregator asks it until its endpoint is gone.
   const rates = await until(
     'rates of the other pods',
     () => stage.raw<Values>(`${api}/namespaces/shop/pods/*/catalog_rps`),

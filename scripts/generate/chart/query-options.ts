@@ -1,4 +1,4 @@
-import { flagOf } from '../../../src/base/settings.ts';
+import { flagOf, type Setting } from '../../../src/base/settings.ts';
 import { queryOptionTable, type QueryOption, type QueryOptions } from '../../../src/render/index.ts';
 import type { ChartValue } from './chart-value.ts';
 import { when } from './when.ts';
@@ -6,10 +6,6 @@ import { when } from './when.ts';
 /** Every option of the query server as a value under `query`, passed to the operator where it differs from its default. */
 const options = Object.keys(queryOptionTable) as QueryOption[];
 const defaultOf = (option: QueryOption): string => queryOptionTable[option].default ?? '';
-const enums: Partial<Record<QueryOption, readonly string[]>> = {
-  pushdown: ['agg', 'series', 'off'],
-  longTermApi: ['read', 'query'],
-};
 
 /** What stands in the rendered operator for each. */
 export const markedQueryOptions: QueryOptions = Object.fromEntries(options.map((option) => [option, `mark-${option}`]));
@@ -33,11 +29,11 @@ export const queryOptionRules = options.map((option) => {
 export const queryOptionValues: readonly ChartValue[] = options.map((option) => {
   const text = defaultOf(option);
   const kind = kindOf(text);
-  const { help } = queryOptionTable[option];
+  const { help, choices }: Setting<unknown> = queryOptionTable[option];
   return {
     path: `query.${option}`,
     default: kind === 'text' ? text : (JSON.parse(text) as unknown),
-    schema: enums[option] ? { enum: enums[option] } : { type: kind === 'text' ? 'string' : kind },
+    schema: kind !== 'text' ? { type: kind } : choices ? { enum: choices } : { type: 'string' },
     help: `${help.charAt(0).toUpperCase()}${help.slice(1)}.`,
   };
 });
