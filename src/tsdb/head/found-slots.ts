@@ -2,31 +2,38 @@ import type { Labels } from '../labels.ts';
 import type { CompiledMatcher } from '../matcher.ts';
 import type { SeriesDictionary } from './series-dictionary.ts';
 
-/** Some series of the head by slot, and their labels as they were made when they were asked for first. */
+/** Some series of the head by slot, and their labels, made when they are asked for. */
 export class FoundSlots {
   readonly slots: readonly number[];
   readonly #dictionary: SeriesDictionary;
-  readonly #labels: (Labels | undefined)[];
+  /** Labels as they were made first; null where none are kept: those of all series are megabytes. */
+  readonly #kept: (Labels | undefined)[] | null;
+  /** The series whose labels were made last, and those labels. */
+  #lastAt = -1;
+  #last: Labels = [];
 
-  constructor(slots: readonly number[], dictionary: SeriesDictionary) {
+  constructor(slots: readonly number[], dictionary: SeriesDictionary, keepsLabels: boolean) {
     this.slots = slots;
     this.#dictionary = dictionary;
-    this.#labels = new Array<undefined>(slots.length);
+    this.#kept = keepsLabels ? new Array<undefined>(slots.length) : null;
   }
 
-  /** The labels of the i-th series. What they share with those of the one before, if these were made, are the same objects. */
+  /** The labels of the i-th series. What they share with those made before them are the same objects. */
   labels(i: number): Labels {
-    const known = this.#labels[i];
+    const known = i === this.#lastAt ? this.#last : this.#kept?.[i];
     if (known !== undefined) return known;
-    const beside = this.#labels[i - 1];
-    const labels = this.#dictionary.labels(this.slots[i]!, beside === undefined ? -1 : this.slots[i - 1]!, beside);
-    return (this.#labels[i] = labels);
+    const beside = this.#lastAt === -1 ? -1 : this.slots[this.#lastAt]!;
+    this.#last = this.#dictionary.labels(this.slots[i]!, beside, this.#last);
+    this.#lastAt = i;
+    if (this.#kept !== null) this.#kept[i] = this.#last;
+    return this.#last;
   }
 }
 
-/** Selections that are remembered, and how many series all of them may have: some megabytes with their labels. */
+/** Selections that are remembered. */
 const maxSelections = 64;
-const maxSeries = 10_000;
+/** How many series all of them may have: some megabytes with their labels. */
+export const maxKnownSeries = 10_000;
 
 /**
  * What selectors found, the latest asked last: dashboards and autoscalers ask the same again and again, and series come
@@ -41,12 +48,12 @@ export class KnownSelections {
     const key = JSON.stringify(matchers.map(({ type, name, value }) => [type, name, value]));
     const found = this.#known.get(key) ?? find();
     const { length } = found.slots;
-    if (length > maxSeries) return found;
+    if (length > maxKnownSeries) return found;
     if (this.#known.delete(key)) this.#series -= length;
     this.#known.set(key, found);
     this.#series += length;
     for (const [oldest, { slots }] of this.#known) {
-      if (this.#series <= maxSeries && this.#known.size <= maxSelections) break;
+      if (this.#series <= maxKnownSeries && this.#known.size <= maxSelections) break;
       this.#known.delete(oldest);
       this.#series -= slots.length;
     }

@@ -6,7 +6,7 @@ import type { CompiledMatcher } from '../matcher.ts';
 import { selectPostings } from '../postings.ts';
 import type { AppendResult, Chunk, LatestSample, SeriesRef } from '../types.ts';
 import { HeadSeries } from './head-series.ts';
-import { FoundSlots, KnownSelections } from './found-slots.ts';
+import { FoundSlots, KnownSelections, maxKnownSeries } from './found-slots.ts';
 import { HeadView } from './head-view.ts';
 import { SeriesDictionary } from './series-dictionary.ts';
 
@@ -164,12 +164,11 @@ export class Head {
 
   /** Matching series in label order, as they are now; those without samples in [mint, maxt] have no chunks. Close the view. */
   view(matchers: readonly CompiledMatcher[], mint: number, maxt: number): HeadView {
-    const find = (): FoundSlots => this.#found(this.#dictionary.sort(this.#matching(matchers)));
+    const find = (): FoundSlots => {
+      const slots = this.#dictionary.sort(this.#matching(matchers));
+      return new FoundSlots(slots, this.#dictionary, slots.length <= maxKnownSeries);
+    };
     return new HeadView(this.#series, this.#selections.get(matchers, find), mint, maxt);
-  }
-
-  #found(slots: readonly number[]): FoundSlots {
-    return new FoundSlots(slots, this.#dictionary);
   }
 
   /** Adds to `texts` the label names of the matching series with samples in [mint, maxt], or the values of `name`. */
@@ -263,7 +262,7 @@ export class Head {
   }
 
   #viewOf(slots: readonly number[], mint: number, maxt: number): HeadView {
-    return new HeadView(this.#series, this.#found(slots), mint, maxt);
+    return new HeadView(this.#series, new FoundSlots(slots, this.#dictionary, false), mint, maxt);
   }
 
   #matching(matchers: readonly CompiledMatcher[]): number[] {
