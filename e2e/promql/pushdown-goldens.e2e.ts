@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { sameAnswer } from '../../bench/promql/same-answer.ts';
-import { labelValue, parse, ParseError } from '../../src/promql/index.ts';
+import { labelValue, parse, ParseError, print, withMatchers } from '../../src/promql/index.ts';
 import type { GoldenAnswer, GoldenFile } from '../../src/testing/promql/goldens.ts';
 import { parseOpenMetrics } from '../../src/testing/promql/open-metrics.ts';
-import { pinned } from '../../src/testing/promql/pinned.ts';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
 
@@ -57,7 +56,7 @@ interface Told {
 /** The query with all of its selectors for one node; as it is when it does not parse. */
 function forNode(query: string, node: string): string {
   try {
-    return pinned(parse(query, features), { type: '=', name: nodeLabel, value: node });
+    return print(withMatchers(parse(query, features), [{ type: '=', name: nodeLabel, value: node }]));
   } catch (error) {
     if (error instanceof ParseError) return query;
     throw error;

@@ -19,6 +19,7 @@ export type { FloatHistogram, Buckets, CounterResetHint } from './histogram/floa
 export { QueryError, ParseError, lineColumn, type QueryErrorType, type Position } from './errors.ts';
 export { parse, parseSelector } from './parser/parser.ts';
 export { print } from './parser/printer.ts';
+export { withMatchers } from './parser/with-matchers.ts';
 export { typeOf, type Expr, type ValueType } from './parser/ast.ts';
 export { functionTable, type FunctionSignature } from './parser/functions.ts';
 export { compileMatcher, matches, matchesAll, type CompiledMatcher } from './matching/matcher.ts';

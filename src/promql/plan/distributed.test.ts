@@ -1,10 +1,9 @@
 import { exactText } from '../../testing/promql/exact-text.ts';
-import { pinned } from '../../testing/promql/pinned.ts';
 import { randomExpression } from '../../testing/promql/random-expression.ts';
 import { nodeLabel, randomSeries } from '../../testing/promql/random-series.ts';
 import { Random } from '../../testing/promql/random.ts';
 import { SplitNodes } from '../../testing/promql/split-nodes.ts';
-import { Engine, parse, ParseError, type Distribution, type QueryResult } from '../index.ts';
+import { Engine, parse, ParseError, print, withMatchers, type Distribution, type QueryResult } from '../index.ts';
 
 const features = { experimentalFunctions: true, fillModifiers: true, extendedRangeSelectors: true };
 const start = 1_700_000_000_000;
@@ -30,7 +29,7 @@ function pinnedExpression(random: Random, node: string | null): string {
     const text = randomExpression(random, { histograms: true, experimental: true, start, end });
     if (node === null) return text;
     try {
-      return pinned(parse(text, features), { type: '=', name: nodeLabel, value: node });
+      return print(withMatchers(parse(text, features), [{ type: '=', name: nodeLabel, value: node }]));
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
     }

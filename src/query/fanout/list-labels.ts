@@ -9,7 +9,7 @@ import type { LostNode } from './failure.ts';
 import { agentTime, nodeFilter } from './fan-out.ts';
 import type { AgentTime, FanOutDeps } from './fan-out.ts';
 import type { IndexQuestion, IndexReader, IndexReading } from './index-reader.ts';
-import { mergeDistinct } from './merge-distinct.ts';
+import { mergeLists } from './merge-lists.ts';
 import { StepDown } from './partial-reader.ts';
 import type { SampleBudget } from './series-collector.ts';
 import type { TurnQueue } from './turn-queue.ts';
@@ -133,10 +133,10 @@ export async function joinLists(
 ): Promise<IndexLists> {
   if (kind !== 'series') {
     const lists = all.map(({ texts }) => texts);
-    return { texts: await mergeDistinct(lists, compareUtf8, turns), series: [] };
+    return { texts: await mergeLists(lists, compareUtf8, turns, 'once'), series: [] };
   }
   const lists = all.map(({ series }) => series);
-  return { texts: [], series: await mergeDistinct(lists, compareLabels, turns) };
+  return { texts: [], series: await mergeLists(lists, compareLabels, turns, 'once') };
 }
 
 /** In label order, without repetition. */

@@ -2,12 +2,12 @@ import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/i
 import { parseDuration } from '../../../base/duration.ts';
 import { errorText } from '../../../base/errors.ts';
 import { compareMonitors } from '../../../capture/index.ts';
-import { parse, print, typeOf, type Matcher } from '../../../promql/index.ts';
+import { parse, print, typeOf, withMatchers, type Matcher } from '../../../promql/index.ts';
 import { describedResource, namespaceLabel, type DescribedResource } from '../resources.ts';
 import { defaultWindowMs, externalPresetQuery, presetQuery } from './preset-provider.ts';
 import { monitorPresets } from './presets.ts';
 import type { MetricProvider, MetricQuery } from './provider.ts';
-import { sampleSelectors, widestRange, withMatchers } from './selectors.ts';
+import { sampleSelectors, widestRange } from './selectors.ts';
 
 type MonitorMetric = NonNullable<NonNullable<TrafficMonitorSpec['autoscaling']>['metrics']>[number];
 

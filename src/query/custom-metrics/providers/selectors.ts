@@ -7,29 +7,6 @@ export function selectorText(name: string, matchers: readonly Matcher[]): string
 
 const labelText = (name: string): string => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : quote(name));
 
-/** The expression with these conditions added to each of its selectors, so that no part of it reads other series. */
-export function withMatchers(expr: Expr, added: readonly Matcher[]): Expr {
-  const inner = (one: Expr): Expr => withMatchers(one, added);
-  switch (expr.kind) {
-    case 'vector':
-      return { ...expr, matchers: [...added, ...expr.matchers] };
-    case 'matrix':
-      return { ...expr, selector: { ...expr.selector, matchers: [...added, ...expr.selector.matchers] } };
-    case 'subquery':
-    case 'paren':
-    case 'unary':
-      return { ...expr, expr: inner(expr.expr) };
-    case 'aggregate':
-      return { ...expr, expr: inner(expr.expr), param: expr.param === null ? null : inner(expr.param) };
-    case 'binary':
-      return { ...expr, left: inner(expr.left), right: inner(expr.right) };
-    case 'call':
-      return { ...expr, args: expr.args.map(inner) };
-    default:
-      return expr;
-  }
-}
-
 /** The instant selectors behind an expression, each once and without offset; at most `limit`. */
 export function sampleSelectors(expr: Expr, limit = 4): string[] {
   const found = new Set<string>();

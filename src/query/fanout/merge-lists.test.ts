@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { mergeDistinct } from './merge-distinct.ts';
+import { mergeLists } from './merge-lists.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 const byNumber = (a: number, b: number): number => a - b;
@@ -8,7 +8,7 @@ const inOrder = (list: readonly number[]): number[] => [...new Set(list)].sort(b
 test('lists in order become one in order, without repetition', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.integer({ min: 0, max: 30 }))), async (lists) => {
-      const joined = await mergeDistinct(lists.map(inOrder), byNumber, new TurnQueue());
+      const joined = await mergeLists(lists.map(inOrder), byNumber, new TurnQueue(), 'once');
       expect(joined).toEqual(inOrder(lists.flat()));
     }),
   );
@@ -18,6 +18,6 @@ test('other work has its turns while long lists are joined', async () => {
   const lists = [0, 1, 2].map((k) => Array.from({ length: 50_000 }, (_, i) => 3 * i + k));
   let turns = 0;
   const counting = { turn: async () => void turns++ } as unknown as TurnQueue;
-  expect(await mergeDistinct(lists, byNumber, counting)).toHaveLength(150_000);
+  expect(await mergeLists(lists, byNumber, counting, 'once')).toHaveLength(150_000);
   expect(turns).toBeGreaterThan(20);
 });
