@@ -214,6 +214,26 @@ test('a child that lost its label while nobody ran is pruned by the next process
   expect(lists()).toBe(before + 2);
 });
 
+test('a child that lost its label after the run that still wanted it had looked at it is pruned by the next', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  set = newSet();
+  let answer = (): void => {};
+  const until = new Promise<void>((resolve) => (answer = resolve));
+  // The first look of the new set is what this run waits for when the label goes.
+  harness.server.script({ verb: 'list', plural: 'configmaps' }, { do: 'hold', until });
+  const lists = (): number => harness.server.seen({ verb: 'list', plural: 'configmaps' }).length;
+  const before = lists();
+  harness.server.put(secrets, { ...owner, data: { n: 'again' } });
+  await harness.passUntil(() => lists() > before, 'the look');
+  unlabel('a');
+  const cached = harness.manager.cache.informer({ resource: configMaps, labelSelector: selector });
+  await harness.passUntil(() => !cached.get({ namespace: 'shop', name: 'a' }), 'the loss');
+  wanted = [];
+  answer();
+  await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning');
+});
+
 test('a child made without an answer, and not wanted any more, is pruned though nothing has shown it', async () => {
   wanted = [];
   await begin();

@@ -80,9 +80,9 @@ export interface ApplyOutcome {
  * Flow: for each wanted child compare with the cache → apply what differs → delete what belongs to the set and is not
  * wanted. Deleting comes last, so a crash in between leaves too much, never too little, and the next run ends it.
  * Guarantees: no request at all when nothing differs; a child that lost its labels is given them back, or pruned where
- * it is not wanted (see lost-children.ts; a process looks once for those that lost them before it began); a delete names the uid it means; every child is tried even if
- * one fails; nothing is pruned after a failure; with an owner, an object of a wanted name that somebody else made is
- * not taken over.
+ * it is not wanted (see lost-children.ts; a process looks once for those that lost them before it began); a delete
+ * names the uid it means; every child is tried even if one fails; nothing is pruned after a failure; with an owner, an
+ * object of a wanted name that somebody else made is not taken over.
  * With `force`, what an apply alone cannot put right is put right too (see heal.ts): a child whose immutable fields
  * differ is made anew, and a list that somebody's edit made invalid is replaced.
  * Caveats: it is server-side apply, so what others own stays: a list item that somebody added under another key (a

@@ -14,7 +14,7 @@ export interface LostChild {
 export interface LostQuery {
   /** uid of the owner; undefined for sets without one. */
   owner: string | undefined;
-  /** Whether a child of that kind and name is wanted: then applying it gives it its label back. */
+  /** Whether a child of that kind and name is wanted: then the next apply gives it its label back. */
   wanted: (informer: Informer, key: ObjectKey) => boolean;
   belongs: ((object: KubeObject) => boolean) | undefined;
   signal: AbortSignal;
@@ -74,7 +74,7 @@ export class LostChildren {
     }
   }
 
-  /** The unwanted ones that exist. Each is found until `forget`. Errors: of the API server. */
+  /** The unwanted ones that exist. Each is found until `forget` or until it is in sight again. Errors: of the API server. */
   async find(query: LostQuery): Promise<LostChild[]> {
     if (query.owner !== undefined) {
       this.#firstLook ??= this.#look(query.signal).catch((error: unknown) => {
@@ -86,6 +86,12 @@ export class LostChildren {
     const found: LostChild[] = [];
     for (const [id, trace] of [...this.#traces]) {
       if (query.owner !== undefined && !trace.owners.includes(query.owner)) continue;
+      if (this.#inSight(trace, query)) {
+        this.#traces.delete(id);
+        continue;
+      }
+      // Kept: it may have been lost after this run had looked at it, and the next run may not want it any more.
+      if (query.wanted(trace.informer, trace.key)) continue;
       const live = await this.#stillThere(trace, query);
       if (!live) this.#traces.delete(id);
       else if (belongs(trace, live, query)) found.push({ trace: id, informer: trace.informer, object: live });
@@ -104,7 +110,6 @@ export class LostChildren {
 
   async #stillThere(trace: Trace, query: LostQuery): Promise<KubeObject | undefined> {
     const { informer, key, uid } = trace;
-    if (query.wanted(informer, key) || this.#inSight(trace, query)) return undefined;
     const live = await getIfExists(this.#client, informer.source.resource, key, {
       metadataOnly: query.belongs === undefined,
       signal: query.signal,
