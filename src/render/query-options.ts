@@ -40,7 +40,11 @@ export const queryOptionTable = {
     2_000_000_000,
   ),
   lookbackDelta: durationText({ help: 'how far back an instant selector looks', default: '5m' }),
-  maxConcurrency: integerSetting({ help: 'queries that run at a time', default: '20' }, 1, 10_000),
+  maxConcurrency: integerSetting(
+    { help: 'queries that run at a time; a fifth of the places is only for users with none running', default: '20' },
+    1,
+    10_000,
+  ),
   tenancy: booleanSetting({
     help: 'show a user of the query server only the series of namespaces whose pods they may read',
     default: 'false',

@@ -39,7 +39,6 @@ export {
   buildStreamedRead,
   createRemoteReadHandler,
   decodeReadRequest,
-  Gate,
   partitionHeader,
   readStreamedSeries,
   remoteReadPath,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
-import { Gate } from '../../tsdb/index.ts';
+import { Gate } from '../../base/gate.ts';
 
 /** Bounds of what runs at a time. */
 export interface AdmissionLimits {

@@ -14,7 +14,7 @@ const answer = (timestamps: number[], values: number[]): QueryResult => ({
   },
   warnings: [],
   infos: [],
-  stats: { samplesRead: 0, peakSamples: 0 },
+  stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 },
 });
 
 test('steps without an answer count nothing', async () => {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { Gate } from '../../base/gate.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import type {
   Distribution,
@@ -29,7 +30,6 @@ import type { LongTermStore } from '../long-term/long-term-store.ts';
 import { SplicedSource } from '../long-term/spliced-source.ts';
 import { ApiError } from './api-error.ts';
 import { countQuery } from './count-query.ts';
-import { FairGate } from './fair-gate.ts';
 import type { Extras } from './respond.ts';
 
 export interface RunnerOptions {
@@ -109,6 +109,8 @@ type Evaluate<T> = (
 
 /** How far back a probe looks for a sample of the agent itself. */
 const probeWindowMs = 300_000;
+/** Share of the places that only users with no running query get. */
+const keptForOthers = 0.2;
 /** Queries of autoscalers that run at a time: a metric's values are shared, so they are few. */
 const autoscalerConcurrency = 8;
 /** Lists of labels and series that are made at a time: they are short, and every dashboard begins with some. */
@@ -123,13 +125,13 @@ const maxAnnotations = 10;
  */
 export class QueryRunner {
   readonly #options: RunnerOptions;
-  readonly #gate: FairGate;
-  readonly #autoscalers = new FairGate(autoscalerConcurrency);
-  readonly #lists = new FairGate(listConcurrency);
+  readonly #gate: Gate;
+  readonly #autoscalers = new Gate(autoscalerConcurrency);
+  readonly #lists = new Gate(listConcurrency);
 
   constructor(options: RunnerOptions) {
     this.#options = options;
-    this.#gate = new FairGate(options.maxConcurrency);
+    this.#gate = new Gate(options.maxConcurrency, Math.floor(options.maxConcurrency * keptForOthers));
   }
 
   get running(): number {
@@ -261,7 +263,7 @@ export class QueryRunner {
     });
   }
 
-  #run<T>(request: RunRequest, evaluate: Evaluate<T>, gate?: FairGate): Promise<Answered<T>> {
+  #run<T>(request: RunRequest, evaluate: Evaluate<T>, gate?: Gate): Promise<Answered<T>> {
     const run = async (signal: AbortSignal, deadline: number): Promise<Ran<T>> => {
       const attempted = await this.#attempts(request, signal, deadline, evaluate);
       this.#options.onExecuted?.(attempted.pushdown, attempted.lost);
@@ -290,7 +292,7 @@ export class QueryRunner {
     let leave: () => void = () => {};
     try {
       if (limit <= 0) throw new ApiError('timeout', 'query timed out in expression evaluation');
-      leave = await gate.enter(request.caller ?? '', signal);
+      leave = await gate.enter(signal, request.caller);
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
       const { result, warnings, infos, lost, pushdown, samples, endedAt } = await run(signal, deadline);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { isOperatorError, errorText } from '../../base/errors.ts';
+import { Gate } from '../../base/gate.ts';
 import {
   createRemoteReadHandler,
   decodeReadRequest,
@@ -13,7 +14,6 @@ import { ApiError } from './api-error.ts';
 import { callerOf, runRequest } from './call.ts';
 import type { Handler } from './call.ts';
 import { clusterQueries, withCluster } from './cluster-label.ts';
-import { FairGate } from './fair-gate.ts';
 import { lostNodesHeader } from './lost-nodes-header.ts';
 import { readBody } from './read-body.ts';
 import { toNativeHistogram } from './native-histogram.ts';
@@ -21,7 +21,7 @@ import { sendText } from './respond.ts';
 
 const maxBodyBytes = 32 * 1024 * 1024;
 /** Source: Prometheus' `storage.remote.read-concurrent-limit`. */
-const gate = new FairGate(10);
+const gate = new Gate(10);
 
 /**
  * `/api/v1/read`: stock remote read over all agents, as SAMPLES or STREAMED_XOR_CHUNKS. The protocol cannot tell that a
@@ -34,7 +34,7 @@ export const remoteRead: Handler = async (call, deps) => {
   try {
     const body = await readBody(req, maxBodyBytes);
     const { queries } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
-    leave = await gate.enter(callerOf(call), signal);
+    leave = await gate.enter(signal, callerOf(call));
     const { clusterName } = deps.settings;
     const asked = clusterQueries(queries, clusterName);
     const answer = await deps.runner.select(

@@ -1,6 +1,5 @@
 /** Prometheus' remote read v1: codec for both sides and a server handler that knows no HTTP framework. */
 export { buildStreamedRead, readStreamedSeries, streamedContentType } from './client.ts';
-export { Gate } from './gate.ts';
 export { createRemoteReadHandler, partitionHeader, remoteReadPath } from './server.ts';
 export type { RemoteReadHandler, RemoteReadHttpRequest, RemoteReadHttpResponse, RemoteReadLimits } from './server.ts';
 export { decodeReadRequest, encodeReadRequest, responseType } from './read-request.ts';

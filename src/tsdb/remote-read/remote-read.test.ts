@@ -14,7 +14,6 @@ import {
   decodeReadRequest,
   decodeReadResponse,
   encodeReadRequest,
-  Gate,
   readStreamedSeries,
   responseType,
   snappyCompress,
@@ -291,21 +290,5 @@ describe('snappy', () => {
 
   test('a literal length with its top bit set is refused', () => {
     expect(() => snappyDecompress(Uint8Array.of(10, 0xfc, 0xff, 0xff, 0xff, 0xff, 1, 2), 1000)).toThrow(/corrupt/);
-  });
-});
-
-describe('the gate', () => {
-  test('lets in so many, the rest in order, and forgets who gave up waiting', async () => {
-    const gate = new Gate(1);
-    const leave = await gate.enter();
-    const gone = new AbortController();
-    const given = gate.enter(gone.signal);
-    const next = gate.enter();
-    gone.abort(new Error('client went away'));
-    await expect(given).rejects.toThrow('client went away');
-    leave();
-    leave();
-    (await next)();
-    expect(gate.running).toBe(0);
   });
 });

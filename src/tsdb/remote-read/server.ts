@@ -4,7 +4,7 @@ import { recutChunk } from '../chunk/index.ts';
 import { compileMatchers } from '../matcher.ts';
 import type { SelectedSeries, Store, Chunk } from '../types.ts';
 import { encodedChunkBytes, encodeSeriesFrame } from './chunked-series.ts';
-import { Gate } from './gate.ts';
+import { Gate } from '../../base/gate.ts';
 import { encodeLabels } from './label-bytes.ts';
 import { decodeReadRequest, responseType } from './read-request.ts';
 import type { ReadQuery, ReadRequest } from './read-request.ts';

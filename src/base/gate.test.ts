@@ -1,8 +1,8 @@
-import { FairGate } from './fair-gate.ts';
+import { Gate } from './gate.ts';
 
 /** Puts work of users into a gate and tells in which order it was let in. */
-function scene(limit: number) {
-  const gate = new FairGate(limit);
+function scene(limit: number, kept = 0) {
+  const gate = new Gate(limit, kept);
   const order: string[] = [];
   const leaves = new Map<string, () => void>();
   const settled = (): Promise<void> => new Promise((done) => setImmediate(done));
@@ -11,7 +11,7 @@ function scene(limit: number) {
     order,
     settled,
     ask: (name: string, user = name[0]!, signal = new AbortController().signal): Promise<void> =>
-      gate.enter(user, signal).then((leave) => {
+      gate.enter(signal, user).then((leave) => {
         order.push(name);
         leaves.set(name, leave);
       }),
@@ -69,4 +69,17 @@ test('who gives up while waiting leaves the line, and his user has no turn for i
   expect(order).toEqual(['a1', 'c1']);
   await leave('c1');
   expect(gate.running).toBe(0);
+});
+
+test('one user cannot take the places that are kept for others, and each of those gets one of them', async () => {
+  const { gate, ask, order, leave, settled } = scene(4, 2);
+  for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1', 'd1']) void ask(name);
+  await settled();
+  expect([order, gate.running]).toEqual([['a1', 'a2', 'b1', 'c1'], 4]);
+  for (const name of ['b1', 'c1']) await leave(name);
+  expect(order.slice(4)).toEqual(['b2', 'd1']);
+  for (const name of ['b2', 'd1']) await leave(name);
+  expect([order.length, gate.running]).toEqual([6, 2]);
+  await leave('a1');
+  expect([order.at(-1), gate.running]).toEqual(['a3', 2]);
 });
