@@ -39,15 +39,29 @@ afterAll(async () => {
   await stage?.close();
 });
 
+type Timings = Record<
+  'evalTotalTime' | 'resultSortTime' | 'queryPreparationTime' | 'innerEvalTime' | 'execQueueTime' | 'execTotalTime',
+  number
+>;
+
 interface Told {
   readonly samples: Record<string, unknown>;
-  readonly timings: Record<string, number>;
+  readonly timings: Timings;
 }
 
 const told = (text: string): Told => {
   const { data } = JSON.parse(text) as { data: { stats: Told } };
   return data.stats;
 };
+
+/** That time was told, and that what it went into is no more than all of it (but for the last digits of sums). */
+function checkTimings(timings: Timings): void {
+  const { evalTotalTime, resultSortTime, queryPreparationTime, innerEvalTime, execQueueTime, execTotalTime } = timings;
+  for (const one of [resultSortTime, innerEvalTime, execQueueTime]) expect(one).toBeGreaterThanOrEqual(0);
+  expect(queryPreparationTime).toBeGreaterThan(0);
+  expect(queryPreparationTime + innerEvalTime + resultSortTime).toBeLessThanOrEqual(evalTotalTime + 1e-9);
+  expect(execQueueTime + evalTotalTime).toBeLessThanOrEqual(execTotalTime + 1e-9);
+}
 
 /** The numbers of both, but for the most samples held at a time: each process holds them in its own way. */
 async function compare(path: string, params: Record<string, string>): Promise<void> {
@@ -59,6 +73,8 @@ async function compare(path: string, params: Record<string, string>): Promise<vo
     const { peakSamples: theirPeak, ...model } = theirs.samples;
     expect([way, samples]).toEqual([way, model]);
     expect([typeof peakSamples, Object.keys(ours.timings)]).toEqual([typeof theirPeak, Object.keys(theirs.timings)]);
+    checkTimings(ours.timings);
+    checkTimings(theirs.timings);
   }
 }
 

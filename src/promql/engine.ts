@@ -103,7 +103,7 @@ export class Engine {
     const subqueryStep = own.defaultSubqueryStepMs ?? ((): number => defaultSubqueryStepMs);
     const resolved = resolve(expr, span, text, subqueryStep);
     const { source, signal, distribution = null } = options;
-    return { expr: resolved, frame, settings, budget, source, signal, distribution };
+    return { expr: resolved, frame, settings, budget, source, signal, distribution, monotonic: own.monotonic };
   }
 }
 
@@ -120,7 +120,7 @@ async function finish(
     value,
     warnings: annotations.texts('warning', text),
     infos: annotations.texts('info', text),
-    stats: { samplesRead: budget.read, peakSamples: budget.peak },
+    stats: { samplesRead: budget.read, peakSamples: budget.peak, ...context.stopwatch.read() },
   };
 }
 
@@ -131,7 +131,7 @@ function rangeValue(context: EvalContext, value: Value, frame: Frame): QueryValu
   }
   if (value.kind === 'string') throw new QueryError('bad_data', 'a string has no range');
   const found = context.settings.delayedNameRemoval ? removeDelayedNames(value.columns) : value.columns;
-  const columns = inLabelOrder(found);
+  const columns = context.stopwatch.sorting(() => inLabelOrder(found));
   return { type: 'matrix', series: columns.map((column) => matrixSeries(column, times)).filter((s) => s !== null) };
 }
 

@@ -165,10 +165,14 @@ export type QueryValue =
   | { readonly type: 'scalar'; readonly timestamp: number; readonly value: number }
   | { readonly type: 'string'; readonly timestamp: number; readonly value: string };
 
-/** What one query cost. */
+/** What one query cost. Times need the engine's `monotonic`; without it they are 0. */
 export interface QueryStats {
   readonly samplesRead: number;
   readonly peakSamples: number;
+  /** Computing alone: without what was waited for, the source's and the nodes' work, and without sorting. */
+  readonly evaluationMs: number;
+  /** Putting the result in order. */
+  readonly sortMs: number;
 }
 
 /** A whole answer. Annotations carry their position in the query (`… (line:col)`), without repetitions. */

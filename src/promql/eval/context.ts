@@ -6,6 +6,7 @@ import type { Budget } from './budget.ts';
 import type { Column, Value } from './columns.ts';
 import type { Frame } from './frame.ts';
 import type { RawSeries, SelectedSeries } from './raw-series.ts';
+import type { Stopwatch } from './stopwatch.ts';
 
 /**
  * The settings an evaluation works under, all defaults filled in: plain data, also what a node must know to compute a
@@ -23,6 +24,8 @@ export interface EvalContext {
   readonly settings: EvalSettings;
   readonly budget: Budget;
   readonly annotations: Annotations;
+  /** Knows waiting from computing: whatever waits for series or for nodes waits by it. */
+  readonly stopwatch: Stopwatch;
   /** The source's series of a selector; the same promise each time it is asked. */
   readonly series: (selector: VectorSelector) => Promise<readonly SelectedSeries[]>;
   /** True for one node's share of a query: the series of other nodes are not seen here. */

@@ -56,7 +56,7 @@ export class DistributedParts {
   }
 
   async #columnsOf({ fragment, results: asked }: Part, context: EvalContext, frame: Frame): Promise<Column[] | null> {
-    const results = await answered(asked);
+    const results = await context.stopwatch.waiting(answered(asked));
     if (results === null) return null;
     const columns =
       fragment.kind === 'agg'
@@ -88,7 +88,7 @@ export class DistributedParts {
     }
     // Which of equal series are chosen depends on all series before them: they are needed after all.
     const whole = seriesFragment(node.expr, [])!;
-    const series = await answered(this.#ask(whole, frame));
+    const series = await context.stopwatch.waiting(answered(this.#ask(whole, frame)));
     if (series === null) return null;
     return aggregateColumns(context, node, param, take(context, whole, series).columns, frame);
   }

@@ -36,7 +36,7 @@ export async function instantRange(
   }
   context.budget.release(input.held);
   if (new Set(result.map(({ labels }) => labelsKey(labels))).size !== result.length) throw sameLabelset();
-  return sortColumns(result);
+  return context.stopwatch.sorting(() => sortColumns(result));
 }
 
 interface Points {

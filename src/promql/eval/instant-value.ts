@@ -26,7 +26,8 @@ export async function instantValue(context: EvalContext, expr: Expr, frame: Fram
     if (computed !== null) return { type: 'vector', elements: elementsOf(context, expr, computed, timestamp) };
     const sink = new ElementSink(context.budget, timestamp);
     if (await streamExpression(context, expr, frame, sink)) {
-      return { type: 'vector', elements: inLabelOrder(sink.elements) };
+      const elements = context.stopwatch.sorting(() => inLabelOrder(sink.elements));
+      return { type: 'vector', elements };
     }
   }
   const value = await context.evaluate(expr, frame);
@@ -38,7 +39,8 @@ export async function instantValue(context: EvalContext, expr: Expr, frame: Fram
 function elementsOf(context: EvalContext, expr: Expr, columns: Column[], timestamp: number): VectorElement[] {
   const elements: VectorElement[] = [];
   const found = context.settings.delayedNameRemoval ? removeDelayedNames(columns) : columns;
-  for (const { labels, kinds, values, histograms } of keepsOrder(expr) ? found : inLabelOrder(found)) {
+  const ordered = keepsOrder(expr) ? found : context.stopwatch.sorting(() => inLabelOrder(found));
+  for (const { labels, kinds, values, histograms } of ordered) {
     if (kinds[0] === isFloat) elements.push({ labels, timestamp, value: values[0]! });
     else if (kinds[0] === isHistogram) elements.push({ labels, timestamp, value: NaN, histogram: histograms![0]! });
   }

@@ -13,6 +13,7 @@ import { findInvariant } from './invariant.ts';
 import { listDemands } from './prefetch.ts';
 import { Selection, keptSeries, type RawSeries, type SelectedSeries } from './raw-series.ts';
 import { statsOnlySelectors, withDefiniteHints } from './stats-only.ts';
+import { Stopwatch } from './stopwatch.ts';
 
 /** What one evaluation is given. `expr` is resolved. */
 export interface RunInput {
@@ -25,6 +26,8 @@ export interface RunInput {
   readonly distribution: Distribution | null;
   /** True for one node's share of a query. Default false. */
   readonly isShare?: boolean;
+  /** Monotonic milliseconds, to tell what the evaluation takes. */
+  readonly monotonic?: (() => number) | undefined;
 }
 
 /** What is read for one selector: from the first time that it is asked for. */
@@ -41,7 +44,7 @@ const nowhere = (): null => null;
  * inside a fragment are read only if the fragment comes back unanswered.
  */
 export function openRun(input: RunInput): { readonly context: EvalContext; readonly annotations: Annotations } {
-  const { expr, frame, settings, budget, source, signal, distribution, isShare = false } = input;
+  const { expr, frame, settings, budget, source, signal, distribution, isShare = false, monotonic } = input;
   budget.check();
   const annotations = new Annotations();
   const invariant = findInvariant(expr);
@@ -70,17 +73,20 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
     reads.set(selector, read);
     if (parts?.covers(selector) !== true) void started(read, selector);
   }
+  // From here on it is evaluated: what came before has asked for data.
+  const stopwatch = new Stopwatch(monotonic);
   const context: EvalContext = {
     settings,
     budget,
     annotations,
-    series: (selector) => started(reads.get(selector)!, selector),
+    stopwatch,
+    series: (selector) => stopwatch.waiting(started(reads.get(selector)!, selector)),
     isShare,
     invariant,
     evaluate: (one, at) => evaluate(context, one, at),
     distributed:
       parts === null ? nowhere : (one, at): ReturnType<EvalContext['distributed']> => parts.columns(context, one, at),
-    select: async (request) => kept(await select(request)),
+    select: async (request) => kept(await stopwatch.waiting(select(request))),
   };
   return { context, annotations };
 }

@@ -65,15 +65,15 @@ async function evaluate(
   const started = deps.clock.monotonic();
   const leave = deps.active.enter({ query: text, user: call.user, startedAt: deps.clock.now() });
   const note = { query: text, ...span, request: loggedRequest(call) };
-  const ended = (): number => (deps.clock.monotonic() - started) / 1000;
   try {
     const answer = await run();
     await sendQuery(call, answer, span, limit);
     const { result, seconds, missingNodes } = answer;
-    deps.log.write({ ...note, status: 200, seconds: ended(), queue: seconds.queue, stats: result.stats, missingNodes });
+    deps.log.write({ ...note, status: 200, seconds, stats: result.stats, missingNodes });
   } catch (error) {
     const { status, errorType, message } = toApiError(error);
-    deps.log.write({ ...note, status, seconds: ended(), missingNodes: [], error: `${errorType}: ${message}` });
+    const seconds = { queue: 0, evaluation: (deps.clock.monotonic() - started) / 1000 };
+    deps.log.write({ ...note, status, seconds, missingNodes: [], error: `${errorType}: ${message}` });
     throw error;
   } finally {
     leave();

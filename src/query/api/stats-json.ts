@@ -1,8 +1,10 @@
 import type { QueryStats, SampleCounts } from '../../promql/index.ts';
+import { queryTimings } from '../timings.ts';
+import type { QuerySeconds } from '../timings.ts';
 
 /** What `stats` tells of a query beside its own numbers. */
 export interface StatsContext {
-  readonly seconds: { readonly queue: number; readonly evaluation: number };
+  readonly seconds: QuerySeconds;
   /** The samples at each step from `start` on. */
   readonly samples: SampleCounts;
   readonly start: number;
@@ -15,20 +17,12 @@ export function statsJson(
   { seconds, samples, start, step }: StatsContext,
   perStep: boolean,
 ): object {
-  const { queue, evaluation } = seconds;
   const { queryable, read } = samples;
   const steps = (counts: Float64Array): [number, number][] =>
     Array.from(counts, (count, i) => [(start + i * step) / 1000, count]);
   const total = (counts: Float64Array): number => counts.reduce((a, b) => a + b, 0);
   return {
-    timings: {
-      evalTotalTime: evaluation,
-      resultSortTime: 0,
-      queryPreparationTime: 0,
-      innerEvalTime: evaluation,
-      execQueueTime: queue,
-      execTotalTime: queue + evaluation,
-    },
+    timings: queryTimings(seconds, stats),
     samples: {
       ...(perStep ? { totalQueryableSamplesPerStep: steps(queryable) } : {}),
       totalQueryableSamples: total(queryable),

@@ -58,7 +58,7 @@ test('a node that answers one part of a query and fails a later one is in no par
       const first = await source.select(selectByName('up'));
       const second = await source.select(selectByName('info'));
       const value = { type: 'string', timestamp: 0, value: `${first.series.length} ${second.series.length}` } as const;
-      return { value, warnings: [], infos: [], stats: { samplesRead: 0, peakSamples: 0 } };
+      return { value, warnings: [], infos: [], stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 } };
     },
     range: () => Promise.reject(new Error('not used')),
   };
@@ -133,7 +133,7 @@ test('a caller waits behind what he asked himself, not behind all that another a
       order.push(query as string);
       await new Promise<void>((done) => ends.push(done));
       const value = { type: 'string', timestamp: 0, value: '' } as const;
-      return { value, warnings: [], infos: [], stats: { samplesRead: 0, peakSamples: 0 } };
+      return { value, warnings: [], infos: [], stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 } };
     },
   } as unknown as RunnerOptions['engine'];
   const gated = runner(async () => [], { maxConcurrency: 1 }, engine);

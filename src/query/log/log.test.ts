@@ -57,7 +57,15 @@ test('every query is one line: text, times, user, duration, samples, status, and
 test('the log is begun anew at its cap, and one old file is kept', () => {
   const path = join(dir, 'queries.log');
   const log = openQueryLog(path, { maxBytes: 2_000, clock: new FakeClock(), logger });
-  const note = { query: 'x'.repeat(300), start: 0, end: 0, step: 0, request, status: 200, seconds: 1 };
+  const note = {
+    query: 'x'.repeat(300),
+    start: 0,
+    end: 0,
+    step: 0,
+    request,
+    status: 200,
+    seconds: { queue: 0, evaluation: 1 },
+  };
   for (let i = 0; i < 50; i++) log.write({ ...note, missingNodes: [] });
   expect(statSync(path).size).toBeLessThanOrEqual(2_000);
   expect(statSync(`${path}.1`).size).toBeLessThanOrEqual(2_000);
@@ -72,7 +80,7 @@ test('a log that cannot be written is told once and hinders nothing', () => {
     step: 0,
     request,
     status: 200,
-    seconds: 1,
+    seconds: { queue: 0, evaluation: 1 },
     missingNodes: [],
   };
   log.write(note);

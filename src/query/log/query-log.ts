@@ -3,8 +3,10 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { QueryStats } from '../../promql/index.ts';
+import { queryTimings } from '../timings.ts';
+import type { QuerySeconds } from '../timings.ts';
 
-/** One query that has ended. Times in ms since the epoch, durations in seconds. */
+/** One query that has ended. Times in ms since the epoch. `stats`: of one that was answered. */
 export interface LoggedQuery {
   readonly query: string;
   readonly start: number;
@@ -12,8 +14,7 @@ export interface LoggedQuery {
   readonly step: number;
   readonly request: LoggedRequest;
   readonly status: number;
-  readonly seconds: number;
-  readonly queue?: number;
+  readonly seconds: QuerySeconds;
   readonly stats?: QueryStats;
   readonly missingNodes: readonly string[];
   readonly error?: string;
@@ -71,7 +72,7 @@ const lineLog = (write: (line: string) => void, clock: Clock): QueryLog => ({
 });
 
 function lineOf(q: LoggedQuery, now: number): object {
-  const { query, request, status, seconds, queue = 0, stats, missingNodes, error } = q;
+  const { query, request, status, seconds, stats, missingNodes, error } = q;
   const { traceparent, ...httpRequest } = request;
   const samplesRead = stats?.samplesRead ?? 0;
   return {
@@ -79,7 +80,7 @@ function lineOf(q: LoggedQuery, now: number): object {
     params: { query, start: isoTime(q.start), end: isoTime(q.end), step: q.step / 1000 },
     httpRequest: { ...httpRequest, status },
     stats: {
-      timings: { evalTotalTime: seconds - queue, execQueueTime: queue, execTotalTime: seconds },
+      timings: queryTimings(seconds, stats),
       samples: { totalQueryableSamples: samplesRead, samplesRead, peakSamples: stats?.peakSamples ?? 0 },
     },
     ...spanOf(traceparent),

@@ -72,7 +72,7 @@ beforeEach(async () => {
             value: { type: 'vector', elements },
             warnings: [],
             infos: [],
-            stats: { samplesRead: 0, peakSamples: 0 },
+            stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 },
           },
           missingNodes,
         };
