@@ -8,7 +8,7 @@ import tseslint from 'typescript-eslint';
 const layers = [
   ['bin'],
   ['controllers', 'agent', 'query', 'minter'],
-  ['render', 'capture', 'promql', 'tsdb'],
+  ['render', 'capture', 'promql', 'tsdb', 'stream'],
   ['runtime', 'net'],
   ['kube'],
   ['api'],

@@ -9,7 +9,7 @@ import type { AgentStatus, CaptureConfig, ExportSecrets } from '../../capture/in
 import { type Labels, labelsFromObject, labelValue } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import type { SampledSeries } from '../mapping/hand-out.ts';
-import type { SpanRecord } from '../spans/span-record.ts';
+import type { SpanRecord } from '../../stream/index.ts';
 import { type Destination, destinationName, destinationsOf } from './destination.ts';
 import { encodeSpan } from './encode/otlp-spans.ts';
 import { Exporter } from './exporter.ts';

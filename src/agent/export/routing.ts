@@ -1,5 +1,5 @@
 import { type Labels, labelValue } from '../../tsdb/index.ts';
-import type { SpanRecord } from '../spans/span-record.ts';
+import type { SpanRecord } from '../../stream/index.ts';
 import type { Destination, ExportScope } from './destination.ts';
 
 const families: readonly (readonly [prefix: string, family: string])[] = [

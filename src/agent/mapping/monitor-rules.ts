@@ -1,5 +1,5 @@
 import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
-import type { Protocol } from './protocol.ts';
+import type { Protocol } from '../../stream/index.ts';
 
 /** What the rules of a pod say about one of its metric streams. */
 export interface StreamRules {

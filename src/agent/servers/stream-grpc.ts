@@ -8,9 +8,14 @@ import {
 import { once } from 'node:events';
 import type { TLSSocket } from 'node:tls';
 import { isOperatorError } from '../../base/errors.ts';
-import { decodeRequest, encodeMessage, readPath } from '../spans/proto/wire.ts';
-import type { StreamMessage } from '../spans/stream-message.ts';
-import { streamQuery } from '../spans/stream-query.ts';
+import {
+  decodeRequest,
+  encodeMessage,
+  maxRequestBytes,
+  readPath,
+  type StreamMessage,
+  streamQuery,
+} from '../../stream/index.ts';
 import { serveStream, type StreamOptions } from './stream-service.ts';
 
 const service: ServiceDefinition = {
@@ -33,12 +38,12 @@ export interface StreamGrpc {
 }
 
 /**
- * The stream as gRPC (`spans/proto/stream.proto`) on connections that the caller has accepted and identified.
+ * The stream as gRPC (`src/stream/proto/stream.proto`) on connections that the caller has accepted and identified.
  * A client that may not call is PERMISSION_DENIED, a request that says something impossible INVALID_ARGUMENT.
  */
 export function createStreamGrpc(options: StreamOptions): StreamGrpc {
   const server = new Server({
-    'grpc.max_receive_message_length': 64 * 1024,
+    'grpc.max_receive_message_length': maxRequestBytes,
     'grpc.max_concurrent_streams': 64,
   });
   const denied = new Set<string>();
@@ -60,7 +65,10 @@ export function createStreamGrpc(options: StreamOptions): StreamGrpc {
       const query = streamQuery(decodeRequest(call.request), options.clock.now(), options);
       serveStream(options, query, { write, gone: gone.signal }).then(
         () => call.end(),
-        () => fail(status.INTERNAL, 'internal error'),
+        (error: unknown) =>
+          isOperatorError(error, 'ERR_INPUT_INVALID')
+            ? fail(status.INVALID_ARGUMENT, error.message)
+            : fail(status.INTERNAL, 'internal error'),
       );
     } catch (error) {
       if (isOperatorError(error)) return fail(status.INVALID_ARGUMENT, error.message);

@@ -1,20 +1,20 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { isOperatorError, OperatorError } from '../../base/errors.ts';
+import { isOperatorError } from '../../base/errors.ts';
 import { readBody } from '../otlp/request-body.ts';
-import type { StreamMessage } from '../spans/stream-message.ts';
-import { parseStreamRequest, requestOfParams, streamQuery, type StreamRequest } from '../spans/stream-query.ts';
+import {
+  maxRequestBytes,
+  requestOfBody,
+  requestOfParams,
+  requestOfPath,
+  type StreamMessage,
+  streamPaths,
+  streamQuery,
+  type StreamRequest,
+} from '../../stream/index.ts';
 import { answerError, answerMethod } from './answers.ts';
+import { startOf } from '../spans/stream-reader.ts';
 import { serveStream, type StreamOptions } from './stream-service.ts';
-
-/** What each path shows where the request does not say it. */
-const paths: Readonly<Record<string, StreamRequest['types']>> = {
-  '/v1/stream': undefined,
-  '/v1/spans': ['span'],
-  '/v1/flows': ['flow'],
-};
-
-const maxRequestBytes = 64 * 1024;
 
 /**
  * `/v1/stream` as NDJSON: one of `span`, `flow`, `lost` or `node_status` a line, each with `node` and `time`. The
@@ -24,7 +24,7 @@ const maxRequestBytes = 64 * 1024;
 export function streamHandler(options: StreamOptions): RequestListener {
   return (req, res) => {
     const url = new URL(req.url ?? '/', 'http://agent');
-    if (!(url.pathname in paths)) return answerError(res, 404, 'not_found', 'no such path');
+    if (!streamPaths.includes(url.pathname)) return answerError(res, 404, 'not_found', 'no such path');
     if (req.method !== 'GET' && req.method !== 'POST') return answerMethod(res, 'GET, POST');
     serve(req, res, url, options).catch((error: unknown) => {
       if (res.headersSent) res.destroy();
@@ -37,8 +37,8 @@ export function streamHandler(options: StreamOptions): RequestListener {
 
 async function serve(req: IncomingMessage, res: ServerResponse, url: URL, options: StreamOptions): Promise<void> {
   const asked = req.method === 'POST' ? await bodyRequest(req) : requestOfParams(url.searchParams);
-  const types = asked.types ?? paths[url.pathname];
-  const query = streamQuery({ ...asked, ...(types ? { types } : {}) }, options.clock.now(), options);
+  const query = streamQuery(requestOfPath(url.pathname, asked), options.clock.now(), options);
+  startOf(options.ring, query); // refused before the head is out
   const gone = new AbortController();
   res.on('close', () => gone.abort());
   res.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
@@ -53,12 +53,5 @@ async function serve(req: IncomingMessage, res: ServerResponse, url: URL, option
 }
 
 async function bodyRequest(req: IncomingMessage): Promise<StreamRequest> {
-  const body = await readBody(req, { wire: maxRequestBytes, decoded: maxRequestBytes });
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch (cause) {
-    throw new OperatorError('ERR_INPUT_INVALID', 'body is not JSON', { cause });
-  }
-  return parseStreamRequest(value);
+  return requestOfBody(await readBody(req, { wire: maxRequestBytes, decoded: maxRequestBytes }));
 }

@@ -1,10 +1,15 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { FilterContext } from '../spans/item-filter.ts';
-import { eventMessage, statusMessage, type StreamMessage } from '../spans/stream-message.ts';
-import type { StreamQuery } from '../spans/stream-query.ts';
-import { readStream } from '../spans/stream-reader.ts';
+import {
+  type FilterContext,
+  itemMessage,
+  lostMessage,
+  statusMessage,
+  type StreamMessage,
+  type StreamQuery,
+} from '../../stream/index.ts';
+import { readStream, startOf, type StreamEvent } from '../spans/stream-reader.ts';
 import type { StreamRing } from '../spans/stream-ring.ts';
 
 export interface StreamOptions extends FilterContext {
@@ -28,22 +33,31 @@ export interface StreamSink {
 /**
  * Serves one reader until the query is answered or the reader or the agent is gone.
  * Guarantees: it holds at most one batch beyond what the connection buffers, so a slow reader costs memory no more
- * than that, and the ring's writer nothing. A follower is told NODE_CONNECTED first, and NODE_UNAVAILABLE when the
- * agent ends.
+ * than that, and the ring's writer nothing. A follower is told NODE_CONNECTED first, as is who asks for cursors, and
+ * NODE_UNAVAILABLE when the agent ends. Errors: ERR_INPUT_INVALID before anything was written.
  */
 export async function serveStream(options: StreamOptions, query: StreamQuery, sink: StreamSink): Promise<void> {
   const { node, ring, clock } = options;
+  const start = startOf(ring, query);
+  const cursor = (seq: number | undefined): string | undefined =>
+    query.cursors && seq !== undefined ? `${ring.id}.${seq}` : undefined;
+  const messageOf = (event: StreamEvent): StreamMessage =>
+    'lost' in event
+      ? lostMessage(event.source, event.lost, node, clock.now(), cursor(event.next))
+      : itemMessage(event.item, node, cursor(event.next));
   options.onClients(1);
   try {
-    if (query.follow) await sink.write([statusMessage('NODE_CONNECTED', node, clock.now())]);
+    if (query.follow || query.cursors) {
+      await sink.write([statusMessage('NODE_CONNECTED', node, clock.now(), { cursor: cursor(start) })]);
+    }
     const signal = AbortSignal.any([sink.gone, options.signal]);
-    for await (const batch of readStream(ring, query, signal)) {
+    for await (const batch of readStream(ring, query, signal, start)) {
       if (sink.gone.aborted) return;
       for (const event of batch) if ('lost' in event && event.source === 'reader') options.onLost(event.lost);
-      await sink.write(batch.map((event) => eventMessage(event, node, clock.now())));
+      await sink.write(batch.map(messageOf));
     }
     if (query.follow && options.signal.aborted && !sink.gone.aborted) {
-      await sink.write([statusMessage('NODE_UNAVAILABLE', node, clock.now(), 'the agent is ending')]);
+      await sink.write([statusMessage('NODE_UNAVAILABLE', node, clock.now(), { message: 'the agent is ending' })]);
     }
   } catch (error) {
     if (sink.gone.aborted) return;

@@ -10,7 +10,7 @@ import { TlsClient } from '../../net/tls-client.ts';
 import { fixedTls } from '../../net/tls-material.ts';
 import { until } from '../../testing/until.ts';
 import { flowRecord } from '../spans/flow-record.ts';
-import type { SpanRecord } from '../spans/span-record.ts';
+import type { SpanRecord } from '../../stream/index.ts';
 import { StreamRing } from '../spans/stream-ring.ts';
 import { createStreamGrpc } from './stream-grpc.ts';
 import { streamHandler } from './stream-server.ts';
@@ -92,7 +92,7 @@ interface StreamClient extends Client {
 
 /** A client made from the file that the product publishes, by a library that knows nothing of ours. */
 function grpcClient(as: string): StreamClient {
-  const file = join(import.meta.dirname, '../spans/proto/stream.proto');
+  const file = join(import.meta.dirname, '../../stream/proto/stream.proto');
   const definition = loadPackageDefinition(loadSync(file, { longs: Number, enums: String, oneofs: true }));
   const { Stream } = (
     definition as unknown as { svc: { stream: { v1: { Stream: new (...a: unknown[]) => StreamClient } } } }
@@ -201,6 +201,19 @@ test('a gRPC request takes every field of the file, and one that cannot be is IN
     code: status.INVALID_ARGUMENT,
     details: 'first: excludes follow',
   } satisfies Partial<ServiceError>);
+});
+
+test('a reader that asks for cursors is told where it stands, over HTTP and gRPC, and what no agent gave out is refused', async () => {
+  push(2);
+  const { lines } = await overHttp('/v1/stream?number=1&cursors');
+  expect(lines).toMatchObject([{ node_status: { state: 'NODE_CONNECTED' }, cursor: `${ring.id}.2` }, { span: whole }]);
+  push(1, 'third');
+  const behind = (await overHttp(`/v1/stream?cursors&after=${ring.id}.2`)).lines;
+  expect(behind).toMatchObject([{ cursor: `${ring.id}.2` }, { span: { name: 'third' }, cursor: `${ring.id}.3` }]);
+  const messages = await overGrpc({ cursors: true, after: `${ring.id}.2`, namespaces: ['shop'] });
+  expect(messages.map((message) => message['cursor'])).toEqual([`${ring.id}.2`, `${ring.id}.3`]);
+  expect((await overHttp('/v1/stream?after=x')).status).toBe(400);
+  await expect(overGrpc({ after: 'x' })).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
 });
 
 test('a POST takes the request as JSON', async () => {

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
+import { rfc3339Nano } from '../../stream/index.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
 import { valueText } from '../mapping/label-set.ts';
 import { flowRecord } from './flow-record.ts';
-import { rfc3339Nano } from './span-record.ts';
 import type { StreamRing } from './stream-ring.ts';
 
 /** Flows whose last count is remembered. Beyond it the oldest are forgotten, and their next report is their first. */

@@ -1,34 +1,6 @@
+import type { FlowEnd, FlowRecord } from '../../stream/index.ts';
 import type { Attribute } from '../otlp/model.ts';
 import { valueText } from '../mapping/label-set.ts';
-
-/** One end of a flow. Absent members were not known: how much is depends on the flow attributes of the policy. */
-export interface FlowEnd {
-  readonly namespace?: string;
-  readonly name?: string;
-  /** `Pod`, `Service`, `Node`. */
-  readonly kind?: string;
-  readonly workload?: { readonly kind: string; readonly name: string };
-  readonly node?: string;
-  readonly address?: string;
-  readonly port?: number;
-  readonly zone?: string;
-  readonly cidr?: string;
-}
-
-/** What two ends exchanged between two reports of the instrument. */
-export interface FlowRecord {
-  /** The end of the time that the bytes were counted in. RFC 3339, UTC. */
-  readonly end: string;
-  /** `request`, `response` or `unknown`. */
-  readonly direction: string;
-  /** `TCP`, `UDP` …; absent where the policy does not ask for it. */
-  readonly protocol?: string;
-  readonly bytes: number;
-  readonly source: FlowEnd;
-  readonly destination: FlowEnd;
-  /** The flow's other attributes. */
-  readonly attributes: Readonly<Record<string, string>>;
-}
 
 const endKeys = ['address', 'port', 'name', 'zone', 'cidr'] as const;
 

@@ -1,31 +1,7 @@
 import type { Attribute, ResourceSpans, Span } from '../otlp/model.ts';
 import { plainValue, truncate } from '../mapping/label-set.ts';
 import type { Redactor } from '../redaction/redactor.ts';
-
-/** One span as the stream serves it. Absent members were not known. */
-export interface SpanRecord {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly kind: string;
-  /** RFC 3339 with nanoseconds, UTC. */
-  readonly start: string;
-  readonly durationNs: number;
-  readonly status: 'unset' | 'ok' | 'error';
-  readonly statusMessage?: string;
-  readonly namespace?: string;
-  readonly pod?: string;
-  readonly container?: string;
-  readonly workload?: { readonly kind: string; readonly name: string };
-  readonly service?: string;
-  readonly method?: string;
-  readonly path?: string;
-  readonly route?: string;
-  readonly statusCode?: number;
-  /** The span's other attributes, redacted. */
-  readonly attributes: Readonly<Record<string, unknown>>;
-}
+import { rfc3339Nano, type SpanRecord } from '../../stream/index.ts';
 
 const workloadKeys: readonly (readonly [key: string, kind: string])[] = [
   ['k8s.deployment.name', 'Deployment'],
@@ -120,12 +96,4 @@ function given<K extends string, V>(key: K, value: V | undefined): { readonly [P
 export function pathOf(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
   return /^(?:[a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] || undefined;
-}
-
-/** Nanoseconds since the epoch as RFC 3339 in UTC; a time no calendar holds becomes the epoch. */
-export function rfc3339Nano(ns: bigint): string {
-  const ms = Number(ns / 1_000_000n);
-  if (ms > 8.64e15) return rfc3339Nano(0n);
-  const nanos = String(ns % 1_000_000_000n).padStart(9, '0');
-  return `${new Date(ms).toISOString().slice(0, 19)}.${nanos}Z`;
 }

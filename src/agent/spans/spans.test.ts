@@ -4,7 +4,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { Identity } from '../identity/identity.ts';
 import { decodeTracesRequest } from '../otlp/protobuf/traces.ts';
 import { SpanPipeline } from './span-pipeline.ts';
-import { rfc3339Nano } from './span-record.ts';
+import { rfc3339Nano } from '../../stream/index.ts';
 import { StreamRing } from './stream-ring.ts';
 
 const recorded = 1_795_258_170_000;

@@ -1,20 +1,33 @@
-import type { Match } from './item-filter.ts';
-import type { StreamQuery } from './stream-query.ts';
+import { invalidField, type Match, type StreamQuery, timeOf } from '../../stream/index.ts';
 import type { StreamItem, StreamRing } from './stream-ring.ts';
 
 /**
  * What a reader is handed: an item, or how many it does not get. `ring`: they had left the ring before it asked.
  * `reader`: it was too slow for them. `labels`: this node cannot tell whether they match, for that needs the labels of
- * another node's pod.
+ * another node's pod. `next` is where to go on behind it, of what is read in the order in which it came.
  */
 export type StreamEvent =
-  { readonly item: StreamItem } | { readonly lost: number; readonly source: 'ring' | 'reader' | 'labels' };
+  | { readonly item: StreamItem; readonly next?: number }
+  | { readonly lost: number; readonly source: 'ring' | 'reader' | 'labels'; readonly next?: number };
 
 /** Events of one batch: enough that a busy stream costs few writes, few enough that none waits long. */
 const batchEvents = 256;
 
 /**
- * Reads a ring as a query asks: what it holds, then (with `follow`) what comes, until `signal` aborts.
+ * The number of the first item that a query reads in the order of coming: that which comes next, or where a reader
+ * says it stood. One that stood in another ring, of an agent that has ended since, begins with all that this one has.
+ * Errors: ERR_INPUT_INVALID for what no agent gave out.
+ */
+export function startOf(ring: StreamRing, { after }: Pick<StreamQuery, 'after'>): number {
+  if (after === undefined) return ring.next;
+  const [, id, seq] = /^([0-9a-f]+)\.(\d{1,15})$/.exec(after) ?? [];
+  if (id === undefined) throw invalidField('after', 'is no place that an agent gave out');
+  return id === ring.id ? Math.min(Number(seq), ring.next) : ring.first;
+}
+
+/**
+ * Reads a ring as a query asks: what it holds from before `start`, then what came since, then (with `follow`) what
+ * comes, until `signal` aborts. What it holds comes in the order of its time, the rest in the order of coming.
  * Asking for more than the ring holds gives what there is, and says how many are gone. Whoever writes to the client
  * pulls batch after batch; items that left the ring in the meantime are told of as one sum, so a slow client costs
  * the writer of the ring nothing.
@@ -23,9 +36,36 @@ export async function* readStream(
   ring: StreamRing,
   query: StreamQuery,
   signal: AbortSignal,
+  start = startOf(ring, query),
 ): AsyncGenerator<readonly StreamEvent[]> {
-  let seq = ring.next;
-  const { held, unknown } = heldNow(ring, query);
+  if (query.after === undefined) yield* readHeld(ring, query, start, signal);
+  let seq = start;
+  const end = query.follow ? Infinity : query.after === undefined ? start : ring.next;
+  while (seq < end && !signal.aborted) {
+    const batch: StreamEvent[] = [];
+    if (seq < ring.first) {
+      batch.push({ lost: ring.first - seq, source: 'reader', next: ring.first });
+      seq = ring.first;
+    }
+    let untold = 0;
+    for (let item = ring.at(seq); item && seq < end && batch.length < batchEvents; item = ring.at(++seq)) {
+      const match = wanted(item, query);
+      if (match) batch.push({ item, next: seq + 1 });
+      else if (match === undefined) untold++;
+    }
+    if (untold > 0) batch.unshift({ lost: untold, source: 'labels' });
+    if (batch.length > 0) yield batch;
+    if (seq < end && !ring.at(seq) && seq >= ring.first) await nextPush(ring, signal);
+  }
+}
+
+async function* readHeld(
+  ring: StreamRing,
+  query: StreamQuery,
+  end: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly StreamEvent[]> {
+  const { held, unknown } = heldBefore(ring, query, end);
   const gone = goneBefore(ring, query, held.length);
   if (gone > 0) yield [{ lost: gone, source: 'ring' }];
   if (unknown > 0) yield [{ lost: unknown, source: 'labels' }];
@@ -41,22 +81,6 @@ export async function* readStream(
     yield batch;
     if (signal.aborted) return;
   }
-  while (query.follow && !signal.aborted) {
-    const batch: StreamEvent[] = [];
-    if (seq < ring.first) {
-      batch.push({ lost: ring.first - seq, source: 'reader' });
-      seq = ring.first;
-    }
-    let untold = 0;
-    for (let item = ring.at(seq); item && batch.length < batchEvents; item = ring.at(++seq)) {
-      const match = wanted(item, query);
-      if (match) batch.push({ item });
-      else if (match === undefined) untold++;
-    }
-    if (untold > 0) batch.unshift({ lost: untold, source: 'labels' });
-    if (batch.length > 0) yield batch;
-    if (!ring.at(seq) && seq >= ring.first) await nextPush(ring, signal);
-  }
 }
 
 /** Items that left the ring before the query came and may have been what it asks for. */
@@ -68,20 +92,33 @@ function goneBefore(ring: StreamRing, query: StreamQuery, found: number): number
 }
 
 /**
- * Numbers of the items in the ring at this moment that the query wants, oldest first; and of how many on the way to
- * them nobody can tell.
+ * Numbers of the items before `end` that the query wants, in order of their time: the newest by it (or the oldest), not
+ * the last to come, for a span comes when it ends. And of how many that were looked at nobody can tell.
  */
-function heldNow(ring: StreamRing, query: StreamQuery): { held: number[]; unknown: number } {
-  const held: number[] = [];
+function heldBefore(ring: StreamRing, query: StreamQuery, end: number): { held: number[]; unknown: number } {
+  const { number, first } = query;
+  let kept: { time: string; seq: number }[] = [];
   let unknown = 0;
-  const step = query.first ? 1 : -1;
-  const start = query.first ? ring.first : ring.next - 1;
-  for (let seq = start; seq >= ring.first && seq < ring.next && held.length < query.number; seq += step) {
-    const match = wanted(ring.at(seq)!, query);
-    if (match) held.push(seq);
+  /** The time that an item must be on the right side of, once there are enough. */
+  let bound: string | undefined;
+  const cut = (): void => {
+    kept.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq));
+    if (kept.length <= number) return;
+    kept = first ? kept.slice(0, number) : kept.slice(-number);
+    bound = (first ? kept.at(-1) : kept[0])!.time;
+  };
+  const step = first ? 1 : -1;
+  for (let seq = first ? ring.first : end - 1; number > 0 && seq >= ring.first && seq < end; seq += step) {
+    const item = ring.at(seq)!;
+    const time = timeOf(item);
+    if (bound !== undefined && (first ? time >= bound : time <= bound)) continue;
+    const match = wanted(item, query);
+    if (match) kept.push({ time, seq });
     else if (match === undefined) unknown++;
+    if (kept.length >= 2 * number) cut();
   }
-  return { held: query.first ? held : held.reverse(), unknown };
+  cut();
+  return { held: kept.map(({ seq }) => seq), unknown };
 }
 
 function wanted(item: StreamItem, query: StreamQuery): Match {

@@ -1,16 +1,8 @@
-import type { FlowRecord } from './flow-record.ts';
-import type { SpanRecord } from './span-record.ts';
+import { randomBytes } from 'node:crypto';
+import type { Recorded } from '../../stream/index.ts';
 
-interface ItemBase {
-  /** When it began (of a flow: when it was reported), for `since` and `until`. Units: ms since the epoch. */
-  readonly timeMs: number;
-  /** What it holds in memory, about. */
-  readonly bytes: number;
-}
-export type SpanItem = ItemBase & { readonly span: SpanRecord; readonly flow?: undefined };
-export type FlowItem = ItemBase & { readonly flow: FlowRecord; readonly span?: undefined };
-/** One thing the stream serves. */
-export type StreamItem = SpanItem | FlowItem;
+/** One thing the stream serves, and about what it holds in memory. */
+export type StreamItem = Recorded & { readonly bytes: number };
 
 export interface RingLimits {
   readonly maxBytes: number;
@@ -23,6 +15,8 @@ export interface RingLimits {
  * next and learns from it how many items it missed, so writing never waits for reading.
  */
 export class StreamRing {
+  /** Tells it from the ring that the same node had before: sequence numbers begin anew with each. */
+  readonly id = randomBytes(6).toString('hex');
   #limits: RingLimits;
   #items: (StreamItem | undefined)[] = [];
   /** Index in `#items` of the oldest item, and its sequence number. */

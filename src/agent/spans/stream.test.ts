@@ -1,10 +1,17 @@
 import { decodeMetricsRequest } from '../otlp/protobuf/metrics.ts';
 import { encodeMetricsRequest } from '../../testing/otlp-encode.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { Random } from '../../testing/promql/random.ts';
 import { FlowIntake } from './flow-intake.ts';
 import { flowRecord } from './flow-record.ts';
-import type { SpanRecord } from './span-record.ts';
-import { parseStreamRequest, requestOfParams, type StreamQuery, streamQuery } from './stream-query.ts';
+import {
+  rfc3339Nano,
+  parseStreamRequest,
+  requestOfParams,
+  type SpanRecord,
+  type StreamQuery,
+  streamQuery,
+} from '../../stream/index.ts';
 import { readStream, type StreamEvent } from './stream-reader.ts';
 import { type StreamItem, StreamRing } from './stream-ring.ts';
 
@@ -211,6 +218,55 @@ test('asking for more than the ring holds gives what there is and says how many 
   expect(names(await read(ring, 'number=4'))).toEqual(['lost 2 ring', 'd', 'e']);
   expect(names(await read(ring, 'number=all'))).toEqual(['lost 3 ring', 'd', 'e']);
   expect(names(await read(ring, 'number=all&since=8s'))).toEqual([]);
+});
+
+test('the newest and the oldest are so by their time, not by when they came', async () => {
+  const ring = new StreamRing(large);
+  const at = (ms: number): StreamItem => item({ name: String(ms), start: rfc3339Nano(BigInt(ms) * 1_000_000n) }, ms);
+  for (const ms of [5, 1, 9, 3, 7, 2, 8]) ring.push(at(ms), 10);
+  expect(names(await read(ring, 'number=3'))).toEqual(['7', '8', '9']);
+  expect(names(await read(ring, 'number=3&first'))).toEqual(['1', '2', '3']);
+  expect(names(await read(ring, 'number=all'))).toEqual(['1', '2', '3', '5', '7', '8', '9']);
+});
+
+test('a random ring gives what sorting everything gives', async () => {
+  const random = new Random(20_261_122);
+  for (let round = 0; round < 200; round++) {
+    const ring = new StreamRing(large);
+    const all: { name: string; ms: number }[] = [];
+    for (let i = random.below(60); i > 0; i--) {
+      const ms = random.below(40);
+      all.push({ name: `${i} at ${ms}`, ms });
+      ring.push(item({ name: `${i} at ${ms}`, start: rfc3339Nano(BigInt(ms) * 1_000_000n) }, ms), 100);
+    }
+    all.sort((a, b) => a.ms - b.ms);
+    const number = random.below(12) + 1;
+    const [newest, oldest] = [await read(ring, `number=${number}`), await read(ring, `number=${number}&first`)];
+    expect(names(newest)).toEqual(all.slice(-number).map(({ name }) => name));
+    expect(names(oldest)).toEqual(all.slice(0, number).map(({ name }) => name));
+  }
+});
+
+test('what concerns the given namespaces is shown, whatever filters say, and labels of other pods decide nothing', async () => {
+  expect(names(await read(mixedRing(), 'namespaces=bank'))).toEqual(['out']);
+  expect(names(await read(mixedRing(), 'namespaces=cache&namespaces=bank'))).toEqual(['out', 'flow 7']);
+  expect(names(await read(mixedRing(), 'namespaces=cache&namespace=shop'))).toEqual(['flow 7']);
+  expect(names(await read(mixedRing(), 'namespaces=zoo'))).toEqual([]);
+  expect(names(await read(mixedRing(), 'namespaces=cache&labelSelector=app'))).toEqual([]);
+  expect(names(await read(mixedRing(), 'namespaces=shop&labelSelector=app'))).toEqual(['in', 'flow 7']);
+});
+
+test('a reader goes on where it stood, in order of coming; in another ring it gets all', async () => {
+  const ring = new StreamRing({ maxBytes: 3, maxAgeMs: 1e9 });
+  for (const name of ['a', 'b', 'c']) ring.push(item({ name }), 1_000);
+  const after = (seq: number, id = ring.id): Promise<StreamEvent[]> => read(ring, `after=${id}.${seq}`);
+  expect(await after(1)).toMatchObject([{ next: 2 }, { next: 3 }]);
+  expect(names(await after(3))).toEqual([]);
+  expect(names(await after(99))).toEqual([]);
+  expect(names(await after(99, 'abc'))).toEqual(['a', 'b', 'c']);
+  for (const name of ['d', 'e', 'f', 'g']) ring.push(item({ name }), 1_000);
+  expect(names(await after(1))).toEqual(['lost 3 reader', 'e', 'f', 'g']);
+  await expect(read(ring, 'after=yesterday')).rejects.toThrow('after: is no place');
 });
 
 test('a follower gets what comes, and a slow one learns how much it missed', async () => {

@@ -1,6 +1,6 @@
 import { WireWriter } from '../../../base/protobuf-wire.ts';
 import { spanKinds, statusCodes } from '../../otlp/model.ts';
-import type { SpanRecord } from '../../spans/span-record.ts';
+import type { SpanRecord } from '../../../stream/index.ts';
 import { writeAttribute, writeFixed, writeResource } from './otlp-wire.ts';
 
 /**

@@ -1,8 +1,7 @@
-import { WireReader } from '../../../base/protobuf-wire.ts';
-import { OperatorError } from '../../../base/errors.ts';
-import type { FlowEnd, FlowRecord } from '../flow-record.ts';
+import { WireReader } from '../../base/protobuf-wire.ts';
+import { OperatorError } from '../../base/errors.ts';
 import { type FilterField, filterFields } from '../item-filter.ts';
-import type { SpanRecord } from '../span-record.ts';
+import type { FlowEnd, FlowRecord, SpanRecord } from '../records.ts';
 import { parseStreamRequest, type StreamRequest } from '../stream-query.ts';
 import type { NodeState, StreamMessage } from '../stream-message.ts';
 import { MessageWriter } from './message-writer.ts';
@@ -37,6 +36,7 @@ export function encodeMessage(message: StreamMessage): Buffer {
       w.uint(2, lost.count);
     });
   }
+  text(out, 7, message.cursor);
   return out.finish();
 }
 
@@ -115,8 +115,8 @@ export function decodeRequest(bytes: Uint8Array): StreamRequest {
   while (!read.done) {
     const key = read.key();
     const field = key >>> 3;
-    const expected = field <= 4 ? 0 : 2;
-    if (field > 9) {
+    const expected = field <= 4 || field === 11 ? 0 : 2;
+    if (field > 12) {
       read.skip(key & 7);
       continue;
     }
@@ -125,7 +125,9 @@ export function decodeRequest(bytes: Uint8Array): StreamRequest {
     else if (field <= 4) request[(['all', 'first', 'follow'] as const)[field - 2]!] = read.bool();
     else if (field <= 6) request[field === 5 ? 'since' : 'until'] = read.string();
     else if (field <= 8) push(field === 7 ? 'include' : 'exclude', decodeFilter(read.message()));
-    else push('types', read.string());
+    else if (field === 11) request['cursors'] = read.bool();
+    else if (field === 12) request['after'] = read.string();
+    else push(field === 9 ? 'types' : 'namespaces', read.string());
   }
   return parseStreamRequest(request);
 }

@@ -1,7 +1,5 @@
-import { spanProtocol } from '../mapping/protocol.ts';
-import type { FlowEnd } from './flow-record.ts';
-import type { SpanRecord } from './span-record.ts';
-import type { StreamItem } from './stream-ring.ts';
+import type { FlowEnd, Recorded, SpanRecord } from './records.ts';
+import { spanProtocol } from './span-protocol.ts';
 
 /** What filters ask of an item, the same for spans and flows. A flow has two ends, a span one pod and its peer. */
 export interface ItemSubject {
@@ -15,7 +13,7 @@ export interface ItemSubject {
 }
 
 /** The subject of an item of the node with that name. */
-export function itemSubject(item: StreamItem, node: string): ItemSubject {
+export function itemSubject(item: Recorded, node: string): ItemSubject {
   return item.span
     ? ofSpan(item.span, node)
     : ofEnds(item.flow.direction, item.flow.protocol, item.flow.source, item.flow.destination, node);

@@ -1,17 +1,18 @@
 import { Type, type Static, type TOptional } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
-import { parseDuration } from '../../base/duration.ts';
+import { parseDuration } from '../base/duration.ts';
+import { OperatorError } from '../base/errors.ts';
 import {
   anyOf,
   type FilterContext,
   type FilterField,
   filterFields,
-  invalid,
+  invalidField,
   type ItemTest,
   itemTest,
   type Match,
 } from './item-filter.ts';
-import type { StreamItem } from './stream-ring.ts';
+import { concerns, type Recorded } from './records.ts';
 
 const strict = { additionalProperties: false } as const;
 const texts = Type.Array(Type.String({ minLength: 1, maxLength: 1_024 }), { maxItems: 64 });
@@ -43,6 +44,12 @@ export const streamRequestSchema = Type.Object(
     exclude: Type.Optional(Type.Array(filter, { maxItems: 64 })),
     /** `span`, `flow`; both where none is named. */
     types: Type.Optional(Type.Array(Type.Union([Type.Literal('span'), Type.Literal('flow')]), { maxItems: 2 })),
+    /** Only what concerns these namespaces, whatever the filters say; of a flow one end is enough. */
+    namespaces: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 50_000 })),
+    /** Messages carry where the stream stands, for `after`; the first is a `node_status` that does. */
+    cursors: Type.Optional(Type.Boolean()),
+    /** Go on behind this place instead of beginning with `number` items of the past. */
+    after: Type.Optional(Type.String({ maxLength: 64 })),
   },
   strict,
 );
@@ -59,7 +66,9 @@ export interface StreamQuery {
   /** Bounds on the items' time, ms since the epoch. */
   readonly sinceMs: number;
   readonly untilMs: number;
-  readonly matches: (item: StreamItem) => Match;
+  readonly cursors: boolean;
+  readonly after: string | undefined;
+  readonly matches: (item: Recorded) => Match;
 }
 
 const check = TypeCompiler.Compile(streamRequestSchema);
@@ -68,25 +77,31 @@ const check = TypeCompiler.Compile(streamRequestSchema);
 export function parseStreamRequest(value: unknown): StreamRequest {
   if (check.Check(value)) return value;
   const first = check.Errors(value).First();
-  throw invalid(first?.path.slice(1) || 'request', first?.message ?? 'is not valid');
+  throw invalidField(first?.path.slice(1) || 'request', first?.message ?? 'is not valid');
 }
 
 /** Makes a request ready to read by. Errors: ERR_INPUT_INVALID that names the field. */
 export function streamQuery(request: StreamRequest, nowMs: number, context: FilterContext): StreamQuery {
   const follow = request.follow ?? false;
   const first = request.first ?? false;
-  if (first && follow) throw invalid('first', 'excludes follow');
-  const include = (request.include ?? []).map((values) => itemTest(values, context));
-  const exclude = (request.exclude ?? []).map((values) => itemTest(values, context));
+  if (first && follow) throw invalidField('first', 'excludes follow');
+  if (first && request.after !== undefined) throw invalidField('after', 'excludes first');
+  const namespaces = request.namespaces && new Set(request.namespaces);
+  const own = { ...context, namespaces };
+  const include = (request.include ?? []).map((values) => itemTest(values, own));
+  const exclude = (request.exclude ?? []).map((values) => itemTest(values, own));
   const types = request.types && request.types.length === 1 ? request.types[0] : undefined;
-  const some = (tests: readonly ItemTest[], item: StreamItem): Match => anyOf(tests, (test) => test(item));
+  const some = (tests: readonly ItemTest[], item: Recorded): Match => anyOf(tests, (test) => test(item));
   return {
     number: request.all ? Infinity : (request.number ?? (follow ? 0 : 100)),
     follow,
     first,
     sinceMs: time(request.since, 'since', nowMs) ?? -Infinity,
     untilMs: time(request.until, 'until', nowMs) ?? Infinity,
+    cursors: request.cursors ?? false,
+    after: request.after,
     matches: (item) => {
+      if (namespaces !== undefined && !concerns(item, namespaces)) return false;
       if (types !== undefined && item[types] === undefined) return false;
       const included = include.length === 0 || some(include, item);
       // What may have to be left out, and nobody can tell, is shown.
@@ -99,8 +114,36 @@ function time(text: string | undefined, name: string, nowMs: number): number | u
   if (text === undefined || text === '') return undefined;
   if (/^([0-9]+(ms|s|m|h))+$/.test(text)) return nowMs - parseDuration(text, name);
   const ms = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : NaN;
-  if (Number.isNaN(ms)) throw invalid(name, 'must be an RFC 3339 time or a duration');
+  if (Number.isNaN(ms)) throw invalidField(name, 'must be an RFC 3339 time or a duration');
   return ms;
+}
+
+/** What each path of the stream shows where the request does not say it. */
+const paths: Readonly<Record<string, StreamRequest['types']>> = {
+  '/v1/stream': undefined,
+  '/v1/spans': ['span'],
+  '/v1/flows': ['flow'],
+};
+export const streamPaths: readonly string[] = Object.keys(paths);
+
+/** A request as the path that it came on means it. */
+export function requestOfPath(path: string, request: StreamRequest): StreamRequest {
+  const types = request.types ?? paths[path];
+  return types ? { ...request, types } : request;
+}
+
+/** The largest request that is read. Units: bytes. */
+export const maxRequestBytes = 2 * 1024 * 1024;
+
+/** A JSON body as a request. Errors: ERR_INPUT_INVALID that names the field. */
+export function requestOfBody(body: Buffer): StreamRequest {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw new OperatorError('ERR_INPUT_INVALID', 'body is not JSON', { cause });
+  }
+  return parseStreamRequest(value);
 }
 
 /**
@@ -116,32 +159,33 @@ export function requestOfParams(params: URLSearchParams): StreamRequest {
     const text = values.at(-1)!;
     if (name === 'number' && text === 'all') request['all'] = true;
     else if (name === 'number') request['number'] = wholeNumber(text);
-    else if (name === 'first' || name === 'follow') request[name] = flag(name, text);
-    else if (name === 'since' || name === 'until') request[name] = text;
+    else if (name === 'first' || name === 'follow' || name === 'cursors') request[name] = flag(name, text);
+    else if (name === 'since' || name === 'until' || name === 'after') request[name] = text;
+    else if (name === 'namespaces') request[name] = values;
     else if (name === 'types') request['types'] = values.flatMap((v) => v.split(','));
     else if (name === 'include' || name === 'exclude') request[name] = values.map((v) => json(name, v));
     else if ((filterFields as readonly string[]).includes(name)) own[name] = values;
-    else throw invalid(name, 'is not a field of this query');
+    else throw invalidField(name, 'is not a field of this query');
   }
   if (Object.keys(own).length > 0) request['include'] = [...((request['include'] as unknown[]) ?? []), own];
   return parseStreamRequest(request);
 }
 
 function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw invalid('number', 'must be a whole number or "all"');
+  if (!/^\d{1,9}$/.test(text)) throw invalidField('number', 'must be a whole number or "all"');
   return Number(text);
 }
 
 function flag(name: string, text: string): boolean {
   if (text === '' || text === 'true') return true;
   if (text === 'false') return false;
-  throw invalid(name, 'must be true or false');
+  throw invalidField(name, 'must be true or false');
 }
 
 function json(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw invalid(name, 'must be a JSON object of fields and lists of values');
+    throw invalidField(name, 'must be a JSON object of fields and lists of values');
   }
 }

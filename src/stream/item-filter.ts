@@ -1,10 +1,10 @@
 import { BlockList, isIP } from 'node:net';
 import { RE2JS } from 're2js';
-import { parseDuration } from '../../base/duration.ts';
-import { OperatorError } from '../../base/errors.ts';
+import { parseDuration } from '../base/duration.ts';
+import { OperatorError } from '../base/errors.ts';
 import { itemSubject, type ItemSubject } from './item-subject.ts';
 import { parseLabelSelector } from './label-selector.ts';
-import type { StreamItem } from './stream-ring.ts';
+import type { Recorded } from './records.ts';
 
 /** Values by field: of one field OR-ed, fields AND-ed. */
 export type FilterValues = Readonly<Partial<Record<FilterField, readonly string[]>>>;
@@ -34,12 +34,14 @@ export interface FilterContext {
   readonly node: string;
   /** Labels of a pod of this node; undefined for one that is not known. */
   readonly podLabels: (namespace: string, name: string) => Readonly<Record<string, string>> | undefined;
+  /** Whose pods' labels may decide; all where it is not given. */
+  readonly namespaces?: ReadonlySet<string> | undefined;
 }
 
 /** Whether an item matches; undefined where this node cannot tell: labels of another node's pod are not known here. */
 export type Match = boolean | undefined;
-export type ItemTest = (item: StreamItem) => Match;
-type Test = (item: StreamItem, subject: ItemSubject) => Match;
+export type ItemTest = (item: Recorded) => Match;
+type Test = (item: Recorded, subject: ItemSubject) => Match;
 
 /** True when one is true, false when all are false. */
 export function anyOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
@@ -104,11 +106,11 @@ const makers: Readonly<Record<FilterField, (value: string, context: FilterContex
           (namespace === undefined || w.namespace === namespace),
       );
   },
-  labelSelector: (v, { podLabels }) => {
+  labelSelector: (v, { podLabels, namespaces }) => {
     const matches = parseLabelSelector(v, 'labelSelector');
     return (_, s) =>
       anyOf(s.pods, (p) => {
-        if (p.name === '') return false;
+        if (p.name === '' || namespaces?.has(p.namespace) === false) return false;
         const labels = podLabels(p.namespace, p.name);
         return labels && matches(labels);
       });
@@ -127,7 +129,7 @@ const makers: Readonly<Record<FilterField, (value: string, context: FilterContex
   ip: ipTest,
   port: (v) => {
     const port = /^\d{1,5}$/.test(v) ? Number(v) : NaN;
-    if (!(port >= 1 && port <= 65_535)) throw invalid('port', 'must be a port number');
+    if (!(port >= 1 && port <= 65_535)) throw invalidField('port', 'must be a port number');
     return (_, s) => s.ports.includes(port);
   },
   service: (v) => (i) => i.span?.service === v,
@@ -138,7 +140,7 @@ function pathTest(value: string): Test {
   try {
     pattern = RE2JS.compile(value);
   } catch {
-    throw invalid('path', 'not an RE2 pattern');
+    throw invalidField('path', 'not an RE2 pattern');
   }
   return ({ span }) => span?.path !== undefined && pattern.matches(span.path);
 }
@@ -146,7 +148,7 @@ function pathTest(value: string): Test {
 function statusTest(value: string): Test {
   if (value === 'ok' || value === 'error' || value === 'unset') return ({ span }) => span?.status === value;
   const range = /^(\d{1,3})(?:(\+)|-(\d{1,3}))?$/.exec(value);
-  if (!range) throw invalid('status', 'must be a code, a range such as 500-599, 5+, ok or error');
+  if (!range) throw invalidField('status', 'must be a code, a range such as 500-599, 5+, ok or error');
   const widen = (text: string, fill: string): number => Number(text.padEnd(3, fill));
   const low = widen(range[1]!, '0');
   const high = range[2] ? Infinity : widen(range[3] ?? range[1]!, '9');
@@ -157,12 +159,13 @@ function ipTest(value: string): Test {
   const [address = '', bits] = value.split('/');
   const family = isIP(address);
   const prefix = bits === undefined ? (family === 4 ? 32 : 128) : /^\d{1,3}$/.test(bits) ? Number(bits) : NaN;
-  if (family === 0 || !(prefix <= (family === 4 ? 32 : 128))) throw invalid('ip', 'must be an IP address or a CIDR');
+  if (family === 0 || !(prefix <= (family === 4 ? 32 : 128)))
+    throw invalidField('ip', 'must be an IP address or a CIDR');
   const list = new BlockList();
   list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
   return (_, s) => s.addresses.some((a) => isIP(a) !== 0 && list.check(a, isIP(a) === 4 ? 'ipv4' : 'ipv6'));
 }
 
-export function invalid(name: string, reason: string): OperatorError {
+export function invalidField(name: string, reason: string): OperatorError {
   return new OperatorError('ERR_INPUT_INVALID', `${name}: ${reason}`);
 }

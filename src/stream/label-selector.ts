@@ -1,4 +1,4 @@
-import { OperatorError } from '../../base/errors.ts';
+import { OperatorError } from '../base/errors.ts';
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -1,0 +1,42 @@
+/**
+ * The stream of spans and flows as its two ends know it: what may be asked for, what the messages are, how they stand
+ * in protobuf. Agents serve it, the query server relays it, the command line reads it.
+ */
+export {
+  concerns,
+  type FlowEnd,
+  type FlowRecord,
+  type Recorded,
+  rfc3339Nano,
+  type SpanRecord,
+  timeOf,
+} from './records.ts';
+export { brokers, databases, isGrpc, type Protocol, spanProtocol } from './span-protocol.ts';
+export {
+  type FilterContext,
+  type FilterField,
+  type FilterValues,
+  filterFields,
+  invalidField,
+  type Match,
+} from './item-filter.ts';
+export {
+  maxRequestBytes,
+  parseStreamRequest,
+  requestOfBody,
+  requestOfParams,
+  requestOfPath,
+  streamPaths,
+  streamQuery,
+  type StreamQuery,
+  type StreamRequest,
+} from './stream-query.ts';
+export {
+  itemMessage,
+  lostMessage,
+  type NodeState,
+  parseMessage,
+  statusMessage,
+  type StreamMessage,
+} from './stream-message.ts';
+export { decodeRequest, encodeMessage, readPath } from './proto/wire.ts';

@@ -1,0 +1,115 @@
+import { Type } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { OperatorError } from '../base/errors.ts';
+import { type FlowRecord, type Recorded, rfc3339Nano, type SpanRecord } from './records.ts';
+
+export type NodeState = 'NODE_CONNECTED' | 'NODE_UNAVAILABLE' | 'NODE_ERROR';
+
+/** One message of the stream: a line of NDJSON, or a gRPC message. Exactly one of the four kinds is there. */
+export interface StreamMessage {
+  readonly node: string;
+  /** RFC 3339, UTC: of a span its start, of a flow its report, of the others now. */
+  readonly time: string;
+  readonly span?: SpanRecord;
+  readonly flow?: FlowRecord;
+  readonly node_status?: { readonly state: NodeState; readonly nodes: readonly string[]; readonly message?: string };
+  readonly lost?: { readonly source: string; readonly count: number };
+  /** Where the stream stands behind this message, where that was asked for. Means something to its agent alone. */
+  readonly cursor?: string;
+}
+
+export function itemMessage(item: Pick<Recorded, 'span' | 'flow'>, node: string, cursor?: string): StreamMessage {
+  const { span, flow } = item;
+  const at = cursor === undefined ? {} : { cursor };
+  return span ? { node, time: span.start, span, ...at } : { node, time: flow!.end, flow: flow!, ...at };
+}
+
+export function lostMessage(
+  source: string,
+  count: number,
+  node: string,
+  nowMs: number,
+  cursor?: string,
+): StreamMessage {
+  return { node, time: timeText(nowMs), lost: { source, count }, ...(cursor === undefined ? {} : { cursor }) };
+}
+
+export interface StatusDetails {
+  /** The nodes meant, where they are others than the one that speaks. */
+  readonly nodes?: readonly string[];
+  readonly message?: string | undefined;
+  readonly cursor?: string | undefined;
+}
+
+export function statusMessage(
+  state: NodeState,
+  node: string,
+  nowMs: number,
+  { nodes = [node], message, cursor }: StatusDetails = {},
+): StreamMessage {
+  const status = { state, nodes, ...(message ? { message } : {}) };
+  return { node, time: timeText(nowMs), node_status: status, ...(cursor === undefined ? {} : { cursor }) };
+}
+
+function timeText(ms: number): string {
+  return rfc3339Nano(BigInt(Math.floor(ms)) * 1_000_000n);
+}
+
+const text = Type.String();
+const optional = Type.Optional(text);
+const time = Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{9}Z$' });
+const workload = Type.Optional(Type.Object({ kind: text, name: text }));
+const end = Type.Object({
+  ...{ namespace: optional, name: optional, kind: optional, workload, node: optional, address: optional },
+  ...{ port: Type.Optional(Type.Integer()), zone: optional, cidr: optional },
+});
+const attributes = Type.Record(Type.String(), Type.Unknown());
+const kinds = {
+  span: Type.Object({
+    ...{ traceId: text, spanId: text, parentSpanId: optional, name: text, kind: text, start: time },
+    durationNs: Type.Number({ minimum: 0 }),
+    status: Type.Union([Type.Literal('unset'), Type.Literal('ok'), Type.Literal('error')]),
+    ...{ statusMessage: optional, namespace: optional, pod: optional, container: optional, workload },
+    ...{ service: optional, method: optional, path: optional, route: optional },
+    statusCode: Type.Optional(Type.Integer()),
+    attributes,
+  }),
+  flow: Type.Object({
+    ...{ end: time, direction: text, protocol: optional, bytes: Type.Number({ minimum: 0 }) },
+    ...{ source: end, destination: end, attributes },
+  }),
+  node_status: Type.Object({
+    state: Type.Union([Type.Literal('NODE_CONNECTED'), Type.Literal('NODE_UNAVAILABLE'), Type.Literal('NODE_ERROR')]),
+    nodes: Type.Array(text),
+    message: optional,
+  }),
+  lost: Type.Object({ source: text, count: Type.Integer({ minimum: 0 }) }),
+};
+const names = Object.keys(kinds) as (keyof typeof kinds)[];
+const schema = Type.Object({
+  ...{ node: text, time, cursor: optional },
+  ...{ span: Type.Optional(kinds.span), flow: Type.Optional(kinds.flow) },
+  ...{ node_status: Type.Optional(kinds.node_status), lost: Type.Optional(kinds.lost) },
+});
+const check = TypeCompiler.Compile(schema);
+
+/** Takes a line of the stream that somebody else wrote. Errors: ERR_INPUT_INVALID that names the field. */
+export function parseMessage(line: string): StreamMessage {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (cause) {
+    throw new OperatorError('ERR_INPUT_INVALID', 'line: is not JSON', { cause });
+  }
+  if (!check.Check(value)) {
+    const first = check.Errors(value).First();
+    throw new OperatorError(
+      'ERR_INPUT_INVALID',
+      `${first?.path.slice(1) || 'line'}: ${first?.message ?? 'is not valid'}`,
+    );
+  }
+  if (names.filter((name) => value[name] !== undefined).length !== 1) {
+    throw new OperatorError('ERR_INPUT_INVALID', `line: must be one of ${names.join(', ')}`);
+  }
+  return value as StreamMessage;
+}
