@@ -23,5 +23,8 @@ export { compareMonitors, comparePolicies } from './compile/precedence.ts';
 export type * from './compile/types.ts';
 export { planRollout, type RolloutNode, type RolloutPlan, type HoldReason } from './rollout.ts';
 export { orphanedMonitors, type CaptureObjects, type Orphan } from './compile/orphans.ts';
+export { podView, type PodSetting, type PodView } from './compile/pod-view.ts';
+export type { PodExclusion } from './compile/pod-exclusions.ts';
+export { matchPods, workloadName } from './compile/pods.ts';
 export { policyFinding } from './compile/policy-checks.ts';
 export { monitorFinding } from './compile/monitor-checks.ts';
