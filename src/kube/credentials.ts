@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
-import { currentCluster, currentUser, fullConfig, serverOf, type KubeSettings } from './kubeconfig.ts';
+import { currentCluster, currentUser, fullConfig, namespaceOf, serverOf, type KubeSettings } from './kubeconfig.ts';
 import { createPool, type TlsMembers } from './pool.ts';
 
 /** What one request needs to reach the API server as the right user. */
@@ -48,6 +48,10 @@ export class Credentials {
     return serverOf(this.#settings);
   }
 
+  get namespace(): string | undefined {
+    return namespaceOf(this.#settings);
+  }
+
   /** The kubeconfig in use as client-node has it, for what needs more than requests. Loads client-node. */
   get config(): KubeConfig {
     return (this.#config ??= fullConfig(this.#settings));
@@ -63,6 +67,15 @@ export class Credentials {
       this.#endpoint.catch(() => (this.#endpoint = undefined));
     }
     return this.#endpoint;
+  }
+
+  /**
+   * What a WebSocket to the server is opened with: TLS material, headers, and an agent where there is a proxy.
+   * Errors: ERR_CONFIG_INVALID.
+   */
+  async socketOptions(): Promise<Record<string, unknown>> {
+    const proxied = Boolean(currentCluster(this.#settings)?.proxyUrl);
+    return this.#options(proxied || needsAuthenticator(this.#settings));
   }
 
   /** The server refused us: read every file again before the next request. */
@@ -88,15 +101,18 @@ export class Credentials {
     }
   }
 
-  async #resolve(): Promise<Endpoint> {
-    const settings = this.#settings;
-    const cluster = currentCluster(settings);
-    let options: TlsOptions;
+  async #options(byClientNode: boolean): Promise<TlsOptions> {
     try {
-      options = needsAuthenticator(settings) ? await authenticated(this.config) : identity(settings);
+      return byClientNode ? await authenticated(this.config) : identity(this.#settings);
     } catch (cause) {
       throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${errorText(cause)}`, { cause });
     }
+  }
+
+  async #resolve(): Promise<Endpoint> {
+    const settings = this.#settings;
+    const cluster = currentCluster(settings);
+    const options = await this.#options(needsAuthenticator(settings));
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(options.headers ?? {}))
       headers[name.toLowerCase()] = String(value).trim();

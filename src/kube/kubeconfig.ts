@@ -28,7 +28,7 @@ const serviceAccount = '/var/run/secrets/kubernetes.io/serviceaccount';
  * Errors: ERR_CONFIG_INVALID where none is usable, or where it asks for what we do not do (impersonated groups).
  */
 export function loadKubeSettings(
-  options: { path?: string | undefined; context?: string | undefined } = {},
+  options: { path?: string | undefined; context?: string | undefined; impersonate?: string | undefined } = {},
 ): KubeSettings {
   let settings: KubeSettings;
   try {
@@ -43,7 +43,14 @@ export function loadKubeSettings(
   if (user && groups.has(user)) {
     throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: user ${user.name}: as-groups is not supported`);
   }
-  return settings;
+  return options.impersonate === undefined ? settings : actingAs(settings, options.impersonate);
+}
+
+/** The same cluster, asked in the name of another user; who asks needs the right to `impersonate` it. */
+function actingAs(settings: KubeSettings, name: string): KubeSettings {
+  const { user } = currentContext(settings) ?? {};
+  const users = settings.users.map((u) => (u.name === user ? { ...u, impersonateUser: name } : u));
+  return { ...settings, users };
 }
 
 /** For a server that asks for no credentials. */
@@ -72,6 +79,11 @@ export function serverOf(settings: KubeSettings): string {
   const server = currentCluster(settings)?.server;
   if (!server) throw new OperatorError('ERR_CONFIG_INVALID', 'kubeconfig: the current context names no cluster');
   return server.replace(/\/+$/, '');
+}
+
+/** Namespace of the current context: where a command looks that is told no other. Undefined where it names none. */
+export function namespaceOf(settings: KubeSettings): string | undefined {
+  return currentContext(settings)?.namespace || undefined;
 }
 
 /**
@@ -161,7 +173,11 @@ function inCluster(): KubeSettings {
   return {
     clusters: [{ name: 'pod', server, caFile: `${serviceAccount}/ca.crt`, skipTLSVerify: false }],
     users: [{ name: 'pod', authProvider: tokenFrom(`${serviceAccount}/token`) }],
-    contexts: [{ name: 'pod', cluster: 'pod', user: 'pod' }],
+    contexts: [{ name: 'pod', cluster: 'pod', user: 'pod', namespace: readIfThere(`${serviceAccount}/namespace`) }],
     currentContext: 'pod',
   };
+}
+
+function readIfThere(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
 }

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { ResourceRef } from '../api/meta.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
@@ -20,12 +21,15 @@ import { Credentials } from './credentials.ts';
 import { decodeFrames, type WatchFrame } from './frames.ts';
 import { loadKubeSettings, openKubeSettings, type KubeSettings } from './kubeconfig.ts';
 import { describe, nameOf, resourcePath } from './paths.ts';
+import type { PodStreamOptions } from './port-forward.ts';
 import { Transport, type RequestObservation } from './transport.ts';
 
 export interface KubeClientOptions {
   /** A kubeconfig file; default `KUBECONFIG`, `~/.kube/config`, then the pod's service account. */
   kubeconfig?: string | undefined;
   context?: string | undefined;
+  /** Act as this user, as `kubectl --as` does. */
+  impersonate?: string | undefined;
   /** Instead of a kubeconfig: a base URL without authentication, such as the scripted server of the tests. */
   server?: string | undefined;
   clock?: Clock | undefined;
@@ -43,7 +47,7 @@ export function createKubeClient(options: KubeClientOptions = {}): RestClient {
   const { server } = options;
   const load = (): KubeSettings =>
     server === undefined
-      ? loadKubeSettings({ path: options.kubeconfig, context: options.context })
+      ? loadKubeSettings({ path: options.kubeconfig, context: options.context, impersonate: options.impersonate })
       : openKubeSettings(server);
   return new RestClient(new Credentials(load, clock), {
     clock,
@@ -73,6 +77,27 @@ export class RestClient implements KubeClient {
 
   get server(): string {
     return this.#credentials.server;
+  }
+
+  /** Namespace of the kubeconfig's context; undefined where it names none. */
+  get namespace(): string | undefined {
+    return this.#credentials.namespace;
+  }
+
+  /** The bearer token that the user of the kubeconfig presents; undefined where it is another credential. */
+  async bearerToken(): Promise<string | undefined> {
+    const { authorization = '' } = (await this.#credentials.current()).headers;
+    return authorization.startsWith('Bearer ') ? authorization.slice(7) : undefined;
+  }
+
+  /**
+   * A connection to a port inside of a pod, through API server and kubelet: what `kubectl port-forward` does.
+   * Errors: as every call; the API server's own words where it refuses.
+   */
+  async portForward(pod: Required<ObjectName>, port: number, options: PodStreamOptions = {}): Promise<Duplex> {
+    // Few programs need it, and it brings a WebSocket library along.
+    const { openPodStream } = await import('./port-forward.ts');
+    return openPodStream(this.#credentials, this, pod, port, options);
   }
 
   /** The kubeconfig in use as client-node has it, for the dot-i bridge. The first use loads client-node. */

@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises';
+import { Agent } from 'node:https';
+import { isIP } from 'node:net';
+import type { Clock } from '../../../base/clock.ts';
+import { errorText } from '../../../base/errors.ts';
+import type { RestClient } from '../../../kube/index.ts';
+import { names } from '../../../render/names.ts';
+import { PluginError, UsageError } from '../errors.ts';
+import type { CommonFlags } from '../flags.ts';
+import { publishedAuthority } from './authority.ts';
+import { httpsServer } from './https-server.ts';
+import { PodAgent, readyQueryPods } from './pod-agent.ts';
+import type { QueryServer } from './query-server.ts';
+
+export interface ConnectDeps {
+  /** The cluster; called only where something is to be asked of it. */
+  readonly kube: () => Promise<RestClient>;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The way to the query server that the flags ask for: `--server`, or a port-forward to a ready pod, which needs no token
+ * because loopback connections inside of the pod are exempt.
+ * Errors: UsageError, PluginError.
+ */
+export async function connectQueryServer(flags: CommonFlags, deps: ConnectDeps): Promise<QueryServer> {
+  return flags.server === undefined ? throughPod(flags, deps) : direct(flags, flags.server, deps);
+}
+
+async function direct(flags: CommonFlags, server: string, deps: ConnectDeps): Promise<QueryServer> {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (url?.protocol !== 'https:')
+    throw new UsageError(
+      `--server ${JSON.stringify(server)}: an address such as https://svc-query.example:9095 is needed`,
+    );
+  const insecure = flags.insecureSkipTlsVerify;
+  const ca = insecure ? undefined : await authority(flags, deps);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return httpsServer({
+    target: url.origin,
+    tls: {
+      host,
+      port: url.port || 443,
+      path: url.pathname.replace(/\/+$/, ''),
+      ...(ca === undefined ? {} : { ca }),
+      ...serverName(flags, host),
+      rejectUnauthorized: !insecure,
+    },
+    agent: new Agent({ keepAlive: true }),
+    // A credential of the cluster goes to nobody whose certificate was not looked at.
+    token: flags.token ?? (insecure ? undefined : await ownToken(deps)),
+    clock: deps.clock,
+  });
+}
+
+async function throughPod(flags: CommonFlags, deps: ConnectDeps): Promise<QueryServer> {
+  const kube = await deps.kube();
+  const namespace = flags.operatorNamespace;
+  const pods = await readyQueryPods(kube, namespace, deps.signal);
+  const ca = flags.insecureSkipTlsVerify ? undefined : await authority(flags, deps);
+  const host = `${names.query}.${namespace}.svc`;
+  return httpsServer({
+    target: `pod ${namespace}/${pods[0]}`,
+    tls: {
+      host,
+      ...(ca === undefined ? {} : { ca }),
+      servername: flags.tlsServerName ?? host,
+      // Without the right to read the authority: it is the API server that vouches for the pod at the other end.
+      rejectUnauthorized: ca !== undefined,
+    },
+    agent: new PodAgent({ kube, namespace, pods, signal: deps.signal }),
+    token: flags.token,
+    clock: deps.clock,
+  });
+}
+
+/** A name for the handshake; none for an address, which is looked for among the certificate's addresses. */
+function serverName({ tlsServerName }: CommonFlags, host: string): { servername?: string } {
+  if (tlsServerName !== undefined) return { servername: tlsServerName };
+  return isIP(host) ? {} : { servername: host };
+}
+
+/** Whom to trust: the file of the flag, else what the operator publishes; undefined for the machine's own list. */
+async function authority(flags: CommonFlags, deps: ConnectDeps): Promise<string | undefined> {
+  const file = flags.certificateAuthority;
+  if (file === undefined) return publishedAuthority(deps, flags.operatorNamespace);
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    throw new PluginError('ERR_CONFIG_INVALID', `--certificate-authority ${file}: ${errorText(cause)}`, { cause });
+  }
+}
+
+/** The bearer token of the kubeconfig's user. Without a kubeconfig there is none. */
+async function ownToken({ kube }: ConnectDeps): Promise<string | undefined> {
+  try {
+    return await (await kube()).bearerToken();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+import { errorText, OperatorError } from '../../../base/errors.ts';
+import { PluginError } from '../errors.ts';
+
+/** What is known of the way that a request took. */
+interface Way {
+  readonly target: string;
+  readonly token: string | undefined;
+}
+
+/** Why no answer came, and what helps. */
+export function callFailure(cause: unknown, target: string): OperatorError {
+  if (cause instanceof OperatorError) return cause;
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  const text = errorText(cause);
+  const fail = (message: string, ...hints: string[]): PluginError =>
+    new PluginError('ERR_API_REQUEST', `${target}: ${message}`, { hints, cause });
+  if (untrusted.has(code))
+    return fail(
+      `its certificate is of an authority that is not trusted here (${text})`,
+      "save the operator's authority and name it with --certificate-authority:",
+      "kubectl -n svc-system get configmap svc-ca-bundle -o 'jsonpath={.data.ca\\.crt}' > ca.crt",
+    );
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return fail(text, 'where the address is right, name what the certificate says with --tls-server-name');
+  if (code === 'CERT_HAS_EXPIRED') return fail('its certificate has expired; is the clock of this machine right?');
+  if (code === 'ECONNREFUSED') return fail('nothing listens there', 'without --server a port-forward is used');
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return fail(`no such host (${text})`);
+  return fail(text);
+}
+
+const untrusted = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'CERT_SIGNATURE_FAILURE',
+]);
+
+/** What the query server's refusal means. `text` is its body. */
+export function statusFailure(status: number, text: string, { target, token }: Way): PluginError {
+  const message = `${target}: ${status} ${messageOf(text)}`;
+  if (status === 401) {
+    const hint =
+      token === undefined
+        ? 'give a token with --token, such as that of: kubectl create token <service account>'
+        : 'the token is not, or no longer, valid';
+    return new PluginError('ERR_API_REQUEST', message, { hints: [hint] });
+  }
+  if (status === 403) {
+    const hint =
+      'bind the ClusterRole svc-promql-reader: kubectl create clusterrolebinding <name> --clusterrole=svc-promql-reader --user=<user>';
+    return new PluginError('ERR_API_FORBIDDEN', message, { hints: [hint] });
+  }
+  return new PluginError('ERR_API_REQUEST', message);
+}
+
+/** The words of an answer that is an error: those of its envelope, or its first line. */
+export function messageOf(text: string): string {
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    if (typeof error === 'string') return error;
+  } catch {
+    // Not ours: something on the way answers in plain text.
+  }
+  return text.trim().split('\n')[0]!.slice(0, 300) || 'no reason given';
+}

@@ -1,0 +1,145 @@
+import { request as httpsRequest, type Agent, type RequestOptions } from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Clock } from '../../../base/clock.ts';
+import { OperatorError } from '../../../base/errors.ts';
+import { callFailure, statusFailure } from './failures.ts';
+import type { QueryRequest, QueryResponse, QueryServer } from './query-server.ts';
+
+export interface HttpsServerOptions {
+  readonly target: string;
+  /** Host, port, trust and path prefix of every request. */
+  readonly tls: RequestOptions;
+  /** Opens and keeps the connections. */
+  readonly agent: Agent;
+  readonly token: string | undefined;
+  readonly clock: Clock;
+}
+
+const defaultDeadlineMs = 30_000;
+const defaultMaxBytes = 256 * 1024 * 1024;
+
+/** svc-query over HTTPS. */
+export function httpsServer(options: HttpsServerOptions): QueryServer {
+  const { target, agent } = options;
+  return {
+    target,
+    request: (request) => exchange(options, request, (res) => wholeAnswer(options, request, res)),
+    stream: (request) =>
+      exchange(options, request, async (res) => {
+        if (res.statusCode !== 200) await refused(options, request, res);
+        return { status: res.statusCode ?? 0, headers: res.headers, body: body(options, request, res) };
+      }),
+    close: () => agent.destroy(),
+  };
+}
+
+/** Sends the request; `use` has the rest of its time for the answer. */
+async function exchange<T>(
+  options: HttpsServerOptions,
+  request: QueryRequest,
+  use: (res: IncomingMessage) => Promise<T>,
+): Promise<T> {
+  const { clock, target } = options;
+  const deadlineMs = request.deadlineMs ?? defaultDeadlineMs;
+  let late = false;
+  let sent: ClientRequest | undefined;
+  const abort = (): void => void sent?.destroy(new OperatorError('ERR_ABORTED', 'interrupted'));
+  if (request.signal?.aborted) throw new OperatorError('ERR_ABORTED', 'interrupted');
+  request.signal?.addEventListener('abort', abort, { once: true });
+  const cancel = clock.setTimeout(() => {
+    late = true;
+    sent?.destroy(new Error('too late'));
+  }, deadlineMs);
+  try {
+    const res = await new Promise<IncomingMessage>((resolve, reject) => {
+      sent = send(options, request, resolve);
+      sent.on('error', reject);
+    });
+    return await use(res);
+  } catch (error) {
+    if (late) throw new OperatorError('ERR_TIMEOUT', `${target}: no answer within ${deadlineMs / 1000} s`);
+    throw callFailure(error, target);
+  } finally {
+    cancel();
+    request.signal?.removeEventListener('abort', abort);
+  }
+}
+
+function send(
+  options: HttpsServerOptions,
+  request: QueryRequest,
+  answered: (res: IncomingMessage) => void,
+): ClientRequest {
+  const { tls, agent, token } = options;
+  const content = request.form?.toString() ?? request.body;
+  const headers: Record<string, string> = {
+    'user-agent': 'kubectl-svc',
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(request.form ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
+    ...(content === undefined ? {} : { 'content-length': String(Buffer.byteLength(content)) }),
+    ...request.headers,
+  };
+  const sent = httpsRequest(
+    {
+      ...tls,
+      agent,
+      method: request.method ?? (content === undefined ? 'GET' : 'POST'),
+      path: `${tls.path ?? ''}${request.path}`,
+      headers,
+    },
+    answered,
+  );
+  sent.end(content);
+  return sent;
+}
+
+async function wholeAnswer(
+  options: HttpsServerOptions,
+  request: QueryRequest,
+  res: IncomingMessage,
+): Promise<QueryResponse> {
+  const text = await readAll(options, request, res);
+  const status = res.statusCode ?? 0;
+  if (status === 401 || status === 403) throw statusFailure(status, text, options);
+  return { status, headers: res.headers, text };
+}
+
+/** The error of a stream that did not come about. */
+async function refused(options: HttpsServerOptions, request: QueryRequest, res: IncomingMessage): Promise<never> {
+  throw statusFailure(res.statusCode ?? 0, await readAll(options, request, res), options);
+}
+
+async function readAll(
+  { target }: HttpsServerOptions,
+  { maxBytes = defaultMaxBytes }: QueryRequest,
+  res: IncomingMessage,
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of res as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBytes) {
+      res.destroy();
+      throw new OperatorError('ERR_TOO_LARGE', `${target}: the answer is larger than ${maxBytes >> 20} MiB`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function* body(
+  { target }: HttpsServerOptions,
+  { signal }: QueryRequest,
+  res: IncomingMessage,
+): AsyncGenerator<Buffer> {
+  const end = (): void => void res.destroy();
+  signal?.addEventListener('abort', end, { once: true });
+  try {
+    for await (const chunk of res as AsyncIterable<Buffer>) yield chunk;
+  } catch (error) {
+    if (!signal?.aborted) throw callFailure(error, target);
+  } finally {
+    signal?.removeEventListener('abort', end);
+    res.destroy();
+  }
+}

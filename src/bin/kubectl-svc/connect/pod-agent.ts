@@ -1,0 +1,111 @@
+import { Agent, type AgentOptions } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import type { KubeObject } from '../../../api/meta.ts';
+import { isOperatorError } from '../../../base/errors.ts';
+import { coreResources } from '../../../kube/core-resources.ts';
+import type { RestClient } from '../../../kube/index.ts';
+import { ports, selectorLabels } from '../../../render/names.ts';
+import { PluginError } from '../errors.ts';
+
+/**
+ * Names of the ready pods of the query server.
+ * Errors: PluginError where there is none, or none is ready, or they may not be listed.
+ */
+export async function readyQueryPods(kube: RestClient, namespace: string, signal: AbortSignal): Promise<string[]> {
+  const labelSelector = Object.entries(selectorLabels('query'))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+  let pods: readonly KubeObject[];
+  try {
+    pods = (await kube.list(coreResources.pods, { namespace, labelSelector, limit: 100, signal })).items;
+  } catch (cause) {
+    if (!isOperatorError(cause, 'ERR_API_FORBIDDEN')) throw cause;
+    throw forbidden(cause, `list pods in namespace ${namespace}`);
+  }
+  const ready = pods.filter(isReady).map(({ metadata }) => metadata.name ?? '');
+  if (ready.length > 0) return ready;
+  const look = `kubectl get pods -n ${namespace}`;
+  throw new PluginError(
+    'ERR_API_NOT_FOUND',
+    pods.length === 0
+      ? `no pods of svc-query in namespace ${namespace}: is the operator installed?`
+      : `none of the ${pods.length} pods of svc-query in namespace ${namespace} is ready`,
+    {
+      hints:
+        pods.length === 0
+          ? [look, 'where it runs in another namespace: --operator-namespace']
+          : [look, 'kubectl svc status'],
+    },
+  );
+}
+
+function isReady(pod: KubeObject): boolean {
+  if (pod.metadata.deletionTimestamp !== undefined) return false;
+  const { conditions } = (pod['status'] ?? {}) as { conditions?: { type: string; status: string }[] };
+  return conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+}
+
+const forbidden = (cause: Error, what: string): PluginError =>
+  new PluginError('ERR_API_FORBIDDEN', cause.message, {
+    cause,
+    hints: [`needed: the right to ${what}`, 'or reach the query server yourself and name it with --server and --token'],
+  });
+
+export interface PodAgentOptions extends AgentOptions {
+  readonly kube: Pick<RestClient, 'portForward'>;
+  readonly namespace: string;
+  /** Pods to try, in this order. */
+  readonly pods: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** Connections into a pod through the API server; TLS ends in the pod. */
+export class PodAgent extends Agent {
+  readonly #pods: PodAgentOptions;
+
+  constructor(options: PodAgentOptions) {
+    super({ keepAlive: true });
+    this.#pods = options;
+  }
+
+  override createConnection(
+    options: ConnectionOptions,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): undefined {
+    const done = callback as (error: Error | null, stream?: Duplex) => void;
+    this.#open().then(
+      (raw) => {
+        const { ca, servername, rejectUnauthorized } = options;
+        const socket = connectTls({
+          socket: raw,
+          ...(ca === undefined ? {} : { ca }),
+          ...(servername === undefined ? {} : { servername }),
+          ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
+        });
+        // What ends the tunnel says why; TLS above it would only say that it was cut.
+        raw.on('error', (error) => socket.destroy(error));
+        done(null, socket);
+      },
+      (error: unknown) => done(error as Error),
+    );
+    return undefined;
+  }
+
+  /** The first pod that can be reached: one may have gone since the list was made. */
+  async #open(): Promise<Duplex> {
+    const { kube, namespace, pods, signal } = this.#pods;
+    let last: unknown;
+    for (const name of pods) {
+      try {
+        return await kube.portForward({ namespace, name }, ports.query, { signal });
+      } catch (error) {
+        if (isOperatorError(error, 'ERR_API_FORBIDDEN'))
+          throw forbidden(error, `get and create pods/portforward in namespace ${namespace}`);
+        last = error;
+        if (signal.aborted) break;
+      }
+    }
+    throw last;
+  }
+}

@@ -1,0 +1,43 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** One request to the query server. */
+export interface QueryRequest {
+  readonly method?: 'GET' | 'POST';
+  /** With its query: `/api/v1/labels?limit=10`. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as a form by POST: expressions may be longer than an address. */
+  readonly form?: URLSearchParams;
+  readonly body?: string;
+  readonly signal?: AbortSignal;
+  /** Bound on the whole exchange; of a stream, on its headers. Units: ms. Default 30 s. */
+  readonly deadlineMs?: number;
+  /** Cap on the answer's body. Units: bytes. Default 256 MiB. Streams have none. */
+  readonly maxBytes?: number;
+}
+
+export interface QueryResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+export interface QueryStream {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Bytes as they come; ends with the signal, or throws PluginError when the connection breaks. */
+  readonly body: AsyncIterable<Buffer>;
+}
+
+/**
+ * The way to svc-query, whatever is between.
+ * Errors of both calls: PluginError with a way out where no answer came, and for 401 and 403; ERR_TIMEOUT, ERR_TOO_LARGE,
+ * ERR_ABORTED. Other statuses are the caller's.
+ */
+export interface QueryServer {
+  /** What it is called in messages: `https://query.example:9095`, `pod svc-system/svc-query-…`. */
+  readonly target: string;
+  request(request: QueryRequest): Promise<QueryResponse>;
+  stream(request: QueryRequest): Promise<QueryStream>;
+  close(): void;
+}

@@ -1,0 +1,39 @@
+import { errorText, isOperatorError, OperatorError, type ErrorCode } from '../../base/errors.ts';
+
+/** Exit codes of the plugin. `interrupted` is what a shell reports of a program that Ctrl-C ended. */
+export const exitCodes = { fine: 0, error: 1, usage: 2, interrupted: 130 } as const;
+
+/** An error of the plugin: what went wrong, and the way out of it. */
+export class PluginError extends OperatorError {
+  /** What a person can do about it, one line each. */
+  readonly hints: readonly string[];
+
+  constructor(code: ErrorCode, message: string, options: { hints?: readonly string[]; cause?: unknown } = {}) {
+    super(code, message, { cause: options.cause });
+    this.name = 'PluginError';
+    this.hints = options.hints ?? [];
+  }
+}
+
+/** The command line is wrong: exit code 2. */
+export class UsageError extends PluginError {
+  constructor(message: string, ...hints: string[]) {
+    super('ERR_INPUT_INVALID', message, { hints });
+    this.name = 'UsageError';
+  }
+}
+
+/** An error as a person reads it on stderr: the cause first, then ways out, indented. Ends with a newline. Pure. */
+export function errorLines(error: unknown): string {
+  const hints = error instanceof PluginError ? error.hints : hintsOf(error);
+  // The message of a plugin's error already tells the cause.
+  const text = error instanceof PluginError ? error.message : errorText(error);
+  return [`error: ${text}`, ...hints.map((hint) => `  ${hint}`), ''].join('\n');
+}
+
+function hintsOf(error: unknown): string[] {
+  if (isOperatorError(error, 'ERR_API_FORBIDDEN')) return ['ask whoever runs the cluster for this right'];
+  if (isOperatorError(error, 'ERR_CONFIG_INVALID') && /no KUBECONFIG/.test(error.message))
+    return ['name a kubeconfig with --kubeconfig, or set KUBECONFIG'];
+  return [];
+}

@@ -1,0 +1,19 @@
+import { UsageError } from '../errors.ts';
+
+/** `-o json`, indented as kubectl does. Ends with a newline. */
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 4)}\n`;
+}
+
+/** `-o yaml`. */
+export async function yaml(value: unknown): Promise<string> {
+  const { stringify } = await import('yaml');
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+/** The format that `-o` names. Errors: UsageError that lists those there are. */
+export function outputFormat<T extends string>(text: string, formats: readonly T[]): T {
+  const found = formats.find((format) => format === text);
+  if (found === undefined) throw new UsageError(`-o ${JSON.stringify(text)} is none of ${formats.join(', ')}`);
+  return found;
+}

@@ -1,0 +1,56 @@
+/** One column: its heading, and whether its values line up on the right, as numbers do. */
+export interface Column {
+  readonly title: string;
+  readonly right?: boolean;
+}
+
+/**
+ * A table as kubectl prints it: headings in capitals, columns three blanks apart, none behind the last. Empty cells read
+ * `<none>`. Control characters in values are shown escaped: a value cannot break a line or move the cursor. `paint` sets
+ * a cell off without changing its width. Ends with a newline. Pure.
+ */
+export function table(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  options: { headers?: boolean; paint?: (text: string, column: number, row: number) => string } = {},
+): string {
+  const { headers = true, paint = (text: string) => text } = options;
+  const cells = rows.map((row) => columns.map((_, i) => printable(row[i] ?? '') || '<none>'));
+  const widths = columns.map(({ title }, i) =>
+    cells.reduce((most, row) => Math.max(most, width(row[i]!)), headers ? title.length : 0),
+  );
+  const line = (row: readonly string[], n: number): string =>
+    row
+      .map((text, i) => {
+        const space = ' '.repeat(widths[i]! - width(text));
+        const painted = n < 0 ? text : paint(text, i, n);
+        if (columns[i]!.right) return space + painted;
+        return i === row.length - 1 ? painted : painted + space;
+      })
+      .join('   ');
+  const head = headers
+    ? [
+        line(
+          columns.map(({ title }) => title),
+          -1,
+        ),
+      ]
+    : [];
+  return [...head, ...cells.map(line), ''].join('\n');
+}
+
+/**
+ * Text from a cluster with escapes for its control characters and for those that turn the direction of writing, so that
+ * it cannot play tricks on a terminal.
+ */
+export function printable(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (c) => {
+    const short = { '\n': '\\n', '\t': '\\t', '\r': '\\r' }[c];
+    return short ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+/** Places that a text takes on a terminal, near enough: characters, not bytes. */
+export function width(text: string): number {
+  return /^[\u0020-\u007e]*$/.test(text) ? text.length : [...text].length;
+}

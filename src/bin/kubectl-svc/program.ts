@@ -1,0 +1,97 @@
+import { Command, CommanderError } from 'commander';
+import { readBuildInfo } from '../../base/build-info.ts';
+import { commands as allCommands } from './commands.ts';
+import type { PluginCommand, Run } from './command.ts';
+import { errorLines, exitCodes, UsageError } from './errors.ts';
+import { addCommonFlags, type CommonFlags } from './flags.ts';
+import type { Host } from './host.ts';
+import { Session } from './session.ts';
+
+/**
+ * Runs the plugin with the arguments behind its name.
+ * Resolves with the exit code: 0 fine, 1 error, 2 wrong usage, 130 interrupted; errors are told on stderr.
+ */
+export async function runPlugin(
+  args: readonly string[],
+  host: Host,
+  commands: readonly PluginCommand[] = allCommands,
+): Promise<number> {
+  let code: number = exitCodes.fine;
+  const program = createProgram(host, commands);
+  const called = calledCommand(args, host, commands);
+  try {
+    if (called) await register(program, called, host, (result) => (code = result));
+    if (args.length === 0) program.help();
+    await program.parseAsync(args, { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError)
+      return error.exitCode === 0 ? exitCodes.fine : (called?.errorCode ?? exitCodes.usage);
+    if (host.signal.aborted) return exitCodes.interrupted;
+    host.stderr.write(errorLines(error));
+    return called?.errorCode ?? (error instanceof UsageError ? exitCodes.usage : exitCodes.error);
+  }
+}
+
+/** The program with every command and all their flags, for completion. */
+export async function wholeProgram(host: Host, commands: readonly PluginCommand[] = allCommands): Promise<Command> {
+  const program = createProgram(host, commands);
+  for (const command of commands) await register(program, command, host, () => {});
+  return program;
+}
+
+/** The names of the commands, and the flags that all have. */
+function createProgram(host: Host, commands: readonly PluginCommand[]): Command {
+  const program = new Command('kubectl svc')
+    .description('traffic of every workload, asked of all nodes: see docs/guides/kubectl-svc.md')
+    .version(readBuildInfo(host.env).version)
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => host.stdout.write(text),
+      writeErr: (text) => host.stderr.write(text),
+      getOutHelpWidth: () => host.stdout.columns,
+      getErrHelpWidth: () => host.stderr.columns,
+    })
+    .showHelpAfterError('--help tells more');
+  addCommonFlags(program);
+  for (const { name, summary } of commands) program.command(name).description(summary);
+  return program;
+}
+
+/** Which command the arguments name: its flags have to be there before they are parsed. */
+function calledCommand(
+  args: readonly string[],
+  host: Host,
+  commands: readonly PluginCommand[],
+): PluginCommand | undefined {
+  const silent: Host = { ...host, stderr: { ...host.stderr, write: () => {} } };
+  try {
+    const [name, argument] = createProgram(silent, []).parseOptions([...args]).operands;
+    return commands.find((command) => command.name === (name === 'help' ? argument : name));
+  } catch {
+    // A flag without its value: told when the arguments are parsed in earnest.
+    return undefined;
+  }
+}
+
+/** Gives a command its flags and what it does. */
+async function register(
+  program: Command,
+  { name, load }: PluginCommand,
+  host: Host,
+  result: (code: number) => void,
+): Promise<void> {
+  const run: Run =
+    (work) =>
+    async (...args) => {
+      const session = new Session(program.opts<CommonFlags>(), host);
+      try {
+        result((await work(session, ...args)) ?? exitCodes.fine);
+      } finally {
+        await session.close();
+      }
+    };
+  const command = program.commands.find((c) => c.name() === name)!;
+  (await load())(command, run);
+}

@@ -1,0 +1,92 @@
+import type { Clock } from '../../base/clock.ts';
+import type { RestClient } from '../../kube/index.ts';
+import type { QueryServer } from './connect/query-server.ts';
+import { UsageError } from './errors.ts';
+import type { CommonFlags } from './flags.ts';
+import type { Host, Output } from './host.ts';
+import { styles, type Styles } from './output/style.ts';
+
+/** What a command works with: the person's terminal, the cluster, the query server. Nothing is loaded before it is asked for. */
+export class Session {
+  readonly flags: CommonFlags;
+  readonly #host: Host;
+  #kube: Promise<RestClient> | undefined;
+  #server: Promise<QueryServer> | undefined;
+
+  constructor(flags: CommonFlags, host: Host) {
+    if (flags.allNamespaces && flags.namespace !== undefined)
+      throw new UsageError('--namespace and --all-namespaces exclude each other');
+    this.flags = flags;
+    this.#host = host;
+  }
+
+  /** For answers. */
+  get stdout(): Output {
+    return this.#host.stdout;
+  }
+
+  /** For what is no answer: warnings, missing nodes, progress. */
+  get stderr(): Output {
+    return this.#host.stderr;
+  }
+
+  /** Colours of the standard output; none unless a person looks and `NO_COLOR` is unset. */
+  get style(): Styles {
+    return styles(this.#host.stdout, this.#host.env);
+  }
+
+  /** A line of warning on stderr. */
+  warn(text: string): void {
+    const { yellow } = styles(this.#host.stderr, this.#host.env);
+    this.#host.stderr.write(`${yellow('warning:')} ${text}\n`);
+  }
+
+  get clock(): Clock {
+    return this.#host.clock;
+  }
+
+  /** Aborts at Ctrl-C. A command that follows ends then and returns; from any other the error may go through. */
+  get signal(): AbortSignal {
+    return this.#host.signal;
+  }
+
+  readStdin(): Promise<string> {
+    return this.#host.readStdin();
+  }
+
+  /** The API server that kubeconfig and flags name. Errors: ERR_CONFIG_INVALID. */
+  kube(): Promise<RestClient> {
+    return (this.#kube ??= this.#openKube());
+  }
+
+  /** The namespace to look at, undefined for all: `-A`, else `-n`, else that of the context, else `default`. */
+  async namespace(): Promise<string | undefined> {
+    const { allNamespaces, namespace } = this.flags;
+    if (allNamespaces) return undefined;
+    return namespace ?? (await this.kube()).namespace ?? 'default';
+  }
+
+  /** The query server; by default through a port-forward to a ready pod. Errors: PluginError with a way out. */
+  connect(): Promise<QueryServer> {
+    return (this.#server ??= this.#connect());
+  }
+
+  /** Ends every connection. */
+  async close(): Promise<void> {
+    await this.#server?.then((server) => server.close()).catch(() => {});
+    await this.#kube?.then((kube) => kube.close()).catch(() => {});
+  }
+
+  async #openKube(): Promise<RestClient> {
+    if (this.#host.kube) return this.#host.kube();
+    const { createKubeClient } = await import('../../kube/index.ts');
+    const { kubeconfig, context, as } = this.flags;
+    return createKubeClient({ kubeconfig, context, impersonate: as, userAgent: 'kubectl-svc' });
+  }
+
+  async #connect(): Promise<QueryServer> {
+    if (this.#host.connect) return this.#host.connect();
+    const { connectQueryServer } = await import('./connect/connect.ts');
+    return connectQueryServer(this.flags, { kube: () => this.kube(), clock: this.clock, signal: this.signal });
+  }
+}

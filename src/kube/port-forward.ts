@@ -1,0 +1,154 @@
+import { Duplex, PassThrough } from 'node:stream';
+import type { KubeConfig } from '@kubernetes/client-node';
+// This one module of it: the package's index would load fifteen hundred generated files.
+import { WebSocketHandler } from '@kubernetes/client-node/dist/web-socket-handler.js';
+import { errorText, OperatorError } from '../base/errors.ts';
+import type { KubeClient } from './client.ts';
+import { coreResources } from './core-resources.ts';
+import type { Credentials } from './credentials.ts';
+import { resourcePath } from './paths.ts';
+
+export interface PodStreamOptions {
+  signal?: AbortSignal | undefined;
+  /** Bound on opening the connection. Units: ms. Default 10 s. */
+  deadlineMs?: number | undefined;
+}
+
+/** What we use of the socket; client-node's library for it comes without types. */
+interface Socket {
+  readonly readyState: number;
+  readonly OPEN: number;
+  on(event: 'error', listener: (error: Error) => void): void;
+  on(event: 'close', listener: () => void): void;
+  send(data: Buffer, options: { binary: boolean }, done: (error?: Error | null) => void): void;
+  pause(): void;
+  resume(): void;
+  close(): void;
+  terminate(): void;
+}
+
+/** Channels of the protocol, for one port. Source: kubelet `portforward/websocket.go`, `v4.channel.k8s.io`. */
+const dataChannel = 0;
+const errorChannel = 1;
+/** Each channel begins with the port's number. */
+const portBytes = 2;
+
+/**
+ * Opens one connection to a port inside of a pod by a WebSocket to the API server, which passes it to the kubelet.
+ * Caveats: kubelet and container runtime connect only when the first bytes come; a port that nobody listens on is an
+ * error of the stream then.
+ * Errors: `ApiError` where the API server or the kubelet refuses, ERR_TIMEOUT, ERR_ABORTED, ERR_API_REQUEST.
+ */
+export async function openPodStream(
+  credentials: Credentials,
+  client: Pick<KubeClient, 'getPath'>,
+  pod: { namespace: string | undefined; name: string },
+  port: number,
+  { signal, deadlineMs = 10_000 }: PodStreamOptions,
+): Promise<Duplex> {
+  const what = `port-forward ${pod.namespace}/${pod.name}:${port}`;
+  if (signal?.aborted) throw new OperatorError('ERR_ABORTED', `${what}: cancelled`);
+  const path = `${resourcePath(coreResources.pods, { ...pod, subresource: 'portforward' })}?ports=${port}`;
+  const config = {
+    getCurrentCluster: () => ({ server: credentials.server }),
+    applyToHTTPSOptions: async (options: object) =>
+      void Object.assign(options, await credentials.socketOptions(), { handshakeTimeout: deadlineMs }),
+  };
+  // What the handler would close at an end of the protocol; without these it is our own standard output.
+  const nowhere = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
+  const handler = new WebSocketHandler(config as unknown as KubeConfig, undefined, nowhere);
+  const stream = new PodStream(what);
+  let socket: Socket;
+  try {
+    socket = (await handler.connect(path, null, (channel, bytes) =>
+      stream.receive(channel, bytes),
+    )) as unknown as Socket;
+  } catch (error) {
+    throw await refusal(error, what, client, path, { signal, deadlineMs });
+  }
+  stream.use(socket, signal);
+  return stream;
+}
+
+/**
+ * Why no WebSocket came about. The handshake tells a status alone; the same path asked for plainly tells the words that
+ * come with it.
+ */
+async function refusal(
+  cause: unknown,
+  what: string,
+  client: Pick<KubeClient, 'getPath'>,
+  path: string,
+  options: PodStreamOptions,
+): Promise<unknown> {
+  const text = errorText((cause as { error?: unknown }).error ?? cause);
+  const status = Number(/Unexpected server response: (\d+)/.exec(text)?.[1]);
+  if (/handshake has timed out/.test(text))
+    return new OperatorError('ERR_TIMEOUT', `${what}: no answer within ${options.deadlineMs} ms`, { cause });
+  if (status >= 400) {
+    const told = await client.getPath(path, { ...options, retry: false }).catch((error: unknown) => error);
+    if (told instanceof OperatorError && (told as { status?: number }).status === status) return told;
+  }
+  return new OperatorError('ERR_API_REQUEST', `${what}: ${text}`, { cause });
+}
+
+/** The two channels of one port as a stream of bytes; what comes on the error channel ends it. */
+class PodStream extends Duplex {
+  readonly #what: string;
+  readonly #started = new Set<number>();
+  #socket: Socket | undefined;
+
+  constructor(what: string) {
+    super({ allowHalfOpen: false });
+    this.#what = what;
+  }
+
+  use(socket: Socket, signal: AbortSignal | undefined): void {
+    this.#socket = socket;
+    const abort = (): void => void this.destroy(new OperatorError('ERR_ABORTED', `${this.#what}: cancelled`));
+    signal?.addEventListener('abort', abort, { once: true });
+    socket.on('error', (error: Error) => this.destroy(error));
+    socket.on('close', () => {
+      signal?.removeEventListener('abort', abort);
+      if (!this.destroyed) this.push(null);
+    });
+    if (signal?.aborted) abort();
+  }
+
+  /** One message; true keeps the connection. */
+  receive(channel: number, bytes: Buffer): boolean {
+    let content = bytes;
+    if (!this.#started.has(channel)) {
+      this.#started.add(channel);
+      content = bytes.subarray(portBytes);
+    }
+    if (content.length === 0) return true;
+    if (channel === errorChannel) {
+      this.destroy(new OperatorError('ERR_API_REQUEST', `${this.#what}: ${content.toString('utf8').trim()}`));
+      return false;
+    }
+    if (channel === dataChannel && !this.push(content)) this.#socket?.pause();
+    return true;
+  }
+
+  override _read(): void {
+    this.#socket?.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    const socket = this.#socket;
+    if (!socket || socket.readyState !== socket.OPEN)
+      return done(new OperatorError('ERR_API_REQUEST', `${this.#what}: the connection is closed`));
+    socket.send(Buffer.concat([Buffer.of(dataChannel), chunk]), { binary: true }, done);
+  }
+
+  override _final(done: () => void): void {
+    this.#socket?.close();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#socket?.terminate();
+    done(error);
+  }
+}
