@@ -7,4 +7,9 @@ export const commands: readonly PluginCommand[] = [
     summary: 'ask PromQL of all nodes',
     load: async () => (await import('./query/query-command.ts')).registerQuery,
   },
+  {
+    name: 'status',
+    summary: 'how the product and its resources fare, and what to do about faults',
+    load: async () => (await import('./status/status-command.ts')).registerStatus,
+  },
 ];

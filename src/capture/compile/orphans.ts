@@ -38,6 +38,11 @@ export function orphanedMonitors(objects: CaptureObjects, candidate: ClusterTraf
     .toSorted((a, b) => (a.monitor < b.monitor ? -1 : 1));
 }
 
+/** Monitors that capture nothing under the present policies → why, by `namespace/name`. See `orphanedMonitors`. Pure. */
+export function silencedMonitors(objects: CaptureObjects): ReadonlyMap<string, string> {
+  return silenced(objects, objects.policies);
+}
+
 /** Monitors that capture nothing under these policies → why. Those that do not mean to capture are left out. */
 function silenced(objects: CaptureObjects, policies: readonly ClusterTrafficPolicy[]): Map<string, string> {
   const inForce = judgePolicies(policies, objects.environment).flatMap((p): PolicyInForce[] =>

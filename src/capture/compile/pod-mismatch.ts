@@ -3,7 +3,7 @@ import { matchPods, workloadName } from './pods.ts';
 import { matchesSelector } from './selector.ts';
 import type { PodFacts } from './types.ts';
 
-/** Which field of a monitor leaves the pod out, with what the pod has instead; null when none does. */
+/** Which field of a monitor leaves the pod out, with what the pod has instead; null when none does. Pure. */
 export function podMismatch(spec: TrafficMonitorSpec, pod: PodFacts): string | null {
   for (const [key, wanted] of Object.entries(spec.selector?.matchLabels ?? {})) {
     if (pod.labels[key] !== wanted) return `selector wants label ${key}=${wanted}, the pod has ${labelText(pod, key)}`;

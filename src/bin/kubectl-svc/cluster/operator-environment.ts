@@ -1,0 +1,70 @@
+import type { KubeObject } from '../../../api/meta.ts';
+import { errorText } from '../../../base/errors.ts';
+import { flagOf, readSettings } from '../../../base/settings.ts';
+import type { CompileEnvironment } from '../../../capture/index.ts';
+import { operatorSettingTable, platformInput } from '../../../controllers/operator-settings.ts';
+import { instrumentVersion, names } from '../../../render/index.ts';
+import { named, type Reading } from './view.ts';
+
+export interface OperatorEnvironment {
+  readonly environment: CompileEnvironment;
+  /** Why the operator's own settings are not known and those of a new installation stand for them; null when they are. */
+  readonly assumed: string | null;
+}
+
+/** What the operator compiles with, from the arguments in its Deployment. Pure. */
+export function operatorEnvironment(deployments: Reading<KubeObject>): OperatorEnvironment {
+  const deployment = named(deployments, names.controller);
+  if (!deployment) {
+    const why = deployments.fault ?? `there is no Deployment ${names.controller}`;
+    return { environment: environmentOf([]), assumed: why };
+  }
+  try {
+    return { environment: environmentOf(argumentsOf(deployment)), assumed: null };
+  } catch (error) {
+    return { environment: environmentOf([]), assumed: `Deployment ${names.controller}: ${errorText(error)}` };
+  }
+}
+
+/** The image that the operator's Deployment names. */
+export function operatorImage(deployment: KubeObject): string | undefined {
+  return containerOf(deployment)?.image;
+}
+
+interface Container {
+  name?: string;
+  image?: string;
+  args?: string[];
+}
+
+function containerOf(deployment: KubeObject): Container | undefined {
+  const spec = deployment['spec'] as { template?: { spec?: { containers?: Container[] } } } | undefined;
+  const containers = spec?.template?.spec?.containers ?? [];
+  return containers.find((c) => c.name === 'controller') ?? containers[0];
+}
+
+function argumentsOf(deployment: KubeObject): readonly string[] {
+  return containerOf(deployment)?.args ?? [];
+}
+
+function environmentOf(args: readonly string[]): CompileEnvironment {
+  const given = new Map(
+    args.flatMap((arg) => {
+      const at = arg.indexOf('=');
+      // A value that the kubelet fills in concerns names, never what is compiled.
+      return at > 0 && !arg.includes('$(') ? [[arg.slice(0, at), arg.slice(at + 1)] as const] : [];
+    }),
+  );
+  const flags = Object.fromEntries(
+    Object.keys(operatorSettingTable).flatMap((key) => {
+      const text = given.get(flagOf(key));
+      return text === undefined ? [] : [[key, text] as const];
+    }),
+  );
+  const settings = readSettings(operatorSettingTable, { flags, env: {}, prefix: 'SVC_' });
+  return {
+    instrumentVersion: instrumentVersion(platformInput(settings)),
+    ports: settings.obiInstrumentPorts,
+    allowExtraConfig: settings.allowExtraConfig,
+  };
+}

@@ -1,0 +1,83 @@
+import type { KubeObject } from '../../../api/meta.ts';
+import type { PodObject } from '../../../controllers/capture/facts.ts';
+import { instrumentContainerName, instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
+
+interface ContainerState {
+  waiting?: { reason?: string; message?: string };
+  running?: { startedAt?: string };
+  terminated?: { exitCode: number; reason?: string; message?: string; finishedAt?: string };
+}
+
+interface ContainerStatus {
+  name: string;
+  image?: string;
+  ready?: boolean;
+  restartCount?: number;
+  state?: ContainerState;
+  lastState?: ContainerState;
+}
+
+/** A pod with what its status says of containers and conditions. */
+export type PodWithStatus = KubeObject &
+  Pick<PodObject, 'spec'> & {
+    status?: {
+      phase?: string;
+      podIP?: string;
+      reason?: string;
+      message?: string;
+      conditions?: { type: string; status: string; reason?: string; message?: string }[];
+      containerStatuses?: ContainerStatus[];
+      initContainerStatuses?: ContainerStatus[];
+    };
+  };
+
+/** Whether the kubelet says that the pod serves. */
+export function isReadyPod({ status }: PodWithStatus): boolean {
+  return status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false;
+}
+
+/** Why a pod is not ready, in a sentence with the last words of what ended; null for one that is. */
+export function podFault(pod: PodWithStatus): string | null {
+  const { metadata, spec, status } = pod;
+  if (metadata.deletionTimestamp !== undefined) return 'is ending';
+  if (isReadyPod(pod)) return null;
+  if (status?.phase === 'Failed' || status?.phase === 'Succeeded') {
+    return [`has ended (${status.reason ?? status.phase})`, status.message].filter(Boolean).join(': ');
+  }
+  const unscheduled = status?.conditions?.find((c) => c.type === 'PodScheduled' && c.status === 'False');
+  if (unscheduled) return `is not scheduled: ${unscheduled.message ?? unscheduled.reason ?? 'no node takes it'}`;
+  if (!spec?.nodeName) return 'is not scheduled yet';
+  const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const stuck = containers.map(containerFault).find((fault) => fault !== null);
+  if (stuck) return stuck;
+  const waits = containers.find((c) => c.ready === false && c.state?.running);
+  if (waits) return `runs and is not ready: the readiness probe of container ${waits.name} fails`;
+  return `is not ready yet (${status?.phase ?? 'no status'})`;
+}
+
+/** What keeps one container from running; null for one that runs or has done its work. */
+function containerFault(container: ContainerStatus): string | null {
+  const { name, image = '', state, lastState, restartCount = 0 } = container;
+  const { waiting, terminated } = state ?? {};
+  if (terminated?.exitCode === 0) return null;
+  const ended = terminated ?? (waiting ? lastState?.terminated : undefined);
+  if (ended) {
+    const times = restartCount > 0 ? `, ${restartCount} restarts` : '';
+    return `container ${name} ended with code ${ended.exitCode}${times}: ${lastWords(container)}`;
+  }
+  if (!waiting || waiting.reason === 'PodInitializing' || waiting.reason === 'ContainerCreating') return null;
+  if (/Image/.test(waiting.reason ?? ''))
+    return `container ${name}: the image ${image} cannot be pulled (${waiting.reason})`;
+  return `container ${name} waits: ${[waiting.reason, waiting.message].filter(Boolean).join(': ')}`;
+}
+
+/** The last thing that a container said before it ended, cut to a line. */
+function lastWords(container: ContainerStatus): string {
+  const { terminated = container.lastState?.terminated } = container.state ?? {};
+  if (container.name === instrumentContainerName) {
+    const fault = instrumentFault([{ name: container.name, ...(terminated ? { state: { terminated } } : {}) }]);
+    if (fault) return `${fault.reason}, ${fault.message}`;
+  }
+  const line = (terminated?.message ?? '').trim().split('\n').at(-1)?.trim() ?? '';
+  return (line || terminated?.reason || 'it left no words').slice(0, 300);
+}

@@ -1,0 +1,116 @@
+import type { KubeObject, ResourceRef } from '../../../api/meta.ts';
+import {
+  clusterTrafficPolicies,
+  group,
+  minterDeployments,
+  trafficMonitors,
+  type ClusterTrafficPolicy,
+  type MinterDeployment,
+  type TrafficMonitor,
+} from '../../../api/v1alpha1/index.ts';
+import { errorText } from '../../../base/errors.ts';
+import {
+  ApiError,
+  coreResources,
+  isForbidden,
+  isNotFound,
+  isUnauthorized,
+  listAll,
+  type KubeClient,
+} from '../../../kube/index.ts';
+import type { NodeObject } from '../../../controllers/capture/facts.ts';
+import type { PodWithStatus } from './pod-fault.ts';
+import type { ClusterView, Reading } from './view.ts';
+
+export interface ViewOptions {
+  readonly client: KubeClient;
+  /** The operator's namespace. */
+  readonly namespace: string;
+  /** Only TrafficMonitors and MinterDeployments of this namespace; of all unless set. */
+  readonly objectNamespace?: string | undefined;
+  /** Wall time, ms since the epoch. */
+  readonly now: number;
+  /** Lists to leave out: they count as empty. */
+  readonly without?: readonly (keyof ClusterView)[];
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Reads everything at the same time, each list with its own outcome.
+ * Errors: none for a list that is forbidden, not served or fails: its `fault` says so. What keeps the API server from
+ * answering at all (no connection, no credentials) is thrown.
+ */
+export async function readView(options: ViewOptions): Promise<ClusterView> {
+  const { client, namespace, objectNamespace, now, without = [], signal } = options;
+  const read = async <T extends KubeObject>(
+    member: keyof ClusterView,
+    resource: ResourceRef,
+    selection: { namespace?: string | undefined; fieldSelector?: string } = {},
+  ): Promise<Reading<T>> => {
+    if (without.includes(member)) return { items: [] };
+    try {
+      const { items } = await listAll<T>(client, resource, { ...selection, signal });
+      return { items: items.map((item) => ({ ...item, apiVersion: resource.apiVersion, kind: resource.kind })) };
+    } catch (error) {
+      return { fault: faultOf(resource, selection.namespace, error) };
+    }
+  };
+  await reached(client, signal);
+  const crds = async (): Promise<Reading<KubeObject>> => {
+    const all = await read<KubeObject>('crds', coreResources.customResourceDefinitions);
+    if (all.fault !== undefined) return all;
+    return { items: all.items.filter((crd) => crd.metadata.name?.endsWith(`.${group}`)) };
+  };
+  const own = { namespace };
+  const pods = async (): Promise<ClusterView['pods']> => {
+    const all = await read<PodWithStatus>('pods', coreResources.pods);
+    return all.fault === undefined ? all : read<PodWithStatus>('pods', coreResources.pods, own);
+  };
+  const [readPods, readCrds] = [pods(), crds()];
+  const lists = {
+    monitors: read<TrafficMonitor & KubeObject>('monitors', trafficMonitors, { namespace: objectNamespace }),
+    policies: read<ClusterTrafficPolicy & KubeObject>('policies', clusterTrafficPolicies),
+    minters: read<MinterDeployment & KubeObject>('minters', minterDeployments, { namespace: objectNamespace }),
+    namespaces: read<KubeObject>('namespaces', coreResources.namespaces),
+    nodes: read<NodeObject>('nodes', coreResources.nodes),
+    deployments: read<KubeObject>('deployments', coreResources.deployments, own),
+    daemonSets: read<KubeObject>('daemonSets', coreResources.daemonSets, own),
+    leases: read<KubeObject>('leases', coreResources.leases, own),
+    secrets: read<KubeObject>('secrets', coreResources.secrets, own),
+    apiServices: read<KubeObject>('apiServices', coreResources.apiServices),
+    events: read<KubeObject>('events', coreResources.events, { fieldSelector: 'type=Warning' }),
+  };
+  return {
+    namespace,
+    now,
+    crds: await readCrds,
+    pods: await readPods,
+    monitors: await lists.monitors,
+    policies: await lists.policies,
+    minters: await lists.minters,
+    namespaces: await lists.namespaces,
+    nodes: await lists.nodes,
+    deployments: await lists.deployments,
+    daemonSets: await lists.daemonSets,
+    leases: await lists.leases,
+    secrets: await lists.secrets,
+    apiServices: await lists.apiServices,
+    events: await lists.events,
+  };
+}
+
+/** The one request that anybody may make: a server that does not answer it answers nothing. A refusal is an answer. */
+async function reached(client: KubeClient, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await client.getPath('/version', { signal });
+  } catch (error) {
+    if (!(error instanceof ApiError) || isUnauthorized(error)) throw error;
+  }
+}
+
+function faultOf(resource: ResourceRef, namespace: string | undefined, error: unknown): string {
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  if (isForbidden(error)) return `you may not list ${resource.plural}${where || ' of all namespaces'}`;
+  if (isNotFound(error)) return `the cluster does not serve ${resource.plural}.${resource.group}`;
+  return errorText(error);
+}

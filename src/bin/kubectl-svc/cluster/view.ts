@@ -1,0 +1,43 @@
+import type { KubeObject } from '../../../api/meta.ts';
+import type { ClusterTrafficPolicy, MinterDeployment, TrafficMonitor } from '../../../api/v1alpha1/index.ts';
+import type { NodeObject } from '../../../controllers/capture/facts.ts';
+import type { PodWithStatus } from './pod-fault.ts';
+
+/** A list as it was read, or why it could not be: what a user may not see is told, and does not hide the rest. */
+export type Reading<T> = { readonly items: readonly T[]; readonly fault?: undefined } | { readonly fault: string };
+
+/** The objects of a cluster that say how the product fares, read once. Everything that judges is a function of it. */
+export interface ClusterView {
+  /** The operator's namespace. */
+  readonly namespace: string;
+  /** Wall time, ms since the epoch. */
+  readonly now: number;
+  readonly crds: Reading<KubeObject>;
+  readonly monitors: Reading<TrafficMonitor & KubeObject>;
+  readonly policies: Reading<ClusterTrafficPolicy & KubeObject>;
+  readonly minters: Reading<MinterDeployment & KubeObject>;
+  readonly namespaces: Reading<KubeObject>;
+  readonly nodes: Reading<NodeObject>;
+  /** Of all namespaces where the user may list them, else of the operator's. */
+  readonly pods: Reading<PodWithStatus>;
+  /** Of the operator's namespace, as are the next three. */
+  readonly deployments: Reading<KubeObject>;
+  readonly daemonSets: Reading<KubeObject>;
+  readonly leases: Reading<KubeObject>;
+  readonly secrets: Reading<KubeObject>;
+  readonly apiServices: Reading<KubeObject>;
+  /** Warnings of all namespaces. */
+  readonly events: Reading<KubeObject>;
+}
+
+/** The members of a list; none where it could not be read. */
+export function itemsOf<T>(reading: Reading<T>): readonly T[] {
+  return reading.fault === undefined ? reading.items : [];
+}
+
+/** The object of a name, of a list that was read. */
+export function named<T extends KubeObject>(reading: Reading<T>, name: string, namespace?: string): T | undefined {
+  return itemsOf(reading).find(
+    ({ metadata }) => metadata.name === name && (namespace === undefined || metadata.namespace === namespace),
+  );
+}

@@ -1,0 +1,46 @@
+import { certificateStates, type SecretObject } from '../../../controllers/platform/certificates.ts';
+import { names } from '../../../render/index.ts';
+import { itemsOf, type ClusterView } from '../cluster/view.ts';
+import { unread, type Check } from './check.ts';
+
+const section = 'certificates' as const;
+const renewed = `the operator renews certificates two thirds into their life: kubectl logs deployment/${names.controller}`;
+
+/**
+ * When the CA and the certificates of the servers end. A user who may not read Secrets is told what the policies'
+ * status says of them instead.
+ */
+export function certificateChecks(view: ClusterView): Check[] {
+  if (view.secrets.fault !== undefined)
+    return [unread(section, 'certificates', `${view.secrets.fault}; ${fromPolicies(view)}`)];
+  const wanted: readonly string[] = [names.ca, names.agentTls, names.queryTls, names.controllerTls];
+  const present = new Map(
+    itemsOf(view.secrets).flatMap((secret): [string, SecretObject][] =>
+      wanted.includes(secret.metadata.name ?? '') ? [[secret.metadata.name!, secret]] : [],
+    ),
+  );
+  const states = new Map(certificateStates(present, view.now).map((state) => [state.secret, state]));
+  return wanted.map((subject): Check => {
+    const state = states.get(subject);
+    if (!state) {
+      const text = present.has(subject) ? 'unreadable' : 'not there';
+      return { section, subject, state: 'bad', text, hint: 'the operator issues it: see Operator' };
+    }
+    const days = Math.floor((state.expiresAt - view.now) / 86_400_000);
+    const ends = new Date(state.expiresAt).toISOString();
+    if (state.expiresAt <= view.now) return { section, subject, state: 'bad', text: `ended ${ends}`, hint: renewed };
+    const text = `ends in ${days} days (${ends})`;
+    return state.overdue
+      ? { section, subject, state: 'bad', text: `${text}, overdue for renewal`, hint: renewed }
+      : { section, subject, state: 'ok', text };
+  });
+}
+
+function fromPolicies(view: ClusterView): string {
+  const conditions = itemsOf(view.policies).flatMap((p) => p.status?.conditions ?? []);
+  const found = conditions.find((c) => c.type === 'CertificateExpiring');
+  if (!found) return 'no policy says how they are';
+  return found.status === 'True'
+    ? `a policy says: ${found.message}`
+    : 'by the word of the policies all are renewed in time';
+}

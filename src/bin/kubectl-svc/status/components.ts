@@ -1,0 +1,135 @@
+import type { KubeObject } from '../../../api/meta.ts';
+import { names, selectorLabels, type Component } from '../../../render/index.ts';
+import { podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
+import { operatorImage } from '../cluster/operator-environment.ts';
+import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
+import { unread, type Check, type CheckState, type Section } from './check.ts';
+
+interface Rollout {
+  spec?: { replicas?: number };
+  status?: {
+    observedGeneration?: number;
+    replicas?: number;
+    readyReplicas?: number;
+    updatedReplicas?: number;
+    conditions?: { type: string; status: string; reason?: string; message?: string }[];
+  };
+}
+
+/** The pods of one of the product's components, oldest name first. */
+export function podsOf(view: ClusterView, component: Component): PodWithStatus[] {
+  const wanted = Object.entries(selectorLabels(component));
+  return itemsOf(view.pods)
+    .filter(({ metadata }) => metadata.namespace === view.namespace)
+    .filter(({ metadata }) => wanted.every(([key, value]) => metadata.labels?.[key] === value))
+    .toSorted((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
+}
+
+/** The operator's Deployment, its pods, and who leads. */
+export function operatorChecks(view: ClusterView): Check[] {
+  return [...deploymentChecks(view, 'operator', 'controller', names.controller), ...leaderChecks(view)];
+}
+
+export function queryChecks(view: ClusterView): Check[] {
+  return deploymentChecks(view, 'query', 'query', names.query);
+}
+
+function deploymentChecks(view: ClusterView, section: Section, component: Component, name: string): Check[] {
+  if (view.deployments.fault !== undefined) return [unread(section, name, view.deployments.fault)];
+  const deployment = named(view.deployments, name);
+  if (!deployment) {
+    const hint =
+      component === 'controller'
+        ? 'svc install, or name the namespace of the installation with --operator-namespace'
+        : 'the operator makes it: see Operator';
+    return [{ section, subject: name, state: 'bad', text: `no Deployment in ${view.namespace}`, hint }];
+  }
+  const { state, text } = rolloutOf(deployment);
+  const about = state === 'ok' ? {} : { hint: `kubectl -n ${view.namespace} describe deployment ${name}` };
+  const version = operatorImage(deployment);
+  const first: Check = { section, subject: name, state, text: version ? `${text}, ${version}` : text, ...about };
+  return [first, ...podFaults(view, section, component)];
+}
+
+/** How far a Deployment has come. */
+function rolloutOf(deployment: KubeObject & Rollout): { state: CheckState; text: string } {
+  const { metadata, spec, status } = deployment;
+  const desired = spec?.replicas ?? 1;
+  const [ready, updated] = [status?.readyReplicas ?? 0, status?.updatedReplicas ?? 0];
+  const text = `${ready}/${desired} replicas ready`;
+  if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) {
+    return { state: 'progressing', text: `${text}, the newest change is not seen yet` };
+  }
+  const stuck = status?.conditions?.find((c) => c.type === 'Progressing' && c.status === 'False');
+  const short = ready < desired;
+  if (stuck && (short || updated < desired)) return { state: 'bad', text: `${text}: ${stuck.message ?? stuck.reason}` };
+  if (desired === 0) return { state: 'bad', text: 'scaled to 0 replicas' };
+  if (ready === 0) return { state: 'bad', text };
+  if (short || updated < desired) return { state: 'progressing', text: `${text}, ${updated} updated` };
+  return { state: 'ok', text };
+}
+
+/** A line for each pod of a component that does not serve. */
+function podFaults(view: ClusterView, section: Section, component: Component): Check[] {
+  return podsOf(view, component).flatMap((pod): Check[] => {
+    const fault = podFault(pod);
+    if (fault === null || fault === 'is ending') return [];
+    const name = pod.metadata.name ?? '';
+    const hint = `kubectl -n ${view.namespace} describe pod ${name}; kubectl -n ${view.namespace} logs ${name} --all-containers`;
+    return [{ section, subject: `pod ${name}`, state: 'bad', text: fault, hint }];
+  });
+}
+
+interface LeaseSpec {
+  holderIdentity?: string | null;
+  renewTime?: string;
+  leaseDurationSeconds?: number;
+}
+
+/** Clocks of a user and of a cluster differ; nobody's lease is judged to the second. Units: ms. */
+const skewMs = 60_000;
+
+function leaderChecks(view: ClusterView): Check[] {
+  const subject = 'leader';
+  if (view.leases.fault !== undefined) return [unread('operator', subject, view.leases.fault)];
+  const lease = named(view.leases, names.controller);
+  const { holderIdentity, renewTime = '', leaseDurationSeconds = 15 } = (lease?.['spec'] ?? {}) as LeaseSpec;
+  const hint = `kubectl -n ${view.namespace} logs deployment/${names.controller}`;
+  if (!holderIdentity) {
+    return [{ section: 'operator', subject, state: 'bad', text: 'nobody holds the Lease svc-controller', hint }];
+  }
+  const silentMs = view.now - Date.parse(renewTime);
+  const holder = holderIdentity.split('_')[0]!;
+  if (!(silentMs < leaseDurationSeconds * 1_000 + skewMs)) {
+    const text = `${holder} has not renewed its Lease since ${renewTime || 'ever'}`;
+    return [{ section: 'operator', subject, state: 'bad', text, hint }];
+  }
+  return [{ section: 'operator', subject, state: 'ok', text: holder }];
+}
+
+interface DaemonSetStatus {
+  observedGeneration?: number;
+  desiredNumberScheduled?: number;
+  numberReady?: number;
+  updatedNumberScheduled?: number;
+}
+
+/** The DaemonSet of the agents; nodes without one that serves follow with the reason (`agentsByNode`). */
+export function agentSetChecks(view: ClusterView): Check[] {
+  const { agent } = names;
+  if (view.daemonSets.fault !== undefined) return [unread('agents', agent, view.daemonSets.fault)];
+  const set = named(view.daemonSets, agent);
+  if (!set) {
+    const hint = 'the operator makes it: see Operator';
+    return [{ section: 'agents', subject: agent, state: 'bad', text: `no DaemonSet in ${view.namespace}`, hint }];
+  }
+  const status = (set['status'] ?? {}) as DaemonSetStatus;
+  const { desiredNumberScheduled: desired = 0, numberReady: ready = 0, updatedNumberScheduled: updated = 0 } = status;
+  const seen = (status.observedGeneration ?? 0) >= (set.metadata.generation ?? 0);
+  const text = `${ready}/${desired} ready, ${updated} updated`;
+  const hint = `kubectl -n ${view.namespace} get pods -o wide -l app.kubernetes.io/component=agent`;
+  if (desired === 0 && seen)
+    return [{ section: 'agents', subject: agent, state: 'bad', text: 'no node takes an agent', hint }];
+  const whole = seen && ready >= desired && updated >= desired;
+  return [{ section: 'agents', subject: agent, state: whole ? 'ok' : 'progressing', text, ...(whole ? {} : { hint }) }];
+}

@@ -1,0 +1,61 @@
+import type { KubeObject } from '../../../api/meta.ts';
+import { group } from '../../../api/v1alpha1/index.ts';
+import type { ClusterView } from '../cluster/view.ts';
+import { unread, type Check } from './check.ts';
+
+/** `events.k8s.io/v1`, as far as it is shown. */
+interface EventObject extends KubeObject {
+  type?: string;
+  reason?: string;
+  note?: string;
+  eventTime?: string | null;
+  deprecatedLastTimestamp?: string | null;
+  deprecatedCount?: number;
+  series?: { count: number; lastObservedTime: string } | null;
+  regarding?: { apiVersion?: string; kind?: string; namespace?: string; name?: string };
+}
+
+const shown = 5;
+/** Older ones tell of what is over. Units: ms. */
+const recentMs = 3_600_000;
+
+/** The newest warnings about objects of ours and about what runs in the operator's namespace. They are notes: events may be late or lost. */
+export function eventChecks(view: ClusterView): Check[] {
+  if (view.events.fault !== undefined) return [unread('events', 'events', view.events.fault)];
+  const newest = view.events.items
+    .map((event) => event as EventObject)
+    .filter(({ type, regarding }) => type === 'Warning' && concerns(regarding, view.namespace))
+    .map((event) => ({ event, at: timeOf(event) }))
+    .filter(({ at }) => view.now - at < recentMs)
+    .toSorted((a, b) => b.at - a.at);
+  return newest.slice(0, shown).map(({ event, at }) => {
+    const { kind = '', namespace, name = '' } = event.regarding ?? {};
+    const inside = event.regarding?.apiVersion?.startsWith(`${group}/`) ? namespace : undefined;
+    const count = event.series?.count ?? event.deprecatedCount ?? 1;
+    const times = count > 1 ? ` (${count} times)` : '';
+    return {
+      section: 'events',
+      subject: `${kind.toLowerCase()}/${inside === undefined ? name : `${inside}/${name}`}`,
+      state: 'note',
+      text: `${ago(view.now - at)} ago ${event.reason ?? ''}${times}: ${(event.note ?? '').replaceAll(/\s+/g, ' ').slice(0, 300)}`,
+    };
+  });
+}
+
+function concerns(regarding: EventObject['regarding'], namespace: string): boolean {
+  return regarding?.namespace === namespace || (regarding?.apiVersion ?? '').startsWith(`${group}/`);
+}
+
+function timeOf({ series, eventTime, deprecatedLastTimestamp, metadata }: EventObject): number {
+  const text = series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? '';
+  return Date.parse(text) || 0;
+}
+
+/** `45s`, `7m`, `3h`: as kubectl writes ages. */
+export function ago(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  if (seconds < 120) return `${seconds}s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}

@@ -1,0 +1,106 @@
+import { group } from '../../../api/v1alpha1/index.ts';
+
+const describeIt = (o: Named): string =>
+  `kubectl ${o.namespace === undefined ? '' : `-n ${o.namespace} `}describe ${o.plural}.${group} ${o.name}`;
+
+interface Named {
+  readonly plural: string;
+  readonly name: string;
+  readonly namespace?: string | undefined;
+}
+
+const minterKey = 'minter tools import-pk --help tells how a key gets into the key service';
+const asked = 'kubectl get pods of the minter: none of them answers';
+
+/** The way out for each reason of a condition that is not well, in one line. */
+export const ways: Readonly<Record<string, string>> = {
+  Pending: 'wait; if it stays so, the operator does not work: see Operator',
+  Invalid: 'correct the field that the message names; until then the last accepted spec stays in force',
+  UnsupportedSelector: 'use In and Exists; for "not" add a second monitor with mode: Exclude',
+  UnsafeSelector: 'take the characters out of the value that the message names',
+  NamespaceNotAllowed: 'ask the platform team: monitorNamespaces or limits.maxMonitorsPerNamespace of the policy',
+  ExtraConfigNotAllowed: 'remove instrument.extraConfig, or run the operator with --allow-extra-config=true',
+  SecretNotFound: 'create the Secret and the key that the message names',
+  RollingOut: 'wait; kubectl svc status nodes shows who is behind',
+  NodesUnreachable: 'look at the agents of the nodes that the message names: kubectl svc status nodes',
+  NodesFailed: 'kubectl svc explain node/NAME of a node that the message names',
+  RolloutPaused: 'edit the object once more so that the file changes, or delete the agent pod of the node that failed',
+  PortNotOpen: 'list the port that the pods listen on in spec.ports, or remove ports',
+  NotAttached: 'kubectl svc explain node/NAME; the log of container instrument says what it finds',
+  MissingCapability: 'allow the agent pods the capabilities that the message names (pod security, seccomp, runtime)',
+  KernelUnsupported: 'requests need a kernel with kprobes and BTF; flows are captured all the same',
+  MetadataMissing: 'the agent needs to list pods: kubectl -n svc-system logs of the agent tells',
+  NoTraffic: 'send requests to the pods: a new process is seen after about 30 s',
+  NoMatchingPods: 'compare selector and workloads with the labels of the pods: kubectl svc explain monitor/NAME',
+  OverriddenByPolicy: 'nothing, where the policy is meant; else see spec.overrides of the policy',
+  OverriddenByMonitor: 'raise priority, or select more specifically',
+  SeriesLimit: 'raise limits.maxSeries, or drop labels with metrics.labels.exclude',
+  SpanRateLimit: 'raise the span ceiling, or lower sampling.ratio',
+  DestinationNotAllowed: 'add the host to exportAllowList of a policy',
+  SendFailing: 'look at the destination, its credentials and the NetworkPolicies on the way',
+  RenewalOverdue: 'the operator renews certificates: look at its log',
+  ForeignAPIService: 'nothing, where the other server is meant to have it; else see the message',
+  Unavailable: 'kubectl get apiservices; the query servers must be ready and reachable from the API server',
+  Forbidden: "give the operator's service account the right that the message names (install again)",
+  QuotaExceeded: 'raise the quota of the namespace',
+  AdmissionDenied: 'look at the webhook or policy that the message names',
+  Conflict: 'rename or remove the object that is in the way',
+  MissingDependency: 'create what the message names',
+  ImagePullFailed: 'check the image reference and imagePullSecrets',
+  ApplyFailed: 'it is tried again; the log of the operator tells more',
+  RetriesExhausted: 'the log of the operator tells more; any edit of the object starts anew',
+  Retrying: 'wait; the message says what failed',
+  Progressing: 'wait',
+  NewGeneration: 'wait',
+  ScopeFaulty: 'correct the rules of the scope that the message names',
+  FileFaulty: 'correct the rule file that the message names',
+  ConfigMapNotFound: 'create the ConfigMap that spec names',
+  RepositoryOutsideSpec: 'declare the repository in spec, or remove it from the rules',
+  NoPodAnswered: asked,
+  KeyMissing: 'put the App ID under the key that spec names',
+  NotNumeric: 'the App ID is a number: see the settings page of the App',
+  NotFound: minterKey,
+  Disabled: 'enable the key version, or name another one in spec',
+  Destroyed: minterKey,
+  PendingImport: 'wait until the key service has imported the key',
+  WrongAlgorithm: 'the key must sign with RSA PKCS#1 v1.5 and SHA-256',
+  PermissionDenied: 'let the service account of the minter use the key',
+  KeyServiceUnreachable: 'look at the way to the key service: NetworkPolicies, proxies',
+  WrongApp: 'import the key of this very App, or correct the App ID',
+  NextWrongApp: 'import the key of this very App as the next version',
+  PlatformUnreachable: 'look at the way to the platform: NetworkPolicies, proxies',
+  NotInstalled: 'install the App in the organization',
+  PersonalAccount: 'use an organization',
+  Suspended: 'unsuspend it',
+  RepositoryNotSelected: 'select the repository in the settings of the installation',
+  PermissionMissing: 'accept the permission in the settings of the installation',
+  MinimumReplicasUnavailable: 'kubectl describe the Deployment and its pods',
+  DeploymentPending: 'wait',
+  ProgressDeadlineExceeded: 'kubectl describe the Deployment and its pods',
+};
+
+/** What to do about a reason of an object, or at least where to look. */
+export function wayOut(reason: string, object: Named): string {
+  return ways[reason] ?? describeIt(object);
+}
+
+/** What to do about a node, by the reason in a list of failed nodes. */
+export function nodeWayOut(reason: string, node: string): string {
+  return nodeWays[reason] ?? ways[reason] ?? `kubectl svc explain node/${node}`;
+}
+
+/** Reasons that only nodes have. */
+const nodeWays: Readonly<Record<string, string>> = {
+  NoAgent: 'kubectl -n svc-system describe daemonset svc-agent: taints and quotas keep pods away',
+  AgentNotReady: 'kubectl -n svc-system describe the agent pod, and read its logs',
+  Unreachable: 'the operator does not reach port 9093 of the agent: NetworkPolicies, certificates',
+  ConfigRefused:
+    'the message is of the instrument or the agent: correct what it names; it is a fault of ours if no extraConfig is set',
+  OutOfMemory: 'raise the memory limit of container instrument, or capture less',
+  InstrumentCrashed: 'kubectl -n svc-system logs of the agent pod, -c instrument --previous',
+  InstrumentNotRestarted:
+    'the kubelet has not restarted the instrument: look at the liveness probe in the events of the agent pod',
+  InstrumentNotRunning: 'kubectl -n svc-system logs of the agent pod, -c instrument',
+  NotRunning: 'kubectl -n svc-system logs of the agent pod, -c instrument',
+  WriteFailed: 'the agent cannot write on its disk: space, permissions of the data folder',
+};

@@ -1,0 +1,141 @@
+import { compile, type CompileResult } from '../../../capture/index.ts';
+import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
+import { instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
+import { compileInput } from '../cluster/compile-input.ts';
+import { operatorEnvironment } from '../cluster/operator-environment.ts';
+import { isReadyPod, podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
+import { itemsOf, type ClusterView } from '../cluster/view.ts';
+import type { Check, CheckState } from './check.ts';
+import { podsOf } from './components.ts';
+import { nodeWayOut } from './hints.ts';
+
+/** How capture fares on one node. */
+export interface NodeRow {
+  readonly name: string;
+  readonly ready: boolean;
+  /** The agent's pod; undefined where the node has none. */
+  readonly agent?: string;
+  readonly state: CheckState;
+  /** In one word: `Capturing`, `NoAgent`, `AgentNotReady`, `NotReady`, or the reason of a failure. */
+  readonly reason: string;
+  readonly message: string;
+  /** TrafficMonitors with a pod here. */
+  readonly monitors: number;
+  /** Policies that cover the node, the strongest first. */
+  readonly policies: readonly string[];
+  /** Begins with the hash of the instrument's file that the node should run; empty where it cannot be told. */
+  readonly file: string;
+}
+
+/** One row for each node that should have an agent, by name. */
+export function nodeRows(view: ClusterView): NodeRow[] {
+  const compiled = compileView(view);
+  const failures = failedNodes(view);
+  const agents = new Map<string, PodWithStatus>();
+  for (const pod of podsOf(view, 'agent')) {
+    const node = pod.spec?.nodeName;
+    // During an update two pods may name one node: the one that serves counts.
+    if (node && (!agents.has(node) || isReadyPod(pod))) agents.set(node, pod);
+  }
+  return itemsOf(view.nodes)
+    .filter(runsAgents)
+    .map((node): NodeRow => {
+      const name = node.metadata.name ?? '';
+      const agent = agents.get(name);
+      const desired = compiled?.nodes.get(name);
+      return {
+        name,
+        ready: isReadyNode(node),
+        ...(agent?.metadata.name ? { agent: agent.metadata.name } : {}),
+        ...stateOf(isReadyNode(node), agent, failures.get(name)),
+        monitors: desired?.config.monitors.length ?? 0,
+        policies: compiled
+          ? [...compiled.policies.values()].filter((p) => p.inForce && p.nodes.includes(name)).map((p) => p.name)
+          : [],
+        file: desired?.yamlHash.slice('sha256:'.length, 'sha256:'.length + 12) ?? '',
+      };
+    })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+type NodeState = Pick<NodeRow, 'state' | 'reason' | 'message'>;
+
+function stateOf(ready: boolean, agent: PodWithStatus | undefined, failure: Failure | undefined): NodeState {
+  if (!ready) return { state: 'note', reason: 'NotReady', message: 'the node is not Ready: nobody counts on it' };
+  if (!agent) return { state: 'bad', reason: 'NoAgent', message: 'no agent pod on this node' };
+  const fault = podFault(agent);
+  const instrument = instrumentFault(agent.status?.containerStatuses);
+  if (fault !== null) {
+    const reason = fault.includes('container instrument') && instrument ? instrument.reason : 'AgentNotReady';
+    return { state: 'bad', reason, message: fault };
+  }
+  if (failure) return { state: 'bad', ...failure };
+  return { state: 'ok', reason: 'Running', message: '' };
+}
+
+interface Failure {
+  reason: string;
+  message: string;
+}
+
+/** What statuses say of nodes that do not run what they should. They show sixteen each; counts are exact there. */
+function failedNodes(view: ClusterView): Map<string, Failure> {
+  const rows = [...itemsOf(view.policies), ...itemsOf(view.monitors)].flatMap(
+    (object) => object.status?.failedNodes ?? [],
+  );
+  return new Map(rows.map(({ name, reason, message }) => [name, { reason, message: message ?? '' }]));
+}
+
+/** What the operator compiles from what was read; undefined where it cannot be compiled or part of it is not known. */
+function compileView(view: ClusterView): CompileResult | undefined {
+  const { environment } = operatorEnvironment(view.deployments);
+  const lists = [view.monitors, view.policies, view.nodes, view.namespaces, view.pods];
+  if (lists.some(({ fault }) => fault !== undefined)) return undefined;
+  try {
+    return compile(compileInput(view, environment));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Nodes whose agent is missing or does not serve, under Agents: what a DaemonSet's counts do not tell. */
+export function agentNodeChecks(rows: readonly NodeRow[], namespace: string): Check[] {
+  return rows
+    .filter(({ state, reason }) => state === 'bad' && (reason === 'NoAgent' || reason === 'AgentNotReady'))
+    .map(({ name, agent, message }) => ({
+      section: 'agents' as const,
+      subject: `node ${name}`,
+      state: 'bad' as const,
+      text: message,
+      hint: agent
+        ? `kubectl -n ${namespace} describe pod ${agent}; kubectl -n ${namespace} logs ${agent} --all-containers`
+        : `kubectl -n ${namespace} describe daemonset svc-agent: taints, node selectors and quotas keep pods away`,
+    }));
+}
+
+/** The counts of states with their reasons, then each node whose agent serves and whose capture does not. */
+export function captureChecks(rows: readonly NodeRow[], nodesFault: string | undefined): Check[] {
+  if (nodesFault !== undefined) return [{ section: 'nodes', subject: 'nodes', state: 'unknown', text: nodesFault }];
+  const counts = Map.groupBy(rows, ({ reason }) => reason);
+  const text = [...counts].map(([reason, members]) => `${members.length} ${reason}`).join(', ') || 'no nodes';
+  const bad = rows.filter(({ state }) => state === 'bad');
+  const hint = { hint: 'kubectl svc status nodes' };
+  const all: Check = {
+    section: 'nodes',
+    subject: 'nodes',
+    state: bad.length > 0 ? 'bad' : 'ok',
+    text,
+    ...(bad.length > 0 ? hint : {}),
+  };
+  const told = bad.filter(({ reason }) => reason !== 'NoAgent' && reason !== 'AgentNotReady');
+  return [
+    all,
+    ...told.map(({ name, reason, message }): Check => ({
+      section: 'nodes',
+      subject: `node ${name}`,
+      state: 'bad',
+      text: message === '' ? reason : `${reason}: ${message}`,
+      hint: nodeWayOut(reason, name),
+    })),
+  ];
+}

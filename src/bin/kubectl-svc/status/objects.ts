@@ -1,0 +1,96 @@
+import type { Condition, KubeObject } from '../../../api/meta.ts';
+import {
+  clusterTrafficPolicyConditions,
+  minterDeploymentConditions,
+  trafficMonitorConditions,
+  type ClusterTrafficPolicy,
+  type MinterDeployment,
+  type TrafficMonitor,
+} from '../../../api/v1alpha1/index.ts';
+import type { Reading } from '../cluster/view.ts';
+import { unread, type Check, type CheckState, type Section } from './check.ts';
+import { wayOut } from './hints.ts';
+import { badConditions, conditionLine, readinessOf, type Conditioned, type ConditionTable } from './readiness.ts';
+
+/** A kind of ours as a report shows it. */
+export interface ObjectKind {
+  readonly section: Section;
+  readonly plural: string;
+  readonly table: ConditionTable;
+  /** Conditions beside Ready that are a fault while they are not well; others are worth a note. */
+  readonly faults: ReadonlySet<string>;
+  /** Reasons that are the ordinary life of a healthy object. */
+  readonly quiet: ReadonlySet<string>;
+}
+
+export const monitorKind: ObjectKind = {
+  section: 'monitors',
+  plural: 'trafficmonitors',
+  table: trafficMonitorConditions,
+  faults: new Set(['Exporting']),
+  quiet: new Set(['NoTraffic', 'NoMatchingPods']),
+};
+export const policyKind: ObjectKind = {
+  section: 'policies',
+  plural: 'clustertrafficpolicies',
+  table: clusterTrafficPolicyConditions,
+  faults: new Set(['Degraded', 'Exporting', 'CertificateExpiring']),
+  quiet: new Set(),
+};
+export const minterKind: ObjectKind = {
+  section: 'minters',
+  plural: 'minterdeployments',
+  table: minterDeploymentConditions,
+  faults: new Set(),
+  quiet: new Set(),
+};
+
+export function monitorChecks(reading: Reading<TrafficMonitor & KubeObject>): Check[] {
+  return objectChecks(reading, monitorKind, ({ status }) => {
+    const { desired = 0, capturing = 0 } = status?.nodes ?? {};
+    return `${status?.matchedPods ?? 0} pods, ${capturing}/${desired} nodes with data, ${status?.activeSeries ?? 0} series`;
+  });
+}
+
+export function policyChecks(reading: Reading<ClusterTrafficPolicy & KubeObject>): Check[] {
+  return objectChecks(reading, policyKind, ({ status }) => {
+    const { desired = 0, updated = 0, failed = 0 } = status?.nodes ?? {};
+    return `${updated}/${desired} nodes${failed > 0 ? `, ${failed} failed` : ''}, ${status?.monitors?.accepted ?? 0} monitors`;
+  });
+}
+
+export function minterChecks(reading: Reading<MinterDeployment & KubeObject>): Check[] {
+  return objectChecks(reading, minterKind, () => '');
+}
+
+function objectChecks<T extends KubeObject>(
+  reading: Reading<T>,
+  kind: ObjectKind,
+  figures: (object: T) => string,
+): Check[] {
+  if (reading.fault !== undefined) return [unread(kind.section, kind.plural, reading.fault)];
+  return reading.items.map((object) => objectCheck(object, kind, figures(object)));
+}
+
+function objectCheck(object: Conditioned, kind: ObjectKind, figures: string): Check {
+  const { namespace, name = '' } = object.metadata;
+  const readiness = readinessOf(object);
+  const other = badConditions(object.status?.conditions, kind.table).find(
+    (c) => !['Ready', 'Reconciling', 'Stalled'].includes(c.type) && !kind.quiet.has(c.reason),
+  );
+  const state = readiness.state === 'ok' && other ? besides(other, kind) : readiness.state;
+  const reason = readiness.reason ?? (state === 'ok' ? undefined : other?.reason);
+  const told = readiness.state === 'ok' && other && other.message !== '' ? `${other.type}: ${other.message}` : '';
+  const words = [readiness.text, conditionLine(object.status?.conditions, kind.table), figures, told];
+  return {
+    section: kind.section,
+    subject: namespace === undefined ? name : `${namespace}/${name}`,
+    state,
+    text: words.filter((part) => part !== '').join('; '),
+    ...(reason === undefined ? {} : { hint: wayOut(reason, { plural: kind.plural, name, namespace }) }),
+  };
+}
+
+function besides({ type }: Condition, kind: ObjectKind): CheckState {
+  return kind.faults.has(type) ? 'bad' : 'note';
+}

@@ -1,0 +1,117 @@
+import type { Condition, KubeObject } from '../../../api/meta.ts';
+import { PluginError } from '../errors.ts';
+import type { ClusterView, Reading } from '../cluster/view.ts';
+import { isWell, type Check } from './check.ts';
+import { nodeWayOut, wayOut } from './hints.ts';
+import { nodeRows, type NodeRow } from './node-rows.ts';
+import {
+  minterChecks,
+  minterKind,
+  monitorChecks,
+  monitorKind,
+  policyChecks,
+  policyKind,
+  type ObjectKind,
+} from './objects.ts';
+import type { StatusReport } from './report.ts';
+import { isGood, type Conditioned } from './readiness.ts';
+
+export type PartName = 'trafficmonitors' | 'clustertrafficpolicies' | 'minterdeployments' | 'nodes';
+
+/** What a person may type for each part: as kubectl takes kinds. */
+export const statusParts: ReadonlyMap<string, PartName> = new Map([
+  ...(['trafficmonitors', 'trafficmonitor', 'tm'] as const).map((word) => [word, 'trafficmonitors'] as const),
+  ...(['clustertrafficpolicies', 'clustertrafficpolicy', 'ctp'] as const).map(
+    (w) => [w, 'clustertrafficpolicies'] as const,
+  ),
+  ...(['minterdeployments', 'minterdeployment', 'md'] as const).map((word) => [word, 'minterdeployments'] as const),
+  ...(['nodes', 'node'] as const).map((word) => [word, 'nodes'] as const),
+]);
+
+export interface PartReport extends StatusReport {
+  /** Present for nodes. */
+  readonly rows?: readonly NodeRow[];
+}
+
+/**
+ * One kind, or one object of it with each of its conditions. Pure.
+ * Errors: PluginError where the kind cannot be read, or there is no object of that name.
+ */
+export function part(view: ClusterView, which: PartName, name: string | undefined): PartReport {
+  const reading: Reading<KubeObject> = view[listOf[which]];
+  if (reading.fault !== undefined) {
+    throw new PluginError('ERR_API_FORBIDDEN', reading.fault, { hints: ['-n NAMESPACE looks at one namespace only'] });
+  }
+  const objects = name === undefined ? reading.items : reading.items.filter(({ metadata }) => metadata.name === name);
+  if (name !== undefined && objects.length === 0) {
+    throw new PluginError('ERR_API_NOT_FOUND', `${which}: there is no ${name} here`, {
+      hints: [`kubectl get ${which} -A`],
+    });
+  }
+  if (which === 'nodes') return nodePart(view, name);
+  const summary = summaries[which]({ ...view, [listOf[which]]: { items: objects } });
+  const details = name === undefined ? [] : objects.flatMap((object) => conditionChecks(object, kindOf[which]));
+  return { well: isWell(summary), checks: [...summary, ...details] };
+}
+
+const listOf = {
+  trafficmonitors: 'monitors',
+  clustertrafficpolicies: 'policies',
+  minterdeployments: 'minters',
+  nodes: 'nodes',
+} as const;
+
+const kindOf = {
+  trafficmonitors: monitorKind,
+  clustertrafficpolicies: policyKind,
+  minterdeployments: minterKind,
+} as const;
+
+const summaries: Readonly<Record<keyof typeof kindOf, (view: ClusterView) => Check[]>> = {
+  trafficmonitors: ({ monitors }) => monitorChecks(monitors),
+  clustertrafficpolicies: ({ policies }) => policyChecks(policies),
+  minterdeployments: ({ minters }) => minterChecks(minters),
+};
+
+function nodePart(view: ClusterView, name: string | undefined): PartReport {
+  const rows = nodeRows(view).filter((row) => name === undefined || row.name === name);
+  const checks = rows.map(({ name: subject, state, reason, message }): Check => ({
+    section: 'nodes',
+    subject,
+    state,
+    text: message === '' ? reason : `${reason}: ${message}`,
+    ...(state === 'bad' ? { hint: nodeWayOut(reason, subject) } : {}),
+  }));
+  return { well: isWell(checks), checks, rows };
+}
+
+/** Each condition with its message: what `kubectl describe` shows, judged. They are told, and do not decide. */
+function conditionChecks(object: Conditioned, kind: ObjectKind): Check[] {
+  const { namespace, name = '' } = object.metadata;
+  const words = ({ status, reason, message }: Condition): string =>
+    [`${status} ${reason}`, message].filter((text) => text !== '').join(': ');
+  const rows = (object.status?.conditions ?? []).map((condition): Check => {
+    const good = isGood(condition, kind.table);
+    const state = good ? 'ok' : kind.quiet.has(condition.reason) ? 'note' : conditionState(condition, kind);
+    const hint = good ? {} : { hint: wayOut(condition.reason, { plural: kind.plural, name, namespace }) };
+    return { section: kind.section, subject: condition.type, state, text: words(condition), ...hint };
+  });
+  const nodes = (object.status as { failedNodes?: { name: string; reason: string; message?: string }[] } | undefined)
+    ?.failedNodes;
+  return [
+    ...rows,
+    ...(nodes ?? []).map(({ name: node, reason, message = '' }): Check => ({
+      section: kind.section,
+      subject: `node ${node}`,
+      state: 'bad',
+      text: [reason, message].filter((text) => text !== '').join(': '),
+      hint: nodeWayOut(reason, node),
+    })),
+  ];
+}
+
+function conditionState({ type }: Condition, kind: ObjectKind): Check['state'] {
+  if (type === 'Reconciling') return 'progressing';
+  const decides = ['Ready', 'Stalled', 'Accepted', 'ResolvedRefs', 'Programmed'].includes(type);
+  return decides || kind.faults.has(type) || kind === minterKind ? 'bad' : 'note';
+}

@@ -1,0 +1,35 @@
+import type { ClusterView } from '../cluster/view.ts';
+import { certificateChecks } from './certificates.ts';
+import { isWell, sections, type Check } from './check.ts';
+import { agentSetChecks, operatorChecks, queryChecks } from './components.ts';
+import { eventChecks } from './events.ts';
+import { agentNodeChecks, captureChecks, nodeRows } from './node-rows.ts';
+import { minterChecks, monitorChecks, policyChecks } from './objects.ts';
+import { crdChecks, metricsApiChecks } from './registrations.ts';
+
+export interface StatusReport {
+  readonly well: boolean;
+  readonly checks: readonly Check[];
+}
+
+/** The whole product at a glance. Pure: equal objects give equal reports. */
+export function statusReport(view: ClusterView): StatusReport {
+  const rows = nodeRows(view);
+  const checks = [
+    ...crdChecks(view),
+    ...operatorChecks(view),
+    ...agentSetChecks(view),
+    ...agentNodeChecks(rows, view.namespace),
+    ...queryChecks(view),
+    ...certificateChecks(view),
+    ...metricsApiChecks(view),
+    ...policyChecks(view.policies),
+    ...monitorChecks(view.monitors),
+    ...captureChecks(rows, view.nodes.fault),
+    ...minterChecks(view.minters),
+    ...eventChecks(view),
+  ];
+  const order = Object.keys(sections);
+  const sorted = checks.toSorted((a, b) => order.indexOf(a.section) - order.indexOf(b.section));
+  return { well: isWell(sorted), checks: sorted };
+}

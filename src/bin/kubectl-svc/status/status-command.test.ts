@@ -1,0 +1,89 @@
+import { trafficMonitors } from '../../../api/v1alpha1/index.ts';
+import { aCondition, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
+import { fill, runWith, startApi, type PluginRun } from '../../../testing/capture/plugin-run.ts';
+import { aMonitor } from '../../../testing/capture/world.ts';
+import type { FakeApiServer } from '../../../testing/fake-api-server/index.ts';
+import { StatusError } from '../../../testing/fake-api-server/index.ts';
+import { FakeClock } from '../../../testing/fake-clock.ts';
+import { until } from '../../../testing/until.ts';
+
+let api: FakeApiServer;
+let clock: FakeClock;
+const run = (...args: string[]): Promise<PluginRun> => runWith(['status', ...args], { api, clock });
+
+beforeEach(async () => {
+  api = await startApi();
+  clock = new FakeClock(viewTime);
+});
+afterEach(() => api.stop());
+
+const notReady = { observedGeneration: 1, conditions: [aCondition('Ready', 'False', 'Invalid', 'spec.ports: no')] };
+const ready = { observedGeneration: 1, conditions: [aCondition('Ready', 'True', 'Ready')] };
+
+test('a cluster where all is well gives exit code 0, and the same as JSON and YAML', async () => {
+  fill(api, aView());
+  const { code, stdout } = await run();
+  expect(stdout).toContain('✓ all is well');
+  expect(code).toBe(0);
+  const { checks, well } = JSON.parse((await run('-o', 'json')).stdout) as { well: boolean; checks: object[] };
+  expect({ well, some: checks.length > 10 }).toEqual({ well: true, some: true });
+  expect((await run('-o', 'yaml')).stdout).toMatch(/^well: true$/m);
+});
+
+test('a monitor that is not ready gives exit code 1, and -n looks at one namespace only', async () => {
+  fill(
+    api,
+    aView({
+      monitors: { items: [aMonitor('shop/checkout', { selector: {} }, { status: notReady as never })] as never[] },
+    }),
+  );
+  expect(await run()).toMatchObject({ code: 1, stdout: expect.stringContaining('✗ shop/checkout') });
+  expect(await run('-n', 'pay')).toMatchObject({ code: 0 });
+  expect(await run('tm', 'checkout', '-n', 'shop')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('✗ Ready: False Invalid'),
+  });
+  expect(await run('nodes')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^NODE +READY +AGENT/) });
+});
+
+test('--wait looks again until all is well', async () => {
+  fill(
+    api,
+    aView({
+      monitors: { items: [aMonitor('shop/checkout', { selector: {} }, { status: notReady as never })] as never[] },
+    }),
+  );
+  const waiting = run('--wait', '--timeout', '10s');
+  await until(() => clock.pending > 0);
+  api.putStatus(trafficMonitors, 'shop', 'checkout', ready);
+  await clock.advance(2_000);
+  expect(await waiting).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^waiting: shop\/checkout: not ready/),
+  });
+});
+
+test('--wait gives up at the end of its time, and says so', async () => {
+  const waiting = run('--wait', '--timeout', '1s');
+  await until(() => clock.pending > 0);
+  await clock.advance(1_000);
+  expect(await waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('not well within 1s') });
+});
+
+test('what may not be listed is told in its place', async () => {
+  fill(api, aView());
+  api.script({ plural: 'nodes' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') }, 9);
+  expect(await run()).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('? nodes: you may not list nodes of all namespaces'),
+  });
+});
+
+test.each([
+  [['--timeout', 'soon'], 'is not a duration'],
+  [['pods'], 'Allowed choices are'],
+  [['-o', 'xml'], 'Allowed choices are'],
+])('%s is wrong usage', async (args, text) => {
+  const { code, stderr } = await run(...args);
+  expect({ code, told: stderr.includes(text) }).toEqual({ code: 2, told: true });
+});

@@ -1,0 +1,127 @@
+import type { Command } from 'commander';
+import { Argument, Option } from 'commander';
+import { sleep } from '../../../base/clock.ts';
+import { parseDuration } from '../../../base/duration.ts';
+import { readView } from '../cluster/read-view.ts';
+import type { ClusterView } from '../cluster/view.ts';
+import type { Register } from '../command.ts';
+import { exitCodes, UsageError } from '../errors.ts';
+import { json, outputFormat, yaml } from '../output/print.ts';
+import type { Session } from '../session.ts';
+import { isWell } from './check.ts';
+import { part, statusParts, type PartName } from './parts.ts';
+import { nodeTable, reportText } from './render.ts';
+import { statusReport } from './report.ts';
+
+const formats = ['table', 'json', 'yaml'] as const;
+
+interface StatusFlags {
+  output: string;
+  wait: boolean;
+  timeout: string;
+}
+
+/** Between two looks of `--wait`. Units: ms. */
+const lookMs = 2_000;
+
+const help = `
+Exit code: 0 when all is well, 1 when something is not (lines with ✗ or …). What cannot be read (?) and what is only
+worth knowing (!) are no faults.
+
+Examples:
+  kubectl svc status                          the whole product
+  kubectl svc status --wait --timeout 2m      until all is well, for scripts
+  kubectl svc status nodes                    one line for each node
+  kubectl svc status tm checkout -n shop      each condition of one monitor
+  kubectl svc status -o json | jq '.checks[] | select(.state == "bad")'
+`;
+
+export const registerStatus: Register = (command, run) => {
+  command
+    .description(
+      'show how the operator, its agents, query servers, minters and resources fare, and what to do about faults',
+    )
+    .addArgument(new Argument('[kind]', 'one kind only').choices([...statusParts.keys()]))
+    .argument('[name]', 'one object only, with all of its conditions')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(formats).default('table'))
+    .option('--wait', 'wait until all is well', false)
+    .option('--timeout <duration>', 'how long --wait may take', '5m')
+    .addHelpText('after', help)
+    .action(
+      run((session, kind: string | undefined, name: string | undefined, flags: StatusFlags, _command: Command) =>
+        status(session, kind, name, flags),
+      ),
+    );
+};
+
+async function status(
+  session: Session,
+  kind: string | undefined,
+  name: string | undefined,
+  flags: StatusFlags,
+): Promise<number> {
+  const { clock, signal } = session;
+  const format = outputFormat(flags.output, formats);
+  const timeoutMs = parseTimeout(flags.timeout);
+  const which = kind === undefined ? undefined : statusParts.get(kind)!;
+  const deadline = clock.monotonic() + (flags.wait ? timeoutMs : 0);
+  let told = '';
+  for (;;) {
+    const shown = show(await look(session, which, name), which, name);
+    const left = deadline - clock.monotonic();
+    if (shown.well || left <= 0) {
+      session.stdout.write(await shown.print(format, session));
+      if (!shown.well && flags.wait) session.warn(`not well within ${flags.timeout}`);
+      return shown.well ? exitCodes.fine : exitCodes.error;
+    }
+    const waiting = shown.waitsFor;
+    if (waiting !== told) session.stderr.write(`waiting: ${(told = waiting)}\n`);
+    await sleep(clock, Math.min(lookMs, left), signal);
+  }
+}
+
+function parseTimeout(text: string): number {
+  try {
+    return parseDuration(text, '--timeout');
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+async function look(session: Session, which: PartName | undefined, name: string | undefined): Promise<ClusterView> {
+  const { flags, clock, signal } = session;
+  // An object is named within a namespace, as with kubectl; everything else is of all of them unless one is asked for.
+  const one = name !== undefined && (which === 'trafficmonitors' || which === 'minterdeployments');
+  return readView({
+    client: await session.kube(),
+    namespace: flags.operatorNamespace,
+    objectNamespace: one ? await session.namespace() : flags.namespace,
+    now: clock.now(),
+    signal,
+  });
+}
+
+interface Shown {
+  readonly well: boolean;
+  /** What is not well, in a few words. */
+  readonly waitsFor: string;
+  print(format: (typeof formats)[number], session: Session): Promise<string>;
+}
+
+function show(view: ClusterView, which: PartName | undefined, name: string | undefined): Shown {
+  const report = which === undefined ? statusReport(view) : part(view, which, name);
+  const bad = report.checks.filter((check) => !isWell([check]));
+  const { rows } = report as { rows?: Parameters<typeof nodeTable>[0] };
+  return {
+    well: report.well,
+    waitsFor: bad
+      .slice(0, 3)
+      .map(({ subject, text }) => `${subject}: ${text}`)
+      .join('; '),
+    print: async (format, { style }) => {
+      if (format === 'json') return json(report);
+      if (format === 'yaml') return yaml(report);
+      return rows ? nodeTable(rows, style) : reportText(report, style);
+    },
+  };
+}

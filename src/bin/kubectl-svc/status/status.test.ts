@@ -1,0 +1,275 @@
+import {
+  clusterTrafficPolicyConditions,
+  minterDeploymentConditions,
+  trafficMonitorConditions,
+} from '../../../api/v1alpha1/index.ts';
+import { issueLeaf, createCa } from '../../../net/ca.ts';
+import { aComponentPod, aCondition, aNode, anObject, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
+import { aMonitor, aPolicy } from '../../../testing/capture/world.ts';
+import { expectGolden } from '../../../testing/golden.ts';
+import type { ClusterView } from '../cluster/view.ts';
+import { styles } from '../output/style.ts';
+import { isWell } from './check.ts';
+import { ways } from './hints.ts';
+import { nodeRows } from './node-rows.ts';
+import { part, statusParts } from './parts.ts';
+import { isGood } from './readiness.ts';
+import { nodeTable, reportText } from './render.ts';
+import { statusReport } from './report.ts';
+
+const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
+const golden = (name: string, text: string): void => expectGolden(import.meta.dirname, name, text);
+
+const readyMonitor = aMonitor(
+  'shop/checkout',
+  { selector: {} },
+  {
+    status: {
+      observedGeneration: 1,
+      matchedPods: 2,
+      nodes: { desired: 1, updated: 1, capturing: 1, failed: 0 },
+      activeSeries: 44,
+      conditions: [
+        aCondition('Ready', 'True', 'Ready'),
+        aCondition('Accepted', 'True', 'Accepted'),
+        aCondition('Programmed', 'True', 'Programmed', '1/1 nodes run generation 1'),
+        aCondition('Capturing', 'True', 'TrafficSeen'),
+        aCondition('Conflicted', 'False', 'NoConflicts'),
+      ],
+    } as never,
+  },
+);
+
+const monitorWith = (path: string, conditions: object[], more: object = {}): typeof readyMonitor =>
+  aMonitor(path, { selector: {} }, { status: { observedGeneration: 1, conditions, ...more } as never });
+
+const lines = (view: ClusterView): string[] => reportText(statusReport(view), plain).split('\n');
+const lineOf = (view: ClusterView, start: string): string =>
+  lines(view).find((l) => l.trim().slice(2).startsWith(start)) ?? 'none';
+const objects = (...items: object[]) => ({ items: items as never[] });
+
+test('a cluster in which all is well says so, and what it looked at', () => {
+  const view = aView({
+    monitors: objects(readyMonitor),
+    policies: objects(
+      aPolicy(
+        'default',
+        {},
+        {
+          status: {
+            observedGeneration: 1,
+            nodes: { desired: 2, updated: 2, ready: 2, failed: 0, outdated: 0 },
+            conditions: [
+              aCondition('Ready', 'True', 'Ready'),
+              aCondition('CertificateExpiring', 'False', 'CertificatesValid'),
+            ],
+          } as never,
+        },
+      ),
+    ),
+  });
+  expect(statusReport(view).well).toBe(true);
+  golden('well.txt', reportText(statusReport(view), plain));
+});
+
+test('a cluster with much amiss names each fault with a way out', () => {
+  const crash = {
+    name: 'instrument',
+    ready: false,
+    restartCount: 4,
+    state: { waiting: { reason: 'CrashLoopBackOff' } },
+    lastState: {
+      terminated: {
+        exitCode: 1,
+        reason: 'Error',
+        message: 'time=x level=ERROR msg="the following capabilities are required: CAP_BPF, CAP_PERFMON"',
+      },
+    },
+  };
+  const view = aView({
+    crds: { items: [] },
+    nodes: objects(aNode('node-1'), aNode('node-2'), aNode('node-3'), aNode('node-4', {}, 'Unknown')),
+    pods: objects(
+      aComponentPod('agent', 'svc-agent-a', 'node-1'),
+      aComponentPod('agent', 'svc-agent-b', 'node-2', {
+        status: { phase: 'Running', conditions: [], containerStatuses: [crash] },
+      }),
+      aComponentPod('query', 'svc-query-a', 'node-1', {
+        status: {
+          phase: 'Pending',
+          containerStatuses: [
+            { name: 'query', image: 'nowhere/svc:1', state: { waiting: { reason: 'ImagePullBackOff' } } },
+          ],
+        },
+      }),
+    ),
+    daemonSets: objects(
+      anObject('apps/v1', 'DaemonSet', 'svc-system/svc-agent', {
+        status: { observedGeneration: 1, desiredNumberScheduled: 3, numberReady: 1, updatedNumberScheduled: 2 },
+      }),
+    ),
+    leases: objects(
+      anObject('coordination.k8s.io/v1', 'Lease', 'svc-system/svc-controller', {
+        spec: { holderIdentity: 'svc-controller-a_1', renewTime: '2026-06-01T11:00:00Z', leaseDurationSeconds: 15 },
+      }),
+    ),
+    apiServices: objects(
+      anObject('apiregistration.k8s.io/v1', 'APIService', 'v1beta1.custom.metrics.k8s.io', {
+        spec: { service: { name: 'prometheus-adapter', namespace: 'monitoring' } },
+      }),
+      anObject('apiregistration.k8s.io/v1', 'APIService', 'v1beta1.external.metrics.k8s.io', {
+        spec: { service: { name: 'svc-query', namespace: 'svc-system' } },
+        status: { conditions: [{ type: 'Available', status: 'False', message: 'no endpoints' }] },
+      }),
+    ),
+    monitors: objects(
+      monitorWith('shop/bad', [
+        aCondition('Ready', 'False', 'Invalid', 'spec.export[0].endpoint: no host'),
+        aCondition('Accepted', 'False', 'Invalid', 'spec.export[0].endpoint: no host'),
+        aCondition('Stalled', 'True', 'Invalid', 'spec.export[0].endpoint: no host'),
+      ]),
+      { ...readyMonitor, metadata: { ...readyMonitor.metadata, name: 'edited', generation: 2 } },
+      monitorWith('shop/quiet', [
+        aCondition('Ready', 'True', 'Ready'),
+        aCondition('Capturing', 'False', 'NoTraffic', 'no sample'),
+      ]),
+      monitorWith('shop/weaker', [
+        aCondition('Ready', 'True', 'Ready'),
+        aCondition('Conflicted', 'True', 'OverriddenByMonitor', 'sampling.ratio: TrafficMonitor/shop/a'),
+      ]),
+      monitorWith(
+        'shop/failing',
+        [
+          aCondition('Ready', 'False', 'NodesFailed', '0/1 nodes run generation 1'),
+          aCondition('Programmed', 'False', 'NodesFailed', '0/1 nodes run generation 1'),
+        ],
+        {
+          failedNodes: [
+            { name: 'node-1', reason: 'OutOfMemory', message: 'the instrument was ended at its memory limit' },
+          ],
+        },
+      ),
+    ),
+    events: objects(
+      anObject('events.k8s.io/v1', 'Event', 'shop/e1', {
+        type: 'Warning',
+        reason: 'Invalid',
+        note: 'spec.export[0].endpoint:\nno host',
+        eventTime: '2026-06-01T11:55:00Z',
+        regarding: { apiVersion: 'svc.dev/v1alpha1', kind: 'TrafficMonitor', namespace: 'shop', name: 'bad' },
+      }),
+      anObject('events.k8s.io/v1', 'Event', 'other/e2', {
+        type: 'Warning',
+        reason: 'BackOff',
+        regarding: { apiVersion: 'v1', kind: 'Pod', namespace: 'other', name: 'p' },
+      }),
+    ),
+  });
+  const report = statusReport(view);
+  expect(report.well).toBe(false);
+  for (const { state, hint, subject } of report.checks) {
+    if (state === 'bad' || state === 'progressing')
+      expect({ subject, hint: typeof hint }).toEqual({ subject, hint: 'string' });
+  }
+  golden('amiss.txt', reportText(report, plain));
+  golden('nodes.txt', nodeTable(nodeRows(view), plain));
+  golden('one-monitor.txt', reportText(part(view, 'trafficmonitors', 'failing'), plain));
+});
+
+test('what may not be read is told and is no fault', () => {
+  const fault = 'you may not list nodes of all namespaces';
+  const view = aView({ nodes: { fault }, apiServices: { fault } });
+  expect(statusReport(view).well).toBe(true);
+  expect(lineOf(view, 'apiservices')).toBe(`  ? apiservices: ${fault}`);
+});
+
+test('certificates that can be read are told with their end, and an overdue one is a fault', async () => {
+  const day = 86_400_000;
+  const ca = await createCa({ commonName: 'ca', now: viewTime - 100 * day });
+  const secret = async (name: string, ageDays: number) => {
+    const leaf = await issueLeaf(
+      ca,
+      { commonName: name, dnsNames: [name] },
+      { now: viewTime - ageDays * day, days: 90 },
+    );
+    const data = { 'tls.crt': Buffer.from(leaf.cert).toString('base64') };
+    return anObject('v1', 'Secret', `svc-system/${name}`, { data });
+  };
+  const items = [
+    anObject('v1', 'Secret', 'svc-system/svc-ca', { data: { 'ca.crt': Buffer.from(ca.cert).toString('base64') } }),
+    await secret('svc-agent-tls', 10),
+    await secret('svc-query-tls', 80),
+    await secret('svc-controller-tls', 100),
+  ];
+  const view = aView({ secrets: { items } });
+  expect(lineOf(view, 'svc-agent-tls')).toMatch(/✓ svc-agent-tls: ends in 80 days/);
+  expect(lineOf(view, 'svc-query-tls')).toMatch(
+    /✗ svc-query-tls: ends in 10 days .*overdue for renewal → the operator renews/,
+  );
+  expect(lineOf(view, 'svc-controller-tls')).toMatch(/✗ svc-controller-tls: ended /);
+});
+
+test.each([
+  [
+    'a Deployment that is not there',
+    { deployments: { items: [] } },
+    'svc-controller',
+    /✗ .*no Deployment in svc-system → svc install/,
+  ],
+  ['nobody leads', { leases: { items: [] } }, 'leader', /✗ leader: nobody holds the Lease/],
+  ['an agent set that is not there', { daemonSets: { items: [] } }, 'svc-agent', /✗ .*no DaemonSet/],
+  [
+    'a node without an agent',
+    { pods: { items: [] } },
+    'node node-1',
+    /✗ node node-1: no agent pod on this node → kubectl/,
+  ],
+  ['nobody registered metrics', { apiServices: { items: [] } }, 'custom.metrics', /! custom.metrics.k8s.io: nobody/],
+])('%s', (_what, more, subject, expected) => expect(lineOf(aView(more as never), subject)).toMatch(expected));
+
+test('a status of an older generation is on its way, whatever it says', () => {
+  const edited = { ...readyMonitor, metadata: { ...readyMonitor.metadata, generation: 5 } };
+  const view = aView({ monitors: objects(edited) });
+  expect(lineOf(view, 'shop/checkout')).toMatch(
+    /… .*generation 5 is not judged yet \(the last one judged is 1\).* → wait/,
+  );
+  expect(isWell(statusReport(view).checks)).toBe(false);
+});
+
+test('a name that is not there is an error that says where to look', () => {
+  expect(() => part(aView(), 'trafficmonitors', 'nope')).toThrow('there is no nope');
+  expect(() => part(aView({ monitors: { fault: 'you may not' } }), 'trafficmonitors', undefined)).toThrow(
+    'you may not',
+  );
+});
+
+test('kinds are named as kubectl names them', () => {
+  expect([statusParts.get('tm'), statusParts.get('node'), statusParts.get('md')]).toEqual([
+    'trafficmonitors',
+    'nodes',
+    'minterdeployments',
+  ]);
+});
+
+test('every reason of a condition that is not well has a way out', () => {
+  const tables = { ...trafficMonitorConditions, ...clusterTrafficPolicyConditions, ...minterDeploymentConditions };
+  const wellReasons = new Set([
+    ...[
+      'Ready',
+      'Accepted',
+      'LimitClamped',
+      'ResolvedRefs',
+      'Programmed',
+      'TrafficSeen',
+      'NoConflicts',
+      'WithinLimits',
+    ],
+    ...['Exporting', 'AllNodesReady', 'CertificatesValid', 'Available', 'Valid', 'Found', 'Enabled', 'Matches'],
+    ...['NextMatches', 'MinimumReplicasAvailable', 'NewReplicaSetAvailable', 'ReplicaSetUpdated', 'Applied'],
+  ]);
+  const missing = Object.values(tables)
+    .flatMap(({ reasons }) => Object.keys(reasons))
+    .filter((reason) => !wellReasons.has(reason) && ways[reason] === undefined);
+  expect(missing).toEqual([]);
+  expect(isGood({ type: 'Conflicted', status: 'False' } as never, trafficMonitorConditions)).toBe(true);
+});
