@@ -101,6 +101,8 @@ class PodStream extends Duplex {
   constructor(what: string) {
     super({ allowHalfOpen: false });
     this.#what = what;
+    // It may fail before whoever asked for it has it; a reader meets the error all the same.
+    this.on('error', () => {});
   }
 
   use(socket: Socket, signal: AbortSignal | undefined): void {

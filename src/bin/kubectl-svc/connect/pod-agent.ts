@@ -76,6 +76,7 @@ export class PodAgent extends Agent {
     const done = callback as (error: Error | null, stream?: Duplex) => void;
     this.#open().then(
       (raw) => {
+        if (raw.errored) return done(raw.errored);
         const { ca, servername, rejectUnauthorized } = options;
         const socket = connectTls({
           socket: raw,

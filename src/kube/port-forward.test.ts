@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { connect, createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { servePortForward } from '../testing/port-forward.ts';
+import { createKubeClient, type RestClient } from './index.ts';
+
+/** An API server that passes port-forwards on as a kubelet would, and refuses the pod `forbidden`. */
+let api: Server;
+let pod: TcpServer;
+let client: RestClient;
+let asked: { url: string; protocols: string; user: string }[];
+
+const listening = async (server: Server | TcpServer): Promise<number> => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+};
+
+beforeEach(async () => {
+  asked = [];
+  pod = createTcpServer((socket) => socket.on('data', (data) => socket.write(data.toString().toUpperCase())));
+  const podPort = await listening(pod);
+  api = createServer((req, res) => {
+    const status = req.url?.includes('forbidden') ? 403 : 400;
+    const message = status === 403 ? 'pods "forbidden" is forbidden: no' : 'Upgrade request required';
+    res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ kind: 'Status', message }));
+  });
+  api.on('upgrade', (req, socket) => {
+    const { 'sec-websocket-protocol': protocols = '', 'impersonate-user': user } = req.headers;
+    asked.push({ url: req.url ?? '', protocols, user: String(user) });
+    if (req.url?.includes('forbidden')) return void socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
+    servePortForward(req, socket, async (port) => {
+      if (port !== 9095) throw new Error('connection refused');
+      return connect(podPort, '127.0.0.1');
+    });
+  });
+  client = createKubeClient({ server: `http://127.0.0.1:${await listening(api)}` });
+});
+afterEach(async () => {
+  await client.close();
+  api.closeAllConnections();
+  api.close();
+  pod.close();
+});
+
+async function readUntil(stream: Duplex, length: number): Promise<string> {
+  let text = '';
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    text += chunk.toString();
+    if (text.length >= length) break;
+  }
+  return text;
+}
+
+test('bytes go to the port of the pod and come back, large ones too', async () => {
+  const stream = await client.portForward({ namespace: 'svc-system', name: 'svc-query-1' }, 9095);
+  const sent = 'hello '.repeat(50_000);
+  stream.write(sent);
+  expect(await readUntil(stream, sent.length)).toBe(sent.toUpperCase());
+  expect(asked[0]!.url).toBe('/api/v1/namespaces/svc-system/pods/svc-query-1/portforward?ports=9095');
+  expect(asked[0]!.protocols).toContain('v4.channel.k8s.io');
+});
+
+test('a refusal comes with the words of the API server', async () => {
+  await expect(client.portForward({ namespace: 'svc-system', name: 'forbidden' }, 9095)).rejects.toMatchObject({
+    code: 'ERR_API_FORBIDDEN',
+    message: expect.stringContaining('pods "forbidden" is forbidden: no'),
+  });
+});
+
+test('what the kubelet says on the error channel ends the stream', async () => {
+  const stream = await client.portForward({ namespace: 'svc-system', name: 'svc-query-1' }, 80);
+  await expect(readUntil(stream, 1)).rejects.toThrow(
+    'port-forward svc-system/svc-query-1:80: error forwarding port 80: Error: connection refused',
+  );
+});
+
+test('an abort ends the connection', async () => {
+  const abort = new AbortController();
+  const pod = { namespace: 'svc-system', name: 'svc-query-1' };
+  const stream = await client.portForward(pod, 9095, { signal: abort.signal });
+  const ended = expect(readUntil(stream, 1)).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+  abort.abort();
+  await ended;
+  await expect(client.portForward(pod, 9095, { signal: abort.signal })).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+});
+
+test('a server that cannot be reached is told', async () => {
+  const gone = createKubeClient({ server: 'http://127.0.0.1:1' });
+  await expect(gone.portForward({ namespace: 'a', name: 'b' }, 1)).rejects.toThrow(
+    /port-forward a\/b:1: .*ECONNREFUSED/,
+  );
+});

@@ -1,0 +1,36 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { acceptWebSocket } from './websocket.ts';
+
+/**
+ * Serves one port-forward as a kubelet does: two channels for the port, each begun with its number, little-endian; the
+ * connection to the pod is made at once, and what goes wrong with it is told on the error channel.
+ * Source: kubelet `portforward/websocket.go`, subprotocol `v4.channel.k8s.io`.
+ */
+export function servePortForward(
+  req: IncomingMessage,
+  socket: Duplex,
+  connect: (port: number) => Promise<Duplex>,
+): void {
+  const port = Number(new URL(req.url ?? '/', 'http://kubelet').searchParams.get('ports'));
+  const client = acceptWebSocket(req, socket, ['v4.channel.k8s.io']);
+  const message = (channel: number, content: Buffer): void => client.send(Buffer.concat([Buffer.of(channel), content]));
+  const start = Buffer.of(port & 0xff, port >> 8);
+  message(0, start);
+  message(1, start);
+  const pod = connect(port);
+  const fail = (error: unknown): void => {
+    message(1, Buffer.from(`error forwarding port ${port}: ${String(error)}`));
+    client.close();
+  };
+  client.onMessage((bytes) => {
+    // Channel 0 is the only one that a client writes to.
+    if (bytes[0] === 0) pod.then((stream) => stream.write(bytes.subarray(1))).catch(() => {});
+  });
+  client.onClose(() => void pod.then((stream) => stream.destroy()).catch(() => {}));
+  pod.then((stream) => {
+    stream.on('data', (chunk: Buffer) => message(0, chunk));
+    stream.on('end', () => client.close());
+    stream.on('error', fail);
+  }, fail);
+}
