@@ -80,7 +80,8 @@ export class TlsClient {
         chunks.push(chunk);
         if (total > options.maxBytes) end.stop(tooLarge(options));
       });
-      res.on('error', fail);
+      // What ended the exchange, not that it ended: a stream that is destroyed says only the latter.
+      res.on('error', (cause) => fail(end.reason ?? cause));
       res.on('close', () => {
         end.done();
         if (end.reason || !res.complete) return fail(end.reason ?? brokenOff());

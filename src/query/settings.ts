@@ -25,6 +25,12 @@ export const querySettingTable = {
     default: 'app.kubernetes.io/component=agent',
   }),
   agentReadPort: portSetting({ help: 'remote-read port of the agents', default: '9091' }),
+  agentStreamPort: portSetting({ help: 'port of the stream of spans and flows of the agents', default: '9092' }),
+  streamMaxClients: integerSetting(
+    { help: 'readers of the relayed stream of spans and flows at the same time; further ones get 503', default: '32' },
+    1,
+    60,
+  ),
   pushdown: queryOptionTable.pushdown,
   agentTimeout: durationSetting(queryOptionTable.agentTimeout),
   queryTimeout: durationSetting(queryOptionTable.queryTimeout),
@@ -60,6 +66,15 @@ export const querySettingTable = {
   customMetricsPort: portSetting({ help: 'port of the API for autoscalers (TLS)', default: '6443' }),
   externalMetrics: booleanSetting({ help: 'serve external.metrics.k8s.io on that port too', default: 'false' }),
   partialAggregates: queryOptionTable.partialAggregates,
+  customMetricsFallback: queryOptionTable.customMetricsFallback,
+  customMetricsFallbackCaFile: textSetting({
+    help: "file with the authorities of the second adapter's certificate; empty: the system's",
+    default: '',
+  }),
+  customMetricsFallbackTokenFile: textSetting({
+    help: 'file with the bearer token for the second adapter; empty: none',
+    default: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+  }),
   customMetricsRules: textSetting({
     help: 'file with prometheus-adapter rules; empty or missing means none',
     default: '',

@@ -63,6 +63,10 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
       { apiGroups: [''], resources: ['namespaces', 'nodes'], verbs: ['list'] },
       { apiGroups: ['apps'], resources: ['deployments', 'replicasets', 'statefulsets', 'daemonsets'], verbs: ['list'] },
       { apiGroups: ['batch'], resources: ['jobs', 'cronjobs'], verbs: ['list'] },
+      // A second adapter reviews us as it would review an autoscaler.
+      ...(input.query?.customMetricsFallback === undefined
+        ? []
+        : [{ apiGroups: served, resources: ['*'], verbs: ['get', 'list'] }]),
     ]),
     clusterRoleBinding('query', names.customMetricsServer, [query]),
     // Only with the registration: another server that owns the API has a role of this very name.

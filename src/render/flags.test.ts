@@ -61,6 +61,8 @@ const everyQueryOption: QueryOptions = {
   tenancy: 'true',
   clusterName: 'east',
   partialAggregates: 'true',
+  customMetricsFallback: 'https://prometheus-adapter.monitoring.svc',
+  customMetricsFallbackSecret: 'adapter',
   longTermUrl: 'https://mimir.example/prometheus',
   longTermAfter: '12h',
   longTermApi: 'query',

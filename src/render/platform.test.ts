@@ -26,6 +26,8 @@ const withEverything: PlatformInput = {
     queryLog: 'true',
     longTermUrl: 'https://mimir.example/prometheus',
     longTermSecret: 'mimir',
+    customMetricsFallback: 'https://prometheus-adapter.monitoring.svc',
+    customMetricsFallbackSecret: 'adapter-ca',
     maxSamples: '100000000',
   },
   apiServerCidrs: ['10.0.0.0/28'],

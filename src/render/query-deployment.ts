@@ -17,6 +17,7 @@ import {
 const tlsPath = '/etc/svc/tls';
 const rulesPath = '/etc/svc/custom-metrics';
 const longTermPath = '/etc/svc/long-term';
+const fallbackPath = '/etc/svc/custom-metrics-fallback';
 const statePath = '/var/lib/svc-query';
 
 /** The query server: stateless, so several replicas answer alike. */
@@ -24,6 +25,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
   const labels = selectorLabels('query');
   const { query = {} } = input;
   const { longTermSecret } = query;
+  const fallbackSecret = input.customMetrics ? query.customMetricsFallbackSecret : undefined;
   return objectOf(
     'Deployment',
     { component: 'query', name: names.query, namespace: input.namespace },
@@ -70,6 +72,9 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                         `--custom-metrics-port=${ports.customMetrics}`,
                         `--custom-metrics-rules=${rulesPath}/config.yaml`,
                         ...(input.externalMetrics ? ['--external-metrics=true'] : []),
+                        ...(fallbackSecret === undefined
+                          ? []
+                          : [`--custom-metrics-fallback-ca-file=${fallbackPath}/ca.crt`]),
                       ]
                     : []),
                   `--log-level=${input.logLevel}`,
@@ -99,6 +104,9 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                     ? []
                     : [{ name: 'long-term', mountPath: longTermPath, readOnly: true }]),
                   ...(input.customMetrics ? [{ name: 'rules', mountPath: rulesPath, readOnly: true }] : []),
+                  ...(fallbackSecret === undefined
+                    ? []
+                    : [{ name: 'fallback', mountPath: fallbackPath, readOnly: true }]),
                 ],
               },
             ],
@@ -112,6 +120,21 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
               ...(input.customMetrics
                 ? [{ name: 'rules', configMap: { name: names.customMetricsRules, optional: true } }]
                 : []),
+              // Only its authority: whatever else is in that Secret is no business of ours. A Secret that is not there
+              // keeps the second adapter from being asked, not the query server from running.
+              ...(fallbackSecret === undefined
+                ? []
+                : [
+                    {
+                      name: 'fallback',
+                      secret: {
+                        secretName: fallbackSecret,
+                        defaultMode: keyFileMode,
+                        items: [{ key: 'ca.crt', path: 'ca.crt' }],
+                        optional: true,
+                      },
+                    },
+                  ]),
             ],
           },
         },

@@ -22,7 +22,7 @@ function durationText(meaning: { help: string; default: string }): Setting<strin
 
 /**
  * What an installation may choose of its query server. The same rows are settings of `svc operator`, `svc install` and
- * the chart; `svc query` has each under its own name, but for the last two, which also bring a volume or a Secret.
+ * the chart; `svc query` has each under its own name, but for those that bring a volume or a Secret.
  */
 export const queryOptionTable = {
   pushdown: choiceSetting(
@@ -58,6 +58,22 @@ export const queryOptionTable = {
     help: 'give autoscalers values that lack a node, which are too small, instead of 503',
     default: 'false',
   }),
+  customMetricsFallback: textSetting(
+    {
+      help: 'https address of a second adapter that is asked for metrics for autoscalers that nobody here knows; empty: none',
+      default: '',
+    },
+    /^$|^https:\/\/[^\s?#@]+$/,
+    'an https address',
+  ),
+  customMetricsFallbackSecret: textSetting(
+    {
+      help: "Secret in the namespace whose key `ca.crt` is the authority of the second adapter's certificate; empty: the system's authorities count",
+      default: '',
+    },
+    /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/,
+    'the name of a Secret',
+  ),
   longTermUrl: textSetting(
     {
       help: 'address before /api/v1 of a Prometheus-compatible store that answers queries for older times; empty: none',
@@ -101,7 +117,7 @@ export type QueryOption = keyof typeof queryOptionTable;
 export type QueryOptions = Readonly<Partial<Record<QueryOption, string>>>;
 
 /** Options that `svc query` has no flag for: they say what is mounted, or where to. */
-const ofThePod: readonly QueryOption[] = ['longTermSecret', 'queryLog'];
+const ofThePod: readonly QueryOption[] = ['customMetricsFallbackSecret', 'longTermSecret', 'queryLog'];
 
 /** Of settings read with the table (and maybe others), those options that differ from their defaults. */
 export function queryOptions(settings: Readonly<Record<QueryOption, unknown>>): QueryOptions {

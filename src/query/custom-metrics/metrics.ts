@@ -1,10 +1,12 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { FallbackOutcome } from './fallback/adapter-failure.ts';
 
 /** Measures the API for autoscalers. */
 export class CustomMetricsMeter {
   readonly #freshness: Histogram;
   readonly #duration: Histogram;
   readonly #degraded: Counter;
+  readonly #fallback: Histogram;
 
   constructor(registry: Registry, gauges: { names: () => Readonly<Record<string, number>> }) {
     const registers = [registry];
@@ -28,6 +30,13 @@ export class CustomMetricsMeter {
       registers,
     });
     for (const outcome of ['omitted', 'refused']) this.#degraded.inc({ outcome }, 0);
+    this.#fallback = new Histogram({
+      name: 'svc_custom_metrics_fallback_duration_seconds',
+      help: 'Time of requests for metrics that nobody here knows to the second adapter, by what came of them.',
+      labelNames: ['outcome'],
+      buckets: [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10],
+      registers,
+    });
     new Gauge({
       name: 'svc_custom_metrics_names',
       help: 'Metrics on offer, one for each kind of object, by where they come from.',
@@ -45,6 +54,10 @@ export class CustomMetricsMeter {
 
   request(api: string, code: number, seconds: number): void {
     this.#duration.observe({ api, code: String(code) }, seconds);
+  }
+
+  fallback(outcome: FallbackOutcome, seconds: number): void {
+    this.#fallback.observe({ outcome }, seconds);
   }
 
   degraded(outcome: 'omitted' | 'refused'): void {

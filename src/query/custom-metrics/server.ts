@@ -15,6 +15,9 @@ import { createCustomMetricsHandler } from './api/handler.ts';
 import type { Offer } from './api/discovery.ts';
 import { Access, type AccessReviews } from './auth/access.ts';
 import { ClientCas, readAuthenticationConfig } from './auth/client-ca.ts';
+import { AdapterClient } from './fallback/adapter-client.ts';
+import { AdapterDiscovery } from './fallback/adapter-discovery.ts';
+import { SecondAdapter } from './fallback/second-adapter.ts';
 import { CustomMetricsMeter } from './metrics.ts';
 import { declaredMetrics, monitorProvider, type DeclaredMetric } from './providers/monitor-provider.ts';
 import { presetProvider } from './providers/preset-provider.ts';
@@ -34,6 +37,9 @@ export interface CustomMetricsOptions {
     readonly customMetricsPort: number;
     readonly externalMetrics: boolean;
     readonly partialAggregates: boolean;
+    readonly customMetricsFallback: string;
+    readonly customMetricsFallbackCaFile: string;
+    readonly customMetricsFallbackTokenFile: string;
     readonly agentTimeout: number;
   };
   readonly clock: Clock;
@@ -71,8 +77,12 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   pods.addIndex(podsByNamespace, ({ metadata }) => [metadata.namespace ?? '']);
   const monitors = watchDeclaredMetrics(cache, logger);
   const providers = [monitorProvider(monitors.declared), ...(options.providers ?? []), presetProvider];
+  const second = secondAdapter(options);
   const meter = new CustomMetricsMeter(options.registry, {
-    names: () => Object.fromEntries(providers.map((p) => [p.name, p.names().length])),
+    names: () => ({
+      ...Object.fromEntries(providers.map((p) => [p.name, p.names().length])),
+      ...(second ? { fallback: second.discovery.offer.custom.v1beta2.length } : {}),
+    }),
   });
   const service = new MetricService({
     providers,
@@ -92,7 +102,8 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   const handler = createCustomMetricsHandler({
     access: new Access({ reviews, cas, clock, logger }),
     service,
-    offer: () => offerOf(providers, settings.externalMetrics),
+    fallback: second && new SecondAdapter({ client: second.client, clock, logger, meter }),
+    offer: () => ({ ...offerOf(providers, settings.externalMetrics), passedOn: second?.discovery.offer }),
     notReady: () => {
       if (!cas.known) return 'the authentication configuration of the API server is not known';
       if (!pods.synced) return 'the list of pods is not complete';
@@ -110,7 +121,31 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
     port: settings.customMetricsPort,
   });
   logger.info('custom metrics: listening', { address: settings.bindAddress, port });
-  return { port, close: () => closeServer(server, graceMs) };
+  const stopped = new AbortController();
+  const discovering = second?.discovery.run(stopped.signal);
+  return {
+    port,
+    close: async () => {
+      stopped.abort();
+      await closeServer(server, graceMs);
+      second?.client.close();
+      await discovering;
+    },
+  };
+}
+
+/** The adapter that is asked for metrics that nobody here knows; undefined without one. */
+function secondAdapter({ settings, clock, logger }: CustomMetricsOptions) {
+  const { customMetricsFallback: url, externalMetrics: external, agentTimeout: deadlineMs } = settings;
+  if (url === '') return undefined;
+  const client = new AdapterClient({
+    url,
+    caFile: settings.customMetricsFallbackCaFile,
+    tokenFile: settings.customMetricsFallbackTokenFile,
+    clock,
+    deadlineMs,
+  });
+  return { client, discovery: new AdapterDiscovery({ client, external, clock, logger }) };
 }
 
 /** Metrics of one name and kind, whoever offers them, once. */

@@ -1,10 +1,13 @@
+import type { AdapterOffer } from '../fallback/adapter-discovery.ts';
+import type { OfferedMetric } from '../fallback/read-names.ts';
 import type { MetricName } from '../providers/provider.ts';
-import { customGroup, customVersions, externalGroup } from './paths.ts';
+import { customGroup, customVersions, externalGroup, type CustomVersion } from './paths.ts';
 
-/** What is on offer. `external` undefined: that API is off. */
+/** What is on offer. `external` undefined: that API is off. `passedOn`: what a second adapter has, and is asked for. */
 export interface Offer {
   readonly custom: readonly MetricName[];
   readonly external: readonly string[] | undefined;
+  readonly passedOn?: AdapterOffer | undefined;
 }
 
 interface GroupVersions {
@@ -62,9 +65,28 @@ function resourceList(group: string, version: string, offer: Offer): unknown {
     verbs: ['get'],
   });
   const resources = isCustom
-    ? offer.custom.map(({ resource, metric }) => entry(`${resource.name}/${metric}`, resource.ref.namespaced))
-    : (offer.external ?? []).map((metric) => entry(metric, true));
+    ? customMetrics(offer, version).map((one) => entry(`${one.resource}/${one.metric}`, one.namespaced))
+    : externalMetrics(offer).map((metric) => entry(metric, true));
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/${version}`, resources };
+}
+
+/** The metrics of a version by resource and name: what is known here stands for what the second adapter calls so. */
+function customMetrics({ custom, passedOn }: Offer, version: string): OfferedMetric[] {
+  const ours = custom.map(({ resource, metric }) => {
+    const { namespaced } = resource.ref;
+    return { resource: resource.name, metric, namespaced };
+  });
+  const others = passedOn?.custom[version as CustomVersion] ?? [];
+  if (others.length === 0) return ours;
+  const key = ({ resource, metric }: OfferedMetric): string => `${resource}/${metric}`;
+  const all = new Map(others.map((one) => [key(one), one]));
+  for (const one of ours) all.set(key(one), one);
+  return [...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+}
+
+function externalMetrics({ external = [], passedOn }: Offer): readonly string[] {
+  const others = passedOn?.external ?? [];
+  return others.length === 0 ? external : [...new Set([...external, ...others])].sort();
 }
 
 /** All groups in one document: metrics are subresources of what they describe. */
@@ -74,18 +96,20 @@ function aggregated(offer: Offer, version: 'v2' | 'v2beta1'): unknown {
     versions: versions.map((v) => ({
       version: v,
       resources:
-        group === customGroup ? describedSubresources(offer.custom, v) : externalResources(offer.external ?? []),
+        group === customGroup
+          ? describedSubresources(customMetrics(offer, v), v)
+          : externalResources(externalMetrics(offer)),
       freshness: 'Current',
     })),
   }));
   return { kind: 'APIGroupDiscoveryList', apiVersion: `apidiscovery.k8s.io/${version}`, metadata: {}, items };
 }
 
-function describedSubresources(names: readonly MetricName[], version: string): unknown[] {
+function describedSubresources(names: readonly OfferedMetric[], version: string): unknown[] {
   const responseKind = { group: customGroup, version, kind: 'MetricValueList' };
   return [...Map.groupBy(names, ({ resource }) => resource)].map(([resource, metrics]) => ({
-    resource: resource.name,
-    scope: resource.ref.namespaced ? 'Namespaced' : 'Cluster',
+    resource,
+    scope: metrics[0]!.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: '',
     verbs: [],
     subresources: metrics.map(({ metric }) => ({ subresource: metric, responseKind, verbs: ['get'] })),

@@ -4,15 +4,19 @@ import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Access } from '../auth/access.ts';
 import type { CustomMetricsMeter } from '../metrics.ts';
+import { refusePassedOn } from '../fallback/passed-on.ts';
+import type { SecondAdapter } from '../fallback/second-adapter.ts';
 import type { MetricService } from '../values/metric-service.ts';
 import { discoveryDocument, type Offer } from './discovery.ts';
 import { openApiDocument } from './openapi.ts';
 import { parseValuePath, type ValuePath } from './paths.ts';
-import { pathNotFound, StatusError } from './status-error.ts';
+import { notReady as tryAgain, pathNotFound, StatusError } from './status-error.ts';
 
 export interface HandlerOptions {
   readonly access: Pick<Access, 'user' | 'check'>;
-  readonly service: Pick<MetricService, 'custom' | 'external'>;
+  readonly service: Pick<MetricService, 'custom' | 'external' | 'knows'>;
+  /** Answers for metrics that the service does not know. */
+  readonly fallback?: Pick<SecondAdapter, 'values'> | undefined;
   readonly offer: () => Offer;
   /** Why not ready; undefined when ready. */
   readonly notReady: () => string | undefined;
@@ -41,7 +45,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, options: Handler
   let answer: Answer;
   try {
     const path = valuePath(url.pathname);
-    if (path) api = path.kind;
+    if (path) api = path.kind === 'elsewhere' ? 'custom' : path.kind;
     answer = await respond(req, url, path, options);
   } catch (error) {
     const known = error instanceof StatusError ? error : new StatusError(500, 'InternalError', 'internal error');
@@ -64,7 +68,7 @@ async function respond(
   req: IncomingMessage,
   url: URL,
   path: ValuePath | undefined,
-  { access, service, offer, notReady, version }: HandlerOptions,
+  { access, service, fallback, offer, notReady, version }: HandlerOptions,
 ): Promise<Answer> {
   const { pathname, searchParams } = url;
   if (req.method !== 'GET' && req.method !== 'HEAD') {
@@ -77,13 +81,21 @@ async function respond(
       ? { code: 200, body: 'ok', type: 'text/plain' }
       : { code: 503, body: `not ready: ${reason}\n`, type: 'text/plain' };
   }
+  refusePassedOn(req.headers);
   const user = await access.user(req);
   const offered = offer();
-  if (!path || (path.kind === 'external' && !offered.external)) {
+  const isOff = path?.kind === 'external' ? !offered.external : path?.kind === 'elsewhere' && !fallback;
+  if (!path || isOff) {
     await access.check(user, { path: pathname });
     return documentAt(pathname, req.headers.accept ?? '', offered, version);
   }
   await access.check(user, path.attributes);
+  if (path.kind === 'elsewhere' || (fallback && !service.knows(path))) {
+    // What is not known yet may be ours.
+    const reason = notReady();
+    if (reason !== undefined) throw tryAgain(reason);
+    return { code: 200, body: await fallback!.values(path, url) };
+  }
   const labelSelector = searchParams.get('labelSelector') ?? undefined;
   const metricLabelSelector = searchParams.get('metricLabelSelector') ?? undefined;
   const { body, degraded } = await (path.kind === 'custom'

@@ -17,7 +17,7 @@ export interface ResourceAttributes {
   readonly verb: 'get' | 'list';
 }
 
-/** A path that names values. */
+/** A path that names values. Those of kind `elsewhere` describe objects that no captured series names. */
 export type ValuePath =
   | {
       readonly kind: 'custom';
@@ -25,6 +25,14 @@ export type ValuePath =
       readonly resource: DescribedResource;
       readonly namespace: string | undefined;
       /** `*` for all. */
+      readonly name: string;
+      readonly metric: string;
+      readonly attributes: ResourceAttributes;
+    }
+  | {
+      readonly kind: 'elsewhere';
+      readonly version: CustomVersion;
+      readonly namespace: string | undefined;
       readonly name: string;
       readonly metric: string;
       readonly attributes: ResourceAttributes;
@@ -61,16 +69,25 @@ function customPath(version: CustomVersion, parts: readonly string[]): ValuePath
   if (parts[0] === 'namespaces' && parts.length === 5) {
     const [, namespace, plural, name, metric] = parts as [string, string, string, string, string];
     const resource = describedResource(plural);
-    if (!resource?.ref.namespaced) return undefined;
     const attributes = { ...at, resource: plural, subresource: metric, name, namespace, verb: 'get' } as const;
+    if (!resource) return elsewhere({ version, namespace, name, metric, attributes });
+    if (!resource.ref.namespaced) return undefined;
     return { kind: 'custom', version, resource, namespace, name, metric, attributes };
   }
   if (parts.length !== 3) return undefined;
   const [plural, name, metric] = parts as [string, string, string];
   const resource = describedResource(plural);
-  if (!resource || resource.ref.namespaced) return undefined;
   const attributes = { ...at, resource: plural, subresource: metric, name, verb: 'get' } as const;
+  if (!resource) return elsewhere({ version, namespace: undefined, name, metric, attributes });
+  if (resource.ref.namespaced) return undefined;
   return { kind: 'custom', version, resource, namespace: undefined, name, metric, attributes };
+}
+
+/** How resources are written in paths: in plural, with their group. */
+const pluralName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+function elsewhere(path: Omit<Extract<ValuePath, { kind: 'elsewhere' }>, 'kind'>): ValuePath | undefined {
+  return pluralName.test(path.attributes.resource) ? { kind: 'elsewhere', ...path } : undefined;
 }
 
 function externalPath(parts: readonly string[]): ValuePath | undefined {

@@ -47,6 +47,18 @@ export class MetricService {
     this.#options = options;
   }
 
+  /** Whether any provider has the metric for this kind of object, or this external one. Errors: StatusError 500. */
+  knows(path: CustomPath | ExternalPath): boolean {
+    const { namespace, metric } = path;
+    const question = { metric, matchers: [], names: undefined };
+    const query = this.#find((provider) =>
+      path.kind === 'custom'
+        ? provider.find({ ...question, resource: path.resource, namespace })
+        : provider.findExternal({ ...question, namespace: path.namespace }),
+    );
+    return query !== undefined;
+  }
+
   async custom(path: CustomPath, selectors: Selectors): Promise<{ body: unknown; degraded: boolean }> {
     const { resource, namespace, name, metric, version } = path;
     const names = await this.#names(path, selectors.labelSelector);

@@ -1,0 +1,132 @@
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { sleep, type Clock } from '../../../base/clock.ts';
+import { errorText, isOperatorError } from '../../../base/errors.ts';
+import { TlsClient, type TlsResponse } from '../../../net/tls-client.ts';
+import { AdapterFailure } from './adapter-failure.ts';
+import { fallbackHeader } from './passed-on.ts';
+import { TrustedFile } from './trusted-file.ts';
+
+export interface AdapterClientOptions {
+  /** `https://host[:port][/prefix]`. */
+  readonly url: string;
+  /** File with the authorities that its certificate is checked against; empty: the system's. */
+  readonly caFile: string;
+  /** File with the bearer token that says who asks; empty: none is sent. */
+  readonly tokenFile: string;
+  readonly clock: Clock;
+  /** Bound on one question with its repetition. Units: ms. */
+  readonly deadlineMs: number;
+}
+
+export interface AdapterAnswer {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+/** Questions under way at a time: one that hangs must not pile up what autoscalers ask. */
+const maxUnderWay = 64;
+/** Before the one repetition. */
+const pauseMs = 200;
+const passing = [429, 502, 503, 504];
+
+/**
+ * Asks the second adapter, as ourselves: nothing of a caller's headers goes along. Files are read at each question, so
+ * tokens and authorities may be rotated.
+ * Retry: once, for a connection that fails or an answer of 429, 502, 503 or 504; within the deadline.
+ * Errors: AdapterFailure `timeout`, `unreachable`, `invalid` (too large), `busy`.
+ */
+export class AdapterClient {
+  /** As messages name it. */
+  readonly name: string;
+  readonly #options: AdapterClientOptions;
+  readonly #url: URL;
+  readonly #trusted: TrustedFile;
+  readonly #client: TlsClient;
+  readonly #closed = new AbortController();
+  #underWay = 0;
+
+  constructor(options: AdapterClientOptions) {
+    this.#options = options;
+    this.#url = new URL(options.url);
+    this.name = this.#url.origin;
+    this.#trusted = new TrustedFile(options.caFile);
+    this.#client = new TlsClient(this.#trusted);
+  }
+
+  /** `path` with its query, as it stands in a request. `maxBytes` caps the answer. */
+  async get(path: string, maxBytes: number): Promise<AdapterAnswer> {
+    if (this.#underWay >= maxUnderWay) {
+      throw new AdapterFailure('busy', `it already has ${maxUnderWay} questions of ours to answer`);
+    }
+    this.#underWay++;
+    try {
+      return await this.#get(path, maxBytes);
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  /** Ends what is under way. */
+  close(): void {
+    this.#closed.abort();
+    this.#client.close();
+  }
+
+  async #get(path: string, maxBytes: number): Promise<AdapterAnswer> {
+    const { clock, deadlineMs } = this.#options;
+    const latest = clock.monotonic() + deadlineMs;
+    const left = (): number => latest - clock.monotonic();
+    for (let attempt = 0; ; attempt++) {
+      const mayRepeat = attempt === 0 && left() > pauseMs;
+      try {
+        const answer = await this.#once(path, maxBytes, Math.max(1, left()));
+        if (!mayRepeat || !passing.includes(answer.status)) return answer;
+      } catch (error) {
+        if (!mayRepeat || !isOperatorError(error, 'ERR_AGENT_UNREACHABLE')) throw asFailure(error, deadlineMs);
+      }
+      await sleep(clock, Math.min(pauseMs, Math.max(0, left())));
+    }
+  }
+
+  async #once(path: string, maxBytes: number, deadlineMs: number): Promise<TlsResponse> {
+    const { hostname, port, pathname } = this.#url;
+    const host = hostname.replace(/^\[|\]$/g, '');
+    return this.#client.request({
+      host,
+      port: port === '' ? 443 : Number(port),
+      // An address is no server name: its certificate is checked for the address then.
+      servername: isIP(host) === 0 ? host : '',
+      method: 'GET',
+      path: `${pathname.replace(/\/+$/, '')}${path}`,
+      headers: await this.#headers(),
+      deadlineMs,
+      maxBytes,
+      signal: this.#closed.signal,
+      repeatable: true,
+    });
+  }
+
+  async #headers(): Promise<Record<string, string>> {
+    const { tokenFile } = this.#options;
+    const headers = { accept: 'application/json', 'user-agent': 'svc-query', [fallbackHeader]: '1' };
+    try {
+      await this.#trusted.refresh();
+      if (tokenFile === '') return headers;
+      return { ...headers, authorization: `Bearer ${(await readFile(tokenFile, 'utf8')).trim()}` };
+    } catch (cause) {
+      throw new AdapterFailure('unreachable', `it cannot be asked: ${errorText(cause)}`, { cause });
+    }
+  }
+}
+
+function asFailure(cause: unknown, deadlineMs: number): AdapterFailure {
+  if (cause instanceof AdapterFailure) return cause;
+  if (isOperatorError(cause, 'ERR_TIMEOUT')) {
+    return new AdapterFailure('timeout', `no answer within ${deadlineMs / 1000} s`, { cause });
+  }
+  if (isOperatorError(cause, 'ERR_TOO_LARGE')) {
+    return new AdapterFailure('invalid', 'its answer is too large', { cause });
+  }
+  return new AdapterFailure('unreachable', errorText(cause), { cause });
+}

@@ -1,0 +1,103 @@
+import { sleep, type Clock } from '../../../base/clock.ts';
+import { errorText } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
+import { customGroup, customVersions, externalGroup, type CustomVersion } from '../api/paths.ts';
+import type { AdapterClient } from './adapter-client.ts';
+import { AdapterFailure } from './adapter-failure.ts';
+import { readCustomNames, readExternalNames, type OfferedMetric } from './read-names.ts';
+
+/** What the second adapter has on offer, by version. */
+export interface AdapterOffer {
+  readonly custom: Readonly<Record<CustomVersion, readonly OfferedMetric[]>>;
+  readonly external: readonly string[];
+}
+
+export interface AdapterDiscoveryOptions {
+  readonly client: Pick<AdapterClient, 'get' | 'name'>;
+  /** Whether its external metrics are asked for, too. */
+  readonly external: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const everyMs = 60_000;
+/** After a failure. */
+const againMs = 10_000;
+/** What it said last is shown for so long after it stopped to answer. */
+const keptMs = 600_000;
+const maxBytes = 16 * 1024 * 1024;
+const nothing: AdapterOffer = { custom: { v1beta1: [], v1beta2: [] }, external: [] };
+
+/** Knows what the second adapter offers, from asking it now and then: whoever wants to know does not wait for it. */
+export class AdapterDiscovery {
+  readonly #options: AdapterDiscoveryOptions;
+  #offer = nothing;
+  #readAt = 0;
+  #failing: string | undefined;
+
+  constructor(options: AdapterDiscoveryOptions) {
+    this.#options = options;
+  }
+
+  get offer(): AdapterOffer {
+    return this.#offer;
+  }
+
+  /** Asks until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const isGood = await this.#refresh(signal);
+      await sleep(this.#options.clock, isGood ? everyMs : againMs, signal).catch(() => {});
+    }
+  }
+
+  async #refresh(signal: AbortSignal): Promise<boolean> {
+    const { client, clock, logger } = this.#options;
+    try {
+      this.#offer = await this.#read();
+      this.#readAt = clock.monotonic();
+      if (this.#failing !== undefined) logger.info('the second adapter answers', { adapter: client.name });
+      this.#failing = undefined;
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      const reason = errorText(error);
+      if (this.#failing !== reason) {
+        const text = 'what the second adapter offers cannot be read, what is known of it stays for a while';
+        logger.warn(text, { adapter: client.name, error: reason });
+      }
+      this.#failing = reason;
+      if (clock.monotonic() - this.#readAt >= keptMs) this.#offer = nothing;
+      return false;
+    }
+  }
+
+  async #read(): Promise<AdapterOffer> {
+    const [old, recent] = customVersions.map((version) => this.#list(`${customGroup}/${version}`, readCustomNames));
+    const external = this.#options.external ? this.#list(`${externalGroup}/v1beta1`, readExternalNames) : [];
+    const [v1beta1, v1beta2, names] = await Promise.all([old!, recent!, external]);
+    if (v1beta1 === undefined && v1beta2 === undefined && (names ?? []).length === 0) {
+      throw new AdapterFailure('failed', `it does not serve ${customGroup}`);
+    }
+    return { custom: { v1beta1: v1beta1 ?? [], v1beta2: v1beta2 ?? [] }, external: names ?? [] };
+  }
+
+  /** Undefined for a version that it does not serve. */
+  async #list<T>(groupVersion: string, read: (text: Buffer, groupVersion: string) => T[]): Promise<T[] | undefined> {
+    const { status, body } = await this.#options.client.get(`/apis/${groupVersion}`, maxBytes);
+    if (status === 404) return undefined;
+    if (status !== 200) throw failureOfStatus(status);
+    return read(body, groupVersion);
+  }
+}
+
+/** What an answer other than 200 and 404 means. */
+export function failureOfStatus(status: number): AdapterFailure {
+  if (status === 508) {
+    return new AdapterFailure('loop', 'it is a query server like this one, and would pass on what it is asked');
+  }
+  if (status === 401 || status === 403) {
+    return new AdapterFailure('refused', `it does not let this query server read (HTTP ${status})`);
+  }
+  return new AdapterFailure('failed', `HTTP ${status}`);
+}

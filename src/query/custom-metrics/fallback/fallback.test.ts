@@ -1,0 +1,448 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Registry } from 'prom-client';
+import { silentLogger } from '../../../base/logger.ts';
+import { systemClock } from '../../../base/clock.ts';
+import { FakeClock } from '../../../testing/fake-clock.ts';
+import { until } from '../../../testing/until.ts';
+import { sendJson, startScriptedAdapter, type ScriptedAdapter } from '../../../testing/query/scripted-adapter.ts';
+import { createCustomMetricsHandler } from '../api/handler.ts';
+import { StatusError } from '../api/status-error.ts';
+import type { ResourceAttributes } from '../api/paths.ts';
+import { CustomMetricsMeter } from '../metrics.ts';
+import { describedResource } from '../resources.ts';
+import { AdapterClient } from './adapter-client.ts';
+import { AdapterDiscovery } from './adapter-discovery.ts';
+import { maxNames } from './read-names.ts';
+import { SecondAdapter } from './second-adapter.ts';
+
+const group = '/apis/custom.metrics.k8s.io';
+const custom = `${group}/v1beta2`;
+const external = '/apis/external.metrics.k8s.io/v1beta1';
+/** Of a test that waits for it; others give a slow machine its time. */
+const shortMs = 400;
+const longMs = 10_000;
+const dir = mkdtempSync(join(tmpdir(), 'fallback-'));
+const caFile = join(dir, 'ca.crt');
+const tokenFile = join(dir, 'token');
+
+let adapter: ScriptedAdapter;
+let server: Server;
+let client: AdapterClient;
+let limit: { deadlineMs: number };
+let discovery: AdapterDiscovery;
+let clock: FakeClock;
+let registry: Registry;
+let reviewed: string[];
+let allowed: boolean;
+let stopped: AbortController;
+
+beforeAll(async () => {
+  adapter = await startScriptedAdapter();
+});
+
+afterAll(async () => {
+  await adapter.close();
+  rmSync(dir, { recursive: true });
+});
+
+/** Knows metric `ours` of pods, and as an external one; the adapter is asked for all others. */
+const service = {
+  knows: ({ metric }: { metric: string }) => metric === 'ours',
+  custom: async () => {
+    if (lackingNode) throw new StatusError(503, 'ServiceUnavailable', 'the metric ours is incomplete');
+    return { body: { from: 'us' }, degraded: false };
+  },
+  external: async () => ({ body: { from: 'us' }, degraded: false }),
+};
+let lackingNode: boolean;
+let missing: string | undefined;
+
+beforeEach(async () => {
+  adapter.requests.length = 0;
+  adapter.answer = (_req, res) => void res.writeHead(404).end();
+  writeFileSync(caFile, adapter.ca);
+  writeFileSync(tokenFile, 'own-token\n');
+  [reviewed, allowed, lackingNode, missing] = [[], true, false, undefined];
+  clock = new FakeClock();
+  stopped = new AbortController();
+  const options = { url: adapter.url, caFile, tokenFile, clock: systemClock, deadlineMs: longMs };
+  client = new AdapterClient(options);
+  limit = options;
+  discovery = new AdapterDiscovery({ client, external: true, clock, logger: silentLogger });
+  registry = new Registry();
+  const meter = new CustomMetricsMeter(registry, { names: () => ({}) });
+  const resource = describedResource('pods')!;
+  const handler = createCustomMetricsHandler({
+    access: {
+      user: async () => ({ username: 'hpa' }),
+      check: async (_user, wish) => {
+        const { resource, subresource, namespace } = wish as ResourceAttributes;
+        reviewed.push([namespace, resource, subresource].join(' '));
+        if (!allowed) throw new StatusError(403, 'Forbidden', 'no');
+      },
+    },
+    service,
+    fallback: new SecondAdapter({ client, clock: systemClock, logger: silentLogger, meter }),
+    offer: () => ({ custom: [{ resource, metric: 'ours' }], external: ['ours'], passedOn: discovery.offer }),
+    notReady: () => missing,
+    version: '0.1.0',
+    clock: systemClock,
+    logger: silentLogger,
+    meter,
+  });
+  server = createServer(handler).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+});
+
+afterEach(async () => {
+  stopped.abort();
+  client.close();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown> & { message: string };
+}
+
+async function get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, { headers });
+  return { status: answer.status, body: (await answer.json()) as Answer['body'] };
+}
+
+const timestamp = '2026-01-01T00:00:00Z';
+const item = (name: string, metric = 'theirs', namespace: string | undefined = 'ns') => ({
+  describedObject: { kind: 'Pod', name, ...(namespace ? { namespace } : {}), apiVersion: '/v1' },
+  metric: { name: metric, selector: null },
+  timestamp,
+  value: '66m',
+});
+const listOf = (...items: object[]) => ({
+  kind: 'MetricValueList',
+  apiVersion: 'custom.metrics.k8s.io/v1beta2',
+  metadata: {},
+  items,
+});
+const outcomes = async (): Promise<string[]> =>
+  (await registry.getMetricsAsJSON())
+    .find(({ name }) => name === 'svc_custom_metrics_fallback_duration_seconds')!
+    .values.filter((value) => (value as { metricName?: string }).metricName?.endsWith('_count'))
+    .map(({ labels }) => labels['outcome'] as string);
+
+describe('a metric that nobody here knows', () => {
+  test('is asked of the second adapter with the same path and query, after the caller was reviewed', async () => {
+    const list = listOf(item('a'), item('b'));
+    adapter.answer = (_req, res) => sendJson(res, 200, list);
+    const path = `${custom}/namespaces/ns/pods/*/theirs?labelSelector=app%3Dweb&metricLabelSelector=verb%3DGET`;
+    expect(await get(path)).toEqual({ status: 200, body: list });
+    expect(adapter.requests.map(({ url }) => url)).toEqual([path]);
+    expect(reviewed).toEqual(['ns pods theirs']);
+    expect(await outcomes()).toEqual(['answered']);
+  });
+
+  test.each([
+    ['one object', `${custom}/namespaces/ns/pods/a/theirs`, listOf(item('a'))],
+    ['a kind that no captured series names', `${custom}/namespaces/ns/services/a/theirs`, listOf(item('a'))],
+    ['a kind of a group', `${custom}/namespaces/ns/ingresses.networking.k8s.io/a/theirs`, listOf(item('a'))],
+    ['one without a namespace', `${custom}/persistentvolumes/a/theirs`, listOf(item('a', 'theirs', ''))],
+    ['a namespace', `${custom}/namespaces/ns/metrics/theirs`, listOf(item('ns', 'theirs', ''))],
+    [
+      'the older version',
+      `${group}/v1beta1/namespaces/ns/pods/*/theirs`,
+      {
+        kind: 'MetricValueList',
+        apiVersion: 'custom.metrics.k8s.io/v1beta1',
+        items: [{ describedObject: { name: 'a', namespace: 'ns' }, metricName: 'theirs', timestamp, value: '2' }],
+      },
+    ],
+    [
+      'an external one',
+      `${external}/namespaces/ns/theirs?labelSelector=queue%3Da`,
+      {
+        kind: 'ExternalMetricValueList',
+        apiVersion: 'external.metrics.k8s.io/v1beta1',
+        items: [{ metricName: 'theirs', metricLabels: { queue: 'a' }, timestamp, value: '1k' }],
+      },
+    ],
+  ])('is passed on: %s', async (_, path, list) => {
+    adapter.answer = (_req, res) => sendJson(res, 200, list);
+    expect(await get(path)).toEqual({ status: 200, body: list });
+    expect(adapter.requests.map(({ url }) => url)).toEqual([path]);
+  });
+
+  test('is asked for as ourselves: nothing of who called goes along', async () => {
+    const caller = { authorization: 'Bearer theirs', 'x-remote-user': 'hpa', 'x-remote-group': 'a', cookie: 'a=b' };
+    await get(`${custom}/namespaces/ns/pods/*/theirs`, caller);
+    const { headers } = adapter.requests[0]!;
+    expect(headers.authorization).toBe('Bearer own-token');
+    expect(Object.keys(headers).sort()).toEqual([
+      ...['accept', 'authorization', 'connection', 'host', 'user-agent', 'x-svc-passed-on'],
+    ]);
+  });
+
+  test('is not asked for by a caller who may not have it', async () => {
+    allowed = false;
+    expect((await get(`${custom}/namespaces/ns/pods/*/theirs`)).status).toBe(403);
+    expect((await get(`${custom}/namespaces/ns/services/a/theirs`)).status).toBe(403);
+    expect(adapter.requests).toEqual([]);
+  });
+
+  test('is not found in our words when the adapter does not know it either', async () => {
+    const { status, body } = await get(`${custom}/namespaces/ns/services/a/theirs`);
+    const message = 'the server could not find the metric theirs for services a';
+    expect([status, body]).toEqual([404, expect.objectContaining({ kind: 'Status', reason: 'NotFound', message })]);
+    expect((await get(`${external}/namespaces/ns/theirs`)).body).toMatchObject({ items: [] });
+    expect(await outcomes()).toEqual(['unknown']);
+  });
+
+  test('is not asked for while it could be one of ours that is not known yet', async () => {
+    missing = 'the list of TrafficMonitors is not complete';
+    expect((await get(`${custom}/namespaces/ns/pods/*/theirs`)).status).toBe(503);
+    expect(adapter.requests).toEqual([]);
+  });
+
+  test('is not asked for by a path that another server could read otherwise', async () => {
+    for (const name of ['a%2Fb', '%252e%252e%252fb', 'a%5Cb', 'a%00', 'a%3Fb']) {
+      expect((await get(`${custom}/namespaces/ns/pods/${name}/theirs`)).status).toBe(404);
+    }
+    expect(adapter.requests).toEqual([]);
+  });
+});
+
+test('what is known here is never asked of the adapter, not even when it lacks a node', async () => {
+  expect((await get(`${custom}/namespaces/ns/pods/*/ours`)).body).toEqual({ from: 'us' });
+  expect((await get(`${external}/namespaces/ns/ours`)).body).toEqual({ from: 'us' });
+  lackingNode = true;
+  expect((await get(`${custom}/namespaces/ns/pods/*/ours`)).status).toBe(503);
+  expect(adapter.requests).toEqual([]);
+});
+
+describe('an adapter that does not answer as it should', () => {
+  const path = `${custom}/namespaces/ns/pods/*/theirs`;
+
+  test.each<[string, ScriptedAdapter['answer'], string, string, number]>([
+    ['hangs', () => {}, 'timeout', 'no answer within 0.4 s', 1],
+    [
+      'is slow and never ends',
+      (_req, res) => void res.writeHead(200).write('{"kind":'),
+      'timeout',
+      'no answer within 0.4 s',
+      1,
+    ],
+    ['fails', (_req, res) => sendJson(res, 500, { message: 'secret detail' }), 'failed', 'HTTP 500', 1],
+    ['is overloaded twice', (_req, res) => sendJson(res, 503, {}), 'failed', 'HTTP 503', 2],
+    [
+      'does not let us read',
+      (_req, res) => sendJson(res, 403, {}),
+      'refused',
+      'it does not let this query server read (HTTP 403)',
+      1,
+    ],
+    [
+      'leads elsewhere',
+      (_req, res) => void res.writeHead(302, { location: 'https://other.example/' }).end(),
+      'failed',
+      'HTTP 302',
+      1,
+    ],
+    ['says too much', (_req, res) => void res.end(Buffer.alloc(17 * 1024 * 1024, 32)), 'invalid', 'too large', 1],
+    ['is no such API', (_req, res) => void res.end('<html>'), 'invalid', 'its answer is not JSON', 1],
+    [
+      'answers with another kind',
+      (_req, res) => sendJson(res, 200, { ...listOf(), kind: 'PodList' }),
+      'invalid',
+      'kind: "PodList", not MetricValueList',
+      1,
+    ],
+    [
+      'answers in another version',
+      (_req, res) => sendJson(res, 200, { ...listOf(), apiVersion: 'custom.metrics.k8s.io/v1beta1' }),
+      'invalid',
+      'apiVersion: "custom.metrics.k8s.io/v1beta1", not custom.metrics.k8s.io/v1beta2',
+      1,
+    ],
+    [
+      'answers of another namespace',
+      (_req, res) => sendJson(res, 200, listOf(item('a'), item('b', 'theirs', 'other'))),
+      'invalid',
+      'items[1].describedObject.namespace: "other", not ns',
+      1,
+    ],
+    [
+      'answers with another metric',
+      (_req, res) => sendJson(res, 200, listOf(item('a', 'other'))),
+      'invalid',
+      'items[0].metric: "other", not theirs',
+      1,
+    ],
+    [
+      'answers with a value that is none',
+      (_req, res) => sendJson(res, 200, listOf({ ...item('a'), value: 'NaN' })),
+      'invalid',
+      'items[0].value: not a quantity',
+      1,
+    ],
+    ['breaks off, twice', (_req, res) => void res.destroy(), 'unreachable', 'socket hang up', 2],
+  ])('that %s is named in a 503', async (_, answer, outcome, reason, requests) => {
+    adapter.answer = answer;
+    if (outcome === 'timeout') limit.deadlineMs = shortMs;
+    const { status, body } = await get(path);
+    expect([status, body]).toMatchObject([503, { kind: 'Status', reason: 'ServiceUnavailable', code: 503 }]);
+    expect(body.message).toContain(`the metric theirs is asked of the second adapter ${adapter.url}, which failed: `);
+    expect(body.message).toContain(reason);
+    expect(body.message).not.toContain('secret');
+    expect([await outcomes(), adapter.requests.length]).toEqual([[outcome], requests]);
+  });
+
+  test('for a moment is asked once more', async () => {
+    adapter.answer = (_req, res) =>
+      adapter.requests.length === 1 ? sendJson(res, 503, {}) : sendJson(res, 200, listOf(item('a')));
+    expect((await get(path)).status).toBe(200);
+  });
+
+  test('and refuses the request is quoted with 400', async () => {
+    adapter.answer = (_req, res) => sendJson(res, 400, { message: 'unable to parse' });
+    const { status, body } = await get(path);
+    expect([status, body.message]).toEqual([
+      400,
+      `the second adapter ${adapter.url} refuses the request for the metric theirs`,
+    ]);
+  });
+
+  test('is not asked ever more while it hangs', async () => {
+    const held: (() => void)[] = [];
+    adapter.answer = (_req, res) => void held.push(() => sendJson(res, 200, listOf()));
+    const many = Array.from({ length: 64 }, () => get(path));
+    await until(() => held.length === 64, '64 requests');
+    const { status, body } = await get(path);
+    expect([status, body.message]).toEqual([503, expect.stringContaining('it already has 64 questions of ours')]);
+    for (const release of held) release();
+    expect((await Promise.all(many)).every((one) => one.status === 200)).toBe(true);
+  }, 10_000);
+
+  test('by another name or authority is not trusted', async () => {
+    const ip = new AdapterClient({
+      ...{ url: adapter.url.replace('localhost', '127.0.0.1'), caFile, tokenFile },
+      ...{ clock: systemClock, deadlineMs: longMs },
+    });
+    await expect(ip.get('/', 1_000)).rejects.toMatchObject({
+      outcome: 'unreachable',
+      message: /not in the cert's list/,
+    });
+    const bySystem = new AdapterClient({
+      url: adapter.url,
+      caFile: '',
+      tokenFile,
+      clock: systemClock,
+      deadlineMs: longMs,
+    });
+    await expect(bySystem.get('/', 1_000)).rejects.toMatchObject({ outcome: 'unreachable', message: /certificate/ });
+    expect(adapter.requests).toEqual([]);
+    ip.close();
+    bySystem.close();
+  });
+});
+
+test('a rotated certificate is trusted once its authority is in the file, and a new token is sent at once', async () => {
+  adapter.answer = (_req, res) => sendJson(res, 200, listOf(item('a')));
+  const path = `${custom}/namespaces/ns/pods/*/theirs`;
+  expect((await get(path)).status).toBe(200);
+  const old = adapter.ca;
+  await adapter.rotate();
+  const { status, body } = await get(path);
+  expect([status, body.message]).toEqual([503, expect.stringMatching(/certificate|signature/)]);
+  writeFileSync(caFile, `${old}${adapter.ca}`);
+  writeFileSync(tokenFile, 'next-token');
+  expect((await get(path)).status).toBe(200);
+  expect(adapter.requests.at(-1)!.headers.authorization).toBe('Bearer next-token');
+  rmSync(tokenFile);
+  expect((await get(path)).body.message).toMatch(/it cannot be asked: .*ENOENT/);
+});
+
+describe('a query server as its own second adapter', () => {
+  test('refuses what was passed on, and says what is wrong', async () => {
+    const { status, body } = await get(`${custom}/namespaces/ns/pods/*/ours`, { 'x-svc-passed-on': '1' });
+    expect([status, body['reason']]).toEqual([508, 'LoopDetected']);
+    expect(body.message).toContain('its --custom-metrics-fallback leads to a query server');
+  });
+
+  test('is told to who asked', async () => {
+    adapter.answer = (_req, res) => sendJson(res, 508, {});
+    const { status, body } = await get(`${custom}/namespaces/ns/pods/*/theirs`);
+    expect([status, body.message]).toEqual([503, expect.stringContaining('it is a query server like this one')]);
+    expect(await outcomes()).toEqual(['loop']);
+  });
+});
+
+describe('discovery', () => {
+  const resources = (...names: string[]) => names.map((name) => ({ name, namespaced: name.startsWith('pods') }));
+  const listed = (groupVersion: string, ...names: string[]) => ({
+    kind: 'APIResourceList',
+    groupVersion,
+    resources: resources(...names),
+  });
+  const names = async (path: string): Promise<string[]> =>
+    ((await get(path)).body['resources'] as { name: string }[]).map(({ name }) => name);
+
+  test('lists what the adapter has beside ours, and ours once', async () => {
+    adapter.answer = ({ url = '' }, res) => {
+      const version = url.slice('/apis/'.length);
+      if (url === external) return sendJson(res, 200, listed(version, 'queue', 'ours'));
+      const all = ['pods/theirs', 'pods/ours', 'nodes/load', 'services/b', 'bad', 'pods/a b'];
+      return sendJson(res, 200, listed(version, ...(url === custom ? all : ['pods/old'])));
+    };
+    void discovery.run(stopped.signal);
+    await until(() => discovery.offer.external.length > 0, 'what the adapter offers');
+    expect(await names(custom)).toEqual(['nodes/load', 'pods/ours', 'pods/theirs', 'services/b']);
+    expect(await names(`${group}/v1beta1`)).toEqual(['pods/old', 'pods/ours']);
+    expect(await names(external)).toEqual(['ours', 'queue']);
+    const type = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+    const { body } = await get('/apis', { accept: type });
+    expect(JSON.stringify(body)).toContain('"resource":"services","scope":"Cluster"');
+  });
+
+  test('does not wait for an adapter that hangs, and keeps what it said for ten minutes', async () => {
+    expect(await names(custom)).toEqual(['pods/ours']);
+    adapter.answer = ({ url = '' }, res) => sendJson(res, 200, listed(url.slice('/apis/'.length), 'pods/theirs'));
+    void discovery.run(stopped.signal);
+    await until(() => discovery.offer.custom.v1beta2.length > 0, 'what the adapter offers');
+    adapter.answer = () => {};
+    limit.deadlineMs = shortMs;
+    await clock.advance(60_000);
+    await until(() => adapter.requests.length >= 6, 'another round');
+    expect(await names(custom)).toEqual(['pods/ours', 'pods/theirs']);
+    adapter.answer = (_req, res) => sendJson(res, 500, {});
+    await until(() => clock.pending > 0, 'the end of the wait');
+    for (let i = 0; i < 60; i++) {
+      const before = adapter.requests.length;
+      await clock.advance(10_000);
+      await until(() => adapter.requests.length >= before + 3 && clock.pending > 0, 'one more round');
+    }
+    expect(await names(custom)).toEqual(['pods/ours']);
+  }, 15_000);
+
+  test('ends at once with the server, also in the middle of a question', async () => {
+    adapter.answer = () => {};
+    const ended = discovery.run(stopped.signal);
+    await until(() => adapter.requests.length >= 3, 'questions');
+    stopped.abort();
+    client.close();
+    await ended;
+  });
+
+  test('takes no more than it can show', async () => {
+    const many = Array.from({ length: maxNames + 5 }, (_, i) => `pods/m${i}`);
+    adapter.answer = ({ url = '' }, res) =>
+      url === custom
+        ? sendJson(res, 200, listed('custom.metrics.k8s.io/v1beta2', ...many))
+        : void res.writeHead(404).end();
+    void discovery.run(stopped.signal);
+    await until(() => discovery.offer.custom.v1beta2.length > 0, 'what the adapter offers');
+    expect(discovery.offer.custom.v1beta2).toHaveLength(maxNames);
+    expect(discovery.offer.custom.v1beta1).toEqual([]);
+  });
+});
