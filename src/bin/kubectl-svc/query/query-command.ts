@@ -1,14 +1,133 @@
+import { Option } from 'commander';
 import type { Register } from '../command.ts';
-import { json } from '../output/print.ts';
+import { ApiFailure, askApi, tellCaveats, type ApiAnswer } from '../connect/prometheus.ts';
+import { PluginError } from '../errors.ts';
+import { outputFormat } from '../output/print.ts';
+import type { Session } from '../session.ts';
+import { detailLines } from './details.ts';
+import { drawn } from './draw.ts';
+import { expressionOf } from './expression.ts';
+import { csvText, promtoolText, tableText } from './formats.ts';
+import { rangeOf, type Range, type TimeFlags } from './range.ts';
+import type { QueryData } from './result.ts';
+import { apiTime, durationFlag, timeFlag } from './times.ts';
+import { underlined } from './underline.ts';
 
-/** `kubectl svc query`. */
+const formats = ['table', 'json', 'csv', 'promtool', 'graph'] as const;
+type Format = (typeof formats)[number];
+
+interface Flags extends TimeFlags {
+  file?: string;
+  time?: string;
+  output?: string;
+  timeout: string;
+  limit?: string;
+  explain: boolean;
+  stats: boolean;
+  partialResponse: string;
+  headers: boolean;
+}
+
+/** `kubectl svc query`: PromQL over all nodes, at one moment or over a range. */
 export const registerQuery: Register = (command, run) => {
-  command.argument('<expression>', 'PromQL').action(
-    run(async (session, expression: string) => {
-      const server = await session.connect();
-      const form = new URLSearchParams({ query: expression });
-      const { text } = await server.request({ path: '/api/v1/query', form, signal: session.signal });
-      session.stdout.write(json(JSON.parse(text)));
-    }),
-  );
+  command
+    .argument('[expression]', 'PromQL; - reads it from the standard input')
+    .option('-f, --file <path>', 'file with the expression')
+    .option('--time <time>', 'moment to ask about (default: now)')
+    .option('--since <duration>', 'ask over a range: from so long ago until now')
+    .option('--start <time>', 'begin of the range')
+    .option('--end <time>', 'end of the range (default: now)')
+    .option('--step <duration>', 'time between two points of the range (default: what suits its length)')
+    .addOption(
+      new Option('-o, --output <format>', 'how to show it (default: table; graph for a range on a terminal)').argParser(
+        (text: string) => outputFormat(text, formats),
+      ),
+    )
+    .option('--limit <number>', 'most series to show, 0 for all (default: 1000 for table and graph, else all)')
+    .option('--timeout <duration>', 'how long it may take', '30s')
+    .option('--partial-response <boolean>', 'false: an answer that lacks a node is an error', 'true')
+    .option('--explain', 'tell how the query was spread over the nodes', false)
+    .option('--stats', 'tell how long it took and what it read', false)
+    .option('--no-headers', 'leave out the headings of table and csv')
+    .addHelpText('after', examples)
+    .action(run((session, expression: string | undefined, flags: Flags) => query(session, expression, flags)));
 };
+
+const examples = `
+Times are RFC 3339, seconds since 1970, or a duration before now (5m).
+
+Examples:
+  # requests per second of each service, now
+  kubectl svc query 'sum by (service_name) (rate(http_server_request_duration_count[1m]))'
+
+  # the last hour as a graph; as CSV when it is not for reading
+  kubectl svc query --since 1h 'sum(rate(http_server_request_duration_count[5m]))'
+  kubectl svc query --since 1h --step 1m -o csv 'svc_agent_up' > up.csv
+
+  # fail rather than answer without a node
+  kubectl svc query --partial-response=false 'sum(svc_agent_up)'
+
+  # an expression that begins with a dash comes behind two of them
+  kubectl svc query -- '-1'`;
+
+async function query(session: Session, argument: string | undefined, flags: Flags): Promise<void> {
+  const expression = await expressionOf(session, argument, flags.file);
+  const now = session.clock.now();
+  const range = rangeOf(flags, now, graphPoints(session));
+  const format = (flags.output as Format | undefined) ?? (range && session.stdout.isTerminal ? 'graph' : 'table');
+  if (format === 'graph' && !range) throw new PluginError('ERR_INPUT_INVALID', '-o graph needs a range: --since 1h');
+  const timeoutMs = durationFlag(flags.timeout, '--timeout');
+  const reading = format === 'table' || format === 'graph';
+  const params = {
+    query: expression,
+    ...(range
+      ? { start: apiTime(range.start), end: apiTime(range.end), step: apiTime(range.stepMs) }
+      : { time: flags.time === undefined ? undefined : apiTime(timeFlag(flags.time, '--time', now)) }),
+    timeout: `${timeoutMs}ms`,
+    limit: flags.limit ?? (reading ? '1000' : undefined),
+    explain: flags.explain ? '1' : undefined,
+    stats: flags.stats ? 'true' : undefined,
+    partial_response: flags.partialResponse,
+  };
+  const answer = await ask(session, range ? '/api/v1/query_range' : '/api/v1/query', params, timeoutMs);
+  session.stdout.write(shown(session, answer, format, range, flags));
+  if (format !== 'json') for (const line of detailLines(answer)) session.stderr.write(`${line}\n`);
+  tellCaveats(session, answer);
+  if (reading && Array.isArray(answer.data.result) && answer.data.result.length === 0)
+    session.stderr.write('no series match\n');
+}
+
+/** Points that a graph of the terminal's width can show. */
+const graphPoints = ({ stdout }: Session): number => Math.max(60, Math.min(250, stdout.columns));
+
+/** The server ends a query that takes too long; a second more for the way there and back. */
+async function ask(
+  session: Session,
+  path: string,
+  params: Record<string, string | undefined>,
+  timeoutMs: number,
+): Promise<ApiAnswer<QueryData>> {
+  try {
+    const server = await session.connect();
+    return await askApi<QueryData>(server, path, params, { signal: session.signal, deadlineMs: timeoutMs + 1_000 });
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    const marked = underlined(params['query'] ?? '', error.message) ?? [];
+    throw new PluginError(error.code, error.message, { hints: [...marked, ...error.hints], cause: error });
+  }
+}
+
+function shown(
+  session: Session,
+  answer: ApiAnswer<QueryData>,
+  format: Format,
+  range: Range | undefined,
+  { headers }: Flags,
+): string {
+  const { data } = answer;
+  if (format === 'json') return `${answer.text.trimEnd()}\n`;
+  if (format === 'csv') return csvText(data, { headers });
+  if (format === 'promtool') return promtoolText(data);
+  if (format === 'graph' && range && data.resultType === 'matrix') return drawn(session, data.result, range);
+  return tableText(data, { headers });
+}

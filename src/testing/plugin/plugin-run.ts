@@ -1,0 +1,66 @@
+import { systemClock, type Clock } from '../../base/clock.ts';
+import type { Host } from '../../bin/kubectl-svc/host.ts';
+import type { QueryRequest, QueryResponse, QueryServer } from '../../bin/kubectl-svc/connect/query-server.ts';
+import { runPlugin } from '../../bin/kubectl-svc/program.ts';
+import type { RestClient } from '../../kube/index.ts';
+
+/** What a run of the plugin gave. */
+export interface PluginResult {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface PluginRunOptions {
+  /** Answers in place of svc-query. */
+  answer?: (request: QueryRequest) => Partial<QueryResponse> | object | Promise<object>;
+  kube?: () => RestClient;
+  stdin?: string;
+  /** Width of the terminal that looks at it; none unless set. */
+  terminal?: number;
+  env?: Record<string, string>;
+  clock?: Clock;
+  signal?: AbortSignal;
+  /** Hears what is written to stdout as it is written. */
+  onStdout?: (text: string) => void;
+}
+
+/** Runs `kubectl svc ARGS` in this process, with a query server that `answer` plays: a plain object is an envelope. */
+export async function runPluginHere(args: readonly string[], options: PluginRunOptions = {}): Promise<PluginResult> {
+  const result = { stdout: '', stderr: '' };
+  const output = (name: 'stdout' | 'stderr'): Host['stdout'] => ({
+    write: (text) => {
+      result[name] += text;
+      if (name === 'stdout') options.onStdout?.(text);
+    },
+    isTerminal: options.terminal !== undefined,
+    columns: options.terminal ?? 80,
+    rows: 24,
+  });
+  const { answer, kube } = options;
+  const host: Host = {
+    stdout: output('stdout'),
+    stderr: output('stderr'),
+    readStdin: async () => options.stdin ?? '',
+    env: options.env ?? {},
+    clock: options.clock ?? systemClock,
+    signal: options.signal ?? new AbortController().signal,
+    ...(kube ? { kube } : {}),
+    ...(answer ? { connect: async () => playedServer(answer) } : {}),
+  };
+  return { code: await runPlugin(args, host), ...result };
+}
+
+function playedServer(answer: NonNullable<PluginRunOptions['answer']>): QueryServer {
+  return {
+    target: 'https://query.test',
+    async request(request) {
+      const played = await answer(request);
+      if ('text' in played) return { status: 200, headers: {}, ...(played as Partial<QueryResponse>) } as QueryResponse;
+      const body = { status: 'success', degraded: false, missingNodes: [], ...played };
+      return { status: 200, headers: {}, text: JSON.stringify(body) };
+    },
+    stream: () => Promise.reject(new Error('this server plays no streams')),
+    close: () => {},
+  };
+}
