@@ -33,7 +33,7 @@ import { defaultPolicy, policyOf } from './mapping/policy.ts';
 import { closeGrpc, createGrpcReceiver, listenGrpc } from './otlp/grpc-receiver.ts';
 import type { OtlpConsumer } from './otlp/consumer.ts';
 import { createHttpReceiver } from './otlp/http-receiver.ts';
-import { createSelfMetrics, type SelfMetrics } from './self-metrics.ts';
+import { createSelfMetrics, showConfig, type SelfMetrics } from './self-metrics.ts';
 import { agentPage } from './servers/agent-page.ts';
 import { captureHandler } from './servers/capture-server.ts';
 import { createIndexHandler } from './partial/index-handler.ts';
@@ -144,6 +144,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       clock,
       logger,
       spans,
+      refreshSelf: () => showConfig(metrics, capture.ack),
     });
     closers.push(() => ingest.close());
     const retain = followRetention(store, settings, logger);

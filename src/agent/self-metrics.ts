@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
+import type { Ack } from '../capture/index.ts';
 
 /**
  * The agent's metrics about itself, all in one place: name, help and labels at a glance.
@@ -8,7 +9,17 @@ import { Counter, Gauge, Registry } from 'prom-client';
 export type SelfMetrics = ReturnType<typeof createSelfMetrics>;
 
 /** Those that the product's users query by name: they also go into the store, so that PromQL sees them. */
-export const storedSelfMetrics: readonly string[] = ['svc_agent_up', 'svc_capture_events_total'];
+export const storedSelfMetrics: readonly string[] = [
+  'svc_agent_up',
+  'svc_capture_events_total',
+  'svc_instrument_config_hash_info',
+];
+
+/** Shows which config is in force, and how far it is; nothing while that is the agent's seed. */
+export function showConfig({ instrumentConfig }: SelfMetrics, ack: Ack | null): void {
+  instrumentConfig.reset();
+  if (ack) instrumentConfig.set({ hash: ack.hash, phase: ack.phase }, 1);
+}
 
 export function createSelfMetrics(options: { node: string; version: string }) {
   const registry = new Registry();

@@ -4,7 +4,7 @@ import { labelsKey, type Labels } from '../../tsdb/index.ts';
 import { SeriesMapper } from '../mapping/mapper.ts';
 import { defaultPolicy } from '../mapping/policy.ts';
 import type { MetricsRequest } from '../otlp/model.ts';
-import { createSelfMetrics } from '../self-metrics.ts';
+import { createSelfMetrics, showConfig, type SelfMetrics } from '../self-metrics.ts';
 import { Ingest, type IngestStore } from './ingest.ts';
 
 interface World {
@@ -17,7 +17,7 @@ interface World {
   store: { -readonly [K in keyof IngestStore]: IngestStore[K] };
 }
 
-function setUp(budgetBytes?: number): World {
+function setUp(budgetBytes?: number, refreshSelf?: (metrics: SelfMetrics) => void): World {
   const clock = new FakeClock();
   const metrics = createSelfMetrics({ node: 'n1', version: '1' });
   const log: string[] = [];
@@ -36,6 +36,7 @@ function setUp(budgetBytes?: number): World {
     logger: createLogger({ write: (line) => void log.push(line) }),
     spans: { take: () => 2, expire: () => {} },
     ...(budgetBytes === undefined ? {} : { budgetBytes }),
+    ...(refreshSelf ? { refreshSelf: () => refreshSelf(metrics) } : {}),
   });
   world.metric = async (name) => {
     const { values } = await metrics.registry.getSingleMetric(name)!.get();
@@ -124,6 +125,20 @@ test('stores its own named metrics every ten seconds, so that a query over the n
   expect(Object.fromEntries(up[0]!.labels)).toEqual({ __name__: 'svc_agent_up', k8s_node_name: 'n1', version: '1' });
   expect(new Set(up.map((s) => s.labels)).size).toBe(1);
   expect(world.samples.some((s) => labelsKey(s.labels).includes('svc_capture_events_total'))).toBe(true);
+});
+
+test('a stored series of its own that gives way to another one ends with a stale marker', async () => {
+  const hashOf = (labels: Labels): string[] => labels.flatMap(([name, value]) => (name === 'hash' ? [value] : []));
+  const ended: string[] = [];
+  let hash = 'a';
+  const world = setUp(undefined, (metrics) => showConfig(metrics, { node: 'n1', hash, phase: 'Running' }));
+  world.store.appendStale = ({ labels }) => (ended.push(...hashOf(labels)), 'appended');
+  world.ingest.start();
+  await world.clock.advance(10_000);
+  hash = 'b';
+  await world.clock.advance(20_000);
+  expect(world.samples.flatMap(({ labels }) => hashOf(labels))).toEqual(['a', 'b', 'b']);
+  expect(ended).toEqual(['a']);
 });
 
 test('counts capture events by module', async () => {

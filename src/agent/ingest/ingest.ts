@@ -34,6 +34,8 @@ export interface IngestOptions {
   readonly logger: Logger;
   /** Requests that wait may hold this much. Units: bytes of their bodies. Default 64 MiB. */
   readonly budgetBytes?: number;
+  /** Brings those of the stored metrics up to date that are not counted as things happen. */
+  readonly refreshSelf?: () => void;
 }
 
 /** Requests that one commit makes durable. */
@@ -248,6 +250,8 @@ export class Ingest implements OtlpConsumer {
   }
 
   async #storeSelfMetrics(tMs: number): Promise<void> {
+    this.#options.refreshSelf?.();
+    const gone = new Set(this.#selfSeries.keys());
     for (const name of storedSelfMetrics) {
       const metric = this.#options.metrics.registry.getSingleMetric(name);
       if (!metric) continue;
@@ -261,8 +265,13 @@ export class Ingest implements OtlpConsumer {
           stored = { labels: labelsFromPairs([['__name__', name], ...pairs]), slot: -1 };
           this.#selfSeries.set(key, stored);
         }
+        gone.delete(key);
         this.#sink.append(stored, tMs, value);
       }
+    }
+    for (const key of gone) {
+      this.#sink.stale(this.#selfSeries.get(key)!, tMs);
+      this.#selfSeries.delete(key);
     }
   }
 

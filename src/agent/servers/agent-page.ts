@@ -7,7 +7,7 @@ import type { ExpositionFormat } from '../exposition/negotiate.ts';
 import { ownFamilies } from '../exposition/own.ts';
 import { writePage } from '../exposition/page.ts';
 import type { SeriesMapper } from '../mapping/mapper.ts';
-import type { SelfMetrics } from '../self-metrics.ts';
+import { showConfig, type SelfMetrics } from '../self-metrics.ts';
 
 /** Where the page's figures come from. */
 export interface PageSources {
@@ -41,8 +41,7 @@ export async function* agentPage(
   metrics.instrumentAvoided.set(instrumentSum(mapper, '_avoided_services') ?? 0);
   const instrumentBytes = await memory.read();
   if (instrumentBytes !== null) metrics.instrumentMemory.set(instrumentBytes);
-  metrics.instrumentConfig.reset();
-  if (capture.ack) metrics.instrumentConfig.set({ hash: capture.ack.hash, phase: capture.ack.phase }, 1);
+  showConfig(metrics, capture.ack);
   const own = await ownFamilies(metrics.registry);
   yield* writePage([...capturedFamilies(mapper.table.families.values(), format), ...own], format);
 }

@@ -25,6 +25,11 @@ export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
     help: 'Events the instrument handed to the agent, by kind and module.',
     unit: '',
   },
+  svc_instrument_config_hash_info: {
+    type: 'gauge',
+    help: 'The capture config that the agent of a node holds, by its hash, and how far it is.',
+    unit: '',
+  },
 };
 
 /** Units as senders write them, and as Prometheus does. */
