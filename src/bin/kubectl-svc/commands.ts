@@ -12,4 +12,9 @@ export const commands: readonly PluginCommand[] = [
     summary: 'how the product and its resources fare, and what to do about faults',
     load: async () => (await import('./status/status-command.ts')).registerStatus,
   },
+  {
+    name: 'explain',
+    summary: 'why a pod, workload, monitor or node is captured or not, and how',
+    load: async () => (await import('./explain/explain-command.ts')).registerExplain,
+  },
 ];

@@ -1,0 +1,75 @@
+import { errorText } from '../../../base/errors.ts';
+import type { PodFacts } from '../../../capture/index.ts';
+import { workloadName } from '../../../capture/index.ts';
+import type { QueryServer } from '../connect/query-server.ts';
+import { messageOf } from '../connect/failures.ts';
+import { configMetric, parseFederated, type SeriesFacts } from './series.ts';
+
+/** What is asked about. */
+export interface Asked {
+  readonly pods: readonly PodFacts[];
+  readonly nodes: readonly string[];
+}
+
+/** Pods whose series are asked for by name; of more, the first are enough to tell. */
+const maxPods = 50;
+
+/** Selectors whose newest samples are asked for: pods by name, flows by workload, what agents say of their config. Pure. */
+export function selectorsFor({ pods, nodes }: Asked): string[] {
+  const byNamespace = Map.groupBy(pods.slice(0, maxPods), ({ namespace }) => namespace);
+  const own = [...byNamespace].flatMap(([namespace, members]) => {
+    const inside = quoted(namespace);
+    const names = oneOf(members.map(({ name }) => name));
+    const owners = oneOf(members.map(ownerName));
+    return [
+      `{k8s_namespace_name=${inside},k8s_pod_name=~${names}}`,
+      ...['src', 'dst'].map(
+        (end) => `{__name__=~"ebpf_network_.+",k8s_${end}_namespace=${inside},k8s_${end}_owner_name=~${owners}}`,
+      ),
+    ];
+  });
+  return [...own, `${configMetric}{k8s_node_name=~${oneOf(nodes)}}`];
+}
+
+/** The name of what a pod belongs to, as flows have it. */
+export function ownerName(pod: PodFacts): string {
+  return workloadName(pod, 'Deployment') ?? workloadName(pod, 'CronJob') ?? pod.owner?.name ?? pod.name;
+}
+
+const quoted = (text: string): string => JSON.stringify(text);
+const oneOf = (texts: readonly string[]): string =>
+  quoted([...new Set(texts)].map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'));
+
+/** Asks the query server, through whatever `connect` opens. Errors: none; `fault` says why nothing is known. */
+export async function askSeries(
+  connect: () => Promise<QueryServer>,
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<SeriesFacts> {
+  try {
+    const server = await connect();
+    const match = new URLSearchParams(selectorsFor(asked).map((selector): [string, string] => ['match[]', selector]));
+    const federated = await server.request({ path: `/federate?${match}`, signal });
+    if (federated.status !== 200) return { fault: `${federated.status} ${messageOf(federated.text)}` };
+    const query = `count by (k8s_node_name) ({__name__=~"(http|rpc|db|messaging)_.+_count",k8s_node_name=~${oneOf(asked.nodes)}})`;
+    const counted = await server.request({ path: '/api/v1/query', form: new URLSearchParams({ query }), signal });
+    if (counted.status !== 200) return { fault: `${counted.status} ${messageOf(counted.text)}` };
+    return { series: parseFederated(federated.text), ...countsOf(counted.text) };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { fault: errorText(error) };
+  }
+}
+
+interface Answer {
+  data?: { result?: { metric: Record<string, string>; value: [number, string] }[] };
+  missingNodes?: string[];
+}
+
+function countsOf(text: string): { requests: ReadonlyMap<string, number>; missingNodes: readonly string[] } {
+  const { data, missingNodes = [] } = JSON.parse(text) as Answer;
+  const rows = (data?.result ?? []).map(
+    ({ metric, value }) => [metric['k8s_node_name'] ?? '', Number(value[1])] as const,
+  );
+  return { requests: new Map(rows), missingNodes };
+}

@@ -1,0 +1,135 @@
+import type { PodView } from '../../../capture/index.ts';
+import { no, note, unknown, yes, type Step } from './step.ts';
+
+/** What a pod declares: a process may listen elsewhere all the same. */
+export interface DeclaredPort {
+  readonly container: string;
+  readonly port: number;
+}
+
+/**
+ * The steps that objects decide alone: policy, exclusions, selection, ports, signals. Pure.
+ * `hasData`: there are series of the pod, so whatever ports it declares, it listens on one that is listed.
+ */
+export function captureSteps(
+  view: PodView,
+  declared: readonly DeclaredPort[],
+  silenced: ReadonlyMap<string, string>,
+  hasData: boolean,
+): Step[] {
+  return [
+    policyStep(view),
+    exclusionStep(view),
+    selectionStep(view),
+    portStep(view, declared, hasData),
+    signalStep(view, silenced),
+  ];
+}
+
+function policyStep({ policies, otherPolicies, pausedBy }: PodView): Step {
+  const asks = 'policy';
+  const others = otherPolicies.map(({ name, why }) => `${name}: ${why}`).join('; ');
+  const rest = others === '' ? '' : ` (not ${others})`;
+  if (pausedBy !== null) {
+    return no(
+      asks,
+      `ClusterTrafficPolicy/${pausedBy} pauses capture here`,
+      `set paused: false on ClusterTrafficPolicy ${pausedBy}`,
+    );
+  }
+  if (policies.length === 0) return yes(asks, `none counts here, what is built in holds${rest}`);
+  const [strongest, ...weaker] = policies;
+  const below = weaker.length > 0 ? `, then ${weaker.join(', ')}` : '';
+  return yes(asks, `${strongest} is the strongest${below}${rest}`);
+}
+
+function exclusionStep({ exclusions }: PodView): Step {
+  const asks = 'not excluded';
+  const whole = exclusions.find(({ ports, executables }) => ports === undefined && executables === undefined);
+  if (whole) {
+    return no(
+      asks,
+      `excluded by ${whole.by}`,
+      'exclusions always win: narrow the one that is named, or leave the pod out on purpose',
+    );
+  }
+  if (exclusions.length === 0) return yes(asks, 'nothing excludes it');
+  const parts = exclusions.map(({ by, ports, executables }) => {
+    const of = [...(ports ? [`port ${ports}`] : []), ...(executables ? [`executable ${executables.join(', ')}`] : [])];
+    return `${by} excludes processes with ${of.join(' and ')}`;
+  });
+  return note(asks, parts.join('; '));
+}
+
+function selectionStep({ monitors, otherMonitors, base }: PodView): Step {
+  const asks = 'selected';
+  if (monitors.length > 0) {
+    const [strongest, ...weaker] = monitors;
+    const below = weaker.length > 0 ? `, then ${weaker.map(({ path }) => path).join(', ')}` : '';
+    return yes(asks, `TrafficMonitor ${strongest!.path} selects it${below}`);
+  }
+  const near = otherMonitors.find(({ selects }) => selects) ?? otherMonitors[0];
+  const why = near ? `; TrafficMonitor ${near.path}: ${near.why}` : '';
+  const by = base.by === null ? 'built in' : `ClusterTrafficPolicy/${base.by}`;
+  if (base.mode !== 'AllowList') {
+    const what = base.mode === 'All' ? 'every process' : `processes on ${base.ports}`;
+    return yes(asks, `no monitor does; ${what} are captured without one (${by})${why}`);
+  }
+  return no(
+    asks,
+    `no TrafficMonitor selects it, and capture.mode of ${by} is AllowList${why}`,
+    near
+      ? `change TrafficMonitor ${near.path}, or create one that selects the pod`
+      : 'create a TrafficMonitor that selects the pod',
+  );
+}
+
+function portStep({ ports, monitors, base }: PodView, declared: readonly DeclaredPort[], hasData: boolean): Step {
+  const asks = 'port';
+  if (ports === null) return yes(asks, 'any port is captured');
+  if (ports === '') return unknown(asks, 'no port is captured: see above');
+  const listed = (port: number): boolean => ports.split(',').some((range) => inRange(range, port));
+  const names = declared.map(({ container, port }) => `${port} (${container})`);
+  if (declared.length === 0)
+    return unknown(asks, `the pod declares no ports; processes that listen on ${ports} are captured`);
+  const missing = declared.filter(({ port }) => !listed(port));
+  if (missing.length === 0) return yes(asks, `${names.join(', ')} in ${ports}`);
+  const left = missing.map(({ container, port }) => `${port} (${container})`).join(', ');
+  const where = monitors[0]
+    ? `spec.ports of TrafficMonitor ${monitors[0].path}`
+    : base.by === null
+      ? 'spec.ports of a TrafficMonitor that selects the pod'
+      : `capture.ports of ClusterTrafficPolicy ${base.by}, or spec.ports of a TrafficMonitor`;
+  const way = `add ${missing.map(({ port }) => port).join(', ')} to ${where}`;
+  const fact = `${left} is not among ${ports}`;
+  return missing.length === declared.length && !hasData ? no(asks, fact, way) : note(asks, fact, way);
+}
+
+function inRange(range: string, port: number): boolean {
+  const [from, to = from] = range.split('-').map(Number);
+  return port >= from! && port <= to!;
+}
+
+function signalStep({ settings, monitors }: PodView, silenced: ReadonlyMap<string, string>): Step {
+  const asks = 'signals';
+  const of = (path: string) => settings.find((setting) => setting.path === path);
+  const off = ['signals.metrics', 'signals.spans'].map(of).filter((setting) => setting?.value === 'Disabled');
+  const orphan = monitors.find(({ path }) => silenced.has(path));
+  if (orphan) {
+    const why = silenced.get(orphan.path)!;
+    return no(
+      asks,
+      `TrafficMonitor ${orphan.path} captures nothing: ${why}`,
+      'change the overrides of the policy, or what the monitor asks for',
+    );
+  }
+  if (off.length === 2) {
+    return no(
+      asks,
+      `metrics and spans are Disabled by ${off.map((s) => s!.from).join(', ')}`,
+      'enable signals.metrics or signals.spans there',
+    );
+  }
+  if (off.length === 1) return note(asks, `${off[0]!.path} is Disabled by ${off[0]!.from}`);
+  return yes(asks, 'metrics and spans');
+}

@@ -1,0 +1,83 @@
+import { Option } from 'commander';
+import { readView } from '../cluster/read-view.ts';
+import { itemsOf } from '../cluster/view.ts';
+import type { Register } from '../command.ts';
+import { exitCodes, UsageError } from '../errors.ts';
+import { json, outputFormat, yaml } from '../output/print.ts';
+import { podFacts, runsAgents } from '../../../controllers/capture/facts.ts';
+import type { Session } from '../session.ts';
+import { askSeries } from './ask-series.ts';
+import { known } from './explain-pod.ts';
+import { explain, podsOfTarget } from './explanation.ts';
+import { explanationText } from './render.ts';
+import { parseTarget, targetWords } from './target.ts';
+
+const formats = ['text', 'json', 'yaml'] as const;
+
+const help = `
+KIND is ${targetWords.join(', ')}.
+Each step is a question that must be answered with yes before there is data: ✓ yes, ✗ no, ! worth knowing, ? nobody can
+tell. The first ✗ is explained with the way out. Whether there is data is asked of the query server.
+Exit code: 0 when nothing stands in the way, 1 when something does.
+
+Examples:
+  kubectl svc explain pod/checkout-7d4-x2x -n shop     why is this pod captured or not, and how
+  kubectl svc explain deployment/checkout -n shop      the same of all pods of a workload
+  kubectl svc explain monitor/checkout -n shop         what a TrafficMonitor selects, and what becomes of it
+  kubectl svc explain node/node-1                      agent, config, kernel and instrument of a node
+`;
+
+export const registerExplain: Register = (command, run) => {
+  command
+    .description(
+      'walk the way from the resources to the data of a pod, workload, monitor or node, and say where it ends',
+    )
+    .argument('<object...>', 'KIND/NAME')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(formats).default('text'))
+    .addHelpText('after', help)
+    .action(run((session, args: string[], flags: { output: string }) => explainCommand(session, args, flags.output)));
+};
+
+async function explainCommand(session: Session, args: readonly string[], output: string): Promise<number> {
+  const format = outputFormat(output, formats);
+  const target = parseTarget(args);
+  const { flags, clock, signal } = session;
+  const namespace = target.type === 'node' ? '' : await session.namespace();
+  if (namespace === undefined) throw new UsageError('-A names no namespace; use -n');
+  const view = await readView({
+    client: await session.kube(),
+    namespace: flags.operatorNamespace,
+    now: clock.now(),
+    without: ['crds', 'secrets', 'apiServices', 'events', 'minters', 'leases', 'daemonSets'],
+    signal,
+  });
+  const unasked = known(view, { fault: 'it was not asked' });
+  const pods = podsOfTarget(target, namespace, view, unasked);
+  const facts = pods.flatMap((pod) => podFacts(pod) ?? []);
+  const nodes = target.type === 'node' ? [target.name] : [...new Set(facts.map(({ nodeName }) => nodeName))];
+  const asked = {
+    pods: facts,
+    nodes:
+      nodes.length > 0
+        ? nodes
+        : itemsOf(view.nodes)
+            .filter(runsAgents)
+            .map((n) => n.metadata.name ?? ''),
+  };
+  const series = await askSeries(() => session.connect(), asked, signal);
+  if (series.fault !== undefined) session.warn(`the query server could not be asked: ${series.fault}`);
+  else if (series.missingNodes.length > 0) session.warn(`degraded: no answer from ${series.missingNodes.join(', ')}`);
+  if (unasked.assumed !== null)
+    session.warn(
+      `the operator's settings are not known (${unasked.assumed}); those of a new installation stand for them`,
+    );
+  const explanation = explain(target, namespace, pods, known(view, series));
+  const text =
+    format === 'json'
+      ? json(explanation)
+      : format === 'yaml'
+        ? await yaml(explanation)
+        : explanationText(explanation, session.style);
+  session.stdout.write(text);
+  return explanation.well ? exitCodes.fine : exitCodes.error;
+}

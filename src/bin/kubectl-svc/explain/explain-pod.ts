@@ -1,0 +1,150 @@
+import {
+  compile,
+  podView,
+  silencedMonitors,
+  type CompileInput,
+  type CompileResult,
+  type PodFacts,
+  type PodSetting,
+  type PodView,
+} from '../../../capture/index.ts';
+import { podFacts } from '../../../controllers/capture/facts.ts';
+import { compileInput } from '../cluster/compile-input.ts';
+import { operatorEnvironment } from '../cluster/operator-environment.ts';
+import type { PodWithStatus } from '../cluster/pod-fault.ts';
+import { itemsOf, type ClusterView } from '../cluster/view.ts';
+import { ago } from '../status/events.ts';
+import { ownerName } from './ask-series.ts';
+import { captureSteps, type DeclaredPort } from './capture-steps.ts';
+import { nodeSteps } from './node-steps.ts';
+import { flowsOf, seriesCounts, seriesOfPod, type SeriesCount, type SeriesFacts } from './series.ts';
+import { firstNo, no, note, unknown, yes, type Step } from './step.ts';
+
+/** What is known before anything is judged. */
+export interface Known {
+  readonly view: ClusterView;
+  readonly input: CompileInput;
+  readonly compiled: CompileResult | undefined;
+  readonly facts: SeriesFacts;
+  /** Why the operator's own settings are not known; null when they are. */
+  readonly assumed: string | null;
+}
+
+/** Everything that was read and asked, compiled once. Pure. */
+export function known(view: ClusterView, facts: SeriesFacts): Known {
+  const { environment, assumed } = operatorEnvironment(view.deployments);
+  const input = compileInput(view, environment);
+  const whole = [view.monitors, view.policies, view.nodes, view.namespaces, view.pods].every(
+    ({ fault }) => fault === undefined,
+  );
+  return { view, input, compiled: whole ? compile(input) : undefined, facts, assumed };
+}
+
+/** The answer about one pod. */
+export interface PodExplanation {
+  readonly pod: string;
+  readonly node: string | null;
+  /** Nothing stands in the way, and there is data. */
+  readonly captured: boolean;
+  readonly steps: readonly Step[];
+  readonly settings: readonly PodSetting[];
+  readonly series: readonly SeriesCount[];
+}
+
+/** Why a pod is captured or not, and how. Pure. */
+export function explainPod(pod: PodWithStatus, all: Known): PodExplanation {
+  const { namespace = '', name = '' } = pod.metadata;
+  const path = `${namespace}/${name}`;
+  const facts = podFacts(pod);
+  if (!facts) {
+    const phase = pod.status?.phase ?? 'Pending';
+    const ended = phase === 'Succeeded' || phase === 'Failed';
+    const step = ended
+      ? no('pod', `it has ended (${phase})`, 'explain the pod that took its place')
+      : no('pod', 'it is on no node yet', `kubectl -n ${namespace} describe pod ${name}`);
+    return { pod: path, node: null, captured: false, steps: [step], settings: [], series: [] };
+  }
+  const decided = podView(all.input, facts);
+  const counts = seriesCounts(all.facts.fault === undefined ? seriesOfPod(all.facts.series, namespace, name) : []);
+  const silenced = silencedMonitors(all.input);
+  const monitors = decided.monitors.map((m) => m.path);
+  const steps = [
+    podStep(pod),
+    ...captureSteps(decided, declaredPorts(pod), silenced, counts.length > 0),
+    ...nodeSteps({ ...all, node: facts.nodeName, monitors, hasData: counts.length > 0 }),
+    conflictStep(decided, all),
+    limitStep(decided, all),
+    seriesStep(counts, facts, all),
+  ];
+  const captured = firstNo(steps) === undefined && counts.length > 0;
+  return { pod: path, node: facts.nodeName, captured, steps, settings: decided.settings, series: counts };
+}
+
+function podStep(pod: PodWithStatus): Step {
+  const phase = pod.status?.phase ?? 'Unknown';
+  const where = `on ${pod.spec?.nodeName}`;
+  if (phase === 'Running') return yes('pod', `runs ${where}`);
+  return note('pod', `is ${phase} ${where}`, 'processes are found once they run');
+}
+
+function declaredPorts(pod: PodWithStatus): DeclaredPort[] {
+  const containers = (pod.spec?.containers ?? []) as {
+    name: string;
+    ports?: { containerPort: number; protocol?: string }[];
+  }[];
+  return containers.flatMap(({ name, ports = [] }) =>
+    ports
+      .filter(({ protocol = 'TCP' }) => protocol === 'TCP')
+      .map(({ containerPort }) => ({ container: name, port: containerPort })),
+  );
+}
+
+function conflictStep({ monitors }: PodView, { compiled }: Known): Step {
+  const asks = 'conflicts';
+  if (!compiled) return unknown(asks, 'not everything that monitors are compiled from could be read');
+  const rows = monitors.flatMap(({ path }) =>
+    (compiled.monitors.get(path)?.conflicts ?? []).map(
+      (c) => `${path} loses ${c.fields.join(', ')} to ${c.with} (${c.resolution})`,
+    ),
+  );
+  return rows.length === 0
+    ? yes(asks, 'no monitor of the pod loses a field')
+    : note(asks, rows.join('; '), 'nothing, where that is meant');
+}
+
+function limitStep({ monitors }: PodView, { view }: Known): Step {
+  const asks = 'limits';
+  const paths = new Set(monitors.map(({ path }) => path));
+  const held = itemsOf(view.monitors).flatMap(({ metadata, status }) => {
+    const path = `${metadata.namespace}/${metadata.name}`;
+    const found = status?.conditions?.find((c) => c.type === 'LimitsExceeded' && c.status === 'True');
+    return paths.has(path) && found ? [`TrafficMonitor ${path}: ${found.reason}, ${found.message}`] : [];
+  });
+  if (held.length === 0) return yes(asks, 'no ceiling holds data of its monitors back');
+  return note(asks, held.join('; '), 'raise limits of the monitor or the policy, or drop labels');
+}
+
+function seriesStep(counts: readonly SeriesCount[], pod: PodFacts, { facts, view }: Known): Step {
+  const asks = 'data';
+  if (facts.fault !== undefined) return unknown(asks, `the query server could not be asked: ${facts.fault}`);
+  const flows = seriesCounts(flowsOf(facts.series, pod.namespace, ownerName(pod)));
+  const besides = flows.length > 0 ? `; flows of ${ownerName(pod)}: ${countText(flows, view.now)}` : '';
+  if (counts.length > 0) return yes(asks, `${countText(counts, view.now)}${besides}`);
+  if (facts.missingNodes.includes(pod.nodeName))
+    return unknown(asks, `the agent of ${pod.nodeName} did not answer the query server`);
+  return no(
+    asks,
+    `no series of the pod in the last 5 minutes${besides}`,
+    'send a request to the pod (a new process is seen after about 30 s); see the steps above that nobody can tell (?)',
+  );
+}
+
+const shown = 4;
+
+function countText(counts: readonly SeriesCount[], now: number): string {
+  const total = counts.reduce((sum, { series }) => sum + series, 0);
+  const last = Math.max(...counts.map(({ lastMs }) => lastMs));
+  const names = counts.slice(0, shown).map(({ metric, series }) => `${metric} ${series}`);
+  const more = counts.length > shown ? ` and ${counts.length - shown} more` : '';
+  return `${total} series (${names.join(', ')}${more}), last sample ${ago(now - last)} ago`;
+}

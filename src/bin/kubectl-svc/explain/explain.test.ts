@@ -1,0 +1,313 @@
+import type { KubeObject } from '../../../api/meta.ts';
+import { compile } from '../../../capture/index.ts';
+import {
+  aComponentPod,
+  aCondition,
+  anObject,
+  aReadyPod,
+  aView,
+  viewTime,
+} from '../../../testing/capture/cluster-view.ts';
+import { fill, runWith, startApi } from '../../../testing/capture/plugin-run.ts';
+import { aMonitor, aPolicy } from '../../../testing/capture/world.ts';
+import { FakeClock } from '../../../testing/fake-clock.ts';
+import { expectGolden } from '../../../testing/golden.ts';
+import { compileInput } from '../cluster/compile-input.ts';
+import { operatorEnvironment } from '../cluster/operator-environment.ts';
+import { itemsOf, type ClusterView } from '../cluster/view.ts';
+import { UsageError } from '../errors.ts';
+import { styles } from '../output/style.ts';
+import { selectorsFor } from './ask-series.ts';
+import { known } from './explain-pod.ts';
+import { explain, podsOfTarget, type Explanation } from './explanation.ts';
+import { explanationText } from './render.ts';
+import { parseFederated, seriesCounts, type SeriesFacts } from './series.ts';
+import { firstNo } from './step.ts';
+import { parseTarget } from './target.ts';
+
+const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
+const golden = (name: string, text: string): void => expectGolden(import.meta.dirname, name, text);
+const list = (...items: object[]) => ({ items: items as never[] });
+
+const shopPod = (name: string, node: string, ports: number[], more: object = {}) =>
+  aReadyPod(`shop/${name}`, node, {
+    metadata: {
+      labels: { app: 'checkout', 'pod-template-hash': '7d4' },
+      ownerReferences: [{ kind: 'ReplicaSet', name: 'checkout-7d4', controller: true }],
+    },
+    spec: {
+      nodeName: node,
+      containers: [{ name: 'main', ports: ports.map((containerPort) => ({ containerPort })) }],
+    },
+    ...more,
+  });
+
+const programmed = {
+  observedGeneration: 1,
+  nodes: { desired: 1, updated: 1, capturing: 1, failed: 0 },
+  conditions: [aCondition('Ready', 'True', 'Ready'), aCondition('Programmed', 'True', 'Programmed')],
+};
+const statusWith = (...conditions: object[]) => ({ status: { ...programmed, conditions } as never });
+const well = { status: programmed as never };
+
+/** A shop whose checkout listens on 8080, with a policy and a monitor, under a product that is well. */
+function shop(more: Partial<ClusterView> = {}): ClusterView {
+  const base = aView({
+    policies: list(aPolicy('default', { defaults: { sampling: { ratio: '0.05' } } }, well)),
+    monitors: list(
+      aMonitor('shop/checkout', { selector: { matchLabels: { app: 'checkout' } }, ports: [{ port: 8080 }] }, well),
+    ),
+  });
+  const pods = list(
+    ...itemsOf(base.pods),
+    shopPod('checkout-1', 'node-1', [8080]),
+    shopPod('checkout-2', 'node-2', [8080]),
+  );
+  return { ...base, pods, ...more };
+}
+
+type Answered = Extract<SeriesFacts, { fault?: undefined }>;
+
+function facts(view: ClusterView, names: readonly string[] = ['checkout-1', 'checkout-2']): Answered {
+  const compiled = compile(compileInput(view, operatorEnvironment(view.deployments).environment));
+  const nodes = [...compiled.nodes].map(
+    ([node, { hash }]) =>
+      `svc_instrument_config_hash_info{hash="${hash}",k8s_node_name="${node}",phase="Running"} 1 ${viewTime}`,
+  );
+  const requests = names.flatMap((pod) =>
+    ['_bucket{le="1",', '_sum{', '_count{'].map(
+      (of) => `http_server_request_duration${of}k8s_namespace_name="shop",k8s_pod_name="${pod}"} 1 ${viewTime - 3_000}`,
+    ),
+  );
+  const flow = `ebpf_network_flow_bytes{k8s_src_namespace="shop",k8s_src_owner_name="checkout"} 9 ${viewTime - 3_000}`;
+  const series = parseFederated(
+    [...nodes, ...requests, ...(names.length > 0 ? [flow] : []), '# node x is missing'].join('\n'),
+  );
+  return { series, requests: new Map(names.length > 0 ? [['node-1', 3]] : []), missingNodes: [] };
+}
+
+function explained(target: string, view: ClusterView, data: SeriesFacts = facts(view)): Explanation {
+  const parsed = parseTarget([target]);
+  const pods = podsOfTarget(parsed, 'shop', view, known(view, data));
+  return explain(parsed, 'shop', pods, known(view, data));
+}
+const text = (target: string, view: ClusterView, data?: SeriesFacts): string =>
+  explanationText(explained(target, view, data), plain);
+const first = (view: ClusterView, data?: SeriesFacts) =>
+  firstNo(explained('pod/checkout-1', view, data).pods[0]!.steps);
+
+test('of a captured pod every step is yes, with the settings and where they come from', () => {
+  const view = shop();
+  const answer = explained('pod/checkout-1', view);
+  expect(answer.pods[0]!.steps.filter(({ answer: a }) => a !== 'yes')).toEqual([]);
+  expect(answer).toMatchObject({ well: true, pods: [{ captured: true }] });
+  golden('captured.txt', explanationText(answer, plain));
+});
+
+test('a port that is not listed is named with the field to add it to', () => {
+  const view = shop({ pods: list(...itemsOf(shop().pods).slice(0, 4), shopPod('checkout-1', 'node-1', [9000])) });
+  expect(first(view, facts(view, []))).toMatchObject({
+    asks: 'port',
+    fact: '9000 (main) is not among 80,443,8080,8443',
+    way: 'add 9000 to spec.ports of TrafficMonitor shop/checkout',
+  });
+  golden('unlisted-port.txt', text('pod/checkout-1', view, facts(view, [])));
+});
+
+const monitors = (spec: object, status: object = well) =>
+  list(aMonitor('shop/checkout', { selector: { matchLabels: { app: 'checkout' } }, ...spec }, status));
+const policies = (spec: object, status: object = well) => list(aPolicy('default', spec, status));
+
+test.each<[string, Partial<ClusterView>, string, RegExp]>([
+  ['a policy that pauses', { policies: policies({ paused: true }) }, 'policy', /default pauses capture here/],
+  [
+    'an exclusion',
+    { policies: policies({ exclusions: [{ namespaces: ['sh*'] }] }) },
+    'not excluded',
+    /excluded by ClusterTrafficPolicy\/default/,
+  ],
+  [
+    'an allow list without a monitor that matches',
+    {
+      policies: policies({ capture: { mode: 'AllowList' } }),
+      monitors: monitors({ selector: { matchLabels: { app: 'cart' } } }),
+    },
+    'selected',
+    /AllowList; TrafficMonitor shop\/checkout: selector wants label app=cart, the pod has app=checkout/,
+  ],
+  [
+    'overrides that leave nothing',
+    { policies: policies({ overrides: { signals: { metrics: 'Disabled', spans: 'Disabled' } } }) },
+    'signals',
+    /leave it neither metrics nor spans/,
+  ],
+  [
+    'a node that failed',
+    {
+      monitors: monitors(
+        {},
+        { status: { ...programmed, failedNodes: [{ name: 'node-1', reason: 'OutOfMemory', message: 'limit' }] } },
+      ),
+    },
+    'config',
+    /OutOfMemory: limit/,
+  ],
+  [
+    'a kernel without kprobes',
+    { monitors: monitors({}, statusWith(aCondition('Capturing', 'False', 'KernelUnsupported', 'node-1: no kprobes'))) },
+    'kernel',
+    /^no kprobes$/,
+  ],
+  [
+    'an instrument that has not attached',
+    {
+      monitors: monitors({}, statusWith(aCondition('Capturing', 'False', 'NotAttached', 'node-1: watches no process'))),
+    },
+    'attached',
+    /NotAttached: watches no process/,
+  ],
+])('%s is the first no', (_what, more, asks, fact) => {
+  const view = shop(more);
+  const found = first(view, facts(view, []));
+  expect(found?.asks).toBe(asks);
+  expect(found?.fact).toMatch(fact);
+  expect(found?.way).toMatch(/\S/);
+});
+
+test('a node without an agent, and one whose agent crashes, say so with the last words', () => {
+  const pod = shopPod('checkout-1', 'node-1', [8080]);
+  expect(first(shop({ pods: list(pod) }))?.fact).toBe('no agent pod on node-1');
+  const terminated = { exitCode: 1, message: 'time=x level=INFO msg=start\nlisten 0.0.0.0:9090: address in use' };
+  const containerStatuses = [
+    { name: 'agent', restartCount: 3, state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated } },
+  ];
+  const agent = aComponentPod('agent', 'svc-agent-a', 'node-1', { status: { phase: 'Running', containerStatuses } });
+  expect(first(shop({ pods: list(agent, pod) }))?.fact).toBe(
+    'svc-agent-a container agent ended with code 1, 3 restarts: listen 0.0.0.0:9090: address in use',
+  );
+});
+
+test("what is on its way or held back is worth a note and stands in nobody's way", () => {
+  const held = aCondition('LimitsExceeded', 'True', 'SeriesLimit', '12 series over');
+  const view = shop({
+    monitors: monitors({}, statusWith(held, aCondition('Programmed', 'False', 'RollingOut', '0/1'))),
+  });
+  const all = facts(view);
+  const old = { ...all, series: all.series.filter(({ metric }) => !metric.startsWith('svc_')) };
+  const { steps } = explained('pod/checkout-1', view, old).pods[0]!;
+  const notes = steps.filter(({ answer }) => answer === 'note').map(({ asks, fact }) => `${asks}: ${fact}`);
+  expect(notes).toEqual([
+    'config: TrafficMonitor checkout: RollingOut, 0/1',
+    'limits: TrafficMonitor shop/checkout: SeriesLimit, 12 series over',
+  ]);
+});
+
+test('without a query server data is unknown, and nobody says captured', () => {
+  const answer = explained('pod/checkout-1', shop(), { fault: 'no way there' });
+  expect(answer).toMatchObject({ well: true, pods: [{ captured: false }] });
+  expect(answer.pods[0]!.steps.at(-1)).toMatchObject({ asks: 'data', answer: 'unknown' });
+});
+
+test('a quiet pod has no data, and its missing agent leaves that unknown', () => {
+  const view = shop();
+  expect(first(view, facts(view, []))?.asks).toBe('data');
+  expect(first(view, { ...facts(view, []), missingNodes: ['node-1'] })).toBeUndefined();
+});
+
+test('a workload is a table of its pods and the steps of the first that is not captured', () => {
+  const view = shop();
+  golden('workload.txt', text('deployment/checkout', view, facts(view, ['checkout-1'])));
+  expect(() => explained('deployment/nope', view)).toThrow('no pod of Deployment shop/nope is on a node');
+});
+
+test('a monitor tells its own verdicts and its pods', () => {
+  golden('monitor.txt', text('tm/checkout', shop()));
+  const none = shop({ monitors: monitors({ selector: { matchLabels: { app: 'cart' } } }) });
+  expect(text('monitor/checkout', none)).toContain('none of 2 pods matches; checkout-1: selector wants label app=cart');
+  expect(() => explained('monitor/nope', none)).toThrow('there is no TrafficMonitor shop/nope');
+});
+
+test('a node tells its agent, config and instrument', () => {
+  golden('node.txt', text('node/node-1', shop()));
+  expect(text('node/nope', shop())).toContain('✗ node      there is no node nope → kubectl get nodes');
+});
+
+test("kinds are named in kubectl's ways, and others are refused with the list", () => {
+  expect(parseTarget(['deploy/checkout'])).toEqual({ type: 'workload', kind: 'Deployment', name: 'checkout' });
+  expect(parseTarget(['statefulsets.apps', 'db'])).toEqual({ type: 'workload', kind: 'StatefulSet', name: 'db' });
+  for (const wrong of [['checkout'], ['service/x'], ['pod/'], ['pod/a/b']])
+    expect(() => parseTarget(wrong)).toThrow(UsageError);
+});
+
+test('samples are read with escapes in labels, and histograms count under their name', () => {
+  const series = parseFederated(
+    'a_bucket{p="x\\"} y",le="1"} 1 5\na_sum{p="x"} 1 7\nb 2 3\nwithout time\n# a comment 1 2',
+  );
+  expect(series[0]!.labels).toEqual({ p: 'x"} y', le: '1' });
+  expect(seriesCounts(series)).toEqual([
+    { metric: 'a', series: 2, lastMs: 7 },
+    { metric: 'b', series: 1, lastMs: 3 },
+  ]);
+});
+
+test('names in selectors are taken literally', () => {
+  const pod = { namespace: 'shop', name: 'a.b-1', labels: {}, nodeName: 'n', containers: [] };
+  expect(selectorsFor({ pods: [pod], nodes: ['n.1'] })).toEqual([
+    '{k8s_namespace_name="shop",k8s_pod_name=~"a\\\\.b-1"}',
+    '{__name__=~"ebpf_network_.+",k8s_src_namespace="shop",k8s_src_owner_name=~"a\\\\.b-1"}',
+    '{__name__=~"ebpf_network_.+",k8s_dst_namespace="shop",k8s_dst_owner_name=~"a\\\\.b-1"}',
+    'svc_instrument_config_hash_info{k8s_node_name=~"n\\\\.1"}',
+  ]);
+});
+
+describe('the command', () => {
+  const run = async (args: string[], answer: boolean) => {
+    const api = await startApi();
+    try {
+      fill(api, shop());
+      const reply = ({ path }: { path: string }): string =>
+        path.startsWith('/federate')
+          ? `http_server_request_duration_count{k8s_namespace_name="shop",k8s_pod_name="checkout-1"} 1 ${viewTime}\n`
+          : JSON.stringify({
+              data: { result: [{ metric: { k8s_node_name: 'node-1' }, value: [0, '1'] }] },
+              missingNodes: ['node-2'],
+            });
+      return await runWith(['explain', ...args], {
+        api,
+        clock: new FakeClock(viewTime),
+        ...(answer ? { answer: reply } : {}),
+      });
+    } finally {
+      await api.stop();
+    }
+  };
+
+  test('asks cluster and query server, and tells on stderr who did not answer', async () => {
+    const { code, stdout, stderr } = await run(['pod/checkout-1', '-n', 'shop'], true);
+    expect(stdout).toContain('✓ captured');
+    expect(stderr).toBe('warning: degraded: no answer from node-2\n');
+    expect(code).toBe(0);
+  });
+
+  test('goes on without a query server, and gives JSON', async () => {
+    const { code, stdout, stderr } = await run(['pod', 'checkout-1', '-n', 'shop', '-o', 'json'], false);
+    expect(stderr).toContain('the query server could not be asked: nobody is there');
+    expect(code).toBe(0);
+    const { target, pods } = JSON.parse(stdout) as { target: string; pods: KubeObject[] };
+    expect({ target, count: pods.length }).toEqual({ target: 'pod/checkout-1 in namespace shop', count: 1 });
+  });
+
+  test('of a pod that is not there is an error, and without a kind wrong usage', async () => {
+    expect(await run(['pod/nope', '-n', 'shop'], false)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no Pod shop/nope'),
+    });
+    expect(await run(['nope', '-n', 'shop'], false)).toMatchObject({ code: 2 });
+  });
+});
+
+test('an object of the API is not needed to explain what has ended', () => {
+  const pod = anObject('v1', 'Pod', 'shop/done', { spec: { nodeName: 'node-1' }, status: { phase: 'Succeeded' } });
+  const view = shop({ pods: list(pod) });
+  expect(text('pod/done', view)).toContain('it has ended (Succeeded)');
+});

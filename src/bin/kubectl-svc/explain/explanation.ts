@@ -1,0 +1,110 @@
+import type { PodSetting } from '../../../capture/index.ts';
+import { workloadName } from '../../../capture/index.ts';
+import { podFacts } from '../../../controllers/capture/facts.ts';
+import type { PodWithStatus } from '../cluster/pod-fault.ts';
+import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
+import { PluginError } from '../errors.ts';
+import { explainPod, type Known, type PodExplanation } from './explain-pod.ts';
+import { findMonitor, monitorSteps, podsOfMonitor } from './explain-monitor.ts';
+import { nodeSteps } from './node-steps.ts';
+import { firstNo, no, yes, type Step } from './step.ts';
+import type { Target } from './target.ts';
+
+/** The answer to `explain`. */
+export interface Explanation {
+  readonly target: string;
+  /** Nothing stands in the way, of the object itself and of each of its pods. */
+  readonly well: boolean;
+  /** Of the object itself; a pod has its own. */
+  readonly steps: readonly Step[];
+  readonly pods: readonly PodExplanation[];
+  /** What holds for all pods, where there is but one answer: see the pods otherwise. */
+  readonly settings: readonly PodSetting[];
+}
+
+/** The pods that a target is about, before anything is asked of them. Pure. Errors: PluginError where there is none such. */
+export function podsOfTarget(target: Target, namespace: string, view: ClusterView, all: Known): PodWithStatus[] {
+  const inside = itemsOf(view.pods).filter(({ metadata }) => metadata.namespace === namespace);
+  if (target.type === 'node') return [];
+  if (target.type === 'monitor') {
+    const monitor = findMonitor(all, namespace, target.name);
+    if (!monitor) throw absent('TrafficMonitor', namespace, target.name, 'kubectl get tm -A');
+    const names = new Set(podsOfMonitor(monitor, all));
+    return inside.filter(({ metadata }) => names.has(metadata.name ?? ''));
+  }
+  if (view.pods.fault !== undefined) throw new PluginError('ERR_API_FORBIDDEN', view.pods.fault);
+  if (target.type === 'pod') {
+    const pod = named(view.pods, target.name, namespace);
+    if (!pod) throw absent('Pod', namespace, target.name, `kubectl -n ${namespace} get pods`);
+    return [pod];
+  }
+  const pods = inside.filter((pod) => {
+    const facts = podFacts(pod);
+    return facts !== null && workloadName(facts, target.kind) === target.name;
+  });
+  if (pods.length === 0) {
+    const text = `no pod of ${target.kind} ${namespace}/${target.name} is on a node`;
+    throw new PluginError('ERR_API_NOT_FOUND', text, {
+      hints: [`kubectl -n ${namespace} get ${target.kind.toLowerCase()} ${target.name}`],
+    });
+  }
+  return pods;
+}
+
+function absent(kind: string, namespace: string, name: string, look: string): PluginError {
+  return new PluginError('ERR_API_NOT_FOUND', `there is no ${kind} ${namespace}/${name}`, { hints: [look] });
+}
+
+/** The whole answer. Pure. */
+export function explain(target: Target, namespace: string, pods: readonly PodWithStatus[], all: Known): Explanation {
+  const explained = pods.map((pod) => explainPod(pod, all));
+  const steps = ownSteps(target, namespace, all);
+  return {
+    target: targetText(target, namespace),
+    well: firstNo(steps) === undefined && explained.every((pod) => firstNo(pod.steps) === undefined),
+    steps,
+    pods: explained,
+    settings: commonSettings(explained),
+  };
+}
+
+function targetText(target: Target, namespace: string): string {
+  if (target.type === 'node') return `node/${target.name}`;
+  const kind =
+    target.type === 'workload' ? target.kind.toLowerCase() : target.type === 'monitor' ? 'trafficmonitor' : 'pod';
+  return `${kind}/${target.name} in namespace ${namespace}`;
+}
+
+function ownSteps(target: Target, namespace: string, all: Known): Step[] {
+  if (target.type === 'monitor') return monitorSteps(findMonitor(all, namespace, target.name)!, all);
+  if (target.type !== 'node') return [];
+  const desired = all.compiled?.nodes.get(target.name);
+  const policies = [...(all.compiled?.policies.values() ?? [])].filter(
+    (p) => p.inForce && p.nodes.includes(target.name),
+  );
+  const paused = policies.find(({ inForce }) => inForce?.paused);
+  const policy = paused
+    ? no(
+        'policy',
+        `ClusterTrafficPolicy/${paused.name} pauses capture`,
+        `set paused: false on ClusterTrafficPolicy ${paused.name}`,
+      )
+    : yes('policy', policies.map(({ name }) => name).join(', ') || 'none counts here, what is built in holds');
+  const monitors = desired?.config.monitors ?? [];
+  const count = monitors.reduce((sum, rule) => sum + rule.pods.length, 0);
+  return [
+    policy,
+    yes('monitors', `${monitors.length} with ${count} matched pods here`),
+    ...nodeSteps({ ...all, node: target.name }),
+  ];
+}
+
+/** The settings of the only pod, or those that are the same for all. */
+function commonSettings(pods: readonly PodExplanation[]): readonly PodSetting[] {
+  const first = pods[0]?.settings ?? [];
+  return first.filter(({ path, value, from }) =>
+    pods.every(({ settings }) =>
+      settings.some((s) => s.path === path && s.from === from && JSON.stringify(s.value) === JSON.stringify(value)),
+    ),
+  );
+}

@@ -1,0 +1,181 @@
+import type { CompileResult } from '../../../capture/index.ts';
+import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
+import { instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
+import { isReadyPod, podFault } from '../cluster/pod-fault.ts';
+import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
+import { podsOf } from '../status/components.ts';
+import { nodeWayOut } from '../status/hints.ts';
+import { agentConfig, type SeriesFacts } from './series.ts';
+import { no, note, unknown, yes, type Step } from './step.ts';
+
+/** What is known of one node's way from the operator to the instrument. */
+export interface NodeInput {
+  readonly view: ClusterView;
+  readonly node: string;
+  /** What the operator compiles; undefined where not everything that it looks at could be read. */
+  readonly compiled: CompileResult | undefined;
+  readonly facts: SeriesFacts;
+  /** Only what concerns these objects, by their paths; undefined for all. */
+  readonly monitors?: readonly string[];
+  /** There are series of what is asked about: whatever an agent said before, it is captured. */
+  readonly hasData?: boolean;
+}
+
+/** Node, agent, config, kernel, instrument. Pure. */
+export function nodeSteps(input: NodeInput): Step[] {
+  return [nodeStep(input), agentStep(input), configStep(input), kernelStep(input), ...obstacleSteps(input)];
+}
+
+function nodeStep({ view, node }: NodeInput): Step {
+  const asks = 'node';
+  if (view.nodes.fault !== undefined) return unknown(asks, view.nodes.fault);
+  const object = named(view.nodes, node);
+  if (!object) return no(asks, `there is no node ${node}`, 'kubectl get nodes');
+  if (!runsAgents(object)) return no(asks, `${node} does not run Linux`, 'nothing can be captured there');
+  if (!isReadyNode(object)) return no(asks, `${node} is not Ready`, `kubectl describe node ${node}`);
+  return yes(asks, `${node} is Ready`);
+}
+
+function agentStep({ view, node }: NodeInput): Step {
+  const asks = 'agent';
+  if (view.pods.fault !== undefined) return unknown(asks, view.pods.fault);
+  const pods = podsOf(view, 'agent').filter((pod) => pod.spec?.nodeName === node);
+  const pod = pods.find(isReadyPod) ?? pods[0];
+  const { namespace } = view;
+  if (!pod)
+    return no(
+      asks,
+      `no agent pod on ${node}`,
+      `kubectl -n ${namespace} describe daemonset svc-agent: taints and quotas keep pods away`,
+    );
+  const name = pod.metadata.name ?? '';
+  const fault = podFault(pod);
+  if (fault !== null) {
+    const instrument = instrumentFault(pod.status?.containerStatuses);
+    const way = instrument
+      ? nodeWayOut(instrument.reason, node)
+      : `kubectl -n ${namespace} describe pod ${name}; kubectl -n ${namespace} logs ${name} --all-containers`;
+    return no(asks, `${name} ${fault}`, way);
+  }
+  return yes(asks, `${name} is ready`);
+}
+
+/** The config in force: by the agent's own word where the query server has it, else by what statuses say. */
+function configStep(input: NodeInput): Step {
+  const asks = 'config';
+  const { view, node, compiled, facts } = input;
+  const failed = concerned(input)
+    .flatMap(({ status }) => status?.failedNodes ?? [])
+    .find(({ name }) => name === node);
+  if (failed)
+    return no(asks, `${failed.reason}: ${failed.message ?? ''}`.replace(/: $/, ''), nodeWayOut(failed.reason, node));
+  const desired = compiled?.nodes.get(node);
+  const held = facts.fault === undefined ? agentConfig(facts.series, node) : undefined;
+  const generations = generationsText(desired?.config.generations, input);
+  if (held && desired) {
+    if (held.hash === desired.hash) {
+      const fact = `${short(held.hash)}, ${held.phase}${generations}`;
+      if (held.phase === 'Running') return yes(asks, fact);
+      if (held.phase === 'Failed')
+        return no(
+          asks,
+          fact,
+          `kubectl -n ${view.namespace} logs of the agent on ${node}, containers agent and instrument`,
+        );
+      return note(asks, fact, 'the instrument has not restarted for it yet: wait, or see rollout of the policy');
+    }
+    return note(
+      asks,
+      `the agent holds ${short(held.hash)} (${held.phase}), wanted is ${short(desired.hash)}${generations}`,
+      'wait: a change is on its way, or rollout of the policy paces it',
+    );
+  }
+  const behind = concerned(input).find((object) => programmedOf(object)?.status !== 'True');
+  const condition = behind && programmedOf(behind);
+  if (behind) {
+    const text = condition ? `${condition.reason}, ${condition.message}` : 'not judged yet';
+    return note(asks, `${behind.kind} ${behind.metadata.name ?? ''}: ${text}`, 'kubectl svc status nodes');
+  }
+  if (concerned(input).length === 0)
+    return unknown(asks, 'no object asks for anything here: the agent runs its seed or what is built in');
+  return yes(asks, `all objects are programmed${desired ? `, ${short(desired.hash)}` : ''}${generations}`);
+}
+
+const short = (hash: string): string => hash.slice(0, 'sha256:'.length + 12);
+
+function generationsText(generations: Readonly<Record<string, number>> | undefined, { monitors }: NodeInput): string {
+  const shown = Object.entries(generations ?? {}).filter(
+    ([ref]) =>
+      monitors === undefined ||
+      ref.startsWith('ClusterTrafficPolicy/') ||
+      monitors.includes(ref.slice('TrafficMonitor/'.length)),
+  );
+  if (shown.length === 0) return '';
+  const more = shown.length > 5 ? ` and ${shown.length - 5} more` : '';
+  return ` (${shown
+    .slice(0, 5)
+    .map(([ref, n]) => `${ref.replace(/^[^/]+\//, '')} generation ${n}`)
+    .join(', ')}${more})`;
+}
+
+interface Concerned {
+  kind: string;
+  metadata: { name?: string };
+  status?: {
+    conditions?: { type: string; status: string; reason: string; message: string }[];
+    failedNodes?: { name: string; reason: string; message?: string }[];
+  };
+}
+
+/** Policies that cover the node, and the monitors that are asked about. */
+function concerned({ view, node, compiled, monitors }: NodeInput): Concerned[] {
+  const policies = itemsOf(view.policies).filter(
+    (p) => compiled?.policies.get(p.metadata.name ?? '')?.nodes.includes(node) ?? true,
+  );
+  const paths =
+    monitors ??
+    [...(compiled?.monitors.values() ?? [])]
+      .filter((m) => m.nodes.includes(node))
+      .map((m) => `${m.namespace}/${m.name}`);
+  const own = itemsOf(view.monitors).filter(({ metadata }) => paths.includes(`${metadata.namespace}/${metadata.name}`));
+  return [...policies, ...own] as Concerned[];
+}
+
+const programmedOf = ({ status }: Concerned) => status?.conditions?.find((c) => c.type === 'Programmed');
+
+function capturingOf({ status }: Concerned) {
+  return status?.conditions?.find((c) => c.type === 'Capturing');
+}
+
+/** The conditions of monitors that name this node: the agent's own word. */
+function obstacles(input: NodeInput): { reason: string; message: string }[] {
+  return concerned(input).flatMap((object) => {
+    const found = capturingOf(object);
+    return found?.status === 'False' && found.message.startsWith(`${input.node}: `)
+      ? [{ reason: found.reason, message: found.message.slice(input.node.length + 2) }]
+      : [];
+  });
+}
+
+function kernelStep(input: NodeInput): Step {
+  const asks = 'kernel';
+  if (input.hasData) return yes(asks, 'requests of this node are captured');
+  const found = obstacles(input).find(({ reason }) => reason === 'KernelUnsupported');
+  if (found) return no(asks, found.message, nodeWayOut(found.reason, input.node));
+  if (requestsOf(input) > 0) return yes(asks, 'requests of this node are captured');
+  return unknown(asks, 'no agent complains, and no request of this node is in the store');
+}
+
+function obstacleSteps(input: NodeInput): Step[] {
+  const asks = 'attached';
+  if (input.hasData) return [yes(asks, 'the instrument sees its processes')];
+  const found = obstacles(input).find(({ reason }) => reason !== 'KernelUnsupported');
+  if (found) return [no(asks, `${found.reason}: ${found.message}`, nodeWayOut(found.reason, input.node))];
+  if (requestsOf(input) > 0) return [yes(asks, 'the instrument sees processes of this node')];
+  return [unknown(asks, 'the agent names no obstacle (it looks a minute after a start, at monitors without data)')];
+}
+
+/** Series of requests from this node. */
+function requestsOf({ facts, node }: NodeInput): number {
+  return facts.fault === undefined ? (facts.requests.get(node) ?? 0) : 0;
+}

@@ -1,0 +1,34 @@
+import type { CheckState } from '../status/check.ts';
+
+/** One question on the way from an object to its data: `yes`, `no`, what is only worth knowing, or nobody can tell. */
+export interface Step {
+  readonly asks: string;
+  readonly answer: 'yes' | 'no' | 'note' | 'unknown';
+  /** The fact that answers it. */
+  readonly fact: string;
+  /** The way out; present for every `no`. */
+  readonly way?: string;
+}
+
+export const yes = (asks: string, fact: string): Step => ({ asks, answer: 'yes', fact });
+export const no = (asks: string, fact: string, way: string): Step => ({ asks, answer: 'no', fact, way });
+export const note = (asks: string, fact: string, way?: string): Step => ({
+  asks,
+  answer: 'note',
+  fact,
+  ...(way === undefined ? {} : { way }),
+});
+export const unknown = (asks: string, fact: string): Step => ({ asks, answer: 'unknown', fact });
+
+/** The first answer that stands in the way. */
+export function firstNo(steps: readonly Step[]): Step | undefined {
+  return steps.find(({ answer }) => answer === 'no');
+}
+
+/** The sign that a step is shown with. */
+export const stateOfAnswer: Readonly<Record<Step['answer'], CheckState>> = {
+  yes: 'ok',
+  no: 'bad',
+  note: 'note',
+  unknown: 'unknown',
+};
