@@ -4,6 +4,7 @@ import type { Manager } from '../runtime/index.ts';
 import { setupAdmission } from './admission/setup.ts';
 import { setupCapture } from './capture/setup.ts';
 import { setupClusterTrafficPolicies } from './cluster-traffic-policy/setup.ts';
+import { setupDepartedNodes } from './departed-nodes/setup.ts';
 import { setupMinterDeployment } from './minter-deployment/index.ts';
 import { platformInput, type OperatorSettings } from './operator-settings.ts';
 import { announceTrouble, PlatformTrouble, setupPlatform, setupPlatformWatch } from './platform/index.ts';
@@ -43,6 +44,11 @@ export class SvcOperator extends RuntimeOperator {
       namespace,
       ...environment,
       instrumentPorts: obiInstrumentPorts,
+    });
+    setupDepartedNodes(this.manager, {
+      namespace,
+      keepMs: (node) => hub.metricsKeptMs(node),
+      onKeepChange: (listener) => hub.onChange(({ compiled }) => compiled && listener()),
     });
     setupTrafficMonitors(this.manager, hub);
     setupClusterTrafficPolicies(this.manager, hub, trouble);

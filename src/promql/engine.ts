@@ -13,6 +13,7 @@ import type { EvalContext, EvalSettings } from './eval/context.ts';
 import { rangeFrame, type Frame } from './eval/frame.ts';
 import { instantRange } from './eval/instant-range.ts';
 import { instantValue } from './eval/instant-value.ts';
+import { listReads, type QueryRead } from './eval/reads.ts';
 import { resolve, type QuerySpan } from './eval/resolve.ts';
 import { openRun, type RunInput } from './eval/run.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
@@ -81,18 +82,25 @@ export class Engine {
     });
   }
 
+  /**
+   * What a query reads when it is evaluated over the span (with step 0: at its start, as an instant query). Times in
+   * milliseconds.
+   * Errors: QueryError bad_data for a query that cannot be read.
+   */
+  reads(query: string | Expr, span: QuerySpan, lookbackDeltaMs?: number): QueryRead[] {
+    const { text, expr } = this.#read(query);
+    const { start, end, step } = span;
+    const frame = step === 0 ? { start, step: 1, count: 1 } : rangeFrame(start, end, step);
+    return listReads(this.#resolved(text, expr, span), frame, this.#settings(lookbackDeltaMs));
+  }
+
   #read(query: string | Expr): { text: string; expr: Expr } {
     return typeof query === 'string' ? { text: query, expr: this.#trees.parse(query) } : { text: '', expr: query };
   }
 
   #start(text: string, expr: Expr, span: QuerySpan, frame: Frame, options: QueryOptions): RunInput {
     const own = this.#options;
-    const settings: EvalSettings = {
-      lookbackDeltaMs: options.lookbackDeltaMs ?? own.lookbackDeltaMs ?? defaultLookbackMs,
-      delayedNameRemoval: own.delayedNameRemoval === true,
-      startTimestamps: own.startTimestamps === true,
-      typeAndUnitLabels: own.typeAndUnitLabels === true,
-    };
+    const settings = this.#settings(options.lookbackDeltaMs);
     const budget = new Budget({
       maxSamples: own.maxSamples ?? defaultMaxSamples,
       timeoutMs: options.timeoutMs ?? own.timeoutMs ?? defaultTimeoutMs,
@@ -100,10 +108,24 @@ export class Engine {
       signal: options.signal,
       yieldTurn: own.yieldTurn ?? (() => new Promise<void>((done) => setImmediate(done))),
     });
-    const subqueryStep = own.defaultSubqueryStepMs ?? ((): number => defaultSubqueryStepMs);
-    const resolved = resolve(expr, span, text, subqueryStep);
+    const resolved = this.#resolved(text, expr, span);
     const { source, signal, distribution = null } = options;
     return { expr: resolved, frame, settings, budget, source, signal, distribution, monotonic: own.monotonic };
+  }
+
+  #resolved(text: string, expr: Expr, span: QuerySpan): Expr {
+    const subqueryStep = this.#options.defaultSubqueryStepMs ?? ((): number => defaultSubqueryStepMs);
+    return resolve(expr, span, text, subqueryStep);
+  }
+
+  #settings(lookbackDeltaMs: number | undefined): EvalSettings {
+    const own = this.#options;
+    return {
+      lookbackDeltaMs: lookbackDeltaMs ?? own.lookbackDeltaMs ?? defaultLookbackMs,
+      delayedNameRemoval: own.delayedNameRemoval === true,
+      startTimestamps: own.startTimestamps === true,
+      typeAndUnitLabels: own.typeAndUnitLabels === true,
+    };
   }
 }
 

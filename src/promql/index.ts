@@ -24,6 +24,7 @@ export { typeOf, type Expr, type ValueType } from './parser/ast.ts';
 export { functionTable, type FunctionSignature } from './parser/functions.ts';
 export { compileMatcher, matches, matchesAll, type CompiledMatcher } from './matching/matcher.ts';
 export { Engine } from './engine.ts';
+export type { QueryRead } from './eval/reads.ts';
 export {
   addHistograms,
   compactHistogram,

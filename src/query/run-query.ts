@@ -33,7 +33,12 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
   const tls = await watchTlsDirectory(settings.tlsDir, { clock, logger, signal });
   const client = createKubeClient();
   const cache = new SharedCache({ client, clock, logger });
-  const directory = watchAgents(cache, settings.namespace, settings.agentSelector, clock);
+  const directory = watchAgents(cache, {
+    namespace: settings.namespace,
+    labelSelector: settings.agentSelector,
+    clock,
+    logger,
+  });
   const reviews = new ApiReviews(client);
   const namespaces = settings.tenancy ? cache.informer({ resource: coreResources.namespaces }) : undefined;
   const queries = await warmUpQueries(settings.warmUp, clock);

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
+import { nodeRecordName } from '../api/agents/record-text.ts';
 import type { PlatformInput } from './input.ts';
 import { names } from './names.ts';
 import { clusterRole, clusterRoleBinding, reviewRules, serviceAccount } from './rbac.ts';
@@ -22,9 +23,11 @@ export function renderPlatformRbac(input: PlatformInput): KubeObject[] {
     ]),
     clusterRoleBinding('agent', names.agent, [agent]),
 
-    // Nodes and the DaemonSet tell which agents should answer; pods tell where they are; namespaces what tenants may see.
+    // Nodes and the DaemonSet tell which agents should answer; pods tell where they are; namespaces what tenants may
+    // see; one ConfigMap, which nodes left.
     clusterRole('query', names.query, [
       { apiGroups: [''], resources: ['pods', 'nodes', 'namespaces'], verbs: listWatch },
+      { apiGroups: [''], resources: ['configmaps'], resourceNames: [nodeRecordName], verbs: listWatch },
       { apiGroups: ['apps'], resources: ['daemonsets'], verbs: listWatch },
       ...reviewRules,
     ]),

@@ -2,6 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { kinds } from '../api/v1alpha1/index.ts';
 import { setupCapture } from '../controllers/capture/setup.ts';
 import { setupClusterTrafficPolicies } from '../controllers/cluster-traffic-policy/setup.ts';
+import { setupDepartedNodes } from '../controllers/departed-nodes/setup.ts';
 import { setupMinterDeployment } from '../controllers/minter-deployment/index.ts';
 import { announceTrouble, PlatformTrouble, setupPlatform, setupPlatformWatch } from '../controllers/platform/index.ts';
 import { setupTrafficMonitors } from '../controllers/traffic-monitor/setup.ts';
@@ -53,6 +54,11 @@ export async function runWholeOperator(): Promise<WholeOperator> {
       announceTrouble(env, namespace, trouble);
       setupMinterDeployment(env, { namespace });
       const hub = setupCapture(env, { namespace, instrumentVersion: 'v0.10.0', instrumentPorts: '80' });
+      setupDepartedNodes(env, {
+        namespace,
+        keepMs: (node) => hub.metricsKeptMs(node),
+        onKeepChange: (listener) => hub.onChange(({ compiled }) => compiled && listener()),
+      });
       setupTrafficMonitors(env, hub);
       setupClusterTrafficPolicies(env, hub, trouble);
     },

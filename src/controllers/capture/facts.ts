@@ -14,7 +14,11 @@ export interface PodObject extends KubeObject {
 }
 
 export interface NodeObject extends KubeObject {
-  status?: { conditions?: { type: string; status: string }[] };
+  spec?: { taints?: { key: string; value?: string; effect: string }[] };
+  status?: {
+    conditions?: { type: string; status: string }[];
+    nodeInfo?: { machineID?: string; systemUUID?: string };
+  };
 }
 
 /** Drops everything of a pod that `podFacts` and `agentAddress` do not read: pods are what a large cluster has most of. */
@@ -36,7 +40,7 @@ export const podTransform = {
   },
 };
 
-/** Keeps a node's labels and its Ready condition; the rest of its status changes every few minutes. */
+/** Keeps a node's labels, taints, identity and its Ready condition; the rest of its status changes every few minutes. */
 export const nodeTransform = {
   name: 'capture-node',
   apply(object: KubeObject): KubeObject {
@@ -44,11 +48,16 @@ export const nodeTransform = {
     const ready = (node.status?.conditions ?? [])
       .filter((c) => c.type === 'Ready')
       .map(({ type, status }) => ({ type, status }));
+    const { machineID, systemUUID } = node.status?.nodeInfo ?? {};
     return {
       apiVersion: node.apiVersion,
       kind: node.kind,
       metadata: slim(node.metadata),
-      status: { conditions: ready },
+      spec: optional('taints', node.spec?.taints),
+      status: {
+        conditions: ready,
+        nodeInfo: { ...optional('machineID', machineID), ...optional('systemUUID', systemUUID) },
+      },
     };
   },
 };
@@ -150,6 +159,6 @@ export function agentOf(pod: PodObject, namespace: string): AgentPod | null {
   return { node: spec.nodeName, host: status.podIP, uid: metadata.uid ?? '', fault };
 }
 
-function isAgentPod({ metadata: { labels } }: PodObject): boolean {
+export function isAgentPod({ metadata: { labels } }: PodObject): boolean {
   return labels?.['app.kubernetes.io/component'] === 'agent' && labels['app.kubernetes.io/name'] === 'svc-operator';
 }

@@ -98,6 +98,11 @@ export class CaptureHub {
     return this.#nodes;
   }
 
+  /** How long the agent of a node keeps samples, by the newest compile; undefined for a node that is not in it. */
+  metricsKeptMs(node: string): number | undefined {
+    return this.#result?.nodes.get(node)?.config.retention.metrics.timeMs;
+  }
+
   /** Calls back after changes, at most a few times a second. The returned function ends it. */
   onChange(listener: (change: HubChange) => void): () => void {
     this.#listeners.add(listener);

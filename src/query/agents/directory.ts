@@ -1,14 +1,16 @@
-/** One node that should answer, and the agent that speaks for it. */
-export interface ExpectedAgent {
-  /** Node name; also the value of `k8s_node_name` on every series of the agent. */
+import type { ExpectedAgent } from '../../api/agents/expected-agents.ts';
+
+export type { ExpectedAgent };
+
+/** A node that left, with the times of which nobody can answer for it now. Units: ms. */
+export interface DepartedNode {
   readonly node: string;
-  /** Pod IP; undefined when the node has no agent pod with an address: then `absence` says why. */
-  readonly address: string | undefined;
-  readonly absence: string | undefined;
-  /** Addresses of further agents that speak for the node, during a rolling update: all of them are needed. */
-  readonly more?: readonly string[];
-  /** False when Kubernetes has given the node up: its agent is asked, but not waited for long. */
-  readonly nodeReady: boolean;
+  /** No sample of it is older, or would be kept any more. */
+  readonly fromMs: number;
+  /** When it left: no sample of it is younger. */
+  readonly leftMs: number;
+  /** What a warning says of it, where it stands for nodes that cannot be named. */
+  readonly note?: string;
 }
 
 /** Who should answer a query, as of now. */
@@ -17,12 +19,18 @@ export interface AgentDirectory {
   agents(): readonly ExpectedAgent[];
   /** Whether the view of the cluster is complete enough to compute missing nodes from. */
   readonly synced: boolean;
-  /** Nodes that had an agent and left in the last so many milliseconds, where that is known. */
-  departed?(withinMs: number): readonly string[];
+  /**
+   * Nodes that left and would, had they stayed, still have samples of some time; where that is known. Sorted by node,
+   * then time: a name may stand there several times, for one machine after the other.
+   */
+  departed?(): readonly DepartedNode[];
 }
 
 /** A directory that never changes, for tests and tools. */
-export function fixedDirectory(agents: readonly ExpectedAgent[]): AgentDirectory {
+export function fixedDirectory(
+  agents: readonly ExpectedAgent[],
+  departed: readonly DepartedNode[] = [],
+): AgentDirectory {
   const sorted = [...agents].sort((a, b) => (a.node < b.node ? -1 : 1));
-  return { agents: () => sorted, synced: true };
+  return { agents: () => sorted, synced: true, departed: () => departed };
 }

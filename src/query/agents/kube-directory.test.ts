@@ -1,13 +1,16 @@
 import { systemClock } from '../../base/clock.ts';
-import { silentLogger } from '../../base/logger.ts';
+import { createLogger, silentLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { SharedCache } from '../../runtime/index.ts';
-import { FakeApiServer } from '../../testing/fake-api-server/index.ts';
+import { FakeApiServer, StatusError } from '../../testing/fake-api-server/index.ts';
+import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { until } from '../../testing/until.ts';
+import type { AgentDirectory } from './directory.ts';
 import { watchAgents } from './kube-directory.ts';
 
 const labels = { 'app.kubernetes.io/component': 'agent' };
-const selector = 'app.kubernetes.io/component=agent';
+const labelSelector = 'app.kubernetes.io/component=agent';
+const watching = { namespace: 'svc-system', labelSelector, clock: systemClock, logger: silentLogger };
 
 test('the directory follows nodes, the DaemonSet and pods of its namespace', async () => {
   const api = await FakeApiServer.start();
@@ -24,7 +27,7 @@ test('the directory follows nodes, the DaemonSet and pods of its namespace', asy
     };
     putNode('node-1', 'True');
     putNode('node-2', 'False');
-    const directory = watchAgents(cache, 'svc-system', selector, systemClock);
+    const directory = watchAgents(cache, watching);
     expect(directory.synced).toBe(false);
     cache.start(stop.signal);
     await until(() => directory.synced, 'the first lists');
@@ -58,12 +61,79 @@ test('the directory follows nodes, the DaemonSet and pods of its namespace', asy
 
     api.putStatus(coreResources.nodes, undefined, 'node-1', { conditions: [{ type: 'Ready', status: 'Unknown' }] });
     await until(() => !directory.agents()[0]!.nodeReady, 'the node to be given up');
-    expect(directory.departed!(60_000)).toEqual([]);
+    expect(directory.departed!()).toEqual([]);
 
     for (const name of ['node-1', 'node-2']) await client.delete(coreResources.nodes, { name });
     await client.delete(coreResources.pods, { name: 'a', namespace: 'svc-system' });
     await until(() => directory.agents().length === 0, 'the nodes to be gone');
-    expect(directory.departed!(60_000)).toEqual(['node-1']);
+    expect(directory.departed!().map(({ node }) => node)).toEqual(['node-1']);
+  } finally {
+    stop.abort(new Error('test is over'));
+    await cache.stopped();
+    await client.close();
+    await api.stop();
+  }
+});
+
+test('who left before the start is told by the record, whose faults are logged and cost nothing else', async () => {
+  const api = await FakeApiServer.start();
+  const client = api.client(systemClock);
+  const stop = new AbortController();
+  const logged: string[] = [];
+  const logger = createLogger({ write: (line) => void logged.push(line) });
+  const cache = new SharedCache({ client, clock: systemClock, logger: silentLogger });
+  const metadata = { name: 'svc-departed-nodes', namespace: 'svc-system' };
+  const at = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+  const left = (node: string): object => ({ node, uid: node, from: at(5), left: at(1), until: at(-23) });
+  const put = (data: object): void =>
+    void api.put(coreResources.configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+  const names = (directory: AgentDirectory): string[] => directory.departed!().map(({ node }) => node);
+  try {
+    put({ 'departed.json': JSON.stringify([left('a'), { ...left('b'), left: 'soon' }, left('c')]) });
+    const directory = watchAgents(cache, { ...watching, logger });
+    cache.start(stop.signal);
+    await until(() => directory.synced, 'the first lists');
+    expect(names(directory)).toEqual(['a', 'c']);
+    expect(logged.join()).toMatch(/"faults":\["departed.json\[1\].left: not a time as RFC 3339, UTC"\],"count":1/);
+    // Another kind of garbage leaves what was known in force, and so does somebody who deletes it.
+    put({ 'departed.json': '}' });
+    await until(() => logged.join().includes('no JSON'), 'the refusal');
+    await client.delete(coreResources.configMaps, metadata);
+    await until(() => logged.join().includes('deleted'), 'the deletion');
+    expect(names(directory)).toEqual(['a', 'c']);
+    put({ 'departed.json': JSON.stringify([left('d')]) });
+    await until(() => names(directory).join() === 'd', 'the new record');
+  } finally {
+    stop.abort(new Error('test is over'));
+    await cache.stopped();
+    await client.close();
+    await api.stop();
+  }
+});
+
+test('a record that may not be read holds nobody up for long, but what it would tell is told as missing', async () => {
+  const api = await FakeApiServer.start();
+  const clock = new ShiftedClock();
+  const client = api.client(systemClock);
+  const stop = new AbortController();
+  const cache = new SharedCache({ client, clock: systemClock, logger: silentLogger });
+  api.script({ plural: 'configmaps' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') }, Infinity);
+  try {
+    const directory = watchAgents(cache, { ...watching, clock });
+    cache.start(stop.signal);
+    const startedAt = clock.now();
+    await until(() => {
+      // Patience begins with the other lists: it is over when it was over before, and these are there.
+      expect(directory.synced && clock.now() - startedAt < 10_000).toBe(false);
+      clock.shift(100);
+      return directory.synced;
+    }, 'patience to end');
+    const [unknown, ...others] = directory.departed!();
+    expect([unknown?.node, others]).toEqual(['departed-nodes', []]);
+    expect(Math.abs(unknown!.leftMs - startedAt)).toBeLessThan(1_000);
+    api.faults.clear();
+    clock.shift(600_000);
+    await until(() => directory.synced && directory.departed!().length === 0, 'the right to be given', 20_000);
   } finally {
     stop.abort(new Error('test is over'));
     await cache.stopped();

@@ -1,55 +1,139 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { expectedAgents } from '../../api/agents/expected-agents.ts';
+import type { DaemonSetView, ExpectedAgent, NodeView, PodView } from '../../api/agents/expected-agents.ts';
+import { nodeRecordName, readRecordData } from '../../api/agents/record-text.ts';
+import { sightingsOf } from '../../api/agents/sightings.ts';
+import type { Sighting } from '../../api/agents/sightings.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
-import type { Cache } from '../../runtime/index.ts';
-import type { AgentDirectory, ExpectedAgent } from './directory.ts';
+import type { Cache, Informer, SourceEvent } from '../../runtime/index.ts';
+import type { AgentDirectory } from './directory.ts';
 import { DepartedNodes } from './departed-nodes.ts';
-import { expectedAgents } from './expected-agents.ts';
-import type { DaemonSetView, NodeView, PodView } from './expected-agents.ts';
+
+/** A change of the cluster is looked at no later than this, whether or not anybody asks. ms. */
+const lookMs = 1_000;
+/** The record of nodes that left is waited for so long, once everything else is there. ms. */
+const recordGraceMs = 10_000;
+/** Most faults of the record that one line of the log tells. */
+const maxTold = 5;
+
+export interface WatchAgentsOptions {
+  readonly namespace: string;
+  /** Labels of the DaemonSet and of its pods. */
+  readonly labelSelector: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
 
 /**
- * The agents as the API server tells them, kept current by watches. Ask for it before the cache is started.
- * Guarantees: while the API server is away, the last known state answers.
+ * The agents as the API server tells them, kept current by watches, and the nodes that left, from the operator's record
+ * and from what was seen here. Ask for it before the cache is started.
+ * Guarantees: while the API server is away, the last known state answers. A record that cannot be read delays readiness
+ * by ten seconds and is told in the log and in the answers that it concerns.
  */
-export function watchAgents(
-  cache: Cache,
-  namespace: string,
-  labelSelector: string,
-  clock: Pick<Clock, 'monotonic'>,
-): AgentDirectory {
+export function watchAgents(cache: Cache, options: WatchAgentsOptions): AgentDirectory {
+  const { namespace, labelSelector, clock, logger } = options;
   const nodes = cache.informer({ resource: coreResources.nodes, transform: { name: 'query-node', apply: trimNode } });
   const daemonSets = cache.informer({ resource: coreResources.daemonSets, namespace, labelSelector });
   const pods = cache.informer({ resource: coreResources.pods, namespace, labelSelector });
   const informers = [nodes, daemonSets, pods];
-  let known: readonly ExpectedAgent[] | undefined;
-  for (const informer of informers) informer.onEvent(() => (known = undefined));
   const gone = new DepartedNodes(clock);
-  const isSynced = (): boolean => informers.every((informer) => informer.synced);
+  const record = watchRecord(cache, gone, options);
+  let known: readonly ExpectedAgent[] | undefined;
+  let unnoted: readonly Sighting[] | undefined;
+  let othersSyncedAt: number | undefined;
+  const isSynced = (): boolean => {
+    if (!informers.every((informer) => informer.synced)) return false;
+    if (record.synced) {
+      gone.isComplete = true;
+      return true;
+    }
+    othersSyncedAt ??= clock.monotonic();
+    if (clock.monotonic() - othersSyncedAt < recordGraceMs) return false;
+    if (gone.isComplete) {
+      gone.isComplete = false;
+      logger.warn('the record of nodes that left cannot be read', { configMap: `${namespace}/${nodeRecordName}` });
+    }
+    return true;
+  };
   const agents = (): readonly ExpectedAgent[] => {
-    if (known !== undefined) return known;
-    known = expectedAgents(
-      nodes.list() as unknown as NodeView[],
-      daemonSets.list() as unknown as DaemonSetView[],
-      pods.list() as unknown as PodView[],
-    );
+    if (known === undefined) {
+      const nodeList = nodes.list() as unknown as NodeView[];
+      known = expectedAgents(
+        nodeList,
+        daemonSets.list() as unknown as DaemonSetView[],
+        pods.list() as unknown as PodView[],
+      );
+      unnoted = sightingsOf(known, nodeList);
+    }
     // A list that is not complete yet misses nobody.
-    if (isSynced()) gone.note(known);
+    if (unnoted !== undefined && isSynced()) {
+      gone.note(unnoted);
+      unnoted = undefined;
+    }
     return known;
   };
+  let isLookDue = false;
+  const look = (): void => {
+    isLookDue = false;
+    agents();
+  };
+  for (const informer of [...informers, record]) {
+    informer.onEvent((event) => {
+      known = undefined;
+      // A node that leaves is noticed when it does, not when somebody asks the next time.
+      if (isLookDue || !mayEndService(event)) return;
+      isLookDue = true;
+      clock.setTimeout(look, lookMs);
+    });
+  }
   return {
     get synced() {
       return isSynced();
     },
     agents,
-    departed(withinMs) {
+    departed() {
       agents();
-      return gone.within(withinMs);
+      return gone.lacking();
     },
   };
 }
 
+/** Follows the ConfigMap that the operator writes. One that is deleted leaves what it said in force. */
+function watchRecord(
+  cache: Cache,
+  gone: DepartedNodes,
+  { namespace, clock, logger }: WatchAgentsOptions,
+): Pick<Informer, 'synced' | 'onEvent'> {
+  const maps = cache.informer({
+    resource: coreResources.configMaps,
+    namespace,
+    fieldSelector: `metadata.name=${nodeRecordName}`,
+  });
+  const configMap = `${namespace}/${nodeRecordName}`;
+  maps.onEvent(({ type, object }) => {
+    if (type === 'deleted') return logger.warn('the record of nodes that left was deleted', { configMap });
+    const { record, refused } = readRecordData(object['data'], clock.now());
+    gone.recorded(record);
+    if (refused.length > 0) {
+      const faults = refused.slice(0, maxTold);
+      logger.error('parts of the record of nodes that left are refused', { configMap, faults, count: refused.length });
+    }
+  });
+  return maps;
+}
+
+/** Nodes and pods report themselves all the time; what decides whether a node needs an agent changes rarely. */
+function mayEndService({ type, old, object }: SourceEvent<KubeObject>): boolean {
+  const facts = ({ metadata, spec, data }: KubeObject): string =>
+    JSON.stringify([metadata.uid, metadata.labels, metadata.generation, (spec as NodeView['spec'])?.taints, data]);
+  return type !== 'updated' || old === undefined || facts(old) !== facts(object);
+}
+
 /** A node's image list and addresses are most of its bytes, and nobody here reads them. */
 function trimNode(node: KubeObject): KubeObject {
-  const { conditions } = (node['status'] ?? {}) as { conditions?: unknown };
-  return { ...node, status: { conditions } };
+  const { conditions, nodeInfo } = (node as unknown as NodeView).status ?? {};
+  const { machineID, systemUUID } = nodeInfo ?? {};
+  return { ...node, status: { conditions, nodeInfo: { machineID, systemUUID } } };
 }

@@ -1,3 +1,5 @@
+import { childrenOf } from '../../promql/index.ts';
+import type { Expr, Matcher } from '../../promql/index.ts';
 import { compareLabels, labelsFromObject } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import { concerns } from '../fanout/restrict-reader.ts';
@@ -23,12 +25,13 @@ interface ExemplarSeries {
 /** `/api/v1/query_exemplars`: exemplars of the series that any selector of the query matches, from all agents. */
 export const exemplars: Handler = async (call, deps) => {
   const { req, res, params, namespaces } = call;
-  queryExpr(params);
+  const selectors = selectorsOf(queryExpr(params));
   const start = timeParam(params, 'start', minTimeMs);
   const end = timeParam(params, 'end', maxTimeMs);
   if (end < start) throw new ApiError('bad_data', 'end timestamp must not be before start timestamp');
   const form = { query: params.get('query') ?? '', start: String(start / 1000), end: String(end / 1000) };
-  const answer = await deps.runner.ask({ path: '/api/v1/query_exemplars', form }, runRequest(call), seriesOf);
+  const reads = selectors.map((matchers) => ({ matchers, mint: start, maxt: end }));
+  const answer = await deps.runner.ask({ path: '/api/v1/query_exemplars', form }, runRequest(call), seriesOf, reads);
   const found = answer.result
     .flat()
     .filter(({ seriesLabels }) => namespaces === undefined || concerns(seriesLabels, namespaces))
@@ -37,6 +40,11 @@ export const exemplars: Handler = async (call, deps) => {
     .map(({ series }) => series);
   await sendSuccess(req, res, [JSON.stringify(found)], answer);
 };
+
+/** The matchers of each selector in a query. */
+function selectorsOf(expr: Expr): (readonly Matcher[])[] {
+  return expr.kind === 'vector' ? [expr.matchers] : childrenOf(expr).flatMap(selectorsOf);
+}
 
 /** An agent's exemplars, rebuilt from what was checked. Errors: AgentFailure `protocol`. */
 function seriesOf(data: unknown, node: string): ExemplarSeries[] {

@@ -1,13 +1,15 @@
 import { explain, planQuery } from '../../promql/index.ts';
 import type { Expr } from '../../promql/index.ts';
+import type { DepartedNode } from '../agents/directory.ts';
 import type { PushdownReport } from '../fanout/pushdown-report.ts';
 import { nodeLabel } from '../fanout/series-collector.ts';
 
 /**
  * The `explain` of an answer: the way it was made, the ways that were given up and why, the planner's reasons line by
- * line, and what each node did for each fragment. Times in milliseconds with one decimal.
+ * line, what each node did for each fragment, and which nodes left with times that the query reads. Durations in
+ * milliseconds with one decimal.
  */
-export function explained(expr: Expr, report: PushdownReport): object {
+export function explained(expr: Expr, report: PushdownReport, departed: readonly DepartedNode[]): object {
   const { path, fallbacks, fragments, rawSelectors } = report;
   const aggregates = path !== 'series';
   const together = fragments.some(({ mode }) => mode === 'whole');
@@ -25,8 +27,11 @@ export function explained(expr: Expr, report: PushdownReport): object {
         evaluateMs: tenths(evaluateMs),
       })),
     })),
+    departed: departed.map(({ node, fromMs, leftMs }) => ({ node, from: timeText(fromMs), left: timeText(leftMs) })),
   };
 }
+
+const timeText = (ms: number): string => new Date(ms).toISOString();
 
 function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;

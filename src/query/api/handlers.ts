@@ -111,7 +111,8 @@ async function sendQuery(
   if (!['', 'true', 'all'].includes(wanted)) warnings.push(unknownStats(wanted));
   const { samples, seconds } = answer;
   const told = samples && statsJson(answer.result.stats, { seconds, samples, start, step }, wanted === 'all');
-  const explain = params.get('explain') === '1' ? explained(queryExpr(params), answer.pushdown) : undefined;
+  const explain =
+    params.get('explain') === '1' ? explained(queryExpr(params), answer.pushdown, answer.departed) : undefined;
   res.setHeader('x-svc-pushdown', answer.pushdown.path);
   await sendSuccess(req, res, renderQueryData(value, told), { ...answer, warnings, explain });
 }

@@ -1,87 +1,42 @@
-import type { Clock } from '../../base/clock.ts';
 import { Gate } from '../../base/gate.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import type {
   Distribution,
-  Engine,
-  Expr,
   IndexLists,
   QueryOptions,
+  QueryRead,
   QueryResult,
   SampleCounts,
   SeriesSource,
 } from '../../promql/index.ts';
 import { compareLabels } from '../../tsdb/index.ts';
 import type { Labels, Matcher, ReadQuery } from '../../tsdb/index.ts';
-import type { AgentDirectory, ExpectedAgent } from '../agents/directory.ts';
-import type { AgentReader } from '../fanout/agent-reader.ts';
+import type { DepartedNode, ExpectedAgent } from '../agents/directory.ts';
+import { Departures, withDeparted } from '../fanout/departed.ts';
 import { lostNodeWarning } from '../fanout/failure.ts';
 import type { LostNode } from '../fanout/failure.ts';
 import type { QueryScope } from '../fanout/query-scope.ts';
 import { attempt } from '../fanout/attempts.ts';
-import type { PartialReader } from '../fanout/partial-reader.ts';
-import type { ExecutionPath, PushdownReport } from '../fanout/pushdown-report.ts';
+import type { PushdownReport } from '../fanout/pushdown-report.ts';
 import { askAgents } from '../fanout/ask-agents.ts';
-import type { AgentAsker, AgentQuestion } from '../fanout/ask-agents.ts';
-import type { IndexQuestion, IndexReader } from '../fanout/index-reader.ts';
+import type { AgentQuestion } from '../fanout/ask-agents.ts';
+import type { IndexQuestion } from '../fanout/index-reader.ts';
 import { restrictIndex, restrictPartials, restrictReader, restrictStore } from '../fanout/restrict-reader.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
-import type { LongTermStore } from '../long-term/long-term-store.ts';
 import { SplicedSource } from '../long-term/spliced-source.ts';
 import { ApiError } from './api-error.ts';
 import { countQuery } from './count-query.ts';
 import type { Extras } from './respond.ts';
+import type { RunnerOptions, RunRequest } from './runner-options.ts';
 
-export interface RunnerOptions {
-  readonly directory: AgentDirectory;
-  readonly reader: AgentReader;
-  /** How agents are asked for shares of queries; without one every query reads raw chunks. */
-  readonly partialReader?: PartialReader | undefined;
-  /** How agents' indexes are asked; without one series are read instead. */
-  readonly indexReader?: IndexReader | undefined;
-  /** How agents are asked for what is no sample; without one nobody is asked, and nobody is missing. */
-  readonly asker?: AgentAsker | undefined;
-  /** The highest way a query may take. Default `whole`. */
-  readonly pushdown?: ExecutionPath;
-  /** Told how each query was executed. */
-  readonly onExecuted?: (report: PushdownReport, lost: ReadonlyMap<string, LostNode>) => void;
-  readonly engine: Pick<Engine, 'instant' | 'range'>;
-  /** Counts samples where that is asked for; one that takes names away last. */
-  readonly countingEngine?: Pick<Engine, 'range'> | undefined;
-  readonly clock: Clock;
-  readonly agentTimeoutMs: number;
-  readonly queryTimeoutMs: number;
-  readonly maxSamples: number;
-  readonly maxConcurrency: number;
-  /** Answers for times older than `afterMs`, which the agents may no longer have. */
-  readonly longTerm?: { readonly store: LongTermStore; readonly afterMs: number } | undefined;
-}
-
-/** What a request says about how it wants to be run. */
-export interface RunRequest {
-  /** Aborts when the client goes away or the server stops. */
-  readonly signal: AbortSignal;
-  /** The client's own limit; the server's is never exceeded. */
-  readonly timeoutMs?: number | undefined;
-  readonly lookbackDeltaMs?: number | undefined;
-  /** False: a missing node is an error instead of a degraded answer. */
-  readonly partialResponse: boolean;
-  /** Only what concerns these namespaces is read; undefined: everything. */
-  readonly namespaces?: ReadonlySet<string> | undefined;
-  /** Takes this way instead of the best one. */
-  readonly pushdown?: ExecutionPath | undefined;
-  /** The query, where its samples are to be counted. */
-  readonly countSamples?: () => Expr;
-  /** Who waits, where there is a line: nobody waits behind all that another asked. Default: one and the same. */
-  readonly caller?: string;
-  /** Waits at the autoscalers' own gate: queries of people never hold those up. */
-  readonly forAutoscaler?: boolean;
-}
+export type { RunnerOptions, RunRequest };
 
 export type Answered<T> = {
   readonly result: T;
   readonly seconds: { queue: number; evaluation: number };
   readonly pushdown: PushdownReport;
+  /** Of the missing nodes, those that left. */
+  readonly departed: readonly DepartedNode[];
   readonly samples?: SampleCounts | undefined;
 } & Extras;
 
@@ -94,6 +49,7 @@ interface Ran<T> {
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
   readonly lost: ReadonlyMap<string, LostNode>;
+  readonly departed: readonly DepartedNode[];
   readonly pushdown: PushdownReport;
   /** When the result was there; what comes after it is no part of the query's time. */
   readonly endedAt?: number;
@@ -125,12 +81,14 @@ const maxAnnotations = 10;
  */
 export class QueryRunner {
   readonly #options: RunnerOptions;
+  readonly #departures: Departures;
   readonly #gate: Gate;
   readonly #autoscalers = new Gate(autoscalerConcurrency);
   readonly #lists = new Gate(listConcurrency);
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    this.#departures = new Departures(options);
     this.#gate = new Gate(options.maxConcurrency, Math.floor(options.maxConcurrency * keptForOthers));
   }
 
@@ -140,7 +98,7 @@ export class QueryRunner {
 
   instant(query: string, timeMs: number, request: RunRequest): Promise<Answered<QueryResult>> {
     const span = { start: timeMs, end: timeMs, step: 0 };
-    return this.#query(request, span, (options) => this.#options.engine.instant(query, timeMs, options));
+    return this.#query(query, request, span, (options) => this.#options.engine.instant(query, timeMs, options));
   }
 
   range(
@@ -149,7 +107,9 @@ export class QueryRunner {
     request: RunRequest,
   ): Promise<Answered<QueryResult>> {
     const { start, end, step } = range;
-    return this.#query(request, range, (options) => this.#options.engine.range(query, start, end, step, options));
+    return this.#query(query, request, range, (options) =>
+      this.#options.engine.range(query, start, end, step, options),
+    );
   }
 
   /** Labels of the series that match any of the sets (none: all) within the times, sorted; with a limit, at least the first so many. */
@@ -180,16 +140,20 @@ export class QueryRunner {
 
   #list(question: IndexQuestion, request: RunRequest): Promise<Answered<IndexLists>> {
     const sets = question.sets.length > 0 ? question.sets : [[]];
-    return this.#run(request, (scope) => scope.list({ ...question, sets }), this.#lists);
+    const { startMs: mint, endMs: maxt } = question;
+    const reads = sets.map((matchers) => ({ matchers, mint, maxt }));
+    return this.#run(request, (scope) => scope.list({ ...question, sets }), reads, this.#lists);
   }
 
   /** The samples of several selectors, each list in label order. */
   select(queries: readonly ReadQuery[], request: RunRequest): Promise<Answered<ReadSeries[][]>> {
-    return this.#run(request, async (scope) => {
+    const evaluate = async (scope: Reading): Promise<ReadSeries[][]> => {
       const results = await scope.read(queries);
       for (const series of results) series.sort((a, b) => compareLabels(a.labels, b.labels));
       return results;
-    });
+    };
+    const reads = queries.map(({ matchers, startMs, endMs }) => ({ matchers, mint: startMs, maxt: endMs }));
+    return this.#run(request, evaluate, reads);
   }
 
   /** Asks every agent for as little as it can: who there is, and who does not answer. */
@@ -202,35 +166,44 @@ export class QueryRunner {
     const matchers: Matcher[] = [{ type: '=', name: '__name__', value: 'svc_agent_up' }];
     const query = { startMs: now - probeWindowMs, endMs: now, matchers, hints: { func: 'series' } };
     let lost: ReadonlyMap<string, LostNode> = new Map();
-    await this.#run(request, async (scope) => {
+    const evaluate = async (scope: Reading): Promise<void> => {
       await scope.read([query]);
       lost = scope.lost;
-    });
+    };
+    await this.#run(request, evaluate, []);
     return { agents: directory.agents(), lost };
   }
 
-  /** Asks every agent the same; `read` checks an answer. Lost nodes are told as for any query. */
+  /**
+   * Asks every agent the same; `read` checks an answer. Lost nodes are told as for any query; nodes that left, where
+   * the question is about times.
+   */
   ask<T>(
     question: AgentQuestion,
     request: RunRequest,
     read: (data: unknown, node: string) => T,
+    reads: readonly QueryRead[] = [],
   ): Promise<Answered<T[]>> {
     const { asker, clock, agentTimeoutMs, directory } = this.#options;
     return this.#within(request, async (signal, deadline) => {
-      const report = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
-      if (asker === undefined) return { result: [], warnings: [], infos: [], lost: new Map(), pushdown: report };
+      // What the agents are asked here, no long-term store has.
+      const departed = this.#departures.of(() => reads, -Infinity);
+      const pushdown = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
+      const told = { warnings: [], infos: [], departed, pushdown };
+      if (asker === undefined) return { ...told, result: [], lost: withDeparted(new Map(), departed) };
       const options = { agents: directory.agents(), asker, clock, agentTimeoutMs, signal };
       const { answers, lost } = await askAgents(
         question,
         { ...options, remainingMs: deadline - clock.monotonic() },
         read,
       );
-      return { result: answers, warnings: [], infos: [], lost, pushdown: report };
+      return { ...told, result: answers, lost: withDeparted(lost, departed) };
     });
   }
 
   /** A query, and its samples where they are to be counted. */
   #query(
+    query: string,
     request: RunRequest,
     span: { start: number; end: number; step: number },
     evaluate: (options: QueryOptions) => Promise<QueryResult>,
@@ -241,9 +214,11 @@ export class QueryRunner {
       (source, signal, timeoutMs, distribution) =>
         run({ source, signal, timeoutMs, ...lookback(request), ...(distribution ? { distribution } : {}) });
     return this.#within(request, async (signal, deadline) => {
+      const departed = this.#departures.ofQuery(request.readsOf ?? query, span, request.lookbackDeltaMs);
       const attempted = await this.#attempts(request, signal, deadline, evaluation(evaluate));
-      this.#options.onExecuted?.(attempted.pushdown, attempted.lost);
-      if (request.countSamples === undefined || countingEngine === undefined) return attempted;
+      const whole = { ...attempted, departed, lost: withDeparted(attempted.lost, departed) };
+      this.#options.onExecuted?.(whole.pushdown, whole.lost);
+      if (request.countSamples === undefined || countingEngine === undefined) return whole;
       const endedAt = clock.monotonic();
       const agents = directory.agents().filter(({ node }) => !attempted.lost.has(node));
       const step = Math.max(1, span.step);
@@ -259,15 +234,17 @@ export class QueryRunner {
           return this.#attempts(request, signal, deadline, counting, agents);
         },
       );
-      return { ...attempted, endedAt, samples, warnings: [...attempted.warnings, ...warnings] };
+      return { ...whole, endedAt, samples, warnings: [...attempted.warnings, ...warnings] };
     });
   }
 
-  #run<T>(request: RunRequest, evaluate: Evaluate<T>, gate?: Gate): Promise<Answered<T>> {
+  #run<T>(request: RunRequest, evaluate: Evaluate<T>, reads: readonly QueryRead[], gate?: Gate): Promise<Answered<T>> {
     const run = async (signal: AbortSignal, deadline: number): Promise<Ran<T>> => {
+      const departed = this.#departures.of(() => reads);
       const attempted = await this.#attempts(request, signal, deadline, evaluate);
-      this.#options.onExecuted?.(attempted.pushdown, attempted.lost);
-      return attempted;
+      const lost = withDeparted(attempted.lost, departed);
+      this.#options.onExecuted?.(attempted.pushdown, lost);
+      return { ...attempted, departed, lost };
     };
     return this.#within(request, run, gate);
   }
@@ -295,7 +272,7 @@ export class QueryRunner {
       leave = await gate.enter(signal, request.caller);
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
-      const { result, warnings, infos, lost, pushdown, samples, endedAt } = await run(signal, deadline);
+      const { result, warnings, infos, lost, departed, pushdown, samples, endedAt } = await run(signal, deadline);
       const missingNodes = [...lost.keys()].sort();
       if (missingNodes.length > 0 && !request.partialResponse) {
         throw new ApiError('unavailable', `no answer from ${missingNodes.join(', ')} and partial_response is false`);
@@ -312,6 +289,7 @@ export class QueryRunner {
         warnings: [...capped(warnings, 'warning'), ...nodeWarnings],
         seconds,
         pushdown,
+        departed,
         samples,
       };
     } catch (error) {
@@ -332,7 +310,7 @@ export class QueryRunner {
     deadline: number,
     evaluate: Evaluate<T>,
     agents = this.#options.directory.agents(),
-  ): Promise<Ran<T>> {
+  ): Promise<Omit<Ran<T>, 'departed'>> {
     const { clock, agentTimeoutMs, maxSamples } = this.#options;
     const { namespaces } = request;
     const reader = namespaces === undefined ? this.#options.reader : restrictReader(this.#options.reader, namespaces);

@@ -88,7 +88,6 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
     providers,
     values: new ValueCache({
       instant: options.instant,
-      departed: (withinMs) => directory.departed?.(withinMs) ?? [],
       clock,
       freshMs,
       deadlineMs: settings.agentTimeout * 2,

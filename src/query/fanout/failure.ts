@@ -1,14 +1,17 @@
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 
-/** Why a node's data is not in an answer. */
-export type FailureReason = 'unreachable' | 'timeout' | 'auth' | 'protocol' | 'over limit';
+/** Why an agent that was asked did not answer. */
+type AgentFailureReason = 'unreachable' | 'timeout' | 'auth' | 'protocol' | 'over limit';
+
+/** Why a node's data is not in an answer: `departed` is one that is there no more, so that nobody could be asked. */
+export type FailureReason = AgentFailureReason | 'departed';
 
 /** An agent that did not give its whole, sound answer. */
 export class AgentFailure extends Error {
-  readonly reason: FailureReason;
+  readonly reason: AgentFailureReason;
 
-  constructor(reason: FailureReason, message: string, options?: { cause?: unknown }) {
+  constructor(reason: AgentFailureReason, message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = 'AgentFailure';
     this.reason = reason;
@@ -16,7 +19,7 @@ export class AgentFailure extends Error {
 }
 
 /** What a status other than 200 says of an agent. */
-export function reasonOfStatus(status: number): FailureReason {
+export function reasonOfStatus(status: number): AgentFailureReason {
   if (status === 401 || status === 403) return 'auth';
   return status === 429 || status === 503 ? 'over limit' : 'protocol';
 }
@@ -36,14 +39,15 @@ export function unaskedNode({ node, absence }: ExpectedAgent): LostNode {
 
 /** The sentence that stands in the answer's `warnings`. */
 export function lostNodeWarning({ node, reason, message, elapsedMs }: LostNode): string {
-  return `node ${node} is missing from this answer: ${reason} after ${Math.round(elapsedMs)} ms: ${message}`;
+  const what = reason === 'departed' ? reason : `${reason} after ${Math.round(elapsedMs)} ms`;
+  return `node ${node} is missing from this answer: ${what}: ${message}`;
 }
 
 /** Puts whatever went wrong while reading an agent under one of the reasons. */
 export function asAgentFailure(error: unknown, headArrived: boolean): AgentFailure {
   if (error instanceof AgentFailure) return error;
   const message = errorText(error);
-  const fail = (reason: FailureReason): AgentFailure => new AgentFailure(reason, message, { cause: error });
+  const fail = (reason: AgentFailureReason): AgentFailure => new AgentFailure(reason, message, { cause: error });
   if (isOperatorError(error, 'ERR_TIMEOUT')) return fail('timeout');
   if (isOperatorError(error, 'ERR_TOO_LARGE')) return fail('over limit');
   if (isOperatorError(error, 'ERR_AGENT_UNREACHABLE')) {

@@ -60,6 +60,7 @@ test('a node that answers one part of a query and fails a later one is in no par
       const value = { type: 'string', timestamp: 0, value: `${first.series.length} ${second.series.length}` } as const;
       return { value, warnings: [], infos: [], stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 } };
     },
+    reads: () => [],
     range: () => Promise.reject(new Error('not used')),
   };
   const answer = await runner(reader, {}, engine).instant('', 0, request);

@@ -3,7 +3,7 @@ import { silentLogger } from '../../base/logger.ts';
 import type { Logger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
 import { querySettingTable, startQueryServer } from '../../query/index.ts';
-import type { QueryServer, QueryServerOptions } from '../../query/index.ts';
+import type { AgentDirectory, QueryServer, QueryServerOptions } from '../../query/index.ts';
 import { startAgentCluster } from './agent-cluster.ts';
 import type { AgentCluster } from './agent-cluster.ts';
 import { askApi } from './api-client.ts';
@@ -14,6 +14,8 @@ export interface QueryStageOptions {
   /** Settings by key, beside those that make it listen on loopback. */
   readonly flags?: Readonly<Record<string, string>>;
   readonly logger?: Logger;
+  /** Nodes that left. Default: none. */
+  readonly departed?: AgentDirectory['departed'];
   readonly reviews?: QueryServerOptions['reviews'];
   readonly tenants?: QueryServerOptions['tenants'];
   readonly pageDir?: string;
@@ -34,14 +36,21 @@ export async function startQueryStage(options: QueryStageOptions = {}): Promise<
   const cluster = await startAgentCluster(options.nodes ?? ['node-1', 'node-2', 'node-3'], systemClock);
   const servers: QueryServer[] = [];
   const replica = async (more: QueryStageOptions = {}): Promise<QueryServer> => {
-    const { flags, logger = silentLogger, tenants, pageDir, reviews = noReviews } = { ...options, ...more };
+    const {
+      flags,
+      logger = silentLogger,
+      tenants,
+      pageDir,
+      reviews = noReviews,
+      departed = () => [],
+    } = { ...options, ...more };
     const base = { namespace: 'svc-system', bindAddress: '127.0.0.1', port: '0', healthPort: '0' };
     const own = { agentReadPort: String(cluster.port), ...flags };
     const server = await startQueryServer({
       settings: readSettings(querySettingTable, { flags: { ...base, ...own }, env: {}, prefix: 'SVC_' }),
       clock: systemClock,
       logger,
-      directory: { agents: () => cluster.expected, synced: true },
+      directory: { agents: () => cluster.expected, synced: true, departed },
       reviews,
       tls: cluster.tls,
       version: '0.0.0',

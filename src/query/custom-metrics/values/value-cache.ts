@@ -15,11 +15,9 @@ export interface ValueCacheOptions {
   readonly instant: (
     query: string,
     timeMs: number,
-    request: { signal: AbortSignal; partialResponse: boolean },
+    request: { signal: AbortSignal; partialResponse: boolean; readsOf: string },
   ) => Promise<Pick<Answered<QueryResult>, 'result' | 'missingNodes'>>;
   readonly clock: Clock;
-  /** Nodes that left in the last so many milliseconds: what they measured in a window is lacking. */
-  readonly departed: (withinMs: number) => readonly string[];
   /** How long a whole answer is reused. Units: ms. */
   readonly freshMs: number;
   /** Bound on one evaluation. Units: ms. */
@@ -53,11 +51,12 @@ export class ValueCache {
   }
 
   async #evaluate(text: string, query: MetricQuery): Promise<Evaluated> {
-    const { instant, clock, freshMs, deadlineMs, departed } = this.#options;
+    const { instant, clock, freshMs, deadlineMs } = this.#options;
     const now = clock.now();
     const signal = AbortSignal.timeout(deadlineMs);
-    const { result, missingNodes: lost } = await instant(text, now, { signal, partialResponse: true });
-    const missingNodes = [...new Set([...lost, ...departed(query.windowMs)])].sort();
+    // A node that left is lacking for as long as the value looks back; the sample times beside it may look further.
+    const request = { signal, partialResponse: true, readsOf: query.value };
+    const { result, missingNodes } = await instant(text, now, request);
     const answer = { rows: readRows(result, query.label, now), missingNodes };
     if (missingNodes.length === 0) this.#kept.set(text, { until: clock.monotonic() + freshMs, answer });
     return answer;

@@ -1,6 +1,18 @@
-import type { ExpectedAgent } from './directory.ts';
 import { shouldRunOn } from './scheduling.ts';
 import type { NodeForScheduling, PodForScheduling } from './scheduling.ts';
+
+/** One node that should answer, and the agent that speaks for it. */
+export interface ExpectedAgent {
+  /** Node name; also the value of `k8s_node_name` on every series of the agent. */
+  readonly node: string;
+  /** Pod IP; undefined when the node has no agent pod with an address: then `absence` says why. */
+  readonly address: string | undefined;
+  readonly absence: string | undefined;
+  /** Addresses of further agents that speak for the node, during a rolling update: all of them are needed. */
+  readonly more?: readonly string[];
+  /** False when Kubernetes has given the node up: its agent is asked, but not waited for long. */
+  readonly nodeReady: boolean;
+}
 
 interface ConditionLike {
   readonly type: string;
@@ -8,7 +20,11 @@ interface ConditionLike {
 }
 
 export interface NodeView extends NodeForScheduling {
-  readonly status?: { readonly conditions?: readonly ConditionLike[] };
+  readonly metadata: NodeForScheduling['metadata'] & { readonly uid?: string; readonly creationTimestamp?: string };
+  readonly status?: {
+    readonly conditions?: readonly ConditionLike[];
+    readonly nodeInfo?: { readonly machineID?: string; readonly systemUUID?: string };
+  };
 }
 
 export interface PodView {

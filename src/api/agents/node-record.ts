@@ -1,0 +1,88 @@
+import { isSameMachine } from './sightings.ts';
+import type { Machine, Sighting } from './sightings.ts';
+
+/** A node whose agent serves, or did when it was last seen. Units: ms. */
+export interface ServingNode extends Machine {
+  /** Its data is not older. */
+  readonly fromMs: number;
+  /** How long its agent keeps a sample. */
+  readonly keepMs: number;
+}
+
+/** A node that had an agent and needs none any more: nobody answers for the time that it was there. Units: ms. */
+export interface DepartedNode extends Machine {
+  readonly fromMs: number;
+  /** Its data is not younger. */
+  readonly leftMs: number;
+  /** When its last sample would have been dropped: from then on nothing is lacking. */
+  readonly untilMs: number;
+}
+
+/** Nodes that left and were too many to be kept one by one. Units: ms. */
+export interface EarlierNodes {
+  readonly count: number;
+  readonly fromMs: number;
+  readonly leftMs: number;
+  readonly untilMs: number;
+}
+
+/** Who serves and who has left, from which the next look tells who leaves. */
+export interface NodeRecord {
+  readonly serving: readonly ServingNode[];
+  readonly departed: readonly DepartedNode[];
+  readonly earlier: EarlierNodes | null;
+}
+
+export const emptyRecord: NodeRecord = { serving: [], departed: [], earlier: null };
+
+export interface NotedOptions {
+  readonly nowMs: number;
+  /** How long the agent of a node keeps samples; undefined where that is not known at the moment. */
+  readonly keepMs: (node: string) => number | undefined;
+  /** And where it never was. */
+  readonly defaultKeepMs: number;
+}
+
+/**
+ * The record after a look at the cluster. A node leaves when it is expected no more, or is another machine now. It comes
+ * back when its agent serves again: then nothing of it is lacking. One that never served has nothing that could be. Pure.
+ */
+export function noted(record: NodeRecord, sightings: readonly Sighting[], options: NotedOptions): NodeRecord {
+  const { nowMs, keepMs, defaultKeepMs } = options;
+  const seen = new Map(sightings.map((sighting) => [sighting.node, sighting]));
+  const serving: ServingNode[] = [];
+  let departed = record.departed.filter(({ untilMs }) => untilMs > nowMs);
+  for (const known of record.serving) {
+    const sighting = seen.get(known.node);
+    if (sighting === undefined || (sighting.uid !== '' && !isSameMachine(known, sighting))) {
+      const { keepMs: keep, ...rest } = known;
+      departed.push({ ...rest, leftMs: nowMs, untilMs: nowMs + keep });
+      continue;
+    }
+    const identity = sighting.uid === '' ? {} : { uid: sighting.uid, machine: sighting.machine ?? known.machine };
+    serving.push({ ...known, ...identity, keepMs: keepMs(known.node) ?? known.keepMs });
+    seen.delete(known.node);
+  }
+  for (const sighting of seen.values()) {
+    const { node, uid, machine, createdMs, isServing } = sighting;
+    if (!isServing || uid === '') continue;
+    const before = departed.filter((one) => isSameMachine(one, sighting));
+    const fromMs = Math.min(createdMs, ...before.map((one) => one.fromMs));
+    serving.push({ node, uid, machine, fromMs, keepMs: keepMs(node) ?? defaultKeepMs });
+  }
+  departed = departed.filter((one) => !serving.some((other) => other.node === one.node && isSameMachine(one, other)));
+  const earlier = record.earlier !== null && record.earlier.untilMs > nowMs ? record.earlier : null;
+  return { serving, departed, earlier };
+}
+
+/**
+ * The times of which a departed node would still have samples: from `fromMs` or as far back as it would have kept them,
+ * to `leftMs`. Null when there are none any more. Pure.
+ */
+export function lackingSpan(
+  { fromMs, leftMs, untilMs }: Pick<DepartedNode, 'fromMs' | 'leftMs' | 'untilMs'>,
+  nowMs: number,
+): { readonly fromMs: number; readonly toMs: number } | null {
+  const oldest = nowMs - (untilMs - leftMs);
+  return oldest > leftMs ? null : { fromMs: Math.max(fromMs, oldest), toMs: leftMs };
+}

@@ -1,0 +1,214 @@
+import type { DepartedNode, EarlierNodes, NodeRecord, ServingNode } from './node-record.ts';
+
+/** The ConfigMap beside the operator in which the record is kept, by its one writer, for all readers. */
+export const nodeRecordName = 'svc-departed-nodes';
+
+/** A ConfigMap holds 1 MiB; what is left of it is for metadata. Bytes. */
+const maxBytes = 960 * 1024;
+/** No retention is longer: ten years. ms. */
+const longestKeepMs = 3650 * 86_400_000;
+/** Clocks may differ by so much. ms. */
+const skewMs = 300_000;
+
+/** The members of the ConfigMap's `data`: each is JSON. */
+export type RecordData = Readonly<Record<'serving.json' | 'departed.json' | 'earlier.json', string>>;
+
+/**
+ * The record as it is kept: lists in order of names and times, an element a line. What does not fit is not forgotten: of
+ * the departed nodes, those that left first become one entry for all of them.
+ * Shape: equal records give equal texts. `left out` counts serving nodes for which there is no room at all.
+ */
+export function recordData(record: NodeRecord, limit = maxBytes): { data: RecordData; leftOut: number } {
+  let room = limit - 512;
+  const fits = (line: string): boolean => (room -= Buffer.byteLength(line) + 2) >= 0;
+  const serving: string[] = [];
+  for (const one of [...record.serving].sort(byName)) {
+    const line = JSON.stringify(servingJson(one));
+    if (fits(line)) serving.push(line);
+  }
+  const departed: string[] = [];
+  let { earlier } = record;
+  for (const one of [...record.departed].sort((a, b) => b.leftMs - a.leftMs || byName(b, a))) {
+    const line = JSON.stringify(departedJson(one));
+    if (fits(line)) departed.push(line);
+    else earlier = joined(earlier, one);
+  }
+  return {
+    data: {
+      'serving.json': listText(serving),
+      'departed.json': listText(departed.reverse()),
+      'earlier.json': JSON.stringify(earlier === null ? null : { nodes: earlier.count, ...spanJson(earlier) }),
+    },
+    leftOut: record.serving.length - serving.length,
+  };
+}
+
+/** What could be read of the data, and what could not. */
+export interface ReadRecord {
+  /** A member that is no JSON, or no list, is not there. */
+  readonly record: Partial<NodeRecord>;
+  /** One sentence for each thing that was refused: where it stands and why. */
+  readonly refused: readonly string[];
+}
+
+/** Reads the record. Whatever is not as it must be is refused by itself: the rest counts. Never throws. Pure. */
+export function readRecordData(data: unknown, nowMs: number): ReadRecord {
+  const refused: string[] = [];
+  const members = isObject(data) ? data : {};
+  const parsed = (key: keyof RecordData): unknown => {
+    const text = members[key];
+    if (text === undefined) return undefined;
+    try {
+      return JSON.parse(String(text));
+    } catch {
+      refused.push(`${key}: no JSON`);
+      return undefined;
+    }
+  };
+  const listOf = <T>(key: keyof RecordData, read: (fields: Fields) => T): readonly T[] | undefined => {
+    const list = parsed(key);
+    if (list === undefined) return undefined;
+    if (!Array.isArray(list)) {
+      refused.push(`${key}: no list`);
+      return undefined;
+    }
+    return list.flatMap((one: unknown, i) => {
+      const found = tried(one, nowMs, read);
+      if (typeof found !== 'string') return [found.value];
+      refused.push(`${key}[${i}]${found}`);
+      return [];
+    });
+  };
+  const serving = listOf('serving.json', readServing);
+  const departed = listOf('departed.json', readDeparted);
+  const rest = parsed('earlier.json');
+  let earlier: EarlierNodes | null | undefined = rest === null ? null : undefined;
+  if (rest !== undefined && rest !== null) {
+    const found = tried(rest, nowMs, readEarlier);
+    if (typeof found === 'string') refused.push(`earlier.json${found}`);
+    else earlier = found.value;
+  }
+  const known = { serving: serving && uniqueNames(serving, refused), departed, earlier };
+  return { record: Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)), refused };
+}
+
+const readServing = (fields: Fields): ServingNode => ({
+  ...fields.machine(),
+  fromMs: fields.time('from'),
+  keepMs: fields.count('keepSeconds', longestKeepMs / 1000) * 1000,
+});
+
+const readDeparted = (fields: Fields): DepartedNode => ({ ...fields.machine(), ...fields.span() });
+
+const readEarlier = (fields: Fields): EarlierNodes => ({ count: fields.count('nodes', 1e9), ...fields.span() });
+
+/** Takes the fields of one element. Errors: FieldError. */
+class Fields {
+  readonly #fields: Readonly<Record<string, unknown>>;
+  readonly #nowMs: number;
+
+  constructor(fields: Readonly<Record<string, unknown>>, nowMs: number) {
+    this.#fields = fields;
+    this.#nowMs = nowMs;
+  }
+
+  machine() {
+    const machine = this.#fields['machine'];
+    return {
+      node: this.#text('node', /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'the name of a node'),
+      uid: this.#text('uid', /^[-\w.:]{1,128}$/, 'a uid'),
+      machine: machine === undefined ? undefined : this.#text('machine', /^[0-9a-f]{16}$/, '16 hex digits'),
+    };
+  }
+
+  span() {
+    const [fromMs, leftMs, untilMs] = [this.time('from'), this.time('left'), this.time('until')];
+    if (leftMs < fromMs) throw new FieldError('left', 'before from');
+    if (leftMs > this.#nowMs + skewMs) throw new FieldError('left', 'in the future');
+    if (untilMs < leftMs) throw new FieldError('until', 'before left');
+    if (untilMs - leftMs > longestKeepMs) throw new FieldError('until', 'more than ten years after left');
+    return { fromMs, leftMs, untilMs };
+  }
+
+  time(name: string): number {
+    const text = this.#text(name, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/, 'a time as RFC 3339, UTC');
+    const ms = Date.parse(text);
+    if (Number.isNaN(ms)) throw new FieldError(name, 'no such time');
+    return ms;
+  }
+
+  count(name: string, most: number): number {
+    const value = this.#fields[name];
+    if (typeof value === 'number' && value >= 0 && value <= most && Number.isFinite(value)) return value;
+    throw new FieldError(name, `not a number from 0 to ${most}`);
+  }
+
+  #text(name: string, pattern: RegExp, what: string): string {
+    const value = this.#fields[name];
+    if (typeof value === 'string' && pattern.test(value)) return value;
+    throw new FieldError(name, `not ${what}`);
+  }
+}
+
+class FieldError extends Error {
+  constructor(field: string, why: string) {
+    super(`.${field}: ${why}`);
+  }
+}
+
+/** What is read of one element, or where it is wrong. */
+function tried<T>(one: unknown, nowMs: number, read: (fields: Fields) => T): { readonly value: T } | string {
+  if (!isObject(one)) return ': no object';
+  try {
+    return { value: read(new Fields(one, nowMs)) };
+  } catch (error) {
+    if (error instanceof FieldError) return error.message;
+    throw error;
+  }
+}
+
+/** A name is served by one machine at a time. */
+function uniqueNames(serving: readonly ServingNode[], refused: string[]): ServingNode[] {
+  const names = new Set<string>();
+  return serving.filter(({ node }, i) => {
+    const isNew = !names.has(node);
+    if (!isNew) refused.push(`serving.json[${i}].node: there twice`);
+    names.add(node);
+    return isNew;
+  });
+}
+
+function joined(earlier: EarlierNodes | null, one: DepartedNode): EarlierNodes {
+  if (earlier === null) return { count: 1, fromMs: one.fromMs, leftMs: one.leftMs, untilMs: one.untilMs };
+  return {
+    count: earlier.count + 1,
+    fromMs: Math.min(earlier.fromMs, one.fromMs),
+    leftMs: Math.max(earlier.leftMs, one.leftMs),
+    untilMs: Math.max(earlier.untilMs, one.untilMs),
+  };
+}
+
+const timeText = (ms: number): string => new Date(ms).toISOString();
+const servingJson = ({ node, uid, machine, fromMs, keepMs }: ServingNode) => ({
+  ...{ node, uid, machine, from: timeText(fromMs) },
+  keepSeconds: keepMs / 1000,
+});
+const spanJson = ({ fromMs, leftMs, untilMs }: Pick<DepartedNode, 'fromMs' | 'leftMs' | 'untilMs'>) => ({
+  from: timeText(fromMs),
+  left: timeText(leftMs),
+  until: timeText(untilMs),
+});
+const departedJson = (one: DepartedNode) => ({
+  ...{ node: one.node, uid: one.uid, machine: one.machine },
+  ...spanJson(one),
+});
+const listText = (lines: readonly string[]): string => (lines.length === 0 ? '[]' : `[\n${lines.join(',\n')}\n]`);
+
+function byName(a: { readonly node: string; readonly uid: string }, b: typeof a): number {
+  const [x, y] = [`${a.node} ${a.uid}`, `${b.node} ${b.uid}`];
+  return x < y ? -1 : x > y ? 1 : 0;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

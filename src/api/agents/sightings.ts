@@ -1,0 +1,45 @@
+import { sha256Hex } from '../../base/canonical-json.ts';
+import type { ExpectedAgent, NodeView } from './expected-agents.ts';
+
+/** What tells one machine from another of the same name. */
+export interface Machine {
+  /** Name of the node. */
+  readonly node: string;
+  /** Of the Node object. */
+  readonly uid: string;
+  /** 16 hex digits that stand for the machine and the system installed on it; undefined where the kubelet does not say. */
+  readonly machine?: string | undefined;
+}
+
+/** A node that should have an agent, as it is seen now. */
+export interface Sighting extends Machine {
+  /** When its Node object was made: no agent there has older data. ms. */
+  readonly createdMs: number;
+  /** Its agent has an address. */
+  readonly isServing: boolean;
+}
+
+/**
+ * What is seen of the nodes that are expected to answer. One whose Node object is gone, while its pod lingers, is known
+ * by name alone: it has no uid. Pure.
+ */
+export function sightingsOf(agents: readonly ExpectedAgent[], nodes: readonly NodeView[]): Sighting[] {
+  const byName = new Map(nodes.map((node) => [node.metadata.name ?? '', node]));
+  return agents.map(({ node: name, address }) => {
+    const { metadata, status } = byName.get(name) ?? {};
+    const { machineID, systemUUID } = status?.nodeInfo ?? {};
+    const machine = machineID && systemUUID ? sha256Hex(`${systemUUID}/${machineID}`).slice(0, 16) : undefined;
+    const createdMs = Date.parse(metadata?.creationTimestamp ?? '') || 0;
+    return { node: name, uid: metadata?.uid ?? '', machine, createdMs, isServing: address !== undefined };
+  });
+}
+
+/**
+ * Whether two are the same machine with the same disk. A Node object may be deleted and registered anew by the machine
+ * that it stood for, and a machine may be installed anew under the object that it had: where both say which machine they
+ * are, that decides, and the object's uid does otherwise. Pure.
+ */
+export function isSameMachine(a: Machine, b: Machine): boolean {
+  if (a.node !== b.node) return false;
+  return a.machine !== undefined && b.machine !== undefined ? a.machine === b.machine : a.uid === b.uid;
+}

@@ -1,0 +1,195 @@
+import { readRecordData } from '../../api/agents/record-text.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { createLogger } from '../../base/logger.ts';
+import { coreResources } from '../../kube/index.ts';
+import { objectLabels } from '../../render/index.ts';
+import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
+import { setupDepartedNodes } from './setup.ts';
+
+const { configMaps, daemonSets, nodes, pods } = coreResources;
+const namespace = 'svc-system';
+const hour = 3_600_000;
+const template = { spec: { nodeSelector: { os: 'linux' } } };
+const daemonSet: KubeObject = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: 'svc-agent', namespace, labels: objectLabels('agent') },
+  spec: { template },
+};
+const aNode = (name: string, machineID = name): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name, labels: { os: 'linux' } },
+  status: { nodeInfo: { machineID, systemUUID: 'u' } },
+});
+const podOf = (node: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: `agent-${node}`, namespace, labels: objectLabels('agent') },
+  spec: { nodeName: node, containers: [] },
+  status: { phase: 'Running', podIP: '10.0.0.1' },
+});
+const stored = (data: object): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'svc-departed-nodes', namespace },
+  data,
+});
+
+let harness: ControllerHarness;
+let logged: string[];
+let keeps: Record<string, number>;
+let tellKeeps: () => void;
+afterEach(() => harness.stop());
+
+async function run(objects: readonly KubeObject[]): Promise<void> {
+  logged = [];
+  keeps = {};
+  harness = await runController(
+    (env) =>
+      setupDepartedNodes(env, {
+        namespace,
+        keepMs: (node) => keeps[node],
+        onKeepChange: (listener) => (tellKeeps = listener),
+      }),
+    [daemonSet, ...objects],
+    noFaults,
+    { logger: createLogger({ write: (line) => void logged.push(line) }) },
+  );
+  await harness.idle();
+}
+
+const record = () => {
+  const found = harness.server.storage.find(configMaps, namespace, 'svc-departed-nodes');
+  return readRecordData(found?.['data'], harness.clock.now()).record;
+};
+const names = (list: readonly { node: string }[] = []): string[] => list.map(({ node }) => node);
+const writes = (): number => harness.server.requests.filter(({ method }) => method !== 'GET').length;
+const remove = (resource: typeof nodes, name: string, within?: string): void =>
+  void harness.server.storage.remove(resource, within, name);
+/** A node leaves, and its pod with it. */
+const leave = (node: string): void => {
+  remove(nodes, node);
+  remove(pods, `agent-${node}`, namespace);
+};
+const untilGone = (...gone: string[]): Promise<void> =>
+  harness.passUntil(() => names(record().departed).join() === gone.join(), `departure of ${gone.join()}`);
+
+test('who serves is written once, a node that leaves when it does, and nothing while nothing changes', async () => {
+  await run([aNode('a'), aNode('b'), podOf('a'), podOf('b'), aNode('c')]);
+  expect([names(record().serving), record().departed, writes()]).toEqual([['a', 'b'], [], 1]);
+  await harness.clock.advance(hour);
+  await harness.idle();
+  expect(writes()).toBe(1);
+  const left = harness.clock.now();
+  leave('a');
+  await untilGone('a');
+  const [gone] = record().departed!;
+  expect(gone).toMatchObject({ fromMs: Date.UTC(2026, 0, 1), untilMs: gone!.leftMs + 24 * hour });
+  expect(gone!.leftMs - left).toBeLessThan(2_000);
+  expect(logged.join()).toContain('node left: nobody answers for what its agent kept');
+  expect(await harness.manager.registry.getSingleMetricAsString('svc_controller_departed_nodes')).toMatch(/ 1$/m);
+  const before = writes();
+  await harness.clock.advance(10 * 60_000);
+  expect(writes()).toBe(before);
+});
+
+test('a pod alone that goes, or a node that is not ready, has not left', async () => {
+  await run([aNode('a'), podOf('a')]);
+  remove(pods, 'agent-a', namespace);
+  harness.server.putStatus(nodes, undefined, 'a', { conditions: [{ type: 'Ready', status: 'Unknown' }] });
+  await harness.clock.advance(60_000);
+  await harness.idle();
+  expect([names(record().serving), record().departed]).toEqual([['a'], []]);
+});
+
+test('a node that the DaemonSet leaves has left when its pod has gone, and is back when it serves again', async () => {
+  await run([aNode('a'), podOf('a')]);
+  harness.server.put(daemonSets, { ...daemonSet, spec: { template: { spec: { nodeSelector: { os: 'other' } } } } });
+  await harness.clock.advance(10_000);
+  expect(record().departed).toEqual([]);
+  remove(pods, 'agent-a', namespace);
+  await untilGone('a');
+  harness.server.put(daemonSets, daemonSet);
+  await harness.clock.advance(10_000);
+  expect(names(record().departed)).toEqual(['a']);
+  harness.server.put(pods, podOf('a'));
+  await untilGone();
+  expect(names(record().serving)).toEqual(['a']);
+});
+
+test('an operator that was not there when a node left, or was replaced by another machine, tells it from the record', async () => {
+  await run(['a', 'b', 'c'].flatMap((name) => [aNode(name), podOf(name)]));
+  const { data } = harness.server.storage.get(configMaps, namespace, 'svc-departed-nodes') as { data?: object };
+  await harness.stop();
+  await run([stored(data!), aNode('a'), podOf('a'), aNode('b', 'another'), podOf('b')]);
+  expect(names(record().departed)).toEqual(['b', 'c']);
+  expect(names(record().serving)).toEqual(['a', 'b']);
+  const now = harness.clock.now();
+  for (const { leftMs } of record().departed!) expect(now - leftMs).toBeLessThan(2_000);
+  // The next one has nothing to add.
+  const written = harness.server.storage.get(configMaps, namespace, 'svc-departed-nodes') as { data?: object };
+  await harness.stop();
+  await run([stored(written.data!), aNode('a'), podOf('a'), aNode('b', 'another'), podOf('b')]);
+  expect(names(record().departed)).toEqual(['b', 'c']);
+  expect(record().departed!.map(({ leftMs }) => leftMs)).toEqual([expect.any(Number), expect.any(Number)]);
+});
+
+test('the retention of policies is that of the record, and a node that left is forgotten after it', async () => {
+  await run([aNode('a'), podOf('a'), aNode('b'), podOf('b')]);
+  keeps = { a: 3 * hour, b: 24 * hour };
+  tellKeeps();
+  await harness.passUntil(() => record().serving![0]!.keepMs === 3 * hour, 'the retention');
+  const before = writes();
+  tellKeeps();
+  await harness.clock.advance(5_000);
+  expect(writes()).toBe(before);
+  leave('a');
+  await untilGone('a');
+  await harness.clock.advance(2 * hour);
+  await harness.idle();
+  expect(names(record().departed)).toEqual(['a']);
+  await harness.clock.advance(hour + 60_000);
+  await untilGone();
+});
+
+test('what is not as it must be is told, and written anew without it', async () => {
+  const good = {
+    node: 'z',
+    uid: 'u',
+    from: '2025-12-31T00:00:00Z',
+    left: '2025-12-31T12:00:00Z',
+    until: '2026-01-01T12:00:00Z',
+  };
+  const data = {
+    'serving.json': 'x',
+    'departed.json': JSON.stringify([{ ...good, node: '../..' }, good]),
+    note: 'mine',
+  };
+  await run([stored(data), aNode('a'), podOf('a')]);
+  expect(logged.join()).toMatch(
+    /"faults":\["serving.json: no JSON","departed.json\[0\].node: not the name of a node"\]/,
+  );
+  expect([names(record().serving), names(record().departed)]).toEqual([['a'], ['z']]);
+  expect(harness.server.storage.find(configMaps, namespace, 'svc-departed-nodes')?.['data']).toMatchObject({
+    note: 'mine',
+  });
+});
+
+test('a record that somebody deletes or edits is written again', async () => {
+  await run([aNode('a'), podOf('a')]);
+  remove(configMaps, 'svc-departed-nodes', namespace);
+  await harness.passUntil(() => names(record().serving).join() === 'a', 'the record again');
+  harness.server.put(configMaps, stored({ 'serving.json': '[]' }));
+  await harness.passUntil(() => names(record().serving).join() === 'a', 'and again');
+});
+
+test('many that leave in a moment are few writes', async () => {
+  const all = Array.from({ length: 50 }, (_, i) => `n${String(i).padStart(2, '0')}`);
+  await run(all.flatMap((name) => [aNode(name), podOf(name)]));
+  await harness.clock.advance(5_000);
+  const before = writes();
+  for (const name of all) leave(name);
+  await untilGone(...all);
+  expect(writes() - before).toBeLessThanOrEqual(3);
+});

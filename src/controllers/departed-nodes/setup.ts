@@ -1,0 +1,160 @@
+import { Gauge } from 'prom-client';
+import { expectedAgents, type DaemonSetView, type NodeView, type PodView } from '../../api/agents/expected-agents.ts';
+import { emptyRecord, noted, type NodeRecord } from '../../api/agents/node-record.ts';
+import { nodeRecordName, readRecordData, recordData, type RecordData } from '../../api/agents/record-text.ts';
+import { sightingsOf } from '../../api/agents/sightings.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { builtinRetention } from '../../capture/index.ts';
+import { coreResources } from '../../kube/index.ts';
+import { objectLabels } from '../../render/index.ts';
+import {
+  allOf,
+  changed,
+  generationChanged,
+  toKey,
+  type ControllerEnvironment,
+  type ControllerHandle,
+  type ReconcileContext,
+  type ReconcileResult,
+} from '../../runtime/index.ts';
+import { isAgentPod, nodeTransform, podTransform, type NodeObject, type PodObject } from '../capture/facts.ts';
+
+const controllerName = 'departed-nodes';
+/** What changes in a moment is one write. Units: ms. */
+const quietMs = 1_000;
+/** The record is not written anew for every node in it whose time is over. Units: ms. */
+const tidyMs = 3_600_000;
+/** Most faults that one line of the log tells. */
+const maxTold = 5;
+const agentLabels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=agent';
+const agentsIndex = 'agents-by-namespace';
+
+export interface DepartedNodesOptions {
+  /** Where operator and agents run. */
+  readonly namespace: string;
+  /** How long the agent of a node keeps samples by the policies in force; undefined where that is not known yet. */
+  readonly keepMs: (node: string) => number | undefined;
+  /** Calls back when that may have changed. */
+  readonly onKeepChange: (listener: () => void) => unknown;
+}
+
+/**
+ * Keeps the record of nodes that had an agent and left, in a ConfigMap that query servers follow: an answer about a time
+ * in which such a node was there lacks it, and says so, whichever replica gives it and whenever that was started.
+ *
+ * Flow: nodes, DaemonSet, agents' pods and the record as it is → the record after this look → one apply if it differs.
+ * Guarantees: who leaves while no operator runs is noticed by the next one, since the record also says who served; it is
+ * written once a second at most, and not while nothing changes; it is never larger than a ConfigMap may be. Whatever in
+ * it is not as it must be is told in the log and written anew without it.
+ */
+export function setupDepartedNodes(env: ControllerEnvironment, options: DepartedNodesOptions): ControllerHandle {
+  const { namespace, keepMs } = options;
+  const name = { namespace, name: nodeRecordName };
+  const nodes = env.cache.informer<NodeObject>({ resource: coreResources.nodes, transform: nodeTransform });
+  const pods = env.cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
+  pods.addIndex(agentsIndex, (pod) => (isAgentPod(pod) ? [pod.metadata.namespace ?? ''] : []));
+  const daemonSets = env.cache.informer({ resource: coreResources.daemonSets, namespace, labelSelector: agentLabels });
+  const records = env.cache.informer({
+    resource: coreResources.configMaps,
+    namespace,
+    fieldSelector: `metadata.name=${nodeRecordName}`,
+  });
+  let known: NodeRecord = emptyRecord;
+  let writtenAt = -Infinity;
+
+  const reconcile = async ({ clock, client, logger, signal }: ReconcileContext): Promise<ReconcileResult> => {
+    const restMs = writtenAt + quietMs - clock.monotonic();
+    if (restMs > 0) return { requeueAfterMs: restMs };
+    const nowMs = clock.now();
+    const live = records.get(name);
+    const { record, refused } = readRecordData(live?.['data'], nowMs);
+    if (refused.length > 0) {
+      const faults = refused.slice(0, maxTold);
+      logger.error('parts of the record of nodes that left are refused', { faults, count: refused.length });
+    }
+    const before = { ...emptyRecord, ...record };
+    const nodeList = nodes.list() as unknown as NodeView[];
+    const agents = expectedAgents(
+      nodeList,
+      daemonSets.list() as unknown as DaemonSetView[],
+      pods.byIndex(agentsIndex, namespace) as unknown as PodView[],
+    );
+    known = noted(before, sightingsOf(agents, nodeList), {
+      nowMs,
+      keepMs,
+      defaultKeepMs: builtinRetention.metrics.timeMs,
+    });
+    const { data, leftOut } = recordData(known);
+    if (leftOut > 0) logger.warn('more nodes serve than the record has room for', { leftOut });
+    const ends = [...known.departed, ...(known.earlier ? [known.earlier] : [])].map(({ untilMs }) => untilMs - nowMs);
+    const next = ends.length === 0 ? undefined : { requeueAfterMs: Math.max(tidyMs, Math.min(...ends)) };
+    if (live === undefined ? known.serving.length + ends.length === 0 : isSame(data, live['data'])) return next;
+    const wanted = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { ...name, labels: objectLabels('controller') },
+      data,
+    };
+    const fieldManager = `svc-controller/${controllerName}`;
+    records.wrote(
+      await client.apply<KubeObject>(coreResources.configMaps, wanted, { fieldManager, force: true, signal }),
+    );
+    writtenAt = clock.monotonic();
+    for (const { node, leftMs, untilMs } of known.departed) {
+      if (leftMs !== nowMs) continue;
+      logger.info('node left: nobody answers for what its agent kept', {
+        node,
+        until: new Date(untilMs).toISOString(),
+      });
+    }
+    return next;
+  };
+
+  new Gauge({
+    name: 'svc_controller_departed_nodes',
+    help: 'Nodes that had an agent and left, as long as what it kept would have been kept.',
+    registers: [env.registry],
+    collect() {
+      this.set(known.departed.length + (known.earlier?.count ?? 0));
+    },
+  });
+  const key = { name: controllerName };
+  const map = toKey(key);
+  const handle = env.addController({
+    name: controllerName,
+    initialKeys: [key],
+    watches: [
+      {
+        source: nodes.source,
+        map,
+        predicates: [
+          changed<NodeObject>(({ metadata, spec, status }) => [metadata.uid, metadata.labels, spec, status?.nodeInfo]),
+        ],
+      },
+      {
+        source: pods.source,
+        map,
+        predicates: [
+          allOf<PodObject>(
+            ({ object }) => object.metadata.namespace === namespace && isAgentPod(object),
+            changed(({ spec, status }) => [spec?.nodeName, status?.phase, status?.podIP]),
+          ),
+        ],
+      },
+      { source: daemonSets.source, map, predicates: [generationChanged] },
+      { source: records.source, map },
+    ],
+    reconcile,
+  });
+  options.onKeepChange(() => {
+    const isOther = known.serving.some((one) => (keepMs(one.node) ?? one.keepMs) !== one.keepMs);
+    if (isOther) handle.trigger(key);
+  });
+  return handle;
+}
+
+/** Members that somebody else adds are theirs. */
+function isSame(data: RecordData, live: unknown): boolean {
+  const there = (live ?? {}) as Partial<RecordData>;
+  return Object.entries(data).every(([member, text]) => there[member as keyof RecordData] === text);
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../base/clock.ts';
+import { QueryError } from '../../promql/index.ts';
+import type { Engine, QueryRead } from '../../promql/index.ts';
+import type { AgentDirectory, DepartedNode } from '../agents/directory.ts';
+import type { LostNode } from './failure.ts';
+import { nodeFilter } from './fan-out.ts';
+
+/**
+ * The departed nodes whose data the reads lack: their times overlap, and the matchers on the node label do not leave the
+ * node out. Of several machines of one name, the one that left last. What lies before `boundaryMs` is not asked of
+ * nodes. Sorted by node. Pure.
+ */
+export function lackingNodes(
+  departed: readonly DepartedNode[],
+  reads: readonly QueryRead[],
+  boundaryMs: number,
+): DepartedNode[] {
+  const spans = reads.map(({ matchers, mint, maxt }) => {
+    return { mayMatch: nodeFilter(matchers), fromMs: Math.max(mint, boundaryMs), toMs: maxt };
+  });
+  const found = new Map<string, DepartedNode>();
+  for (const one of departed) {
+    const isRead = spans.some(
+      ({ mayMatch, fromMs, toMs }) =>
+        fromMs <= toMs && fromMs <= one.leftMs && toMs >= one.fromMs && (one.note !== undefined || mayMatch(one.node)),
+    );
+    const known = found.get(one.node);
+    if (isRead && (known === undefined || known.leftMs < one.leftMs)) found.set(one.node, one);
+  }
+  return [...found.values()].sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+export interface DeparturesOptions {
+  readonly directory: Pick<AgentDirectory, 'departed'>;
+  readonly engine: Pick<Engine, 'reads'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** A long-term store answers for what is older. */
+  readonly longTerm?: { readonly afterMs: number } | undefined;
+}
+
+/** Looks up which departed nodes an answer lacks, by what is asked: so all ways of making the answer tell the same. */
+export class Departures {
+  readonly #options: DeparturesOptions;
+
+  constructor(options: DeparturesOptions) {
+    this.#options = options;
+  }
+
+  /** Nodes that are lacking in a query over a span; one that cannot be read lacks none: its evaluation tells the fault. */
+  ofQuery(
+    query: string,
+    span: { readonly start: number; readonly end: number; readonly step: number },
+    lookbackDeltaMs: number | undefined,
+  ): readonly DepartedNode[] {
+    return this.of(() => {
+      try {
+        return this.#options.engine.reads(query, span, lookbackDeltaMs);
+      } catch (error) {
+        if (error instanceof QueryError) return [];
+        throw error;
+      }
+    });
+  }
+
+  /** Nodes that are lacking in these reads, which are worked out only where a node has left at all. */
+  of(reads: () => readonly QueryRead[], boundaryMs = this.#boundaryMs()): readonly DepartedNode[] {
+    const departed = this.#options.directory.departed?.() ?? [];
+    return departed.length === 0 ? departed : lackingNodes(departed, reads(), boundaryMs);
+  }
+
+  #boundaryMs(): number {
+    const { longTerm, clock } = this.#options;
+    return longTerm === undefined ? -Infinity : clock.now() - longTerm.afterMs;
+  }
+}
+
+/** Who did not answer, and who could not; a name that is both is told once. */
+export function withDeparted(
+  lost: ReadonlyMap<string, LostNode>,
+  departed: readonly DepartedNode[],
+): ReadonlyMap<string, LostNode> {
+  if (departed.length === 0) return lost;
+  return new Map([...departed.map((one) => [one.node, departedNode(one)] as const), ...lost]);
+}
+
+function departedNode({ node, fromMs, leftMs, note }: DepartedNode): LostNode {
+  const [since, left] = [fromMs, leftMs].map((ms) => new Date(ms).toISOString());
+  const message = note ?? `it left at ${left}, and nobody has what it kept since ${since}`;
+  return { node, reason: 'departed', message, elapsedMs: 0 };
+}
