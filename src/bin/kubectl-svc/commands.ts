@@ -8,6 +8,11 @@ export const commands: readonly PluginCommand[] = [
     load: async () => (await import('./query/query-command.ts')).registerQuery,
   },
   {
+    name: 'top',
+    summary: 'requests, errors, latency and bytes of workloads, pods, services, namespaces or nodes',
+    load: async () => (await import('./top/top-command.ts')).registerTop,
+  },
+  {
     name: 'status',
     summary: 'how the product and its resources fare, and what to do about faults',
     load: async () => (await import('./status/status-command.ts')).registerStatus,

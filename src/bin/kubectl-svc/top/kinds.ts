@@ -1,0 +1,73 @@
+import { describedResource, namespaceLabel, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
+
+/** What `top` lists. */
+export interface TopKind {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  /** Labels that name a row, the namespace first where there is one. */
+  readonly by: readonly string[];
+  /** Series without it do not count: what has no such object is no row. */
+  readonly required: string | undefined;
+  readonly namespaced: boolean;
+  /** Label that `-l` narrows: the names of the selected objects stand in it. */
+  readonly selected: { readonly label: string; readonly kind: 'pods' | 'nodes' | 'namespaces' };
+  /** Where flows name such objects, whose bytes `-o wide` shows. */
+  readonly resource: DescribedResource | undefined;
+}
+
+const pods = describedResource('pods')!;
+const nodes = describedResource('nodes')!;
+const namespaces = describedResource('namespaces')!;
+
+/** Owners that a pod's series names one of. What a CronJob starts is listed by Job. */
+export const workloadKinds = ['deployments.apps', 'statefulsets.apps', 'daemonsets.apps', 'jobs.batch'].map((name) =>
+  describedResource(name)!,
+);
+
+export const topKinds: readonly TopKind[] = [
+  {
+    name: 'workloads',
+    aliases: ['workload', 'wl'],
+    by: [namespaceLabel, ...workloadKinds.map(({ label }) => label)],
+    required: undefined,
+    namespaced: true,
+    selected: { label: pods.label, kind: 'pods' },
+    resource: undefined,
+  },
+  {
+    name: 'pods',
+    aliases: ['pod', 'po'],
+    by: [namespaceLabel, pods.label],
+    required: pods.label,
+    namespaced: true,
+    selected: { label: pods.label, kind: 'pods' },
+    resource: pods,
+  },
+  {
+    name: 'services',
+    aliases: ['service', 'svc'],
+    by: [namespaceLabel, 'service_name'],
+    required: 'service_name',
+    namespaced: true,
+    selected: { label: pods.label, kind: 'pods' },
+    resource: undefined,
+  },
+  {
+    name: 'namespaces',
+    aliases: ['namespace', 'ns'],
+    by: [namespaceLabel],
+    required: namespaceLabel,
+    namespaced: false,
+    selected: { label: namespaceLabel, kind: 'namespaces' },
+    resource: namespaces,
+  },
+  {
+    name: 'nodes',
+    aliases: ['node', 'no'],
+    by: [nodes.label],
+    required: nodes.label,
+    namespaced: false,
+    selected: { label: nodes.label, kind: 'nodes' },
+    resource: nodes,
+  },
+];

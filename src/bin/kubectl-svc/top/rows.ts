@@ -1,0 +1,60 @@
+import { namespaceLabel } from '../../../query/custom-metrics/resources.ts';
+import type { VectorSample } from '../query/result.ts';
+import { workloadKinds, type TopKind } from './kinds.ts';
+import { figureLabel, type Figure } from './top-query.ts';
+
+/** One object and its figures; undefined where there is no number: no such traffic in the window. */
+export interface TopRow extends Readonly<Partial<Record<Figure, number>>> {
+  readonly namespace?: string;
+  readonly kind?: string;
+  readonly name: string;
+}
+
+/** The rows that an answer to `topQuery` holds. Pure. */
+export function rowsOf(kind: TopKind, result: readonly VectorSample[]): TopRow[] {
+  const rows = new Map<string, TopRow & Partial<Record<Figure, number>>>();
+  for (const { metric, value } of result) {
+    const identity = identityOf(kind, metric);
+    const key = JSON.stringify(identity);
+    const row: { -readonly [K in keyof TopRow]: TopRow[K] } = rows.get(key) ?? { ...identity };
+    const number = Number(value?.[1] ?? NaN);
+    if (Number.isFinite(number)) row[metric[figureLabel] as Figure] = number;
+    rows.set(key, row);
+  }
+  return [...rows.values()];
+}
+
+function identityOf(
+  kind: TopKind,
+  metric: Readonly<Record<string, string>>,
+): Pick<TopRow, 'namespace' | 'kind' | 'name'> {
+  const namespace = kind.namespaced ? { namespace: metric[namespaceLabel] ?? '' } : {};
+  if (kind.name !== 'workloads') return { ...namespace, name: metric[kind.by.at(-1)!] ?? '' };
+  const owner = workloadKinds.find(({ label }) => metric[label]);
+  if (!owner) return { ...namespace, kind: 'none', name: 'pods without a workload' };
+  return { ...namespace, kind: owner.ref.kind, name: metric[owner.label]! };
+}
+
+/** What rows can be put in order by: `--sort-by`. */
+export const sortKeys = {
+  name: undefined,
+  rps: 'requestsPerSecond',
+  errors: 'errorRatio',
+  p50: 'p50Seconds',
+  p99: 'p99Seconds',
+  in: 'inBytesPerSecond',
+  out: 'outBytesPerSecond',
+  'net-in': 'networkInBytesPerSecond',
+  'net-out': 'networkOutBytesPerSecond',
+} as const satisfies Record<string, Figure | undefined>;
+export type SortKey = keyof typeof sortKeys;
+
+/** The rows with the largest figure first, those without it last; equal ones by name. Pure. */
+export function sorted(rows: readonly TopRow[], by: SortKey): TopRow[] {
+  const figure = sortKeys[by];
+  const name = ({ namespace = '', kind = '', name }: TopRow): string => `${namespace}/${name}/${kind}`;
+  return rows.toSorted((a, b) => {
+    const size = figure === undefined ? 0 : (b[figure] ?? -1) - (a[figure] ?? -1);
+    return size || (name(a) < name(b) ? -1 : 1);
+  });
+}

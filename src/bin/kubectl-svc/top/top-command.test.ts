@@ -1,0 +1,153 @@
+import { parse } from '../../../promql/index.ts';
+import { FakeClock } from '../../../testing/fake-clock.ts';
+import { runPluginHere } from '../../../testing/plugin/plugin-run.ts';
+import type { RestClient } from '../../../kube/index.ts';
+import type { QueryRequest } from '../connect/query-server.ts';
+import { topKinds } from './kinds.ts';
+import { topQuery } from './top-query.ts';
+
+const sample = (labels: Record<string, string>, figure: string, value: string): object => ({
+  metric: { k8s_namespace_name: 'shop', ...labels, svc_top: figure },
+  value: [1_700_000_000, value],
+});
+const catalog = { k8s_deployment_name: 'catalog' };
+const cart = { k8s_statefulset_name: 'cart' };
+const result = [
+  sample(cart, 'requestsPerSecond', '1'),
+  sample(cart, 'p99Seconds', 'NaN'),
+  sample(catalog, 'requestsPerSecond', '1234.5'),
+  sample(catalog, 'errorRatio', '0.0625'),
+  sample(catalog, 'p50Seconds', '0.0004'),
+  sample(catalog, 'p99Seconds', '1.25'),
+  sample(catalog, 'inBytesPerSecond', '0'),
+  sample(catalog, 'outBytesPerSecond', '4096'),
+];
+const answer = { data: { resultType: 'vector', result } };
+const kubeWith = (pods: string[]): { kube: () => RestClient; asked: object[] } => {
+  const asked: object[] = [];
+  const list = async (_resource: object, options: object): Promise<object> => {
+    asked.push(options);
+    return { items: pods.map((name) => ({ metadata: { name } })), resourceVersion: '1' };
+  };
+  return { asked, kube: () => ({ namespace: 'shop', list, close: async () => {} }) as unknown as RestClient };
+};
+
+test('workloads of the namespace, the busiest first, with a dash where there is no number', async () => {
+  const { code, stdout, stderr } = await runPluginHere(['top', '-n', 'shop'], { answer: () => answer });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout.split('\n')).toEqual([
+    'KIND          NAME      REQ/S   ERRORS     P50     P99   IN/S   OUT/S',
+    'Deployment    catalog   1.23k     6.3%   400µs   1.25s     0B   4.1kB',
+    'StatefulSet   cart          1        -       -       -      -       -',
+    '',
+  ]);
+});
+
+test('all namespaces have a column; order and number of rows are as asked for', async () => {
+  const args = ['top', 'wl', '-A', '--sort-by', 'name', '--limit', '1', '--no-headers'];
+  const { stdout } = await runPluginHere(args, { answer: () => answer });
+  expect(stdout).toBe('shop   StatefulSet   cart   1   -   -   -   -   -\n');
+});
+
+test('-o json has the numbers as they are, and says what they lack', async () => {
+  const degraded = { ...answer, degraded: true, missingNodes: ['node-3'] };
+  const { stdout, stderr } = await runPluginHere(['top', '-A', '-o', 'json'], { answer: () => degraded });
+  expect(JSON.parse(stdout)).toEqual({
+    kind: 'workloads',
+    windowSeconds: 300,
+    items: [
+      {
+        namespace: 'shop',
+        kind: 'Deployment',
+        name: 'catalog',
+        requestsPerSecond: 1234.5,
+        errorRatio: 0.0625,
+        p50Seconds: 0.0004,
+        p99Seconds: 1.25,
+        inBytesPerSecond: 0,
+        outBytesPerSecond: 4096,
+      },
+      { namespace: 'shop', kind: 'StatefulSet', name: 'cart', requestsPerSecond: 1 },
+    ],
+    degraded: true,
+    missingNodes: ['node-3'],
+    warnings: [],
+  });
+  expect(stderr).toBe('warning: degraded: the answer lacks 1 node: node-3\n');
+});
+
+test.each(topKinds.map((kind) => [kind.name, kind] as const))(
+  'the query for %s parses, and is of the window',
+  (_, kind) => {
+    const query = topQuery({ kind, namespace: 'shop', names: ['a.b', 'c'], windowMs: 90_000, wide: true });
+    expect(() => parse(query)).not.toThrow();
+    expect(query).toContain('[90000ms]');
+    expect(query).toContain('k8s_namespace_name="shop"');
+    expect(query).toContain(String.raw`a\\.b|c`);
+  },
+);
+
+test('labels select pods; the namespace is that of the context', async () => {
+  const asked: QueryRequest[] = [];
+  const { kube, asked: lists } = kubeWith(['catalog-1']);
+  await runPluginHere(['top', 'pods', '-l', 'app=catalog'], { answer: (r) => (asked.push(r), answer), kube });
+  expect(lists).toEqual([
+    expect.objectContaining({ labelSelector: 'app=catalog', namespace: 'shop', metadataOnly: true }),
+  ]);
+  expect(asked[0]!.form!.get('query')).toContain('k8s_pod_name=~"catalog-1"');
+});
+
+test('where nothing is selected nothing is asked, and why the list is empty is told', async () => {
+  const { kube } = kubeWith([]);
+  const run = await runPluginHere(['top', 'pods', '-l', 'app=x'], {
+    answer: () => Promise.reject(new Error('asked')),
+    kube,
+  });
+  expect(run).toEqual({
+    code: 0,
+    stdout: '',
+    stderr:
+      'no pods with labels app=x served a request in namespace shop in the last 5m (-A looks at all namespaces)\n',
+  });
+});
+
+test.each([
+  [['top', 'gadgets', '-A'], 'none of workloads, pods, services, namespaces, nodes'],
+  [['top', '-A', '--sort-by', 'size'], 'Allowed choices are name, rps'],
+  [['top', '-A', '--limit', 'x'], 'whole number'],
+  [['top', '-A', '--window', '5 minutes'], 'no duration'],
+])('%j is wrong usage', async (args, message) => {
+  const { code, stderr } = await runPluginHere(args, { answer: () => answer });
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
+});
+
+test('--watch draws over what is there, tells a failure without ending, and leaves the screen at Ctrl-C', async () => {
+  const clock = new FakeClock();
+  const abort = new AbortController();
+  let looks = 0;
+  let drawn = 0;
+  const run = runPluginHere(['top', '-A', '--watch', '--interval', '2s'], {
+    answer: () => {
+      if (++looks === 2) throw new Error('cut');
+      return answer;
+    },
+    clock,
+    signal: abort.signal,
+    terminal: 80,
+    env: { NO_COLOR: '1' },
+    onStdout: (text) => {
+      if (!text.includes('\u001b[H')) return;
+      if (++drawn === 3) abort.abort();
+      else setImmediate(() => clock.advance(2_000));
+    },
+  });
+  const { code, stdout } = await run;
+  expect(code).toBe(0);
+  const [begin, first, second, third] = stdout.split('\u001b[H');
+  expect(begin).toBe('\u001b[?1049h\u001b[?25l');
+  expect(first).toContain('catalog');
+  expect(second).toContain('error: cut');
+  expect(second).toContain('catalog');
+  expect(third!.endsWith('\u001b[J\u001b[?25h\u001b[?1049l')).toBe(true);
+});

@@ -1,0 +1,55 @@
+import type { Matcher } from '../../../promql/index.ts';
+import { anyOf } from '../../../query/custom-metrics/label-selector.ts';
+import { builtInPresets } from '../../../query/custom-metrics/providers/presets.ts';
+import { namespaceLabel } from '../../../query/custom-metrics/resources.ts';
+import type { TopKind } from './kinds.ts';
+
+/** The figures of a row: its field in JSON, and the preset that autoscalers get under the same meaning. */
+export const figures = {
+  requestsPerSecond: 'http_requests_per_second',
+  errorRatio: 'http_request_error_ratio',
+  p50Seconds: 'http_request_duration_p50_seconds',
+  p99Seconds: 'http_request_duration_p99_seconds',
+  inBytesPerSecond: 'http_request_bytes_per_second',
+  outBytesPerSecond: 'http_response_bytes_per_second',
+  networkInBytesPerSecond: 'network_receive_bytes_per_second',
+  networkOutBytesPerSecond: 'network_transmit_bytes_per_second',
+} as const;
+export type Figure = keyof typeof figures;
+
+/** The label that says which figure a series of the answer is. */
+export const figureLabel = 'svc_top';
+
+export interface TopScope {
+  readonly kind: TopKind;
+  /** Undefined for all. */
+  readonly namespace: string | undefined;
+  /** Names of the objects that `-l` selects; undefined without it. */
+  readonly names: readonly string[] | undefined;
+  readonly windowMs: number;
+  /** Bytes of the network too, where flows name such objects. */
+  readonly wide: boolean;
+}
+
+/** All figures as one query, so that they are of one moment and lack the same nodes. Pure. */
+export function topQuery(scope: TopScope): string {
+  const { kind, namespace, names, windowMs } = scope;
+  const matchers: Matcher[] = [
+    ...(namespace === undefined ? [] : [{ type: '=' as const, name: namespaceLabel, value: namespace }]),
+    ...(kind.required === undefined ? [] : [{ type: '!=' as const, name: kind.required, value: '' }]),
+    ...(names === undefined ? [] : [{ type: '=~' as const, name: kind.selected.label, value: anyOf(names) }]),
+  ];
+  const shown = (Object.keys(figures) as Figure[]).filter((figure) => !isNetwork(figure) || showsNetwork(scope));
+  return shown
+    .map((figure) => {
+      const preset = builtInPresets[figures[figure]]!;
+      const { value } = preset({ by: kind.by, matchers, window: `${windowMs}ms`, resource: kind.resource });
+      return `label_replace(${value}, "${figureLabel}", "${figure}", "", "")`;
+    })
+    .join(' or ');
+}
+
+const isNetwork = (figure: Figure): boolean => figure.startsWith('network');
+
+/** Flows name an end's pod, node and namespace. */
+export const showsNetwork = ({ wide, kind }: TopScope): boolean => wide && kind.resource !== undefined;

@@ -1,0 +1,62 @@
+import { shortNumber } from '../graph/scale.ts';
+import type { Styles } from '../output/style.ts';
+import { table, type Column } from '../output/table.ts';
+import type { TopRow } from './rows.ts';
+import { figures, type Figure } from './top-query.ts';
+
+interface FigureColumn {
+  readonly figure: Figure;
+  readonly title: string;
+  readonly text: (value: number) => string;
+}
+
+const perSecond = (value: number): string => shortNumber(value);
+const ratio = (value: number): string => `${(value * 100).toFixed(value > 0 && value < 0.001 ? 2 : 1)}%`;
+const bytes = (value: number): string => `${shortNumber(value)}B`;
+
+const figureColumns: readonly FigureColumn[] = [
+  { figure: 'requestsPerSecond', title: 'REQ/S', text: perSecond },
+  { figure: 'errorRatio', title: 'ERRORS', text: ratio },
+  { figure: 'p50Seconds', title: 'P50', text: latency },
+  { figure: 'p99Seconds', title: 'P99', text: latency },
+  { figure: 'inBytesPerSecond', title: 'IN/S', text: bytes },
+  { figure: 'outBytesPerSecond', title: 'OUT/S', text: bytes },
+  { figure: 'networkInBytesPerSecond', title: 'NET-IN/S', text: bytes },
+  { figure: 'networkOutBytesPerSecond', title: 'NET-OUT/S', text: bytes },
+];
+
+/** From which share of failed requests on a row is set off. */
+const alarming = 0.05;
+
+/** Rows for reading; a figure that a row lacks is a dash. Pure; ends with a newline. */
+export function topTable(
+  rows: readonly TopRow[],
+  options: { namespaces: boolean; network: boolean; headers: boolean; style: Styles },
+): string {
+  const shown = figureColumns.filter(({ figure }) => options.network || !figures[figure].startsWith('network'));
+  const kinds = rows.some(({ kind }) => kind !== undefined);
+  const columns: Column[] = [
+    ...(options.namespaces ? [{ title: 'NAMESPACE' }] : []),
+    ...(kinds ? [{ title: 'KIND' }] : []),
+    { title: 'NAME' },
+    ...shown.map(({ title }) => ({ title, right: true })),
+  ];
+  const errors = columns.findIndex(({ title }) => title === 'ERRORS');
+  const cells = rows.map((row) => [
+    ...(options.namespaces ? [row.namespace ?? ''] : []),
+    ...(kinds ? [row.kind ?? ''] : []),
+    row.name,
+    ...shown.map(({ figure, text }) => (row[figure] === undefined ? '-' : text(row[figure]))),
+  ]);
+  return table(columns, cells, {
+    headers: options.headers,
+    paint: (text, column, row) =>
+      column === errors && (rows[row]?.errorRatio ?? 0) >= alarming ? options.style.red(text) : text,
+  });
+}
+
+/** `850µs`, `12ms`, `1.5s`. */
+function latency(seconds: number): string {
+  if (seconds < 0.001) return `${shortNumber(seconds * 1e6)}µs`;
+  return seconds < 1 ? `${shortNumber(seconds * 1e3)}ms` : `${shortNumber(seconds)}s`;
+}

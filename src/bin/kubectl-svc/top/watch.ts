@@ -1,0 +1,49 @@
+import { sleep } from '../../../base/clock.ts';
+import { errorLines } from '../errors.ts';
+import type { Session } from '../session.ts';
+
+const enter = '\u001b[?1049h\u001b[?25l';
+const leave = '\u001b[?25h\u001b[?1049l';
+const home = '\u001b[H';
+const clearLine = '\u001b[K';
+const clearBelow = '\u001b[J';
+
+/**
+ * Draws again and again until Ctrl-C: on a terminal over what is there, line by line, so that nothing flickers, and on a
+ * screen of its own that is gone afterwards; elsewhere one after the other. A try that fails is told and does not end
+ * it, except for the first.
+ */
+export async function watch(
+  session: Session,
+  intervalMs: number,
+  draw: () => Promise<{ text: string; notes: readonly string[] }>,
+): Promise<void> {
+  const { stdout, stderr, signal, clock } = session;
+  let frame = await draw();
+  const onTerminal = stdout.isTerminal;
+  if (onTerminal) stdout.write(enter);
+  try {
+    while (!signal.aborted) {
+      if (onTerminal) stdout.write(overwriting([...frame.notes, ...frame.text.split('\n')], stdout.rows));
+      else {
+        stdout.write(`${frame.text}\n`);
+        for (const note of frame.notes) stderr.write(`${note}\n`);
+      }
+      await sleep(clock, intervalMs, signal);
+      frame = await draw().catch((error: unknown) => {
+        if (signal.aborted) throw error;
+        return { text: frame.text, notes: errorLines(error).trimEnd().split('\n') };
+      });
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    if (onTerminal) stdout.write(leave);
+  }
+}
+
+/** A screen that takes the place of the one before. Pure. */
+function overwriting(lines: readonly string[], rows: number): string {
+  const shown = lines.slice(0, Math.max(1, rows - 1));
+  return `${home}${shown.map((line) => `${line}${clearLine}`).join('\n')}${clearBelow}`;
+}
