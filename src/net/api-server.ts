@@ -21,6 +21,9 @@ export function createApiServer(
     // As an HTTPS server has it from the start: else the end of an answer in several writes waits some 40 ms for the
     // client's delayed acknowledgement of what came before.
     noDelay: true,
+    // A client that follows a stream and is gone without a word is noticed.
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
     minVersion: 'TLSv1.2',
     settings: { maxConcurrentStreams: 250 },
   });

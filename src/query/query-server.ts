@@ -28,6 +28,9 @@ import { noQueryLog, openQueryLog } from './log/query-log.ts';
 import { createHttpStore } from './long-term/http-store.ts';
 import { QueryMetrics } from './metrics.ts';
 import type { QuerySettings } from './settings.ts';
+import { createAgentStreamReader } from './stream/agent-stream.ts';
+import { StreamMetrics } from './stream/metrics.ts';
+import { StreamRelay } from './stream/relay.ts';
 
 /** Requests in flight get this long when the server stops. */
 const graceMs = 5_000;
@@ -105,6 +108,15 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
       : openActiveQueries(settings.activeQueriesFile, settings.maxConcurrency, logger);
   const { queryLogFile, queryLogMaxBytes: maxBytes } = settings;
   const log = queryLogFile === '' ? noQueryLog : openQueryLog(queryLogFile, { maxBytes, clock, logger });
+  const relay = new StreamRelay({
+    directory,
+    read: createAgentStreamReader(client, clock, settings.agentStreamPort, servername),
+    clock,
+    logger,
+    metrics: new StreamMetrics(metrics.registry),
+    agentTimeoutMs: settings.agentTimeout,
+    maxClients: settings.streamMaxClients,
+  });
   const appDeps = {
     runner,
     clock,
@@ -119,6 +131,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     pageDir,
     active,
     log,
+    relay,
     startedAt: clock.now(),
   };
   const http1 = createApp(appDeps, 'http1');
@@ -126,6 +139,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
   const server = createApiServer(tls, (req, res) => void (req.httpVersionMajor >= 2 ? http2 : http1)(req, res));
   const health = createServer(healthHandler(ready, metrics.registry));
   const close = async (): Promise<void> => {
+    relay.close();
     await Promise.all([closeServer(server, graceMs), closeServer(health, graceMs)]);
     stop.abort(new Error('server is stopping'));
     client.close();

@@ -22,6 +22,8 @@ import { sendError, sendText } from './respond.ts';
 import * as lists from './series-handlers.ts';
 import * as status from './status-handlers.ts';
 import { targetMetadata } from './target-metadata.ts';
+import { useStream } from '../stream/endpoints.ts';
+import type { StreamRelay } from '../stream/relay.ts';
 import { promqlReadPath } from '../../api/rights.ts';
 
 export interface AppDeps extends HandlerDeps {
@@ -35,6 +37,8 @@ export interface AppDeps extends HandlerDeps {
   readonly pageDir?: string | undefined;
   /** With it, users see the namespaces whose pods they may read, and no others. */
   readonly access?: Pick<NamespaceAccess, 'visible'> | undefined;
+  /** Spans and flows of all agents. */
+  readonly relay: StreamRelay;
 }
 
 type Methods = 'GET' | 'GET, POST' | 'POST';
@@ -83,6 +87,8 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
     if (methods !== 'GET') route.post(serve);
     route.all((_req, res) => sendText(res.set('allow', methods), 405, 'Method Not Allowed\n'));
   }
+  const { relay, logger } = deps;
+  useStream(app, { relay, logger, authorize: async (req) => (await authorize(req, deps)).namespaces });
   app.get('/-/healthy', (_req, res) => sendText(res, 200, 'svc-query is healthy.\n'));
   app.get('/-/ready', (_req, res) => {
     const ready = deps.ready();

@@ -1,0 +1,124 @@
+import type { Clock } from '../../base/clock.ts';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
+import type { TlsClient } from '../../net/tls-client.ts';
+import { concerns, parseMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
+import { AgentFailure, asAgentFailure, reasonOfStatus } from '../fanout/failure.ts';
+import { LineSplitter } from './line-splitter.ts';
+
+/** A message of an agent, and what it takes in memory, about: the length of its line. */
+export interface Received {
+  readonly message: StreamMessage;
+  readonly bytes: number;
+}
+
+/** An agent's address, and the name that its messages must carry. */
+export interface AgentAddress {
+  readonly node: string;
+  readonly address: string;
+}
+
+export interface ReadOptions {
+  /** Bound on connecting and on the head of the answer. Units: ms. */
+  readonly headMs: number;
+  /** Bound on each wait for more; none for a follower, who may hear nothing for hours. Units: ms. */
+  readonly idleMs?: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads an agent's stream, a batch at a time. Only whole, sound messages of that node come out of it.
+ * Errors: AgentFailure; the signal's reason.
+ */
+export type AgentStreamReader = (
+  agent: AgentAddress,
+  request: StreamRequest,
+  options: ReadOptions,
+) => AsyncGenerator<readonly Received[]>;
+
+/** No timer waits longer: 24 days. */
+const longest = 2 ** 31 - 1;
+
+/** Reads over mutual TLS from the agents' stream port. */
+export function createAgentStreamReader(
+  client: TlsClient,
+  clock: Clock,
+  port: number,
+  servername: string,
+): AgentStreamReader {
+  return async function* read({ node, address }, request, { headMs, idleMs, signal }) {
+    const link = new LinkedAbort(signal);
+    let late: AgentFailure | undefined;
+    const within = async <T>(ms: number | undefined, what: string, work: () => Promise<T>): Promise<T> => {
+      if (ms === undefined) return work();
+      const cancel = clock.setTimeout(() => {
+        late = new AgentFailure('timeout', `no ${what} within ${ms} ms`);
+        link.abort(late);
+      }, ms);
+      try {
+        return await work();
+      } finally {
+        cancel();
+      }
+    };
+    const visible = request.namespaces && new Set(request.namespaces);
+    try {
+      const open = {
+        host: address,
+        port,
+        servername,
+        method: 'POST',
+        path: '/v1/stream',
+        body: JSON.stringify(request),
+      };
+      const limits = { deadlineMs: longest, maxBytes: Infinity, signal: link.signal };
+      const { status, body } = await within(headMs, 'answer', () => client.stream({ ...open, ...limits }));
+      const chunks = body[Symbol.asyncIterator]();
+      try {
+        if (status !== 200) throw await refusal(status, chunks);
+        const lines = new LineSplitter();
+        for (;;) {
+          const { done, value } = await within(idleMs, 'more of the answer', () => chunks.next());
+          if (done) return lines.end();
+          const batch = lines.take(value as Buffer).map((line) => received(line, node, visible));
+          if (batch.length > 0) yield batch;
+        }
+      } finally {
+        link.abort(new Error('the stream is not read any more'));
+        await chunks.return?.(undefined).catch(() => {});
+      }
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      // A connection that breaks is an agent that went away, whether or not it had begun to answer.
+      throw late ?? asAgentFailure(error, false);
+    } finally {
+      link.release();
+    }
+  };
+}
+
+function received(line: string, node: string, visible: ReadonlySet<string> | undefined): Received {
+  const message = soundMessage(line);
+  if (message.node !== node) {
+    throw new AgentFailure('protocol', `a message of node ${JSON.stringify(message.node.slice(0, 80))}`);
+  }
+  if (visible && (message.span || message.flow) && !concerns(message, visible)) {
+    throw new AgentFailure('protocol', 'an item of a namespace that was not asked for');
+  }
+  return { message, bytes: line.length };
+}
+
+function soundMessage(line: string): StreamMessage {
+  try {
+    return parseMessage(line);
+  } catch (error) {
+    if (isOperatorError(error)) throw new AgentFailure('protocol', `a message that is none: ${error.message}`);
+    throw error;
+  }
+}
+
+async function refusal(status: number, chunks: AsyncIterator<Buffer>): Promise<AgentFailure> {
+  const { value } = await chunks.next().catch((error: unknown) => ({ value: Buffer.from(errorText(error)) }));
+  const text = ((value as Buffer | undefined) ?? '').toString().slice(0, 200).trim();
+  return new AgentFailure(reasonOfStatus(status), `HTTP ${status}: ${text}`);
+}

@@ -1,0 +1,99 @@
+import type { Express, Request, Response } from 'express';
+import { once } from 'node:events';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import {
+  maxRequestBytes,
+  readPath,
+  requestOfBody,
+  requestOfParams,
+  requestOfPath,
+  type StreamMessage,
+  streamPaths,
+} from '../../stream/index.ts';
+import { ApiError, toApiError } from '../api/api-error.ts';
+import { readBody } from '../api/read-body.ts';
+import { sendError, sendText } from '../api/respond.ts';
+import { framesOf, requestOfFrame, sendGrpcError, sendGrpcHead, sendGrpcTrailers } from './grpc.ts';
+import type { StreamCall, StreamRelay } from './relay.ts';
+import type { StreamSink } from './reader-queue.ts';
+
+export interface StreamEndpointDeps {
+  readonly relay: StreamRelay;
+  /** What the sender of a request may see. Errors: ApiError. */
+  readonly authorize: (req: Request) => Promise<StreamCall['namespaces']>;
+  readonly logger: Logger;
+}
+
+/**
+ * The relayed stream: lines of JSON at the paths of an agent's own, and gRPC on HTTP/2. What is refused is answered in
+ * the form of the other endpoints, in gRPC with the status that means the same.
+ */
+export function useStream(app: Express, deps: StreamEndpointDeps): void {
+  for (const path of streamPaths) {
+    const route = app.route(path);
+    const serve = (req: Request, res: Response): void => void serveLines(req, res, deps);
+    route.get(serve).post(serve);
+    route.all((_req, res) => sendText(res.set('allow', 'GET, POST'), 405, 'Method Not Allowed\n'));
+  }
+  app.post(readPath, (req, res) => void serveGrpc(req, res, deps));
+}
+
+async function serveLines(
+  req: Request,
+  res: Response,
+  { relay, authorize, logger }: StreamEndpointDeps,
+): Promise<void> {
+  try {
+    const namespaces = await authorize(req);
+    const url = new URL(req.url, 'https://svc-query');
+    const asked =
+      req.method === 'POST' ? requestOfBody(await readBody(req, maxRequestBytes)) : requestOfParams(url.searchParams);
+    const run = relay.open({ request: requestOfPath(url.pathname, asked), namespaces, review: () => authorize(req) });
+    res.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
+    res.flushHeaders();
+    await run(sinkOf(res, (messages) => messages.map((message) => `${JSON.stringify(message)}\n`).join('')));
+    res.end();
+  } catch (error) {
+    const known = refusalOf(error, logger);
+    if (!res.destroyed) sendError(res, known);
+  }
+}
+
+async function serveGrpc(req: Request, res: Response, { relay, authorize, logger }: StreamEndpointDeps): Promise<void> {
+  if (req.httpVersionMajor < 2 || !/^application\/grpc(\+proto)?$/.test(req.headers['content-type'] ?? '')) {
+    return sendText(res, 415, 'gRPC is spoken here: HTTP/2 with content-type application/grpc\n');
+  }
+  try {
+    const namespaces = await authorize(req);
+    const request = requestOfFrame(await readBody(req, maxRequestBytes));
+    const run = relay.open({ request, namespaces, review: () => authorize(req) });
+    sendGrpcHead(res);
+    await run(sinkOf(res, framesOf));
+    sendGrpcTrailers(res);
+  } catch (error) {
+    const known = refusalOf(error, logger);
+    if (!res.destroyed) sendGrpcError(res, known);
+  }
+}
+
+/** Where a reader's messages go; it is gone when the answer is closed. */
+function sinkOf(res: Response, encode: (messages: readonly StreamMessage[]) => string | Buffer): StreamSink {
+  const gone = new AbortController();
+  if (res.destroyed) gone.abort();
+  res.once('close', () => gone.abort());
+  return {
+    gone: gone.signal,
+    write: async (messages) => {
+      if (gone.signal.aborted || res.write(encode(messages))) return;
+      await once(res, 'drain', { signal: gone.signal }).catch(() => {});
+    },
+  };
+}
+
+function refusalOf(error: unknown, logger: Logger): ApiError {
+  if (isOperatorError(error)) return new ApiError('bad_data', error.message);
+  const known = toApiError(error);
+  if (known.errorType === 'internal') logger.error('stream failed', { error: errorText(error) });
+  return known;
+}

@@ -1,0 +1,120 @@
+import { rfc3339Nano, type SpanRecord, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
+import { FakeClock, settle } from '../../testing/fake-clock.ts';
+import { AgentFailure } from '../fanout/failure.ts';
+import type { AgentStreamReader, Received } from './agent-stream.ts';
+import { followAgent } from './follow-agent.ts';
+
+const agent = { node: 'n1', address: '10.0.0.1' };
+const time = rfc3339Nano(0n);
+const item = (name: string, cursor: string): StreamMessage => {
+  const span: SpanRecord = {
+    ...{ traceId: 't', spanId: 's', name, kind: 'server', start: time },
+    ...{ durationNs: 1, status: 'unset', attributes: {} },
+  };
+  return { node: 'n1', time, span, cursor };
+};
+const connected = (cursor: string): StreamMessage => ({
+  ...{ node: 'n1', time, cursor },
+  node_status: { state: 'NODE_CONNECTED', nodes: ['n1'] },
+});
+
+/** One attempt to read: what is answered, and then either a failure or nothing for ever. */
+interface Script {
+  readonly messages?: readonly StreamMessage[];
+  readonly failure?: AgentFailure;
+}
+
+/** Follows a scripted agent; `asked` are the requests, `told` what the reader was told. */
+function stage(scripts: Script[], cursor?: string) {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const asked: StreamRequest[] = [];
+  const told: string[] = [];
+  const read: AgentStreamReader = async function* (_, request, { signal }) {
+    asked.push(request);
+    const { messages = [], failure } = scripts.shift() ?? {};
+    if (messages.length > 0) yield messages.map((message): Received => ({ message, bytes: 1 }));
+    if (failure) throw failure;
+    if (request.follow)
+      await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  };
+  const done = followAgent(agent, {
+    ...{ read, clock, request: { types: ['span'] }, headMs: 1_000, cursor, signal: stop.signal },
+    onItem: ({ message }) => void told.push(message.span!.name),
+    onLost: ({ lost }) => void told.push(`lost ${lost!.count}`),
+    onCursor: () => {},
+    onConnected: () => void told.push('connected'),
+    onFailure: ({ reason, message }) => void told.push(`${reason}: ${message}`),
+  });
+  return { clock, asked, told, end: async () => (stop.abort(new Error('over')), await done) };
+}
+const away = new AgentFailure('unreachable', 'refused');
+
+test('a broken stream goes on behind the last item that came, so nothing comes twice', async () => {
+  const { clock, asked, told, end } = stage([
+    { messages: [connected('a.5'), item('x', 'a.6'), item('y', 'a.9')], failure: away },
+    { failure: away },
+    { messages: [connected('a.9'), item('z', 'a.10')] },
+  ]);
+  await settle();
+  await clock.advance(250);
+  await clock.advance(500);
+  expect(asked.map(({ after }) => after)).toEqual([undefined, 'a.9', 'a.9']);
+  expect(asked[2]).toEqual({ types: ['span'], follow: true, cursors: true, after: 'a.9' });
+  expect(told).toEqual(['connected', 'x', 'y', 'unreachable: refused', 'connected', 'z']);
+  await end();
+  expect(clock.pending).toBe(0);
+});
+
+test('what an agent lost is told once: the place behind it is where the stream goes on', async () => {
+  const lost: StreamMessage = { node: 'n1', time, cursor: 'a.90', lost: { source: 'reader', count: 84 } };
+  const { clock, asked, told, end } = stage([{ messages: [connected('a.6'), lost], failure: away }, {}], 'a.6');
+  await settle();
+  await clock.advance(250);
+  expect(asked.map(({ after }) => after)).toEqual(['a.6', 'a.90']);
+  expect(told).toEqual(['connected', 'lost 84', 'unreachable: refused']);
+  await end();
+});
+
+test('attempts get rarer, up to ten seconds apart, and a failure is told once until it is another', async () => {
+  const refused = new AgentFailure('auth', 'HTTP 403');
+  const { clock, asked, told, end } = stage([
+    ...Array.from({ length: 9 }, () => ({ failure: away })),
+    { failure: refused },
+  ]);
+  await settle();
+  const attempts: number[] = [];
+  for (let t = 0; t < 60_000; t += 250) {
+    attempts.push(asked.length);
+    await clock.advance(250);
+  }
+  expect(asked.length).toBe(11);
+  expect(told).toEqual(['unreachable: refused', 'auth: HTTP 403']);
+  await end();
+}, 20_000);
+
+test('an agent that says it is ending, or just ends, is unavailable', async () => {
+  const ending: StreamMessage = {
+    ...{ node: 'n1', time },
+    node_status: { state: 'NODE_UNAVAILABLE', nodes: ['n1'], message: 'the agent is ending' },
+  };
+  const { told, end } = stage([{ messages: [connected('a.1'), ending] }]);
+  await settle();
+  expect(told).toEqual(['connected', 'unreachable: the agent is ending']);
+  await end();
+});
+
+test('a silent agent is asked whether it answers, and left when it does not', async () => {
+  const answers: Script = { messages: [connected('a.1')] };
+  const { clock, asked, told, end } = stage([
+    ...[answers, answers, { failure: new AgentFailure('timeout', 'no answer') }],
+  ]);
+  await settle();
+  await clock.advance(30_000);
+  expect(asked[1]).toEqual({ number: 0, cursors: true });
+  expect(told).toEqual(['connected']);
+  await clock.advance(30_000);
+  expect(told).toEqual(['connected', 'timeout: no answer']);
+  await end();
+  expect(clock.pending).toBe(0);
+});

@@ -1,0 +1,119 @@
+import { type Clock, sleep } from '../../base/clock.ts';
+import type { StreamMessage, StreamRequest } from '../../stream/index.ts';
+import { AgentFailure, type FailureReason } from '../fanout/failure.ts';
+import type { AgentAddress, AgentStreamReader, Received } from './agent-stream.ts';
+
+export interface FollowOptions {
+  readonly read: AgentStreamReader;
+  readonly clock: Clock;
+  /** Filters and scope; what of it is a matter of past and place is set here. */
+  readonly request: StreamRequest;
+  readonly headMs: number;
+  /** Where to go on; undefined: with what comes from now on. */
+  readonly cursor: string | undefined;
+  /** The kind of failure that was told of this agent already. */
+  readonly told?: FailureReason | undefined;
+  readonly signal: AbortSignal;
+  readonly onItem: (item: Received) => void;
+  readonly onLost: (message: StreamMessage) => void;
+  /** Told each place behind which nothing was handed out yet. */
+  readonly onCursor: (cursor: string) => void;
+  /** Told when the agent is there, and of the first failure after it was or of another kind. */
+  readonly onConnected: () => void;
+  readonly onFailure: (failure: AgentFailure) => void;
+}
+
+/** An agent that is silent for this long is asked whether it still answers. Units: ms. */
+const silenceMs = 30_000;
+/** Between two attempts, growing. Units: ms. */
+const firstDelayMs = 250;
+const longestDelayMs = 10_000;
+
+/**
+ * Follows one agent until the signal aborts: connects, and connects again when it broke off, where it stood.
+ * Guarantees: no item is handed out twice, and none is passed over that the agent still has; how many it has not any
+ * more, it says. Never rejects.
+ */
+export async function followAgent(agent: AgentAddress, options: FollowOptions): Promise<void> {
+  const { clock, signal } = options;
+  let delay = firstDelayMs;
+  let { cursor, told } = options;
+  const connected = (): void => {
+    delay = firstDelayMs;
+    told = undefined;
+    options.onConnected();
+  };
+  while (!signal.aborted) {
+    try {
+      await readOn(agent, options, cursor, connected, (next) => options.onCursor((cursor = next)));
+      throw new AgentFailure('unreachable', 'the agent ended the stream');
+    } catch (error) {
+      if (signal.aborted) return;
+      const failure = error instanceof AgentFailure ? error : new AgentFailure('protocol', String(error));
+      if (failure.reason !== told) options.onFailure(failure);
+      told = failure.reason;
+    }
+    await sleep(clock, delay, signal).catch(() => {});
+    delay = Math.min(2 * delay, longestDelayMs);
+  }
+}
+
+async function readOn(
+  agent: AgentAddress,
+  options: FollowOptions,
+  cursor: string | undefined,
+  connected: () => void,
+  onCursor: (cursor: string) => void,
+): Promise<void> {
+  const { read, clock, headMs } = options;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const request = {
+    ...options.request,
+    follow: true,
+    cursors: true,
+    ...(cursor === undefined ? {} : { after: cursor }),
+  };
+  let heardAt = clock.monotonic();
+  const listen = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await sleep(clock, Math.max(1, heardAt + silenceMs - clock.monotonic()), signal).catch(() => {});
+      if (signal.aborted || clock.monotonic() - heardAt < silenceMs) continue;
+      const silent = await answers(agent, options, signal);
+      if (silent) stop.abort(silent);
+      else heardAt = clock.monotonic();
+    }
+  };
+  void listen();
+  try {
+    for await (const batch of read(agent, request, { headMs, signal })) {
+      heardAt = clock.monotonic();
+      for (const received of batch) {
+        const { message } = received;
+        if (message.node_status?.state === 'NODE_CONNECTED') connected();
+        else if (message.node_status)
+          throw new AgentFailure('unreachable', message.node_status.message ?? 'it is ending');
+        else if (message.lost) options.onLost(message);
+        else options.onItem(received);
+        if (message.cursor !== undefined) onCursor(message.cursor);
+      }
+    }
+  } finally {
+    stop.abort(new Error('the stream is over'));
+  }
+}
+
+/** Asks for nothing. Undefined where the agent answers that. */
+async function answers(
+  agent: AgentAddress,
+  { read, headMs }: FollowOptions,
+  signal: AbortSignal,
+): Promise<AgentFailure | undefined> {
+  try {
+    const answer = read(agent, { number: 0, cursors: true }, { headMs, idleMs: headMs, signal });
+    for await (const _ of answer);
+    return undefined;
+  } catch (error) {
+    return error instanceof AgentFailure && !signal.aborted ? error : undefined;
+  }
+}

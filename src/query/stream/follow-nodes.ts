@@ -1,0 +1,137 @@
+import type { Clock } from '../../base/clock.ts';
+import type { StreamMessage, StreamRequest } from '../../stream/index.ts';
+import type { AgentDirectory } from '../agents/directory.ts';
+import type { AgentFailure, FailureReason } from '../fanout/failure.ts';
+import type { AgentAddress, AgentStreamReader, Received } from './agent-stream.ts';
+import { followAgent } from './follow-agent.ts';
+import { type NodeStates, stateOf } from './node-states.ts';
+import { addressesOf, headMs } from './read-history.ts';
+import type { StreamPlan } from './stream-plan.ts';
+
+export interface FollowNodesOptions {
+  readonly directory: AgentDirectory;
+  readonly read: AgentStreamReader;
+  readonly clock: Clock;
+  readonly agentTimeoutMs: number;
+  readonly plan: StreamPlan;
+  readonly states: NodeStates;
+  readonly onItem: (item: Received) => void;
+  readonly onLost: (message: StreamMessage) => void;
+  readonly onFailure: (failure: AgentFailure) => void;
+}
+
+/** How often the list of agents is looked at. Units: ms. */
+const lookMs = 1_000;
+/** Stands for all that a ring holds: the place of a ring that no agent has. */
+const fromTheStart = '0.0';
+
+/**
+ * Follows the agents that a plan wants, also those that come later, and tells of those that go or are not there.
+ * An agent that is seen for the first time after the start is read from the start of its ring, for it began after it.
+ */
+export class FollowNodes {
+  readonly #options: FollowNodesOptions;
+  readonly #cursors = new Map<string, string>();
+  readonly #told = new Map<string, FailureReason>();
+  readonly #following = new Map<string, { readonly node: string; readonly stop: AbortController }>();
+  /** What was said of nodes that have nobody to follow. */
+  readonly #absent = new Map<string, string>();
+  #cancel = (): void => {};
+  #started = false;
+
+  constructor(options: FollowNodesOptions) {
+    this.#options = options;
+  }
+
+  /** Agents that are followed. */
+  get size(): number {
+    return this.#following.size;
+  }
+
+  /** Takes note of where an agent's stream stands. */
+  stoodAt({ node, address }: AgentAddress, cursor: string): void {
+    this.#cursors.set(`${node} ${address}`, cursor);
+  }
+
+  /** Takes note of a failure that the reader knows of. */
+  failed({ node, address }: AgentAddress, reason: FailureReason): void {
+    this.#told.set(`${node} ${address}`, reason);
+  }
+
+  /** Tells of the wanted nodes that have no agent. What was told once is not told again. */
+  tellAbsent(): void {
+    const { directory, plan, states } = this.#options;
+    const agents = directory.agents().filter(({ node }) => plan.wants(node));
+    const known = new Set(agents.map(({ node }) => node));
+    const absent = new Map<string, string>();
+    for (const { node, address, absence } of agents)
+      if (address === undefined) absent.set(node, absence ?? 'no agent pod');
+    for (const node of plan.named ?? []) {
+      if (!known.has(node) && plan.wants(node)) absent.set(node, 'no agent is expected on a node of this name');
+    }
+    for (const { node } of this.#following.values()) if (!known.has(node)) absent.set(node, 'the node has left');
+    for (const [node, text] of absent) {
+      if (this.#absent.get(node) !== text) states.add('NODE_UNAVAILABLE', node, text);
+      this.#absent.set(node, text);
+    }
+    for (const node of this.#absent.keys()) if (known.has(node) && !absent.has(node)) this.#absent.delete(node);
+  }
+
+  /** Begins, or begins anew with another request: everybody is read on from where they stood. */
+  start(request: StreamRequest): void {
+    this.stop();
+    const look = (): void => {
+      this.tellAbsent();
+      this.#keepUp(request);
+      this.#cancel = this.#options.clock.setTimeout(look, lookMs);
+    };
+    look();
+    this.#started = true;
+  }
+
+  stop(): void {
+    this.#cancel();
+    for (const key of [...this.#following.keys()]) this.#end(key);
+  }
+
+  #keepUp(request: StreamRequest): void {
+    const { directory, plan, agentTimeoutMs } = this.#options;
+    const wanted = new Set<string>();
+    for (const agent of directory.agents()) {
+      if (!plan.wants(agent.node)) continue;
+      for (const one of addressesOf(agent)) {
+        const key = `${one.node} ${one.address}`;
+        wanted.add(key);
+        if (!this.#following.has(key)) this.#begin(key, one, headMs(agent, agentTimeoutMs), request);
+      }
+    }
+    for (const key of [...this.#following.keys()]) if (!wanted.has(key)) this.#end(key);
+  }
+
+  #begin(key: string, agent: AgentAddress, headLimitMs: number, request: StreamRequest): void {
+    const { read, clock, states, onItem, onLost, onFailure } = this.#options;
+    const stop = new AbortController();
+    this.#following.set(key, { node: agent.node, stop });
+    const cursor = this.#cursors.get(key) ?? (this.#started ? fromTheStart : undefined);
+    void followAgent(agent, {
+      ...{ read, clock, request, cursor, headMs: headLimitMs, signal: stop.signal, told: this.#told.get(key) },
+      onItem: (item) => stop.signal.aborted || onItem(item),
+      onLost: (message) => stop.signal.aborted || onLost(message),
+      onCursor: (next) => this.#cursors.set(key, next),
+      onConnected: () => {
+        this.#told.delete(key);
+        states.add('NODE_CONNECTED', agent.node);
+      },
+      onFailure: (failure) => {
+        this.#told.set(key, failure.reason);
+        onFailure(failure);
+        states.add(stateOf(failure.reason), agent.node, failure.message);
+      },
+    });
+  }
+
+  #end(key: string): void {
+    this.#following.get(key)?.stop.abort(new Error('not followed any more'));
+    this.#following.delete(key);
+  }
+}

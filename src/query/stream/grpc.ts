@@ -1,0 +1,69 @@
+import type { ServerResponse } from 'node:http';
+import {
+  invalidField,
+  decodeRequest,
+  encodeMessage,
+  type StreamMessage,
+  type StreamRequest,
+} from '../../stream/index.ts';
+import type { ApiError } from '../api/api-error.ts';
+
+/**
+ * gRPC's framing of one call whose answer is a stream, on a response of HTTP/2. Source: grpc.io, "gRPC over HTTP2".
+ * The server of the library cannot be used: it wants connections of its own, and this port has other requests too.
+ */
+
+/** Codes of gRPC for refusals. Source: grpc.io, "Status codes and their use in gRPC". */
+const codes: Readonly<Partial<Record<ApiError['errorType'], number>>> = {
+  bad_data: 3,
+  timeout: 4,
+  forbidden: 7,
+  unavailable: 14,
+  unauthorized: 16,
+};
+const internal = 13;
+const headBytes = 5;
+
+/** The request in a body of one frame. Errors: ERR_INPUT_INVALID. */
+export function requestOfFrame(body: Buffer): StreamRequest {
+  if (body.length < headBytes || body.readUInt32BE(1) !== body.length - headBytes) {
+    throw invalidField('request', 'is not one gRPC message');
+  }
+  if (body[0] !== 0) throw invalidField('request', 'is compressed');
+  return decodeRequest(body.subarray(headBytes));
+}
+
+export function framesOf(messages: readonly StreamMessage[]): Buffer {
+  return Buffer.concat(
+    messages.flatMap((message) => {
+      const data = encodeMessage(message);
+      const head = Buffer.alloc(headBytes);
+      head.writeUInt32BE(data.length, 1);
+      return [head, data];
+    }),
+  );
+}
+
+export function sendGrpcHead(res: ServerResponse): void {
+  res.writeHead(200, { 'content-type': 'application/grpc' });
+  res.flushHeaders();
+}
+
+export function sendGrpcTrailers(res: ServerResponse, status = 0, message = ''): void {
+  res.addTrailers({
+    'grpc-status': String(status),
+    ...(message ? { 'grpc-message': escaped(message) } : {}),
+  });
+  res.end();
+}
+
+/** A refusal, also of a call that has begun. */
+export function sendGrpcError(res: ServerResponse, { errorType, message }: ApiError): void {
+  if (!res.headersSent) sendGrpcHead(res);
+  sendGrpcTrailers(res, codes[errorType] ?? internal, message);
+}
+
+/** Text of a `grpc-message`: printable ASCII as it is, percent-encoded what is not. */
+function escaped(message: string): string {
+  return message.toWellFormed().replace(/[^ -$&-~]+/gu, encodeURIComponent);
+}

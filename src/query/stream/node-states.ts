@@ -1,0 +1,54 @@
+import type { Clock } from '../../base/clock.ts';
+import { type NodeState, statusMessage, type StreamMessage } from '../../stream/index.ts';
+import type { FailureReason } from '../fanout/failure.ts';
+import { relayName } from './reader-queue.ts';
+
+/** Nodes that change at about the same time are told of together. Units: ms. */
+const gatherMs = 50;
+
+/** Away, or there and not sound. */
+export function stateOf(reason: FailureReason): NodeState {
+  return reason === 'unreachable' || reason === 'timeout' ? 'NODE_UNAVAILABLE' : 'NODE_ERROR';
+}
+
+/** Tells a reader of nodes that come, go and fail, those of which the same is to be said in one message. */
+export class NodeStates {
+  readonly #clock: Clock;
+  readonly #tell: (message: StreamMessage) => void;
+  #news: { readonly state: NodeState; readonly node: string; readonly message: string | undefined }[] = [];
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, tell: (message: StreamMessage) => void) {
+    this.#clock = clock;
+    this.#tell = tell;
+  }
+
+  add(state: NodeState, node: string, message?: string): void {
+    this.#news.push({ state, node, message });
+    this.#cancel ??= this.#clock.setTimeout(() => this.flush(), gatherMs);
+  }
+
+  /** Nobody is told any more. */
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#news = [];
+  }
+
+  /** Tells what has gathered. Two of one node stay in their order. */
+  flush(): void {
+    const news = this.#news;
+    this.stop();
+    const groups: { state: NodeState; message: string | undefined; nodes: string[] }[] = [];
+    for (const { state, node, message } of news) {
+      const before = groups.findLastIndex(({ nodes }) => nodes.includes(node));
+      const same = groups.findIndex((group, i) => i > before && group.state === state && group.message === message);
+      if (same < 0) groups.push({ state, message, nodes: [node] });
+      else groups[same]!.nodes.push(node);
+    }
+    for (const { state, message, nodes } of groups) {
+      const speaker = nodes.length === 1 ? nodes[0]! : relayName;
+      this.#tell(statusMessage(state, speaker, this.#clock.now(), { nodes: nodes.sort(), message }));
+    }
+  }
+}

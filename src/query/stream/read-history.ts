@@ -1,0 +1,132 @@
+import type { Clock } from '../../base/clock.ts';
+import { lostMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
+import type { ExpectedAgent } from '../agents/directory.ts';
+import { AgentFailure } from '../fanout/failure.ts';
+import { agentTime } from '../fanout/fan-out.ts';
+import type { AgentAddress, AgentStreamReader, Received } from './agent-stream.ts';
+import { mergeHistory, Newest } from './merge-history.ts';
+import { relayName } from './reader-queue.ts';
+import { numberOf, type StreamPlan } from './stream-plan.ts';
+
+/** What is kept while the newest of all nodes are looked for. Units: bytes. */
+const newestBytes = 16 * 1024 * 1024;
+/** An agent gets its whole time: what is left of a query bounds nothing here. Units: ms. */
+const unlimitedMs = 2 ** 31 - 1;
+
+export interface HistoryOptions {
+  readonly read: AgentStreamReader;
+  readonly clock: Clock;
+  readonly agentTimeoutMs: number;
+  readonly signal: AbortSignal;
+  /** Takes what is ready. Resolves when there is room for more. */
+  readonly write: (messages: readonly StreamMessage[]) => Promise<void>;
+  readonly onFailure: (agent: AgentAddress, failure: AgentFailure) => void;
+  readonly onLost: (source: string, count: number) => void;
+  /** Told where each agent's stream stood when it was read. */
+  readonly onCursor: (agent: AgentAddress, cursor: string) => void;
+}
+
+/** The addresses of an agent's pods: two while it is replaced. */
+export function addressesOf({ node, address, more = [] }: ExpectedAgent): AgentAddress[] {
+  return address === undefined ? [] : [address, ...more].map((one) => ({ node, address: one }));
+}
+
+/** How long an agent may take for the head of its answer. Units: ms. */
+export function headMs(agent: ExpectedAgent, agentTimeoutMs: number): number {
+  return agentTime(agent, agentTimeoutMs, unlimitedMs).deadlineMs;
+}
+
+/**
+ * Writes the items of the past that a plan asks for, of all agents in one order of time.
+ * Guarantees: what the agents give is put together exactly, as if all of it had been sorted; an agent that fails on the way
+ * is told of, and what it gave until then stays. A slow reader makes the agents' rings wait for it, nothing else.
+ */
+export async function readHistory(
+  agents: readonly ExpectedAgent[],
+  plan: StreamPlan,
+  request: StreamRequest,
+  options: HistoryOptions,
+): Promise<void> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const asked = { ...request, ...numberOf(plan), cursors: true };
+  const sources = agents.flatMap((agent) =>
+    addressesOf(agent).map((one) => itemsOf(one, asked, headMs(agent, options.agentTimeoutMs), signal, options)),
+  );
+  try {
+    const merged = mergeHistory(sources);
+    if (plan.first) await writeFirst(merged, plan.number, options);
+    else if (plan.number === Infinity) for await (const batch of merged) await options.write(messagesOf(batch));
+    else await writeNewest(merged, plan.number, options);
+  } finally {
+    stop.abort(new Error('enough was read'));
+    for (const source of sources) void source.return(undefined).catch(() => {});
+  }
+}
+
+async function writeFirst(
+  merged: AsyncIterable<readonly Received[]>,
+  number: number,
+  { write }: HistoryOptions,
+): Promise<void> {
+  let left = number;
+  if (left === 0) return;
+  for await (const batch of merged) {
+    await write(messagesOf(batch.slice(0, left)));
+    left -= batch.length;
+    if (left <= 0) return;
+  }
+}
+
+async function writeNewest(
+  merged: AsyncIterable<readonly Received[]>,
+  number: number,
+  { write, clock, onLost }: HistoryOptions,
+): Promise<void> {
+  const newest = new Newest(number, newestBytes);
+  for await (const batch of merged) for (const item of batch) newest.push(item);
+  if (newest.lost > 0) {
+    onLost('relay', newest.lost);
+    await write([lostMessage('relay', newest.lost, relayName, clock.now())]);
+  }
+  const { items } = newest;
+  for (let at = 0; at < items.length; at += 256) await write(messagesOf(items.slice(at, at + 256)));
+}
+
+/** The items of one agent. What else it says is handed on; where it fails, that is told and it ends. */
+async function* itemsOf(
+  agent: AgentAddress,
+  request: StreamRequest,
+  headLimitMs: number,
+  signal: AbortSignal,
+  { read, write, onFailure, onLost, onCursor, agentTimeoutMs }: HistoryOptions,
+): AsyncGenerator<readonly Received[], void, undefined> {
+  try {
+    const limits = { headMs: headLimitMs, idleMs: agentTimeoutMs, signal };
+    for await (const batch of read(agent, request, limits)) {
+      for (const { message } of batch) {
+        const { node_status: status, lost, cursor } = message;
+        if (cursor !== undefined) onCursor(agent, cursor);
+        if (lost) {
+          onLost(lost.source, lost.count);
+          await write([message]);
+        } else if (status && status.state !== 'NODE_CONNECTED') {
+          throw new AgentFailure('unreachable', status.message ?? 'it is ending');
+        }
+      }
+      yield batch.filter(({ message }) => message.span || message.flow);
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    onFailure(agent, error instanceof AgentFailure ? error : new AgentFailure('protocol', String(error)));
+  }
+}
+
+function messagesOf(items: readonly Received[]): StreamMessage[] {
+  return items.map(({ message }) => withoutCursor(message));
+}
+
+/** A message as readers get it: places in an agent's ring mean nothing to them. */
+export function withoutCursor({ cursor: _, ...message }: StreamMessage): StreamMessage {
+  return message;
+}

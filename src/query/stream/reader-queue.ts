@@ -1,0 +1,110 @@
+import { lostMessage, type StreamMessage } from '../../stream/index.ts';
+import type { Received } from './agent-stream.ts';
+
+/** The name under which svc-query speaks of itself in the stream, where the others are nodes. */
+export const relayName = 'svc-query';
+
+/** Where messages go. `write` resolves when the reader can take more; `gone` aborts when nobody reads any more. */
+export interface StreamSink {
+  readonly write: (messages: readonly StreamMessage[]) => Promise<void>;
+  readonly gone: AbortSignal;
+}
+
+export interface QueueOptions {
+  readonly maxBytes: number;
+  readonly now: () => number;
+  readonly onLost: (count: number) => void;
+}
+
+/** What is written at once: enough that a busy stream costs few writes. */
+const batchMessages = 256;
+const batchBytes = 256 * 1024;
+/** About what a message that is no item takes. Units: bytes. */
+const wordBytes = 300;
+
+/**
+ * Between what comes from the agents and one reader, who may be slower. Nobody waits for it: what does not fit is
+ * dropped, and the reader is told how many as one sum, in their place. Words about nodes have as much room again.
+ */
+export class ReaderQueue {
+  readonly #options: QueueOptions;
+  #waiting: Received[] = [];
+  #bytes = 0;
+  #lost = 0;
+  #wake = (): void => {};
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  /** What it holds. Units: bytes, about. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Takes an item, or drops it. */
+  push(item: Received): void {
+    if (this.#bytes + item.bytes > this.#options.maxBytes) this.#drop(1);
+    else this.#put(item);
+  }
+
+  /** Takes a message about nodes or losses. A loss that does not fit is added to those of this queue. */
+  tell(message: StreamMessage): void {
+    const { maxBytes } = this.#options;
+    if (message.lost && this.#bytes > maxBytes) this.#drop(message.lost.count);
+    else if (this.#bytes > 2 * maxBytes) this.#drop(1);
+    else this.#put({ message, bytes: wordBytes });
+  }
+
+  /**
+   * Hands everything to the reader until it is gone, or `ended` aborts and the rest is out.
+   * Errors: what the reader fails with.
+   */
+  async drain(sink: StreamSink, ended: AbortSignal): Promise<void> {
+    const wake = (): void => this.#wake();
+    sink.gone.addEventListener('abort', wake);
+    ended.addEventListener('abort', wake);
+    try {
+      while (!sink.gone.aborted) {
+        const batch = this.#take();
+        if (batch.length > 0) await sink.write(batch);
+        else if (ended.aborted) return;
+        else await new Promise<void>((resolve) => (this.#wake = resolve));
+      }
+    } finally {
+      sink.gone.removeEventListener('abort', wake);
+      ended.removeEventListener('abort', wake);
+    }
+  }
+
+  #drop(count: number): void {
+    this.#lost += count;
+    this.#options.onLost(count);
+  }
+
+  #put(item: Received): void {
+    if (this.#lost > 0) {
+      const message = lostMessage('relay', this.#lost, relayName, this.#options.now());
+      this.#lost = 0;
+      this.#waiting.push({ message, bytes: wordBytes });
+      this.#bytes += wordBytes;
+    }
+    this.#waiting.push(item);
+    this.#bytes += item.bytes;
+    this.#wake();
+  }
+
+  #take(): StreamMessage[] {
+    let count = 0;
+    let bytes = 0;
+    while (count < this.#waiting.length && count < batchMessages && bytes < batchBytes)
+      bytes += this.#waiting[count++]!.bytes;
+    const batch = this.#waiting.splice(0, count).map(({ message }) => message);
+    this.#bytes -= bytes;
+    if (this.#waiting.length === 0 && this.#lost > 0) {
+      batch.push(lostMessage('relay', this.#lost, relayName, this.#options.now()));
+      this.#lost = 0;
+    }
+    return batch;
+  }
+}

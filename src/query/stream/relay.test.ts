@@ -1,0 +1,317 @@
+import { join } from 'node:path';
+import { type Client, credentials, loadPackageDefinition, status } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import type { StreamMessage } from '../../stream/index.ts';
+import { type Follower, startStreamStage, type StreamStage } from '../../testing/query/stream-stage.ts';
+import { until } from '../../testing/until.ts';
+
+const nodes = ['node-1', 'node-2', 'node-3'];
+const start = Date.now() - 60_000;
+let stage: StreamStage;
+
+beforeEach(async () => {
+  stage = await startStreamStage(nodes, { flags: { agentTimeout: '500ms', streamMaxClients: '3' } });
+});
+afterEach(() => stage.close());
+
+/** A span on each agent in turn, one a millisecond: `0` on the first, `1` on the second. */
+function pushInTurn(count: number, from = 0): void {
+  for (let i = from; i < from + count; i++) stage.agents[i % nodes.length]!.push({ name: String(i) }, start + i);
+}
+
+const word = (message: StreamMessage): string => {
+  const { node, span, flow, lost, node_status: state } = message;
+  if (span) return span.name;
+  if (flow) return `flow of ${node}`;
+  if (lost) return `lost ${lost.count} ${lost.source}`;
+  return `${state!.state} ${state!.nodes.join()}${state!.message ? `: ${state!.message}` : ''}`;
+};
+const words = ({ messages }: { messages: readonly StreamMessage[] }): string[] => messages.map(word);
+const spans = (reader: { messages: readonly StreamMessage[] }): string[] =>
+  reader.messages.flatMap(({ span }) => span?.name ?? []);
+const numbers = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => String(from + i));
+const has = (follower: Follower, text: string | RegExp): Promise<boolean> =>
+  until(() => words(follower).some((one) => (typeof text === 'string' ? one === text : text.test(one))), String(text));
+const metric = async (name: string): Promise<number> => {
+  const found = await stage.server.registry.getSingleMetric(name)!.get();
+  return found.values.reduce((sum, { value }) => sum + value, 0);
+};
+
+test('the newest of all nodes come in order of time, each with its node, and nothing of how agents were asked', async () => {
+  pushInTurn(1_000);
+  const answer = await stage.read('/v1/stream?number=10');
+  expect(answer.status).toBe(200);
+  expect(spans(answer)).toEqual(numbers(990, 1_000));
+  expect(answer.messages.map(({ node }) => node)).toEqual(
+    numbers(990, 1_000).map((n) => nodes[Number(n) % nodes.length]),
+  );
+  expect(Object.keys(answer.messages[0]!).sort()).toEqual(['node', 'span', 'time']);
+  expect(spans(await stage.read('/v1/stream?number=3&first'))).toEqual(['0', '1', '2']);
+  expect(spans(await stage.read('/v1/stream?number=all'))).toEqual(numbers(0, 1_000));
+  expect(spans(await stage.read('/v1/stream'))).toEqual(numbers(900, 1_000));
+  expect(words(await stage.read('/v1/stream?number=0'))).toEqual([]);
+  expect(words(await stage.read('/v1/flows'))).toEqual([]);
+});
+
+test('filters, bounds in time and a body mean what they mean to an agent', async () => {
+  pushInTurn(30);
+  stage.agents[1]!.push({ name: 'slow', method: 'POST', statusCode: 503, durationNs: 2e9 }, start + 15);
+  stage.agents[2]!.pushFlow({ source: { namespace: 'shop' }, destination: {} }, start + 16);
+  expect(spans(await stage.read('/v1/spans?status=5%2B&minDuration=1s'))).toEqual(['slow']);
+  expect(words(await stage.read('/v1/flows?namespace=shop'))).toEqual(['flow of node-3']);
+  const bound = new Date(start + 27).toISOString();
+  expect(spans(await stage.read(`/v1/stream?since=${bound}`))).toEqual(['27', '28', '29']);
+  const body = JSON.stringify({ number: 1, include: [{ method: ['POST'] }], types: ['span'] });
+  expect(spans(await stage.read('/v1/stream', { body }))).toEqual(['slow']);
+});
+
+test.each([
+  ['/v1/stream?colour=red', 'colour: is not a field of this query'],
+  ['/v1/stream?path=(', 'path: not an RE2 pattern'],
+  ['/v1/stream?first&follow', 'first: excludes follow'],
+  ['/v1/stream?after=ab.1', 'after: is for the stream of one agent'],
+])('%s is refused once, in the form of the other endpoints', async (path, error) => {
+  const { status: code, text } = await stage.read(path);
+  expect([code, JSON.parse(text)]).toEqual([400, { status: 'error', errorType: 'bad_data', error }]);
+  expect(stage.agents.map(({ requests }) => requests)).toEqual([0, 0, 0]);
+});
+
+test('a node that is named is the only one that is asked, and one that is not there is told', async () => {
+  pushInTurn(9);
+  expect(spans(await stage.read('/v1/stream?node=node-2'))).toEqual(['1', '4', '7']);
+  expect(stage.agents.map(({ requests }) => requests)).toEqual([0, 1, 0]);
+  expect(words(await stage.read('/v1/stream?node=nowhere'))).toEqual([
+    'NODE_UNAVAILABLE nowhere: no agent is expected on a node of this name',
+  ]);
+  expect(spans(await stage.read('/v1/stream?exclude={"node":["node-2","node-3"]}'))).toEqual(['0', '3', '6']);
+});
+
+test('nodes without an agent are told at once, together, and the others are shown', async () => {
+  pushInTurn(3);
+  const absent = ['x', 'y'].map((node) => ({ node, address: undefined, absence: 'no agent pod', nodeReady: true }));
+  stage.expected = [...stage.expected, ...absent];
+  expect(words(await stage.read('/v1/stream'))).toEqual(['NODE_UNAVAILABLE x,y: no agent pod', '0', '1', '2']);
+});
+
+const line = (node: string, name: string): string => {
+  const span = {
+    ...{ traceId: 't', spanId: 's', name, kind: 'server', start: '2026-01-01T00:00:00.000000000Z' },
+    ...{ durationNs: 1, status: 'unset', attributes: {} },
+  };
+  return `${JSON.stringify({ node, time: span.start, span })}\n`;
+};
+
+test.each([
+  ['refuses', 'NODE_ERROR node-2: HTTP 403: no', (end: (s: number, t: string) => void) => end(403, 'no')],
+  ['is overloaded', 'NODE_ERROR node-2: HTTP 503: busy', (end: (s: number, t: string) => void) => end(503, 'busy')],
+  [
+    'sends what is no JSON',
+    'NODE_ERROR node-2: a message that is none: line: is not JSON',
+    (end: (s: number, t: string) => void) => end(200, '{"node":\n'),
+  ],
+  [
+    'sends JSON that is no message',
+    'NODE_ERROR node-2: a message that is none: node: Expected required property',
+    (end: (s: number, t: string) => void) => end(200, '{}\n'),
+  ],
+  [
+    'speaks for another node',
+    'NODE_ERROR node-2: a message of node "node-1"',
+    (end: (s: number, t: string) => void) => end(200, line('node-1', 'forged')),
+  ],
+  [
+    'sends a line without an end',
+    'NODE_ERROR node-2: a line is longer than 1048576 characters',
+    (end: (s: number, t: string) => void) => end(200, 'x'.repeat(1_100_000)),
+  ],
+  [
+    'ends in the middle of a line',
+    'NODE_ERROR node-2: the answer ends in the middle of a line',
+    (end: (s: number, t: string) => void) => end(200, line('node-2', 'half').slice(0, 40)),
+  ],
+])('an agent that %s costs its own items and no more', async (_, told, misbehave) => {
+  pushInTurn(6);
+  stage.agents[1]!.misbehave = (_req, res) => misbehave((code, text) => void res.writeHead(code).end(text));
+  const answer = await stage.read('/v1/stream');
+  expect(words(answer).sort()).toEqual(['0', '2', '3', '5', told]);
+  expect(await metric('svc_query_stream_node_failures_total')).toBe(1);
+});
+
+test('an agent that is away, never answers, stops in the middle or breaks off is unavailable, after its time', async () => {
+  pushInTurn(6);
+  await stage.agents[0]!.stop('dies');
+  stage.agents[1]!.misbehave = () => {};
+  stage.agents[2]!.misbehave = (_req, res) =>
+    void res.write(line('node-3', 'before') + line('node-3', 'cut').slice(0, 30));
+  const answer = await stage.read('/v1/stream');
+  expect(spans(answer)).toEqual(['before']);
+  const told = answer.messages.flatMap(({ node, node_status: s }) => (s ? [[node, s.state, s.message]] : [])).sort();
+  expect(told).toEqual([
+    ['node-1', 'NODE_UNAVAILABLE', expect.stringContaining('ECONNREFUSED') as string],
+    ['node-2', 'NODE_UNAVAILABLE', 'no answer within 500 ms'],
+    ['node-3', 'NODE_UNAVAILABLE', 'no more of the answer within 500 ms'],
+  ]);
+  stage.agents[2]!.misbehave = (_req, res) => {
+    res.write(line('node-3', 'before') + line('node-3', 'cut').slice(0, 30), () => res.destroy());
+  };
+  const broken = await stage.read('/v1/stream?node=node-3');
+  expect(broken.messages.map(({ span, node_status: s }) => span?.name ?? s!.state)).toContain('NODE_UNAVAILABLE');
+});
+
+test('a follower sees the past, then what comes of all nodes, in order of time', async () => {
+  pushInTurn(30);
+  const follower = await stage.follow('/v1/stream?follow&number=5');
+  await has(follower, 'NODE_CONNECTED node-1,node-2,node-3');
+  expect(spans(follower)).toEqual(numbers(25, 30));
+  for (const i of [33, 31, 30, 35, 32, 34]) stage.agents[i % nodes.length]!.push({ name: String(i) }, start + i);
+  await until(() => spans(follower).length === 11, 'what came');
+  expect(spans(follower)).toEqual(numbers(25, 36));
+  expect(await metric('svc_query_stream_clients')).toBe(1);
+  follower.close();
+  await until(() => stage.agents.every(({ clients }) => clients === 0), 'the agents to be left');
+  expect(await metric('svc_query_stream_clients')).toBe(0);
+});
+
+test('a follower is told of an agent that dies, and reads on when it is back, nothing twice', async () => {
+  const follower = await stage.follow('/v1/stream?follow');
+  await has(follower, 'NODE_CONNECTED node-1,node-2,node-3');
+  pushInTurn(6);
+  await until(() => spans(follower).length === 6, 'the first');
+  await stage.agents[1]!.stop('dies');
+  await has(follower, /^NODE_UNAVAILABLE node-2: /);
+  pushInTurn(1, 6);
+  await until(() => spans(follower).includes('6'), 'the others to go on');
+  await stage.agents[1]!.restart();
+  stage.agents[1]!.push({ name: 'since its start' }, start + 100);
+  await has(follower, 'NODE_CONNECTED node-2');
+  await has(follower, 'since its start');
+  // A connection that breaks under an agent that lives on: its ring is read from where it was.
+  await stage.agents[2]!.stop('dies');
+  stage.agents[2]!.push({ name: 'while away' }, start + 101);
+  await stage.agents[2]!.start(stage.agents[2]!.port);
+  await has(follower, 'while away');
+  expect(spans(follower)).toEqual([...numbers(0, 7), 'since its start', 'while away']);
+  follower.close();
+});
+
+test('a follower learns of nodes that come and leave', async () => {
+  const all = stage.expected;
+  stage.expected = all.slice(0, 2);
+  const follower = await stage.follow('/v1/stream?follow');
+  await has(follower, 'NODE_CONNECTED node-1,node-2');
+  stage.agents[2]!.push({ name: 'before it was seen' }, start);
+  stage.expected = [{ ...all[0]!, address: undefined, absence: 'no agent pod' }, all[2]!];
+  await has(follower, 'before it was seen');
+  expect(words(follower)).toEqual(
+    expect.arrayContaining([
+      'NODE_UNAVAILABLE node-1: no agent pod',
+      'NODE_UNAVAILABLE node-2: the node has left',
+      'NODE_CONNECTED node-3',
+    ]),
+  );
+  await until(() => stage.agents.map(({ clients }) => clients).join() === '0,0,1', 'the old connections to end');
+  follower.close();
+});
+
+test('an agent that ends says so, and so does the server', async () => {
+  const follower = await stage.follow('/v1/stream?follow');
+  await has(follower, 'NODE_CONNECTED node-1,node-2,node-3');
+  await stage.agents[0]!.stop('ends');
+  await has(follower, 'NODE_UNAVAILABLE node-1: the agent is ending');
+  await stage.server.close();
+  await until(() => follower.ended, 'the end');
+  expect(words(follower).at(-1)).toBe('NODE_UNAVAILABLE : svc-query is ending');
+});
+
+test('a reader that stands still loses what does not fit, is told how much, and holds up nobody', async () => {
+  const [slow, quick] = [await stage.follow('/v1/stream?follow'), await stage.follow('/v1/stream?follow')];
+  for (const one of [slow, quick]) await has(one, 'NODE_CONNECTED node-1,node-2,node-3');
+  slow.pause();
+  const filler = 'x'.repeat(4_000);
+  const total = 9_000;
+  for (let i = 0; i < total; i += 300) {
+    for (let k = i; k < i + 300; k++) stage.agents[k % nodes.length]!.push({ name: `${k}`, path: filler }, start + k);
+    await until(() => spans(quick).length >= i, 'the quick reader');
+  }
+  await until(() => spans(quick).length === total, 'the quick reader');
+  expect(words(quick).filter((one) => one.startsWith('lost'))).toEqual([]);
+  slow.resume();
+  const lost = (): number => slow.messages.reduce((sum, message) => sum + (message.lost?.count ?? 0), 0);
+  await until(() => spans(slow).length + lost() === total, 'the slow reader to have all or know what not');
+  expect(lost()).toBeGreaterThan(0);
+  expect(slow.messages.find((message) => message.lost)).toMatchObject({ node: 'svc-query', lost: { source: 'relay' } });
+  expect(await metric('svc_query_stream_lost_total')).toBe(lost());
+  slow.close();
+  quick.close();
+}, 40_000);
+
+test('a slow reader of the past loses nothing', async () => {
+  for (let i = 0; i < 3_000; i++)
+    stage.agents[i % nodes.length]!.push({ name: `${i}`, path: 'x'.repeat(4_000) }, start + i);
+  const reader = await stage.follow('/v1/stream?number=all');
+  reader.pause();
+  await until(() => stage.agents.every(({ requests }) => requests === 1), 'the agents to be asked');
+  reader.resume();
+  await until(() => reader.ended, 'the end');
+  expect(spans(reader)).toEqual(numbers(0, 3_000));
+}, 20_000);
+
+test('there are no more readers than are allowed, and a place is free again when one goes', async () => {
+  const readers = await Promise.all([0, 1, 2].map(() => stage.follow('/v1/stream?follow')));
+  const refused = await stage.read('/v1/stream');
+  expect([refused.status, JSON.parse(refused.text)]).toEqual([
+    503,
+    {
+      ...{ status: 'error', errorType: 'unavailable' },
+      error: 'there are 3 readers of the stream already, the most that are served',
+    },
+  ]);
+  expect(await metric('svc_query_stream_refused_total')).toBe(1);
+  for (const reader of readers) reader.close();
+  await until(async () => (await stage.read('/v1/stream')).status === 200, 'a free place');
+});
+
+interface StreamClient extends Client {
+  read: (request: object) => AsyncIterable<Record<string, unknown>> & { cancel: () => void };
+}
+
+/** A client made from the file that the product publishes, by a library that knows nothing of ours. */
+function grpcClient(): StreamClient {
+  const file = join(import.meta.dirname, '../../stream/proto/stream.proto');
+  const definition = loadPackageDefinition(loadSync(file, { longs: Number, enums: String, oneofs: true }));
+  const { Stream } = (
+    definition as unknown as { svc: { stream: { v1: { Stream: new (...a: unknown[]) => StreamClient } } } }
+  ).svc.stream.v1;
+  const options = { 'grpc.ssl_target_name_override': 'localhost' };
+  return new Stream(`127.0.0.1:${stage.server.port}`, credentials.createSsl(Buffer.from(stage.ca.cert)), options);
+}
+
+test('gRPC gives the same on the same port, and refuses with the status that means the same', async () => {
+  pushInTurn(9);
+  const client = grpcClient();
+  try {
+    const seen: string[] = [];
+    for await (const message of client.read({ number: 4, types: ['span'] })) {
+      seen.push(`${String(message['node'])} ${(message['span'] as { name: string }).name}`);
+    }
+    expect(seen).toEqual(['node-3 5', 'node-1 6', 'node-2 7', 'node-3 8']);
+    const refused = async (request: object): Promise<void> => {
+      for await (const _ of client.read(request));
+    };
+    await expect(refused({ first: true, follow: true })).rejects.toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: 'first: excludes follow',
+    });
+    const call = client.read({ follow: true });
+    const states: unknown[] = [];
+    for await (const message of call) {
+      states.push(message['nodeStatus']);
+      break;
+    }
+    expect(states).toEqual([{ state: 'NODE_CONNECTED', nodes }]);
+    call.cancel();
+    await until(() => stage.agents.every(({ clients }) => clients === 0), 'the agents to be left');
+  } finally {
+    client.close();
+  }
+});

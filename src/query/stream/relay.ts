@@ -1,0 +1,255 @@
+import { type Clock, sleep } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { concerns, statusMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
+import type { AgentDirectory, ExpectedAgent } from '../agents/directory.ts';
+import { ApiError } from '../api/api-error.ts';
+import type { AgentStreamReader, Received } from './agent-stream.ts';
+import { FollowNodes } from './follow-nodes.ts';
+import type { StreamMetrics } from './metrics.ts';
+import { NodeStates, stateOf } from './node-states.ts';
+import { OrderBuffer } from './order-buffer.ts';
+import { readHistory, withoutCursor } from './read-history.ts';
+import { ReaderQueue, relayName, type StreamSink } from './reader-queue.ts';
+import { sameSet, visibleNamespaces } from './scope.ts';
+import { type StreamPlan, streamPlan } from './stream-plan.ts';
+
+export interface StreamRelayOptions {
+  readonly directory: AgentDirectory;
+  readonly read: AgentStreamReader;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: StreamMetrics;
+  /** An agent's time to begin to answer, and between two pieces of an answer that ends. Units: ms. */
+  readonly agentTimeoutMs: number;
+  readonly maxClients: number;
+  /** What one reader who does not keep up holds. Units: bytes. */
+  readonly queueBytes?: number;
+}
+
+type Namespaces = ReadonlySet<string> | undefined;
+
+export interface StreamCall {
+  readonly request: StreamRequest;
+  /** What the reader may see; undefined: everything. */
+  readonly namespaces: Namespaces;
+  /** The same anew. Errors: ApiError when the right to read has ended, or could not be reviewed (`unavailable`). */
+  readonly review: () => Promise<Namespaces>;
+}
+
+const holdMs = 1_000;
+const itemsPerAgent = 100;
+const maxItems = 10_000;
+const orderBytes = 4 * 1024 * 1024;
+/** A follower's rights are reviewed this often; one whose review fails for longer than the second is ended. Units: ms. */
+const reviewMs = 10_000;
+const unreviewedMs = 60_000;
+
+/**
+ * One stream of the spans and flows of all agents, in order of time, for many readers.
+ * Guarantees: an agent that fails, refuses or lies costs a `node_status`, never the stream; agents and other readers never
+ * wait for a slow one; what a reader holds is bounded; nothing of a namespace that a reader may not see gets to it,
+ * whatever agents send; when a reader is gone, so are its connections to agents.
+ */
+export class StreamRelay {
+  readonly #options: StreamRelayOptions;
+  readonly #stop = new AbortController();
+  #clients = 0;
+
+  constructor(options: StreamRelayOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes a reader, whose messages go where the returned function is told; it has to be called, and resolves at the end.
+   * Errors: ERR_INPUT_INVALID that names the field; ApiError `unavailable` when there are too many readers.
+   */
+  open(call: StreamCall): (sink: StreamSink) => Promise<void> {
+    const { clock, maxClients, metrics, logger } = this.#options;
+    const plan = streamPlan(call.request, clock.now());
+    if (this.#stop.signal.aborted) throw new ApiError('unavailable', 'the server is stopping');
+    if (this.#clients >= maxClients) {
+      metrics.refused();
+      throw new ApiError(
+        'unavailable',
+        `there are ${maxClients} readers of the stream already, the most that are served`,
+      );
+    }
+    metrics.clients(++this.#clients);
+    return async (sink) => {
+      try {
+        await this.#serve(plan, call, sink);
+      } catch (error) {
+        if (!sink.gone.aborted) {
+          logger.warn('stream broke off', { error: errorText(error) });
+          throw error;
+        }
+      } finally {
+        metrics.clients(--this.#clients);
+      }
+    };
+  }
+
+  /** Ends every stream; followers are told so. */
+  close(): void {
+    this.#stop.abort(new Error('server is stopping'));
+  }
+
+  async #serve(plan: StreamPlan, call: StreamCall, sink: StreamSink): Promise<void> {
+    const { clock, metrics, queueBytes = 4 * 1024 * 1024 } = this.#options;
+    // One write after the other: words about nodes come whenever they come.
+    let written = Promise.resolve();
+    const write = (messages: readonly StreamMessage[]): Promise<void> =>
+      (written = written.then(() => (sink.gone.aborted || messages.length === 0 ? undefined : sink.write(messages))));
+    const queue = new ReaderQueue({
+      maxBytes: queueBytes,
+      now: () => clock.now(),
+      onLost: (count) => metrics.lost('relay', count),
+    });
+    let live = false;
+    const states = new NodeStates(clock, (message) => {
+      if (live) queue.tell(message);
+      else void write([message]).catch(() => {});
+    });
+    let scope = visibleNamespaces(plan.namespaces, call.namespaces);
+    const follow = this.#liveItems(plan, queue, states, () => scope);
+    const { nodes } = follow;
+    const signal = AbortSignal.any([sink.gone, this.#stop.signal]);
+    try {
+      if (scope?.size !== 0) {
+        nodes.tellAbsent();
+        states.flush();
+        if (plan.number > 0) await this.#history(plan, requestOf(plan, scope), nodes, states, write, signal);
+      }
+      states.flush();
+      await written;
+      if (!plan.follow || signal.aborted) return;
+      live = true;
+      const ended = new AbortController();
+      const drained = queue.drain({ write, gone: sink.gone }, ended.signal);
+      drained.catch(() => {}); // awaited below; a reader that goes before that is no surprise
+      if (scope?.size !== 0) nodes.start(requestOf(plan, scope));
+      const last = await this.#whileAllowed(call, signal, (allowed) => {
+        const next = visibleNamespaces(plan.namespaces, allowed);
+        if (sameSet(next, scope)) return;
+        scope = next;
+        if (scope?.size === 0) nodes.stop();
+        else nodes.start(requestOf(plan, scope));
+      });
+      follow.stop();
+      states.flush();
+      if (last) queue.tell(last);
+      ended.abort();
+      await drained;
+    } finally {
+      follow.stop();
+      states.stop();
+    }
+  }
+
+  async #history(
+    plan: StreamPlan,
+    request: StreamRequest,
+    nodes: FollowNodes,
+    states: NodeStates,
+    write: (messages: readonly StreamMessage[]) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { directory, read, clock, agentTimeoutMs, metrics } = this.#options;
+    const agents: readonly ExpectedAgent[] = directory.agents().filter(({ node }) => plan.wants(node));
+    await readHistory(agents, plan, request, {
+      ...{ read, clock, agentTimeoutMs, signal, write },
+      onLost: (source, count) => metrics.lost(source, count),
+      onCursor: (agent, cursor) => nodes.stoodAt(agent, cursor),
+      onFailure: (agent, failure) => {
+        metrics.failed(failure.reason);
+        nodes.failed(agent, failure.reason);
+        states.add(stateOf(failure.reason), agent.node, failure.message);
+      },
+    });
+  }
+
+  /** What agents send from now on, on its way into the queue. */
+  #liveItems(
+    plan: StreamPlan,
+    queue: ReaderQueue,
+    states: NodeStates,
+    scope: () => Namespaces,
+  ): { readonly nodes: FollowNodes; readonly stop: () => void } {
+    const { clock, directory, read, agentTimeoutMs, metrics } = this.#options;
+    const items = (): number => Math.min(maxItems, itemsPerAgent * Math.max(1, nodes.size));
+    const order = new OrderBuffer({ holdMs, items, maxBytes: orderBytes });
+    let cancel: (() => void) | undefined;
+    const goOn = (ready: readonly Received[]): void => {
+      const visible = scope();
+      for (const { message, bytes } of ready) {
+        if (visible && !concerns(message, visible)) continue;
+        queue.push({ message: withoutCursor(message), bytes });
+      }
+    };
+    const arm = (): void => {
+      if (cancel !== undefined || order.due === undefined) return;
+      cancel = clock.setTimeout(
+        () => {
+          cancel = undefined;
+          goOn(order.take(clock.monotonic()));
+          arm();
+        },
+        Math.max(1, order.due - clock.monotonic()),
+      );
+    };
+    const nodes: FollowNodes = new FollowNodes({
+      ...{ directory, read, clock, agentTimeoutMs, plan, states },
+      onItem: (item) => {
+        const now = clock.monotonic();
+        order.push(item, now);
+        goOn(order.take(now));
+        arm();
+      },
+      onLost: (message) => {
+        metrics.lost(message.lost!.source, message.lost!.count);
+        queue.tell(withoutCursor(message));
+      },
+      onFailure: ({ reason }) => metrics.failed(reason),
+    });
+    const stop = (): void => {
+      nodes.stop();
+      cancel?.();
+      cancel = undefined;
+      goOn(order.take(Infinity));
+    };
+    return { nodes, stop };
+  }
+
+  /** Waits for the end of a follower, reviewing what it may see on the way. The last word to it, where there is one. */
+  async #whileAllowed(
+    { review }: StreamCall,
+    signal: AbortSignal,
+    onAllowed: (namespaces: Namespaces) => void,
+  ): Promise<StreamMessage | undefined> {
+    const { clock } = this.#options;
+    let reviewedAt = clock.monotonic();
+    while (!signal.aborted) {
+      await sleep(clock, reviewMs, signal).catch(() => {});
+      if (signal.aborted) break;
+      try {
+        onAllowed(await review());
+        reviewedAt = clock.monotonic();
+      } catch (error) {
+        const away = error instanceof ApiError && error.errorType === 'unavailable';
+        if (away && clock.monotonic() - reviewedAt < unreviewedMs) continue;
+        return this.#lastWord('NODE_ERROR', errorText(error));
+      }
+    }
+    return this.#stop.signal.aborted ? this.#lastWord('NODE_UNAVAILABLE', 'svc-query is ending') : undefined;
+  }
+
+  #lastWord(state: 'NODE_ERROR' | 'NODE_UNAVAILABLE', message: string): StreamMessage {
+    return statusMessage(state, relayName, this.#options.clock.now(), { nodes: [], message });
+  }
+}
+
+/** What agents are asked, within what may be seen. */
+function requestOf({ base }: StreamPlan, scope: Namespaces): StreamRequest {
+  return scope === undefined ? base : { ...base, namespaces: [...scope].sort() };
+}

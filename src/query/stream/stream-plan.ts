@@ -1,0 +1,50 @@
+import { invalidField, streamQuery, type StreamRequest } from '../../stream/index.ts';
+import { nodesOf } from './scope.ts';
+
+/** A reader's request as the relay carries it out. */
+export interface StreamPlan {
+  readonly number: number;
+  readonly first: boolean;
+  readonly follow: boolean;
+  /** What every agent is asked alike: filters, types, and bounds that are times for all of them. */
+  readonly base: StreamRequest;
+  /** The namespaces that are asked for, where some are. */
+  readonly namespaces: readonly string[] | undefined;
+  readonly wants: (node: string) => boolean;
+  readonly named: readonly string[] | undefined;
+}
+
+/** Nothing is matched here: agents do that. */
+const anyNode = { node: '', podLabels: () => undefined };
+
+/** Errors: ERR_INPUT_INVALID that names the field, for all that an agent would refuse. */
+export function streamPlan(request: StreamRequest, nowMs: number): StreamPlan {
+  for (const field of ['cursors', 'after'] as const) {
+    if (request[field] !== undefined) throw invalidField(field, 'is for the stream of one agent');
+  }
+  const { number, first, follow, sinceMs, untilMs } = streamQuery(request, nowMs, anyNode);
+  const { include, exclude, types } = request;
+  return {
+    number,
+    first,
+    follow,
+    base: {
+      ...(include ? { include } : {}),
+      ...(exclude ? { exclude } : {}),
+      ...(types ? { types } : {}),
+      ...(sinceMs > 0 ? { since: timeText(sinceMs) } : {}),
+      ...(untilMs < Infinity ? { until: timeText(Math.max(0, untilMs)) } : {}),
+    },
+    namespaces: request.namespaces,
+    ...nodesOf(request),
+  };
+}
+
+/** How a plan's number stands in a request. */
+export function numberOf({ number, first }: Pick<StreamPlan, 'number' | 'first'>): StreamRequest {
+  return { ...(number === Infinity ? { all: true } : { number }), ...(first ? { first } : {}) };
+}
+
+function timeText(ms: number): string {
+  return new Date(Math.min(ms, 253_402_300_799_999)).toISOString();
+}

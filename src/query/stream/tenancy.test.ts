@@ -1,0 +1,89 @@
+import type { StreamMessage } from '../../stream/index.ts';
+import { startStreamStage, type StreamAnswer, type StreamStage } from '../../testing/query/stream-stage.ts';
+
+const start = Date.now() - 60_000;
+const rights: Record<string, readonly string[] | 'all'> = { admin: 'all', shop: ['shop'], none: [] };
+let mayRead = true;
+let stage: StreamStage;
+
+beforeEach(async () => {
+  mayRead = true;
+  rights['shop'] = ['shop'];
+  stage = await startStreamStage(['node-1', 'node-2'], {
+    flags: { tenancy: 'true', loopbackExempt: 'false' },
+    reviews: {
+      reviewToken: async (token) => (token in rights ? { username: token } : undefined),
+      mayAccessPath: async () => mayRead,
+    },
+    tenants: {
+      reviews: {
+        mayReadPods: async ({ username }, namespace) => {
+          const allowed = rights[username]!;
+          return allowed === 'all' || (namespace !== undefined && allowed.includes(namespace));
+        },
+      },
+      namespaces: { synced: true, names: () => ['bank', 'shop', 'zoo'] },
+    },
+  });
+  for (const [i, namespace] of ['shop', 'zoo', 'bank'].entries()) {
+    stage.agents[i % 2]!.push({ name: namespace, namespace, pod: `${namespace}-1` }, start + i);
+  }
+  stage.agents[0]!.push({ name: 'of no pod' }, start + 3);
+  const flow = (source: string, destination: string, ms: number): void =>
+    stage.agents[1]!.pushFlow(
+      { source: { namespace: source }, destination: { namespace: destination, name: 'x' } },
+      ms,
+    );
+  flow('shop', 'zoo', start + 4);
+  flow('bank', 'zoo', start + 5);
+});
+afterEach(() => stage.close());
+
+const shown = ({ messages }: { messages: readonly StreamMessage[] }): string[] =>
+  messages.flatMap(({ span, flow }) =>
+    span ? [span.name] : flow ? [`${flow.source.namespace} → ${flow.destination.namespace}`] : [],
+  );
+const read = (token: string, path = '/v1/stream'): Promise<StreamAnswer> => stage.read(path, { token });
+
+test('who has no token, a wrong one, or no right to read gets nothing', async () => {
+  const code = async (token?: string): Promise<number> =>
+    (await stage.read('/v1/stream', token === undefined ? {} : { token })).status;
+  expect(await Promise.all([code(), code('stranger')])).toEqual([401, 401]);
+  mayRead = false;
+  expect(await code('shop')).toBe(403);
+});
+
+test('a reader sees the spans of the namespaces whose pods they may read, and flows with an end there', async () => {
+  expect(shown(await read('admin'))).toEqual(['shop', 'zoo', 'bank', 'of no pod', 'shop → zoo', 'bank → zoo']);
+  expect(shown(await read('shop'))).toEqual(['shop', 'shop → zoo']);
+  expect(shown(await read('none'))).toEqual([]);
+});
+
+test.each([
+  ['namespace=zoo', ['shop → zoo']],
+  ['namespaces=zoo', []],
+  ['namespaces=zoo&namespaces=shop', ['shop', 'shop → zoo']],
+  [
+    'include={"namespace":["zoo"]}&include={"pod":["zoo/"]}&include={"node":["node-1","node-2"]}',
+    ['shop', 'shop → zoo'],
+  ],
+  ['exclude={"namespace":["shop"]}', []],
+  ['number=1', ['shop → zoo']],
+])('no request reaches into another namespace: %s', async (query, expected) => {
+  expect(shown(await read('shop', `/v1/stream?${query}`))).toEqual(expected);
+});
+
+test('an agent that sends what was not asked for is not believed', async () => {
+  stage.agents[0]!.misbehave = (_req, res) => {
+    const span = {
+      ...{ traceId: 't', spanId: 's', name: 'zoo', kind: 'server', start: '2026-01-01T00:00:00.000000000Z' },
+      ...{ durationNs: 1, status: 'unset', namespace: 'zoo', attributes: {} },
+    };
+    res.end(`${JSON.stringify({ node: 'node-1', time: span.start, span })}\n`);
+  };
+  const answer = await read('shop');
+  expect(shown(answer)).toEqual(['shop → zoo']);
+  expect(answer.messages.find(({ node_status: status }) => status)).toMatchObject({
+    node_status: { state: 'NODE_ERROR', message: 'an item of a namespace that was not asked for' },
+  });
+});
