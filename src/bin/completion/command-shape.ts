@@ -14,6 +14,8 @@ export interface CommandShape {
 export interface OptionShape {
   /** With its dashes: `--log-level`. */
   flag: string;
+  /** With its dash: `-n`; undefined where it has none. */
+  short?: string;
   description: string;
   takesValue: boolean;
   /** The only values it takes; empty where others are possible. */
@@ -26,13 +28,15 @@ export function shapeOf(command: Command): CommandShape {
   return {
     name: command.name(),
     description: oneLine(command.description()),
-    options: help.visibleOptions(command).flatMap((option) => {
-      const { long, required, optional, argChoices } = option;
+    // The global ones are of commands that show them in their help, which have them too.
+    options: [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)].flatMap((option) => {
+      const { long, short, required, optional, argChoices } = option;
       if (!long) return [];
       const takesValue = required || optional;
       return [
         {
           flag: long,
+          ...(short ? { short } : {}),
           description: oneLine(option.description),
           takesValue,
           choices: (argChoices ?? []).filter((c) => c !== ''),

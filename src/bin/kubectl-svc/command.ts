@@ -9,7 +9,12 @@ export interface PluginCommand {
   readonly load: () => Promise<Register>;
   /** Exit code of an error, where it is not 1: `diff` has that for something else. */
   readonly errorCode?: number;
+  /** Words that its arguments may be, asked of the cluster when a key is pressed. */
+  readonly complete?: () => Promise<Complete>;
 }
+
+/** What may stand where `word` has been begun, behind the arguments in `before`. Errors count as nothing. */
+export type Complete = (session: Session, word: string, before: readonly string[]) => Promise<readonly string[]>;
 
 /** Adds arguments, flags and help to the command, and what it does: `command.action(run(async (session, …) => …))`. */
 export type Register = (command: Command, run: Run) => void;

@@ -6,11 +6,17 @@ export const commands: readonly PluginCommand[] = [
     name: 'query',
     summary: 'ask PromQL of all nodes',
     load: async () => (await import('./query/query-command.ts')).registerQuery,
+    complete: async () => (await import('./query/metric-names.ts')).metricNames,
   },
   {
     name: 'top',
     summary: 'requests, errors, latency and bytes of workloads, pods, services, namespaces or nodes',
     load: async () => (await import('./top/top-command.ts')).registerTop,
+  },
+  {
+    name: 'observe',
+    summary: 'spans and flows of all nodes as they come, filtered',
+    load: async () => (await import('./observe/observe-command.ts')).registerObserve,
   },
   {
     name: 'status',
@@ -21,5 +27,15 @@ export const commands: readonly PluginCommand[] = [
     name: 'explain',
     summary: 'why a pod, workload, monitor or node is captured or not, and how',
     load: async () => (await import('./explain/explain-command.ts')).registerExplain,
+  },
+  {
+    name: 'version',
+    summary: 'versions of the plugin and of what runs in the cluster',
+    load: async () => (await import('./version/version-command.ts')).registerVersion,
+  },
+  {
+    name: 'completion',
+    summary: 'print a script that completes commands and flags in a shell',
+    load: async () => (await import('./completion/completion-command.ts')).registerCompletion,
   },
 ];

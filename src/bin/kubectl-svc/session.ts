@@ -9,7 +9,8 @@ import { styles, type Styles } from './output/style.ts';
 /** What a command works with: the person's terminal, the cluster, the query server. Nothing is loaded before it is asked for. */
 export class Session {
   readonly flags: CommonFlags;
-  readonly #host: Host;
+  /** The process around it. */
+  readonly host: Host;
   #kube: Promise<RestClient> | undefined;
   #server: Promise<QueryServer> | undefined;
 
@@ -17,41 +18,41 @@ export class Session {
     if (flags.allNamespaces && flags.namespace !== undefined)
       throw new UsageError('--namespace and --all-namespaces exclude each other');
     this.flags = flags;
-    this.#host = host;
+    this.host = host;
   }
 
   /** For answers. */
   get stdout(): Output {
-    return this.#host.stdout;
+    return this.host.stdout;
   }
 
   /** For what is no answer: warnings, missing nodes, progress. */
   get stderr(): Output {
-    return this.#host.stderr;
+    return this.host.stderr;
   }
 
   /** Colours of the standard output; none unless a person looks and `NO_COLOR` is unset. */
   get style(): Styles {
-    return styles(this.#host.stdout, this.#host.env);
+    return styles(this.host.stdout, this.host.env);
   }
 
   /** A line of warning on stderr. */
   warn(text: string): void {
-    const { yellow } = styles(this.#host.stderr, this.#host.env);
-    this.#host.stderr.write(`${yellow('warning:')} ${text}\n`);
+    const { yellow } = styles(this.host.stderr, this.host.env);
+    this.host.stderr.write(`${yellow('warning:')} ${text}\n`);
   }
 
   get clock(): Clock {
-    return this.#host.clock;
+    return this.host.clock;
   }
 
   /** Aborts at Ctrl-C. A command that follows ends then and returns; from any other the error may go through. */
   get signal(): AbortSignal {
-    return this.#host.signal;
+    return this.host.signal;
   }
 
   readStdin(): Promise<string> {
-    return this.#host.readStdin();
+    return this.host.readStdin();
   }
 
   /** The API server that kubeconfig and flags name. Errors: ERR_CONFIG_INVALID. */
@@ -71,6 +72,13 @@ export class Session {
     return (this.#server ??= this.#connect());
   }
 
+  /** A new connection in place of the one before: the pods may be others by now. Errors: as `connect`. */
+  async reconnect(): Promise<QueryServer> {
+    await this.#server?.then((server) => server.close()).catch(() => {});
+    this.#server = undefined;
+    return this.connect();
+  }
+
   /** Ends every connection. */
   async close(): Promise<void> {
     await this.#server?.then((server) => server.close()).catch(() => {});
@@ -78,14 +86,14 @@ export class Session {
   }
 
   async #openKube(): Promise<RestClient> {
-    if (this.#host.kube) return this.#host.kube();
+    if (this.host.kube) return this.host.kube();
     const { createKubeClient } = await import('../../kube/index.ts');
     const { kubeconfig, context, as } = this.flags;
     return createKubeClient({ kubeconfig, context, impersonate: as, userAgent: 'kubectl-svc' });
   }
 
   async #connect(): Promise<QueryServer> {
-    if (this.#host.connect) return this.#host.connect();
+    if (this.host.connect) return this.host.connect();
     const { connectQueryServer } = await import('./connect/connect.ts');
     return connectQueryServer(this.flags, { kube: () => this.kube(), clock: this.clock, signal: this.signal });
   }

@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+import { systemClock } from '../base/clock.ts';
+import { complete } from './kubectl-svc/completion/complete.ts';
+import { processHost } from './kubectl-svc/process-host.ts';
+
+/** How long a key press may wait for the cluster. Units: ms. */
+const deadlineMs = 2_000;
+
+/** `kubectl_complete-svc`: kubectl asks a program of this name how "kubectl svc …" may go on. */
+const host = processHost(process, systemClock);
+const signal = AbortSignal.any([host.signal, AbortSignal.timeout(deadlineMs)]);
+process.stdout.write(await complete(process.argv.slice(2), { ...host, signal }));
+process.exit(0);

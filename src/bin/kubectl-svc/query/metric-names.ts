@@ -1,0 +1,16 @@
+import type { Complete } from '../command.ts';
+import { askApi } from '../connect/prometheus.ts';
+
+/** More names than a person reads. */
+const maxNames = 500;
+
+/** Names of metrics for an expression that is a name so far. */
+export const metricNames: Complete = async (session, word) => {
+  if (!/^[A-Za-z_:][\w:]*$/.test(word)) return [];
+  const params = { 'match[]': `{__name__=~"${word}.*"}`, limit: String(maxNames) };
+  const { data } = await askApi<string[]>(await session.connect(), '/api/v1/label/__name__/values', params, {
+    method: 'GET',
+    signal: session.signal,
+  });
+  return data;
+};

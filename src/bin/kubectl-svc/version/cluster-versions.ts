@@ -1,0 +1,89 @@
+import type { KubeObject } from '../../../api/meta.ts';
+import { coreResources } from '../../../kube/core-resources.ts';
+import { selectorLabels } from '../../../render/names.ts';
+import { askApi } from '../connect/prometheus.ts';
+import type { VectorSample } from '../query/result.ts';
+import type { Session } from '../session.ts';
+
+/** One version that runs somewhere. */
+export interface PartVersion {
+  readonly part: string;
+  readonly version: string;
+  /** How much of it, and where. */
+  readonly where: string;
+}
+
+/**
+ * The versions in the cluster: the operator's by the images of its pods, those of query server and agents as they say
+ * themselves. What could not be asked is among the faults; the others are told all the same.
+ */
+export async function clusterVersions(session: Session): Promise<{ parts: PartVersion[]; faults: unknown[] }> {
+  const asked = await Promise.allSettled([operator(session), query(session), agents(session)]);
+  const faults = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  return {
+    parts: asked.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])),
+    // Two that ask the same server fail in the same way.
+    faults: faults.filter((fault, i) => faults.findIndex((other) => String(other) === String(fault)) === i),
+  };
+}
+
+interface PodSpec {
+  containers: { name: string; image: string }[];
+}
+
+async function operator(session: Session): Promise<PartVersion[]> {
+  const namespace = session.flags.operatorNamespace;
+  const labelSelector = Object.entries(selectorLabels('controller'))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+  const client = await session.kube();
+  const options = { namespace, labelSelector, limit: 100, signal: session.signal };
+  const { items } = await client.list<KubeObject>(coreResources.pods, options);
+  const images = items.map((pod) => (pod['spec'] as PodSpec).containers[0]?.image ?? '');
+  return counted(images.map(versionOfImage)).map(([version, count]) => ({
+    part: 'operator',
+    version,
+    where: `${count} ${count === 1 ? 'pod' : 'pods'} in ${namespace}`,
+  }));
+}
+
+async function query(session: Session): Promise<PartVersion[]> {
+  const server = await session.connect();
+  const options = { method: 'GET', signal: session.signal } as const;
+  const { data } = await askApi<{ applicationVersion?: string }>(server, '/api/v1/status/buildinfo', {}, options);
+  return [{ part: 'query', version: data.applicationVersion ?? 'unknown', where: server.target }];
+}
+
+async function agents(session: Session): Promise<PartVersion[]> {
+  const params = { query: 'count by (version) (svc_agent_up)' };
+  const options = { signal: session.signal };
+  const { data, missingNodes } = await askApi<{ result: VectorSample[] }>(
+    await session.connect(),
+    '/api/v1/query',
+    params,
+    options,
+  );
+  const parts = data.result.map(({ metric, value }) => ({
+    part: 'agents',
+    version: metric['version'] ?? 'unknown',
+    where: nodes(Number(value?.[1])),
+  }));
+  if (missingNodes.length === 0) return parts;
+  return [
+    ...parts,
+    { part: 'agents', version: 'unknown', where: `${nodes(missingNodes.length)}: ${missingNodes.join(', ')}` },
+  ];
+}
+
+const nodes = (count: number): string => `${count} ${count === 1 ? 'node' : 'nodes'}`;
+
+/** The tag of an image; the image itself where it has none but a digest. Pure. */
+export function versionOfImage(image: string): string {
+  return /:([\w][\w.-]{0,127})(@|$)/.exec(image.slice(image.lastIndexOf('/') + 1))?.[1] ?? image;
+}
+
+function counted(texts: readonly string[]): [string, number][] {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].sort();
+}

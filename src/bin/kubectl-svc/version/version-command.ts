@@ -1,0 +1,46 @@
+import { Option } from 'commander';
+import { readBuildInfo } from '../../../base/build-info.ts';
+import type { Register } from '../command.ts';
+import { errorLines, exitCodes } from '../errors.ts';
+import { json, outputFormat, yaml } from '../output/print.ts';
+import { table } from '../output/table.ts';
+import type { Session } from '../session.ts';
+import { clusterVersions, type PartVersion } from './cluster-versions.ts';
+
+const formats = ['table', 'json', 'yaml'] as const;
+
+interface Flags {
+  client: boolean;
+  output: (typeof formats)[number];
+}
+
+/** `kubectl svc version`. */
+export const registerVersion: Register = (command, run) => {
+  command
+    .option('--client', 'only that of the plugin, without asking the cluster', false)
+    .addOption(
+      new Option('-o, --output <format>', 'how to show it')
+        .argParser((text: string) => outputFormat(text, formats))
+        .default('table'),
+    )
+    .action(run(version));
+};
+
+async function version(session: Session, { client, output }: Flags): Promise<number> {
+  const own: PartVersion = { part: 'client', version: readBuildInfo(session.host.env).version, where: 'this machine' };
+  const { parts, faults } = client ? { parts: [], faults: [] } : await clusterVersions(session);
+  const all = [own, ...parts];
+  if (output === 'table') {
+    const columns = [{ title: 'PART' }, { title: 'VERSION' }, { title: 'WHERE' }];
+    session.stdout.write(
+      table(
+        columns,
+        all.map(({ part, version, where }) => [part, version, where]),
+      ),
+    );
+  } else session.stdout.write(output === 'json' ? json({ versions: all }) : await yaml({ versions: all }));
+  for (const { part, version, where } of parts.filter((one) => one.version !== own.version))
+    session.warn(`${part} ${version} (${where}) is not of the plugin's version ${own.version}`);
+  for (const fault of faults) session.stderr.write(errorLines(fault));
+  return faults.length > 0 ? exitCodes.error : exitCodes.fine;
+}
