@@ -29,6 +29,12 @@ export const commands: readonly PluginCommand[] = [
     load: async () => (await import('./explain/explain-command.ts')).registerExplain,
   },
   {
+    name: 'diff',
+    summary: 'what applying monitors and policies would change on the nodes',
+    load: async () => (await import('./diff/diff-command.ts')).registerDiff,
+    errorCode: 2,
+  },
+  {
     name: 'version',
     summary: 'versions of the plugin and of what runs in the cluster',
     load: async () => (await import('./version/version-command.ts')).registerVersion,

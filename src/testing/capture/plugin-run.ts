@@ -1,17 +1,10 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { kinds } from '../../api/v1alpha1/index.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { QueryRequest, QueryServer } from '../../bin/kubectl-svc/connect/query-server.ts';
-import { runPlugin } from '../../bin/kubectl-svc/program.ts';
 import type { ClusterView } from '../../bin/kubectl-svc/cluster/view.ts';
+import type { QueryRequest } from '../../bin/kubectl-svc/connect/query-server.ts';
 import { FakeApiServer, StatusError } from '../fake-api-server/index.ts';
-
-/** What one call of the plugin left behind. */
-export interface PluginRun {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+import { runPluginHere, type PluginResult } from '../plugin/plugin-run.ts';
 
 export interface PluginWorld {
   readonly api: FakeApiServer;
@@ -26,38 +19,16 @@ export async function startApi(): Promise<FakeApiServer> {
   return FakeApiServer.start({ resources: kinds.map(({ resource }) => resource) });
 }
 
-/** Runs the plugin as its executable does, with captured output. */
-export async function runWith(
-  args: readonly string[],
-  { api, clock, stdin = '', answer }: PluginWorld,
-): Promise<PluginRun> {
-  const written = { stdout: '', stderr: '' };
-  const output = (name: 'stdout' | 'stderr') => ({
-    write: (text: string) => void (written[name] += text),
-    isTerminal: false,
-    columns: 100,
-    rows: 40,
-  });
-  const code = await runPlugin(args, {
-    stdout: output('stdout'),
-    stderr: output('stderr'),
-    readStdin: () => Promise.resolve(stdin),
-    env: {},
-    clock,
-    signal: new AbortController().signal,
+/** Runs the plugin against an API server in memory. */
+export async function runWith(args: readonly string[], { api, answer, ...more }: PluginWorld): Promise<PluginResult> {
+  return runPluginHere(args, {
+    ...more,
     kube: () => api.client(),
-    connect: () => (answer ? Promise.resolve(fakeQueryServer(answer)) : Promise.reject(new Error('nobody is there'))),
+    answer: (request) => {
+      if (!answer) throw new Error('nobody is there');
+      return { text: answer(request) };
+    },
   });
-  return { code, ...written };
-}
-
-function fakeQueryServer(answer: (request: QueryRequest) => string): QueryServer {
-  return {
-    target: 'a test',
-    request: (request) => Promise.resolve({ status: 200, headers: {}, text: answer(request) }),
-    stream: () => Promise.reject(new Error('no stream here')),
-    close: () => {},
-  };
 }
 
 /** Puts every object of a view into the server, each with its status. Secrets that the view has not are forbidden. */

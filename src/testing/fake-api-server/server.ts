@@ -219,7 +219,7 @@ export class FakeApiServer {
     const { namespace, name = '', subresource, query } = seen;
     const manager = query.get('fieldManager') ?? seen.userAgent ?? 'unknown';
     const meta = { manager, subresource };
-    const storage = query.get('dryRun') === 'All' ? this.#copy() : this.storage;
+    const storage = query.get('dryRun') === 'All' ? this.storage.copy() : this.storage;
     switch (seen.verb) {
       case 'get':
         return this.storage.get(resource, namespace, name);
@@ -240,21 +240,12 @@ export class FakeApiServer {
         const options =
           body === '' ? {} : (JSON.parse(body) as { preconditions?: { uid?: string }; dryRun?: string[] });
         // As the real one: a delete that has a body is not read from its query.
-        const target = options.dryRun?.includes('All') ? this.#copy() : this.storage;
+        const target = options.dryRun?.includes('All') ? this.storage.copy() : this.storage;
         return target.remove(resource, namespace, name, options.preconditions);
       }
       case 'watch':
         throw new Error('served elsewhere');
     }
-  }
-
-  /** A throw-away copy for dry runs. */
-  #copy(): Storage {
-    const copy = new Storage(Date.now);
-    for (const resource of this.#resources.values()) {
-      for (const object of this.storage.list(resource)) copy.create(resource, object);
-    }
-    return copy;
   }
 
   #patched(seen: SeenRequest, resource: ResourceRef, patch: unknown): KubeObject {

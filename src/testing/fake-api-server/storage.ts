@@ -49,6 +49,14 @@ export class Storage {
     return () => this.#listeners.delete(listener);
   }
 
+  /** A throw-away copy for dry runs: the same objects and version, and nobody listens. */
+  copy(): Storage {
+    const copy = new Storage(this.#now);
+    for (const [key, object] of this.#objects) copy.#objects.set(key, structuredClone(object));
+    copy.#version = this.#version;
+    return copy;
+  }
+
   /** Forgets the history: every resume from now on is answered with 410. */
   compact(): void {
     this.#version++;

@@ -1,6 +1,7 @@
 import { trafficMonitors } from '../../../api/v1alpha1/index.ts';
 import { aCondition, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
-import { fill, runWith, startApi, type PluginRun } from '../../../testing/capture/plugin-run.ts';
+import { fill, runWith, startApi } from '../../../testing/capture/plugin-run.ts';
+import type { PluginResult } from '../../../testing/plugin/plugin-run.ts';
 import { aMonitor } from '../../../testing/capture/world.ts';
 import type { FakeApiServer } from '../../../testing/fake-api-server/index.ts';
 import { StatusError } from '../../../testing/fake-api-server/index.ts';
@@ -9,7 +10,7 @@ import { until } from '../../../testing/until.ts';
 
 let api: FakeApiServer;
 let clock: FakeClock;
-const run = (...args: string[]): Promise<PluginRun> => runWith(['status', ...args], { api, clock });
+const run = (...args: string[]): Promise<PluginResult> => runWith(['status', ...args], { api, clock });
 
 beforeEach(async () => {
   api = await startApi();

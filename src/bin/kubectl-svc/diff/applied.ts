@@ -1,0 +1,60 @@
+import type { KubeObject } from '../../../api/meta.ts';
+import { canonicalJson } from '../../../base/canonical-json.ts';
+
+/** Where `kubectl apply` keeps what it applied last. */
+export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/**
+ * What is stored once `kubectl apply` has applied an object: fields of the file are set, those that the file had when it
+ * was applied last and has no more are removed, and what others set stays. Lists are replaced as a whole, as kubectl
+ * does with custom resources. Pure.
+ */
+export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeObject {
+  if (!live) return { ...wanted, metadata: { generation: 1, ...wanted.metadata }, ...defaulted(wanted) };
+  const last = lastApplied(live);
+  const spec = merged(live['spec'], wanted['spec'], last?.['spec']);
+  const labels = merged(live.metadata.labels, wanted.metadata.labels, last?.metadata?.labels) as Record<string, string>;
+  const { [lastAppliedAnnotation]: _record, ...annotations } = merged(
+    live.metadata.annotations,
+    wanted.metadata.annotations,
+    last?.metadata?.annotations,
+  ) as Record<string, string>;
+  const next: KubeObject = { ...live, metadata: { ...live.metadata, labels, annotations }, spec };
+  const result = { ...next, ...defaulted(next) };
+  const edited = canonicalJson(result['spec'] ?? null) !== canonicalJson(live['spec'] ?? null);
+  if (edited) result.metadata = { ...result.metadata, generation: (live.metadata.generation ?? 0) + 1 };
+  return result;
+}
+
+/** The one default that the schema has. */
+function defaulted({ kind, ...object }: KubeObject): { spec: object } {
+  const spec = (object['spec'] ?? {}) as object;
+  return { spec: kind === 'TrafficMonitor' ? { mode: 'Capture', ...spec } : spec };
+}
+
+function lastApplied(live: KubeObject): Partial<KubeObject> | undefined {
+  try {
+    return JSON.parse(live.metadata.annotations?.[lastAppliedAnnotation] ?? 'null') as Partial<KubeObject> | undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function merged(live: unknown, wanted: unknown, last: unknown): unknown {
+  if (wanted === undefined && last === undefined) return live ?? {};
+  if (!isMap(wanted)) return wanted ?? {};
+  const result: Record<string, unknown> = isMap(live) ? { ...live } : {};
+  if (isMap(last))
+    for (const key of Object.keys(last)) if (wanted[key] === undefined || wanted[key] === null) delete result[key];
+  for (const [key, value] of Object.entries(wanted)) {
+    if (value === null) delete result[key];
+    else
+      result[key] = isMap(value)
+        ? merged(isMap(result[key]) ? result[key] : {}, value, isMap(last) ? last[key] : undefined)
+        : value;
+  }
+  return result;
+}

@@ -1,0 +1,132 @@
+import type { CompileInput } from '../../../capture/index.ts';
+import { compileInput } from '../cluster/compile-input.ts';
+import { operatorEnvironment } from '../cluster/operator-environment.ts';
+import { readView } from '../cluster/read-view.ts';
+import type { Register } from '../command.ts';
+import { PluginError, UsageError } from '../errors.ts';
+import { json, outputFormat, yaml } from '../output/print.ts';
+import type { Session } from '../session.ts';
+import { askServer } from './ask-server.ts';
+import { faultText, isOurs, readDocuments, refOf, type Documents, type Fault } from './documents.ts';
+import { objectFaults } from './judge.ts';
+import { diffPlan, differs, worldAfter } from './plan.ts';
+import { kustomized, readSources } from './read-sources.ts';
+import { planText } from './render.ts';
+
+const formats = ['diff', 'json', 'yaml'] as const;
+
+interface DiffFlags {
+  filename: string[];
+  kustomize?: string;
+  recursive: boolean;
+  delete: boolean;
+  output: string;
+}
+
+const help = `
+What is compared is what the operator compiles for each node: the instrument's file and the agent's own rules, with all
+resources that the cluster has. Nodes that change in the same lines are shown once. Nothing is written.
+Exit code: 0 nothing differs, 1 something does, 2 an error or a file that is refused.
+
+Examples:
+  kubectl svc diff -f monitor.yaml                 what applying one file would change on the nodes
+  kubectl svc diff -f policies/ -R                 the same of all files of a folder and those below
+  kubectl svc diff -k overlays/prod                of what kubectl kustomize builds
+  kubectl svc diff -f monitor.yaml --delete        what deleting these objects would change
+  helm template … | kubectl svc diff -f -          objects of other kinds are left out
+`;
+
+export const registerDiff: Register = (command, run) => {
+  command
+    .description('show what applying TrafficMonitors and ClusterTrafficPolicies would change on the nodes')
+    .option('-f, --filename <path>', 'file, folder, or - for the standard input; may be repeated', collect, [])
+    .option('-k, --kustomize <folder>', 'a folder with a kustomization')
+    .option('-R, --recursive', 'look into the folders below as well', false)
+    .option('--delete', 'show what deleting the objects would change', false)
+    .option('-o, --output <format>', `how to print: ${formats.join(', ')}`, 'diff')
+    .addHelpText('after', help)
+    .action(run((session, flags: DiffFlags) => diff(session, flags)));
+};
+
+function collect(value: string, before: string[]): string[] {
+  return [...before, value];
+}
+
+async function diff(session: Session, flags: DiffFlags): Promise<number> {
+  const format = outputFormat(flags.output, formats);
+  if (flags.filename.length === 0 && flags.kustomize === undefined)
+    throw new UsageError('name files with -f, or a folder with -k');
+  const documents = await read(session, flags);
+  if (documents.others > 0) session.warn(`${documents.others} objects of other kinds are left out`);
+  const { input, client } = await world(session);
+  refuse([
+    ...documents.faults,
+    ...documents.objects.flatMap((o) => (isOurs(o.object) ? objectFaults(o, input.environment) : [])),
+  ]);
+  const wanted = documents.objects.map(({ object }) => object);
+  if (!wanted.some(isOurs))
+    throw new PluginError('ERR_INPUT_INVALID', 'there is no TrafficMonitor and no ClusterTrafficPolicy in these files');
+  const options = { delete: flags.delete, now: session.clock.now() };
+  if (!flags.delete) await ask(session, client, documents, input, options);
+  const plan = diffPlan(input, wanted, options);
+  for (const warning of plan.warnings) session.warn(warning);
+  if (format === 'json') session.stdout.write(json(plan));
+  else if (format === 'yaml') session.stdout.write(await yaml(plan));
+  else session.stdout.write(planText(plan, session.style));
+  return differs(plan) ? 1 : 0;
+}
+
+async function read(session: Session, flags: DiffFlags): Promise<Documents> {
+  const sources = await readSources(flags.filename, { recursive: flags.recursive, stdin: () => session.readStdin() });
+  if (flags.kustomize !== undefined) sources.push(await kustomized(flags.kustomize, session.signal));
+  const namespace = session.flags.namespace ?? (await session.namespace()) ?? 'default';
+  return readDocuments(sources, namespace);
+}
+
+/** What the operator compiles from. Errors: PluginError where part of it cannot be read: a difference would be a guess. */
+async function world(session: Session): Promise<{ input: CompileInput; client: Awaited<ReturnType<Session['kube']>> }> {
+  const client = await session.kube();
+  const view = await readView({
+    client,
+    namespace: session.flags.operatorNamespace,
+    now: session.clock.now(),
+    without: ['crds', 'minters', 'daemonSets', 'leases', 'secrets', 'apiServices', 'events'],
+    signal: session.signal,
+  });
+  for (const { fault } of [view.monitors, view.policies, view.namespaces, view.nodes, view.pods]) {
+    if (fault === undefined) continue;
+    throw new PluginError('ERR_API_FORBIDDEN', `what is compiled cannot be read whole: ${fault}`, {
+      hints: ['needed: list of trafficmonitors, clustertrafficpolicies, namespaces, nodes and pods of all namespaces'],
+    });
+  }
+  const { environment, assumed } = operatorEnvironment(view.deployments);
+  if (assumed !== null)
+    session.warn(`the operator's settings are not known (${assumed}); those of a new installation stand for them`);
+  return { input: compileInput(view, environment), client };
+}
+
+async function ask(
+  session: Session,
+  client: Awaited<ReturnType<Session['kube']>>,
+  { objects }: Documents,
+  input: CompileInput,
+  options: { delete: boolean; now: number },
+): Promise<void> {
+  const ours = objects.filter(({ object }) => isOurs(object));
+  const present = new Set([...input.monitors, ...input.policies].map(refOf));
+  const { stored } = worldAfter(
+    input,
+    ours.map(({ object }) => object),
+    options,
+  );
+  const asked = ours.map((source, i) => ({ source, stored: stored[i]!, exists: present.has(refOf(source.object)) }));
+  const { faults, unasked } = await askServer(client, asked, session.signal);
+  refuse(faults);
+  for (const text of unasked) session.warn(`the API server could not be asked whether it takes ${text}`);
+}
+
+/** Errors: PluginError with every fault, one on a line. */
+function refuse(faults: readonly Fault[]): void {
+  const [first, ...more] = faults.map(faultText);
+  if (first !== undefined) throw new PluginError('ERR_INPUT_INVALID', first, { hints: more });
+}

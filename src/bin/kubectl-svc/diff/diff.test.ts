@@ -1,0 +1,325 @@
+import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { KubeObject } from '../../../api/meta.ts';
+import type { CompileInput } from '../../../capture/index.ts';
+import { aReadyPod, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
+import { fill, runWith, startApi } from '../../../testing/capture/plugin-run.ts';
+import type { PluginResult } from '../../../testing/plugin/plugin-run.ts';
+import { aMonitor, aPolicy, aWorld } from '../../../testing/capture/world.ts';
+import { StatusError, type FakeApiServer } from '../../../testing/fake-api-server/index.ts';
+import { FakeClock } from '../../../testing/fake-clock.ts';
+import { expectGolden } from '../../../testing/golden.ts';
+import { styles } from '../output/style.ts';
+import { applied } from './applied.ts';
+import { faultText, readDocuments } from './documents.ts';
+import { objectFaults } from './judge.ts';
+import { diffPlan, differs, type DiffPlan } from './plan.ts';
+import { planText } from './render.ts';
+import { unifiedDiff } from './unified.ts';
+
+const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
+const golden = (name: string, text: string): void => expectGolden(import.meta.dirname, name, text);
+const now = Date.parse('2026-06-01T12:00:00Z');
+const monitor = (spec: object, path = 'shop/checkout', meta: object = {}): KubeObject =>
+  aMonitor(path, spec, meta) as unknown as KubeObject;
+const policy = (spec: object, name = 'default', meta: object = {}): KubeObject =>
+  aPolicy(name, spec, meta) as unknown as KubeObject;
+
+const checkout = { selector: { matchLabels: { app: 'checkout' } }, ports: [{ port: 8080 }] };
+const paced = aPolicy('default', {
+  rollout: { maxUnavailable: 1, minInterval: '60s', canaryNodes: { matchLabels: { pool: 'edge' } } },
+});
+/** A world with a policy that paces, and a monitor. */
+const world = (more: Partial<CompileInput> = {}): CompileInput =>
+  aWorld({ policies: [paced], monitors: [aMonitor('shop/checkout', checkout)], ...more });
+
+const plan = (wanted: KubeObject[], input = world(), gone = false): DiffPlan =>
+  diffPlan(input, wanted, { delete: gone, now });
+const text = (of: DiffPlan): string => planText(of, plain);
+
+describe('a plan', () => {
+  test('of an object that is as it is differs in nothing', () => {
+    const same = plan([monitor(checkout)]);
+    expect({ differs: differs(same), text: text(same) }).toEqual({ differs: false, text: '' });
+  });
+
+  test('of an edited monitor shows the lines, the nodes, the restarts and how they are paced', () => {
+    const edited = plan([
+      monitor({ ...checkout, ports: [{ port: 8080 }, { port: 9000 }], sampling: { ratio: '0.2' } }),
+    ]);
+    expect(differs(edited)).toBe(true);
+    golden('edited-monitor.txt', text(edited));
+  });
+
+  test('of what the agent alone carries out restarts nothing', () => {
+    const edited = plan([monitor({ ...checkout, http: { ignorePaths: ['/healthz'] } })]);
+    expect(edited.groups.map(({ nodes, restarts }) => [nodes, restarts])).toEqual([[['node-1', 'node-2'], []]]);
+    golden('agent-rules.txt', text(edited));
+  });
+
+  test('of a new policy without any before says that all goes at once', () => {
+    golden('new-policy.txt', text(plan([policy({ capture: { ports: [{ port: 9000 }] } })], world({ policies: [] }))));
+  });
+
+  test('of a deleted monitor shows what goes with it, and one that is not there is no difference', () => {
+    const gone = plan([monitor(checkout)], world(), true);
+    expect(gone.objects[0]).toMatchObject({
+      change: 'deleted',
+      notes: ['matched pods: 2 → none', 'nodes with a matched pod: 2 → none', 'accepted: Accepted → none'],
+    });
+    expect(gone.groups.flatMap(({ nodes }) => nodes)).toEqual(['node-1', 'node-2', 'node-3']);
+    expect(differs(plan([monitor(checkout, 'shop/other')], world(), true))).toBe(false);
+  });
+
+  test('of an object that says nothing to nodes tells that', () => {
+    const edited = plan([
+      monitor({
+        ...checkout,
+        autoscaling: { metrics: [{ name: 'rps', preset: 'RequestsPerSecond', resource: 'pods' }] },
+      }),
+    ]);
+    expect(edited.groups).toEqual([]);
+    expect(text(edited)).toMatch(/# nothing changes on the 3 nodes\n$/);
+    expect(differs(edited)).toBe(true);
+  });
+
+  test('takes all files together: a monitor of a namespace that comes with it', () => {
+    const namespace: KubeObject = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'new', labels: { tier: 'critical' } },
+    };
+    const only = policy({ monitorNamespaces: { matchLabels: { tier: 'critical' } } }, 'strict');
+    const { objects } = plan([
+      only,
+      monitor({ selector: {} }, 'new/all'),
+      namespace,
+      monitor({ selector: {} }, 'shop/all'),
+    ]);
+    expect(objects.map(({ object, notes }) => `${object}: ${notes.find((n) => n.startsWith('accepted'))}`)).toEqual([
+      'ClusterTrafficPolicy strict: accepted: Accepted',
+      'TrafficMonitor new/all: accepted: Accepted',
+      expect.stringMatching(/^TrafficMonitor shop\/all: accepted: NamespaceNotAllowed/),
+    ]);
+  });
+
+  test('warns of a policy that would silence monitors, as admission does', () => {
+    const silencing = { overrides: { signals: { metrics: 'Disabled', spans: 'Disabled' } } };
+    expect(plan([policy(silencing)]).warnings).toEqual([
+      expect.stringMatching(
+        /would leave 1 TrafficMonitor\(s\) .*shop\/checkout.*unless it is annotated with svc.dev\/allow-orphans=true$/,
+      ),
+    ]);
+    const meant = policy(silencing, 'default', { annotations: { 'svc.dev/allow-orphans': 'true' } });
+    expect(plan([meant]).warnings[0]).not.toContain('unless');
+  });
+});
+
+test('applying keeps what others set, sets what the file says, and removes what the file no longer has', () => {
+  const last = { spec: { priority: 1, sampling: { ratio: '1', keepErrors: true }, ports: [{ port: 1 }] } };
+  const live = monitor(
+    { priority: 1, suspend: true, sampling: { ratio: '1', keepErrors: true }, ports: [{ port: 1 }] },
+    'shop/m',
+    { annotations: { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(last) } },
+  );
+  const next = applied(live, {
+    ...live,
+    metadata: { name: 'm' },
+    spec: { sampling: { ratio: '0.5' }, ports: [{ port: 2 }] },
+  });
+  expect(next['spec']).toEqual({ mode: 'Capture', suspend: true, sampling: { ratio: '0.5' }, ports: [{ port: 2 }] });
+  expect(next.metadata.generation).toBe(2);
+});
+
+test('a unified diff has the ranges that diff -u gives', () => {
+  const lines = (n: number, change: Record<number, string> = {}) =>
+    `${Array.from({ length: n }, (_, i) => change[i + 1] ?? `line ${i + 1}`).join('\n')}\n`;
+  expect(unifiedDiff(lines(20), lines(20, { 2: 'two', 15: 'fifteen' }))).toEqual([
+    '@@ -1,5 +1,5 @@',
+    ...[' line 1', '-line 2', '+two', ' line 3', ' line 4', ' line 5'],
+    '@@ -12,7 +12,7 @@',
+    ...[' line 12', ' line 13', ' line 14', '-line 15', '+fifteen', ' line 16', ' line 17', ' line 18'],
+  ]);
+  expect(unifiedDiff('', 'a\n')).toEqual(['@@ -0,0 +1 @@', '+a']);
+  expect(unifiedDiff('a\n', 'a\n')).toEqual([]);
+});
+
+describe('files', () => {
+  const environment = aWorld().environment;
+  const faultsOf = (yaml: string): string[] => {
+    const { objects, faults } = readDocuments([{ file: 'm.yaml', text: yaml }], 'shop');
+    return [...faults, ...objects.flatMap((o) => objectFaults(o, environment))].map(faultText);
+  };
+  const of = (spec: string, kind = 'TrafficMonitor'): string =>
+    `apiVersion: svc.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: m}\nspec: ${spec}\n`;
+
+  test.each([
+    ['a YAML error with line and column', 'a: [', /^m.yaml document 1: line 1, column \d+: /],
+    ['a document that is no object', '- 1', /^m.yaml document 1: is no object$/],
+    ['a missing kind', 'apiVersion: v1', /^m.yaml document 1: kind: is missing$/],
+    ['a missing name', 'apiVersion: svc.dev/v1alpha1\nkind: TrafficMonitor', /document 1: metadata.name: is missing$/],
+    ['another version', of('{}').replace('v1alpha1', 'v1'), /apiVersion: is svc.dev\/v1; served is svc.dev\/v1alpha1$/],
+    ['a missing spec', of('').trimEnd(), /TrafficMonitor shop\/m: spec: is required$/],
+    [
+      'an unknown field, with what may be meant',
+      of('{selector: {}, port: []}'),
+      /spec.port: is unknown; is ports meant\?$/,
+    ],
+    ['a wrong type', of('{selector: {}, ports: 8080}'), /spec.ports: must be a list, is 8080$/],
+    [
+      'a value out of range',
+      of('{ports: [{port: 8080}, {port: 70000}]}'),
+      /spec.ports\[1\].port: 70000 is more than 65535$/,
+    ],
+    [
+      'a word that is none of those',
+      of('{selector: {}, mode: Kapture}'),
+      /spec.mode: "Kapture" is none of Capture, Exclude$/,
+    ],
+    ['a text of another form', of('{selector: {}, sampling: {ratio: "2"}}'), /spec.sampling.ratio: "2" does not match/],
+    [
+      'what is no whole number',
+      of('{priority: high}', 'ClusterTrafficPolicy'),
+      /spec.priority: must be a whole number, is "high"$/,
+    ],
+    [
+      'what the controller refuses',
+      of('{selector: {matchLabels: {app: "*"}}}'),
+      /TrafficMonitor shop\/m: .*spec.selector/,
+    ],
+  ])('are refused for %s', (_what, yaml, expected) => {
+    const [first] = faultsOf(yaml);
+    expect(first).toMatch(expected);
+  });
+
+  test('may hold several documents and lists, and objects of other kinds', () => {
+    const list = stringify({ apiVersion: 'v1', kind: 'List', items: [monitor(checkout), policy({})] });
+    const other = 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n';
+    const found = readDocuments([{ file: 'a', text: `${list}---\n---\n${other}---\n${of('{selector: {}}')}` }], 'shop');
+    expect(found.objects.map(({ document, object }) => [document, object.kind, object.metadata.namespace])).toEqual([
+      [1, 'TrafficMonitor', 'shop'],
+      [1, 'ClusterTrafficPolicy', undefined],
+      [4, 'TrafficMonitor', 'shop'],
+    ]);
+    expect(found).toMatchObject({ others: 1, faults: [] });
+  });
+
+  test('of the golden cases of capture are taken as they are', () => {
+    expect(
+      faultsOf(
+        of(
+          '{capture: {mode: ByPort, ports: [{port: 80}]}, limits: {onLimit: Drop}, rollout: {maxUnavailable: "10%"}}',
+          'ClusterTrafficPolicy',
+        ),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('the command', () => {
+  let api: FakeApiServer;
+  let folder: string;
+  const run = (args: string[], stdin = ''): Promise<PluginResult> =>
+    runWith(['diff', ...args], { api, clock: new FakeClock(viewTime), stdin });
+  const file = (name: string, ...objects: KubeObject[]): string => {
+    const path = join(folder, name);
+    writeFileSync(path, objects.map((object) => stringify(object)).join('---\n'));
+    return path;
+  };
+  const bare = (spec: object, name = 'checkout'): KubeObject => ({
+    apiVersion: 'svc.dev/v1alpha1',
+    kind: 'TrafficMonitor',
+    metadata: { name, namespace: 'shop' },
+    spec,
+  });
+
+  beforeEach(async () => {
+    api = await startApi();
+    folder = mkdtempSync(join(tmpdir(), 'svc-diff-'));
+    const pods = [aReadyPod('shop/checkout-1', 'node-1', { metadata: { labels: { app: 'checkout' } } })];
+    fill(api, aView({ monitors: { items: [aMonitor('shop/checkout', checkout)] as never[] }, pods: { items: pods } }));
+  });
+  afterEach(async () => {
+    rmSync(folder, { recursive: true });
+    await api.stop();
+  });
+
+  test('ends with 0 where nothing differs and with 1 where something does, and writes nothing', async () => {
+    const before = api.storage.version;
+    expect(await run(['-f', file('same.yaml', bare(checkout))])).toEqual({ code: 0, stdout: '', stderr: '' });
+    const edited = await run(['-f', file('edited.yaml', bare({ ...checkout, ports: [{ port: 9000 }] }))]);
+    expect(edited.code).toBe(1);
+    expect(edited.stdout).toMatch(/^-.*open_ports: "?8080"?$/m);
+    expect(edited.stdout).toMatch(/^\+.*open_ports: "?9000"?$/m);
+    expect(api.storage.version).toBe(before);
+  });
+
+  test('reads the standard input and folders, and gives JSON', async () => {
+    const fromStdin = await run(['-f', '-', '-o', 'json'], stringify(bare({ ...checkout, suspend: true })));
+    expect(fromStdin.code).toBe(1);
+    expect(JSON.parse(fromStdin.stdout)).toMatchObject({
+      objects: [{ object: 'TrafficMonitor shop/checkout', change: 'configured' }],
+      nodes: 2,
+    });
+    mkdirSync(join(folder, 'deep'));
+    file('deep/m.yaml', bare({ selector: {} }, 'all'));
+    expect(await run(['-f', folder])).toMatchObject({ code: 2, stderr: expect.stringContaining('-R looks into') });
+    expect(await run(['-f', folder, '-R'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('# TrafficMonitor shop/all would be created'),
+    });
+  });
+
+  test('refuses what is wrong with file, document, field and reason, by exit code 2', async () => {
+    const path = file('wrong.yaml', bare(checkout), bare({ ports: [{ port: 0 }] }, 'bad'));
+    expect(await run(['-f', path])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${path} document 2, TrafficMonitor shop/bad: spec.ports[0].port: 0 is less than 1\n`,
+    });
+    expect(await run([])).toMatchObject({ code: 2 });
+    expect(await run(['-f', join(folder, 'nope.yaml')])).toMatchObject({ code: 2 });
+  });
+
+  test('tells what the API server refuses, and goes on where it may not be asked', async () => {
+    const path = file('new.yaml', bare({ selector: {} }, 'new'));
+    const causes = [{ field: 'spec', message: 'Invalid value: select something' }];
+    api.script(
+      { verb: 'create', plural: 'trafficmonitors' },
+      {
+        do: 'raw',
+        status: 422,
+        contentType: 'application/json',
+        body: JSON.stringify({
+          kind: 'Status',
+          code: 422,
+          reason: 'Invalid',
+          message: 'is invalid',
+          details: { causes },
+        }),
+      },
+    );
+    expect(await run(['-f', path])).toMatchObject({
+      code: 2,
+      stderr: `error: ${path} document 1, TrafficMonitor shop/new: spec: Invalid value: select something\n`,
+    });
+    api.script(
+      { verb: 'create', plural: 'trafficmonitors' },
+      { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') },
+    );
+    expect(await run(['-f', path])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('could not be asked whether it takes TrafficMonitor shop/new'),
+    });
+  });
+
+  test('is an error where part of what is compiled may not be read', async () => {
+    api.script({ plural: 'nodes' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') });
+    expect(await run(['-f', file('same.yaml', bare(checkout))])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('you may not list nodes'),
+    });
+  });
+});

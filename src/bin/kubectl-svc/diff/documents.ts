@@ -1,0 +1,109 @@
+import { LineCounter, parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../../../api/meta.ts';
+import { groupVersion } from '../../../api/v1alpha1/index.ts';
+
+/** One text with documents, as it was read. */
+export interface Source {
+  /** As it is named in messages; `-` for the standard input. */
+  readonly file: string;
+  readonly text: string;
+}
+
+/** One object of a source. */
+export interface SourceObject {
+  readonly file: string;
+  /** Counted from 1; members of a list stand in the list's document. */
+  readonly document: number;
+  readonly object: KubeObject;
+}
+
+/** One fault of a document: which field, and why it is refused. */
+export interface Fault {
+  readonly file: string;
+  readonly document: number;
+  /** `TrafficMonitor shop/checkout`; empty where the document does not get that far. */
+  readonly object: string;
+  /** A path such as `spec.ports[0].port`; empty where no field can be named. */
+  readonly field: string;
+  readonly reason: string;
+}
+
+export interface Documents {
+  /** TrafficMonitors, ClusterTrafficPolicies, and Namespaces, whose labels decide with them. */
+  readonly objects: readonly SourceObject[];
+  readonly faults: readonly Fault[];
+  /** Objects of other kinds, which say nothing about capture. */
+  readonly others: number;
+}
+
+const ours = new Set(['TrafficMonitor', 'ClusterTrafficPolicy']);
+
+/** Whether an object is one whose effect is shown. */
+export function isOurs({ apiVersion, kind }: KubeObject): boolean {
+  return apiVersion === groupVersion && ours.has(kind);
+}
+
+/** Reads YAML or JSON with any number of documents and lists. `namespace` is that of monitors which name none. Pure. */
+export function readDocuments(sources: readonly Source[], namespace: string): Documents {
+  const objects: SourceObject[] = [];
+  const faults: Fault[] = [];
+  let others = 0;
+  for (const { file, text } of sources) {
+    const lineCounter = new LineCounter();
+    const documents = parseAllDocuments(text, { lineCounter });
+    for (const [i, parsed] of (Array.isArray(documents) ? documents : []).entries()) {
+      const at = { file, document: i + 1 };
+      const fault = (field: string, reason: string): void => void faults.push({ ...at, object: '', field, reason });
+      const [error] = parsed.errors;
+      if (error) {
+        const { line, col } = lineCounter.linePos(error.pos[0]);
+        fault('', `line ${line}, column ${col}: ${error.message.split('\n')[0]!.replace(/ at line .*$/, '')}`);
+        continue;
+      }
+      const value: unknown = parsed.toJS();
+      if (value === null || value === undefined) continue;
+      for (const member of membersOf(value)) {
+        const object = member as KubeObject;
+        const wrong = shapeFault(object);
+        if (wrong) fault(wrong.field, wrong.reason);
+        else if (isOurs(object)) objects.push({ ...at, object: inNamespace(object, namespace) });
+        else if (object.apiVersion === 'v1' && object.kind === 'Namespace') objects.push({ ...at, object });
+        else if (object.apiVersion.startsWith('svc.dev/') && ours.has(object.kind))
+          fault('apiVersion', `is ${object.apiVersion}; served is ${groupVersion}`);
+        else others++;
+      }
+    }
+  }
+  return { objects, faults, others };
+}
+
+function membersOf(value: unknown): readonly unknown[] {
+  const { kind, items } = value as { kind?: unknown; items?: unknown };
+  return typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items) ? items : [value];
+}
+
+function shapeFault(object: KubeObject): { field: string; reason: string } | null {
+  if (typeof object !== 'object' || object === null || Array.isArray(object))
+    return { field: '', reason: 'is no object' };
+  if (typeof object.apiVersion !== 'string') return { field: 'apiVersion', reason: 'is missing' };
+  if (typeof object.kind !== 'string') return { field: 'kind', reason: 'is missing' };
+  if (typeof object.metadata?.name !== 'string' || object.metadata.name === '')
+    return { field: 'metadata.name', reason: 'is missing' };
+  return null;
+}
+
+function inNamespace(object: KubeObject, namespace: string): KubeObject {
+  if (object.kind !== 'TrafficMonitor' || object.metadata.namespace) return object;
+  return { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+/** `TrafficMonitor shop/checkout`. */
+export function refOf({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string {
+  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
+}
+
+/** `file.yaml document 2, TrafficMonitor shop/checkout: spec.ports[0].port: is no whole number`. */
+export function faultText({ file, document, object, field, reason }: Fault): string {
+  const where = `${file} document ${document}${object === '' ? '' : `, ${object}`}`;
+  return [where, ...(field === '' ? [] : [field]), reason].join(': ');
+}

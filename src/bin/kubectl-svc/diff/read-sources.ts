@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { errorText } from '../../../base/errors.ts';
+import { PluginError } from '../errors.ts';
+import type { Source } from './documents.ts';
+
+const extensions = /\.(ya?ml|json)$/;
+
+/**
+ * Reads files, the YAML and JSON files of folders, and the standard input (`-`).
+ * Errors: PluginError that names what cannot be read, or a folder without such files.
+ */
+export async function readSources(
+  paths: readonly string[],
+  { recursive, stdin }: { recursive: boolean; stdin: () => Promise<string> },
+): Promise<Source[]> {
+  const sources: Source[] = [];
+  for (const path of paths) {
+    if (path === '-') sources.push({ file: '-', text: await stdin() });
+    else
+      for (const file of await filesOf(path, recursive))
+        sources.push({ file, text: await told(file, () => readFile(file, 'utf8')) });
+  }
+  return sources;
+}
+
+async function filesOf(path: string, recursive: boolean): Promise<string[]> {
+  if (!(await told(path, () => stat(path))).isDirectory()) return [path];
+  const entries = await told(path, () => readdir(path, { withFileTypes: true, recursive }));
+  const files = entries
+    .filter((entry) => entry.isFile() && extensions.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted();
+  if (files.length > 0) return files;
+  throw new PluginError('ERR_INPUT_INVALID', `${path}: no .yaml, .yml or .json file in this folder`, {
+    hints: recursive ? [] : ['-R looks into the folders below as well'],
+  });
+}
+
+async function told<T>(path: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    throw new PluginError('ERR_INPUT_INVALID', `${path}: ${errorText(cause)}`, { cause });
+  }
+}
+
+/** What `kubectl kustomize` builds of a folder. Errors: PluginError with kubectl's own words. */
+export async function kustomized(folder: string, signal: AbortSignal): Promise<Source> {
+  try {
+    const { stdout } = await promisify(execFile)('kubectl', ['kustomize', folder], {
+      signal,
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    return { file: folder, text: stdout };
+  } catch (cause) {
+    const { stderr, code } = cause as { stderr?: string; code?: unknown };
+    const hints = code === 'ENOENT' ? ['kubectl must be in PATH'] : [];
+    throw new PluginError('ERR_INPUT_INVALID', `kubectl kustomize ${folder}: ${stderr?.trim() || errorText(cause)}`, {
+      cause,
+      hints,
+    });
+  }
+}
