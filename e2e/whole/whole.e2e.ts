@@ -4,6 +4,7 @@ import type { KubeObject } from '../../src/api/meta.ts';
 import { mayConnect } from '../../src/testing/network-policy.ts';
 import { agentEmail, readRepositoryFile, startStage, type MintChange, type Stage } from '../demo/stage.ts';
 import { until } from '../demo/until.ts';
+import { nodeLeaves } from './node-leaves.ts';
 import { countersAt, instrumentFiles, namesOf, podsOf, queryAtPod } from './probe.ts';
 
 let stage: Stage;
@@ -370,4 +371,42 @@ describe('deleting', () => {
     );
     expect(await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent')).toHaveLength(3);
   }, 120_000);
+});
+
+describe('a node that leaves the cluster', () => {
+  test('is named by answers about its time, also by query servers started since, whether or not an operator runs', async () => {
+    const { lost, answers, recorded, restartQueries, stopOperator, startOperator } = await nodeLeaves(stage);
+    const whole = { degraded: false, missingNodes: [] };
+    const warnings = [expect.stringMatching(/ departed: it left at .*Z, and nobody has what it kept since /)];
+    const lacking = { degraded: true, missingNodes: [lost.name], warnings };
+    const both =
+      (expected: object) =>
+      (found: object[]): boolean => {
+        expect(found).toMatchObject([expected, expected]);
+        return true;
+      };
+    const of = (matcher: string): string => `sum(max_over_time(svc_agent_up${matcher}[5m]))`;
+    await until('whole answers', () => answers(of('')), both(whole));
+    expect(await recorded('serving')).toContain(lost.name);
+    await stopOperator();
+    await lost.leave();
+    await until('both replicas to have seen it', () => answers(of('')), both(lacking));
+    await restartQueries();
+    await until('new ones to know', () => answers(of('')), both(lacking));
+    both(whole)(await answers(of(`{k8s_node_name!="${lost.name}"}`)));
+    await until('its time to be over', () => answers('sum(svc_agent_up)', '1s'), both(whole));
+    expect(await recorded('departed')).not.toContain(lost.name);
+    await startOperator();
+    await until(
+      'the record',
+      () => recorded('departed'),
+      (names) => names.includes(lost.name),
+    );
+    await until(
+      'the same words from both',
+      () => answers(of('')),
+      (found) => both(lacking)(found) && new Set(found.map((one) => one.warnings!.join())).size === 1,
+    );
+    expect(await recorded('serving')).not.toContain(lost.name);
+  }, 180_000);
 });

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 import { createExportMetrics } from '../../src/agent/export/metrics.ts';
 import { createSelfMetrics } from '../../src/agent/self-metrics.ts';
 import { captureMetrics, nodeGauge } from '../../src/controllers/capture/metrics.ts';
+import { departedNodesGauge } from '../../src/controllers/departed-nodes/metrics.ts';
 import { createMinterMetrics } from '../../src/minter/metrics.ts';
 import { QueryMetrics } from '../../src/query/metrics.ts';
 import { RuntimeMetrics } from '../../src/runtime/index.ts';
@@ -20,13 +21,14 @@ export function registeredMetrics(): Record<string, RegisteredMetric[]> {
   const controller = new NewRegistry();
   captureMetrics(controller);
   nodeGauge(controller, { nodes: new Map() } as never);
+  departedNodesGauge(controller, () => 0);
   const agent = createSelfMetrics({ node: 'n', version: 'v' }).registry;
   createExportMetrics(agent);
   return {
     runtime: described(new RuntimeMetrics({ prefix: 'svc_controller' }).registry),
     controller: described(controller),
     agent: described(agent),
-    query: described(new QueryMetrics({ missingAgents: () => 0, running: () => 0 }).registry),
+    query: described(new QueryMetrics({ missingAgents: () => 0, departedNodes: () => 0, running: () => 0 }).registry),
     minter: described(createMinterMetrics({ version: 'v', commit: 'c' }, () => 0).registry),
   };
 }

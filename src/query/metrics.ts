@@ -42,7 +42,7 @@ export class QueryMetrics {
     registers: [this.registry],
   });
 
-  constructor(gauges: { missingAgents: () => number; running: () => number }) {
+  constructor(gauges: { missingAgents: () => number; departedNodes: () => number; running: () => number }) {
     const registers = [this.registry];
     new Gauge({
       name: 'svc_query_missing_agents',
@@ -50,6 +50,14 @@ export class QueryMetrics {
       registers,
       collect() {
         this.set(gauges.missingAgents());
+      },
+    });
+    new Gauge({
+      name: 'svc_query_departed_nodes',
+      help: 'Nodes that left and are missing from answers about the time in which they were there.',
+      registers,
+      collect() {
+        this.set(gauges.departedNodes());
       },
     });
     new Gauge({

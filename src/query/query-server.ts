@@ -93,6 +93,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
   });
   const metrics = new QueryMetrics({
     missingAgents: () => directory.agents().filter((agent) => agent.address === undefined).length,
+    departedNodes: () => directory.departed?.().length ?? 0,
     running: () => runner.running,
   });
   const ready = (): boolean => directory.synced;

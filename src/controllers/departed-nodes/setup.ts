@@ -1,4 +1,3 @@
-import { Gauge } from 'prom-client';
 import { expectedAgents, type DaemonSetView, type NodeView, type PodView } from '../../api/agents/expected-agents.ts';
 import { emptyRecord, noted, type NodeRecord } from '../../api/agents/node-record.ts';
 import { nodeRecordName, readRecordData, recordData, type RecordData } from '../../api/agents/record-text.ts';
@@ -18,6 +17,7 @@ import {
   type ReconcileResult,
 } from '../../runtime/index.ts';
 import { isAgentPod, nodeTransform, podTransform, type NodeObject, type PodObject } from '../capture/facts.ts';
+import { departedNodesGauge } from './metrics.ts';
 
 const controllerName = 'departed-nodes';
 /** What changes in a moment is one write. Units: ms. */
@@ -110,14 +110,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
     return next;
   };
 
-  new Gauge({
-    name: 'svc_controller_departed_nodes',
-    help: 'Nodes that had an agent and left, as long as what it kept would have been kept.',
-    registers: [env.registry],
-    collect() {
-      this.set(known.departed.length + (known.earlier?.count ?? 0));
-    },
-  });
+  departedNodesGauge(env.registry, () => known.departed.length + (known.earlier?.count ?? 0));
   const key = { name: controllerName };
   const map = toKey(key);
   const handle = env.addController({

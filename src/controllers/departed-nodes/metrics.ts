@@ -1,0 +1,13 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** How many nodes are on record as having left, at the moment of asking. */
+export function departedNodesGauge(registry: Registry, count: () => number): void {
+  new Gauge({
+    name: 'svc_controller_departed_nodes',
+    help: 'Nodes that had an agent and left, as long as what it kept would have been kept.',
+    registers: [registry],
+    collect() {
+      this.set(count());
+    },
+  });
+}
