@@ -18,6 +18,8 @@ const tlsPath = '/etc/svc/tls';
 const rulesPath = '/etc/svc/custom-metrics';
 const longTermPath = '/etc/svc/long-term';
 const fallbackPath = '/etc/svc/custom-metrics-fallback';
+/** Where every pod finds the token of its service account. */
+const ownToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const statePath = '/var/lib/svc-query';
 
 /** The query server: stateless, so several replicas answer alike. */
@@ -72,6 +74,9 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                         `--custom-metrics-port=${ports.customMetrics}`,
                         `--custom-metrics-rules=${rulesPath}/config.yaml`,
                         ...(input.externalMetrics ? ['--external-metrics=true'] : []),
+                        ...(query.customMetricsFallback === undefined
+                          ? []
+                          : [`--custom-metrics-fallback-token-file=${ownToken}`]),
                         ...(fallbackSecret === undefined
                           ? []
                           : [`--custom-metrics-fallback-ca-file=${fallbackPath}/ca.crt`]),
