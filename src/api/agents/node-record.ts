@@ -51,7 +51,7 @@ export function noted(record: NodeRecord, sightings: readonly Sighting[], option
   const { nowMs, keepMs, defaultKeepMs } = options;
   const seen = new Map(sightings.map((sighting) => [sighting.node, sighting]));
   const serving: ServingNode[] = [];
-  let departed = record.departed.filter(({ untilMs }) => untilMs > nowMs);
+  const departed = record.departed.filter(({ untilMs }) => untilMs > nowMs);
   for (const known of record.serving) {
     const sighting = seen.get(known.node);
     if (sighting === undefined || (sighting.uid !== '' && !isSameMachine(known, sighting))) {
@@ -70,9 +70,20 @@ export function noted(record: NodeRecord, sightings: readonly Sighting[], option
     const fromMs = Math.min(createdMs, ...before.map((one) => one.fromMs));
     serving.push({ node, uid, machine, fromMs, keepMs: keepMs(node) ?? defaultKeepMs });
   }
-  departed = departed.filter((one) => !serving.some((other) => other.node === one.node && isSameMachine(one, other)));
   const earlier = record.earlier !== null && record.earlier.untilMs > nowMs ? record.earlier : null;
-  return { serving, departed, earlier };
+  return { serving, departed: withoutServing(departed, serving), earlier };
+}
+
+/** The departed nodes that are not among those that serve. Pure. */
+export function withoutServing(
+  departed: readonly DepartedNode[],
+  serving: readonly ServingNode[],
+): readonly DepartedNode[] {
+  const byName = new Map(serving.map((one) => [one.node, one]));
+  return departed.filter((one) => {
+    const other = byName.get(one.node);
+    return other === undefined || !isSameMachine(one, other);
+  });
 }
 
 /**

@@ -10,6 +10,9 @@ const longestKeepMs = 3650 * 86_400_000;
 /** Clocks may differ by so much. ms. */
 const skewMs = 300_000;
 
+/** Garbage is told of, but not all of it. */
+const maxRefused = 100;
+
 /** The members of the ConfigMap's `data`: each is JSON. */
 export type RecordData = Readonly<Record<'serving.json' | 'departed.json' | 'earlier.json', string>>;
 
@@ -47,7 +50,7 @@ export function recordData(record: NodeRecord, limit = maxBytes): { data: Record
 export interface ReadRecord {
   /** A member that is no JSON, or no list, is not there. */
   readonly record: Partial<NodeRecord>;
-  /** One sentence for each thing that was refused: where it stands and why. */
+  /** One sentence for each thing that was refused, where it stands and why; not more than a hundred. */
   readonly refused: readonly string[];
 }
 
@@ -75,7 +78,7 @@ export function readRecordData(data: unknown, nowMs: number): ReadRecord {
     return list.flatMap((one: unknown, i) => {
       const found = tried(one, nowMs, read);
       if (typeof found !== 'string') return [found.value];
-      refused.push(`${key}[${i}]${found}`);
+      if (refused.length < maxRefused) refused.push(`${key}[${i}]${found}`);
       return [];
     });
   };
@@ -172,7 +175,7 @@ function uniqueNames(serving: readonly ServingNode[], refused: string[]): Servin
   const names = new Set<string>();
   return serving.filter(({ node }, i) => {
     const isNew = !names.has(node);
-    if (!isNew) refused.push(`serving.json[${i}].node: there twice`);
+    if (!isNew && refused.length < maxRefused) refused.push(`serving.json[${i}].node: there twice`);
     names.add(node);
     return isNew;
   });

@@ -1,4 +1,4 @@
-import { emptyRecord, lackingSpan, noted } from '../../api/agents/node-record.ts';
+import { emptyRecord, lackingSpan, noted, withoutServing } from '../../api/agents/node-record.ts';
 import type { DepartedNode as Departed, NodeRecord } from '../../api/agents/node-record.ts';
 import { isSameMachine } from '../../api/agents/sightings.ts';
 import type { Sighting } from '../../api/agents/sightings.ts';
@@ -23,6 +23,8 @@ export class DepartedNodes {
   readonly #startedMs: number;
   #own: NodeRecord = emptyRecord;
   #record: NodeRecord = emptyRecord;
+  /** Both together, until one of them changes: every query asks. */
+  #departed: readonly Departed[] | undefined;
   /** False: there is a record that we have not seen, and who left before our time is not known. */
   isComplete = true;
 
@@ -34,11 +36,13 @@ export class DepartedNodes {
   /** The record as it is now; what could not be read of it is as it was. */
   recorded(record: Partial<NodeRecord>): void {
     this.#record = { ...this.#record, ...record };
+    this.#departed = undefined;
   }
 
   /** Takes note of who is expected now. */
   note(sightings: readonly Sighting[]): void {
     const { serving, departed } = this.#own;
+    this.#departed = undefined;
     const known = new Set(serving.map(({ node }) => node));
     const recorded = this.#record.serving.filter(
       (one) => !known.has(one.node) && !departed.some((left) => isSameMachine(left, one)),
@@ -54,16 +58,21 @@ export class DepartedNodes {
   /** Whose data of what times is lacking now. */
   lacking(): DepartedNode[] {
     const nowMs = this.#clock.now();
-    const { serving, departed: own } = this.#own;
-    // One that we see serving is back, even if the operator has not written it down yet.
-    const recorded = this.#record.departed.filter((one) => !serving.some((other) => isSameMachine(one, other)));
-    const isRecorded = (one: Departed): boolean =>
-      recorded.some((other) => isSameMachine(one, other) && one.leftMs - other.leftMs <= sameDepartureMs);
-    const all = [...recorded, ...own.filter((one) => !isRecorded(one))].flatMap((one) => {
+    this.#departed ??= this.#joined();
+    const all = this.#departed.flatMap((one) => {
       const span = lackingSpan(one, nowMs);
       return span ? [{ node: one.node, fromMs: span.fromMs, leftMs: span.toMs }] : [];
     });
-    return [...all, ...this.#unnamed(nowMs)].sort(
+    return [...all, ...this.#unnamed(nowMs)];
+  }
+
+  #joined(): readonly Departed[] {
+    const { serving, departed: own } = this.#own;
+    // One that we see serving is back, even if the operator has not written it down yet.
+    const recorded = withoutServing(this.#record.departed, serving);
+    const isRecorded = (one: Departed): boolean =>
+      recorded.some((other) => isSameMachine(one, other) && one.leftMs - other.leftMs <= sameDepartureMs);
+    return [...recorded, ...own.filter((one) => !isRecorded(one))].sort(
       (a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0) || a.leftMs - b.leftMs,
     );
   }

@@ -20,8 +20,8 @@ export interface AgentDirectory {
   /** Whether the view of the cluster is complete enough to compute missing nodes from. */
   readonly synced: boolean;
   /**
-   * Nodes that left and would, had they stayed, still have samples of some time; where that is known. Sorted by node,
-   * then time: a name may stand there several times, for one machine after the other.
+   * Nodes that left and would, had they stayed, still have samples of some time; where that is known. In order of
+   * nodes and times: a name may stand there several times, for one machine after the other.
    */
   departed?(): readonly DepartedNode[];
 }
