@@ -11,6 +11,7 @@ export {
   type SpanRecord,
   timeOf,
 } from './records.ts';
+export { LineSplitter } from './line-splitter.ts';
 export { brokers, databases, isGrpc, type Protocol, spanProtocol } from './span-protocol.ts';
 export {
   type FilterContext,

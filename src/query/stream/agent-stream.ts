@@ -2,9 +2,8 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { TlsClient } from '../../net/tls-client.ts';
-import { concerns, parseMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
+import { concerns, LineSplitter, parseMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from '../fanout/failure.ts';
-import { LineSplitter } from './line-splitter.ts';
 
 /** A message of an agent, and what it takes in memory, about: the length of its line. */
 export interface Received {

@@ -1,7 +1,6 @@
-import type { StreamMessage } from '../../stream/index.ts';
+import { LineSplitter, type StreamMessage } from '../../stream/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { Random } from '../../testing/promql/random.ts';
-import { LineSplitter } from './line-splitter.ts';
 import { NodeStates } from './node-states.ts';
 import { ReaderQueue } from './reader-queue.ts';
 import { nodesOf, sameSet, visibleNamespaces } from './scope.ts';

@@ -14,6 +14,8 @@ export interface PluginResult {
 export interface PluginRunOptions {
   /** Answers in place of svc-query. */
   answer?: (request: QueryRequest) => Partial<QueryResponse> | object | Promise<object>;
+  /** Answers in its place where a stream is asked for. */
+  stream?: QueryServer['stream'];
   kube?: () => RestClient;
   stdin?: string;
   /** Width of the terminal that looks at it; none unless set. */
@@ -37,7 +39,7 @@ export async function runPluginHere(args: readonly string[], options: PluginRunO
     columns: options.terminal ?? 80,
     rows: 24,
   });
-  const { answer, kube } = options;
+  const { answer, stream, kube } = options;
   const host: Host = {
     stdout: output('stdout'),
     stderr: output('stderr'),
@@ -46,21 +48,22 @@ export async function runPluginHere(args: readonly string[], options: PluginRunO
     clock: options.clock ?? systemClock,
     signal: options.signal ?? new AbortController().signal,
     ...(kube ? { kube } : {}),
-    ...(answer ? { connect: async () => playedServer(answer) } : {}),
+    ...(answer || stream ? { connect: async () => playedServer(answer, stream) } : {}),
   };
   return { code: await runPlugin(args, host), ...result };
 }
 
-function playedServer(answer: NonNullable<PluginRunOptions['answer']>): QueryServer {
+function playedServer(answer: PluginRunOptions['answer'], stream: QueryServer['stream'] | undefined): QueryServer {
   return {
     target: 'https://query.test',
     async request(request) {
+      if (!answer) throw new Error('this server plays streams only');
       const played = await answer(request);
       if ('text' in played) return { status: 200, headers: {}, ...(played as Partial<QueryResponse>) } as QueryResponse;
       const body = { status: 'success', degraded: false, missingNodes: [], ...played };
       return { status: 200, headers: {}, text: JSON.stringify(body) };
     },
-    stream: () => Promise.reject(new Error('this server plays no streams')),
+    stream: stream ?? (() => Promise.reject(new Error('this server plays no streams'))),
     close: () => {},
   };
 }

@@ -37,22 +37,32 @@ const untrusted = new Set([
   'CERT_SIGNATURE_FAILURE',
 ]);
 
+/** The query server refused a request with a status. */
+export class RefusedError extends PluginError {
+  readonly status: number;
+
+  constructor(status: number, ...args: ConstructorParameters<typeof PluginError>) {
+    super(...args);
+    this.status = status;
+  }
+}
+
 /** What the query server's refusal means. `text` is its body. */
-export function statusFailure(status: number, text: string, { target, token }: Way): PluginError {
+export function statusFailure(status: number, text: string, { target, token }: Way): RefusedError {
   const message = `${target}: ${status} ${messageOf(text)}`;
   if (status === 401) {
     const hint =
       token === undefined
         ? 'give a token with --token, such as that of: kubectl create token <service account>'
         : 'the token is not, or no longer, valid';
-    return new PluginError('ERR_API_REQUEST', message, { hints: [hint] });
+    return new RefusedError(status, 'ERR_API_REQUEST', message, { hints: [hint] });
   }
   if (status === 403) {
     const hint =
       'bind the ClusterRole svc-promql-reader: kubectl create clusterrolebinding <name> --clusterrole=svc-promql-reader --user=<user>';
-    return new PluginError('ERR_API_FORBIDDEN', message, { hints: [hint] });
+    return new RefusedError(status, 'ERR_API_FORBIDDEN', message, { hints: [hint] });
   }
-  return new PluginError('ERR_API_REQUEST', message);
+  return new RefusedError(status, 'ERR_API_REQUEST', message);
 }
 
 /** The words of an answer that is an error: those of its envelope, or its first line. */

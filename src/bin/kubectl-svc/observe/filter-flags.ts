@@ -1,0 +1,67 @@
+import type { FilterField, FilterValues } from '../../../stream/index.ts';
+import { UsageError } from '../errors.ts';
+
+/** A flag that filters: its name without dashes, the field it stands for, its value's name and help. */
+interface FilterFlag {
+  readonly flags: string;
+  readonly field: FilterField;
+  readonly help: string;
+}
+
+/** Flags that filter. Each may be given several times, and `--not` before one turns it round. */
+export const filterFlags: readonly FilterFlag[] = [
+  { flags: '--pod <[namespace/]prefix>', field: 'pod', help: 'pods whose names begin so' },
+  { flags: '--workload <[[namespace/]kind/]name>', field: 'workload', help: 'the pods of this workload' },
+  { flags: '-l, --label <selector>', field: 'labelSelector', help: 'pods with these labels' },
+  { flags: '--service <name>', field: 'service', help: 'spans of this service' },
+  { flags: '--node <name>', field: 'node', help: 'what this node saw; the others are not asked' },
+  { flags: '--protocol <name>', field: 'protocol', help: 'HTTP, GRPC, SQL, … of spans; TCP, UDP' },
+  { flags: '--direction <name>', field: 'direction', help: 'ingress or egress of spans; request or response of flows' },
+  { flags: '--method <name>', field: 'method', help: 'requests with this method' },
+  { flags: '--path <pattern>', field: 'path', help: 'requests whose whole path matches this RE2 pattern' },
+  { flags: '--status <status>', field: 'status', help: '404, 5+ (500 and above), 500-599, ok, error or unset' },
+  { flags: '--min-duration <duration>', field: 'minDuration', help: 'spans that took as long as this, such as 500ms' },
+  { flags: '--trace-id <id>', field: 'traceId', help: 'spans of this trace' },
+  { flags: '--ip <address>', field: 'ip', help: 'an address or CIDR at one end' },
+  { flags: '--port <number>', field: 'port', help: 'a port at one end' },
+  { flags: '--not-namespace <name>', field: 'namespace', help: 'leave out what concerns this namespace' },
+];
+
+/** The filters of a command line, in the order in which its flags stand. */
+export class FilterLine {
+  readonly #include: Partial<Record<FilterField, string[]>> = {};
+  readonly #exclude: FilterValues[] = [];
+  #not = false;
+
+  /** `--not`: the next filter leaves out what it matches. */
+  not(): void {
+    this.#not = true;
+  }
+
+  add(field: FilterField, value: string): void {
+    if (this.#not) this.leaveOut(field, value);
+    else (this.#include[field] ??= []).push(value);
+    this.#not = false;
+  }
+
+  leaveOut(field: FilterField, value: string): void {
+    this.#exclude.push({ [field]: [value] });
+  }
+
+  /**
+   * The filters, within a namespace where there is one.
+   * Errors: UsageError for a `--not` without a filter behind it.
+   */
+  within(namespace: string | undefined): { include: FilterValues[]; exclude: FilterValues[] } {
+    if (this.#not) throw new UsageError('--not stands before no filter', 'it turns the filter behind it round');
+    const include = { ...this.#include, ...(namespace === undefined ? {} : { namespace: [namespace] }) };
+    return { include: Object.keys(include).length > 0 ? [include] : [], exclude: this.#exclude };
+  }
+
+  /** Whether the pods or workloads that are asked for tell their namespaces themselves. */
+  get namesNamespaces(): boolean {
+    const { pod = [], workload = [] } = this.#include;
+    const named = [...pod.map((text) => text.includes('/')), ...workload.map((text) => text.split('/').length > 2)];
+    return named.length > 0 && named.every(Boolean);
+  }
+}

@@ -1,0 +1,123 @@
+import type { FlowRecord, SpanRecord, StreamMessage } from '../../../stream/index.ts';
+import type { Styles } from '../output/style.ts';
+import { printable, width } from '../output/table.ts';
+import { bytesText, durationText, endsOfSpan, endText, operationOf, outcomeOf, shortTime } from './words.ts';
+
+/** A span or flow on its way to the standard output. */
+export type Writer = (message: StreamMessage, line: string) => string;
+
+export const observeFormats = ['compact', 'json', 'jsonpb', 'dict', 'table'] as const;
+export type ObserveFormat = (typeof observeFormats)[number];
+
+/** What writes items in a format. `json` is a line of JSON for each, `jsonpb` the messages as they come, all of them. */
+export function writerOf(format: ObserveFormat, style: Styles, headers: boolean): Writer {
+  switch (format) {
+    case 'compact':
+      return (message) => `${compactLine(message, style)}\n`;
+    case 'json':
+    case 'jsonpb':
+      return (_, line) => `${line}\n`;
+    case 'dict':
+      return dictWriter();
+    case 'table':
+      return tableWriter(style, headers);
+  }
+}
+
+/** One line for an item: when, where, who to whom, what, how it ended, how long. Pure. */
+export function compactLine(message: StreamMessage, style: Styles): string {
+  const { time, node, source, destination, what, outcome, size } = partsOf(message);
+  const ends = destination === '' ? source : `${source} → ${destination}`;
+  const parts = [style.dim(time), style.cyan(node), ends, what, painted(outcome, style), size];
+  return parts.filter((part) => part !== '').join(' ');
+}
+
+interface Parts {
+  readonly time: string;
+  readonly node: string;
+  readonly kind: 'span' | 'flow';
+  readonly source: string;
+  readonly destination: string;
+  /** Method and path; of a flow protocol and direction. */
+  readonly what: string;
+  readonly outcome: string;
+  /** Duration; of a flow bytes. */
+  readonly size: string;
+}
+
+function partsOf({ time, node, span, flow }: StreamMessage): Parts {
+  const of = span ? spanParts(span) : flowParts(flow!);
+  const texts = Object.entries({ ...of, time: shortTime(time), node }).map(([key, text]) => [key, printable(text)]);
+  return { ...(Object.fromEntries(texts) as Omit<Parts, 'kind'>), kind: span ? 'span' : 'flow' };
+}
+
+function spanParts(span: SpanRecord): Omit<Parts, 'time' | 'node' | 'kind'> {
+  const rest = { what: operationOf(span), outcome: outcomeOf(span), size: durationText(span.durationNs) };
+  return { ...endsOfSpan(span), ...rest };
+}
+
+function flowParts({
+  source,
+  destination,
+  protocol,
+  direction,
+  bytes,
+}: FlowRecord): Omit<Parts, 'time' | 'node' | 'kind'> {
+  const what = [protocol, direction === 'unknown' ? undefined : direction]
+    .filter((text) => text !== undefined)
+    .join(' ');
+  return { source: endText(source), destination: endText(destination), what, outcome: '', size: bytesText(bytes) };
+}
+
+/** Well is green, the caller's fault yellow, a fault red. */
+function painted(outcome: string, { green, cyan, yellow, red }: Styles): string {
+  if (outcome === 'error' || /^[56]/.test(outcome)) return red(outcome);
+  if (outcome.startsWith('4')) return yellow(outcome);
+  return outcome.startsWith('3') ? cyan(outcome) : green(outcome);
+}
+
+/** One line for each thing that is known of an item, as `kubectl describe` does, with a line between items. */
+function dictWriter(): Writer {
+  let first = true;
+  return (message) => {
+    const rule = first ? '' : `${'-'.repeat(12)}\n`;
+    first = false;
+    const rows = leaves(message.span ?? message.flow ?? {}, message.span ? 'span' : 'flow');
+    const all: [string, string][] = [['time', message.time], ['node', message.node], ...rows];
+    const widest = Math.max(...all.map(([name]) => width(printable(name))));
+    return (
+      rule + all.map(([name, value]) => `${`${printable(name)}:`.padEnd(widest + 2)}${printable(value)}\n`).join('')
+    );
+  };
+}
+
+/** Every value below an object, with the way to it. */
+function leaves(value: unknown, path: string): [string, string][] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return [[path, typeof value === 'string' ? value : (JSON.stringify(value) ?? '')]];
+  }
+  return Object.entries(value).flatMap(([key, below]) => leaves(below, `${path}.${key}`));
+}
+
+const columns = ['TIME', 'NODE', 'TYPE', 'SOURCE', 'DESTINATION', 'WHAT', 'STATUS', 'SIZE'] as const;
+
+/** Rows as they come: a column gets as wide as the widest text until then, for nobody knows what follows. */
+function tableWriter(style: Styles, headers: boolean): Writer {
+  const widths = [24, 8, 4, 24, 24, 16, 6, 4];
+  const line = (cells: readonly string[], paint: (text: string, column: number) => string): string =>
+    `${cells
+      .map((text, i) => {
+        widths[i] = Math.max(widths[i]!, width(text));
+        const space = i === cells.length - 1 ? '' : ' '.repeat(widths[i]! - width(text));
+        return paint(text, i) + space;
+      })
+      .join('   ')}\n`;
+  let first = headers;
+  return (message) => {
+    const { time, node, kind, source, destination, what, outcome, size } = partsOf(message);
+    const cells = [time, node, kind, source, destination, what, outcome, size].map((text) => text || '-');
+    const head = first ? line(columns, (text) => text) : '';
+    first = false;
+    return head + line(cells, (text, i) => (i === 6 ? painted(text, style) : text));
+  };
+}

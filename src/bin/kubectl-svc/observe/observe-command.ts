@@ -1,0 +1,170 @@
+import { Option } from 'commander';
+import { sleep } from '../../../base/clock.ts';
+import { errorText, isOperatorError } from '../../../base/errors.ts';
+import { LineSplitter, parseMessage, type StreamMessage, type StreamRequest } from '../../../stream/index.ts';
+import type { Register } from '../command.ts';
+import { RefusedError } from '../connect/failures.ts';
+import type { QueryServer } from '../connect/query-server.ts';
+import { PluginError, UsageError } from '../errors.ts';
+import { outputFormat } from '../output/print.ts';
+import type { Session } from '../session.ts';
+import { FilterLine, filterFlags } from './filter-flags.ts';
+import { type ObserveFormat, observeFormats, writerOf } from './formats.ts';
+import { noteOf } from './notes.ts';
+import { observeRequest, type SpanFlags } from './observe-request.ts';
+import { SeenItems } from './seen-items.ts';
+
+interface Flags extends SpanFlags {
+  output: ObserveFormat;
+  headers: boolean;
+}
+
+const firstDelayMs = 500;
+const longestDelayMs = 10_000;
+
+/** `kubectl svc observe`: spans and flows of all nodes, in order of time. */
+export const registerObserve: Register = (command, run) => {
+  const line = new FilterLine();
+  command
+    .option('-f, --follow', 'go on with what comes, until Ctrl-C', false)
+    .option('--last <number>', 'the newest of the past; all (default: 20; all with --since; 0 with --follow)')
+    .option('--first <number>', 'the oldest of the past instead')
+    .option('--since <time>', 'only what began then or later')
+    .option('--until <time>', 'only what began then or before')
+    .addOption(
+      new Option('-t, --type <type>', 'span or flow (default: both)').argParser(
+        (text: string, before: string[] | undefined) => [...(before ?? []), typeNamed(text)],
+      ),
+    )
+    .addOption(
+      new Option('-o, --output <format>', `how to show them: ${observeFormats.join(', ')}`)
+        .argParser((text: string) => outputFormat(text, observeFormats))
+        .default('compact'),
+    )
+    .option('--no-headers', 'leave out the headings of table')
+    .optionsGroup('Filters (several of one kind: any of them; of different kinds: all of them):')
+    .option('--not', 'leave out what the filter behind it matches');
+  command.on('option:not', () => line.not());
+  for (const { flags, field, help } of filterFlags) {
+    const leavesOut = flags.startsWith('--not-');
+    const take = (value: string): string => {
+      if (leavesOut) line.leaveOut(field, value);
+      else line.add(field, value);
+      return value;
+    };
+    command.option(flags, help, take);
+  }
+  command.addHelpText('after', examples).action(run((session, flags: Flags) => observe(session, flags, line)));
+};
+
+const examples = `
+Times are RFC 3339, seconds since 1970, or a duration before now (5m). What concerns the context's namespace is shown,
+that of -n, or with -A everything; a pod or workload with its namespace is looked for there. Of a flow one end is enough.
+What is missing is told on stderr: nodes that are away, and items that were lost.
+
+Examples:
+  # what fails now, in all namespaces
+  kubectl svc observe -f -A --status 5+
+
+  # slow requests of one workload in the last ten minutes, but not the probes
+  kubectl svc observe --workload deployment/checkout --min-duration 500ms --since 10m --not --path /healthz
+
+  # who talks to redis
+  kubectl svc observe -f -n shop --type flow --port 6379
+
+  # one trace, with all that is known of its spans
+  kubectl svc observe -A --trace-id 0af7651916cd43dd8448eb211c80319c --last all -o dict`;
+
+function typeNamed(text: string): string {
+  if (text === 'span' || text === 'flow') return text;
+  throw new UsageError(`--type ${JSON.stringify(text)} is none of span, flow`);
+}
+
+async function observe(session: Session, flags: Flags, line: FilterLine): Promise<void> {
+  const { flags: common } = session;
+  const anywhere = line.namesNamespaces && common.namespace === undefined;
+  const namespace = anywhere ? undefined : await session.namespace();
+  const request = observeRequest(flags, line.within(namespace), session.clock.now());
+  const show = shower(session, flags);
+  if (flags.follow) await follow(session, request, show);
+  else await read(session, await session.connect(), request, show);
+}
+
+/** Takes each message, with the line that it came as. */
+type Show = (message: StreamMessage, line: string) => void;
+
+/** Shows items on stdout and tells the rest on stderr. */
+function shower(session: Session, { output, headers }: Flags): Show {
+  const write = writerOf(output, session.style, headers);
+  return (message, line) => {
+    const note = noteOf(message);
+    if (note?.isWarning) session.warn(note.text);
+    else if (note) session.stderr.write(`${note.text}\n`);
+    if (!note || output === 'jsonpb') session.stdout.write(write(message, line));
+  };
+}
+
+/**
+ * Follows until Ctrl-C. A connection that breaks is made again and read on from; one that was refused is not.
+ * Errors: those of the first connection, and refusals.
+ */
+async function follow(session: Session, request: StreamRequest, show: Show): Promise<void> {
+  const { clock, signal } = session;
+  const seen = new SeenItems(clock.now());
+  const showNew: Show = (message, line) => {
+    if (!(message.span || message.flow) || seen.add(message)) show(message, line);
+  };
+  let connected = false;
+  let delay = firstDelayMs;
+  const onOpen = (): void => {
+    connected = true;
+    delay = firstDelayMs;
+  };
+  const { number: _, ...rest } = request;
+  while (!signal.aborted) {
+    try {
+      const server = await (connected ? session.reconnect() : session.connect());
+      const asked = connected ? { ...rest, since: seen.since(clock.now()), all: true } : request;
+      await read(session, server, asked, showNew, onOpen);
+      if (!signal.aborted) session.warn('the query server ended the stream; trying again');
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!connected || isFinal(error)) throw error;
+      session.warn(`${errorText(error)}; trying again`);
+    }
+    await sleep(clock, delay, signal).catch(() => {});
+    delay = Math.min(2 * delay, longestDelayMs);
+  }
+}
+
+/** A refusal that the next attempt would meet too. */
+function isFinal(error: unknown): boolean {
+  const refused = error instanceof RefusedError && error.status >= 400 && error.status < 500;
+  return refused || isOperatorError(error, 'ERR_API_FORBIDDEN');
+}
+
+/** Reads a stream to its end. Errors: those of `QueryServer`; PluginError for an answer that is no stream. */
+async function read(
+  session: Session,
+  server: QueryServer,
+  request: StreamRequest,
+  show: Show,
+  onOpen: () => void = () => {},
+): Promise<void> {
+  const { body } = await server.stream({
+    method: 'POST',
+    path: '/v1/stream',
+    body: JSON.stringify(request),
+    headers: { 'content-type': 'application/json' },
+    signal: session.signal,
+  });
+  onOpen();
+  const lines = new LineSplitter();
+  try {
+    for await (const chunk of body) for (const text of lines.take(chunk)) show(parseMessage(text), text);
+    if (!session.signal.aborted) lines.end();
+  } catch (error) {
+    if (!isOperatorError(error, 'ERR_INPUT_INVALID') && !isOperatorError(error, 'ERR_TOO_LARGE')) throw error;
+    throw new PluginError('ERR_API_REQUEST', `${server.target}: ${error.message}`, { cause: error });
+  }
+}

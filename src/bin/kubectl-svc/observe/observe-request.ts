@@ -1,0 +1,76 @@
+import { isOperatorError } from '../../../base/errors.ts';
+import { type FilterValues, streamQuery, type StreamRequest } from '../../../stream/index.ts';
+import { UsageError } from '../errors.ts';
+import { timeFlag, timeText } from '../query/times.ts';
+
+/** The flags that say how much of the past, and whether to go on. */
+export interface SpanFlags {
+  follow: boolean;
+  since?: string;
+  until?: string;
+  last?: string;
+  first?: string;
+  type?: ('span' | 'flow')[];
+}
+
+/** Items of the past that are shown where nothing says how many. */
+const defaultNumber = 20;
+
+/** The request that flags and filters stand for. Errors: UsageError that names the flag. */
+export function observeRequest(
+  flags: SpanFlags,
+  filters: { readonly include: readonly FilterValues[]; readonly exclude: readonly FilterValues[] },
+  now: number,
+): StreamRequest {
+  const { follow, first, last, since, until, type = [] } = flags;
+  if (first !== undefined && last !== undefined) throw new UsageError('--first and --last exclude each other');
+  if (first !== undefined && follow) throw new UsageError('--first and --follow exclude each other');
+  if (until !== undefined && follow) throw new UsageError('--until and --follow exclude each other');
+  const bounded = since !== undefined || until !== undefined;
+  const request = {
+    ...(first === undefined ? lastOf(last, follow, bounded) : { number: whole(first, '--first'), first: true }),
+    ...(follow ? { follow } : {}),
+    ...(since === undefined ? {} : { since: moment(since, '--since', now) }),
+    ...(until === undefined ? {} : { until: moment(until, '--until', now) }),
+    ...(filters.include.length > 0 ? { include: filters.include } : {}),
+    ...(filters.exclude.length > 0 ? { exclude: filters.exclude } : {}),
+    ...(type.length > 0 ? { types: [...new Set(type)] } : {}),
+  } as StreamRequest;
+  checked(request, now);
+  return request;
+}
+
+function lastOf(last: string | undefined, follow: boolean, bounded: boolean): StreamRequest {
+  if (last === 'all') return { all: true };
+  if (last !== undefined) return { number: whole(last, '--last') };
+  // A time says how much: all since then.
+  if (bounded) return { all: true };
+  return { number: follow ? 0 : defaultNumber };
+}
+
+function whole(text: string, flag: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new UsageError(`${flag} ${JSON.stringify(text)} is no whole number${flag === '--last' ? ' or all' : ''}`);
+}
+
+/** Durations go as they are: they are meant before now, and the cluster's clock may be another than this machine's. */
+function moment(text: string, flag: string, now: number): string {
+  return /^([0-9]+(ms|s|m|h))+$/.test(text) ? text : timeText(timeFlag(text, flag, now));
+}
+
+/** What the server would refuse, told by the name of the flag. */
+function checked(request: StreamRequest, now: number): void {
+  try {
+    streamQuery(request, now, { node: '', podLabels: () => undefined });
+  } catch (error) {
+    if (!isOperatorError(error)) throw error;
+    const dashed = error.message.replace(/^\w+/, (field) => `--${flagNames[field] ?? field}`);
+    throw new UsageError(dashed);
+  }
+}
+
+const flagNames: Readonly<Record<string, string>> = {
+  labelSelector: 'label',
+  minDuration: 'min-duration',
+  traceId: 'trace-id',
+};

@@ -1,0 +1,348 @@
+import type { FlowRecord, SpanRecord, StreamMessage, StreamRequest } from '../../../stream/index.ts';
+import { FakeClock, settle } from '../../../testing/fake-clock.ts';
+import { type PluginResult, type PluginRunOptions, runPluginHere } from '../../../testing/plugin/plugin-run.ts';
+import { until } from '../../../testing/until.ts';
+import { RefusedError } from '../connect/failures.ts';
+import type { QueryRequest, QueryStream } from '../connect/query-server.ts';
+import { PluginError } from '../errors.ts';
+
+const time = '2026-11-22T05:40:29.123456789Z';
+const span = (change: Partial<SpanRecord> = {}): StreamMessage => {
+  const whole: SpanRecord = {
+    ...{ traceId: 'abc', spanId: 'def', name: 'GET /cart/{id}', kind: 'server', start: time, durationNs: 12_345_678 },
+    ...{ status: 'unset', namespace: 'shop', pod: 'checkout-7d-x', method: 'GET', path: '/cart/7', statusCode: 200 },
+    attributes: { 'client.address': '10.0.0.9', 'server.port': 8080 },
+    ...change,
+  };
+  return { node: 'node-1', time: whole.start, span: whole };
+};
+const flow = (change: Partial<FlowRecord> = {}): StreamMessage => {
+  const whole: FlowRecord = {
+    ...{ end: time, direction: 'request', protocol: 'TCP', bytes: 1_536, attributes: {} },
+    source: { namespace: 'shop', name: 'checkout-7d-x', kind: 'Pod', port: 4_000 },
+    destination: { namespace: 'cache', workload: { kind: 'StatefulSet', name: 'redis' }, port: 6_379 },
+    ...change,
+  };
+  return { node: 'node-2', time, flow: whole };
+};
+
+/** A server that plays one answer after the other; each is a list of messages, or an error. */
+function playing(...answers: (readonly StreamMessage[] | Error | 'waits')[]) {
+  const asked: QueryRequest[] = [];
+  const stream = async (request: QueryRequest): Promise<QueryStream> => {
+    asked.push(request);
+    const answer = answers.shift() ?? [];
+    if (answer instanceof Error) throw answer;
+    async function* body(): AsyncGenerator<Buffer> {
+      if (answer !== 'waits')
+        yield Buffer.from((answer as StreamMessage[]).map((m) => `${JSON.stringify(m)}\n`).join(''));
+      else await new Promise((resolve) => request.signal!.addEventListener('abort', resolve));
+    }
+    return { status: 200, headers: {}, body: body() };
+  };
+  return { stream, asked, request: (n = 0): StreamRequest => JSON.parse(asked[n]!.body!) as StreamRequest };
+}
+const observe = (args: readonly string[], options: PluginRunOptions): Promise<PluginResult> =>
+  runPluginHere(['observe', ...args], options);
+const shown = async (message: StreamMessage, ...args: string[]): Promise<string> =>
+  (await observe(['-A', ...args], playing([message]))).stdout;
+
+test.each<[string, StreamMessage, string]>([
+  ['a request that came in', span(), '10.0.0.9 → shop/checkout-7d-x:8080 GET /cart/7 200 12.3ms'],
+  [
+    'a call',
+    span({ kind: 'client', statusCode: 503, attributes: { 'server.address': 'pay.example', 'server.port': 443 } }),
+    'shop/checkout-7d-x → pay.example:443 GET /cart/7 503 12.3ms',
+  ],
+  [
+    'a query, whose span has no method',
+    { ...span(), span: { ...base(span()), kind: 'client', service: 'jobs', name: 'SELECT users', status: 'error' } },
+    'jobs → unknown SELECT users error 0ns',
+  ],
+  [
+    'a span of no pod that nobody else takes part in',
+    { ...span(), span: { ...base(span()), kind: 'internal', service: 'jobs', name: 'tick', durationNs: 999 } },
+    'jobs tick 999ns',
+  ],
+])('compact: %s', async (_, message, line) => {
+  expect(await shown(message)).toBe(`2026-11-22T05:40:29.123Z node-1 ${line}\n`);
+});
+
+/** A span with what every one has and nothing else. */
+function base({ span: whole }: StreamMessage): SpanRecord {
+  const { traceId, spanId, start, status } = whole!;
+  return { traceId, spanId, start, status, name: '', kind: '', durationNs: 0, attributes: {} };
+}
+
+test.each<[string, Partial<FlowRecord>, string]>([
+  ['between pods', {}, 'shop/checkout-7d-x:4000 → cache/statefulset/redis:6379 TCP request 1.5KiB'],
+  [
+    'of which little is known',
+    { source: { address: '10.0.0.1', port: 80 }, destination: { cidr: '10.1.0.0/16' }, direction: 'unknown', bytes: 7 },
+    '10.0.0.1:80 → 10.1.0.0/16 TCP 7B',
+  ],
+  [
+    'to a service, from nobody knows whom',
+    { source: {}, destination: { namespace: 'shop', name: 'web', kind: 'Service' }, bytes: 5e9 },
+    'unknown → service shop/web TCP request 4.66GiB',
+  ],
+  [
+    'over IPv6',
+    { source: { address: '2001:db8::1', port: 80 }, destination: { namespace: 'shop' } },
+    '[2001:db8::1]:80 → shop/? TCP request 1.5KiB',
+  ],
+])('compact: a flow %s', async (_, change, line) => {
+  expect(await shown(flow(change))).toBe(`2026-11-22T05:40:29.123Z node-2 ${line}\n`);
+});
+
+test.each([
+  [200, 32],
+  [302, 36],
+  [404, 33],
+  [503, 31],
+])('on a terminal the status %d has colour %d; NO_COLOR is obeyed', async (statusCode, colour) => {
+  const { stdout } = await observe(['-A'], { ...playing([span({ statusCode })]), terminal: 120 });
+  expect(stdout).toContain(`\u001b[${colour}m${statusCode}\u001b[0m`);
+  const plain = await observe(['-A'], { ...playing([span()]), terminal: 120, env: { NO_COLOR: '1' } });
+  expect(plain.stdout).not.toContain('\u001b');
+});
+
+test('control characters in what pods sent do not reach the terminal', async () => {
+  const hostile = span({ path: '/\u001b[2J\nfake', pod: 'a\u202eb' });
+  for (const format of ['compact', 'dict', 'table']) {
+    expect(await shown(hostile, '-o', format)).not.toMatch(/[\u001b\u202e]|\nfake/);
+  }
+});
+
+test('-o json is a line for each item; -o jsonpb all messages as they come', async () => {
+  const lost: StreamMessage = { node: 'node-1', time, lost: { source: 'ring', count: 3 } };
+  const messages = [lost, span(), flow()];
+  const lines = messages.map((message) => `${JSON.stringify(message)}\n`);
+  const json = await observe(['-A', '-o', 'json'], playing(messages));
+  expect(json.stdout).toBe(lines.slice(1).join(''));
+  expect((await observe(['-A', '-o', 'jsonpb'], playing(messages))).stdout).toBe(lines.join(''));
+});
+
+test('-o dict tells all that is known, one thing a line', async () => {
+  const { stdout } = await observe(
+    ['-A', '-o', 'dict'],
+    playing([flow(), span({ attributes: { 'url.scheme': 'http' } })]),
+  );
+  expect(stdout).toBe(
+    [
+      `time:                           ${time}`,
+      'node:                           node-2',
+      `flow.end:                       ${time}`,
+      'flow.direction:                 request',
+      'flow.protocol:                  TCP',
+      'flow.bytes:                     1536',
+      'flow.source.namespace:          shop',
+      'flow.source.name:               checkout-7d-x',
+      'flow.source.kind:               Pod',
+      'flow.source.port:               4000',
+      'flow.destination.namespace:     cache',
+      'flow.destination.workload.kind: StatefulSet',
+      'flow.destination.workload.name: redis',
+      'flow.destination.port:          6379',
+      '------------',
+      `time:                       ${time}`,
+      'node:                       node-1',
+      'span.traceId:               abc',
+      'span.spanId:                def',
+      'span.name:                  GET /cart/{id}',
+      'span.kind:                  server',
+      `span.start:                 ${time}`,
+      'span.durationNs:            12345678',
+      'span.status:                unset',
+      'span.namespace:             shop',
+      'span.pod:                   checkout-7d-x',
+      'span.method:                GET',
+      'span.path:                  /cart/7',
+      'span.statusCode:            200',
+      'span.attributes.url.scheme: http',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('-o table has headings, and columns that grow with what comes', async () => {
+  const { stdout } = await observe(['-A', '-o', 'table'], playing([flow(), span()]));
+  expect(stdout).toBe(
+    [
+      'TIME                       NODE       TYPE   SOURCE                     DESTINATION                WHAT               STATUS   SIZE',
+      '2026-11-22T05:40:29.123Z   node-2     flow   shop/checkout-7d-x:4000    cache/statefulset/redis:6379   TCP request        -        1.5KiB',
+      '2026-11-22T05:40:29.123Z   node-1     span   10.0.0.9                   shop/checkout-7d-x:8080        GET /cart/7        200      12.3ms',
+      '',
+    ].join('\n'),
+  );
+  expect((await observe(['-A', '-o', 'table', '--no-headers'], playing([span()]))).stdout).toMatch(/^2026/);
+});
+
+test('what is missing is told on stderr, and is no error', async () => {
+  const status = (state: 'NODE_CONNECTED' | 'NODE_UNAVAILABLE' | 'NODE_ERROR', nodes: string[], message?: string) => ({
+    ...{ node: nodes[0] ?? 'svc-query', time },
+    node_status: { state, nodes, ...(message ? { message } : {}) },
+  });
+  const lost = (source: string, count: number, node = 'node-1') => ({ node, time, lost: { source, count } });
+  const { code, stdout, stderr } = await observe(
+    ['-A'],
+    playing([
+      status('NODE_CONNECTED', ['node-1', 'node-2']),
+      status('NODE_UNAVAILABLE', ['node-3'], 'no agent pod'),
+      status('NODE_ERROR', ['node-4'], 'HTTP 403: no\u001b'),
+      ...[lost('ring', 1), lost('reader', 2), lost('relay', 3, 'svc-query'), lost('labels', 4)],
+      status('NODE_UNAVAILABLE', [], 'svc-query is ending'),
+    ]),
+  );
+  expect([code, stdout]).toEqual([0, '']);
+  expect(stderr.split('\n')).toEqual([
+    'connected to 2 nodes (node-1, node-2)',
+    'warning: node node-3: unavailable: no agent pod',
+    'warning: node node-4: failing: HTTP 403: no\\u001b',
+    "warning: lost 1 item of node node-1: had left the node's memory before they were asked for",
+    'warning: lost 2 items of node node-1: came faster than the query server read them',
+    'warning: lost 3 items: came faster than they were read here',
+    "warning: lost 4 items of node node-1: cannot be judged on that node, for it does not know the labels of another node's pod",
+    'warning: svc-query: unavailable: svc-query is ending',
+    '',
+  ]);
+});
+
+test.each<[string[], StreamRequest]>([
+  [['-A'], { number: 20 }],
+  [['-n', 'shop'], { number: 20, include: [{ namespace: ['shop'] }] }],
+  [['-A', '--last', 'all'], { all: true }],
+  [['-A', '--last', '5', '-t', 'span'], { number: 5, types: ['span'] }],
+  [['-A', '--first', '5', '--type', 'flow', '--type', 'span'], { number: 5, first: true, types: ['flow', 'span'] }],
+  [['-A', '--since', '5m'], { all: true, since: '5m' }],
+  [['-A', '--since', '2d', '--last', '9'], { number: 9, since: '2025-12-30T00:00:00Z' }],
+  [['-A', '--until', '2026-01-01T00:00:00Z'], { all: true, until: '2026-01-01T00:00:00Z' }],
+  [
+    ['-n', 'shop', '--pod', 'a', '--pod', 'b', '--workload', 'deployment/c', '-l', 'app=x', '--node', 'n'],
+    {
+      number: 20,
+      include: [
+        { pod: ['a', 'b'], workload: ['deployment/c'], labelSelector: ['app=x'], node: ['n'], namespace: ['shop'] },
+      ],
+    },
+  ],
+  [
+    ['--pod', 'shop/a', '--workload', 'shop/job/c'],
+    { number: 20, include: [{ pod: ['shop/a'], workload: ['shop/job/c'] }] },
+  ],
+  [
+    ['-A', '--protocol', 'HTTP', '--method', 'get', '--path', '/a.*', '--status', '5+', '--min-duration', '1s'],
+    {
+      number: 20,
+      include: [{ protocol: ['HTTP'], method: ['get'], path: ['/a.*'], status: ['5+'], minDuration: ['1s'] }],
+    },
+  ],
+  [
+    ['-A', '--trace-id', 'abc', '--ip', '10.0.0.0/8', '--port', '80', '--direction', 'egress', '--service', 's'],
+    {
+      number: 20,
+      include: [{ traceId: ['abc'], ip: ['10.0.0.0/8'], port: ['80'], direction: ['egress'], service: ['s'] }],
+    },
+  ],
+  [
+    [
+      '-A',
+      '--not',
+      '--path',
+      '/healthz',
+      '--method',
+      'GET',
+      '--not-namespace',
+      'kube-system',
+      '--not',
+      '--status',
+      '2+',
+    ],
+    {
+      number: 20,
+      include: [{ method: ['GET'] }],
+      exclude: [{ path: ['/healthz'] }, { namespace: ['kube-system'] }, { status: ['2+'] }],
+    },
+  ],
+])('%j asks for %j', async (args, request) => {
+  const played = playing([]);
+  const { code, stderr } = await observe(args, { ...played, clock: new FakeClock() });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(played.asked[0]).toMatchObject({ method: 'POST', path: '/v1/stream' });
+  expect(played.request()).toEqual(request);
+});
+
+test.each([
+  [['--first', '1', '--last', '1'], '--first and --last exclude each other'],
+  [['--first', '1', '-f'], '--first and --follow exclude each other'],
+  [['--until', '5m', '-f'], '--until and --follow exclude each other'],
+  [['--last', 'many'], '--last "many" is no whole number or all'],
+  [['--since', 'yesterday'], '--since "yesterday" is no time'],
+  [['--status', 'high'], '--status: must be a code'],
+  [['--path', '('], '--path: not an RE2 pattern'],
+  [['--min-duration', 'long'], '--min-duration: "long" is not a duration'],
+  [['--label', 'a b'], '--label: "a b" is no requirement'],
+  [['--ip', 'x'], '--ip: must be an IP address or a CIDR'],
+  [['--port', '0'], '--port: must be a port number'],
+  [['--type', 'log'], '--type "log" is none of span, flow'],
+  [['-o', 'xml'], 'is none of compact, json, jsonpb, dict, table'],
+  [['--not'], '--not stands before no filter'],
+])('%j is wrong usage', async (args, message) => {
+  const { code, stdout, stderr } = await observe(['-A', ...args], playing([]));
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toContain(message);
+});
+
+test('an answer that is cut or is no stream is an error, with what came before it shown', async () => {
+  const cut = async (text: string): Promise<PluginResult> => {
+    async function* body(): AsyncGenerator<Buffer> {
+      yield Buffer.from(text);
+    }
+    return observe(['-A'], { stream: async () => ({ status: 200, headers: {}, body: body() }) });
+  };
+  const half = await cut(`${JSON.stringify(span())}\n{"node"`);
+  expect([half.code, half.stdout.split('\n').length]).toEqual([1, 2]);
+  expect(half.stderr).toContain('the answer ends in the middle of a line');
+  expect((await cut('<html>\n')).stderr).toContain('https://query.test: line: is not JSON');
+});
+
+test('a refusal is told with its way out', async () => {
+  const refused = new RefusedError(401, 'ERR_API_REQUEST', 'https://q: 401 no', { hints: ['give a token'] });
+  const { code, stderr } = await observe(['-f', '-A'], playing(refused));
+  expect([code, stderr]).toEqual([1, 'error: https://q: 401 no\n  give a token\n']);
+});
+
+test('a follower whose connection breaks reads on where it was, shows nothing twice, and ends at Ctrl-C', async () => {
+  const clock = new FakeClock(Date.parse(time) + 1_000);
+  const stop = new AbortController();
+  const broken = new PluginError('ERR_API_REQUEST', 'https://q: nothing listens there');
+  const played = playing([span(), flow()], broken, [span(), flow(), span({ spanId: 'new', path: '/new' })], 'waits');
+  let stdout = '';
+  const onStdout = (text: string): void => void (stdout += text);
+  const args = ['-f', '-A', '--status', '2+', '--last', '2'];
+  const done = observe(args, { ...played, clock, signal: stop.signal, onStdout });
+  await until(() => played.asked.length === 1 && clock.pending > 0, 'the first end');
+  await clock.advance(500);
+  await clock.advance(1_000);
+  await until(() => stdout.includes('/new'), 'the rest');
+  await clock.advance(500);
+  await until(() => played.asked.length === 4, 'the last');
+  await settle();
+  stop.abort();
+  const { code, stderr } = await done;
+  expect(code).toBe(0);
+  expect(stdout.split('\n').map((line) => line.split(' ')[5] ?? '')).toEqual(['GET', 'TCP', 'GET', '']);
+  expect(played.request(0)).toEqual({ number: 2, follow: true, include: [{ status: ['2+'] }] });
+  expect(played.request(1)).toEqual({
+    ...{ all: true, follow: true, since: '2026-11-22T05:40:20.123Z' },
+    include: [{ status: ['2+'] }],
+  });
+  expect(stderr).toBe(
+    [
+      'warning: the query server ended the stream; trying again',
+      'warning: https://q: nothing listens there; trying again',
+      'warning: the query server ended the stream; trying again',
+      '',
+    ].join('\n'),
+  );
+});

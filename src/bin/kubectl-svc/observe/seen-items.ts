@@ -1,0 +1,34 @@
+import type { StreamMessage } from '../../../stream/index.ts';
+
+/** How far back a stream that is read on begins: spans come when they end, not in order of their begin. Units: ms. */
+const overlapMs = 10_000;
+const maxRemembered = 20_000;
+
+/**
+ * What was shown of a stream, so that one that is read on after it broke shows nothing twice. It remembers the newest
+ * items by what they are: spans by their ids, flows by all of them.
+ */
+export class SeenItems {
+  readonly #keys = new Set<string>();
+  #newestMs: number;
+
+  /** What is earlier than `startMs` was not asked for. */
+  constructor(startMs: number) {
+    this.#newestMs = startMs;
+  }
+
+  /** Notes an item; false when it was noted before. */
+  add({ node, time, span, flow }: StreamMessage): boolean {
+    const key = `${node} ${time} ${span ? `${span.traceId} ${span.spanId} ${span.kind}` : JSON.stringify(flow)}`;
+    if (this.#keys.has(key)) return false;
+    this.#keys.add(key);
+    if (this.#keys.size > maxRemembered) this.#keys.delete(this.#keys.values().next().value!);
+    this.#newestMs = Math.max(this.#newestMs, Date.parse(time));
+    return true;
+  }
+
+  /** Where to read on from, RFC 3339; not later than now, whatever times items claim. */
+  since(nowMs: number): string {
+    return new Date(Math.min(this.#newestMs, nowMs) - overlapMs).toISOString();
+  }
+}
