@@ -161,7 +161,7 @@ async function list(
   const { texts, series } = await known;
   const own = {
     texts: label === nodeLabel ? texts.map(() => node) : texts,
-    series: series.map((labels) => rename(labels, node)),
+    series: Array.from(series, (labels) => rename(labels, node)),
   };
   return Buffer.concat([...encodeIndexAnswer({ kind, node, partitionClean: true }, own)]);
 }

@@ -81,5 +81,6 @@ export {
 } from './label-index/request.ts';
 export { indexContentType, type IndexHeader, type IndexLists } from './label-index/answer.ts';
 export { encodeIndexAnswer } from './label-index/encode.ts';
-export { IndexDecoder, PairPool, type ExpectedIndex } from './label-index/decode.ts';
+export { IndexDecoder, type ExpectedIndex } from './label-index/decode.ts';
+export { PooledSeries, SeriesPool, type LabelList } from './label-index/series-pool.ts';
 export { countSamples, type AskCount, type SampleCounts } from './samples/count-samples.ts';

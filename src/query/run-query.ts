@@ -58,7 +58,7 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
   const series: RuleWatchOptions['series'] = async (matchers, within) => {
     const now = clock.now();
     const request = { signal: within, partialResponse: true };
-    return (await server.runner.series([matchers], now - seriesWindowMs, now, request)).result;
+    return [...(await server.runner.series([matchers], now - seriesWindowMs, now, request)).result];
   };
   const autoscaling = settings.customMetrics
     ? await startCustomMetrics({

@@ -5,7 +5,7 @@ import { createTlsServer } from '../../net/https-server.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { TlsClient } from '../../net/tls-client.ts';
 import { fixedTls } from '../../net/tls-material.ts';
-import { encodeIndexRequest, IndexDecoder, PairPool } from '../../promql/index.ts';
+import { encodeIndexRequest, IndexDecoder, SeriesPool } from '../../promql/index.ts';
 import type { IndexHeader, IndexLists, IndexRequest } from '../../promql/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
@@ -47,7 +47,7 @@ async function answered(request: IndexRequest): Promise<IndexLists & { header: I
   const outcome = await handlerWith()(encodeIndexRequest(request), never);
   if ('refusal' in outcome) throw new Error(`${outcome.refusal}: ${outcome.message}`);
   const { kind, limit } = request;
-  const decoder = new IndexDecoder({ kind, limit, pool: new PairPool(), onHeader: () => {}, onSeries: () => {} });
+  const decoder = new IndexDecoder({ kind, limit, pool: new SeriesPool(), onHeader: () => {}, onSeries: () => {} });
   async function* stream(): AsyncGenerator<Uint8Array> {
     yield* 'frames' in outcome ? outcome.frames : [];
   }
@@ -62,7 +62,7 @@ test('names, values and label sets are the store’s, with the node they are of'
   const names = await answered({ ...asked, kind: 'names', label: null });
   expect(names.texts).toEqual(['__name__', 'k8s_node_name', 'pod']);
   const { series } = await answered({ ...asked, kind: 'series', label: null });
-  expect(series).toEqual(await store.series(asked.sets, asked.startMs, asked.endMs));
+  expect([...series]).toEqual(await store.series(asked.sets, asked.startMs, asked.endMs));
   expect(series).toHaveLength(10);
   expect((await answered({ ...asked, startMs: end + 1, endMs: end + 1 })).texts).toEqual([]);
 });
@@ -72,7 +72,7 @@ test('a limit gives the first in order, and several selectors their union', asyn
   const both = [...asked.sets, [{ type: '=~', name: 'pod', value: 'p1.*' } as const]];
   expect((await answered({ ...asked, sets: both })).texts).toHaveLength(20);
   const { series } = await answered({ ...asked, kind: 'series', label: null, sets: [[]], limit: 4 });
-  expect(series).toEqual((await store.series([], asked.startMs, asked.endMs)).slice(0, 4));
+  expect([...series]).toEqual((await store.series([], asked.startMs, asked.endMs)).slice(0, 4));
 });
 
 test('a series that carries another node’s name makes the partition unclean, and only for whom it concerns', async () => {

@@ -1,6 +1,6 @@
 import { OperatorError } from '../../base/errors.ts';
-import type { Labels } from '../types.ts';
 import type { IndexKind } from './request.ts';
+import type { LabelList } from './series-pool.ts';
 
 /** The content type of an answer. */
 export const indexContentType = 'application/x-svc-index; v=1';
@@ -17,7 +17,7 @@ export interface IndexHeader {
 /** What the index has, sorted and without repetition: texts, or the label sets of series. */
 export interface IndexLists {
   readonly texts: readonly string[];
-  readonly series: readonly Labels[];
+  readonly series: LabelList;
 }
 
 export function malformed(reason: string): OperatorError {

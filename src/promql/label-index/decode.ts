@@ -1,30 +1,19 @@
 import type { WireReader } from '../../base/protobuf-wire.ts';
 import { eachOf, oneContent } from '../partial/messages.ts';
-import { compareLabels, compareStrings } from '../labels.ts';
+import { compareStrings } from '../labels.ts';
 import type { Label, Labels } from '../types.ts';
 import { malformed } from './answer.ts';
 import type { IndexHeader, IndexLists } from './answer.ts';
 import type { IndexKind } from './request.ts';
-
-/** The labels of all answers to one question: each pair of name and value is one object, however many series have it. */
-export class PairPool {
-  readonly #names = new Map<string, Map<string, Label>>();
-
-  pair(name: string, value: string): Label {
-    let values = this.#names.get(name);
-    if (values === undefined) this.#names.set(name, (values = new Map()));
-    let pair = values.get(value);
-    if (pair === undefined) values.set(value, (pair = [name, value]));
-    return pair;
-  }
-}
+import { PooledSeries, type SeriesPool } from './series-pool.ts';
 
 /** What the asker expects of an answer. */
 export interface ExpectedIndex {
   readonly kind: IndexKind;
   /** Most elements; 0 for any number. */
   readonly limit: number;
-  readonly pool: PairPool;
+  /** Where label sets are kept. */
+  readonly pool: SeriesPool;
   /** Looks at the header before anything else is read; throws to refuse the rest. */
   readonly onHeader: (header: IndexHeader) => void;
   /** Looks at the labels of each series; throws to refuse it. */
@@ -41,7 +30,8 @@ export class IndexDecoder {
   readonly #expected: ExpectedIndex;
   readonly #dictionary: string[] = [];
   readonly #texts: string[] = [];
-  readonly #series: Labels[] = [];
+  /** Places in the pool. */
+  readonly #series: number[] = [];
   #header: IndexHeader | undefined;
   #stated: number | undefined;
 
@@ -65,7 +55,7 @@ export class IndexDecoder {
   finish(): IndexLists & { readonly header: IndexHeader } {
     if (this.#header === undefined) throw malformed('no header');
     if (this.#stated === undefined) throw malformed('no trailer: the answer was cut');
-    const [texts, series] = [this.#texts, this.#series];
+    const [texts, series] = [this.#texts, new PooledSeries(this.#expected.pool, this.#series)];
     const count = texts.length + series.length;
     if (count !== this.#stated) throw malformed(`${count} elements, the trailer states ${this.#stated}`);
     return { header: this.#header, texts, series };
@@ -99,18 +89,21 @@ export class IndexDecoder {
     const { kind, pool, onSeries } = this.#expected;
     if (kind !== 'series') throw malformed(`series among ${kind}`);
     const labels: Label[] = [];
+    const pairs: number[] = [];
     while (!reader.done) {
       const name = this.#dictionary[reader.uint()];
       const value = reader.done ? undefined : this.#dictionary[reader.uint()];
       if (!name || !value) throw malformed('label without a name or a value in the dictionary');
       const before = labels.at(-1);
       if (before !== undefined && compareStrings(before[0], name) >= 0) throw malformed('labels are not in order');
-      labels.push(pool.pair(name, value));
+      labels.push([name, value]);
+      pairs.push(pool.pair(name, value));
     }
     const before = this.#series.at(-1);
-    if (before !== undefined && compareLabels(before, labels) >= 0) throw malformed('series are not in order');
+    const place = pool.add(pairs);
+    if (before !== undefined && pool.compare(before, place) >= 0) throw malformed('series are not in order');
     onSeries(labels);
-    this.#series.push(labels);
+    this.#series.push(place);
     this.#count(this.#series.length);
   }
 

@@ -4,9 +4,10 @@ import { WireWriter } from '../../base/protobuf-wire.ts';
 import { compareLabels, compareStrings } from '../labels.ts';
 import type { Labels } from '../types.ts';
 import type { IndexHeader, IndexLists } from './answer.ts';
-import { IndexDecoder, PairPool } from './decode.ts';
+import { IndexDecoder } from './decode.ts';
 import { encodeIndexAnswer } from './encode.ts';
 import type { IndexKind } from './request.ts';
+import { PooledSeries, SeriesPool } from './series-pool.ts';
 
 const header = (kind: IndexKind): IndexHeader => ({ kind, node: 'n', partitionClean: true });
 
@@ -21,7 +22,7 @@ async function messagesOf(frames: Iterable<Uint8Array>): Promise<Uint8Array[]> {
 
 function decoded(messages: readonly Uint8Array[], kind: IndexKind, limit = 0): IndexLists {
   const onSeries = (): void => {};
-  const decoder = new IndexDecoder({ kind, limit, pool: new PairPool(), onHeader: () => {}, onSeries });
+  const decoder = new IndexDecoder({ kind, limit, pool: new SeriesPool(), onHeader: () => {}, onSeries });
   for (const message of messages) decoder.add(message);
   return decoder.finish();
 }
@@ -47,7 +48,7 @@ test('what is written is read: label sets, over several frames', async () => {
   const series = many.sort(compareLabels);
   const messages = await messagesOf(encodeIndexAnswer(header('series'), { texts: [], series }));
   expect(messages.length).toBeGreaterThan(5);
-  const found = decoded(messages, 'series').series;
+  const found = [...decoded(messages, 'series').series];
   expect(found).toEqual(series);
   // Series share the pairs that they have in common.
   expect(found[0]![0]).toBe(found[1]![0]);
@@ -111,4 +112,42 @@ test('arbitrary bytes are refused or understood, and nothing else happens', () =
       }
     }),
   );
+});
+
+describe('a pool of label sets', () => {
+  const labelSet = fc
+    .uniqueArray(fc.tuple(text, text), { selector: ([name]) => name, maxLength: 5 })
+    .map((labels) => labels.sort(([a], [b]) => compareStrings(a, b)) as Labels);
+
+  test('gives back what it was given, and compares sets as they are compared', () => {
+    fc.assert(
+      fc.property(fc.array(labelSet, { maxLength: 30 }), (sets) => {
+        const pool = new SeriesPool();
+        const { places } = PooledSeries.of(sets, pool);
+        expect([...new PooledSeries(pool, places)]).toEqual(sets);
+        for (const [i, a] of places.entries()) {
+          for (const [j, b] of places.entries()) {
+            expect(Math.sign(pool.compare(a, b))).toBe(Math.sign(compareLabels(sets[i]!, sets[j]!)));
+          }
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('has sets of any length, over as much memory as it takes', () => {
+    const pool = new SeriesPool();
+    const wide: Labels = Array.from({ length: 300_000 }, (_, i) => [`l${String(i).padStart(6, '0')}`, 'v']);
+    const sets: Labels[] = [
+      [['a', '1']],
+      wide,
+      [],
+      ...Array.from({ length: 200_000 }, (_, i): Labels => [['b', `${i}`]]),
+    ];
+    const list = PooledSeries.of(sets, pool);
+    expect(list).toHaveLength(sets.length);
+    let i = 0;
+    for (const labels of list) if (compareLabels(labels, sets[i++]!) !== 0) throw new Error(`another set at ${i - 1}`);
+    expect(pool.compare(list.places[1]!, list.places[0]!)).toBeGreaterThan(0);
+  });
 });

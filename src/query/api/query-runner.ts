@@ -3,6 +3,7 @@ import { LinkedAbort } from '../../base/linked-abort.ts';
 import type {
   Distribution,
   IndexLists,
+  LabelList,
   QueryOptions,
   QueryRead,
   QueryResult,
@@ -10,7 +11,7 @@ import type {
   SeriesSource,
 } from '../../promql/index.ts';
 import { compareLabels } from '../../tsdb/index.ts';
-import type { Labels, Matcher, ReadQuery } from '../../tsdb/index.ts';
+import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { DepartedNode, ExpectedAgent } from '../agents/directory.ts';
 import { Departures, withDeparted } from '../fanout/departed.ts';
 import { lostNodeWarning } from '../fanout/failure.ts';
@@ -119,7 +120,7 @@ export class QueryRunner {
     endMs: number,
     request: RunRequest,
     limit = 0,
-  ): Promise<Answered<readonly Labels[]>> {
+  ): Promise<Answered<LabelList>> {
     const answer = await this.#list({ kind: 'series', label: null, sets, startMs, endMs, limit }, request);
     return { ...answer, result: answer.result.series };
   }

@@ -50,27 +50,32 @@ function listed({ params }: Call): { sets: Matcher[][]; start: number; end: numb
 async function within<T>(
   start: number,
   end: number,
-  ask: () => Promise<Extras & { readonly result: readonly T[] }>,
-): Promise<Extras & { readonly result: readonly T[] }> {
+  ask: () => Promise<Extras & { readonly result: List<T> }>,
+): Promise<Extras & { readonly result: List<T> }> {
   return end < start ? { ...noExtras, result: [] } : ask();
 }
 
-/** A list, cut to the limit; each item is turned into text only when it is sent. */
+/** What may be too long to stand in memory as it is sent. */
+type List<T> = Iterable<T> & { readonly length: number };
+
+/** A list, cut to the limit; each item is made and turned into text only when it is sent. */
 async function sendList<T>(
   { req, res, params }: Call,
   extras: Extras,
-  items: readonly T[],
+  items: List<T>,
   text: (item: T) => string,
 ): Promise<void> {
   const limit = limitParam(params);
   const cut = limit > 0 && items.length > limit;
   const warnings = cut ? [...extras.warnings, truncated] : extras.warnings;
-  await sendSuccess(req, res, listPieces(cut ? items.slice(0, limit) : items, text), { ...extras, warnings });
+  await sendSuccess(req, res, listPieces(items, cut ? limit : items.length, text), { ...extras, warnings });
 }
 
-function* listPieces<T>(items: readonly T[], text: (item: T) => string): Generator<string> {
+function* listPieces<T>(items: Iterable<T>, count: number, text: (item: T) => string): Generator<string> {
   let separator = '[';
+  let left = count;
   for (const item of items) {
+    if (left-- === 0) break;
     yield separator + text(item);
     separator = ',';
   }

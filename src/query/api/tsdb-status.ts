@@ -1,4 +1,4 @@
-import type { Labels } from '../../tsdb/index.ts';
+import type { LabelList } from '../../promql/index.ts';
 
 interface Counted {
   readonly name: string;
@@ -6,7 +6,7 @@ interface Counted {
 }
 
 /** `/api/v1/status/tsdb` from the labels of all series: what there is most of. Pure. */
-export function storeStatus(series: readonly Labels[], minTime: number, maxTime: number, limit: number): object {
+export function storeStatus(series: LabelList, minTime: number, maxTime: number, limit: number): object {
   const metrics = new Map<string, number>();
   const pairs = new Map<string, number>();
   const valuesOf = new Map<string, Set<string>>();

@@ -8,7 +8,7 @@ import {
   labelValue,
   QueryError,
 } from '../../promql/index.ts';
-import type { IndexHeader, IndexLists, IndexRequest, PairPool } from '../../promql/index.ts';
+import type { IndexHeader, IndexLists, IndexRequest, SeriesPool } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import type { AgentTime } from './fan-out.ts';
 import { AgentFailure, asAgentFailure } from './failure.ts';
@@ -19,9 +19,9 @@ import type { SampleBudget } from './series-collector.ts';
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** What the labels of a series take while a list is held: texts are shared, each label is a reference. Bytes. */
-const seriesBytes = 40;
-const labelBytes = 8;
+/** What the labels of a series take while a list is held and joined: texts are shared, each label is a number. Bytes. */
+const seriesBytes = 28;
+const labelBytes = 4;
 const tooLong = 'the list would take too much memory: ask for less of it by match[], start and end, or by limit';
 
 /** What is asked of the nodes' indexes. */
@@ -31,7 +31,7 @@ export interface IndexReadOptions extends AgentTime {
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
   /** Shared by the agents that are asked the same. */
-  readonly pool: PairPool;
+  readonly pool: SeriesPool;
 }
 
 /** One agent's whole, checked answer. */

@@ -1,5 +1,5 @@
 import { errorText } from '../../base/errors.ts';
-import { PairPool } from '../../promql/index.ts';
+import { PooledSeries, SeriesPool } from '../../promql/index.ts';
 import type { IndexLists } from '../../promql/index.ts';
 import { compareLabels, compareUtf8 } from '../../tsdb/index.ts';
 import type { Labels } from '../../tsdb/index.ts';
@@ -43,7 +43,7 @@ export interface ListResult {
 export async function listLabels(request: ListRequest, deps: ListDeps): Promise<ListResult> {
   const { question, agents } = request;
   const filters = question.sets.map(nodeFilter);
-  const pool = new PairPool();
+  const pool = new SeriesPool();
   const asked = agents.flatMap((agent) => {
     const sets = question.sets.filter((_, i) => filters[i]!(agent.node));
     return sets.length > 0 ? [{ agent, question: { ...question, sets } }] : [];
@@ -61,7 +61,7 @@ export async function listLabels(request: ListRequest, deps: ListDeps): Promise<
 async function askOne(
   agent: ExpectedAgent,
   question: IndexQuestion,
-  pool: PairPool,
+  pool: SeriesPool,
   request: ListRequest,
   deps: ListDeps,
 ): Promise<{ readonly readings: IndexReading[] } | { readonly lost: LostNode }> {
@@ -135,8 +135,11 @@ export async function joinLists(
     const lists = all.map(({ texts }) => texts);
     return { texts: await mergeLists(lists, compareUtf8, turns, 'once'), series: [] };
   }
-  const lists = all.map(({ series }) => series);
-  return { texts: [], series: await mergeLists(lists, compareLabels, turns, 'once') };
+  const known = all.map(({ series }) => series).find((series) => series instanceof PooledSeries);
+  const pool = known?.pool ?? new SeriesPool();
+  const lists = all.map(({ series }) => PooledSeries.of(series, pool).places);
+  const places = await mergeLists(lists, (a, b) => pool.compare(a, b), turns, 'once');
+  return { texts: [], series: new PooledSeries(pool, places) };
 }
 
 /** In label order, without repetition. */

@@ -1,0 +1,99 @@
+import { compareStrings } from '../labels.ts';
+import type { Label, Labels } from '../types.ts';
+
+/** Label sets that may be many: made when they are looked at. */
+export interface LabelList extends Iterable<Labels> {
+  readonly length: number;
+}
+
+/** Numbers of pairs that are kept in one piece of memory; a longer set gets one of its own. */
+const chunkLength = 2 ** 18;
+
+/**
+ * The label sets of all answers to one question. Each pair of name and value is one object, however many series have
+ * it, and a set is the numbers of its pairs: four bytes a label, where a list of objects takes three times as much.
+ */
+export class SeriesPool {
+  readonly #numbers = new Map<string, Map<string, number>>();
+  readonly #pairs: Label[] = [];
+  /** Sets one behind the other, each with its length before it; none goes over the end of a chunk. */
+  readonly #chunks: Uint32Array[] = [];
+  #used = chunkLength;
+
+  /** The number of a pair. */
+  pair(name: string, value: string): number {
+    let values = this.#numbers.get(name);
+    if (values === undefined) this.#numbers.set(name, (values = new Map()));
+    let number = values.get(value);
+    if (number === undefined) {
+      number = this.#pairs.push([name, value]) - 1;
+      values.set(value, number);
+    }
+    return number;
+  }
+
+  /** Keeps a set of pairs, which are in order of their names, and gives the place where it is. */
+  add(pairs: readonly number[]): number {
+    if (this.#used + pairs.length >= chunkLength) {
+      this.#chunks.push(new Uint32Array(Math.max(chunkLength, pairs.length + 1)));
+      this.#used = 0;
+    }
+    const place = (this.#chunks.length - 1) * chunkLength + this.#used;
+    const chunk = this.#chunks.at(-1)!;
+    chunk[this.#used] = pairs.length;
+    chunk.set(pairs, this.#used + 1);
+    this.#used += pairs.length + 1;
+    return place;
+  }
+
+  /** The labels of the set at a place. */
+  labels(place: number): Labels {
+    const chunk = this.#chunks[Math.floor(place / chunkLength)]!;
+    const at = place % chunkLength;
+    return Array.from(chunk.subarray(at + 1, at + 1 + chunk[at]!), (pair) => this.#pairs[pair]!);
+  }
+
+  /** As `compareLabels`, of the sets at two places. */
+  compare(a: number, b: number): number {
+    const [one, other] = [this.#chunks[Math.floor(a / chunkLength)]!, this.#chunks[Math.floor(b / chunkLength)]!];
+    let [i, j] = [a % chunkLength, b % chunkLength];
+    const shorter = one[i]! - other[j]!;
+    const end = i + Math.min(one[i]!, other[j]!);
+    while (i < end) {
+      const [x, y] = [one[++i]!, other[++j]!];
+      if (x !== y) return comparePairs(this.#pairs[x]!, this.#pairs[y]!);
+    }
+    return shorter;
+  }
+}
+
+function comparePairs(a: Label, b: Label): number {
+  return compareStrings(a[0], b[0]) || compareStrings(a[1], b[1]);
+}
+
+/** Some of a pool's label sets, in the order of their places. */
+export class PooledSeries implements LabelList {
+  readonly pool: SeriesPool;
+  readonly places: readonly number[];
+
+  constructor(pool: SeriesPool, places: readonly number[]) {
+    this.pool = pool;
+    this.places = places;
+  }
+
+  /** A list taken into a pool; one that is in it already stays as it is. */
+  static of(list: LabelList, pool: SeriesPool): PooledSeries {
+    if (list instanceof PooledSeries && list.pool === pool) return list;
+    const places: number[] = [];
+    for (const labels of list) places.push(pool.add(labels.map(([name, value]) => pool.pair(name, value))));
+    return new PooledSeries(pool, places);
+  }
+
+  get length(): number {
+    return this.places.length;
+  }
+
+  *[Symbol.iterator](): Generator<Labels> {
+    for (const place of this.places) yield this.pool.labels(place);
+  }
+}
