@@ -53,6 +53,11 @@ describe('a plan', () => {
     golden('edited-monitor.txt', text(edited));
   });
 
+  test('of an object whose members were written in another order differs in nothing', () => {
+    const { ports, selector } = checkout;
+    expect(differs(plan([monitor({ ports, mode: 'Capture', selector })]))).toBe(false);
+  });
+
   test('of what the agent alone carries out restarts nothing', () => {
     const edited = plan([monitor({ ...checkout, http: { ignorePaths: ['/healthz'] } })]);
     expect(edited.groups.map(({ nodes, restarts }) => [nodes, restarts])).toEqual([[['node-1', 'node-2'], []]]);

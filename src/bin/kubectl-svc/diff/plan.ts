@@ -5,7 +5,7 @@ import { compile, type CompileInput, type CompileResult } from '../../../capture
 import { namedLabels } from '../../../controllers/capture/facts.ts';
 import { namespacesByNode } from '../../../controllers/capture/concern.ts';
 import { readable } from '../../install/object-diff.ts';
-import { applied } from './applied.ts';
+import { applied, lastAppliedAnnotation } from './applied.ts';
 import { isOurs, refOf } from './documents.ts';
 import { orphanVerdict } from './judge.ts';
 import { nodeChanges, type NodeGroup } from './node-changes.ts';
@@ -128,29 +128,26 @@ function objectChange(
       : 'absent'
     : !stored
       ? 'deleted'
-      : sameObject(live, stored)
+      : readableOf(live) === readableOf(stored)
         ? 'unchanged'
         : 'configured';
   const diff = change === 'unchanged' || change === 'absent' ? [] : unifiedDiff(readableOf(live), readableOf(stored));
   return { object: refOf(object), change, diff, notes: notesOf(object, old, next) };
 }
 
-/** What the API server adds by itself is nobody's wish. */
+/** The object as a person thinks of it, members in one order: who wrote them in another changes nothing. */
 function readableOf(object: KubeObject | undefined): string {
   if (!object) return '';
   const { labels, annotations, ...metadata } = object.metadata;
-  const { 'kubectl.kubernetes.io/last-applied-configuration': _last, ...own } = annotations ?? {};
+  const { [lastAppliedAnnotation]: _last, ...own } = annotations ?? {};
   const some = (map: Record<string, string> | undefined) => (map && Object.keys(map).length > 0 ? map : undefined);
   const shown = {
     ...metadata,
     ...(some(labels) ? { labels } : {}),
     ...(some(own) ? { annotations: own } : {}),
-  } as KubeObject['metadata'];
-  return readable({ ...object, metadata: shown });
-}
-
-function sameObject(a: KubeObject, b: KubeObject): boolean {
-  return canonicalJson(a['spec'] ?? null) === canonicalJson(b['spec'] ?? null) && readableOf(a) === readableOf(b);
+  };
+  const { apiVersion, kind, spec } = object;
+  return readable(JSON.parse(canonicalJson({ apiVersion, kind, metadata: shown, spec })) as KubeObject);
 }
 
 /** Words on what the controller would say, where that is not what it says now. */

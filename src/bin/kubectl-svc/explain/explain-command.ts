@@ -71,7 +71,7 @@ async function explainCommand(session: Session, args: readonly string[], output:
     session.warn(
       `the operator's settings are not known (${unasked.assumed}); those of a new installation stand for them`,
     );
-  const explanation = explain(target, namespace, pods, known(view, series));
+  const explanation = explain(target, namespace, pods, { ...unasked, facts: series });
   const text =
     format === 'json'
       ? json(explanation)

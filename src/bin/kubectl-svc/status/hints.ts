@@ -29,7 +29,7 @@ export const ways: Readonly<Record<string, string>> = {
   NotAttached: 'kubectl svc explain node/NAME; the log of container instrument says what it finds',
   MissingCapability: 'allow the agent pods the capabilities that the message names (pod security, seccomp, runtime)',
   KernelUnsupported: 'requests need a kernel with kprobes and BTF; flows are captured all the same',
-  MetadataMissing: 'the agent needs to list pods: kubectl -n svc-system logs of the agent tells',
+  MetadataMissing: 'the agent needs to list pods: its log tells',
   NoTraffic: 'send requests to the pods: a new process is seen after about 30 s',
   NoMatchingPods: 'compare selector and workloads with the labels of the pods: kubectl svc explain monitor/NAME',
   OverriddenByPolicy: 'nothing, where the policy is meant; else see spec.overrides of the policy',
@@ -91,16 +91,16 @@ export function nodeWayOut(reason: string, node: string): string {
 
 /** Reasons that only nodes have. */
 const nodeWays: Readonly<Record<string, string>> = {
-  NoAgent: 'kubectl -n svc-system describe daemonset svc-agent: taints and quotas keep pods away',
-  AgentNotReady: 'kubectl -n svc-system describe the agent pod, and read its logs',
+  NoAgent: 'kubectl describe daemonset svc-agent in its namespace: taints and quotas keep pods away',
+  AgentNotReady: 'kubectl describe the agent pod, and read its logs',
   Unreachable: 'the operator does not reach port 9093 of the agent: NetworkPolicies, certificates',
   ConfigRefused:
     'the message is of the instrument or the agent: correct what it names; it is a fault of ours if no extraConfig is set',
   OutOfMemory: 'raise the memory limit of container instrument, or capture less',
-  InstrumentCrashed: 'kubectl -n svc-system logs of the agent pod, -c instrument --previous',
+  InstrumentCrashed: 'kubectl logs of the agent pod, -c instrument --previous',
   InstrumentNotRestarted:
     'the kubelet has not restarted the instrument: look at the liveness probe in the events of the agent pod',
-  InstrumentNotRunning: 'kubectl -n svc-system logs of the agent pod, -c instrument',
-  NotRunning: 'kubectl -n svc-system logs of the agent pod, -c instrument',
+  InstrumentNotRunning: 'kubectl logs of the agent pod, -c instrument',
+  NotRunning: 'kubectl logs of the agent pod, -c instrument',
   WriteFailed: 'the agent cannot write on its disk: space, permissions of the data folder',
 };

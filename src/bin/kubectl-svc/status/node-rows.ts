@@ -16,7 +16,7 @@ export interface NodeRow {
   /** The agent's pod; undefined where the node has none. */
   readonly agent?: string;
   readonly state: CheckState;
-  /** In one word: `Capturing`, `NoAgent`, `AgentNotReady`, `NotReady`, or the reason of a failure. */
+  /** In one word: `Running`, `NoAgent`, `AgentNotReady`, `NotReady`, or the reason of a failure. */
   readonly reason: string;
   readonly message: string;
   /** TrafficMonitors with a pod here. */

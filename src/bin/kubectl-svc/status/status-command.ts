@@ -25,6 +25,7 @@ interface StatusFlags {
 const lookMs = 2_000;
 
 const help = `
+Monitors and minters are those of all namespaces, or of the one that -n names.
 Exit code: 0 when all is well, 1 when something is not (lines with ✗ or …). What cannot be read (?) and what is only
 worth knowing (!) are no faults.
 
