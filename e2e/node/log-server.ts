@@ -1,8 +1,11 @@
 import { createServer } from 'node:https';
 import type { Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { existsSync } from 'node:fs';
+import { servePortForward } from '../../src/testing/port-forward.ts';
 import type { KeyPair } from '../cluster/pki.ts';
 import { readLog } from './container-log.ts';
 import type { LogLine } from './container-log.ts';
@@ -19,7 +22,8 @@ export interface LogServerOptions {
 
 /**
  * The part of a kubelet's HTTPS server that `kubectl logs` needs: GET /containerLogs/{namespace}/{pod}/{container} with
- * follow, previous, timestamps, tailLines, sinceSeconds, sinceTime and limitBytes. Exec, attach and port-forward: 501.
+ * follow, previous, timestamps, tailLines, sinceSeconds, sinceTime and limitBytes; and port-forwards by WebSocket, as
+ * client-node makes them. kubectl's own port-forward comes by SPDY: 501, as exec and attach.
  */
 export async function startLogServer(options: LogServerOptions): Promise<{ port: number; server: Server }> {
   const server = createServer(
@@ -32,12 +36,34 @@ export async function startLogServer(options: LogServerOptions): Promise<{ port:
     },
     (req, res) => answer(options, req, res),
   );
+  server.on('upgrade', (req: IncomingMessage, socket: Duplex) => forwardPort(options, req, socket));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.address, resolve);
   });
   const bound = server.address();
   return { port: typeof bound === 'object' && bound ? bound.port : options.port, server };
+}
+
+/** Reaches the pod from a loopback address, as a connection made inside of it would. */
+function forwardPort(options: LogServerOptions, req: IncomingMessage, socket: Duplex): void {
+  const [route, namespace = '', name = ''] = new URL(req.url ?? '/', 'https://node').pathname.slice(1).split('/');
+  const refuse = (status: string): void =>
+    void socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  if (!(req.socket as TLSSocket).authorized) return refuse('401 Unauthorized');
+  if (route !== 'portForward' || req.headers.upgrade?.toLowerCase() !== 'websocket')
+    return refuse('501 Not Implemented');
+  const worker = options.findPod(namespace, name);
+  if (!worker) return refuse('404 Not Found');
+  servePortForward(
+    req,
+    socket,
+    (port) =>
+      new Promise((resolve, reject) => {
+        const pod = connect({ host: worker.podIP, port, localAddress: '127.0.0.1' });
+        pod.once('connect', () => resolve(pod)).once('error', reject);
+      }),
+  );
 }
 
 function answer(options: LogServerOptions, req: IncomingMessage, res: ServerResponse): void {

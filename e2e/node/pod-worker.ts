@@ -60,6 +60,10 @@ export class PodWorker {
     this.#containers = records.map((record) => ({ ...record, backoffMs: 0, stopProbes: [] }));
   }
 
+  get podIP(): string {
+    return this.#podIP;
+  }
+
   get pod(): Pod {
     return this.#pod;
   }

@@ -3,8 +3,8 @@ import { systemClock } from '../base/clock.ts';
 import { complete } from './kubectl-svc/completion/complete.ts';
 import { processHost } from './kubectl-svc/process-host.ts';
 
-/** How long a key press may wait for the cluster. Units: ms. */
-const deadlineMs = 2_000;
+/** How long a key press may wait for the cluster: as long as in kubectl's own completion. Units: ms. */
+const deadlineMs = 5_000;
 
 /** `kubectl_complete-svc`: kubectl asks a program of this name how "kubectl svc …" may go on. */
 const host = processHost(process, systemClock);

@@ -12,7 +12,9 @@ export function servePortForward(
   socket: Duplex,
   connect: (port: number) => Promise<Duplex>,
 ): void {
-  const port = Number(new URL(req.url ?? '/', 'http://kubelet').searchParams.get('ports'));
+  const { searchParams } = new URL(req.url ?? '/', 'http://kubelet');
+  // The API server is asked for `ports`, and asks the kubelet for `port`.
+  const port = Number(searchParams.get('port') ?? searchParams.get('ports'));
   const client = acceptWebSocket(req, socket, ['v4.channel.k8s.io']);
   const message = (channel: number, content: Buffer): void => client.send(Buffer.concat([Buffer.of(channel), content]));
   const start = Buffer.of(port & 0xff, port >> 8);

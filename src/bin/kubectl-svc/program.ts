@@ -33,7 +33,19 @@ export async function runPlugin(
   }
 }
 
-/** The program with every command and all their flags, for completion. */
+/** The program with the flags of the command that the arguments name, as far as they have been typed. */
+export async function programFor(
+  args: readonly string[],
+  host: Host,
+  commands: readonly PluginCommand[] = allCommands,
+): Promise<Command> {
+  const program = createProgram(host, commands);
+  const called = calledCommand(args, host, commands);
+  if (called) await register(program, called, host, () => {});
+  return program;
+}
+
+/** The program with every command and all their flags. */
 export async function wholeProgram(host: Host, commands: readonly PluginCommand[] = allCommands): Promise<Command> {
   const program = createProgram(host, commands);
   for (const command of commands) await register(program, command, host, () => {});

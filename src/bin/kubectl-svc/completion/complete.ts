@@ -3,7 +3,7 @@ import { commands as allCommands } from '../commands.ts';
 import type { PluginCommand } from '../command.ts';
 import type { CommonFlags } from '../flags.ts';
 import type { Host } from '../host.ts';
-import { wholeProgram } from '../program.ts';
+import { programFor } from '../program.ts';
 import { Session } from '../session.ts';
 import { flagValues } from './flag-values.ts';
 
@@ -22,7 +22,7 @@ export async function complete(
 ): Promise<string> {
   const word = args.at(-1) ?? '';
   const before = args.slice(0, -1);
-  const program = await wholeProgram(host, commands);
+  const program = await programFor(before, host, commands);
   const { command, operands } = walk(shapeOf(program), before);
   const value = flagOfValue(command, before.at(-1), word);
   if (value) {
@@ -94,7 +94,7 @@ function optionOf(command: CommandShape, word: string): OptionShape | undefined 
 function sessionOf(words: readonly string[], host: Host): Session {
   const flags: Record<string, string> = {};
   for (const [i, word] of words.entries()) {
-    const [, long, text] = /^(--[a-z-]+)(?:=(.*))?$/s.exec(word) ?? [];
+    const [, long, text] = /^(--[a-z-]+)(?:=(.*))?$/s.exec(word === '-n' ? '--namespace' : word) ?? [];
     const name = long?.slice(2).replace(/-(.)/g, (_, c: string) => c.toUpperCase());
     const value = text ?? words[i + 1];
     if (name !== undefined && connectionFlags.has(name) && value !== undefined) flags[name] = value;
@@ -106,6 +106,7 @@ function sessionOf(words: readonly string[], host: Host): Session {
 }
 
 const connectionFlags = new Set([
+  'namespace',
   'kubeconfig',
   'context',
   'as',

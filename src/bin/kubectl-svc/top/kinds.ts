@@ -1,9 +1,9 @@
+import type { TopKindName } from './top-flags.ts';
 import { describedResource, namespaceLabel, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
 
-/** What `top` lists. */
+/** How the query server is asked for one kind of thing. */
 export interface TopKind {
-  readonly name: string;
-  readonly aliases: readonly string[];
+  readonly name: TopKindName;
   /** Labels that name a row, the namespace first where there is one. */
   readonly by: readonly string[];
   /** Series without it do not count: what has no such object is no row. */
@@ -24,50 +24,45 @@ export const workloadKinds = ['deployments.apps', 'statefulsets.apps', 'daemonse
   describedResource(name)!,
 );
 
-export const topKinds: readonly TopKind[] = [
-  {
+export const topKinds: Readonly<Record<TopKindName, TopKind>> = {
+  workloads: {
     name: 'workloads',
-    aliases: ['workload', 'wl'],
     by: [namespaceLabel, ...workloadKinds.map(({ label }) => label)],
     required: undefined,
     namespaced: true,
     selected: { label: pods.label, kind: 'pods' },
     resource: undefined,
   },
-  {
+  pods: {
     name: 'pods',
-    aliases: ['pod', 'po'],
     by: [namespaceLabel, pods.label],
     required: pods.label,
     namespaced: true,
     selected: { label: pods.label, kind: 'pods' },
     resource: pods,
   },
-  {
+  services: {
     name: 'services',
-    aliases: ['service', 'svc'],
     by: [namespaceLabel, 'service_name'],
     required: 'service_name',
     namespaced: true,
     selected: { label: pods.label, kind: 'pods' },
     resource: undefined,
   },
-  {
+  namespaces: {
     name: 'namespaces',
-    aliases: ['namespace', 'ns'],
     by: [namespaceLabel],
     required: namespaceLabel,
     namespaced: false,
     selected: { label: namespaceLabel, kind: 'namespaces' },
     resource: namespaces,
   },
-  {
+  nodes: {
     name: 'nodes',
-    aliases: ['node', 'no'],
     by: [nodes.label],
     required: nodes.label,
     namespaced: false,
     selected: { label: nodes.label, kind: 'nodes' },
     resource: nodes,
   },
-];
+};

@@ -1,6 +1,7 @@
 import { namespaceLabel } from '../../../query/custom-metrics/resources.ts';
 import type { VectorSample } from '../query/result.ts';
 import { workloadKinds, type TopKind } from './kinds.ts';
+import type { SortKey } from './top-flags.ts';
 import { figureLabel, type Figure } from './top-query.ts';
 
 /** One object and its figures; undefined where there is no number: no such traffic in the window. */
@@ -35,8 +36,7 @@ function identityOf(
   return { ...namespace, kind: owner.ref.kind, name: metric[owner.label]! };
 }
 
-/** What rows can be put in order by: `--sort-by`. */
-export const sortKeys = {
+const sortFigures = {
   name: undefined,
   rps: 'requestsPerSecond',
   errors: 'errorRatio',
@@ -46,12 +46,11 @@ export const sortKeys = {
   out: 'outBytesPerSecond',
   'net-in': 'networkInBytesPerSecond',
   'net-out': 'networkOutBytesPerSecond',
-} as const satisfies Record<string, Figure | undefined>;
-export type SortKey = keyof typeof sortKeys;
+} as const satisfies Record<SortKey, Figure | undefined>;
 
 /** The rows with the largest figure first, those without it last; equal ones by name. Pure. */
 export function sorted(rows: readonly TopRow[], by: SortKey): TopRow[] {
-  const figure = sortKeys[by];
+  const figure = sortFigures[by];
   const name = ({ namespace = '', kind = '', name }: TopRow): string => `${namespace}/${name}/${kind}`;
   return rows.toSorted((a, b) => {
     const size = figure === undefined ? 0 : (b[figure] ?? -1) - (a[figure] ?? -1);

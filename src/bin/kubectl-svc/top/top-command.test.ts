@@ -76,7 +76,7 @@ test('-o json has the numbers as they are, and says what they lack', async () =>
   expect(stderr).toBe('warning: degraded: the answer lacks 1 node: node-3\n');
 });
 
-test.each(topKinds.map((kind) => [kind.name, kind] as const))(
+test.each(Object.values(topKinds).map((kind) => [kind.name, kind] as const))(
   'the query for %s parses, and is of the window',
   (_, kind) => {
     const query = topQuery({ kind, namespace: 'shop', names: ['a.b', 'c'], windowMs: 90_000, wide: true });

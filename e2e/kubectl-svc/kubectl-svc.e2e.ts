@@ -1,0 +1,26 @@
+/** `kubectl svc` by the real kubectl, on a real control plane with two nodes and the whole product; one stage for all. */
+import { createReport } from '../demo/report.ts';
+import { startStage, type Stage } from '../demo/stage.ts';
+import { installPlugin, type Plugin } from './plugin.ts';
+import { queryAndTop, withoutANode } from './query-and-top.ts';
+
+let stage: Stage;
+let plugin: Plugin;
+
+beforeAll(async () => {
+  stage = await startStage({ report: createReport((text) => void process.stderr.write(text)), nodes: 2 });
+  plugin = await installPlugin(stage.cluster);
+}, 240_000);
+afterAll(async () => {
+  await plugin?.remove();
+  await stage?.stop();
+}, 60_000);
+
+queryAndTop(
+  () => stage,
+  () => plugin,
+);
+withoutANode(
+  () => stage,
+  () => plugin,
+);

@@ -1,0 +1,41 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import type { Cluster } from '../cluster/cluster.ts';
+import { repository, run, type Outcome } from '../install/tools.ts';
+
+/** The plugin, installed for one cluster. */
+export interface Plugin {
+  /** `kubectl svc ARGS`, by the real kubectl, which finds the plugin in its PATH. */
+  svc(args: readonly string[], env?: Record<string, string>): Promise<Outcome>;
+  /** `kubectl ARGS` with the plugin in the PATH. */
+  kubectl(args: readonly string[], env?: Record<string, string>): Promise<Outcome>;
+  /** Where it lies, and the environment that it runs in. */
+  readonly dir: string;
+  readonly env: Record<string, string>;
+  remove(): Promise<void>;
+}
+
+/** Puts `kubectl-svc` and `kubectl_complete-svc` into a folder of their own, as programs that run the sources. */
+export async function installPlugin(cluster: Pick<Cluster, 'binaries' | 'kubeconfig'>): Promise<Plugin> {
+  const dir = await mkdtemp(join(tmpdir(), 'svc-plugin-'));
+  for (const [name, source] of [
+    ['kubectl-svc', 'kubectl-svc.ts'],
+    ['kubectl_complete-svc', 'kubectl-complete-svc.ts'],
+  ] as const) {
+    const path = join(dir, name);
+    await writeFile(path, `#!/bin/sh\nexec '${process.execPath}' '${join(repository, 'src/bin', source)}' "$@"\n`);
+    await chmod(path, 0o755);
+  }
+  const path = [dir, dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter);
+  const environment = { KUBECONFIG: cluster.kubeconfig, PATH: path, HOME: dir };
+  const kubectl: Plugin['kubectl'] = (args, env = {}) =>
+    run(cluster.binaries.kubectl, args, { ...environment, ...env });
+  return {
+    dir,
+    env: environment,
+    kubectl,
+    svc: (args, env) => kubectl(['svc', ...args], env),
+    remove: () => rm(dir, { recursive: true, force: true }),
+  };
+}

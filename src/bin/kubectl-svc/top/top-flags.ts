@@ -1,0 +1,34 @@
+/** What `top` lists. */
+export const topKindNames = ['workloads', 'pods', 'services', 'namespaces', 'nodes'] as const;
+export type TopKindName = (typeof topKindNames)[number];
+
+/** What one may type for them too, as for kubectl. */
+export const kindAliases: Readonly<Record<string, TopKindName>> = {
+  workload: 'workloads',
+  wl: 'workloads',
+  pod: 'pods',
+  po: 'pods',
+  service: 'services',
+  svc: 'services',
+  namespace: 'namespaces',
+  ns: 'namespaces',
+  node: 'nodes',
+  no: 'nodes',
+};
+
+/** What rows can be put in order by. */
+export const sortKeys = ['name', 'rps', 'errors', 'p50', 'p99', 'in', 'out', 'net-in', 'net-out'] as const;
+export type SortKey = (typeof sortKeys)[number];
+
+export const topFormats = ['table', 'wide', 'json'] as const;
+
+export interface TopFlags {
+  window: string;
+  sortBy: SortKey;
+  selector?: string;
+  limit: string;
+  watch: boolean;
+  interval: string;
+  output: (typeof topFormats)[number];
+  headers: boolean;
+}

@@ -1,0 +1,88 @@
+import { askApi, lacking, type ApiAnswer } from '../connect/prometheus.ts';
+import { UsageError } from '../errors.ts';
+import { json } from '../output/print.ts';
+import type { VectorSample } from '../query/result.ts';
+import { durationFlag } from '../query/times.ts';
+import type { Session } from '../session.ts';
+import { topKinds } from './kinds.ts';
+import { rowsOf, sorted, type TopRow } from './rows.ts';
+import { selectedNames } from './selected.ts';
+import type { TopFlags, TopKindName } from './top-flags.ts';
+import { showsNetwork, topQuery, type TopScope } from './top-query.ts';
+import { topTable } from './top-table.ts';
+import { watch } from './watch.ts';
+
+/** What one look at the cluster showed. */
+interface Look {
+  readonly scope: TopScope;
+  readonly rows: readonly TopRow[];
+  readonly answer: Omit<ApiAnswer, 'data' | 'text'>;
+}
+
+const nothingAsked: Look['answer'] = { warnings: [], infos: [], degraded: false, missingNodes: [], explain: undefined };
+
+/** Lists what serves requests, once or again and again. Errors: UsageError, those of the query server. */
+export async function top(session: Session, kindName: TopKindName, flags: TopFlags): Promise<void> {
+  const kind = topKinds[kindName];
+  const windowMs = durationFlag(flags.window, '--window');
+  const intervalMs = durationFlag(flags.interval, '--interval');
+  const limit = Number(flags.limit);
+  if (!Number.isInteger(limit) || limit < 0) throw new UsageError(`--limit ${flags.limit}: a whole number is needed`);
+  const namespace = kind.namespaced ? await session.namespace() : undefined;
+  const look = async (): Promise<Look> => {
+    const { selector } = flags;
+    const names = selector === undefined ? undefined : await selectedNames(session, kind, namespace, selector);
+    const scope: TopScope = { kind, namespace, names, windowMs, wide: flags.output !== 'table' };
+    if (names?.length === 0) return { scope, rows: [], answer: nothingAsked };
+    const server = await session.connect();
+    const params = { query: topQuery(scope) };
+    const answer = await askApi<{ result: VectorSample[] }>(server, '/api/v1/query', params, {
+      signal: session.signal,
+    });
+    const rows = sorted(rowsOf(kind, answer.data.result), flags.sortBy);
+    return { scope, answer, rows: limit === 0 ? rows : rows.slice(0, limit) };
+  };
+  if (flags.watch) {
+    return watch(session, intervalMs, async () => {
+      const seen = await look();
+      return { text: shown(session, seen, flags), notes: notes(seen).map((note) => `warning: ${note}`) };
+    });
+  }
+  const seen = await look();
+  session.stdout.write(shown(session, seen, flags));
+  for (const note of notes(seen)) session.warn(note);
+  if (seen.rows.length === 0 && flags.output !== 'json') session.stderr.write(`${nothing(seen, flags)}\n`);
+}
+
+function shown(session: Session, { scope, rows, answer }: Look, flags: TopFlags): string {
+  if (flags.output === 'json') {
+    const { degraded, missingNodes, warnings } = answer;
+    return json({
+      kind: scope.kind.name,
+      windowSeconds: scope.windowMs / 1000,
+      items: rows,
+      degraded,
+      missingNodes,
+      warnings,
+    });
+  }
+  if (rows.length === 0) return '';
+  return topTable(rows, {
+    namespaces: scope.kind.namespaced && scope.namespace === undefined,
+    network: showsNetwork(scope),
+    headers: flags.headers,
+    style: session.style,
+  });
+}
+
+/** What one has to know of the numbers. */
+function notes({ answer: { warnings, degraded, missingNodes } }: Look): string[] {
+  return [...warnings, ...(degraded ? [lacking(missingNodes)] : [])];
+}
+
+function nothing({ scope: { kind, namespace } }: Look, { selector, window }: TopFlags): string {
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  const which = selector === undefined ? '' : ` with labels ${selector}`;
+  const hint = namespace === undefined ? 'kubectl svc status' : '-A looks at all namespaces';
+  return `no ${kind.name}${which} served a request${where} in the last ${window} (${hint})`;
+}
