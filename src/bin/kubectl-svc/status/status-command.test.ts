@@ -7,6 +7,8 @@ import type { FakeApiServer } from '../../../testing/fake-api-server/index.ts';
 import { StatusError } from '../../../testing/fake-api-server/index.ts';
 import { FakeClock } from '../../../testing/fake-clock.ts';
 import { until } from '../../../testing/until.ts';
+import { complete } from '../completion/complete.ts';
+import type { Host } from '../host.ts';
 
 let api: FakeApiServer;
 let clock: FakeClock;
@@ -88,3 +90,21 @@ test.each([
   const { code, stderr } = await run(...args);
   expect({ code, told: stderr.includes(text) }).toEqual({ code: 2, told: true });
 });
+
+test('completion offers kinds, then names of the kind', async () => {
+  fill(api, aView({ monitors: { items: [aMonitor('shop/checkout', { selector: {} })] as never[] } }));
+  const words = async (...args: string[]): Promise<string[]> => (await complete(args, hostOf(api))).split('\n');
+  expect(await words('status', 'clu')).toEqual(['clustertrafficpolicies', 'clustertrafficpolicy', ':4', '']);
+  expect(await words('status', '-n', 'shop', 'tm', '')).toEqual(['checkout', ':4', '']);
+  expect(await words('status', 'node', 'node-')).toEqual(['node-1', 'node-2', ':4', '']);
+  expect(await words('explain', 'mon')).toEqual(['monitor/', ':4', '']);
+  expect(await words('explain', '-n', 'shop', 'monitor/')).toEqual(['monitor/checkout', ':4', '']);
+  expect(await words('explain', 'node', '')).toEqual(['node-1', 'node-2', ':4', '']);
+});
+
+function hostOf(server: FakeApiServer): Host {
+  const silent = { write: () => {}, isTerminal: false, columns: 80, rows: 24 };
+  const signal = new AbortController().signal;
+  const kube = () => server.client();
+  return { stdout: silent, stderr: silent, readStdin: async () => '', env: {}, clock, signal, kube };
+}
