@@ -1,6 +1,7 @@
 /** `kubectl svc` by the real kubectl, on a real control plane with two nodes and the whole product; one stage for all. */
 import { createReport } from '../demo/report.ts';
 import { startStage, type Stage } from '../demo/stage.ts';
+import { captureCases } from './capture-cases.ts';
 import { installPlugin, type Plugin } from './plugin.ts';
 import { queryAndTop, withoutANode } from './query-and-top.ts';
 
@@ -17,6 +18,10 @@ afterAll(async () => {
 }, 60_000);
 
 queryAndTop(
+  () => stage,
+  () => plugin,
+);
+captureCases(
   () => stage,
   () => plugin,
 );
