@@ -109,9 +109,10 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
       : openActiveQueries(settings.activeQueriesFile, settings.maxConcurrency, logger);
   const { queryLogFile, queryLogMaxBytes: maxBytes } = settings;
   const log = queryLogFile === '' ? noQueryLog : openQueryLog(queryLogFile, { maxBytes, clock, logger });
+  const followers = new TlsClient(tls);
   const relay = new StreamRelay({
     directory,
-    read: createAgentStreamReader(client, clock, settings.agentStreamPort, servername),
+    read: createAgentStreamReader({ followers, others: client }, clock, settings.agentStreamPort, servername),
     clock,
     logger,
     metrics: new StreamMetrics(metrics.registry),
@@ -144,6 +145,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     await Promise.all([closeServer(server, graceMs), closeServer(health, graceMs)]);
     stop.abort(new Error('server is stopping'));
     client.close();
+    followers.close();
     active.close();
   };
   try {

@@ -87,8 +87,8 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
     if (methods !== 'GET') route.post(serve);
     route.all((_req, res) => sendText(res.set('allow', methods), 405, 'Method Not Allowed\n'));
   }
-  const { relay, logger } = deps;
-  useStream(app, { relay, logger, authorize: async (req) => (await authorize(req, deps)).namespaces });
+  const { relay, clock, logger } = deps;
+  useStream(app, { relay, clock, logger, authorize: async (req) => (await authorize(req, deps)).namespaces });
   app.get('/-/healthy', (_req, res) => sendText(res, 200, 'svc-query is healthy.\n'));
   app.get('/-/ready', (_req, res) => {
     const ready = deps.ready();

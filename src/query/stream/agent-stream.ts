@@ -38,9 +38,12 @@ export type AgentStreamReader = (
 /** No timer waits longer: 24 days. */
 const longest = 2 ** 31 - 1;
 
-/** Reads over mutual TLS from the agents' stream port. */
+/**
+ * Reads over mutual TLS from the agents' stream port. Followers have a client of their own: they keep their connections,
+ * of which a client has only so many to one agent.
+ */
 export function createAgentStreamReader(
-  client: TlsClient,
+  clients: { readonly followers: TlsClient; readonly others: TlsClient },
   clock: Clock,
   port: number,
   servername: string,
@@ -71,6 +74,7 @@ export function createAgentStreamReader(
         body: JSON.stringify(request),
       };
       const limits = { deadlineMs: longest, maxBytes: Infinity, signal: link.signal };
+      const client = request.follow === true ? clients.followers : clients.others;
       const { status, body } = await within(headMs, 'answer', () => client.stream({ ...open, ...limits }));
       const chunks = body[Symbol.asyncIterator]();
       try {

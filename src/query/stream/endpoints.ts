@@ -1,5 +1,6 @@
 import type { Express, Request, Response } from 'express';
 import { once } from 'node:events';
+import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import {
@@ -22,8 +23,12 @@ export interface StreamEndpointDeps {
   readonly relay: StreamRelay;
   /** What the sender of a request may see. Errors: ApiError. */
   readonly authorize: (req: Request) => Promise<StreamCall['namespaces']>;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
+
+/** A reader that takes nothing for this long is given up. Units: ms. */
+const stalledMs = 600_000;
 
 /**
  * The relayed stream: lines of JSON at the paths of an agent's own, and gRPC on HTTP/2. What is refused is answered in
@@ -33,17 +38,16 @@ export function useStream(app: Express, deps: StreamEndpointDeps): void {
   for (const path of streamPaths) {
     const route = app.route(path);
     const serve = (req: Request, res: Response): void => void serveLines(req, res, deps);
+    // Before GET, which would take it: a stream without a body is none.
+    route.head((_req, res) => void res.set('allow', 'GET, POST').status(405).end());
     route.get(serve).post(serve);
     route.all((_req, res) => sendText(res.set('allow', 'GET, POST'), 405, 'Method Not Allowed\n'));
   }
   app.post(readPath, (req, res) => void serveGrpc(req, res, deps));
 }
 
-async function serveLines(
-  req: Request,
-  res: Response,
-  { relay, authorize, logger }: StreamEndpointDeps,
-): Promise<void> {
+async function serveLines(req: Request, res: Response, deps: StreamEndpointDeps): Promise<void> {
+  const { relay, authorize, logger } = deps;
   try {
     const namespaces = await authorize(req);
     const url = new URL(req.url, 'https://svc-query');
@@ -52,7 +56,9 @@ async function serveLines(
     const run = relay.open({ request: requestOfPath(url.pathname, asked), namespaces, review: () => authorize(req) });
     res.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
     res.flushHeaders();
-    await run(sinkOf(res, (messages) => messages.map((message) => `${JSON.stringify(message)}\n`).join('')));
+    await run(
+      sinkOf(res, deps.clock, (messages) => messages.map((message) => `${JSON.stringify(message)}\n`).join('')),
+    );
     res.end();
   } catch (error) {
     const known = refusalOf(error, logger);
@@ -60,16 +66,17 @@ async function serveLines(
   }
 }
 
-async function serveGrpc(req: Request, res: Response, { relay, authorize, logger }: StreamEndpointDeps): Promise<void> {
+async function serveGrpc(req: Request, res: Response, deps: StreamEndpointDeps): Promise<void> {
   if (req.httpVersionMajor < 2 || !/^application\/grpc(\+proto)?$/.test(req.headers['content-type'] ?? '')) {
     return sendText(res, 415, 'gRPC is spoken here: HTTP/2 with content-type application/grpc\n');
   }
+  const { relay, authorize, logger } = deps;
   try {
     const namespaces = await authorize(req);
     const request = requestOfFrame(await readBody(req, maxRequestBytes));
     const run = relay.open({ request, namespaces, review: () => authorize(req) });
     sendGrpcHead(res);
-    await run(sinkOf(res, framesOf));
+    await run(sinkOf(res, deps.clock, framesOf));
     sendGrpcTrailers(res);
   } catch (error) {
     const known = refusalOf(error, logger);
@@ -78,7 +85,11 @@ async function serveGrpc(req: Request, res: Response, { relay, authorize, logger
 }
 
 /** Where a reader's messages go; it is gone when the answer is closed. */
-function sinkOf(res: Response, encode: (messages: readonly StreamMessage[]) => string | Buffer): StreamSink {
+function sinkOf(
+  res: Response,
+  clock: Clock,
+  encode: (messages: readonly StreamMessage[]) => string | Buffer,
+): StreamSink {
   const gone = new AbortController();
   if (res.destroyed) gone.abort();
   res.once('close', () => gone.abort());
@@ -86,7 +97,9 @@ function sinkOf(res: Response, encode: (messages: readonly StreamMessage[]) => s
     gone: gone.signal,
     write: async (messages) => {
       if (gone.signal.aborted || res.write(encode(messages))) return;
+      const cancel = clock.setTimeout(() => res.destroy(), stalledMs);
       await once(res, 'drain', { signal: gone.signal }).catch(() => {});
+      cancel();
     },
   };
 }

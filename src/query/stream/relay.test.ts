@@ -1,3 +1,4 @@
+import { connect } from 'node:http2';
 import { join } from 'node:path';
 import { type Client, credentials, loadPackageDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
@@ -74,6 +75,34 @@ test.each([
   const { status: code, text } = await stage.read(path);
   expect([code, JSON.parse(text)]).toEqual([400, { status: 'error', errorType: 'bad_data', error }]);
   expect(stage.agents.map(({ requests }) => requests)).toEqual([0, 0, 0]);
+});
+
+test('while agents are not listed nothing is answered, and what is no GET or POST is refused', async () => {
+  stage.synced = false;
+  const { status: code, text } = await stage.read('/v1/stream');
+  expect([code, (JSON.parse(text) as { error: string }).error]).toEqual([
+    503,
+    'the list of agents is not complete yet',
+  ]);
+  const refused = await Promise.all(['HEAD', 'PUT'].map((method) => stage.read('/v1/stream?follow', { method })));
+  expect(refused.map((answer) => answer.status)).toEqual([405, 405]);
+});
+
+test('HTTP/2 carries the same lines', async () => {
+  pushInTurn(2_000);
+  const session = connect(`https://127.0.0.1:${stage.server.port}`, { ca: stage.ca.cert, servername: 'localhost' });
+  try {
+    const stream = session.request({ ':path': '/v1/stream?number=all' });
+    let text = '';
+    for await (const chunk of stream.setEncoding('utf8')) text += chunk as string;
+    const lines = text
+      .trim()
+      .split('\n')
+      .map((one) => JSON.parse(one) as StreamMessage);
+    expect(spans({ messages: lines })).toEqual(numbers(0, 2_000));
+  } finally {
+    session.close();
+  }
 });
 
 test('a node that is named is the only one that is asked, and one that is not there is told', async () => {

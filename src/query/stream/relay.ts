@@ -62,12 +62,14 @@ export class StreamRelay {
 
   /**
    * Takes a reader, whose messages go where the returned function is told; it has to be called, and resolves at the end.
-   * Errors: ERR_INPUT_INVALID that names the field; ApiError `unavailable` when there are too many readers.
+   * Errors: ERR_INPUT_INVALID that names the field; ApiError `unavailable` when there are too many readers, or agents are
+   * not listed yet.
    */
   open(call: StreamCall): (sink: StreamSink) => Promise<void> {
-    const { clock, maxClients, metrics, logger } = this.#options;
+    const { clock, directory, maxClients, metrics, logger } = this.#options;
     const plan = streamPlan(call.request, clock.now());
     if (this.#stop.signal.aborted) throw new ApiError('unavailable', 'the server is stopping');
+    if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet');
     if (this.#clients >= maxClients) {
       metrics.refused();
       throw new ApiError(

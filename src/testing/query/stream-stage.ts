@@ -92,6 +92,8 @@ export interface StreamStage {
   readonly ca: KeyPairPem;
   /** Who is expected; tests may put another list here. */
   expected: readonly ExpectedAgent[];
+  /** Whether that list is complete. */
+  synced: boolean;
   /** A whole answer. */
   read(path: string, options?: ReadOptions): Promise<StreamAnswer>;
   /** An answer that goes on, read as it comes. */
@@ -102,6 +104,8 @@ export interface StreamStage {
 export interface ReadOptions {
   readonly token?: string;
   readonly body?: string;
+  /** Default: GET, or POST with a body. */
+  readonly method?: string;
 }
 
 export interface StreamAnswer {
@@ -141,13 +145,19 @@ export async function startStreamStage(
   for (const agent of agents) await agent.start(agents[0]!.port);
   const stage = {
     expected: agents.map(({ node, address }) => ({ node, address, absence: undefined, nodeReady: true })),
-  } as { expected: readonly ExpectedAgent[] };
+    synced: true,
+  } as { expected: readonly ExpectedAgent[]; synced: boolean };
   const base = { namespace: 'svc-system', bindAddress: '127.0.0.1', port: '0', healthPort: '0' };
   const flags = { ...base, agentStreamPort: String(agents[0]!.port), ...options.flags };
   const server = await startQueryServer({
     settings: readSettings(querySettingTable, { flags, env: {}, prefix: 'SVC_' }),
     ...{ clock: systemClock, logger: silentLogger, version: '0.0.0', tls: await identity('svc-query') },
-    directory: { agents: () => stage.expected, synced: true },
+    directory: {
+      agents: () => stage.expected,
+      get synced() {
+        return stage.synced;
+      },
+    },
     reviews: options.reviews ?? { reviewToken: async () => undefined, mayAccessPath: async () => false },
     ...(options.tenants ? { tenants: options.tenants } : {}),
   });
@@ -182,7 +192,7 @@ function openStream(
     const req = request(
       {
         ...{ host: '127.0.0.1', servername: 'localhost', port: target.port, ca: target.ca, agent: false },
-        ...{ path: target.path, method: target.body === undefined ? 'GET' : 'POST', headers },
+        ...{ path: target.path, method: target.method ?? (target.body === undefined ? 'GET' : 'POST'), headers },
       },
       (res) => {
         const messages: StreamMessage[] = [];
