@@ -251,6 +251,45 @@ rules:
   );
 }, 200_000);
 
+test('what only a second adapter knows comes through the aggregator too, asked for in our name', async () => {
+  const { second } = stage;
+  const nobody = ['--as=nobody', '--as-group=system:authenticated'];
+  const path = `${api}/namespaces/shop/pods/*/queue_depth?labelSelector=app%3Dcatalog`;
+  await expect(stage.kubectl('get', '--raw', path, ...nobody)).rejects.toThrow(/forbidden/i);
+  // The aggregator escapes more than it has to.
+  const asked = (): string[] =>
+    second.requests.map(({ url }) => url.replace('%2A', '*')).filter((url) => url.includes('queue_depth'));
+  expect(asked()).toEqual([]);
+  for (const version of ['v1beta2', 'v1beta1']) {
+    const base = api.replace('v1beta2', version);
+    const list = await stage.raw<Values>(`${base}/namespaces/shop/services/catalog/queue_depth`);
+    expect(list).toMatchObject({
+      apiVersion: `custom.metrics.k8s.io/${version}`,
+      items: [{ describedObject: { kind: 'Service', name: 'catalog' }, value: '4200m' }],
+    });
+  }
+  expect((await stage.raw<Values>(path)).items).toMatchObject([{ value: '4200m' }]);
+  expect(asked().at(-1)).toBe(path);
+  expect([...second.users]).toEqual(['system:serviceaccount:svc-system:svc-query']);
+  const identities = second.requests
+    .flatMap(({ headers }) => Object.keys(headers))
+    .filter((key) => /remote|imperson/.test(key));
+  expect(identities).toEqual([]);
+  const { resources } = await stage.raw<{ resources: { name: string }[] }>(api);
+  const names = resources.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['services/queue_depth', 'pods/catalog_rps']));
+  expect(new Set(names).size).toBe(names.length);
+  second.broken = 500;
+  try {
+    await expect(stage.kubectl('get', '--raw', path)).rejects.toThrow(
+      `second adapter ${second.url}, which failed: HTTP 500`,
+    );
+    expect((await stage.raw<Values>(`${api}/namespaces/shop/pods/*/catalog_rps`)).items).toHaveLength(2);
+  } finally {
+    second.broken = undefined;
+  }
+}, 60_000);
+
 test('the aggregator publishes the types of the answers', async () => {
   const type = 'io.k8s.metrics.pkg.apis.custom_metrics.v1beta2.MetricValueList';
   const { definitions } = await until(
@@ -338,6 +377,12 @@ test('external metrics of another server are left alone and told of; without one
     () => stage.raw<Values>(path.replace('http_requests_per_second', 'unknown')),
     ({ items }) => items.length === 0,
   );
+  const queue = await until(
+    'rows of the second adapter',
+    () => stage.raw<Values>(path.replace('http_requests_per_second', 'queue_length')),
+    ({ items }) => items.length > 0,
+  );
+  expect(queue.items).toMatchObject([{ metricName: 'queue_length', value: '7' }]);
 }, 300_000);
 
 test('the autoscaler scales up under load and down without it', async () => {

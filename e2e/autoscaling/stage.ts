@@ -4,12 +4,15 @@ import { readyPods } from '../demo/stage.ts';
 import { runLoad } from '../demo/shop/load.ts';
 import { ownImages } from '../node/images.ts';
 import { registerForeign } from './foreign-registration.ts';
+import { passOnTo, startSecondAdapter, type SecondAdapter } from './second-adapter.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A cluster with the product, the demo's catalog, and a load on it that a test turns up and down. */
 export interface AutoscalingStage {
   cluster: Cluster;
+  /** What the query servers ask for metrics that they do not know. */
+  second: SecondAdapter;
   kubectl(...args: string[]): Promise<string>;
   /** The body of a path of the API server, as `kubectl get --raw` gives it. */
   raw<T>(path: string): Promise<T>;
@@ -42,7 +45,10 @@ export async function startAutoscalingStage(): Promise<AutoscalingStage> {
   };
   try {
     await registerForeign(cluster);
+    const second = await startSecondAdapter(cluster);
+    stops.push(() => second.close());
     await kubectl('apply', '--server-side', '-f', `${root}manifests/install.yaml`);
+    await passOnTo(second, kubectl);
     await kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd/trafficmonitors.svc.dev');
     await kubectl(
       'apply',
@@ -55,6 +61,7 @@ export async function startAutoscalingStage(): Promise<AutoscalingStage> {
     stops.push(() => abort.abort());
     const stage: AutoscalingStage = {
       cluster,
+      second,
       kubectl,
       raw: async <T>(path: string) => JSON.parse(await kubectl('get', '--raw', path)) as T,
       load(perSecond) {
