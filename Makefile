@@ -4,8 +4,9 @@ SHELL := /bin/bash
 ONCE ?=
 
 INSTRUMENT ?=
+BINDIR ?=
 
-.PHONY: help setup demo test unit e2e e2e-instrument lint format generate build cluster clean
+.PHONY: help setup demo test unit e2e e2e-instrument lint format generate build plugin cluster clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +43,9 @@ generate: setup ## Regenerate crds/, schemas/ and manifests/ from src/api and sr
 
 build: setup ## Compile to dist/ (JavaScript and the query page), as the image does
 	@npm run -s build
+
+plugin: build ## Build, and put the kubectl plugin (kubectl svc) into BINDIR, ~/.local/bin unless set
+	@BINDIR="$(BINDIR)" scripts/install-plugin.sh
 
 cluster: setup ## A bare cluster in the foreground: control plane and three process nodes, until Ctrl-C
 	@npm run -s cluster
