@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
-import type { ClusterView } from '../../bin/kubectl-svc/cluster/view.ts';
+import { itemsOf, type ClusterView } from '../../bin/kubectl-svc/cluster/view.ts';
 import type { PodWithStatus } from '../../bin/kubectl-svc/cluster/pod-fault.ts';
 import type { NodeObject } from '../../controllers/capture/facts.ts';
 
@@ -77,6 +77,12 @@ function anApiService(name: string): KubeObject {
 
 /** A cluster of two nodes in which everything is well; state only what differs. */
 export function aView(more: Partial<ClusterView> = {}): ClusterView {
+  const view = bareView(more);
+  const own = itemsOf(view.pods).filter(({ metadata }) => metadata.namespace === view.namespace);
+  return { ...view, ownPods: more.ownPods ?? { items: own } };
+}
+
+function bareView(more: Partial<ClusterView>): Omit<ClusterView, 'ownPods'> {
   return {
     namespace: 'svc-system',
     now: viewTime,

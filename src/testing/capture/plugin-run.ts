@@ -35,7 +35,9 @@ export async function runWith(args: readonly string[], { api, answer, ...more }:
 export function fill(api: FakeApiServer, view: ClusterView): void {
   const refused = new StatusError(403, 'Forbidden', 'no');
   if (view.secrets.fault !== undefined) api.script({ plural: 'secrets' }, { do: 'fail', error: refused }, 1_000);
-  for (const member of Object.values(view) as { items?: readonly KubeObject[] }[]) {
+  // Pods of the operator's namespace are among all pods.
+  const { ownPods: _own, ...lists } = view;
+  for (const member of Object.values(lists) as { items?: readonly KubeObject[] }[]) {
     for (const { status, ...object } of member.items ?? []) {
       const resource = api.resourceOf(object as KubeObject);
       api.put(resource, object as KubeObject);

@@ -28,6 +28,8 @@ export interface ViewOptions {
   readonly namespace: string;
   /** Only TrafficMonitors and MinterDeployments of this namespace; of all unless set. */
   readonly objectNamespace?: string | undefined;
+  /** Where pods and monitors of all namespaces may not be listed, those of this one are enough. */
+  readonly atLeast?: string | undefined;
   /** Wall time, ms since the epoch. */
   readonly now: number;
   /** Lists to leave out: they count as empty. */
@@ -41,7 +43,7 @@ export interface ViewOptions {
  * answering at all (no connection, no credentials) is thrown.
  */
 export async function readView(options: ViewOptions): Promise<ClusterView> {
-  const { client, namespace, objectNamespace, now, without = [], signal } = options;
+  const { client, namespace, objectNamespace, atLeast, now, without = [], signal } = options;
   const read = async <T extends KubeObject>(
     member: keyof ClusterView,
     resource: ResourceRef,
@@ -50,10 +52,18 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     if (without.includes(member)) return { items: [] };
     try {
       const { items } = await listAll<T>(client, resource, { ...selection, signal });
-      return { items: items.map((item) => ({ ...item, apiVersion: resource.apiVersion, kind: resource.kind })) };
+      return { items, ...(selection.namespace === undefined ? {} : { partial: true }) };
     } catch (error) {
       return { fault: faultOf(resource, selection.namespace, error) };
     }
+  };
+  const readMost = async <T extends KubeObject>(
+    member: keyof ClusterView,
+    resource: ResourceRef,
+  ): Promise<Reading<T>> => {
+    const all = await read<T>(member, resource, { namespace: member === 'pods' ? undefined : objectNamespace });
+    if (all.fault === undefined || atLeast === undefined) return all;
+    return read<T>(member, resource, { namespace: atLeast });
   };
   await reached(client, signal);
   const crds = async (): Promise<Reading<KubeObject>> => {
@@ -62,17 +72,20 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     return { items: all.items.filter((crd) => crd.metadata.name?.endsWith(`.${group}`)) };
   };
   const own = { namespace };
-  const pods = async (): Promise<ClusterView['pods']> => {
-    const all = await read<PodWithStatus>('pods', coreResources.pods);
-    return all.fault === undefined ? all : read<PodWithStatus>('pods', coreResources.pods, own);
+  const readPods = readMost<PodWithStatus>('pods', coreResources.pods);
+  const ownPods = async (): Promise<ClusterView['ownPods']> => {
+    const all = await readPods;
+    if (all.fault !== undefined || all.partial) return read<PodWithStatus>('ownPods', coreResources.pods, own);
+    return { items: all.items.filter(({ metadata }) => metadata.namespace === namespace) };
   };
-  const [readPods, readCrds] = [pods(), crds()];
+  const readCrds = crds();
   const lists = {
-    monitors: read<TrafficMonitor & KubeObject>('monitors', trafficMonitors, { namespace: objectNamespace }),
+    monitors: readMost<TrafficMonitor & KubeObject>('monitors', trafficMonitors),
     policies: read<ClusterTrafficPolicy & KubeObject>('policies', clusterTrafficPolicies),
     minters: read<MinterDeployment & KubeObject>('minters', minterDeployments, { namespace: objectNamespace }),
     namespaces: read<KubeObject>('namespaces', coreResources.namespaces),
     nodes: read<NodeObject>('nodes', coreResources.nodes),
+    ownPods: ownPods(),
     deployments: read<KubeObject>('deployments', coreResources.deployments, own),
     daemonSets: read<KubeObject>('daemonSets', coreResources.daemonSets, own),
     leases: read<KubeObject>('leases', coreResources.leases, own),
@@ -90,6 +103,7 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     minters: await lists.minters,
     namespaces: await lists.namespaces,
     nodes: await lists.nodes,
+    ownPods: await lists.ownPods,
     deployments: await lists.deployments,
     daemonSets: await lists.daemonSets,
     leases: await lists.leases,

@@ -4,7 +4,14 @@ import type { NodeObject } from '../../../controllers/capture/facts.ts';
 import type { PodWithStatus } from './pod-fault.ts';
 
 /** A list as it was read, or why it could not be: what a user may not see is told, and does not hide the rest. */
-export type Reading<T> = { readonly items: readonly T[]; readonly fault?: undefined } | { readonly fault: string };
+export type Reading<T> =
+  | {
+      readonly items: readonly T[];
+      readonly fault?: undefined;
+      /** Only those of some namespaces: what is compiled from them is not what the operator compiles. */
+      readonly partial?: boolean;
+    }
+  | { readonly fault: string };
 
 /** The objects of a cluster that say how the product fares, read once. Everything that judges is a function of it. */
 export interface ClusterView {
@@ -18,9 +25,9 @@ export interface ClusterView {
   readonly minters: Reading<MinterDeployment & KubeObject>;
   readonly namespaces: Reading<KubeObject>;
   readonly nodes: Reading<NodeObject>;
-  /** Of all namespaces where the user may list them, else of the operator's. */
   readonly pods: Reading<PodWithStatus>;
-  /** Of the operator's namespace, as are the next three. */
+  /** Of the operator's namespace, as are the next four lists. */
+  readonly ownPods: Reading<PodWithStatus>;
   readonly deployments: Reading<KubeObject>;
   readonly daemonSets: Reading<KubeObject>;
   readonly leases: Reading<KubeObject>;
@@ -28,6 +35,11 @@ export interface ClusterView {
   readonly apiServices: Reading<KubeObject>;
   /** Warnings of all namespaces. */
   readonly events: Reading<KubeObject>;
+}
+
+/** Whether everything that the operator compiles from was read. */
+export function isWhole({ monitors, policies, nodes, namespaces, pods }: ClusterView): boolean {
+  return [monitors, policies, nodes, namespaces, pods].every((list) => list.fault === undefined && !list.partial);
 }
 
 /** The members of a list; none where it could not be read. */

@@ -47,6 +47,7 @@ async function explainCommand(session: Session, args: readonly string[], output:
   const view = await readView({
     client: await session.kube(),
     namespace: flags.operatorNamespace,
+    atLeast: namespace === '' ? undefined : namespace,
     now: clock.now(),
     without: ['crds', 'secrets', 'apiServices', 'events', 'minters', 'leases', 'daemonSets'],
     signal,

@@ -12,7 +12,7 @@ import { podFacts } from '../../../controllers/capture/facts.ts';
 import { compileInput } from '../cluster/compile-input.ts';
 import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import type { PodWithStatus } from '../cluster/pod-fault.ts';
-import { itemsOf, type ClusterView } from '../cluster/view.ts';
+import { isWhole, itemsOf, type ClusterView } from '../cluster/view.ts';
 import { ago } from '../status/events.ts';
 import { ownerName } from './ask-series.ts';
 import { captureSteps, type DeclaredPort } from './capture-steps.ts';
@@ -34,10 +34,7 @@ export interface Known {
 export function known(view: ClusterView, facts: SeriesFacts): Known {
   const { environment, assumed } = operatorEnvironment(view.deployments);
   const input = compileInput(view, environment);
-  const whole = [view.monitors, view.policies, view.nodes, view.namespaces, view.pods].every(
-    ({ fault }) => fault === undefined,
-  );
-  return { view, input, compiled: whole ? compile(input) : undefined, facts, assumed };
+  return { view, input, compiled: isWhole(view) ? compile(input) : undefined, facts, assumed };
 }
 
 /** The answer about one pod. */
@@ -70,7 +67,7 @@ export function explainPod(pod: PodWithStatus, all: Known): PodExplanation {
   const monitors = decided.monitors.map((m) => m.path);
   const steps = [
     podStep(pod),
-    ...captureSteps(decided, declaredPorts(pod), silenced, counts.length > 0),
+    ...sureSteps(captureSteps(decided, declaredPorts(pod), silenced, counts.length > 0), decided, all.view),
     ...nodeSteps({ ...all, node: facts.nodeName, monitors, hasData: counts.length > 0 }),
     conflictStep(decided, all),
     limitStep(decided, all),
@@ -78,6 +75,21 @@ export function explainPod(pod: PodWithStatus, all: Known): PodExplanation {
   ];
   const captured = firstNo(steps) === undefined && counts.length > 0;
   return { pod: path, node: facts.nodeName, captured, steps, settings: decided.settings, series: counts };
+}
+
+/** Steps that policies, nodes' and namespaces' labels decide are nobody's to tell where these may not be listed. */
+function sureSteps(
+  steps: readonly Step[],
+  { monitors }: PodView,
+  { policies, nodes, namespaces }: ClusterView,
+): Step[] {
+  const fault = [policies, nodes, namespaces].find((list) => list.fault !== undefined)?.fault;
+  if (fault === undefined) return [...steps];
+  return steps.map((step) => {
+    if (step.asks === 'policy') return unknown(step.asks, fault);
+    if (step.asks === 'selected' && monitors.length > 0) return step;
+    return unknown(step.asks, `${step.fact}, as far as monitors tell`);
+  });
 }
 
 function podStep(pod: PodWithStatus): Step {

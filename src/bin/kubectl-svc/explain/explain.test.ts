@@ -63,7 +63,9 @@ function shop(more: Partial<ClusterView> = {}): ClusterView {
     shopPod('checkout-1', 'node-1', [8080]),
     shopPod('checkout-2', 'node-2', [8080]),
   );
-  return { ...base, pods, ...more };
+  const view = { ...base, pods, ...more };
+  const own = itemsOf(view.pods).filter(({ metadata }) => metadata.namespace === 'svc-system');
+  return { ...view, ownPods: more.ownPods ?? { items: own } };
 }
 
 type Answered = Extract<SeriesFacts, { fault?: undefined }>;
@@ -200,6 +202,26 @@ test("what is on its way or held back is worth a note and stands in nobody's way
     'config: TrafficMonitor checkout: RollingOut, 0/1',
     'limits: TrafficMonitor shop/checkout: SeriesLimit, 12 series over',
   ]);
+});
+
+test('who may see one namespace only is told what nobody can tell them, and nothing is guessed', () => {
+  const may = (what: string) => ({ fault: `you may not list ${what}` });
+  const whole = shop();
+  const view: ClusterView = {
+    ...whole,
+    policies: may('clustertrafficpolicies'),
+    nodes: may('nodes'),
+    namespaces: may('namespaces'),
+    ownPods: may('pods in namespace svc-system'),
+    pods: { items: itemsOf(whole.pods), partial: true },
+  };
+  const data = { ...facts(whole), series: facts(whole).series.filter(({ metric }) => !metric.startsWith('svc_')) };
+  const { steps, captured } = explained('pod/checkout-1', view, data).pods[0]!;
+  expect(steps.filter(({ answer }) => answer === 'no')).toEqual([]);
+  expect(steps.filter(({ answer }) => answer === 'unknown').map(({ asks }) => asks)).toEqual([
+    ...['policy', 'not excluded', 'port', 'signals', 'node', 'agent', 'conflicts'],
+  ]);
+  expect(captured).toBe(true);
 });
 
 test('without a query server data is unknown, and nobody says captured', () => {

@@ -38,7 +38,7 @@ function nodeStep({ view, node }: NodeInput): Step {
 
 function agentStep({ view, node }: NodeInput): Step {
   const asks = 'agent';
-  if (view.pods.fault !== undefined) return unknown(asks, view.pods.fault);
+  if (view.ownPods.fault !== undefined) return unknown(asks, view.ownPods.fault);
   const pods = podsOf(view, 'agent').filter((pod) => pod.spec?.nodeName === node);
   const pod = pods.find(isReadyPod) ?? pods[0];
   const { namespace } = view;

@@ -19,8 +19,7 @@ interface Rollout {
 /** The pods of one of the product's components, oldest name first. */
 export function podsOf(view: ClusterView, component: Component): PodWithStatus[] {
   const wanted = Object.entries(selectorLabels(component));
-  return itemsOf(view.pods)
-    .filter(({ metadata }) => metadata.namespace === view.namespace)
+  return itemsOf(view.ownPods)
     .filter(({ metadata }) => wanted.every(([key, value]) => metadata.labels?.[key] === value))
     .toSorted((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
 }

@@ -4,7 +4,7 @@ import { instrumentFault } from '../../../controllers/capture/instrument-fault.t
 import { compileInput } from '../cluster/compile-input.ts';
 import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import { isReadyPod, podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
-import { itemsOf, type ClusterView } from '../cluster/view.ts';
+import { isWhole, itemsOf, type ClusterView } from '../cluster/view.ts';
 import type { Check, CheckState } from './check.ts';
 import { podsOf } from './components.ts';
 import { nodeWayOut } from './hints.ts';
@@ -16,11 +16,11 @@ export interface NodeRow {
   /** The agent's pod; undefined where the node has none. */
   readonly agent?: string;
   readonly state: CheckState;
-  /** In one word: `Running`, `NoAgent`, `AgentNotReady`, `NotReady`, or the reason of a failure. */
+  /** In one word: `Running`, `Unknown`, `NoAgent`, `AgentNotReady`, `NotReady`, or the reason of a failure. */
   readonly reason: string;
   readonly message: string;
-  /** TrafficMonitors with a pod here. */
-  readonly monitors: number;
+  /** TrafficMonitors with a pod here; null where not all that decides could be read. */
+  readonly monitors: number | null;
   /** Policies that cover the node, the strongest first. */
   readonly policies: readonly string[];
   /** Begins with the hash of the instrument's file that the node should run; empty where it cannot be told. */
@@ -47,8 +47,8 @@ export function nodeRows(view: ClusterView): NodeRow[] {
         name,
         ready: isReadyNode(node),
         ...(agent?.metadata.name ? { agent: agent.metadata.name } : {}),
-        ...stateOf(isReadyNode(node), agent, failures.get(name)),
-        monitors: desired?.config.monitors.length ?? 0,
+        ...stateOf(isReadyNode(node), view.ownPods.fault, agent, failures.get(name)),
+        monitors: desired?.config.monitors.length ?? null,
         policies: compiled
           ? [...compiled.policies.values()].filter((p) => p.inForce && p.nodes.includes(name)).map((p) => p.name)
           : [],
@@ -60,8 +60,15 @@ export function nodeRows(view: ClusterView): NodeRow[] {
 
 type NodeState = Pick<NodeRow, 'state' | 'reason' | 'message'>;
 
-function stateOf(ready: boolean, agent: PodWithStatus | undefined, failure: Failure | undefined): NodeState {
+function stateOf(
+  ready: boolean,
+  unread: string | undefined,
+  agent: PodWithStatus | undefined,
+  failure: Failure | undefined,
+): NodeState {
   if (!ready) return { state: 'note', reason: 'NotReady', message: 'the node is not Ready: nobody counts on it' };
+  if (unread !== undefined)
+    return failure ? { state: 'bad', ...failure } : { state: 'unknown', reason: 'Unknown', message: unread };
   if (!agent) return { state: 'bad', reason: 'NoAgent', message: 'no agent pod on this node' };
   const fault = podFault(agent);
   const instrument = instrumentFault(agent.status?.containerStatuses);
@@ -89,8 +96,7 @@ function failedNodes(view: ClusterView): Map<string, Failure> {
 /** What the operator compiles from what was read; undefined where it cannot be compiled or part of it is not known. */
 function compileView(view: ClusterView): CompileResult | undefined {
   const { environment } = operatorEnvironment(view.deployments);
-  const lists = [view.monitors, view.policies, view.nodes, view.namespaces, view.pods];
-  if (lists.some(({ fault }) => fault !== undefined)) return undefined;
+  if (!isWhole(view)) return undefined;
   try {
     return compile(compileInput(view, environment));
   } catch {
@@ -123,7 +129,7 @@ export function captureChecks(rows: readonly NodeRow[], nodesFault: string | und
   const all: Check = {
     section: 'nodes',
     subject: 'nodes',
-    state: bad.length > 0 ? 'bad' : 'ok',
+    state: bad.length > 0 ? 'bad' : rows.some(({ state }) => state === 'unknown') ? 'unknown' : 'ok',
     text,
     ...(bad.length > 0 ? hint : {}),
   };

@@ -60,7 +60,7 @@ export function nodeTable(rows: readonly NodeRow[], style: Styles): string {
     r.ready ? 'True' : 'False',
     r.agent ?? '',
     r.reason,
-    String(r.monitors),
+    String(r.monitors ?? ''),
     r.policies.join(','),
     r.file,
   ]);

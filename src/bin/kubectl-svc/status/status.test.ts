@@ -183,6 +183,13 @@ test('what may not be read is told and is no fault', () => {
   expect(lineOf(view, 'apiservices')).toBe(`  ? apiservices: ${fault}`);
 });
 
+test('without the right to see agents nobody says that they are missing', () => {
+  const view = aView({ ownPods: { fault: 'you may not list pods in namespace svc-system' } });
+  expect(statusReport(view).well).toBe(true);
+  expect(lineOf(view, 'nodes')).toBe('  ? nodes: 2 Unknown');
+  expect(nodeRows(aView({ monitors: { items: [], partial: true } }))[0]).toMatchObject({ monitors: null, file: '' });
+});
+
 test('certificates that can be read are told with their end, and an overdue one is a fault', async () => {
   const day = 86_400_000;
   const ca = await createCa({ commonName: 'ca', now: viewTime - 100 * day });
