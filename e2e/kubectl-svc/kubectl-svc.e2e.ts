@@ -2,6 +2,7 @@
 import { createReport } from '../demo/report.ts';
 import { startStage, type Stage } from '../demo/stage.ts';
 import { captureCases } from './capture-cases.ts';
+import { observeCases } from './observe-cases.ts';
 import { installPlugin, type Plugin } from './plugin.ts';
 import { queryAndTop, withoutANode } from './query-and-top.ts';
 
@@ -18,6 +19,10 @@ afterAll(async () => {
 }, 60_000);
 
 queryAndTop(
+  () => stage,
+  () => plugin,
+);
+observeCases(
   () => stage,
   () => plugin,
 );
