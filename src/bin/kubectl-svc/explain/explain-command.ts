@@ -49,7 +49,7 @@ async function explainCommand(session: Session, args: readonly string[], output:
     namespace: flags.operatorNamespace,
     atLeast: namespace === '' ? undefined : namespace,
     now: clock.now(),
-    without: ['crds', 'secrets', 'apiServices', 'events', 'minters', 'leases', 'daemonSets'],
+    without: ['crds', 'secrets', 'apiServices', 'events', 'minters', 'leases'],
     signal,
   });
   const unasked = known(view, { fault: 'it was not asked' });

@@ -3,7 +3,7 @@ import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
 import { instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
 import { isReadyPod, podFault } from '../cluster/pod-fault.ts';
 import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
-import { podsOf } from '../status/components.ts';
+import { leftOut, podsOf, wantsAgent } from '../status/components.ts';
 import { nodeWayOut } from '../status/hints.ts';
 import { agentConfig, type SeriesFacts } from './series.ts';
 import { no, note, unknown, yes, type Step } from './step.ts';
@@ -42,6 +42,10 @@ function agentStep({ view, node }: NodeInput): Step {
   const pods = podsOf(view, 'agent').filter((pod) => pod.spec?.nodeName === node);
   const pod = pods.find(isReadyPod) ?? pods[0];
   const { namespace } = view;
+  const object = named(view.nodes, node);
+  if (!pod && object && !wantsAgent(view, object)) {
+    return no(asks, leftOut, `kubectl -n ${namespace} get daemonset svc-agent -o yaml`);
+  }
   if (!pod)
     return no(
       asks,

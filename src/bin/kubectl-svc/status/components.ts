@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../../api/meta.ts';
+import { shouldRunOn, type NodeForScheduling, type PodForScheduling } from '../../../api/agents/scheduling.ts';
 import { names, selectorLabels, type Component } from '../../../render/index.ts';
 import { podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
 import { operatorImage } from '../cluster/operator-environment.ts';
@@ -132,3 +133,13 @@ export function agentSetChecks(view: ClusterView): Check[] {
   const whole = seen && ready >= desired && updated >= desired;
   return [{ section: 'agents', subject: agent, state: whole ? 'ok' : 'progressing', text, ...(whole ? {} : { hint }) }];
 }
+
+/** Whether the DaemonSet of the agents would have a pod on a node; true where it is not known. */
+export function wantsAgent(view: ClusterView, node: NodeForScheduling): boolean {
+  const spec = named(view.daemonSets, names.agent)?.['spec'] as { template?: { spec?: PodForScheduling } } | undefined;
+  const template = spec?.template?.spec;
+  return template === undefined || shouldRunOn(template, node);
+}
+
+/** What is said of a node that it would have none on. */
+export const leftOut = 'DaemonSet svc-agent leaves the node out: its nodeSelector, affinity or tolerations';

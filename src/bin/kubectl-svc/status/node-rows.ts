@@ -6,7 +6,7 @@ import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import { isReadyPod, podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
 import { isWhole, itemsOf, type ClusterView } from '../cluster/view.ts';
 import type { Check, CheckState } from './check.ts';
-import { podsOf } from './components.ts';
+import { leftOut, podsOf, wantsAgent } from './components.ts';
 import { nodeWayOut } from './hints.ts';
 
 /** How capture fares on one node. */
@@ -16,7 +16,7 @@ export interface NodeRow {
   /** The agent's pod; undefined where the node has none. */
   readonly agent?: string;
   readonly state: CheckState;
-  /** In one word: `Running`, `Unknown`, `NoAgent`, `AgentNotReady`, `NotReady`, or the reason of a failure. */
+  /** In one word: `Running`, `Unknown`, `NoAgent`, `AgentNotReady`, `NotReady`, `LeftOut`, or the reason of a failure. */
   readonly reason: string;
   readonly message: string;
   /** TrafficMonitors with a pod here; null where not all that decides could be read. */
@@ -47,7 +47,9 @@ export function nodeRows(view: ClusterView): NodeRow[] {
         name,
         ready: isReadyNode(node),
         ...(agent?.metadata.name ? { agent: agent.metadata.name } : {}),
-        ...stateOf(isReadyNode(node), view.ownPods.fault, agent, failures.get(name)),
+        ...(agent || wantsAgent(view, node)
+          ? stateOf(isReadyNode(node), view.ownPods.fault, agent, failures.get(name))
+          : { state: 'note', reason: 'LeftOut', message: leftOut }),
         monitors: desired?.config.monitors.length ?? null,
         policies: compiled
           ? [...compiled.policies.values()].filter((p) => p.inForce && p.nodes.includes(name)).map((p) => p.name)

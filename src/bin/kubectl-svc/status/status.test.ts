@@ -190,6 +190,19 @@ test('without the right to see agents nobody says that they are missing', () => 
   expect(nodeRows(aView({ monitors: { items: [], partial: true } }))[0]).toMatchObject({ monitors: null, file: '' });
 });
 
+test('a node that the DaemonSet leaves out lacks no agent', () => {
+  const pods = { items: [aComponentPod('agent', 'svc-agent-a', 'node-1')] };
+  const template = { spec: { nodeSelector: { pool: 'core' } } };
+  const status = { observedGeneration: 1, desiredNumberScheduled: 1, numberReady: 1, updatedNumberScheduled: 1 };
+  const set = anObject('apps/v1', 'DaemonSet', 'svc-system/svc-agent', { spec: { template }, status });
+  const view = aView({
+    pods,
+    daemonSets: { items: [set] },
+    nodes: objects(aNode('node-1', { pool: 'core' }), aNode('node-2')),
+  });
+  expect(lineOf(view, 'nodes')).toBe('  ✓ nodes: 1 Running, 1 LeftOut');
+});
+
 test('certificates that can be read are told with their end, and an overdue one is a fault', async () => {
   const day = 86_400_000;
   const ca = await createCa({ commonName: 'ca', now: viewTime - 100 * day });
