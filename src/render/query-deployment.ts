@@ -62,6 +62,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                   `--tls-dir=${tlsPath}`,
                   '--agent-selector=app.kubernetes.io/component=agent',
                   `--agent-read-port=${ports.remoteRead}`,
+                  `--agent-stream-port=${ports.spanStream}`,
                   '--loopback-exempt=true',
                   // It lives as long as the pod: what a crash of the container left is read by the next one.
                   `--active-queries-file=${statePath}/queries.active`,
