@@ -5,6 +5,9 @@ export interface Scale {
   readonly ticks: readonly number[];
 }
 
+/** What is smaller counts as zero: ticks between such numbers cannot be told apart. */
+const smallest = 1e-300;
+
 /**
  * A scale that holds all values, with about `count` ticks at numbers that read well. It begins at zero where that does
  * not squeeze the values into a corner. Pure.
@@ -19,7 +22,10 @@ export function scaleOf(values: readonly number[], count: number): Scale {
   }
   if (min > max) [min, max] = [0, 1];
   if (min > 0 && min < max * 0.7) min = 0;
-  if (min === max) [min, max] = min === 0 ? [0, 1] : [min - Math.abs(min) / 10, max + Math.abs(max) / 10];
+  const size = Math.max(Math.abs(min), Math.abs(max));
+  if (size < smallest) [min, max] = [0, 1];
+  // Numbers that differ by less than a drawing can show.
+  else if (max - min < size * 1e-9) [min, max] = [min - size / 10, max + size / 10];
   const step = niceUp((max - min) / Math.max(1, count - 1));
   const from = Math.floor(min / step + 1e-9);
   const to = Math.ceil(max / step - 1e-9);
