@@ -57,6 +57,17 @@ test.each<[string, object, object]>([
   expect(await headersOf(user)).toMatchObject(headers);
 });
 
+test('a command acts in the name that it is given, whatever the kubeconfig says, and knows the namespace and the token', async () => {
+  const text = config({ token: 'abc', as: 'eve' }).replace('"user":"u"', '"user":"u","namespace":"shop"');
+  const client = createKubeClient({ kubeconfig: write('config', text), impersonate: 'adam' });
+  await client.getPath('/version');
+  expect(seen).toMatchObject({ 'impersonate-user': 'adam', authorization: 'Bearer abc' });
+  expect([client.namespace, await client.bearerToken()]).toEqual(['shop', 'abc']);
+  await client.close();
+  const other = createKubeClient({ kubeconfig: write('config', config({ username: 'me', password: 'x' })) });
+  expect([other.namespace, await other.bearerToken()]).toEqual([undefined, undefined]);
+});
+
 test('a token file is found beside its kubeconfig', async () => {
   write('token', 'from-file\n');
   expect(await headersOf({ tokenFile: 'token' })).toMatchObject({ authorization: 'Bearer from-file' });
