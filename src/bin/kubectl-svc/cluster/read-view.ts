@@ -123,8 +123,8 @@ async function reached(client: KubeClient, signal: AbortSignal | undefined): Pro
 }
 
 function faultOf(resource: ResourceRef, namespace: string | undefined, error: unknown): string {
-  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
-  if (isForbidden(error)) return `you may not list ${resource.plural}${where || ' of all namespaces'}`;
+  const where = namespace === undefined ? ' of all namespaces' : ` in namespace ${namespace}`;
+  if (isForbidden(error)) return `you may not list ${resource.plural}${resource.namespaced ? where : ''}`;
   if (isNotFound(error)) return `the cluster does not serve ${resource.plural}.${resource.group}`;
   return errorText(error);
 }

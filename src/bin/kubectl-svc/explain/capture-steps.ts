@@ -130,6 +130,9 @@ function signalStep({ settings, monitors }: PodView, silenced: ReadonlyMap<strin
       'enable signals.metrics or signals.spans there',
     );
   }
-  if (off.length === 1) return note(asks, `${off[0]!.path} is Disabled by ${off[0]!.from}`);
+  if (off.length === 1) {
+    const left = off[0]!.path === 'signals.spans' ? 'metrics' : 'spans';
+    return yes(asks, `${left}; ${off[0]!.path} is Disabled by ${off[0]!.from}`);
+  }
   return yes(asks, 'metrics and spans');
 }

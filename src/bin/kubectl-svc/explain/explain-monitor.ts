@@ -98,10 +98,20 @@ const quiet = new Set([
   'RollingOut',
 ]);
 
+/** What each condition asks, in a word. */
+const questions: Readonly<Record<string, string>> = {
+  ResolvedRefs: 'references',
+  Programmed: 'programmed',
+  Capturing: 'capturing',
+  Conflicted: 'conflicts',
+  LimitsExceeded: 'limits',
+  Exporting: 'exports',
+};
+
 function conditionStep({ status }: TrafficMonitor, type: string): Step[] {
   const condition = status?.conditions?.find((c) => c.type === type);
   if (!condition) return [];
-  const asks = type.toLowerCase();
+  const asks = questions[type] ?? type;
   const fact = [condition.reason, condition.message].filter(Boolean).join(': ');
   if (isGood(condition, trafficMonitorConditions)) return [yes(asks, fact)];
   const way = ways[condition.reason] ?? 'kubectl describe the monitor';

@@ -70,25 +70,35 @@ export function explainPod(pod: PodWithStatus, all: Known): PodExplanation {
     ...sureSteps(captureSteps(decided, declaredPorts(pod), silenced, counts.length > 0), decided, all.view),
     ...nodeSteps({ ...all, node: facts.nodeName, monitors, hasData: counts.length > 0 }),
     conflictStep(decided, all),
-    limitStep(decided, all),
+    all.view.monitors.fault === undefined ? limitStep(decided, all) : unknown('limits', all.view.monitors.fault),
     seriesStep(counts, facts, all),
   ];
   const captured = firstNo(steps) === undefined && counts.length > 0;
-  return { pod: path, node: facts.nodeName, captured, steps, settings: decided.settings, series: counts };
+  return {
+    pod: path,
+    node: facts.nodeName,
+    captured,
+    steps,
+    settings: unreadOf(all.view) === undefined ? decided.settings : [],
+    series: counts,
+  };
 }
 
-/** Steps that policies, nodes' and namespaces' labels decide are nobody's to tell where these may not be listed. */
-function sureSteps(
-  steps: readonly Step[],
-  { monitors }: PodView,
-  { policies, nodes, namespaces }: ClusterView,
-): Step[] {
-  const fault = [policies, nodes, namespaces].find((list) => list.fault !== undefined)?.fault;
+/** What is missing of what decides over capture; undefined where all of it was read. */
+function unreadOf({ policies, monitors, nodes, namespaces }: ClusterView): string | undefined {
+  return [policies, monitors, nodes, namespaces].find((list) => list.fault !== undefined)?.fault;
+}
+
+/** Steps that nobody can tell where part of what decides them may not be listed. */
+function sureSteps(steps: readonly Step[], { monitors }: PodView, view: ClusterView): Step[] {
+  const fault = unreadOf(view);
   if (fault === undefined) return [...steps];
   return steps.map((step) => {
-    if (step.asks === 'policy') return unknown(step.asks, fault);
     if (step.asks === 'selected' && monitors.length > 0) return step;
-    return unknown(step.asks, `${step.fact}, as far as monitors tell`);
+    return unknown(
+      step.asks,
+      step.asks === 'policy' ? (view.policies.fault ?? fault) : `${fault}, which decides as well`,
+    );
   });
 }
 

@@ -219,7 +219,7 @@ test('who may see one namespace only is told what nobody can tell them, and noth
   const { steps, captured } = explained('pod/checkout-1', view, data).pods[0]!;
   expect(steps.filter(({ answer }) => answer === 'no')).toEqual([]);
   expect(steps.filter(({ answer }) => answer === 'unknown').map(({ asks }) => asks)).toEqual([
-    ...['policy', 'not excluded', 'port', 'signals', 'node', 'agent', 'conflicts'],
+    ...['policy', 'not excluded', 'port', 'signals', 'node', 'agent', 'config', 'conflicts'],
   ]);
   expect(captured).toBe(true);
 });

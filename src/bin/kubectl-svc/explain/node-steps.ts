@@ -68,6 +68,7 @@ function agentStep({ view, node }: NodeInput): Step {
 function configStep(input: NodeInput): Step {
   const asks = 'config';
   const { view, node, compiled, facts } = input;
+  const unread = [view.policies, view.monitors].find((list) => list.fault !== undefined)?.fault;
   const failed = concerned(input)
     .flatMap(({ status }) => status?.failedNodes ?? [])
     .find(({ name }) => name === node);
@@ -100,6 +101,7 @@ function configStep(input: NodeInput): Step {
     const text = condition ? `${condition.reason}, ${condition.message}` : 'not judged yet';
     return note(asks, `${behind.kind} ${behind.metadata.name ?? ''}: ${text}`, 'kubectl svc status nodes');
   }
+  if (unread !== undefined) return unknown(asks, unread);
   if (concerned(input).length === 0)
     return unknown(asks, 'no object asks for anything here: the agent runs its seed or what is built in');
   return yes(asks, `all objects are programmed${desired ? `, ${short(desired.hash)}` : ''}${generations}`);

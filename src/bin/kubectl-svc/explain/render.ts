@@ -65,7 +65,7 @@ const builtin: Readonly<Record<string, string>> = {
   'signals.metrics': 'Enabled',
   'signals.spans': 'Enabled',
   'metrics.families': 'all but TCPStats',
-  'metrics.interval': '10s',
+  'metrics.interval': 'as the node exports',
   'sampling.ratio': '1',
   'sampling.parentBased': 'true',
   'sampling.keepErrors': 'false',

@@ -40,7 +40,8 @@ export interface PartReport extends StatusReport {
 export function part(view: ClusterView, which: PartName, name: string | undefined): PartReport {
   const reading: Reading<KubeObject> = view[listOf[which]];
   if (reading.fault !== undefined) {
-    throw new PluginError('ERR_API_FORBIDDEN', reading.fault, { hints: ['-n NAMESPACE looks at one namespace only'] });
+    const hints = / of all namespaces$/.test(reading.fault) ? ['-n NAMESPACE looks at one namespace only'] : [];
+    throw new PluginError('ERR_API_FORBIDDEN', reading.fault, { hints });
   }
   const objects = name === undefined ? reading.items : reading.items.filter(({ metadata }) => metadata.name === name);
   if (name !== undefined && objects.length === 0) {

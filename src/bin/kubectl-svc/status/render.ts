@@ -41,7 +41,8 @@ export function checkLine({ subject, state, text, hint }: Check, style: Styles):
 function verdict(well: boolean, checks: readonly Check[], style: Styles): string {
   const count = (state: CheckState): number => checks.filter((c) => c.state === state).length;
   const unread = count('unknown') > 0 ? `, ${count('unknown')} could not be looked at` : '';
-  if (well) return `${sign('ok', style)} all is well${unread}`;
+  if (well && unread === '') return `${sign('ok', style)} all is well`;
+  if (well) return `${sign(count('ok') > 0 ? 'ok' : 'unknown', style)} no fault was found${unread}`;
   const parts = [
     ...(count('bad') > 0 ? [`${count('bad')} not well`] : []),
     ...(count('progressing') > 0 ? [`${count('progressing')} on the way`] : []),
