@@ -1,3 +1,4 @@
+import { installPlugin, type Plugin } from '../kubectl-svc/plugin.ts';
 import type { QueryAnswer } from './query-client.ts';
 import type { Report } from './report.ts';
 import { agentEmail, type Stage } from './stage.ts';
@@ -10,6 +11,7 @@ const rateQuery = 'sum by (service_name) (rate(http_server_request_duration_coun
 export async function runTour(stage: Stage, report: Report): Promise<void> {
   await showResources(stage, report);
   await showQueries(stage, report);
+  await showPlugin(stage, report);
   await showTokens(stage, report);
   await showLostNode(stage, report);
 }
@@ -38,6 +40,27 @@ async function showQueries(stage: Stage, report: Report): Promise<void> {
     );
   const rate = await until(rateQuery, () => stage.query(rateQuery), busy).catch(caught);
   report.expect(rateQuery, !(rate instanceof Error) && busy(rate), text(rate));
+}
+
+/** The same by `kubectl svc`, which reaches the query server by a port-forward of its own. */
+async function showPlugin(stage: Stage, report: Report): Promise<void> {
+  const plugin: Plugin = await installPlugin(stage.cluster);
+  const show = async (args: readonly string[], good: (stdout: string) => boolean): Promise<void> => {
+    report.show(`\n$ kubectl svc ${args.join(' ')}`);
+    const { code, stdout, stderr } = await plugin.svc(args);
+    report.show(`${stdout}${stderr}`);
+    if (code !== 0 || !good(stdout)) report.expect(`kubectl svc ${args[0]}`, false, `exit ${code}`);
+  };
+  try {
+    const all =
+      (...names: string[]) =>
+      (text: string): boolean =>
+        names.every((name) => text.includes(name));
+    await show(['top', '-A', '--window', '1m'], all('catalog', 'checkout'));
+    await show(['query', 'sum by (k8s_node_name) (svc_agent_up)'], all(...stage.cluster.nodes.map(({ name }) => name)));
+  } finally {
+    await plugin.remove();
+  }
 }
 
 async function showTokens(stage: Stage, report: Report): Promise<void> {
