@@ -35,5 +35,7 @@ function hintsOf(error: unknown): string[] {
   if (isOperatorError(error, 'ERR_API_FORBIDDEN')) return ['ask whoever runs the cluster for this right'];
   if (isOperatorError(error, 'ERR_CONFIG_INVALID') && /no KUBECONFIG/.test(error.message))
     return ['name a kubeconfig with --kubeconfig, or set KUBECONFIG'];
+  if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/.test(errorText(error)))
+    return ['is this the right cluster, and can it be reached? kubectl config current-context; kubectl version'];
   return [];
 }
