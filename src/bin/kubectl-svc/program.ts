@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
 import { readBuildInfo } from '../../base/build-info.ts';
 import { commands as allCommands } from './commands.ts';
 import type { PluginCommand, Run } from './command.ts';
@@ -58,7 +58,10 @@ function createProgram(host: Host, commands: readonly PluginCommand[]): Command 
     .description('traffic of every workload, asked of all nodes: see docs/guides/kubectl-svc.md')
     .version(readBuildInfo(host.env).version)
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      formatHelp: (command, help) => commandsFirst(Help.prototype.formatHelp.call(help, command, help)),
+    })
     .configureOutput({
       writeOut: (text) => host.stdout.write(text),
       writeErr: (text) => host.stderr.write(text),
@@ -69,6 +72,15 @@ function createProgram(host: Host, commands: readonly PluginCommand[]): Command 
   addCommonFlags(program);
   for (const { name, summary } of commands) program.command(name).description(summary);
   return program;
+}
+
+/** What one can do stands before the flags that everything takes. Pure. */
+function commandsFirst(help: string): string {
+  const sections = help.trimEnd().split('\n\n');
+  const at = sections.findIndex((section) => section.startsWith('Commands:'));
+  if (at < 0) return help;
+  const [commands] = sections.splice(at, 1);
+  return `${[...sections.slice(0, 2), commands, ...sections.slice(2)].join('\n\n')}\n`;
 }
 
 /** Which command the arguments name: its flags have to be there before they are parsed. */

@@ -132,6 +132,12 @@ test('the expression comes from the standard input or a file', async () => {
   rmSync(dir, { recursive: true });
 });
 
+test('an expression that begins with a dash comes behind two', async () => {
+  const played = asking(vector);
+  expect((await runPluginHere(['query', '-o', 'csv', '--', '-1'], played)).code).toBe(0);
+  expect(played.asked[0]!.form!.get('query')).toBe('-1');
+});
+
 test('control characters of a label value do not reach the terminal', async () => {
   const data = { resultType: 'vector', result: [{ metric: { a: 'x\u001b[2J\ny' }, value: [1, '1'] }] };
   const { stdout } = await runPluginHere(['query', 'x'], asking({ data }));

@@ -1,0 +1,70 @@
+import { FakeClock } from '../../testing/fake-clock.ts';
+import type { PluginCommand } from './command.ts';
+import { PluginError } from './errors.ts';
+import type { Host } from './host.ts';
+import { runPlugin } from './program.ts';
+
+const told: string[] = [];
+const host = (signal = new AbortController().signal): Host => {
+  told.length = 0;
+  const output = { write: (text: string) => void told.push(text), isTerminal: false, columns: 100, rows: 24 };
+  return { stdout: output, stderr: output, readStdin: async () => '', env: {}, clock: new FakeClock(), signal };
+};
+const seen: unknown[] = [];
+const command = (
+  name: string,
+  work: () => Promise<number | void>,
+  more: Partial<PluginCommand> = {},
+): PluginCommand => ({
+  name,
+  summary: `does ${name}`,
+  load: async () => (one, run) =>
+    void one.argument('[word]').action(
+      run(async (session, word: string | undefined) => {
+        seen.push(word, await session.namespace());
+        return work();
+      }),
+    ),
+  ...more,
+});
+const commands = [
+  command('fine', async () => {}),
+  command('top', async () => {}),
+  command('three', async () => 3),
+  command('broken', () => Promise.reject(new PluginError('ERR_API_REQUEST', 'no', { hints: ['do this'] })), {
+    errorCode: 2,
+  }),
+  command('unloadable', async () => {}, { load: () => Promise.reject(new Error('loaded')) }),
+];
+beforeEach(() => void seen.splice(0));
+
+test('common flags may stand before and behind a command, and their values are no commands', async () => {
+  expect(await runPlugin(['-n', 'top', 'fine', 'x'], host(), commands)).toBe(0);
+  expect(await runPlugin(['fine', 'top', '-A'], host(), commands)).toBe(0);
+  expect(seen).toEqual(['x', 'top', 'top', undefined]);
+});
+
+test('the help shows commands first and loads none of them', async () => {
+  for (const args of [[], ['--help'], ['help']]) {
+    expect(await runPlugin(args, host(), commands)).toBe(0);
+    const text = told.join('');
+    expect(text.indexOf('Commands:')).toBeLessThan(text.indexOf('--kubeconfig'));
+    expect(text).toContain('unloadable');
+  }
+});
+
+test('exit codes are those of the command, or of its errors', async () => {
+  expect(await runPlugin(['three', '-A'], host(), commands)).toBe(3);
+  expect(await runPlugin(['broken', '-A'], host(), commands)).toBe(2);
+  expect(told.join('')).toBe('error: no\n  do this\n');
+  expect(await runPlugin(['fine', '-A', '--frob'], host(), commands)).toBe(2);
+  expect(await runPlugin(['frob'], host(), commands)).toBe(2);
+  expect(await runPlugin(['fine', '-n'], host(), commands)).toBe(2);
+  expect(await runPlugin(['fine', '-n', 'x', '-A'], host(), commands)).toBe(2);
+});
+
+test('what fails because of Ctrl-C says nothing and ends with 130', async () => {
+  const signal = AbortSignal.abort();
+  expect(await runPlugin(['broken', '-A'], host(signal), commands)).toBe(130);
+  expect(told).toEqual([]);
+});
