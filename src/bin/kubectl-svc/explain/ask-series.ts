@@ -11,12 +11,12 @@ export interface Asked {
   readonly nodes: readonly string[];
 }
 
-/** Pods whose series are asked for by name; of more, the first are enough to tell. */
-const maxPods = 50;
+/** As many pods as are asked about by name in one request. */
+export const maxPods = 50;
 
 /** Selectors whose newest samples are asked for: pods by name, flows by workload, what agents say of their config. Pure. */
 export function selectorsFor({ pods, nodes }: Asked): string[] {
-  const byNamespace = Map.groupBy(pods.slice(0, maxPods), ({ namespace }) => namespace);
+  const byNamespace = Map.groupBy(pods, ({ namespace }) => namespace);
   const own = [...byNamespace].flatMap(([namespace, members]) => {
     const inside = quoted(namespace);
     const names = oneOf(members.map(({ name }) => name));

@@ -6,7 +6,7 @@ import { exitCodes, UsageError } from '../errors.ts';
 import { json, outputFormat, yaml } from '../output/print.ts';
 import { podFacts, runsAgents } from '../../../controllers/capture/facts.ts';
 import type { Session } from '../session.ts';
-import { askSeries } from './ask-series.ts';
+import { askSeries, maxPods } from './ask-series.ts';
 import { known } from './explain-pod.ts';
 import { explain, podsOfTarget } from './explanation.ts';
 import { explanationText } from './render.ts';
@@ -53,7 +53,9 @@ async function explainCommand(session: Session, args: readonly string[], output:
     signal,
   });
   const unasked = known(view, { fault: 'it was not asked' });
-  const pods = podsOfTarget(target, namespace, view, unasked);
+  const all = podsOfTarget(target, namespace, view, unasked);
+  const pods = all.slice(0, maxPods);
+  if (all.length > maxPods) session.warn(`of ${all.length} pods the first ${maxPods} are explained`);
   const facts = pods.flatMap((pod) => podFacts(pod) ?? []);
   const nodes = target.type === 'node' ? [target.name] : [...new Set(facts.map(({ nodeName }) => nodeName))];
   const asked = {

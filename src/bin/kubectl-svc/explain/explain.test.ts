@@ -319,6 +319,20 @@ describe('the command', () => {
     expect({ target, count: pods.length }).toEqual({ target: 'pod/checkout-1 in namespace shop', count: 1 });
   });
 
+  test('of a large workload explains the first pods, and says so', async () => {
+    const api = await startApi();
+    const many = Array.from({ length: 51 }, (_, i) => shopPod(`checkout-${i}`, 'node-1', [8080]));
+    try {
+      fill(api, shop({ pods: list(...itemsOf(shop().pods).slice(0, 4), ...many) }));
+      const args = ['explain', 'deploy/checkout', '-n', 'shop', '-o', 'json'];
+      const { stdout, stderr } = await runWith(args, { api, clock: new FakeClock(viewTime) });
+      expect(stderr).toContain('of 51 pods the first 50 are explained');
+      expect((JSON.parse(stdout) as { pods: object[] }).pods).toHaveLength(50);
+    } finally {
+      await api.stop();
+    }
+  });
+
   test('of a pod that is not there is an error, and without a kind wrong usage', async () => {
     expect(await run(['pod/nope', '-n', 'shop'], false)).toMatchObject({
       code: 1,
