@@ -59,8 +59,8 @@ export function asAgentFailure(error: unknown, headArrived: boolean): AgentFailu
 
 /** Certificate and handshake errors of OpenSSL and Node. */
 function isTlsRefusal(error: unknown): boolean {
-  for (let e = error; e instanceof Error; e = e.cause) {
-    const code = (e as NodeJS.ErrnoException).code ?? '';
+  for (let e = error; typeof e === 'object' && e !== null; e = (e as Error).cause) {
+    const { code = '' } = e as NodeJS.ErrnoException;
     if (/CERT|SELF_SIGNED|ERR_TLS|ERR_SSL|UNABLE_TO_/.test(code)) return true;
   }
   return false;

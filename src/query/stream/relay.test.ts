@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { type Client, credentials, loadPackageDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import type { StreamMessage } from '../../stream/index.ts';
-import { type Follower, startStreamStage, type StreamStage } from '../../testing/query/stream-stage.ts';
+import { createCa, issueLeaf } from '../../net/ca.ts';
+import { fixedTls } from '../../net/tls-material.ts';
+import { type Follower, startStreamStage, StreamAgent, type StreamStage } from '../../testing/query/stream-stage.ts';
 import { until } from '../../testing/until.ts';
 
 const nodes = ['node-1', 'node-2', 'node-3'];
@@ -185,6 +187,29 @@ test('an agent that is away, never answers, stops in the middle or breaks off is
   };
   const broken = await stage.read('/v1/stream?node=node-3');
   expect(broken.messages.map(({ span, node_status: s }) => span?.name ?? s!.state)).toContain('NODE_UNAVAILABLE');
+});
+
+test('an agent with a certificate of another authority is not read', async () => {
+  pushInTurn(6);
+  await stage.agents[1]!.stop('dies');
+  const now = Date.now();
+  const other = await createCa({ commonName: 'svc-ca', now });
+  const name = 'svc-agent.svc-system.svc';
+  const leaf = await issueLeaf(other, { commonName: 'svc-agent', dnsNames: [name] }, { now });
+  const impostor = new StreamAgent('node-2', '127.0.0.2', fixedTls({ ...leaf, ca: other.cert }));
+  impostor.push({ name: 'forged' }, start);
+  await impostor.start(stage.agents[1]!.port);
+  try {
+    const answer = await stage.read('/v1/stream');
+    expect(spans(answer)).toEqual(['0', '2', '3', '5']);
+    const told = answer.messages.find(({ node_status: state }) => state);
+    expect(told).toMatchObject({
+      node: 'node-2',
+      node_status: { state: 'NODE_ERROR', message: expect.stringContaining('certificate') as string },
+    });
+  } finally {
+    await impostor.stop('dies');
+  }
 });
 
 test('a follower sees the past, then what comes of all nodes, in order of time', async () => {

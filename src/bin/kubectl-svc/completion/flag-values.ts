@@ -5,6 +5,7 @@ import type { Session } from '../session.ts';
 export const flagValues: ReadonlyMap<string, (session: Session) => Promise<readonly string[]>> = new Map([
   ['--namespace', namespaces],
   ['--operator-namespace', namespaces],
+  ['--not-namespace', namespaces],
   ['--context', contexts],
 ]);
 

@@ -19,6 +19,7 @@ interface Flags extends SpanFlags {
   headers: boolean;
 }
 
+const types = ['span', 'flow'];
 const firstDelayMs = 500;
 const longestDelayMs = 10_000;
 
@@ -32,12 +33,13 @@ export const registerObserve: Register = (command, run) => {
     .option('--since <time>', 'only what began then or later')
     .option('--until <time>', 'only what began then or before')
     .addOption(
-      new Option('-t, --type <type>', 'span or flow (default: both)').argParser(
-        (text: string, before: string[] | undefined) => [...(before ?? []), typeNamed(text)],
-      ),
+      new Option('-t, --type <type>', 'what to show (default: both)')
+        .choices(types)
+        .argParser((text: string, before: string[] | undefined) => [...(before ?? []), typeNamed(text)]),
     )
     .addOption(
-      new Option('-o, --output <format>', `how to show them: ${observeFormats.join(', ')}`)
+      new Option('-o, --output <format>', 'how to show them')
+        .choices(observeFormats)
         .argParser((text: string) => outputFormat(text, observeFormats))
         .default('compact'),
     )
@@ -76,8 +78,8 @@ Examples:
   kubectl svc observe -A --trace-id 0af7651916cd43dd8448eb211c80319c --last all -o dict`;
 
 function typeNamed(text: string): string {
-  if (text === 'span' || text === 'flow') return text;
-  throw new UsageError(`--type ${JSON.stringify(text)} is none of span, flow`);
+  if (types.includes(text)) return text;
+  throw new UsageError(`--type ${JSON.stringify(text)} is none of ${types.join(', ')}`);
 }
 
 async function observe(session: Session, flags: Flags, line: FilterLine): Promise<void> {
