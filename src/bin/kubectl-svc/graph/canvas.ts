@@ -39,12 +39,17 @@ export class Canvas {
     }
   }
 
-  /** One row of characters; `paint` gets a cell's character and whose line it shows. */
+  /** One row of characters; `paint` gets neighbours of one line together, and whose line it is. */
   row(n: number, paint: (text: string, owner: number) => string): string {
     let text = '';
-    for (let i = n * this.columns; i < (n + 1) * this.columns; i++) {
+    let run = '';
+    const first = n * this.columns;
+    for (let i = first; i < first + this.columns; i++) {
       const owner = this.#owner[i]!;
-      text += owner < 0 ? ' ' : paint(String.fromCharCode(0x2800 + this.#dots[i]!), owner);
+      run += owner < 0 ? ' ' : String.fromCharCode(0x2800 + this.#dots[i]!);
+      if (i + 1 < first + this.columns && this.#owner[i + 1] === owner) continue;
+      text += owner < 0 ? run : paint(run, owner);
+      run = '';
     }
     return text;
   }

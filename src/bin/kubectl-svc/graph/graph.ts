@@ -46,7 +46,7 @@ export function graphText(series: readonly GraphSeries[], options: GraphOptions)
   const labelAt = new Map(scale.ticks.map((tick, i) => [rowOf(tick), labels[i]!]));
   const paint = (text: string, owner: number): string => {
     if (style.enabled) return style.series(owner, text);
-    return shown.length > 1 ? marks[owner]! : text;
+    return shown.length > 1 ? marks[owner]!.repeat(text.length) : text;
   };
   const lines = Array.from({ length: rows }, (_, n) => {
     const label = labelAt.get(n);
