@@ -220,6 +220,26 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'pod', 'through', '--wait']);
   });
 
+  test('puts right what the control plane said of a pod while its node was not heard of', async () => {
+    await apply(aPod('judged', { containers: [echo] }));
+    await readyPod('judged');
+    const status = { conditions: [{ type: 'Ready', status: 'False' }] };
+    const patch = [
+      'patch',
+      'pod',
+      'judged',
+      '--subresource=status',
+      '--type=strategic',
+      '-p',
+      JSON.stringify({ status }),
+    ];
+    expect(await cluster.kubectl([...patch, '-o', 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'])).toBe(
+      'False',
+    );
+    await readyPod('judged');
+    await cluster.kubectl(['delete', 'pod', 'judged', '--wait']);
+  });
+
   test('says of a foreign image that it cannot run it', async () => {
     await apply(aPod('foreign', { containers: [{ name: 'db', image: 'postgres:17' }] }));
     const waiting = await eventually('the reason', async () => {

@@ -71,6 +71,7 @@ export class PodWorker {
   /** A newer version of the same pod. */
   update(pod: Pod): void {
     this.#pod = pod;
+    this.#writer.seen(pod.status);
     this.poke();
   }
 

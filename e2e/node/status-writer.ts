@@ -9,6 +9,11 @@ import type { Pod, PodStatus } from './types.ts';
  */
 export interface StatusWriter {
   write(status: PodStatus): void;
+  /**
+   * Takes note of what the API server has. While a node is not heard of, the control plane says of its pods that they
+   * are not ready: as a kubelet does, the next write puts that right.
+   */
+  seen(status: PodStatus | undefined): void;
   flushed(): Promise<void>;
   stop(): void;
 }
@@ -18,6 +23,7 @@ export function createStatusWriter(api: Api, pod: Pod, onError: (error: unknown)
   const path = `/api/v1/namespaces/${namespace}/pods/${name}/status`;
   let wanted: PodStatus | undefined;
   let written = '';
+  let wasReady = false;
   let stopped = false;
   let running: Promise<void> | undefined;
   const drain = async (): Promise<void> => {
@@ -33,6 +39,7 @@ export function createStatusWriter(api: Api, pod: Pod, onError: (error: unknown)
           contentType: strategicPatch,
         });
         written = text;
+        wasReady = isReady(status);
         failures = 0;
         if (wanted === status) wanted = undefined;
       } catch (error) {
@@ -50,6 +57,9 @@ export function createStatusWriter(api: Api, pod: Pod, onError: (error: unknown)
       wanted = status;
       running ??= drain().finally(() => (running = undefined));
     },
+    seen(status) {
+      if (status !== undefined && wasReady && !isReady(status)) written = '';
+    },
     async flushed() {
       while (running) await running;
     },
@@ -58,6 +68,9 @@ export function createStatusWriter(api: Api, pod: Pod, onError: (error: unknown)
     },
   };
 }
+
+const isReady = ({ conditions }: PodStatus): boolean =>
+  conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
 /** The API server merges conditions by type and pod addresses by address: the latter must be told to replace. */
 function patchOf(uid: string, status: PodStatus, generation: number | undefined): object {
