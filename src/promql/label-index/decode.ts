@@ -96,8 +96,9 @@ export class IndexDecoder {
       if (!name || !value) throw malformed('label without a name or a value in the dictionary');
       const before = labels.at(-1);
       if (before !== undefined && compareStrings(before[0], name) >= 0) throw malformed('labels are not in order');
-      labels.push([name, value]);
-      pairs.push(pool.pair(name, value));
+      const pair = pool.pair(name, value);
+      labels.push(pool.label(pair));
+      pairs.push(pair);
     }
     const before = this.#series.at(-1);
     const place = pool.add(pairs);

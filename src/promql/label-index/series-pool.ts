@@ -32,6 +32,11 @@ export class SeriesPool {
     return number;
   }
 
+  /** The pair that has a number. */
+  label(pair: number): Label {
+    return this.#pairs[pair]!;
+  }
+
   /** Keeps a set of pairs, which are in order of their names, and gives the place where it is. */
   add(pairs: readonly number[]): number {
     if (this.#used + pairs.length >= chunkLength) {
@@ -40,9 +45,10 @@ export class SeriesPool {
     }
     const place = (this.#chunks.length - 1) * chunkLength + this.#used;
     const chunk = this.#chunks.at(-1)!;
-    chunk[this.#used] = pairs.length;
-    chunk.set(pairs, this.#used + 1);
-    this.#used += pairs.length + 1;
+    let at = this.#used;
+    chunk[at++] = pairs.length;
+    for (const pair of pairs) chunk[at++] = pair;
+    this.#used = at;
     return place;
   }
 
@@ -50,7 +56,10 @@ export class SeriesPool {
   labels(place: number): Labels {
     const chunk = this.#chunks[Math.floor(place / chunkLength)]!;
     const at = place % chunkLength;
-    return Array.from(chunk.subarray(at + 1, at + 1 + chunk[at]!), (pair) => this.#pairs[pair]!);
+    const end = at + chunk[at]!;
+    const labels: Label[] = [];
+    for (let i = at + 1; i <= end; i++) labels.push(this.#pairs[chunk[i]!]!);
+    return labels;
   }
 
   /** As `compareLabels`, of the sets at two places. */

@@ -5,10 +5,25 @@ import type { Utf8Text } from './utf8-text.ts';
 /** What JSON escapes, and more: half a surrogate pair. */
 const escaped = /["\\\x00-\x1f\ud800-\udfff]/;
 
-export function labelsJson(labels: Labels): string {
-  let text = '';
-  for (const label of labels) text += `${text === '' ? '{' : ','}${labelJson(label)}`;
-  return text === '' ? '{}' : `${text}}`;
+/** Texts of labels that are kept for the next set of the same list. */
+const maxKept = 65_536;
+
+/** Writes the label sets of one list as JSON: a label that many of them have is made text once. */
+export function labelsJsonOfMany(): (labels: Labels) => string {
+  const known = new Map<Label, string>();
+  const textOf = (label: Label): string => {
+    let text = known.get(label);
+    if (text === undefined) {
+      if (known.size >= maxKept) known.clear();
+      known.set(label, (text = labelJson(label)));
+    }
+    return text;
+  };
+  return (labels) => {
+    let text = '';
+    for (const label of labels) text += `${text === '' ? '{' : ','}${textOf(label)}`;
+    return text === '' ? '{}' : `${text}}`;
+  };
 }
 
 function labelJson([name, value]: Label): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Labels, QueryValue } from '../../promql/index.ts';
 import { formatSample } from './format-value.ts';
-import { LabelJson, labelsJson } from './label-json.ts';
+import { LabelJson, labelsJsonOfMany } from './label-json.ts';
 import { renderQueryData } from './render.ts';
 import { Utf8Text } from './utf8-text.ts';
 
@@ -40,8 +40,9 @@ test('label sets that follow each other are the JSON of each alone, wherever a p
         if (ends) text += textOf(out.take());
       }
       text += textOf(out.take());
-      expect(text).toBe(sets.map(([labels]) => labelsJson(labels)).join(''));
-      for (const [labels] of sets) expect(JSON.parse(labelsJson(labels))).toEqual(Object.fromEntries(labels));
+      const jsonOf = labelsJsonOfMany();
+      expect(text).toBe(sets.map(([labels]) => jsonOf(labels)).join(''));
+      for (const [labels] of sets) expect(JSON.parse(jsonOf(labels))).toEqual(Object.fromEntries(labels));
     }),
   );
 });

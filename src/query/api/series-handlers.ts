@@ -3,7 +3,7 @@ import { ApiError } from './api-error.ts';
 import { runRequest } from './call.ts';
 import type { Call, Handler, HandlerDeps } from './call.ts';
 import { limitParam, matcherSets, timeParam } from './params.ts';
-import { labelsJson } from './label-json.ts';
+import { labelsJsonOfMany } from './label-json.ts';
 import { noExtras, sendSuccess } from './respond.ts';
 import type { Extras } from './respond.ts';
 import { maxTimeMs, minTimeMs } from './times.ts';
@@ -15,7 +15,7 @@ export const series: Handler = async (call, deps) => {
   if (call.params.getAll('match[]').length === 0) throw new ApiError('bad_data', 'no match[] parameter provided');
   const { sets, start, end, limit } = listed(call);
   const answer = await within(start, end, () => deps.runner.series(sets, start, end, runRequest(call), limit));
-  await sendList(call, answer, answer.result, labelsJson);
+  await sendList(call, answer, answer.result, labelsJsonOfMany());
 };
 
 /** `/api/v1/labels` */
