@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readyPods, type Stage } from '../demo/stage.ts';
+import { readRepositoryFile, readyPods, type Stage } from '../demo/stage.ts';
 import { until } from '../demo/until.ts';
 import type { Outcome } from '../install/tools.ts';
 import type { Plugin } from './plugin.ts';
@@ -35,6 +35,15 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
       expect(stranger).toMatchObject({ code: 1, stderr: expect.stringMatching(/403 .*\n.*svc-promql-reader/) });
       const untrusted = await svc('query', '1', ...direct, '--certificate-authority=/dev/null', '--token=x');
       expect(untrusted.stderr).toMatch(/not trusted here .*\n(.*\n)*.*get configmap svc-ca-bundle/);
+    });
+
+    test('the role of the guide is enough', async () => {
+      const guide = await readRepositoryFile('docs/guides/kubectl-svc.md');
+      const role = /```yaml\n(.*?)```/s.exec(guide)![1]!;
+      const { cluster } = stage();
+      await cluster.kubectl(['apply', '-f', '-'], { stdin: role });
+      await cluster.kubectl(['-n', 'svc-system', 'create', 'rolebinding', 'ann', '--role=svc-plugin', '--user=ann']);
+      expect(await svc('query', '1 + 1', '--as', 'ann')).toEqual({ code: 0, stdout: '2\n', stderr: '' });
     });
 
     test('who may not is told which right is missing', async () => {
