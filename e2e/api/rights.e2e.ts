@@ -3,6 +3,7 @@ import { platformDefaults, renderMinter, renderPlatform } from '../../src/render
 import { aMinterDeployment } from '../../src/testing/builders/minter-deployment.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
 import { installCrds, installMonitorKinds, repository } from './install.ts';
 
 /** The rights that the installation gives: enough for what each part does, and not for anything else. */
@@ -142,6 +143,29 @@ describe.each([
   test.each(allowed)('may %s', async (args) => expect(await mayI(name, args)).toBe(true));
   test.each(denied)('may not %s', async (args) => expect(await mayI(name, args)).toBe(false));
 });
+
+test.each([
+  ['view', ['list', 'watch'], ['create', 'delete']],
+  ['edit', ['list', 'create', 'patch', 'deletecollection'], []],
+])(
+  'who may %s a namespace may so with its monitors and minters, and with none elsewhere',
+  async (role, may, mayNot) => {
+    const user = `${role}er`;
+    await cluster.kubectl(['-n', 'shop', 'create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);
+    const can = (verb: string, kind: string, namespace: string): Promise<boolean> =>
+      cluster.kubectl(['auth', 'can-i', verb, kind, '-n', namespace, `--as=${user}`]).then(
+        (answer) => answer.startsWith('yes'),
+        () => false,
+      );
+    for (const kind of ['trafficmonitors', 'minterdeployments']) {
+      // The controller manager adds our rules to its own roles.
+      for (const verb of may) await eventually(`${verb} ${kind}`, () => can(verb, kind, 'shop'));
+      for (const verb of mayNot) expect(await can(verb, kind, 'shop')).toBe(false);
+      expect(await can(may[0]!, kind, 'svc-system')).toBe(false);
+    }
+    expect(await can('create', 'clustertrafficpolicies', 'shop')).toBe(false);
+  },
+);
 
 test('the managed collector may get /metrics, another account may not', async () => {
   const can = (user: string) =>

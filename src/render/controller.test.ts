@@ -39,6 +39,20 @@ describe('renderController', () => {
     expect(kinds).not.toContain('PodDisruptionBudget');
   });
 
+  test('lets people do with our kinds what they may do with their namespace, and with policies nothing but look', () => {
+    const roles = renderController(controllerDefaults).filter(({ metadata }) =>
+      /^svc-(view|edit)$/.test(metadata.name!),
+    );
+    expect(
+      roles.map(({ kind, metadata }) => [kind, Object.keys(metadata.labels!).filter((l) => /aggregate/.test(l))]),
+    ).toEqual([
+      ['ClusterRole', ['view', 'edit', 'admin'].map((role) => `rbac.authorization.k8s.io/aggregate-to-${role}`)],
+      ['ClusterRole', ['edit', 'admin'].map((role) => `rbac.authorization.k8s.io/aggregate-to-${role}`)],
+    ]);
+    const [, edit] = roles as unknown as { rules: { resources: string[] }[] }[];
+    expect(edit!.rules.flatMap(({ resources }) => resources)).not.toContain('clustertrafficpolicies');
+  });
+
   test('puts the namespace first, so that the stream can be applied in order', () => {
     expect(renderController(controllerDefaults)[0]?.kind).toBe('Namespace');
   });

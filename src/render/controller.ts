@@ -14,6 +14,7 @@ import {
 } from './pod-security.ts';
 import { queryOptionFlags } from './query-options.ts';
 import { smallProcess } from './small-process.ts';
+import { renderUserRbac } from './user-rbac.ts';
 
 /**
  * The operator's own installation: what a person applies. The rest follows from it (`renderPlatform`, `renderMinter`).
@@ -23,6 +24,7 @@ export function renderController(input: ControllerInput): KubeObject[] {
   return [
     renderNamespace(input.namespace),
     ...renderControllerRbac(input),
+    ...renderUserRbac(),
     ...renderControllerNetworkPolicies(input.namespace, input.collector),
     renderControllerService(input),
     ...renderControllerDisruptionBudget(input),

@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import type { PlatformInput, ServiceAccountRef } from './input.ts';
 import { names, ports } from './names.ts';
 import { objectOf } from './objects.ts';
-import { clusterRole, clusterRoleBinding, roleBinding } from './rbac.ts';
+import { aggregatedTo, clusterRole, clusterRoleBinding, roleBinding } from './rbac.ts';
 
 /** The APIs that autoscalers read, and the versions that the query server speaks; a higher priority is preferred. */
 export const customMetricsGroup = 'custom.metrics.k8s.io';
@@ -38,15 +38,10 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
     ...(input.customMetrics.register ? [customMetricsGroup] : []),
     ...(input.externalMetrics?.register ? [externalMetricsGroup] : []),
   ];
-  const reader = clusterRole('query', names.customMetricsReader, [
-    { apiGroups: served, resources: ['*'], verbs: ['get', 'list'] },
-  ]);
-  reader.metadata.labels = {
-    ...reader.metadata.labels,
-    'rbac.authorization.k8s.io/aggregate-to-view': 'true',
-    'rbac.authorization.k8s.io/aggregate-to-edit': 'true',
-    'rbac.authorization.k8s.io/aggregate-to-admin': 'true',
-  };
+  const reader = aggregatedTo(
+    ['view', 'edit', 'admin'],
+    clusterRole('query', names.customMetricsReader, [{ apiGroups: served, resources: ['*'], verbs: ['get', 'list'] }]),
+  );
   return [
     clusterRoleBinding('query', names.authDelegator, [query], 'system:auth-delegator'),
     // The front proxy's CA lies in a ConfigMap there, and this Role is the API server's own way to it.

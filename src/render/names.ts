@@ -7,6 +7,8 @@ export const names = {
   agentScrape: 'svc-agent-scrape',
   query: 'svc-query',
   controller: 'svc-controller',
+  view: 'svc-view',
+  edit: 'svc-edit',
   metricsReader: 'svc-metrics-reader',
   promqlReader: 'svc-promql-reader',
   ca: 'svc-ca',

@@ -36,6 +36,15 @@ export function clusterRole(component: Component, name: string, rules: PolicyRul
   return objectOf('ClusterRole', { component, name }, { rules });
 }
 
+/** The role as a part of the API server's own roles for people. */
+export function aggregatedTo(roles: readonly ('view' | 'edit' | 'admin')[], object: KubeObject): KubeObject {
+  const labels = roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']);
+  return {
+    ...object,
+    metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...Object.fromEntries(labels) } },
+  };
+}
+
 /** Binds a ClusterRole, of the same name unless another is given. */
 export function clusterRoleBinding(
   component: Component,
