@@ -83,7 +83,13 @@ test('the aggregator finds the API available, in both versions', async () => {
   );
   const { groups } = await stage.raw<{ groups: { name: string; preferredVersion: { version: string } }[] }>('/apis');
   expect(groups.find(({ name }) => name === 'custom.metrics.k8s.io')?.preferredVersion.version).toBe('v1beta2');
-  const { resources } = await stage.raw<{ resources: { name: string }[] }>(api);
+  // The API server's proxy learns by a watch what the condition says, and answers 503 by itself until then.
+  const { resources } = await until(
+    'the list of metrics',
+    () => stage.raw<{ resources: { name: string }[] }>(api),
+    () => true,
+    { timeoutMs: 10_000 },
+  );
   expect(resources.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['pods/catalog_rps', 'nodes/http_requests_per_second']),
   );
