@@ -45,16 +45,20 @@ export async function startLogServer(options: LogServerOptions): Promise<{ port:
   return { port: typeof bound === 'object' && bound ? bound.port : options.port, server };
 }
 
+const unknownClient = 'a client certificate is needed';
+const lacks = (route = ''): string =>
+  `a process node has no ${route}: its containers are processes of the machine, look at them there`;
+
 /** Reaches the pod from a loopback address, as a connection made inside of it would. */
 function forwardPort(options: LogServerOptions, req: IncomingMessage, socket: Duplex): void {
   const [route, namespace = '', name = ''] = new URL(req.url ?? '/', 'https://node').pathname.slice(1).split('/');
-  const refuse = (status: string): void =>
-    void socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-  if (!(req.socket as TLSSocket).authorized) return refuse('401 Unauthorized');
+  const refuse = (status: string, why: string): void =>
+    void socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: ${why.length + 1}\r\n\r\n${why}\n`);
+  if (!(req.socket as TLSSocket).authorized) return refuse('401 Unauthorized', unknownClient);
   if (route !== 'portForward' || req.headers.upgrade?.toLowerCase() !== 'websocket')
-    return refuse('501 Not Implemented');
+    return refuse('501 Not Implemented', lacks(route));
   const worker = options.findPod(namespace, name);
-  if (!worker) return refuse('404 Not Found');
+  if (!worker) return refuse('404 Not Found', `pod ${namespace}/${name} is not on this node`);
   servePortForward(
     req,
     socket,
@@ -70,10 +74,10 @@ function answer(options: LogServerOptions, req: IncomingMessage, res: ServerResp
   const url = new URL(req.url ?? '/', 'https://node');
   const [route, namespace = '', pod = '', container = ''] = url.pathname.slice(1).split('/');
   const fail = (status: number, message: string): void => void res.writeHead(status).end(`${message}\n`);
-  if (!(req.socket as TLSSocket).authorized) return fail(401, 'a client certificate is needed');
+  if (!(req.socket as TLSSocket).authorized) return fail(401, unknownClient);
   if (route === 'healthz') return void res.end('ok');
   if (route === 'exec' || route === 'attach' || route === 'portForward' || route === 'run') {
-    return fail(501, `a process node has no ${route}: its containers are processes of the machine, look at them there`);
+    return fail(501, lacks(route));
   }
   if (route !== 'containerLogs' || req.method !== 'GET') return fail(404, 'not found');
   const worker = options.findPod(namespace, pod);
