@@ -18,7 +18,7 @@ export { queryOptions, queryOptionTable } from './query-options.ts';
 export type { QueryOption, QueryOptions } from './query-options.ts';
 export { renderMonitors } from './monitors.ts';
 export { instrumentVersion } from './agent-containers.ts';
-export { names, nonRootId, objectLabels, ports, selectorLabels } from './names.ts';
+export { names, nonRootId, objectLabels, ports, selectorLabels, selectorText } from './names.ts';
 export type { Component } from './names.ts';
 export { renderedKinds } from './objects.ts';
 export type { RenderedKind } from './objects.ts';

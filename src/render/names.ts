@@ -58,6 +58,13 @@ export function selectorLabels(component: Component, instance?: string): Record<
   };
 }
 
+/** The same as kubectl writes it, for lists and watches. */
+export function selectorText(component: Component): string {
+  return Object.entries(selectorLabels(component))
+    .map((pair) => pair.join('='))
+    .join(',');
+}
+
 /** Labels of every object that the operator applies; pruning looks for `managed-by`. */
 export function objectLabels(component: Component, instance?: string): Record<string, string> {
   return { ...selectorLabels(component, instance), 'app.kubernetes.io/managed-by': 'svc-controller' };

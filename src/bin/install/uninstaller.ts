@@ -6,7 +6,7 @@ import { coreResources, getIfExists, isNotFound, listAll } from '../../kube/inde
 import { resourceRef } from '../../api/meta.ts';
 import { keyOf, keyText } from '../../runtime/index.ts';
 import { controllerDefaults, names, renderController, renderDataRemoval, renderedKinds } from '../../render/index.ts';
-import { customMetricsApiServices, externalMetricsApiServices } from '../../render/index.ts';
+import { customMetricsApiServices, externalMetricsApiServices, selectorText } from '../../render/index.ts';
 import type { InstallerDeps } from './installer.ts';
 import { rolloutState } from './rollout.ts';
 
@@ -84,7 +84,7 @@ class Uninstall {
     const input = live && dataOf(live);
     const removal = input && renderDataRemoval({ namespace, ...input });
     await this.#remove(coreResources.daemonSets, agents);
-    const selector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=agent';
+    const selector = selectorText('agent');
     await this.#untilGone(coreResources.pods, () => this.#listed(coreResources.pods, selector, namespace));
     if (!removal) return progress('agents kept no data on the nodes');
     progress(`data in ${input.agentDataHostPath} ${dryRun ? 'would be removed' : 'is being removed'} on every node`);

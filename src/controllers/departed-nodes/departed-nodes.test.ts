@@ -184,6 +184,23 @@ test('a record that somebody deletes or edits is written again', async () => {
   await harness.passUntil(() => names(record().serving).join() === 'a', 'and again');
 });
 
+test.each([
+  ['deleted', () => remove(configMaps, 'svc-departed-nodes', namespace)],
+  ['made unreadable', () => harness.server.put(configMaps, stored({ 'serving.json': '[]', 'departed.json': '{' }))],
+])('who left is not forgotten when the record is %s', async (_, spoil) => {
+  await run([aNode('a'), podOf('a'), aNode('b'), podOf('b')]);
+  leave('a');
+  await untilGone('a');
+  const left = record().departed;
+  await harness.clock.advance(5_000);
+  spoil();
+  await harness.passUntil(() => {
+    const found = harness.server.storage.find(configMaps, namespace, 'svc-departed-nodes');
+    return found !== undefined && names(record().serving).join() === 'b';
+  }, 'the record again');
+  expect(record().departed).toEqual(left);
+});
+
 test('many that leave in a moment are few writes', async () => {
   const all = Array.from({ length: 50 }, (_, i) => `n${String(i).padStart(2, '0')}`);
   await run(all.flatMap((name) => [aNode(name), podOf(name)]));

@@ -5,7 +5,7 @@ import { sightingsOf } from '../../api/agents/sightings.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { builtinRetention } from '../../capture/index.ts';
 import { coreResources } from '../../kube/index.ts';
-import { objectLabels } from '../../render/index.ts';
+import { objectLabels, selectorText } from '../../render/index.ts';
 import {
   allOf,
   changed,
@@ -26,7 +26,6 @@ const quietMs = 1_000;
 const tidyMs = 3_600_000;
 /** Most faults that one line of the log tells. */
 const maxTold = 5;
-const agentLabels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=agent';
 const agentsIndex = 'agents-by-namespace';
 
 export interface DepartedNodesOptions {
@@ -45,7 +44,8 @@ export interface DepartedNodesOptions {
  * Flow: nodes, DaemonSet, agents' pods and the record as it is → the record after this look → one apply if it differs.
  * Guarantees: who leaves while no operator runs is noticed by the next one, since the record also says who served; it is
  * written once a second at most, and not while nothing changes; it is never larger than a ConfigMap may be. Whatever in
- * it is not as it must be is told in the log and written anew without it.
+ * it is not as it must be is told in the log and written anew without it; a record that is deleted, or a member that
+ * cannot be read at all, is written as this process knew it last.
  */
 export function setupDepartedNodes(env: ControllerEnvironment, options: DepartedNodesOptions): ControllerHandle {
   const { namespace, keepMs } = options;
@@ -53,7 +53,11 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
   const nodes = env.cache.informer<NodeObject>({ resource: coreResources.nodes, transform: nodeTransform });
   const pods = env.cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
   pods.addIndex(agentsIndex, (pod) => (isAgentPod(pod) ? [pod.metadata.namespace ?? ''] : []));
-  const daemonSets = env.cache.informer({ resource: coreResources.daemonSets, namespace, labelSelector: agentLabels });
+  const daemonSets = env.cache.informer({
+    resource: coreResources.daemonSets,
+    namespace,
+    labelSelector: selectorText('agent'),
+  });
   const records = env.cache.informer({
     resource: coreResources.configMaps,
     namespace,
@@ -72,7 +76,8 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
       const faults = refused.slice(0, maxTold);
       logger.error('parts of the record of nodes that left are refused', { faults, count: refused.length });
     }
-    const before = { ...emptyRecord, ...record };
+    // A member that is gone or cannot be read is as it was: somebody's slip is no reason to forget who left.
+    const before = { ...known, ...record };
     const nodeList = nodes.list() as unknown as NodeView[];
     const agents = expectedAgents(
       nodeList,

@@ -3,10 +3,11 @@ import type { DepartedNode as Departed, NodeRecord } from '../../api/agents/node
 import { isSameMachine } from '../../api/agents/sightings.ts';
 import type { Sighting } from '../../api/agents/sightings.ts';
 import type { Clock } from '../../base/clock.ts';
+import { builtinRetention } from '../../capture/index.ts';
 import type { DepartedNode } from './directory.ts';
 
 /** How long an agent keeps samples where nobody says otherwise. ms. */
-const defaultKeepMs = 86_400_000;
+const defaultKeepMs = builtinRetention.metrics.timeMs;
 /** The operator and we see the same departure so much apart at most; what we see later than that is another one. ms. */
 const sameDepartureMs = 5_000;
 

@@ -61,7 +61,7 @@ export class StreamRelay {
   }
 
   /**
-   * Takes a reader, whose messages go where the returned function is told; it has to be called, and resolves at the end.
+   * Takes a reader, whose messages go where the returned function is told; it is called at once, and resolves at the end.
    * Errors: ERR_INPUT_INVALID that names the field; ApiError `unavailable` when there are too many readers, or agents are
    * not listed yet.
    */
@@ -77,8 +77,8 @@ export class StreamRelay {
         `there are ${maxClients} readers of the stream already, the most that are served`,
       );
     }
-    metrics.clients(++this.#clients);
     return async (sink) => {
+      metrics.clients(++this.#clients);
       try {
         await this.#serve(plan, call, sink);
       } catch (error) {
