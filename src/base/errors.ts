@@ -3,7 +3,7 @@
  * The codes of all parts stand in one table; docs/reference/errors.md has a row for each (held equal by a test).
  */
 
-/** What a caller may do about an error: never again, again later, or only after somebody changes an input. */
+/** What a caller may do about an error: never again, again later, or only after an input has changed. */
 export type Retry = 'no' | 'later' | 'after-change';
 
 /** Every code, with what it means and whether trying again can help. A retired code is never reused. */
@@ -23,6 +23,10 @@ export const errorCodes = {
   ERR_TLS_MATERIAL: {
     retry: 'after-change',
     meaning: 'A certificate, key or CA bundle could not be read or does not fit together.',
+  },
+  ERR_PEER_IDENTITY: {
+    retry: 'later',
+    meaning: 'The certificate at an address is that of another peer than the one that was asked; nothing was sent.',
   },
   ERR_TIMEOUT: { retry: 'later', meaning: 'A call did not finish before its deadline.' },
   ERR_TOO_LARGE: { retry: 'no', meaning: 'A body or answer exceeded its size cap.' },
@@ -72,6 +76,10 @@ export const errorCodes = {
   ERR_QUERY_EXECUTION: {
     retry: 'after-change',
     meaning: 'The query failed while it was evaluated (422 in the HTTP API).',
+  },
+  ERR_QUERY_MEMORY: {
+    retry: 'later',
+    meaning: 'All queries of the process together hold as much memory as they may; the message names both numbers.',
   },
   ERR_QUERY_LIMIT: { retry: 'after-change', meaning: 'The query exceeded a sample, series or memory limit.' },
   ERR_QUERY_TIMEOUT: { retry: 'later', meaning: 'The query ran out of time.' },

@@ -1,8 +1,8 @@
-import { Gate } from './gate.ts';
+import { fairPlaces, Gate, type Places } from './gate.ts';
 
 /** Puts work of users into a gate and tells in which order it was let in. */
-function scene(limit: number, kept = 0) {
-  const gate = new Gate(limit, kept);
+function scene(limit: number, placesOf?: (limit: number) => Places) {
+  const gate = new Gate(limit, placesOf);
   const order: string[] = [];
   const leaves = new Map<string, () => void>();
   const settled = (): Promise<void> => new Promise((done) => setImmediate(done));
@@ -71,15 +71,60 @@ test('who gives up while waiting leaves the line, and his user has no turn for i
   expect(gate.running).toBe(0);
 });
 
-test('one user cannot take the places that are kept for others, and each of those gets one of them', async () => {
-  const { gate, ask, order, leave, settled } = scene(4, 2);
-  for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1', 'd1']) void ask(name);
+test('one user alone gets half of the fair places, and another finds the rest', async () => {
+  const { gate, ask, order, leave, settled } = scene(4, fairPlaces);
+  for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'b3']) void ask(name);
+  await settled();
+  expect([order, gate.running]).toEqual([['a1', 'a2', 'b1', 'b2'], 4]);
+  await leave('a1');
+  expect([order.at(-1), gate.running]).toEqual(['a3', 4]);
+});
+
+test('five users with twenty endless pieces of work each do not keep a sixth out, nor ten more', async () => {
+  const { ask, order, settled } = scene(20, fairPlaces);
+  const asked: Promise<void>[] = [];
+  for (const user of ['a', 'b', 'c', 'd', 'e']) for (let i = 0; i < 20; i++) asked.push(ask(`${user}${i}`));
+  await settled();
+  for (const user of ['f', 'g', 'h', 'i', 'j', 'k']) {
+    void ask(`${user}0`);
+    await settled();
+    expect(order.at(-1)).toBe(`${user}0`);
+  }
+  // Each of the five has at least a share, and all together have no more than twice the places.
+  const of = (user: string): number => order.filter((name) => name.startsWith(user)).length;
+  expect(['a', 'b', 'c', 'd', 'e'].map(of)).toEqual([10, 10, 5, 4, 3]);
+  expect(order.length).toBeLessThanOrEqual(40);
+});
+
+test('what is let in beyond the limit ends before anybody who has work running gets a place again', async () => {
+  const { gate, ask, order, leave, settled } = scene(2, fairPlaces);
+  for (const name of ['a1', 'a2', 'a3', 'b1', 'c1']) void ask(name);
   await settled();
   expect([order, gate.running]).toEqual([['a1', 'a2', 'b1', 'c1'], 4]);
   for (const name of ['b1', 'c1']) await leave(name);
-  expect(order.slice(4)).toEqual(['b2', 'd1']);
-  for (const name of ['b2', 'd1']) await leave(name);
-  expect([order.length, gate.running]).toEqual([6, 2]);
+  expect([order.length, gate.running]).toEqual([4, 2]);
   await leave('a1');
   expect([order.at(-1), gate.running]).toEqual(['a3', 2]);
+});
+
+test('a gate that is made wider lets in who waits, and one that is made narrower lets what runs end', async () => {
+  const { gate, ask, order, leave, settled } = scene(1);
+  for (const name of ['a1', 'a2', 'a3', 'a4']) void ask(name);
+  await settled();
+  gate.resize(3);
+  await settled();
+  expect(order).toEqual(['a1', 'a2', 'a3']);
+  gate.resize(1);
+  await leave('a1');
+  await leave('a2');
+  expect(order).toHaveLength(3);
+  await leave('a3');
+  expect(order.at(-1)).toBe('a4');
+});
+
+test('a user may be held to some places, whatever else is free', async () => {
+  const { ask, order, settled } = scene(10, () => ({ perUser: 2 }));
+  for (const name of ['a1', 'a2', 'a3', 'b1']) void ask(name);
+  await settled();
+  expect(order).toEqual(['a1', 'a2', 'b1']);
 });

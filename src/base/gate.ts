@@ -1,24 +1,38 @@
 /** One who waits, and those behind that ask for the same user. */
 type Line = (() => void)[];
 
+export interface Places {
+  /** Most that one user may have running. Default: as many as the gate lets in. */
+  readonly perUser?: number;
+  /**
+   * How many may run beyond the limit, so that users who have nothing or little running need not wait for the long work
+   * of others. Default 0.
+   */
+  readonly beyond?: number;
+}
+
 /**
  * Lets at most `limit` pieces of work run at a time. Others wait in a line of their user's: a free place goes to the
  * user who has the fewest running, in turn among equals, so that who asks much waits behind himself, not others behind
- * him. Of the places `kept` are only for users who have nothing running: nothing that runs is put aside, so without them
- * one user's long work could hold all places.
+ * him. Work that runs is never put aside; with `beyond` more is let in instead while the places are taken:
+ * - a user has a share of the places, the limit divided by one more than the users there are; below it a user is let in
+ *   up to three quarters of `beyond`;
+ * - one with nothing running is let in up to the whole of it.
  * Errors: `enter` rejects with the signal's reason when it aborts while waiting.
  */
 export class Gate {
-  readonly #limit: number;
-  readonly #kept: number;
+  #limit: number;
+  readonly #placesOf: (limit: number) => Places;
+  #places: Places;
   #running = 0;
   readonly #runningOf = new Map<string, number>();
   /** In the order in which users are served among equals; no line is empty. */
   readonly #lines = new Map<string, Line>();
 
-  constructor(limit: number, kept = 0) {
+  constructor(limit: number, placesOf: (limit: number) => Places = () => ({})) {
     this.#limit = limit;
-    this.#kept = kept;
+    this.#placesOf = placesOf;
+    this.#places = placesOf(limit);
   }
 
   get running(): number {
@@ -46,7 +60,7 @@ export class Gate {
         if (line.length === 0) this.#lines.delete(user);
         reject(signal!.reason as Error);
       };
-      if (this.#hasPlace(this.#runningOf.get(user) ?? 0)) return admit();
+      if (this.#hasPlace(user)) return admit();
       const line = this.#lines.get(user);
       if (line === undefined) this.#lines.set(user, [admit]);
       else line.push(admit);
@@ -54,27 +68,45 @@ export class Gate {
     });
   }
 
-  /** For one more of a user who has so many running. */
-  #hasPlace(running: number): boolean {
-    return this.#running < (running === 0 ? this.#limit : this.#limit - this.#kept);
+  /** Another limit from now on: what runs beyond it ends in its own time. */
+  resize(limit: number): void {
+    this.#limit = limit;
+    this.#places = this.#placesOf(limit);
+    while (this.#admitNext());
   }
 
-  #admitNext(): void {
+  #hasPlace(user: string): boolean {
+    const { perUser = Infinity, beyond = 0 } = this.#places;
+    const running = this.#runningOf.get(user) ?? 0;
+    if (running >= perUser) return false;
+    if (this.#running < this.#limit) return true;
+    if (running === 0) return this.#running < this.#limit + beyond;
+    return running < this.#share(user) && this.#running < this.#limit + Math.floor(beyond * 0.75);
+  }
+
+  #share(user: string): number {
+    const users = new Set([...this.#runningOf.keys(), ...this.#lines.keys(), user]).size;
+    return Math.floor(this.#limit / (users + 1));
+  }
+
+  /** True when one more was let in. */
+  #admitNext(): boolean {
     let next: string | undefined;
     let fewest = Infinity;
     for (const user of this.#lines.keys()) {
       const running = this.#runningOf.get(user) ?? 0;
-      if (running >= fewest) continue;
+      if (running >= fewest || !this.#hasPlace(user)) continue;
       fewest = running;
       next = user;
     }
-    if (next === undefined || !this.#hasPlace(fewest)) return;
+    if (next === undefined) return false;
     const line = this.#lines.get(next)!;
     const admit = line.shift()!;
     // Served last, the user comes last among equals.
     this.#lines.delete(next);
     if (line.length > 0) this.#lines.set(next, line);
     admit();
+    return true;
   }
 
   #count(user: string, change: 1 | -1): void {
@@ -83,4 +115,9 @@ export class Gate {
     if (running === 0) this.#runningOf.delete(user);
     else this.#runningOf.set(user, running);
   }
+}
+
+/** Places for work that may be long: one user has at most half of them, and as many again are for who has few. */
+export function fairPlaces(limit: number): Places {
+  return { perUser: Math.max(Math.ceil(limit / 2), Math.min(limit, 2)), beyond: limit };
 }

@@ -135,7 +135,7 @@ export class WireReader {
     return reader;
   }
 
-  /** Steps over a field nobody reads. */
+  /** Steps over a field that is not read. */
   skip(wireType: number): void {
     if (wireType === 0) this.uint();
     else if (wireType === 1) this.#advance(8);

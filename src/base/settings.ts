@@ -104,6 +104,38 @@ export function textSetting(
   };
 }
 
+/** What of a URL a setting does not take, besides user info, which none takes. */
+export interface UrlShape {
+  readonly protocols: readonly ('http' | 'https')[];
+  /** Only `PROTOCOL://HOST:PORT`. Default: a path may follow. */
+  readonly bare?: boolean;
+}
+
+/**
+ * A URL without user info, query and fragment, or empty text where that is the default. Credentials belong into files
+ * and Secrets: settings are shown by `status/config`, by `ps` and in manifests.
+ * Errors: the reason alone, never the text, which may hold a password.
+ */
+export function urlSetting(meaning: Meaning, { protocols, bare = false }: UrlShape): Setting<string> {
+  const schemes = protocols.join(' or ');
+  return {
+    ...meaning,
+    parse: (text) => {
+      if (text === '' && meaning.default === '') return text;
+      const url = URL.parse(text);
+      if (!url || /[\s\\]/.test(text) || !protocols.some((protocol) => text.startsWith(`${protocol}://`))) {
+        throw new Error(`is not an ${schemes} address`);
+      }
+      if (url.username !== '' || url.password !== '' || /^[^/]+\/\/[^/?#]*@/.test(text)) {
+        throw new Error('must not hold a user or a password: they belong into a file or a Secret');
+      }
+      if (/[?#]/.test(text)) throw new Error('must have no query and no fragment');
+      if (bare && !/^[^/]+\/\/[^/]+$/.test(text)) throw new Error('must have no path');
+      return text;
+    },
+  };
+}
+
 export function integerSetting(meaning: Meaning, min: number, max: number): Setting<number> {
   return {
     ...meaning,
@@ -113,6 +145,18 @@ export function integerSetting(meaning: Meaning, min: number, max: number): Sett
         throw new Error(`${JSON.stringify(text)} is not a whole number from ${min} to ${max}`);
       }
       return value;
+    },
+  };
+}
+
+/** `a,b` → `['a', 'b']`; empty text is the empty list. */
+export function listSetting(meaning: Meaning, entry: RegExp, expected: string): Setting<string[]> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      const list = text === '' ? [] : text.split(',').map((item) => item.trim());
+      for (const item of list) if (!entry.test(item)) throw new Error(`${JSON.stringify(item)} is not ${expected}`);
+      return list;
     },
   };
 }

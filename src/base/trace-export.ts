@@ -1,5 +1,6 @@
 import type { Tracer } from '@opentelemetry/api';
 import type { Clock } from './clock.ts';
+import { OperatorError } from './errors.ts';
 import type { Logger } from './logger.ts';
 
 export interface TraceExportOptions {
@@ -28,6 +29,7 @@ const closeMs = 3_000;
  * Opens the export of spans, or returns undefined where no endpoint is configured: neither `endpoint` nor
  * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` nor `OTEL_EXPORTER_OTLP_ENDPOINT` (headers, timeout and sampling come from the
  * other standard variables). The libraries are loaded only then.
+ * Errors: ERR_CONFIG_INVALID for an address with user info.
  * Guarantees: exporting is in the background; a collector that is away costs spans, never the work they tell of.
  */
 export async function openTraceExport(options: TraceExportOptions): Promise<TraceExport | undefined> {
@@ -45,7 +47,7 @@ export async function openTraceExport(options: TraceExportOptions): Promise<Trac
     resource: resourceFromAttributes(attributes),
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],
   });
-  logger.info('spans are exported', { url: withoutCredentials(url) });
+  logger.info('spans are exported', { url: withoutQuery(url) });
   return {
     tracer: provider.getTracer(service, version),
     async close() {
@@ -64,15 +66,23 @@ function tracesUrl(
     const url = new URL(endpoint);
     return url.pathname === '/' ? new URL('v1/traces', url).href : url.href;
   }
-  const traces = environment['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
+  const traces = withoutUser('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', environment);
   if (traces) return traces;
-  const base = environment['OTEL_EXPORTER_OTLP_ENDPOINT'];
+  const base = withoutUser('OTEL_EXPORTER_OTLP_ENDPOINT', environment);
   return base ? `${base.replace(/\/+$/, '')}/v1/traces` : undefined;
 }
 
-function withoutCredentials(text: string): string {
-  const url = new URL(text);
-  url.username = '';
-  url.password = '';
-  return url.href;
+/** An environment is readable by whoever may read the pod; credentials go into OTEL_EXPORTER_OTLP_HEADERS of a Secret. */
+function withoutUser(name: string, environment: Readonly<Record<string, string | undefined>>): string | undefined {
+  const text = environment[name];
+  if (text && /^[^/]+\/\/[^/?#]*@/.test(text)) {
+    throw new OperatorError('ERR_CONFIG_INVALID', `${name} must not hold a user or a password`);
+  }
+  return text;
+}
+
+/** A query may hold a key. */
+function withoutQuery(text: string): string {
+  const { origin, pathname } = new URL(text);
+  return origin + pathname;
 }

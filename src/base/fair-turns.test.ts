@@ -1,0 +1,199 @@
+import { FairTurns, sharedSliceMs, sliceMs, type OwnTurns } from './fair-turns.ts';
+
+/** Work that computes in slices of given length on a thread whose time is moved by the slices alone. */
+function scene({ creditMs = 100, shortMs = 0 } = {}) {
+  let now = 0;
+  const deferred: (() => void)[] = [];
+  const turns = new FairTurns({ monotonic: () => now, defer: (run) => deferred.push(run), creditMs, shortMs });
+  const log: string[] = [];
+  const settled = async (): Promise<void> => {
+    for (let i = 0; i < 8; i++) await Promise.resolve();
+  };
+  /** Computes so many slices, or until stopped, under the name of the user and a number. */
+  const work = (
+    name: string,
+    sliceMs: number,
+    slices = Infinity,
+    signal?: AbortSignal,
+  ): { own: OwnTurns; end: Promise<number> } => {
+    const own = turns.begin(name[0]!, signal);
+    const run = async (): Promise<number> => {
+      await own.next();
+      for (let i = 0; i < slices && signal?.aborted !== true; i++) {
+        log.push(name);
+        now += sliceMs;
+        if (i < slices - 1) await own.next();
+      }
+      own.end();
+      return now;
+    };
+    return { own, end: run() };
+  };
+  /** Lets the thread go on for so many turns of its event loop, or until nothing waits. */
+  const go = async (loops: number): Promise<void> => {
+    for (let i = 0; i < loops; i++) {
+      await settled();
+      deferred.shift()?.();
+    }
+    await settled();
+  };
+  const share = (name: string): number => log.filter((one) => one.startsWith(name)).length / log.length;
+  return { work, go, log, share, now: () => now, turns };
+}
+
+test('users who are busy all the time get equal shares, however much work each has and however long its slices are', async () => {
+  const { work, go, log } = scene();
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6']) work(name, 10);
+  work('b1', 10);
+  work('c1', 30);
+  await go(2_000);
+  const time = (name: string): number => log.filter((one) => one[0] === name).length * (name === 'c' ? 30 : 10);
+  const all = time('a') + time('b') + time('c');
+  for (const name of ['a', 'b', 'c']) expect(time(name) / all).toBeCloseTo(1 / 3, 1);
+});
+
+test('who was idle computes at once and alone among five who are always busy, at the price of one slice', async () => {
+  const { work, go, log, now } = scene();
+  for (const name of ['a1', 'a2', 'b1', 'c1', 'd1', 'e1', 'e2']) work(name, 10);
+  await go(200);
+  const [asked, before] = [now(), log.length];
+  const question = work('f1', 10, 5);
+  await go(40);
+  // What is being computed when it comes is one slice; its own five follow.
+  expect((await question.end) - asked).toBeLessThanOrEqual(60);
+  expect(log.slice(before, before + 6).filter((name) => name !== 'f1').length).toBeLessThanOrEqual(1);
+});
+
+test('short questions that come one after the other are each done at once, also of a user who asks all the time', async () => {
+  const { work, go, now } = scene({ shortMs: 50 });
+  for (const name of ['a1', 'b1', 'c1', 'd1', 'e1']) work(name, 10);
+  await go(200);
+  for (let i = 0; i < 100; i++) {
+    const asked = now();
+    const question = work('f1', 10, 3);
+    await go(12);
+    expect((await question.end) - asked).toBeLessThanOrEqual(50);
+  }
+});
+
+test('going and coming again and again gives nobody more than a share', async () => {
+  const { work, go, share } = scene();
+  work('a1', 10);
+  work('b1', 10);
+  const again = async (): Promise<void> => {
+    for (;;) await work('c1', 10, 3).end;
+  };
+  void again();
+  await go(2_000);
+  expect(share('c')).toBeLessThan(0.36);
+});
+
+test('a newcomer who does not end is ahead for the credit and no longer', async () => {
+  const { work, go, log } = scene({ creditMs: 100 });
+  work('a1', 10);
+  await go(100);
+  const before = log.length;
+  work('b1', 10);
+  await go(80);
+  const since = log.slice(before);
+  expect(since.slice(1, 10).every((name) => name === 'b1')).toBe(true);
+  expect(since.slice(20).filter((name) => name === 'a1').length).toBeGreaterThan(5);
+});
+
+test('long work gets a fifth of the time, while short questions come without end', async () => {
+  const { work, go, share } = scene({ shortMs: 50 });
+  work('a1', 10);
+  const again = async (): Promise<void> => {
+    for (;;) await work('b1', 10, 3).end;
+  };
+  void again();
+  await go(2_000);
+  expect(share('a')).toBeGreaterThan(0.19);
+  expect(share('a')).toBeLessThan(0.25);
+});
+
+test('slices are shorter while several users have work', async () => {
+  let now = 0;
+  const turns = new FairTurns({ monotonic: () => now });
+  const own = turns.begin('a');
+  await own.next();
+  now += sharedSliceMs;
+  expect(own.due()).toBe(false);
+  const other = turns.begin('b');
+  expect(own.due()).toBe(true);
+  other.end();
+  expect(own.due()).toBe(false);
+  now += sliceMs;
+  expect(own.due()).toBe(true);
+});
+
+test('of one user the work that has computed least goes first', async () => {
+  const { work, go, log } = scene();
+  work('a1', 10);
+  await go(40);
+  const before = log.length;
+  work('a2', 10, 3);
+  await go(12);
+  expect(log.slice(before, before + 4).filter((name) => name === 'a2')).toHaveLength(3);
+});
+
+test('work whose signal aborts waits for no turn, and one that ended takes none', async () => {
+  const { work, go, turns } = scene();
+  work('a1', 10);
+  const stop = new AbortController();
+  const stopped = work('b1', 10, Infinity, stop.signal);
+  await go(10);
+  stop.abort();
+  await stopped.end;
+  await stopped.own.next();
+  const ended = turns.begin('c');
+  const waiting = ended.next();
+  ended.end();
+  ended.end();
+  await Promise.all([waiting, ended.next()]);
+});
+
+test('on the event loop of the process, a question is done after few slices of five endless ones', async () => {
+  let now = 0;
+  const turns = new FairTurns({ monotonic: () => now });
+  const stop = new AbortController();
+  let others = 0;
+  const endless = async (name: string): Promise<void> => {
+    const own = turns.begin(name, stop.signal);
+    while (!stop.signal.aborted) {
+      await own.next();
+      now++;
+      others++;
+    }
+    own.end();
+  };
+  const all = ['a', 'b', 'c', 'd', 'e'].map(endless);
+  while (others < 50) await new Promise((done) => setImmediate(done));
+  const before = others;
+  const own = turns.begin('f');
+  for (let i = 0; i < 20; i++) {
+    await own.next();
+    now++;
+  }
+  own.end();
+  expect(others - before).toBeLessThanOrEqual(1 + 20 / 4);
+  stop.abort();
+  await Promise.all(all);
+});
+
+test('one piece of work may wait for several turns at a time, and gets them all', async () => {
+  const { go, turns } = scene();
+  const own = turns.begin('a');
+  const done: number[] = [];
+  for (const i of [1, 2, 3]) void own.next().then(() => done.push(i));
+  await go(20);
+  expect(done).toEqual([1, 2, 3]);
+  const stop = new AbortController();
+  const stopped = turns.begin('b', stop.signal);
+  for (const i of [4, 5]) void stopped.next().then(() => done.push(i));
+  stop.abort();
+  await go(2);
+  expect(done.slice(3).sort()).toEqual([4, 5]);
+  own.end();
+  stopped.end();
+});

@@ -1,0 +1,225 @@
+/**
+ * Long computing on the event loop, cut into slices.
+ * Flow: look at `due` every few thousand elements; when it is true, await `next` and go on.
+ */
+export interface TurnTaking {
+  /** True when the slice at hand has lasted long enough. */
+  due(): boolean;
+  /** Lets all other work run, then goes on. */
+  next(): Promise<void>;
+}
+
+/** The turns of one piece of work of a user. */
+export interface OwnTurns extends TurnTaking {
+  /** The work has ended. Calling it twice is harmless. */
+  end(): void;
+}
+
+/** How long a slice lasts before it is due. Work between two looks comes on top. Units: ms. */
+export const sliceMs = 10;
+/** The same while several users have work: whoever waits for input waits for one slice each time. */
+export const sharedSliceMs = 1;
+
+export interface FairTurnsOptions {
+  /** Monotonic milliseconds. Default: the process' own. */
+  readonly monotonic?: () => number;
+  /**
+   * Runs callbacks later, each in a turn of its own, in the order of the calls, after what became ready before it.
+   * Default: setImmediate.
+   */
+  readonly defer?: (run: () => void) => void;
+  /** How far ahead of the least served of the busy users one begins who was idle. Default 500 ms. */
+  readonly creditMs?: number;
+  /** Work that has computed less is short. Default 50 ms. */
+  readonly shortMs?: number;
+}
+
+interface Work {
+  /** Milliseconds computed so far. */
+  used: number;
+  /** Who waits, in the order in which they asked: a query may read several selectors at a time. */
+  readonly waiting: (() => void)[];
+}
+
+interface User {
+  /** Milliseconds computed, counted from where the user began. */
+  served: number;
+  readonly works: Set<Work>;
+}
+
+interface Slice {
+  readonly user: User;
+  readonly work: Work;
+  readonly started: number;
+  readonly isLong: boolean;
+}
+
+interface Choice {
+  readonly name: string;
+  readonly user: User;
+  readonly work: Work;
+}
+
+/** Users without work whose account is kept. */
+const maxIdle = 1_000;
+/** Milliseconds of short work for each of long work, where both wait. */
+const shortWeight = 4;
+
+/** Node's `setImmediate`, named without its types: the page compiles the types of PromQL against a browser's. */
+const nextRound = (run: () => void): unknown =>
+  (globalThis as unknown as { setImmediate(run: () => void): unknown }).setImmediate(run);
+
+/**
+ * Shares the event loop between all that may compute for long. However much there is, other work (requests, probes,
+ * timers) waits for one slice and no more.
+ * Short work goes before long work, which gets a fifth of the time when both wait. Among the one and among the other,
+ * the next slice goes to the user who has been served least, and of that user's work to the piece that has computed
+ * least.
+ * Guarantees: one waiter goes on in each round of the event loop. A short question waits for one long slice, and for one
+ * more after each four times its length, whatever others compute. Users with endless work get equal shares. No work
+ * starves. Being idle again and again gains nothing.
+ * Source: start-time fair queueing (Goyal, Vin, Cheng 1996) with the credit that CFS gives to sleepers; two levels as
+ * in a multilevel feedback queue.
+ */
+export class FairTurns implements TurnTaking {
+  readonly #monotonic: () => number;
+  readonly #defer: (run: () => void) => void;
+  readonly #creditMs: number;
+  readonly #shortMs: number;
+  /** Who was served longest ago comes first. */
+  readonly #users = new Map<string, User>();
+  /** Users that have work. */
+  #busy = 0;
+  /** Whether rounds of the event loop are asked for. */
+  #isOn = false;
+  /** When a slice began last. */
+  #since = -Infinity;
+  /** The slice that may be under way. */
+  #slice: Slice | null = null;
+  /** Time that long work is owed, for short work that went before it; and what its last slice took. */
+  #owed = 0;
+  #longSliceMs = 0;
+
+  constructor(options: FairTurnsOptions = {}) {
+    this.#monotonic = options.monotonic ?? ((): number => performance.now());
+    this.#defer = options.defer ?? nextRound;
+    this.#creditMs = options.creditMs ?? 500;
+    this.#shortMs = options.shortMs ?? 50;
+  }
+
+  due(): boolean {
+    return this.#monotonic() - this.#since >= (this.#busy > 1 ? sharedSliceMs : sliceMs);
+  }
+
+  /** A turn for work of the process itself: it counts as short, and goes on in the order in which it asked. */
+  next(): Promise<void> {
+    const own = this.begin('');
+    return own.next().finally(() => own.end());
+  }
+
+  /** A new piece of work. Once the signal aborts it waits no more: its turns come at once, so that it can end. */
+  begin(name: string, signal?: AbortSignal): OwnTurns {
+    const user = this.#enter(name);
+    const work: Work = { used: 0, waiting: [] };
+    user.works.add(work);
+    const hurry = (): void => {
+      for (const resume of work.waiting.splice(0)) resume();
+    };
+    signal?.addEventListener('abort', hurry, { once: true });
+    return {
+      due: () => this.due(),
+      next: () =>
+        new Promise((resolve) => {
+          if (signal?.aborted === true || !user.works.has(work)) return resolve();
+          work.waiting.push(resolve);
+          if (this.#isOn) return;
+          this.#isOn = true;
+          this.#ask();
+        }),
+      end: () => {
+        if (!user.works.delete(work)) return;
+        signal?.removeEventListener('abort', hurry);
+        hurry();
+        if (user.works.size === 0) this.#rest(name, user);
+      },
+    };
+  }
+
+  #enter(name: string): User {
+    const known = this.#users.get(name);
+    if (known !== undefined && known.works.size > 0) return known;
+    let least = Infinity;
+    for (const { works, served } of this.#users.values()) if (works.size > 0 && served < least) least = served;
+    const begin = least === Infinity ? -Infinity : least - this.#creditMs;
+    const user = known ?? { served: least === Infinity ? 0 : begin, works: new Set() };
+    user.served = Math.max(user.served, begin);
+    this.#busy++;
+    this.#users.set(name, user);
+    return user;
+  }
+
+  /** Keeps what an idle user was served, for as many users as there is room for. */
+  #rest(name: string, user: User): void {
+    this.#busy--;
+    this.#users.delete(name);
+    this.#users.set(name, user);
+    let idle = 0;
+    for (const { works } of this.#users.values()) if (works.size === 0) idle++;
+    if (idle <= maxIdle) return;
+    for (const [other, { works }] of this.#users) if (works.size === 0) return void this.#users.delete(other);
+  }
+
+  /** One after the other in one round of the event loop: what is charged is the slice alone. */
+  #ask(): void {
+    this.#defer(() => this.#serve());
+    this.#defer(() => this.#settle());
+  }
+
+  #settle(): void {
+    if (this.#slice !== null) this.#charge(this.#slice);
+    this.#slice = null;
+    const [short, long] = this.#candidates();
+    this.#isOn = short !== null || long !== null;
+    if (long === null) this.#owed = 0;
+    if (this.#isOn) this.#ask();
+  }
+
+  #charge({ user, work, started, isLong }: Slice): void {
+    const took = this.#monotonic() - started;
+    user.served += took;
+    work.used += took;
+    if (isLong) this.#longSliceMs = took;
+    this.#owed = Math.max(0, isLong ? this.#owed - took : this.#owed + took / shortWeight);
+  }
+
+  #serve(): void {
+    const [short, long] = this.#candidates();
+    const isLongDue = long !== null && this.#owed > 0 && this.#owed >= this.#longSliceMs;
+    const chosen = short === null || isLongDue ? long : short;
+    // What waited may have been aborted meanwhile.
+    if (chosen === null) return;
+    const { name, user, work } = chosen;
+    // Served last, a user comes last among equals.
+    this.#users.delete(name);
+    this.#users.set(name, user);
+    this.#since = this.#monotonic();
+    this.#slice = { user, work, started: this.#since, isLong: work.used >= this.#shortMs };
+    work.waiting.shift()?.();
+  }
+
+  /** The short and the long work that is next; null where none waits. */
+  #candidates(): [short: Choice | null, long: Choice | null] {
+    const found: [Choice | null, Choice | null] = [null, null];
+    for (const [name, user] of this.#users) {
+      for (const work of user.works) {
+        if (work.waiting.length === 0) continue;
+        const level = work.used < this.#shortMs ? 0 : 1;
+        const best = found[level];
+        const isBetter =
+          best === null || user.served < best.user.served || (user === best.user && work.used < best.work.used);
+        if (isBetter) found[level] = { name, user, work };
+      }
+    }
+    return found;
+  }
+}

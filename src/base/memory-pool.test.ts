@@ -1,0 +1,143 @@
+import { defaultPoolBytes, MemoryPool, type MemoryPart } from './memory-pool.ts';
+
+const settled = (): Promise<void> => new Promise((done) => setImmediate(done));
+const never = new AbortController().signal;
+
+/** Takes memory or throws, as work does. */
+function take(part: MemoryPart, bytes: number): void {
+  const shortage = part.take(bytes);
+  if (shortage !== null) throw new Error(shortage.message);
+}
+
+/** Work of a user that takes the first piece, then one more at each `grow`, and ends at `end`. */
+function work(pool: MemoryPool, user: string, first: number) {
+  const account = pool.open(user);
+  let runs = 0;
+  let grow: (bytes: number) => void = () => {};
+  let end: () => void = () => {};
+  const done = account
+    .run(never, async ({ signal, part }) => {
+      runs++;
+      const memory = part();
+      take(memory, first);
+      await new Promise<void>((resolve, reject) => {
+        grow = (bytes) => {
+          const shortage = memory.take(bytes);
+          if (shortage !== null) reject(new Error(shortage.message));
+        };
+        end = resolve;
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    })
+    .finally(() => account.close());
+  done.catch(() => {});
+  const told = { done, grow: (bytes: number) => grow(bytes), end: () => end(), runs: () => runs };
+  return told;
+}
+
+test('what alone is larger than the pool is refused at once, with its size and the limit', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 10 });
+  const account = pool.open('a');
+  const run = account.run(never, async ({ part }) => take(part(), 111));
+  await expect(run).rejects.toThrow('would hold 111 bytes of memory, all queries together may hold 100');
+  expect(pool.heldBytes).toBe(0);
+});
+
+test('work that finds no memory gives back what it has, waits until there is enough, and runs again', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const first = work(pool, 'a', 60);
+  const second = work(pool, 'a', 30);
+  second.grow(30);
+  await settled();
+  expect([first.runs(), second.runs(), pool.heldBytes]).toEqual([1, 1, 60]);
+  first.end();
+  await settled();
+  // What it needed before is kept for it.
+  expect([second.runs(), pool.heldBytes]).toEqual([2, 60]);
+  second.end();
+  await Promise.all([first.done, second.done]);
+  expect(pool.heldBytes).toBe(0);
+});
+
+test('half-grown work never waits for half-grown work: all of a crowd ends, and the limit holds at each moment', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  let most = 0;
+  const one = async (user: string): Promise<void> => {
+    const account = pool.open(user);
+    await account.run(never, async ({ part }) => {
+      const memory = part();
+      for (let i = 0; i < 9; i++) {
+        take(memory, 10);
+        most = Math.max(most, pool.heldBytes);
+        await settled();
+      }
+    });
+    account.close();
+  };
+  await Promise.all(Array.from({ length: 20 }, () => one('a')));
+  expect(most).toBeLessThanOrEqual(100);
+  expect(pool.heldBytes).toBe(0);
+});
+
+test('free bytes are had however full the pool is', () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 10 });
+  work(pool, 'a', 110);
+  const small = work(pool, 'b', 10);
+  expect([small.runs(), pool.heldBytes]).toEqual([1, 100]);
+});
+
+test('the user who holds most gives way to others, and runs again when there is room', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const [large, larger] = [work(pool, 'a', 40), work(pool, 'a', 50)];
+  const other = work(pool, 'b', 30);
+  await settled();
+  expect([large.runs(), larger.runs(), other.runs(), pool.heldBytes]).toEqual([1, 1, 1, 70]);
+  other.end();
+  await settled();
+  expect([larger.runs(), pool.heldBytes]).toEqual([2, 90]);
+  for (const { end } of [large, larger]) end();
+  await Promise.all([large.done, larger.done, other.done]);
+  expect(pool.heldBytes).toBe(0);
+});
+
+test('nobody gives way to a user who would hold more', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const small = work(pool, 'a', 40);
+  const large = work(pool, 'b', 70);
+  await settled();
+  expect([small.runs(), large.runs(), pool.heldBytes]).toEqual([1, 1, 40]);
+});
+
+test('an answer that is still being read gives way by its end, once', () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  let ends = 0;
+  const account = pool.open('a', () => ends++);
+  return account
+    .run(never, ({ part }) => Promise.resolve(take(part(), 90)))
+    .then(() => {
+      work(pool, 'b', 20);
+      work(pool, 'c', 20);
+      expect([ends, pool.heldBytes]).toEqual([1, 130]);
+      account.close();
+      expect(pool.heldBytes).toBe(40);
+    });
+});
+
+test('who stops waiting leaves the line, and whoever is behind it is let in', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const first = work(pool, 'a', 60);
+  const gone = new AbortController();
+  const waiting = pool.open('a').run(gone.signal, ({ part }) => Promise.resolve(take(part(), 90)));
+  const behind = work(pool, 'a', 50);
+  await settled();
+  gone.abort(new Error('gone'));
+  await expect(waiting).rejects.toThrow('gone');
+  first.end();
+  await settled();
+  expect(behind.runs()).toBe(2);
+});
+
+test('the limit is half of what the container has, or of the given where nothing limits it', () => {
+  expect(defaultPoolBytes(2 ** 31, 4_000)).toBe(2 ** 30);
+  expect([0, undefined, 2 ** 63].map((bytes) => defaultPoolBytes(bytes, 4_000))).toEqual([2_000, 2_000, 2_000]);
+});

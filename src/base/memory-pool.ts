@@ -1,0 +1,351 @@
+import { LinkedAbort } from './linked-abort.ts';
+
+/** Where a piece of work takes its memory from. Units: bytes. */
+export interface Memory {
+  /** Takes memory before it is allocated; the reason where it cannot be had, and then nothing is taken. */
+  take(bytes: number): Shortage | null;
+  give(bytes: number): void;
+}
+
+/** Why memory could not be had. */
+export interface Shortage {
+  /** Names what is held and the limit. */
+  readonly message: string;
+  /** False where the work alone needs more than there is: to wait would not help. */
+  readonly mayPass: boolean;
+}
+
+export interface MemoryPoolOptions {
+  readonly limitBytes: number;
+  /** What each account may hold beside the limit, so that small work never waits for large work. Default 2 MiB. */
+  readonly freeBytes?: number;
+}
+
+interface Waiting {
+  readonly account: MemoryAccount;
+  readonly admit: () => void;
+}
+
+/**
+ * Memory that all long work of a process shares.
+ * Flow: open an account for a request, `run` its work, take memory from the parts of the lease, close the account when
+ * the answer has gone out.
+ * Guarantees: what accounts hold beyond their free bytes stays within the limit, but for what work that is ended gives
+ * back at its next turn. Whoever waits holds nothing, so that half-grown work never waits for half-grown work. Where
+ * memory is short, the user who holds most gives way: the largest account of a user who holds more than the asker is
+ * ended and runs again from its start; where there is none, the asker is.
+ * Assumptions: work that fails for a shortage throws, and may be run again.
+ */
+export class MemoryPool {
+  readonly limitBytes: number;
+  readonly freeBytes: number;
+  readonly #accounts = new Set<MemoryAccount>();
+  readonly #heldBy = new Map<string, number>();
+  readonly #line: Waiting[] = [];
+  #held = 0;
+  /** What ended accounts have yet to give back. */
+  #leaving = 0;
+
+  constructor({ limitBytes, freeBytes = 2 * 1024 ** 2 }: MemoryPoolOptions) {
+    this.limitBytes = limitBytes;
+    this.freeBytes = freeBytes;
+  }
+
+  /** Bytes that all accounts hold beyond their free bytes. */
+  get heldBytes(): number {
+    return this.#held;
+  }
+
+  /**
+   * An account for one request of a user. `end` is called when it has to give way while nothing of it runs, as while its
+   * answer is being read; without it that never happens.
+   */
+  open(user: string, end?: () => void): MemoryAccount {
+    const account = new MemoryAccount(this, user, end);
+    this.#accounts.add(account);
+    return account;
+  }
+
+  /** For accounts only: notes that one would hold so many bytes. */
+  grow(account: MemoryAccount, bytes: number): Shortage | null {
+    const charge = Math.max(0, bytes - this.freeBytes);
+    if (charge > this.limitBytes) {
+      const message = `the query would hold ${bytes} bytes of memory, all queries together may hold ${this.limitBytes}`;
+      return { message, mayPass: false };
+    }
+    const more = charge - account.charge;
+    const short = more > 0 ? this.#held - this.#leaving + more - this.limitBytes : 0;
+    if (account.isEnded || (short > 0 && !this.#makeRoom(account.user, more, short))) {
+      const message = `all queries together hold ${this.#held} bytes of memory, at most ${this.limitBytes}`;
+      return { message, mayPass: true };
+    }
+    this.#charge(account, charge);
+    return null;
+  }
+
+  /** For accounts only: notes that one holds fewer bytes now. */
+  shrink(account: MemoryAccount, bytes: number): void {
+    this.#charge(account, Math.max(0, bytes - this.freeBytes));
+    this.#admit();
+  }
+
+  /** For accounts only: all that an ended one held has been given back. */
+  settle(account: MemoryAccount): void {
+    this.#leaving -= account.charge;
+    account.isEnded = false;
+  }
+
+  close(account: MemoryAccount): void {
+    this.#accounts.delete(account);
+    this.#charge(account, 0);
+    this.#admit();
+  }
+
+  /** Waits until an account can have what it needs, which is then kept for it. Errors: the signal's reason. */
+  wait(account: MemoryAccount, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason as Error);
+      const waiting = {
+        account,
+        admit: () => {
+          signal.removeEventListener('abort', onAbort);
+          resolve();
+        },
+      };
+      const onAbort = (): void => {
+        this.#line.splice(this.#line.indexOf(waiting), 1);
+        reject(signal.reason as Error);
+        this.#admit();
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#line.push(waiting);
+      this.#admit();
+    });
+  }
+
+  /** The next is whose user holds least, in turn among equals; others wait behind it, or it would starve. */
+  #admit(): void {
+    for (;;) {
+      let next: Waiting | undefined;
+      for (const one of this.#line) {
+        if (next === undefined || this.#heldOf(one.account.user) < this.#heldOf(next.account.user)) next = one;
+      }
+      if (next === undefined) return;
+      const charge = Math.max(0, next.account.needBytes - this.freeBytes);
+      if (this.#held + charge > this.limitBytes) return;
+      this.#line.splice(this.#line.indexOf(next), 1);
+      next.account.reserve();
+      next.admit();
+    }
+  }
+
+  /** Ends accounts of users who hold more than the asker, the largest first; false where that would not be enough. */
+  #makeRoom(user: string, more: number, short: number): boolean {
+    const own = this.#heldOf(user) + more;
+    const victims: MemoryAccount[] = [];
+    const left = new Map(this.#heldBy);
+    for (let room = 0; room < short;) {
+      let largest: MemoryAccount | undefined;
+      for (const one of this.#accounts) {
+        if (one.user === user || !one.mayEnd || victims.includes(one) || left.get(one.user)! <= own) continue;
+        if (largest === undefined) largest = one;
+        else {
+          const [a, b] = [left.get(one.user)!, left.get(largest.user)!];
+          if (a > b || (a === b && one.charge > largest.charge)) largest = one;
+        }
+      }
+      if (largest === undefined) return false;
+      victims.push(largest);
+      room += largest.charge;
+      left.set(largest.user, left.get(largest.user)! - largest.charge);
+    }
+    for (const one of victims) {
+      one.isEnded = true;
+      this.#leaving += one.charge;
+    }
+    for (const one of victims) one.end();
+    return true;
+  }
+
+  #heldOf(user: string): number {
+    return this.#heldBy.get(user) ?? 0;
+  }
+
+  #charge(account: MemoryAccount, charge: number): void {
+    const change = charge - account.charge;
+    account.charge = charge;
+    this.#held += change;
+    if (account.isEnded) this.#leaving += change;
+    const held = this.#heldOf(account.user) + change;
+    if (held === 0) this.#heldBy.delete(account.user);
+    else this.#heldBy.set(account.user, held);
+  }
+}
+
+/** What one run of an account's work takes its memory from. */
+export interface MemoryLease {
+  /** Aborts with the signal of the run, and when the account has to give way. */
+  readonly signal: AbortSignal;
+  /** Memory of a piece of the work, which can be given back as a whole. */
+  part(): MemoryPart;
+}
+
+interface Run {
+  readonly abort: LinkedAbort;
+  readonly parts: Set<MemoryPart>;
+  shortage: Shortage | null;
+  /** What it would have held. */
+  wanted: number;
+}
+
+/** The memory of one request. */
+export class MemoryAccount {
+  readonly user: string;
+  readonly #pool: MemoryPool;
+  readonly #end: (() => void) | undefined;
+  readonly #runs = new Set<Run>();
+  #held = 0;
+  #reserved = 0;
+  #wanted = 0;
+  /** For the pool: what counts against its limit, and whether the account was ended to make room. */
+  charge = 0;
+  isEnded = false;
+  /** For the pool: what the next run is likely to need. */
+  needBytes = 0;
+  /** Why the last run had to give way. */
+  shortage: Shortage | null = null;
+
+  constructor(pool: MemoryPool, user: string, end: (() => void) | undefined) {
+    this.#pool = pool;
+    this.user = user;
+    this.#end = end;
+  }
+
+  get mayEnd(): boolean {
+    return !this.isEnded && this.charge > 0 && (this.#runs.size > 0 || this.#end !== undefined);
+  }
+
+  /**
+   * Runs work, and runs it again from its start when it had to give way for want of memory: once there is at least
+   * twice as much as it needed before.
+   * Errors: those of the work; the signal's reason.
+   */
+  async run<T>(signal: AbortSignal, work: (lease: MemoryLease) => Promise<T>): Promise<T> {
+    for (;;) {
+      const run: Run = { abort: new LinkedAbort(signal), parts: new Set(), shortage: null, wanted: 0 };
+      this.#runs.add(run);
+      const part = (): MemoryPart => {
+        const one = new MemoryPart((change) => this.#change(run, change));
+        run.parts.add(one);
+        return one;
+      };
+      try {
+        return await work({ signal: run.abort.signal, part });
+      } catch (error) {
+        for (const one of run.parts) one.close();
+        this.shortage = run.shortage;
+        this.#wanted = run.wanted;
+        if (run.shortage === null || !run.shortage.mayPass || signal.aborted) throw error;
+      } finally {
+        this.#runs.delete(run);
+        run.abort.release();
+        if (this.isEnded) this.#pool.settle(this);
+        this.#unreserve();
+      }
+      const { limitBytes, freeBytes } = this.#pool;
+      this.needBytes = Math.min(limitBytes + freeBytes, Math.max(this.#wanted, 2 * this.needBytes));
+      await this.#pool.wait(this, signal);
+    }
+  }
+
+  /** The request has ended, its answer too. Calling it twice is harmless. */
+  close(): void {
+    this.#held = this.#reserved = 0;
+    if (this.isEnded) this.#pool.settle(this);
+    this.#pool.close(this);
+  }
+
+  /** For the pool: keeps what is needed for the next run. */
+  reserve(): void {
+    this.#reserved = this.needBytes;
+    this.#pool.grow(this, Math.max(this.#reserved, this.#held));
+  }
+
+  /** For the pool: gives way. */
+  end(): void {
+    if (this.#runs.size === 0) return this.#end?.();
+    const message = 'the query gave way to those of users who hold less memory';
+    for (const run of this.#runs) {
+      run.shortage = { message, mayPass: true };
+      run.wanted = this.#held;
+      run.abort.abort(new Error(message));
+    }
+  }
+
+  #change(run: Run, bytes: number): Shortage | null {
+    const held = this.#held + bytes;
+    if (bytes <= 0) {
+      this.#held = held;
+      this.#pool.shrink(this, Math.max(held, this.#reserved));
+      return null;
+    }
+    const shortage = this.#pool.grow(this, Math.max(held, this.#reserved));
+    if (shortage === null) this.#held = held;
+    else {
+      run.shortage = shortage;
+      run.wanted = Math.max(run.wanted, held);
+    }
+    return shortage;
+  }
+
+  #unreserve(): void {
+    if (this.#reserved === 0) return;
+    this.#reserved = 0;
+    this.#pool.shrink(this, this.#held);
+  }
+}
+
+/** Memory of a piece of work. Once it is closed it holds nothing, whatever is still taken from it. */
+export class MemoryPart implements Memory {
+  readonly #change: (bytes: number) => Shortage | null;
+  #held = 0;
+  #isClosed = false;
+
+  constructor(change: (bytes: number) => Shortage | null) {
+    this.#change = change;
+  }
+
+  take(bytes: number): Shortage | null {
+    if (this.#isClosed) return null;
+    const shortage = this.#change(bytes);
+    if (shortage === null) this.#held += bytes;
+    return shortage;
+  }
+
+  give(bytes: number): void {
+    if (this.#isClosed) return;
+    this.#held -= bytes;
+    this.#change(-bytes);
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#change(-this.#held);
+  }
+}
+
+/**
+ * How much queries may hold together where nothing says so: half of what the container is limited to, as
+ * `process.constrainedMemory()` tells it; without a limit, half of the other number.
+ */
+export function defaultPoolBytes(constrainedBytes: number | undefined, unconstrainedBytes: number): number {
+  // Without a limit Node gives nothing, 0, or a number beyond any memory, as the kernel does.
+  const known = constrainedBytes !== undefined && constrainedBytes > 0 && constrainedBytes < 2 ** 50;
+  return Math.floor((known ? constrainedBytes : unconstrainedBytes) / 2);
+}
+
+/** A pool without a limit, for parts that stand alone. */
+export function unlimitedMemory(): MemoryPool {
+  return new MemoryPool({ limitBytes: Infinity });
+}

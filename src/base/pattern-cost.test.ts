@@ -1,0 +1,53 @@
+import { RE2JS } from 're2js';
+import { maxPatternCost, patternCost, refuseDearPattern } from './pattern-cost.ts';
+
+describe('the price of a regular expression', () => {
+  test.each([
+    ['a text costs nothing', 'abc', 0],
+    ['alternatives of texts cost nothing', 'abc|def', 0],
+    ['a character costs one', 'abc.', 4],
+    ['a Unicode class costs more', '\\pL', 81],
+    ['more within brackets', '[\\pL]', 306],
+    ['a repetition costs', 'a+', 21],
+    ['a counted one multiplies', 'a{10}', 210],
+    ['also what is nested', '(?:a{10}){10}', 2320],
+    ['a brace that counts nothing is a character', 'a{x}', 4],
+    ['closing brackets first in a class belong to it', '[]a]', 6],
+    ['named classes', '[[:alpha:]x]', 11],
+  ])('%s', (_, pattern, cost) => {
+    expect(patternCost(pattern)).toBe(cost);
+  });
+
+  test('what everyday queries ask is far below the limit', () => {
+    const pods = Array.from({ length: 500 }, (_, i) => `checkout-7f9c4d5b6-${i}\\.shop`).join('|');
+    for (const pattern of [pods, '5..|4\\d\\d', '(?i).*timeout.*', '[a-z]([-a-z0-9]{0,61}[a-z0-9])?']) {
+      expect(refuseDearPattern(pattern)).toBeNull();
+    }
+  });
+
+  test.each([
+    ['Unicode classes in a row', '\\pL'.repeat(13_000)],
+    ['Unicode classes within brackets', `[${'\\pL'.repeat(1_000)}]`],
+    ['counted repetitions in a row', '(?:.?){690}'.repeat(10)],
+    ['three megabytes of anything', `.*${'a'.repeat(3_000_000)}`],
+  ])('%s are refused with number and limit', (_, pattern) => {
+    expect(refuseDearPattern(pattern)).toMatch(new RegExp(`cost \\d+, at most ${maxPatternCost}$`));
+  });
+
+  test('any text has a price, also one that is no pattern', () => {
+    for (const text of ['(((', ')))', '[', '[^', '\\', '{5}', 'a{5', '*', '[[:', '[\\']) {
+      expect(patternCost(text)).toBeGreaterThan(0);
+    }
+  });
+
+  test('the dearest patterns that are let in compile and match a label in less than a slice', () => {
+    const patterns = ['\\pL'.repeat(245), `[${'\\pL'.repeat(65)}]`, '(?:.?){460}', '[a-z]'.repeat(2_400)];
+    for (const pattern of patterns) {
+      expect(refuseDearPattern(pattern)).toBeNull();
+      const before = process.cpuUsage();
+      RE2JS.compile(pattern).testExact('a'.repeat(256));
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1000).toBeLessThan(400);
+    }
+  });
+});

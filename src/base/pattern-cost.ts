@@ -1,0 +1,92 @@
+import { regexShape } from './regex-shape.ts';
+
+/**
+ * What a regular expression of a caller may cost. RE2 needs time linear in the text, but a large pattern is slow to
+ * compile and slow for each character, and neither can be interrupted: so it is priced by its text, before it is
+ * compiled. One unit is about one microsecond of compiling on a slow core, or 60 ns for each character that it is matched
+ * against.
+ */
+
+/** Dearest pattern that is compiled. */
+export const maxPatternCost = 20_000;
+/** Dearest match: cost of the pattern × characters of the text. About 100 ms at the very worst. */
+export const maxMatchCost = 10_000_000;
+
+const classCost = 5;
+const unicodeClassCost = 80;
+/** A Unicode class within brackets is merged with what stands beside it, range by range. */
+const unicodeMemberCost = 300;
+const repeatCost = 20;
+const alternativeCost = 5;
+
+/** The price of a pattern; counted repetitions multiply. Any text has a price, also one that is no pattern. */
+export function patternCost(pattern: string): number {
+  // Texts and alternatives of texts never reach the regex engine.
+  if (regexShape(pattern).kind !== 'other') return 0;
+  /** Costs of the groups around the place that is looked at; the innermost last. */
+  const groups = [0];
+  let atom = 0;
+  const add = (cost: number): void => {
+    groups[groups.length - 1]! += atom;
+    atom = cost;
+  };
+  for (let i = 0; i < pattern.length; i++) {
+    const c = pattern[i]!;
+    if (c === '\\') {
+      const isUnicode = pattern[i + 1] === 'p' || pattern[i + 1] === 'P';
+      add(isUnicode ? unicodeClassCost : 1);
+      i++;
+    } else if (c === '[') {
+      const { end, cost } = classAt(pattern, i);
+      add(cost);
+      i = end;
+    } else if (c === '(') {
+      add(0);
+      groups.push(1);
+      // Flags, names and the like.
+      if (pattern[i + 1] === '?') i++;
+    } else if (c === ')' && groups.length > 1) {
+      add(0);
+      atom = groups.pop()!;
+    } else if (c === '|') {
+      add(alternativeCost);
+    } else if (c === '*' || c === '+' || c === '?') {
+      atom += repeatCost;
+    } else if (c === '{') {
+      const counted = /^\{(\d+)(?:,(\d*))?\}/.exec(pattern.slice(i, i + 24));
+      if (counted === null) add(1);
+      else {
+        atom = (atom + repeatCost) * Math.max(1, Number(counted[1]), Number(counted[2] ?? 0));
+        i += counted[0].length - 1;
+      }
+    } else add(1);
+  }
+  add(0);
+  return groups.reduce((sum, cost) => sum + cost, 0);
+}
+
+/** A class in brackets: where it ends and what it costs. */
+function classAt(pattern: string, start: number): { end: number; cost: number } {
+  let cost = classCost;
+  let i = start + 1;
+  if (pattern[i] === '^') i++;
+  if (pattern[i] === ']') i++;
+  for (; i < pattern.length && pattern[i] !== ']'; i++) {
+    if (pattern[i] === '\\') {
+      i++;
+      cost += pattern[i] === 'p' || pattern[i] === 'P' ? unicodeMemberCost : 1;
+    } else if (pattern[i] === '[' && pattern[i + 1] === ':') {
+      const close = pattern.indexOf(':]', i + 2);
+      if (close !== -1) i = close + 1;
+      cost += classCost;
+    } else cost++;
+  }
+  return { end: i, cost };
+}
+
+/** Why a pattern is too dear; null where it is not. */
+export function refuseDearPattern(pattern: string): string | null {
+  const cost = patternCost(pattern);
+  if (cost <= maxPatternCost) return null;
+  return `regular expression is too large: ${pattern.length} characters cost ${cost}, at most ${maxPatternCost}`;
+}

@@ -1,0 +1,37 @@
+import { FakeClock } from '../testing/fake-clock.ts';
+import { RateLimiter } from './rate-limit.ts';
+
+test('grants the limit at once, then one per interval, each caller for itself', async () => {
+  const clock = new FakeClock();
+  const limiter = new RateLimiter(30, clock);
+  for (let i = 0; i < 30; i++) expect(limiter.take('a')).toBeNull();
+  expect(limiter.take('a')).toBe(2);
+  expect(limiter.take('b')).toBeNull();
+  await clock.advance(1_999);
+  expect(limiter.take('a')).toBe(1);
+  await clock.advance(1);
+  expect(limiter.take('a')).toBeNull();
+  expect(limiter.take('a')).toBe(2);
+  await clock.advance(3_600_000);
+  for (let i = 0; i < 30; i++) expect(limiter.take('a')).toBeNull();
+  expect(limiter.take('a')).not.toBeNull();
+});
+
+test('a refused caller does not push its own next token away', async () => {
+  const clock = new FakeClock();
+  const limiter = new RateLimiter(60, clock);
+  while (limiter.take('a') === null);
+  for (let i = 0; i < 9; i++) {
+    await clock.advance(100);
+    expect(limiter.take('a')).toBe(1);
+  }
+  await clock.advance(100);
+  expect(limiter.take('a')).toBeNull();
+});
+
+test('remembers at most ten thousand callers, and forgets the idle first', () => {
+  const limiter = new RateLimiter(1, new FakeClock());
+  for (let i = 0; i < 25_000; i++) limiter.take(`caller-${i}`);
+  expect(limiter.size).toBeLessThanOrEqual(10_000);
+  expect(limiter.take('caller-24999')).not.toBeNull();
+});

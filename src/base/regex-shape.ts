@@ -1,0 +1,49 @@
+/** What a regular expression comes down to when it is simple enough to be answered without an engine. */
+export type RegexShape =
+  | { readonly kind: 'literals'; readonly literals: readonly string[] }
+  /** `prefix` followed by at least `minRest` (0 or 1) characters of any kind. */
+  | { readonly kind: 'prefix'; readonly prefix: string; readonly minRest: 0 | 1 }
+  | { readonly kind: 'other' };
+
+const other: RegexShape = { kind: 'other' };
+const meta = /[\\.+*?()|[\]{}^$]/;
+
+/**
+ * Recognises `a|b|c` (also inside one group) and `literal.*` / `literal.+` in an anchored expression whose dot
+ * matches newline. Whatever is not certainly one of these is `other`; what is one of them is valid.
+ */
+export function regexShape(source: string): RegexShape {
+  const tail = /^(.*)\.([*+])$/su.exec(source);
+  if (tail) {
+    const prefix = literal(tail[1]!);
+    return prefix === undefined ? other : { kind: 'prefix', prefix, minRest: tail[2] === '+' ? 1 : 0 };
+  }
+  const literals: string[] = [];
+  for (const part of unwrap(source).split('|')) {
+    const text = literal(part);
+    if (text === undefined) return other;
+    literals.push(text);
+  }
+  return { kind: 'literals', literals };
+}
+
+/** Drops one pair of parentheses around the whole, where nothing inside is a group. */
+function unwrap(source: string): string {
+  const inner = /^\((?:\?:)?([^()\\?]*)\)$/su.exec(source);
+  return inner ? inner[1]! : source;
+}
+
+/** The text that the expression stands for, or undefined when it has any operator. */
+function literal(source: string): string | undefined {
+  let text = '';
+  for (let i = 0; i < source.length; i++) {
+    const c = source[i]!;
+    if (c === '\\') {
+      const escaped = source[++i];
+      if (escaped === undefined || !meta.test(escaped)) return undefined;
+      text += escaped;
+    } else if (meta.test(c)) return undefined;
+    else text += c;
+  }
+  return text;
+}

@@ -1,0 +1,94 @@
+import { FairTurns, sliceMs } from './fair-turns.ts';
+import { Pace } from './turns.ts';
+
+/** Turns with a clock and an event loop of its own. */
+function stage(): { turns: FairTurns; pass: (ms: number) => void; round: () => Promise<void> } {
+  let now = 0;
+  let next: (() => void)[] = [];
+  const turns = new FairTurns({ monotonic: () => now, defer: (run) => void next.push(run) });
+  return {
+    turns,
+    pass: (ms) => void (now += ms),
+    round: async () => {
+      const runs = next;
+      next = [];
+      for (const run of runs) run();
+      for (let i = 0; i < 10; i++) await Promise.resolve();
+    },
+  };
+}
+
+test('a slice is due when it has lasted long enough, and one that nobody began is due at once', async () => {
+  const { turns, pass, round } = stage();
+  expect(turns.due()).toBe(true);
+  const turn = turns.next();
+  await round();
+  await turn;
+  expect(turns.due()).toBe(false);
+  pass(sliceMs - 1);
+  expect(turns.due()).toBe(false);
+  pass(1);
+  expect(turns.due()).toBe(true);
+});
+
+test('one waiter goes on in each round of the event loop, in the order in which they asked', async () => {
+  const { turns, round } = stage();
+  const order: string[] = [];
+  const loop = async (name: string): Promise<void> => {
+    for (let i = 0; i < 3; i++) {
+      await turns.next();
+      order.push(name);
+    }
+  };
+  void loop('a');
+  void loop('b');
+  for (let i = 1; i <= 6; i++) {
+    await round();
+    expect(order).toHaveLength(i);
+  }
+  expect(order).toEqual(['a', 'b', 'a', 'b', 'a', 'b']);
+});
+
+test('timers and input run between the slices of those who compute', async () => {
+  const turns = new FairTurns();
+  let ticks = 0;
+  const timer = setInterval(() => ticks++, 1);
+  const until = performance.now() + 60;
+  while (performance.now() < until) {
+    while (!turns.due()) Math.sqrt(ticks);
+    await turns.next();
+  }
+  clearInterval(timer);
+  expect(ticks).toBeGreaterThan(2);
+});
+
+test('a pace looks at the clock only after enough work, and stops where there is no need to go on', async () => {
+  let looks = 0;
+  const stop = new AbortController();
+  const pace = new Pace(stop.signal, { due: () => ++looks > 1, next: () => Promise.resolve() });
+  expect(pace.spend(19_999)).toBe(false);
+  expect(looks).toBe(0);
+  expect(pace.spend(1)).toBe(false);
+  expect(looks).toBe(1);
+  expect(pace.spend(20_000)).toBe(true);
+  await pace.turn();
+  const turn = pace.turn();
+  stop.abort(new Error('gone'));
+  await expect(turn).rejects.toThrow('gone');
+});
+
+test('of many waiters each gets its own turn of the event loop, in order', async () => {
+  const turns = new FairTurns();
+  let loops = 0;
+  let counting = true;
+  const count = (): void => {
+    loops++;
+    if (counting) setImmediate(count);
+  };
+  setImmediate(count);
+  const seen: [number, number][] = [];
+  await Promise.all([0, 1, 2, 3].map((i) => turns.next().then(() => seen.push([i, loops]))));
+  counting = false;
+  expect(seen.map(([i]) => i)).toEqual([0, 1, 2, 3]);
+  expect(new Set(seen.map(([, loop]) => loop)).size).toBe(4);
+});
