@@ -19,7 +19,7 @@ export interface RequestOptions {
 }
 
 export interface ReadOptions extends RequestOptions {
-  /** Ask for `PartialObjectMetadata` only: for kinds whose spec and status nobody reads. */
+  /** Ask for `PartialObjectMetadata` only: for kinds whose spec and status are not read. */
   metadataOnly?: boolean | undefined;
   resourceVersion?: string | undefined;
 }

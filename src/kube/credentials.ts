@@ -145,7 +145,7 @@ async function authenticated(config: KubeConfig): Promise<TlsOptions> {
   return options;
 }
 
-/** Certificates, token or password as the kubeconfig holds or names them: nobody has to be asked. */
+/** Certificates, token or password that the kubeconfig holds or names; no program has to be run for them. */
 function identity(settings: KubeSettings): TlsOptions {
   const cluster = currentCluster(settings);
   const user = currentUser(settings);

@@ -1,50 +1,11 @@
-import { createRequire } from 'node:module';
 import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import type * as DotI from '@dot-i/k8s-operator';
 import { parse as parseYaml } from 'yaml';
 import type { TypedObject } from './client.ts';
 import { clientNode } from './kubeconfig.ts';
+import { loadDotI } from './load-dot-i.ts';
 
-/**
- * The one way to `@dot-i/k8s-operator`. It is CommonJS: imported statically its class would hide behind a namespace
- * object, and together with client-node (ESM) the test runner would refuse the cycle; `createRequire` works in any
- * order.
- *
- * It is loaded without client-node, which costs an operator most of a second and 80 MB: the base class uses it in its
- * constructor, whose results are replaced, and in methods that are all overridden. Whatever else is asked for is loaded
- * then. Where modules cannot be put in place (the test runner), the real one is loaded at once.
- */
-function loadLightly(): typeof DotI.default {
-  const require = createRequire(import.meta.url);
-  const path = require.resolve('@kubernetes/client-node');
-  const standIn = new Proxy(
-    {},
-    {
-      get: (_, name) => {
-        if (name === '__esModule') return true;
-        if (name === 'KubeConfig') return UnreadConfig;
-        return name === 'CoreV1Api' ? undefined : Reflect.get(clientNode(), name);
-      },
-    },
-  );
-  const loaded = require.cache[path];
-  if (!loaded) Reflect.set(require.cache, path, { id: path, filename: path, loaded: true, exports: standIn });
-  try {
-    return require('@dot-i/k8s-operator') as typeof DotI.default;
-  } finally {
-    if (!loaded) Reflect.deleteProperty(require.cache, path);
-  }
-}
-
-/** What the base's constructor makes and `RuntimeOperator` replaces before anybody sees it. */
-class UnreadConfig {
-  loadFromDefault(): void {}
-  makeApiClient(): undefined {
-    return undefined;
-  }
-}
-
-const dotI = loadLightly();
+const dotI = loadDotI();
 
 /** The base class. Its transport must not be used: `src/runtime/dot-i-operator.ts` replaces every method. */
 export const Operator = dotI.default;

@@ -11,5 +11,5 @@ export { createKubeClient, RestClient, type KubeClientOptions } from './rest-cli
 export { coreResources } from './core-resources.ts';
 export { describe, nameOf, resourcePath } from './paths.ts';
 export { getIfExists, listAll } from './reads.ts';
-export { ApiReviews } from './reviews.ts';
+export { ApiReviews, reviewTokenFor, type ReviewOptions } from './reviews.ts';
 export { discover } from './discovery.ts';

@@ -10,6 +10,7 @@ import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist
 import { parse as parseYaml } from 'yaml';
 import { errorText, OperatorError } from '../base/errors.ts';
 
+const require = createRequire(import.meta.url);
 type KubeConfig = ClientNode.KubeConfig;
 
 /** A kubeconfig as client-node reads it, paths absolute. Whole: other contexts stay in it. */
@@ -81,7 +82,7 @@ export function serverOf(settings: KubeSettings): string {
   return server.replace(/\/+$/, '');
 }
 
-/** Namespace of the current context: where a command looks that is told no other. Undefined where it names none. */
+/** Namespace of the current context: where a command looks without `--namespace`. Undefined where it names none. */
 export function namespaceOf(settings: KubeSettings): string | undefined {
   return currentContext(settings)?.namespace || undefined;
 }
@@ -98,7 +99,7 @@ export function fullConfig(settings: KubeSettings): KubeConfig {
 
 /** All of client-node, loaded when it is first needed. */
 export function clientNode(): typeof ClientNode {
-  return createRequire(import.meta.url)('@kubernetes/client-node') as typeof ClientNode;
+  return require('@kubernetes/client-node') as typeof ClientNode;
 }
 
 /** Users who ask to be impersonated with groups: client-node would drop them and act with other rights than asked for. */

@@ -5,9 +5,9 @@ import type { Dispatcher } from 'undici';
 import { errorText, OperatorError } from '../base/errors.ts';
 
 // The parts of undici that are used: its index also loads fetch, mocks and caches, 15 MB in every process.
-const load = createRequire(import.meta.url);
-const Agent = load('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
-const requestOn = load('undici/lib/api/api-request.js') as (
+const require = createRequire(import.meta.url);
+const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
+const requestOn = require('undici/lib/api/api-request.js') as (
   this: Dispatcher,
   options: Dispatcher.RequestOptions,
 ) => Promise<Dispatcher.ResponseData<null>>;
@@ -52,7 +52,7 @@ export function createPool(tls: TlsMembers, proxyUrl: string | undefined): Dispa
   if (!/^https?:/.test(proxyUrl)) {
     throw new OperatorError('ERR_CONFIG_INVALID', 'kubeconfig: proxy-url must be http or https');
   }
-  const { ProxyAgent } = load('undici') as typeof Undici;
+  const { ProxyAgent } = require('undici') as typeof Undici;
   return new ProxyAgent({ ...pool, uri: proxyUrl, requestTls: connect } as Undici.ProxyAgent.Options);
 }
 

@@ -35,7 +35,7 @@ const portBytes = 2;
 
 /**
  * Opens one connection to a port inside of a pod by a WebSocket to the API server, which passes it to the kubelet.
- * Caveats: kubelet and container runtime connect only when the first bytes come; a port that nobody listens on is an
+ * Caveats: kubelet and container runtime connect only when the first bytes come; a port without a listener is an
  * error of the stream then.
  * Errors: `ApiError` where the API server or the kubelet refuses, ERR_TIMEOUT, ERR_ABORTED, ERR_API_REQUEST.
  */

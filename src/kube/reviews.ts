@@ -23,19 +23,48 @@ interface ReviewedUser {
   extra?: Record<string, string[]>;
 }
 
-/** TokenReview and SubjectAccessReview over a client; the shape that `src/net/token-auth.ts` takes. */
+export interface ReviewOptions {
+  /** Name of the program, such as `svc-query`: what a token may be issued for that is good for nothing else. */
+  readonly audience: string;
+  /** The token of the program itself. It tells what the API server calls its own audience. */
+  readonly ownToken: () => Promise<string | undefined>;
+}
+
+/**
+ * TokenReview and SubjectAccessReview over a client; the shape that `src/net/token-auth.ts` takes.
+ * A review names the audiences that count: the program's own, and the API server's, for which tokens are issued by
+ * default. Tokens for anything else are not valid here.
+ */
 export class ApiReviews {
   readonly #client: KubeClient;
+  readonly #options: ReviewOptions;
 
-  constructor(client: KubeClient) {
+  constructor(client: KubeClient, options: ReviewOptions) {
     this.#client = client;
+    this.#options = options;
   }
 
   /** The user a bearer token belongs to, or undefined where it is not authenticated. */
   async reviewToken(token: string, signal: AbortSignal): Promise<ReviewedUser | undefined> {
-    const answer = await this.#review(tokenReviews, { token }, signal);
-    const status = answer['status'] as { authenticated?: boolean; user?: ReviewedUser } | undefined;
-    return status?.authenticated && status.user?.username ? status.user : undefined;
+    const audiences = await this.#audiences();
+    const answer = await this.#review(tokenReviews, { token, ...(audiences ? { audiences } : {}) }, signal);
+    const status = answer['status'] as
+      { authenticated?: boolean; user?: ReviewedUser; audiences?: string[] } | undefined;
+    if (!status?.authenticated || !status.user?.username) return undefined;
+    // None in the answer means the API server's own, which is among those asked for. Source: TokenReviewStatus.
+    const { audiences: confirmed = [] } = status;
+    const counts = confirmed.length === 0 || !audiences || confirmed.some((one) => audiences.includes(one));
+    return counts ? status.user : undefined;
+  }
+
+  /**
+   * Undefined where the API server's own audience is not known, as outside of a cluster: a review without audiences is
+   * one for it.
+   */
+  async #audiences(): Promise<string[] | undefined> {
+    const { audience, ownToken } = this.#options;
+    const own = serviceAccountAudiences(await ownToken().catch(() => undefined));
+    return own.length === 0 ? undefined : [...new Set([audience, ...own])];
   }
 
   /** Whether the user may do `verb` on a path outside the resources. */
@@ -83,7 +112,44 @@ export class ApiReviews {
   }
 
   #review(resource: typeof tokenReviews, spec: unknown, signal: AbortSignal): Promise<KubeObject> {
-    const { apiVersion, kind } = resource;
-    return this.#client.create(resource, { apiVersion, kind, metadata: {}, spec }, { signal });
+    return create(this.#client, resource, spec, signal);
   }
+}
+
+/** Audiences of a service account's token, unverified; none of any other token. */
+function serviceAccountAudiences(token: string | undefined): string[] {
+  try {
+    const payload = JSON.parse(Buffer.from(token?.split('.')[1] ?? '', 'base64url').toString('utf8')) as {
+      sub?: unknown;
+      aud?: unknown;
+    };
+    if (typeof payload.sub !== 'string' || !payload.sub.startsWith('system:serviceaccount:')) return [];
+    const list = Array.isArray(payload.aud) ? payload.aud : [payload.aud];
+    return list.filter((one): one is string => typeof one === 'string' && one !== '');
+  } catch {
+    return [];
+  }
+}
+
+/** The user of a token that was made for `audience`; undefined for every other, valid elsewhere or not. */
+export async function reviewTokenFor(
+  client: KubeClient,
+  audience: string,
+  token: string,
+  signal: AbortSignal,
+): Promise<ReviewedUser | undefined> {
+  const answer = await create(client, tokenReviews, { token, audiences: [audience] }, signal);
+  const status = answer['status'] as { authenticated?: boolean; user?: ReviewedUser; audiences?: string[] } | undefined;
+  // An answer without audiences means the API server's own, which this one is not. Source: TokenReviewStatus.
+  return status?.authenticated && status.audiences?.includes(audience) ? status.user : undefined;
+}
+
+function create(
+  client: KubeClient,
+  resource: typeof tokenReviews,
+  spec: unknown,
+  signal: AbortSignal,
+): Promise<KubeObject> {
+  const { apiVersion, kind } = resource;
+  return client.create(resource, { apiVersion, kind, metadata: {}, spec }, { signal });
 }

@@ -42,6 +42,8 @@ let server: ReturnType<typeof createApiServer>;
 let port: number;
 /** Lets go of the slow request. */
 let release: () => void;
+let begun: () => void;
+const slowBegins = (): Promise<void> => new Promise((resolve) => (begun = resolve));
 
 beforeEach(async () => {
   [before, after] = await Promise.all([
@@ -51,8 +53,9 @@ beforeEach(async () => {
   tls = new RotatingTls(await identity(before));
   server = createApiServer(tls, (req, res) => {
     const answer = (): void => void res.end(`${req.httpVersion} ${req.url}`);
-    if (req.url === '/slow') release = answer;
-    else answer();
+    if (req.url !== '/slow') return answer();
+    release = answer;
+    begun();
   });
   port = await listen('test', server, { host: '127.0.0.1', port: 0 });
 });
@@ -108,11 +111,13 @@ test('new connections of both protocols get the new certificate, and those that 
 
 test('a request under way while the certificate changes is answered', async () => {
   const open = await session(before.cert);
+  let begins = slowBegins();
   const one = http1('/slow', before.cert);
-  await new Promise<void>((resolve) => server.once('request', () => setImmediate(resolve)));
+  await begins;
   const releaseFirst = release;
+  begins = slowBegins();
   const two = http2(open, '/slow');
-  await new Promise<void>((resolve) => server.once('request', () => setImmediate(resolve)));
+  await begins;
   tls.rotate(await identity(after));
   releaseFirst();
   release();

@@ -44,7 +44,7 @@ export function caBundle(state: CaState): string {
 
 /**
  * The state as it shall be at `now`. `rotate` asks for a new CA whatever the age of the old one.
- * Caveats: one step a call at most, save that a CA which has expired is replaced at once: nobody trusts it any more.
+ * Caveats: one step a call at most, except that an expired CA, which no client trusts any more, is replaced at once.
  */
 export async function planCa(
   current: CaState | undefined,
@@ -65,7 +65,7 @@ export async function planCa(
     return planned(without(current, 'previous'), ['the old certificate authority is no longer trusted'], timing);
   }
   const due = now >= renewalTime(current.signer);
-  // One change at a time: with three CAs under way nobody could say what is trusted where.
+  // One change at a time: with three CAs under way it would be unclear what is trusted where.
   if (!current.next && !current.previous && (due || options.rotate)) {
     const state = { ...current, next: { pair: await make(), since: now } };
     return planned(state, [`a new certificate authority is trusted (${due ? 'renewal is due' : 'asked for'})`], timing);

@@ -20,9 +20,18 @@ export interface LeafNames {
   organizations?: readonly string[];
   dnsNames: readonly string[];
   ipAddresses?: readonly string[];
+  /** What the certificate is good for: also to call others (the default), or only to answer. */
+  usage?: 'server-and-client' | 'server';
 }
 
-const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+/** How long a leaf is valid from `now` (ms since the epoch); never longer than its CA. Default 90 days. */
+export interface LeafLife {
+  now: number;
+  days?: number;
+}
+
+/** The one algorithm of our keys and signatures. */
+export const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const dayMs = 86_400_000;
 /** Certificates start a little in the past, so that a node whose clock lags accepts them at once. */
 const backdateMs = 5 * 60_000;
@@ -37,7 +46,7 @@ export async function createCa(options: { commonName: string; now: number; days?
     name: [{ CN: [options.commonName] }],
     notBefore: new Date(options.now - backdateMs),
     notAfter: new Date(options.now + (options.days ?? 3650) * dayMs),
-    signingAlgorithm: algorithm,
+    signingAlgorithm: keyAlgorithm,
     keys,
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
@@ -49,17 +58,28 @@ export async function createCa(options: { commonName: string; now: number; days?
 }
 
 /**
- * A leaf signed by `ca`, good for server and client authentication.
+ * A leaf signed by `ca`, with a key made here.
  * Errors: ERR_TLS_MATERIAL when the CA's PEM cannot be read.
  */
-export async function issueLeaf(
+export async function issueLeaf(ca: KeyPairPem, names: LeafNames, life: LeafLife): Promise<KeyPairPem> {
+  const keys = await generateKeys();
+  const cert = await signLeaf(ca, keys.publicKey, names, life);
+  return { cert, key: await exportKey(keys.privateKey) };
+}
+
+/**
+ * A certificate signed by `ca` for a key whose private half is elsewhere; PEM. Nothing of it comes from the request but
+ * the key.
+ * Errors: ERR_TLS_MATERIAL when the CA's PEM cannot be read.
+ */
+export async function signLeaf(
   ca: KeyPairPem,
+  publicKey: webcrypto.CryptoKey,
   names: LeafNames,
-  options: { now: number; days?: number },
-): Promise<KeyPairPem> {
+  { now, days = 90 }: LeafLife,
+): Promise<string> {
   const issuer = parseCertificate(ca.cert, 'ca.crt');
   const signingKey = await importKey(ca.key);
-  const keys = await generateKeys();
   const alternatives = [
     ...names.dnsNames.map((value) => ({ type: 'dns' as const, value })),
     ...(names.ipAddresses ?? []).map((value) => ({ type: 'ip' as const, value })),
@@ -68,22 +88,22 @@ export async function issueLeaf(
     serialNumber: serialNumber(),
     subject: [...(names.organizations ?? []).map((group) => ({ O: [group] })), { CN: [names.commonName] }],
     issuer: issuer.subjectName,
-    notBefore: new Date(options.now - backdateMs),
+    notBefore: new Date(now - backdateMs),
     // Never longer than its issuer: what outlives the CA could not be verified anyway.
-    notAfter: new Date(Math.min(options.now + (options.days ?? 90) * dayMs, issuer.notAfter.getTime())),
-    signingAlgorithm: algorithm,
-    publicKey: keys.publicKey,
+    notAfter: new Date(Math.min(now + days * dayMs, issuer.notAfter.getTime())),
+    signingAlgorithm: keyAlgorithm,
+    publicKey,
     signingKey,
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([serverAuth, clientAuth]),
+      new x509.ExtendedKeyUsageExtension(names.usage === 'server' ? [serverAuth] : [serverAuth, clientAuth]),
       ...(alternatives.length > 0 ? [new x509.SubjectAlternativeNameExtension(alternatives)] : []),
       await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
-      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      await x509.SubjectKeyIdentifierExtension.create(publicKey),
     ],
   });
-  return { cert: `${cert.toString('pem')}\n`, key: await exportKey(keys.privateKey) };
+  return `${cert.toString('pem')}\n`;
 }
 
 /**
@@ -91,8 +111,8 @@ export async function issueLeaf(
  * signed by another CA, or past two thirds of its life.
  */
 export async function leafRenewalReason(
-  leaf: KeyPairPem | undefined,
-  ca: KeyPairPem,
+  leaf: Pick<KeyPairPem, 'cert'> | undefined,
+  ca: Pick<KeyPairPem, 'cert'>,
   names: LeafNames,
   now: number,
 ): Promise<string | null> {
@@ -146,11 +166,13 @@ function parseCertificate(pem: string, what: string): x509.X509Certificate {
   }
 }
 
-async function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']) as Promise<webcrypto.CryptoKeyPair>;
+/** A new key pair of the kind that every certificate of ours has. */
+export async function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return crypto.subtle.generateKey(keyAlgorithm, true, ['sign', 'verify']) as Promise<webcrypto.CryptoKeyPair>;
 }
 
-async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
+/** PEM of a private key, PKCS#8. */
+export async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
   const der = await crypto.subtle.exportKey('pkcs8', key);
   return `${x509.PemConverter.encode(der, 'PRIVATE KEY')}\n`;
 }
@@ -158,7 +180,7 @@ async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
 async function importKey(pem: string): Promise<webcrypto.CryptoKey> {
   try {
     const [der] = x509.PemConverter.decode(pem);
-    return await crypto.subtle.importKey('pkcs8', der!, algorithm, false, ['sign']);
+    return await crypto.subtle.importKey('pkcs8', der!, keyAlgorithm, false, ['sign']);
   } catch (cause) {
     throw new OperatorError('ERR_TLS_MATERIAL', 'ca.key is not a PEM PKCS#8 P-256 key', { cause });
   }

@@ -1,16 +1,10 @@
 import { createServer as createHttpsServer, type Server } from 'node:https';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { isIPv4 } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
+import { Door, type DoorOptions, type HttpHandler } from './http/door.ts';
+import { installDoor } from './http/http-server.ts';
+import { nodeOptions } from './http/limits.ts';
 import type { TlsSource } from './tls-material.ts';
-
-/** Bounds that every HTTP server of ours has: slow or huge requests are cut by Node itself. */
-export const serverLimits = {
-  headersTimeout: 5_000,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 65_000,
-  maxHeaderSize: 16 * 1024,
-} as const;
 
 /** CAs of clients that may show a certificate, PEM; none of them has to. */
 export interface ClientTrust {
@@ -19,39 +13,67 @@ export interface ClientTrust {
   onChange(fn: () => void): () => void;
 }
 
+export interface TlsServerOptions extends DoorOptions {
+  /** Subject CNs of client certificates of our CA that may call; others get 403, and no certificate no connection. */
+  readonly clientNames?: readonly string[] | undefined;
+  /** CAs of certificates that a client may show; the handler judges what came. Not with `clientNames`. */
+  readonly clients?: ClientTrust;
+  /**
+   * Who serves connections that negotiated h2: the same handler, or a protocol of its own, which takes over the socket
+   * (`allowed` is false for a client that is not in `clientNames`). Absent: HTTP/1.1 only.
+   */
+  readonly http2?: 'handler' | ((socket: TLSSocket, allowed: boolean) => void);
+}
+
 /**
- * An HTTPS server that follows certificate rotation without dropping connections.
- * With `clientNames` it demands a client certificate of our CA whose subject CN is in the list; others get 403.
- * With `clients` it asks for a certificate of those CAs instead, and leaves it to the handler to judge what came.
+ * An HTTPS server that follows certificate rotation without dropping connections, behind the one way in (`http/`).
+ * On HTTP/2 the handler gets the objects of Node's compatibility layer (`req.httpVersionMajor` tells).
  */
-export function createTlsServer(
-  source: TlsSource,
-  handler: RequestListener,
-  options: { clientNames?: readonly string[]; clients?: ClientTrust; alpnProtocols?: readonly string[] } = {},
-): Server {
-  const names = options.clientNames;
-  const guarded: RequestListener = names
+export function createTlsServer(source: TlsSource, handler: HttpHandler, options: TlsServerOptions = {}): Server {
+  const { clientNames: names, clients, http2 } = options;
+  const guarded: HttpHandler = names
     ? (req, res) => (names.includes(peerName(req) ?? '') ? handler(req, res) : refuse(req, res))
     : handler;
-  const { clients } = options;
   const secure = (): { cert: string; key: string; ca: string | string[] } =>
     // An empty list, not an absent one: that would mean every public CA.
     clients ? { ...source.current, ca: clients.ca === '' ? [] : clients.ca } : { ...source.current };
-  const server = createHttpsServer(
-    {
-      ...secure(),
-      ...serverLimits,
-      ...(options.alpnProtocols ? { ALPNProtocols: [...options.alpnProtocols] } : {}),
-      minVersion: 'TLSv1.2',
-      requestCert: names !== undefined || clients !== undefined,
-      rejectUnauthorized: names !== undefined,
-    },
-    guarded,
-  );
+  const door = new Door(guarded, options);
+  const server = createHttpsServer({
+    ...secure(),
+    ...nodeOptions(door.limits),
+    handshakeTimeout: door.limits.headersMs,
+    ...(http2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}),
+    minVersion: 'TLSv1.2',
+    requestCert: names !== undefined || clients !== undefined,
+    rejectUnauthorized: names !== undefined,
+  });
+  if (http2) splitByProtocol(server, (socket) => acceptHttp2(door, socket, options));
+  installDoor(server, door);
   const renew = (): void => server.setSecureContext(secure());
   server.on('close', source.onChange(renew));
   if (clients) server.on('close', clients.onChange(renew));
   return server;
+}
+
+/** Takes connections that negotiated h2 away from the parser of HTTP/1.1. */
+function splitByProtocol(server: Server, onHttp2: (socket: TLSSocket) => void): void {
+  const http1 = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners('secureConnection');
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (socket.alpnProtocol !== 'h2') for (const listener of http1) listener.call(server, socket);
+    // The door learns of the connection by the same event, behind this listener.
+    else process.nextTick(onHttp2, socket);
+  });
+}
+
+function acceptHttp2(door: Door, socket: TLSSocket, { http2, clientNames }: TlsServerOptions): void {
+  const place = door.placeOf(socket);
+  if (!place || socket.destroyed) return void socket.destroy();
+  if (http2 === 'handler') return door.http2.accept(socket, place);
+  socket.on('error', () => {}); // the connection ends; its reader learns that from its own protocol
+  const cn = socket.getPeerCertificate().subject?.CN;
+  const name = Array.isArray(cn) ? cn[0] : cn;
+  http2?.(socket, !clientNames || (socket.authorized && clientNames.includes(name ?? '')));
 }
 
 /** Names of connections that were asked for one: a certificate stays the same as long as its connection. */
@@ -68,12 +90,12 @@ export function peerName(req: IncomingMessage): string | undefined {
   return name;
 }
 
-/** True when the other end is this machine's (or pod's) own loopback interface. */
+/**
+ * True for a connection from 127.0.0.1 or ::1. Not for the rest of 127.0.0.0/8: a mesh's proxy hands connections of
+ * other pods on from there (Istio: 127.0.0.6).
+ */
 export function isLoopback(address: string | undefined): boolean {
-  if (!address) return false;
-  if (address === '::1') return true;
-  const plain = address.startsWith('::ffff:') ? address.slice(7) : address;
-  return isIPv4(plain) && plain.startsWith('127.');
+  return address === '127.0.0.1' || address === '::ffff:127.0.0.1' || address === '::1';
 }
 
 function refuse(req: IncomingMessage, res: ServerResponse): void {

@@ -1,9 +1,13 @@
-import { Agent, request as httpsRequest, type AgentOptions } from 'node:https';
+import { Agent, request as httpsRequest, type AgentOptions, type RequestOptions } from 'node:https';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { createSecureContext } from 'node:tls';
-import { OperatorError } from '../base/errors.ts';
+import type { Duplex } from 'node:stream';
+import { checkServerIdentity as nameFault, createSecureContext, type PeerCertificate } from 'node:tls';
+import { isOperatorError, OperatorError } from '../base/errors.ts';
 import { plainTimer, type DeadlineTimer } from './attended-timer.ts';
 import type { TlsSource } from './tls-material.ts';
+
+/** A peer's name in a message is cut after so many characters. */
+const maxShownName = 253;
 
 /** One call to a peer of ours by pod address; its certificate is checked against `servername`, not the address. */
 export interface TlsRequest {
@@ -12,6 +16,8 @@ export interface TlsRequest {
   port: number;
   /** DNS name that the peer's certificate must carry. */
   servername: string;
+  /** A name that is accepted too, of a peer whose certificate carries no name below it. */
+  sharedName?: string;
   method: string;
   path: string;
   headers?: Readonly<Record<string, string>>;
@@ -64,10 +70,16 @@ export class TlsClient {
   #agent: Agent | undefined;
   #generation = 0;
 
-  /** `timer` decides when a deadline has passed. */
-  constructor(source: TlsSource, timer = plainTimer) {
+  readonly #anyServer: boolean;
+
+  /**
+   * `timer` decides when a deadline has passed. `anyServer` leaves the peer's certificate unchecked: only for calls that
+   * hand out nothing secret and whose answer proves by itself who gave it.
+   */
+  constructor(source: TlsSource, timer = plainTimer, { anyServer = false } = {}) {
     this.#source = source;
     this.#timer = timer;
+    this.#anyServer = anyServer;
   }
 
   /** Sends a request and reads the whole answer. Errors: as for the stream. */
@@ -93,7 +105,7 @@ export class TlsClient {
   /** Sends a request and hands out the answer's body as it arrives. */
   stream(options: TlsRequest): Promise<TlsStreamResponse> {
     return this.#exchange(options, (res, end, resolve) => {
-      res.on('error', () => {}); // told to whoever iterates the body
+      res.on('error', () => {}); // whoever iterates the body gets it
       res.on('close', () => end.done());
       resolve({ status: res.statusCode ?? 0, headers: res.headers, body: new Body(res, options, end) });
     });
@@ -121,6 +133,7 @@ export class TlsClient {
             path: options.path,
             headers: options.headers ?? {},
             agent: this.#pool(),
+            ...(options.sharedName === undefined ? {} : { sharedName: options.sharedName }),
           },
           (res) => {
             answered = true;
@@ -144,9 +157,10 @@ export class TlsClient {
   }
 
   /** Closes the peer's idle connections: they are as old as the one that was dead. */
-  #forgetIdle({ host, port, servername }: TlsRequest): void {
+  #forgetIdle({ host, port, servername, sharedName }: TlsRequest): void {
     const agent = this.#agent;
-    for (const socket of agent?.freeSockets[agent.getName({ host, port, servername })] ?? []) socket.destroy();
+    const name = poolName({ host, port, servername, ...(sharedName === undefined ? {} : { sharedName }) });
+    for (const socket of agent?.freeSockets[name] ?? []) socket.destroy();
   }
 
   /** Drops idle connections. */
@@ -166,6 +180,7 @@ export class TlsClient {
         keepAlive: true,
         // In turns: a long poll then keeps alive, beside its own connection, the one for the next request.
         scheduling: 'fifo',
+        rejectUnauthorized: !this.#anyServer,
         maxSockets: 64,
         timeout: 60_000,
       });
@@ -177,11 +192,50 @@ export class TlsClient {
   }
 }
 
-/** Connections that share one certificate: an address and a name tell them apart, where Node would join whole PEM texts. */
+interface Peer {
+  host?: string | undefined;
+  port?: number | string | null | undefined;
+  servername?: string | undefined;
+  sharedName?: string;
+}
+
+/**
+ * Connections that share one certificate: an address and the names asked for tell them apart, where Node would join whole
+ * PEM texts. The names belong to it: neither a kept connection nor a resumed session serves a request for another name,
+ * because Node checks the certificate only when a session begins.
+ */
 class Pool extends Agent {
-  override getName(options: AgentOptions & { port?: number; servername?: string } = {}): string {
-    return `${options.host}:${options.port}:${options.servername}`;
+  override getName(options: AgentOptions & Peer = {}): string {
+    return poolName(options);
   }
+
+  // Here and not in each request: a request that brings a check of its own has a connection of its own.
+  override createConnection(
+    options: RequestOptions & Peer,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    const checkServerIdentity = (host: string, cert: PeerCertificate): Error | undefined =>
+      identityFault(host, options.sharedName, cert);
+    return super.createConnection({ ...options, checkServerIdentity }, callback);
+  }
+}
+
+function poolName({ host, port, servername, sharedName = '' }: Peer): string {
+  return `${host}:${port}:${servername}:${sharedName}`;
+}
+
+/** Why a certificate, whose authority has been checked already, is not that of the peer that was asked. */
+function identityFault(name: string, sharedName: string | undefined, cert: PeerCertificate): Error | undefined {
+  const fault = nameFault(name, cert);
+  if (!fault) return undefined;
+  const found = (cert.subjectaltname ?? '').split(', ').flatMap((entry) => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);
+  const isShared =
+    sharedName !== undefined && found.includes(sharedName) && !found.some((name) => name.endsWith(`.${sharedName}`));
+  if (isShared) return undefined;
+  // The longest name says most: the others are parts of it.
+  const shown = found.toSorted((a, b) => b.length - a.length)[0] ?? 'nobody';
+  const message = `the certificate is of ${shown.slice(0, maxShownName)}, not of ${name}`;
+  return new OperatorError('ERR_PEER_IDENTITY', message, { cause: fault });
 }
 
 /** Ends one exchange: when its time is up, or the caller says so. Cheaper by far than signals made for each request. */
@@ -208,7 +262,7 @@ class Ending {
     this.#request = request;
   }
 
-  /** Its time is up, or somebody ended it. */
+  /** Its time is up, or its caller ended it. */
   get isOver(): boolean {
     return this.isLate || this.reason !== undefined || this.#signal?.aborted === true;
   }
@@ -226,7 +280,7 @@ class Ending {
 
   #end(): void {
     this.done();
-    // Without a reason: given one, Node throws it on a connection that nobody listens to any more.
+    // Without a reason: given one, Node throws it on a connection without listeners.
     this.#request?.destroy();
   }
 }
@@ -302,6 +356,9 @@ function brokenOff(): Error {
 }
 
 function explain(cause: unknown, options: TlsRequest, isLate: boolean): OperatorError {
+  if (isOperatorError(cause, 'ERR_PEER_IDENTITY')) {
+    return new OperatorError('ERR_PEER_IDENTITY', `${target(options)}: ${cause.message}`, { cause: cause.cause });
+  }
   if (cause instanceof OperatorError) return cause;
   if (isLate) {
     return new OperatorError('ERR_TIMEOUT', `${target(options)}: no answer within ${options.deadlineMs} ms`, { cause });

@@ -21,7 +21,7 @@ export interface TlsSource {
   onChange(fn: (material: TlsMaterial) => void): () => void;
 }
 
-/** A source that never changes, for tests and tools. */
+/** A source that never changes. */
 export function fixedTls(material: TlsMaterial): TlsSource {
   return { current: material, generation: 1, onChange: () => () => {} };
 }
@@ -51,16 +51,7 @@ export async function watchTlsDirectory(
       deps.logger.warn('certificate not reloaded, the last good one stays', { dir, error: errorText(error) });
     }
   };
-  const schedule = (): void => {
-    const cancel = deps.clock.setTimeout(() => {
-      deps.signal.removeEventListener('abort', cancel);
-      void poll().finally(() => {
-        if (!deps.signal.aborted) schedule();
-      });
-    }, deps.pollMs ?? 5_000);
-    deps.signal.addEventListener('abort', cancel, { once: true });
-  };
-  if (!deps.signal.aborted) schedule();
+  pollUntilAborted(deps, poll);
   return {
     get current() {
       return current;
@@ -75,6 +66,23 @@ export async function watchTlsDirectory(
   };
 }
 
+/** Looks again and again until the signal aborts, each time `pollMs` (5 s unless given) after the last look ended. */
+export function pollUntilAborted(
+  { clock, signal, pollMs = 5_000 }: { clock: Clock; signal: AbortSignal; pollMs?: number },
+  look: () => Promise<void>,
+): void {
+  const schedule = (): void => {
+    const cancel = clock.setTimeout(() => {
+      signal.removeEventListener('abort', cancel);
+      void look().finally(() => {
+        if (!signal.aborted) schedule();
+      });
+    }, pollMs);
+    signal.addEventListener('abort', cancel, { once: true });
+  };
+  if (!signal.aborted) schedule();
+}
+
 /** One read of the directory, checked: the key belongs to the certificate and everything parses. */
 export async function readTlsDirectory(dir: string): Promise<TlsMaterial> {
   const read = async (name: string): Promise<string> => {
@@ -86,7 +94,7 @@ export async function readTlsDirectory(dir: string): Promise<TlsMaterial> {
   };
   const [cert, key, ca] = await Promise.all([read('tls.crt'), read('tls.key'), read('ca.crt')]);
   try {
-    createSecureContext({ cert, key, ca });
+    checkTlsMaterial({ cert, key, ca });
   } catch (cause) {
     throw new OperatorError(
       'ERR_TLS_MATERIAL',
@@ -95,4 +103,9 @@ export async function readTlsDirectory(dir: string): Promise<TlsMaterial> {
     );
   }
   return { cert, key, ca };
+}
+
+/** Errors: those of OpenSSL, when the key is not the certificate's or something does not parse. */
+export function checkTlsMaterial({ cert, key, ca }: TlsMaterial): void {
+  createSecureContext({ cert, key, ca });
 }

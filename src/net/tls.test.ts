@@ -82,7 +82,7 @@ test('the client refuses a server whose certificate carries another name', async
   const port = await serve((_req, res) => res.end('x'));
   const client = new TlsClient(fixedTls(controller));
   await expect(client.request(call(port, { servername: 'svc-query.svc-system.svc' }))).rejects.toMatchObject({
-    code: 'ERR_AGENT_UNREACHABLE',
+    code: 'ERR_PEER_IDENTITY',
   });
   client.close();
 });

@@ -34,6 +34,18 @@ test('a caller on the loopback address needs no token', async () => {
   expect(review.calls).toEqual([]);
 });
 
+test.each(['127.0.0.6', '::ffff:127.0.0.6', '127.0.0.11', '127.1.2.3', '::ffff:7f00:6', '', undefined])(
+  'a connection that a proxy hands on from %p needs a token',
+  async (address) => {
+    const { auth } = subject();
+    expect(await auth.decide(request(undefined, address), 'get', '/metrics')).toMatchObject({ status: 401 });
+  },
+);
+
+test.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('%s is the loopback address', async (address) => {
+  expect(await subject().auth.decide(request(undefined, address), 'get', '/metrics')).toEqual({ allowed: true });
+});
+
 test('the loopback exemption can be withdrawn', async () => {
   const { auth } = subject(false);
   expect(await auth.decide(request(undefined, '127.0.0.1'), 'get', '/metrics')).toMatchObject({
@@ -77,6 +89,35 @@ test('a denial of one subject is never answered from the allowance of another', 
   const { auth } = subject();
   await auth.decide(request('Bearer good'), 'get', '/metrics');
   expect(await auth.decide(request('Bearer bad'), 'get', '/metrics')).toMatchObject({ status: 401 });
+});
+
+test('requests that come together with one token wait for one review', async () => {
+  const { auth, review } = subject();
+  const decisions = await Promise.all([1, 2, 3].map(() => auth.decide(request('Bearer good'), 'get', '/metrics')));
+  expect(decisions.every(({ allowed }) => allowed)).toBe(true);
+  expect(review.calls).toHaveLength(2);
+});
+
+test('made-up tokens from one address are reviewed only so often, and keep out neither known nor other callers', async () => {
+  const { auth, review, clock } = subject();
+  await auth.decide(request('Bearer good'), 'get', '/metrics');
+  const refused: unknown[] = [];
+  for (let i = 0; i < 500; i++) {
+    const decision = await auth.decide(request(`Bearer bad${i}`), 'get', '/metrics');
+    if (!decision.allowed && decision.status === 429) refused.push(decision.message);
+  }
+  expect(refused).toHaveLength(381);
+  expect(refused[0]).toMatch(/^too many tokens are shown; try again in \d+ s$/);
+  expect(review.calls).toHaveLength(2 + 119);
+  await clock.advance(10_001);
+  expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toMatchObject({ allowed: true });
+  expect(await auth.decide(request('Bearer good-too', '10.9.9.9'), 'get', '/metrics')).toMatchObject({ allowed: true });
+});
+
+test('made-up tokens from many addresses are reviewed only so often', async () => {
+  const { auth, review } = subject();
+  for (let i = 0; i < 2_000; i++) await auth.decide(request(`Bearer bad${i}`, `10.0.${i >> 8}.${i & 255}`), 'get', '/');
+  expect(review.calls).toHaveLength(1_200);
 });
 
 test('an API server that does not answer gives 503, which is not remembered', async () => {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
 import { isLoopback } from './https-server.ts';
+import { ReviewLimit } from './review-limit.ts';
 
 /** Who a bearer token belongs to, as TokenReview tells it. */
 export interface UserInfo {
@@ -20,12 +21,12 @@ export interface ReviewClient {
 }
 
 export type Decision =
-  { allowed: true; user?: UserInfo } | { allowed: false; status: 401 | 403 | 503; message: string };
+  { allowed: true; user?: UserInfo } | { allowed: false; status: 401 | 403 | 429 | 503; message: string };
 
 export interface TokenAuthOptions {
   reviews: ReviewClient;
   clock: Clock;
-  /** Requests from this machine's own loopback address pass without a token. */
+  /** Requests from 127.0.0.1 and ::1, so from inside of the pod, pass without a token. */
   loopbackExempt: boolean;
   /** How long a decision is reused. Units: ms. Default 10 s, so that a revoked right ends soon. */
   cacheMs?: number;
@@ -37,15 +38,19 @@ const maxTokenLength = 16 * 1024;
 
 /**
  * Decides about one HTTP request: loopback exemption, then bearer token → TokenReview → SubjectAccessReview.
- * Decisions are cached by (hash of the token, verb, path) for seconds; a failed review is not cached.
+ * Decisions are cached by (hash of the token, verb, path) for seconds; a failed review is not cached. Requests with one
+ * token wait for one review, and reviews of tokens not seen before are bounded (429).
  * The token itself is never kept or logged.
  */
 export class TokenAuth {
   readonly #options: TokenAuthOptions;
   readonly #cache = new Map<string, { until: number; decision: Decision }>();
+  readonly #running = new Map<string, Promise<Decision>>();
+  readonly #limit: ReviewLimit;
 
   constructor(options: TokenAuthOptions) {
     this.#options = options;
+    this.#limit = new ReviewLimit(options.clock);
   }
 
   async decide(req: IncomingMessage, verb: string, path: string): Promise<Decision> {
@@ -56,7 +61,15 @@ export class TokenAuth {
     const now = this.#options.clock.monotonic();
     const cached = this.#cache.get(key);
     if (cached && cached.until > now) return cached.decision;
-    const decision = await this.#review(token, verb, path);
+    const running = this.#running.get(key);
+    if (running) return running;
+    const waitSeconds = this.#limit.take(req.socket.remoteAddress, token);
+    if (waitSeconds !== null) {
+      return { allowed: false, status: 429, message: `too many tokens are shown; try again in ${waitSeconds} s` };
+    }
+    const review = this.#review(token, verb, path).finally(() => this.#running.delete(key));
+    this.#running.set(key, review);
+    const decision = await review;
     if (decision.allowed || decision.status !== 503) this.#remember(key, decision, now);
     return decision;
   }
@@ -66,6 +79,7 @@ export class TokenAuth {
     try {
       const user = await this.#options.reviews.reviewToken(token, signal);
       if (!user) return { allowed: false, status: 401, message: 'the bearer token is not valid' };
+      this.#limit.valid(token);
       if (await this.#options.reviews.mayAccessPath(user, verb, path, signal)) return { allowed: true, user };
       return { allowed: false, status: 403, message: `${user.username} may not ${verb} ${path}` };
     } catch {

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { OperatorError } from '../../base/errors.ts';
+import type { UserInfo } from '../token-auth.ts';
 
 /** The part of an `AdmissionReview` request (admission.k8s.io/v1) that a validator decides by. */
 export interface AdmissionRequest {
@@ -9,6 +10,8 @@ export interface AdmissionRequest {
   name: string;
   namespace: string | undefined;
   username: string;
+  /** The whole of who asks, as the API server says; only its word where the caller is proven to be it. */
+  user: UserInfo;
   dryRun: boolean;
   /** The object as it would be stored; undefined on DELETE. */
   object: KubeObject | undefined;
@@ -59,6 +62,7 @@ export function readAdmissionReview(body: unknown): AdmissionRequest {
     name: text(request, 'name'),
     namespace: text(request, 'namespace') || undefined,
     username: text(user, 'username'),
+    user: userOf(user),
     dryRun: request['dryRun'] === true,
     object: objectOf(request['object'], 'request.object'),
     oldObject: objectOf(request['oldObject'], 'request.oldObject'),
@@ -80,6 +84,19 @@ export function admissionAnswer(uid: string, verdict: AdmissionVerdict): object 
         },
       };
   return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response };
+}
+
+function userOf(user: Record<string, unknown>): UserInfo {
+  const texts = (value: unknown): string[] =>
+    Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
+  const { username, uid, groups, extra } = user;
+  const more = typeof extra === 'object' && extra !== null && !Array.isArray(extra) ? Object.entries(extra) : [];
+  return {
+    username: typeof username === 'string' ? username : '',
+    ...(typeof uid === 'string' && uid !== '' ? { uid } : {}),
+    groups: texts(groups),
+    extra: Object.fromEntries(more.map(([key, values]) => [key, texts(values)])),
+  };
 }
 
 function objectOf(value: unknown, field: string): KubeObject | undefined {

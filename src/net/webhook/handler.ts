@@ -1,7 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { requestTarget } from '../../base/request-target.ts';
+import type { HttpHandler } from '../http/index.ts';
 import { admissionAnswer, readAdmissionReview, type Validator } from './admission.ts';
 import { conversionAnswer, readConversionReview, type Converters } from './conversion.ts';
 
@@ -27,17 +29,17 @@ const defaultDeadlineMs = 4_000;
  *
  * Guarantees: a review is answered within the deadline; a validator that throws or takes too long is HTTP 500, never
  * "allowed": what then happens to the request is the webhook's `failurePolicy` to say.
- * Assumptions: runs behind TLS that the API server verifies by `caBundle`. The API server sends no credentials, and
- * validators tell nothing that a caller could not read.
+ * Assumptions: runs behind TLS that the API server verifies by `caBundle`. Where no client certificate is asked for,
+ * anybody may call, and validators tell nothing that depends on who asks.
  */
-export function webhookHandler(options: WebhookOptions): RequestListener {
+export function webhookHandler(options: WebhookOptions): HttpHandler {
   return (req, res) => {
-    const path = new URL(req.url ?? '/', 'http://webhook').pathname;
+    const { path } = requestTarget(req);
     const validator = Object.hasOwn(options.validators, path) ? options.validators[path] : undefined;
     if (!validator && path !== '/convert') return send(res, 404, { message: 'not found' });
     if (req.method !== 'POST') return send(res, 405, { message: 'a review is POSTed' });
     const observed = options.observe?.(path);
-    void answer(req, validator, options).then(
+    return answer(req, validator, options).then(
       (body) => {
         observed?.(200);
         send(res, 200, body);

@@ -1,0 +1,323 @@
+import { get, request as httpRequest, type Server } from 'node:http';
+import { connect as http2Connect, constants, type ClientHttp2Session } from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import { connect as tlsConnect } from 'node:tls';
+import { Registry } from 'prom-client';
+import { createLogger, type Logger } from '../../base/logger.ts';
+import { createApiServer } from '../api-server.ts';
+import { createCa, issueLeaf } from '../ca.ts';
+import { closeServer, listen } from '../listen.ts';
+import { fixedTls } from '../tls-material.ts';
+import { createHttpServer, httpServerMetrics, type HttpHandler, type HttpLimits } from './index.ts';
+
+let lines: string[];
+let logger: Logger;
+let registry: Registry;
+let server: Server;
+let port: number;
+let answers: HttpHandler;
+const sockets = new Set<Socket>();
+
+beforeEach(() => {
+  lines = [];
+  logger = createLogger({ write: (line) => void lines.push(line) });
+  registry = new Registry();
+  answers = (req, res) => void res.end(`${req.method} ${req.url}`);
+});
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await closeServer(server, 0);
+});
+
+const quick = { headersMs: 300, requestMs: 600, keepAliveMs: 400, stalledMs: 300, lingerMs: 200 };
+async function serve(limits: Partial<HttpLimits> = {}): Promise<void> {
+  const metrics = httpServerMetrics(registry, 'svc_test');
+  server = createHttpServer((req, res) => answers(req, res), { name: 'test', logger, metrics, limits });
+  port = await listen('test', server, { host: '127.0.0.1', port: 0 });
+}
+
+async function refused(reason: string): Promise<number> {
+  const { values } = (await registry.getSingleMetric('svc_test_listener_refused_total')!.get()) as {
+    values: { labels: { reason?: string }; value: number }[];
+  };
+  return values.find(({ labels }) => labels.reason === reason)?.value ?? NaN;
+}
+
+/** A connection of its own; `text` resolves with all that came once the other end has closed it. */
+function raw(bytes: string, from = '127.0.0.1'): { socket: Socket; text: Promise<string> } {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from });
+  sockets.add(socket);
+  let text = '';
+  socket.setEncoding('latin1').on('data', (part: string) => (text += part));
+  socket.on('error', () => {});
+  socket.write(bytes);
+  return { socket, text: new Promise((resolve) => socket.on('close', () => resolve(text))) };
+}
+
+const status = (text: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
+const ask = (path = '/', from = '127.0.0.1'): Promise<number> =>
+  new Promise((resolve, reject) => {
+    get({ port, host: '127.0.0.1', path, localAddress: from, agent: false }, (res) => {
+      res.resume().on('error', reject);
+      res.on('end', () => resolve(res.statusCode!));
+    }).on('error', reject);
+  });
+
+test.each<[string, string, number]>([
+  ['a target that is too long', `GET /${'a'.repeat(16 * 1024)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414],
+  ['a target beyond what the parser takes', `GET /${'a'.repeat(60 * 1024)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414],
+  ['headers that are too large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(33 * 1024)}\r\n\r\n`, 431],
+  ['headers beyond what the parser takes', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(50 * 1024)}\r\n\r\n`, 431],
+  ['a target in authority form', 'GET host:80 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+  ['CONNECT', 'CONNECT host:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405],
+  ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc', 400],
+  [
+    'a length and chunks',
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    400,
+  ],
+  ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+  ['no version', 'GET /\r\n\r\n', 400],
+  ['what is not HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
+])('%s is refused and its connection closed', async (_name, bytes, expected) => {
+  await serve();
+  expect(status(await raw(bytes).text)).toBe(expected);
+  expect(await ask()).toBe(200);
+});
+
+test('handlers see the origin form', async () => {
+  await serve();
+  expect(await raw('GET http://h/a?b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n').text).toMatch(/GET \/a\?b$/);
+});
+
+describe.each<[string, HttpHandler]>([
+  [
+    'throws',
+    () => {
+      throw new TypeError('a fault');
+    },
+  ],
+  ['rejects', () => Promise.reject(new TypeError('a fault'))],
+])('a handler that %s', (_name, broken) => {
+  test('is one answer, one line and one count', async () => {
+    await serve();
+    answers = broken;
+    const text = await raw('GET /secret?token=x HTTP/1.1\r\nHost: x\r\n\r\n').text;
+    expect(status(text)).toBe(500);
+    expect(text).not.toContain('a fault');
+    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+      expect.objectContaining({ msg: 'request failed', listener: 'test', path: '/secret', error: 'a fault' }),
+    ]);
+    expect(await refused('failed')).toBe(1);
+  });
+});
+
+test('a handler that fails in the middle of its answer cuts the connection, and a late write harms nothing', async () => {
+  await serve();
+  answers = async (_req, res) => {
+    res.write('half');
+    await new Promise(setImmediate);
+    setImmediate(() => res.end('late'));
+    throw new Error('no more');
+  };
+  await expect(ask()).rejects.toThrow();
+  answers = (_req, res) => {
+    res.end('done');
+    res.write('after the end');
+  };
+  expect(await ask()).toBe(200);
+  expect(await refused('failed')).toBe(1);
+});
+
+test('a caller that sends its headers, or its body, too slowly is answered 408 in time', async () => {
+  await serve({ ...quick, stalledMs: 5_000 });
+  answers = (req, res) => void req.resume().on('end', () => res.end());
+  const started = performance.now();
+  const [silent, headers, body] = await Promise.all([
+    raw('').text,
+    raw('GET / HTTP/1.1\r\nHo').text,
+    raw('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab').text,
+  ]);
+  expect([silent === '' || status(silent) === 408, status(headers), status(body)]).toEqual([true, 408, 408]);
+  expect(performance.now() - started).toBeLessThan(quick.requestMs + 1_000);
+  expect(await refused('timeout')).toBeGreaterThanOrEqual(2);
+});
+
+test('a stream that has nothing to send is not cut, a caller that does not read its answer is', async () => {
+  await serve(quick);
+  let finish = (): void => {};
+  answers = (req, res) => {
+    res.write('first ');
+    if (req.url === '/quiet') finish = () => void res.end('last');
+    else res.write(Buffer.alloc(32 * 1024 * 1024));
+  };
+  const quiet = raw('GET /quiet HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  const stuck = raw('GET /big HTTP/1.1\r\nHost: x\r\n\r\n');
+  stuck.socket.pause();
+  while ((await refused('timeout')) === 0) await new Promise(setImmediate);
+  finish();
+  expect(await quiet.text).toMatch(/last/);
+});
+
+test('a caller that holds every connection loses its own, not those of others', async () => {
+  await serve({ connections: 20, connectionsPerAddress: 15 });
+  for (let i = 0; i < 40; i++) raw('GET / HTTP/1.1\r\n', '127.0.0.2');
+  for (let i = 0; i < 40; i++) raw('GET / HTTP/1.1\r\n', '127.0.0.3');
+  for (let i = 0; i < 5; i++) expect(await ask('/', '127.0.0.1')).toBe(200);
+  expect(await refused('connections')).toBeGreaterThan(0);
+});
+
+test('paths of probes are answered while every other request has to wait its turn', async () => {
+  await serve({ requests: 3, reservedPaths: ['/readyz'] });
+  const held: (() => void)[] = [];
+  answers = (req, res) => void (req.url === '/slow' ? held.push(() => res.end()) : res.end());
+  const slow = [1, 2, 3].map(() => ask('/slow'));
+  while (held.length < 3) await new Promise(setImmediate);
+  expect([await ask('/readyz'), await ask('/other')]).toEqual([200, 503]);
+  for (const answer of held) answer();
+  expect(await Promise.all(slow)).toEqual([200, 200, 200]);
+  expect(await ask('/other')).toBe(200);
+});
+
+test('more requests on one connection than it may have in flight end it', async () => {
+  await serve({ pipelined: 4 });
+  answers = () => {};
+  await raw('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50)).text;
+  expect(await refused('flood')).toBe(1);
+});
+
+test('the body of a request that was answered is dropped for a while, then its connection is cut', async () => {
+  await serve(quick);
+  const { socket, text } = raw('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+  const drip = setInterval(() => socket.write('1\r\na\r\n'), 20);
+  expect(status(await text)).toBe(200);
+  clearInterval(drip);
+});
+
+test('connections are counted while they are open', async () => {
+  await serve();
+  const { socket } = raw('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await new Promise((resolve) => socket.once('data', resolve));
+  expect(await registry.metrics()).toContain('svc_test_listener_connections{listener="test"} 1');
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  socket.destroy();
+  await closed;
+  while (!(await registry.metrics()).includes('listener_connections{listener="test"} 0'))
+    await new Promise(setImmediate);
+});
+
+describe('over HTTP/2', () => {
+  let ca: string;
+  let client: ClientHttp2Session | undefined;
+  afterEach(() => client?.destroy());
+  async function serveTls(limits: Partial<HttpLimits> = {}): Promise<void> {
+    const now = Date.now();
+    const authority = await createCa({ commonName: 'svc-ca', now });
+    const leaf = await issueLeaf(authority, { commonName: 'svc-query', dnsNames: ['localhost'] }, { now });
+    ca = authority.cert;
+    const metrics = httpServerMetrics(registry, 'svc_test');
+    const tls = fixedTls({ cert: leaf.cert, key: leaf.key, ca });
+    server = createApiServer(tls, (req, res) => answers(req, res), { name: 'test', logger, metrics, limits });
+    port = await listen('test', server, { host: '127.0.0.1', port: 0 });
+  }
+  const open = (): Promise<ClientHttp2Session> =>
+    new Promise((resolve, reject) => {
+      const session = http2Connect(`https://localhost:${port}`, { ca, host: '127.0.0.1' } as object);
+      client = session;
+      session.on('error', reject).on('connect', () => resolve(session));
+    });
+  const fetchStatus = (session: ClientHttp2Session, headers: Record<string, string>): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const stream = session.request(headers);
+      stream.on('response', (head) => resolve(Number(head[':status']))).on('error', reject);
+      stream.resume().end();
+    });
+  const ended = (session: ClientHttp2Session): Promise<void> =>
+    new Promise((resolve) => {
+      session.on('error', () => {});
+      session.on('close', () => resolve());
+    });
+
+  test('targets are judged as on HTTP/1.1', async () => {
+    await serveTls();
+    const session = await open();
+    expect(await fetchStatus(session, { ':path': `/${'a'.repeat(17_000)}` })).toBe(414);
+    expect(await fetchStatus(session, { ':path': '//' })).toBe(200);
+  });
+
+  test('a handler that rejects is answered, logged and counted once', async () => {
+    await serveTls();
+    answers = () => Promise.reject(new Error('a fault'));
+    expect(await fetchStatus(await open(), { ':path': '/' })).toBe(500);
+    expect([lines.length, await refused('failed')]).toEqual([1, 1]);
+  });
+
+  test.each<[string, (session: ClientHttp2Session) => void]>([
+    ['PING', (session) => session.ping(() => {})],
+    ['SETTINGS', (session) => session.settings({ initialWindowSize: 70_000 }, () => {})],
+  ])('a flood of %s frames ends the session, not the server', async (_name, send) => {
+    await serveTls({ controlFrames: 20 });
+    const session = await open();
+    let over = false;
+    const end = ended(session).then(() => (over = true));
+    for (let i = 0; i < 10_000 && !over && !session.destroyed; i++) {
+      send(session);
+      await new Promise(setImmediate);
+    }
+    await end;
+    expect(await fetchStatus(await open(), { ':path': '/' })).toBe(200);
+    expect(await refused('flood')).toBe(1);
+  });
+
+  test('a client that resets stream after stream loses its session', async () => {
+    await serveTls();
+    answers = () => {};
+    const session = await open();
+    const end = ended(session);
+    for (let i = 0; i < 3_000 && !session.destroyed; i++) {
+      const stream = session.request({ ':path': '/' });
+      stream.on('error', () => {});
+      await new Promise(setImmediate); // both in one write would cancel out before they are sent
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    await end;
+    answers = (_req, res) => void res.end();
+    expect(await fetchStatus(await open(), { ':path': '/' })).toBe(200);
+  });
+
+  test('a session without a preface, and a stream whose body never ends, are cut in time', async () => {
+    await serveTls(quick);
+    answers = () => {};
+    const silent = tlsConnect({ port, host: '127.0.0.1', servername: 'localhost', ca, ALPNProtocols: ['h2'] });
+    const silentEnds = new Promise((resolve) =>
+      silent
+        .on('close', resolve)
+        .on('error', () => {})
+        .resume(),
+    );
+    const session = await open();
+    const stream = session.request({ ':path': '/', ':method': 'POST' }, { endStream: false });
+    const streamEnds = new Promise((resolve) => stream.on('close', resolve).on('error', () => {}));
+    await Promise.all([silentEnds, streamEnds]);
+    expect(await refused('timeout')).toBe(2);
+  });
+
+  test('a TLS handshake that never comes gives up its connection', async () => {
+    await serveTls(quick);
+    const { socket, text } = raw('');
+    await text;
+    expect(socket.destroyed).toBe(true);
+  });
+});
+
+test('an expectation that no handler knows still passes the limits', async () => {
+  await serve();
+  const expectation = new Promise<number>((resolve) => {
+    const req = httpRequest({ port, host: '127.0.0.1', headers: { expect: 'nonsense' }, agent: false }, (res) => {
+      res.resume();
+      resolve(res.statusCode!);
+    });
+    req.end();
+  });
+  expect(await expectation).toBe(200);
+});

@@ -1,0 +1,21 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpHandler } from './door.ts';
+
+type Application = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => unknown;
+
+/**
+ * An Express application as a handler: what its routes throw or reject with, and no route answers, goes to the door
+ * instead of Express' own last handler, which would send the stack to the caller.
+ */
+export function expressHandler(app: Application): HttpHandler {
+  return (req, res) =>
+    new Promise<void>((resolve, reject) => {
+      res.once('close', resolve);
+      app(req, res, (error) => reject(error ?? new Error('no route answered')));
+    });
+}
+
+/** True for what Express' router throws about a path with a broken percent escape. */
+export function isUndecodable(error: unknown): boolean {
+  return error instanceof URIError && (error as { status?: number }).status === 400;
+}

@@ -1,0 +1,10 @@
+/**
+ * The one way in for HTTP: every server of ours is made by `createHttpServer`, or by `createTlsServer`,
+ * `createApiServer` and `createAlpnServer` beside this folder, which put the same door before their handlers.
+ */
+export { expressHandler, isUndecodable } from './express.ts';
+export { createHttpServer } from './http-server.ts';
+export type { DoorOptions, HttpHandler } from './door.ts';
+export { defaultLimits, probeLimits, type HttpLimits } from './limits.ts';
+export { httpServerMetrics, type HttpServerMetrics } from './metrics.ts';
+export { codeForm, plainForm, type Refusal, type RefusalForm } from './refusal.ts';

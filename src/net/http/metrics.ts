@@ -1,0 +1,44 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { refusalReasons, type RefusalReason } from './refusal.ts';
+
+const known = new WeakMap<Registry, HttpServerMetrics>();
+
+/** What the listeners of one process count: one set for each registry. `prefix` is the program's, such as `svc_query`. */
+export function httpServerMetrics(registry: Registry, prefix: string): HttpServerMetrics {
+  const metrics = known.get(registry) ?? new HttpServerMetrics(registry, prefix);
+  known.set(registry, metrics);
+  return metrics;
+}
+
+export class HttpServerMetrics {
+  readonly #refused: Counter<'listener' | 'reason'>;
+  readonly #connections: Gauge<'listener'>;
+
+  constructor(registry: Registry, prefix: string) {
+    this.#refused = new Counter({
+      name: `${prefix}_listener_refused_total`,
+      help: 'Requests, connections and sessions that a listener refused or ended by itself',
+      labelNames: ['listener', 'reason'],
+      registers: [registry],
+    });
+    this.#connections = new Gauge({
+      name: `${prefix}_listener_connections`,
+      help: 'Open connections of a listener',
+      labelNames: ['listener'],
+      registers: [registry],
+    });
+  }
+
+  declare(listener: string): void {
+    this.#connections.set({ listener }, 0);
+    for (const reason of refusalReasons) this.#refused.inc({ listener, reason }, 0);
+  }
+
+  refused(listener: string, reason: RefusalReason): void {
+    this.#refused.inc({ listener, reason });
+  }
+
+  connections(listener: string, count: number): void {
+    this.#connections.set({ listener }, count);
+  }
+}

@@ -1,0 +1,110 @@
+/** One connection as the listener counts it. */
+export interface Place {
+  readonly address: string;
+  /** Requests in flight. */
+  busy: number;
+  /** Whether all that is in flight still arrives, so that nothing of ours is lost with the connection. */
+  readonly arriving: () => boolean;
+  readonly close: () => void;
+}
+
+/**
+ * The connections of one listener, in total and per address.
+ *
+ * Guarantees: at a limit the longest idle connection makes room for a new one, and where none is idle, the one whose
+ * request has been arriving for longest: of the same address at the address's limit, else of the address with most
+ * connections. So a caller that holds connections open takes places from itself, and a caller with few keeps its own.
+ */
+export class Places {
+  readonly #total: number;
+  readonly #perAddress: number;
+  /** In the order in which they became idle, or came. */
+  readonly #byAddress = new Map<string, Set<Place>>();
+  #count = 0;
+  #busy = 0;
+
+  constructor(limits: { readonly connections: number; readonly connectionsPerAddress: number }) {
+    this.#total = limits.connections;
+    this.#perAddress = limits.connectionsPerAddress;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Requests in flight on all connections. */
+  get busy(): number {
+    return this.#busy;
+  }
+
+  all(): Place[] {
+    return [...this.#byAddress.values()].flatMap((places) => [...places]);
+  }
+
+  /** Result: `entered` is false when every connection that could make room has a request that is being answered. */
+  enter(place: Place): { entered: boolean; evicted: boolean } {
+    const own = this.#byAddress.get(place.address);
+    const full = own !== undefined && own.size >= this.#perAddress;
+    const crowded = this.#count >= this.#total;
+    const evicted = full ? this.#evict([own]) : crowded && this.#evict(this.#largestFirst());
+    if ((full || crowded) && !evicted) return { entered: false, evicted: false };
+    const places = this.#byAddress.get(place.address) ?? new Set();
+    this.#byAddress.set(place.address, places.add(place));
+    this.#count++;
+    return { entered: true, evicted };
+  }
+
+  leave(place: Place): void {
+    const places = this.#byAddress.get(place.address);
+    if (!places?.delete(place)) return;
+    this.#count--;
+    this.#busy -= place.busy;
+    place.busy = 0;
+    if (places.size === 0) this.#byAddress.delete(place.address);
+  }
+
+  begin(place: Place): void {
+    if (!this.#has(place)) return;
+    place.busy++;
+    this.#busy++;
+  }
+
+  end(place: Place): void {
+    if (!this.#has(place) || place.busy === 0) return;
+    place.busy--;
+    this.#busy--;
+    if (place.busy > 0) return;
+    const places = this.#byAddress.get(place.address)!;
+    places.delete(place);
+    places.add(place);
+  }
+
+  /** Ends the connection whose request has been arriving for longest, of the address with most. False without one. */
+  evictArriving(): boolean {
+    return this.#evict(this.#largestFirst(), false);
+  }
+
+  #has(place: Place): boolean {
+    return this.#byAddress.get(place.address)?.has(place) ?? false;
+  }
+
+  #largestFirst(): Set<Place>[] {
+    return [...this.#byAddress.values()].sort((a, b) => b.size - a.size);
+  }
+
+  #evict(groups: readonly Set<Place>[], alsoIdle = true): boolean {
+    const idle = (place: Place): boolean => place.busy === 0;
+    const arriving = (place: Place): boolean => place.busy > 0 && place.arriving();
+    for (const wanted of alsoIdle ? [idle, arriving] : [arriving]) {
+      for (const group of groups) {
+        for (const place of group) {
+          if (!wanted(place)) continue;
+          this.leave(place);
+          place.close();
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+}
