@@ -1,4 +1,6 @@
 import { shouldRunOn } from './scheduling.ts';
+import { hasSharedCertificate } from './agent-certificate.ts';
+import type { PodVolumes } from './agent-certificate.ts';
 import type { NodeForScheduling, PodForScheduling } from './scheduling.ts';
 
 /** One node that should answer, and the agent that speaks for it. */
@@ -10,6 +12,8 @@ export interface ExpectedAgent {
   readonly absence: string | undefined;
   /** Addresses of further agents that speak for the node, during a rolling update: all of them are needed. */
   readonly more?: readonly string[];
+  /** Of these addresses, those of pods whose agent has the certificate that agents of earlier versions share. */
+  readonly shared?: readonly string[];
   /** False when Kubernetes has given the node up: its agent is asked, but not waited for long. */
   readonly nodeReady: boolean;
 }
@@ -33,7 +37,7 @@ export interface PodView {
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
   };
-  readonly spec?: { readonly nodeName?: string };
+  readonly spec?: PodVolumes & { readonly nodeName?: string };
   readonly status?: {
     readonly phase?: string;
     readonly podIP?: string;
@@ -73,8 +77,12 @@ export function expectedAgents(
     const address = pod?.status?.podIP;
     const absence = address ? undefined : pod ? `agent pod ${pod.metadata.name} has no address yet` : 'no agent pod';
     const more = others(pod, byNode.get(node) ?? []);
-    const agent = { node, address, absence, nodeReady: ready.get(node) ?? false };
-    return more.length > 0 ? { ...agent, more } : agent;
+    const shared = sharedAddresses(byNode.get(node) ?? []);
+    return {
+      ...{ node, address, absence, nodeReady: ready.get(node) ?? false },
+      ...(more.length > 0 ? { more } : {}),
+      ...(shared.length > 0 ? { shared } : {}),
+    };
   });
 }
 
@@ -103,6 +111,14 @@ function others(chosen: PodView | undefined, pods: readonly PodView[]): string[]
     .filter((pod) => pod !== chosen)
     .map((pod) => pod.status!.podIP!)
     .sort(byText);
+}
+
+/** Addresses at which an agent with the shared certificate may answer, and no other. */
+function sharedAddresses(pods: readonly PodView[]): string[] {
+  const own = new Set(pods.filter((pod) => !hasSharedCertificate(pod.spec)).map((pod) => pod.status?.podIP));
+  return pods.flatMap(({ spec, status }) =>
+    hasSharedCertificate(spec) && status?.podIP && !own.has(status.podIP) ? [status.podIP] : [],
+  );
 }
 
 function isTrue(conditions: readonly ConditionLike[] | undefined, type: string): boolean {

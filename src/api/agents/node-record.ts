@@ -9,7 +9,7 @@ export interface ServingNode extends Machine {
   readonly keepMs: number;
 }
 
-/** A node that had an agent and needs none any more: nobody answers for the time that it was there. Units: ms. */
+/** A node that had an agent and needs none any more: no agent answers for the time it was there. Units: ms. */
 export interface DepartedNode extends Machine {
   readonly fromMs: number;
   /** Its data is not younger. */

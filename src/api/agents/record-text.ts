@@ -10,7 +10,7 @@ const longestKeepMs = 3650 * 86_400_000;
 /** Clocks may differ by so much. ms. */
 const skewMs = 300_000;
 
-/** Garbage is told of, but not all of it. */
+/** Most invalid entries that are named; the rest is left out in silence. */
 const maxRefused = 100;
 
 /** The members of the ConfigMap's `data`: each is JSON. */

@@ -17,6 +17,12 @@ export const patterns = {
   quantity: '^[0-9]+(\\.[0-9]+)?(m|Ki|Mi|Gi|Ti|k|M|G|T)?$',
 } as const;
 
+/** For URLs: objects are readable by many, so credentials belong into Secrets. */
+export const noUserInfo = {
+  rule: "!self.matches('^[A-Za-z]+://[^/?#]*@')",
+  message: 'must not hold a user or a password: they belong into a Secret',
+};
+
 const noDollar = "!self.contains('$') && !self.contains('\\n')";
 
 /** Refuses text that the instrument would expand from its own environment. */
@@ -127,7 +133,7 @@ export function generation(description: string) {
   return Type.Integer({ description, format: 'int64', minimum: 0 });
 }
 
-/** `status.observedGeneration` of every kind; -1 is what the API server gives an object that nobody has looked at. */
+/** `status.observedGeneration` of every kind; -1 is the API server's default for an object that no controller has seen. */
 export const observedGeneration = Type.Integer({
   description: 'The generation that this status describes; -1 until a controller has looked at the object.',
   format: 'int64',

@@ -56,6 +56,9 @@ const programmed = {
     NodesUnreachable: 'Some agents do not answer.',
     NodesFailed: 'Some nodes refused the configuration or could not run it.',
     RolloutPaused: 'A node failed and the policy stops the rollout there.',
+    RestartsLimited:
+      'The namespace has caused its share of restarts of the instrument; its edits are gathered until the time in the message.',
+    RestartBackOff: 'Nothing failed: the kubelet waits before it starts an instrument again that ended with code 0.',
   },
 } as const satisfies ConditionInfo;
 
@@ -108,6 +111,7 @@ export const trafficMonitorConditions = {
     reasons: {
       ResolvedRefs: 'Every reference is resolved.',
       SecretNotFound: 'A Secret or its key is missing.',
+      SecretForbidden: 'The operator may not read a Secret; the message says how to grant it.',
     },
   },
   Programmed: programmed,
@@ -136,6 +140,15 @@ export const trafficMonitorConditions = {
   },
   LimitsExceeded: limitsExceeded,
   Exporting: exporting,
+  MetricsOffered: {
+    good: 'True',
+    about: 'Autoscalers can ask for every expression of the monitor. Absent without one.',
+    reasons: {
+      Offered: 'Each expression can be evaluated, and costs what is allowed for each series.',
+      ExpressionInvalid: 'An expression does not parse, or is no number; it is not offered.',
+      ExpressionTooCostly: 'One evaluation of an expression looks at too many samples; it is not offered.',
+    },
+  },
   ...commonConditions,
 } as const satisfies ConditionTable;
 
@@ -155,6 +168,7 @@ export const clusterTrafficPolicyConditions = {
     about: 'The spec is valid and allowed.',
     reasons: {
       Accepted: 'The spec is accepted as it is.',
+      LimitClamped: 'The spec is accepted; a size in it is lowered to what an agent can hold.',
       Invalid: 'A field does not mean anything that can be carried out.',
       ExtraConfigNotAllowed: 'The field instrument.extraConfig is set and the controller does not allow it.',
     },
@@ -171,11 +185,32 @@ export const clusterTrafficPolicyConditions = {
   },
   LimitsExceeded: limitsExceeded,
   Exporting: exporting,
+  CapturingFlows: {
+    good: 'True',
+    about: 'The nodes in scope capture network flows, which needs the host network.',
+    reasons: {
+      Enabled: 'Every node in scope captures flows.',
+      PartlyEnabled: 'A policy enables flows on some of the nodes in scope.',
+      NotEnabled: 'No policy sets network.enabled: flows are off, and the agents stay out of the host network.',
+      SwitchedOff: 'The strongest policy that sets network.enabled switches flows off.',
+      Paused: 'A policy that speaks of flows is paused.',
+    },
+  },
+  QueryLimitsInForce: {
+    good: 'True',
+    about: 'Query servers hold queries to spec.query. Absent without it.',
+    reasons: {
+      InForce: 'The fields that the message begins with hold.',
+      Overridden: 'A stronger policy sets each of these fields.',
+      NodesSelected: 'The policy covers some nodes only, and a query reads all of them.',
+    },
+  },
   CertificateExpiring: {
     good: 'False',
-    about: 'A serving certificate is overdue for renewal.',
+    about: 'A serving certificate is overdue for renewal, or an agent could not be given one.',
     reasons: {
       RenewalOverdue: 'A certificate should have been renewed by now.',
+      AgentsWaiting: 'Agents have no certificate, or one that ends soon, and got none for a minute.',
       CertificatesValid: 'All certificates are renewed in time.',
     },
   },

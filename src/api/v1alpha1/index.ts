@@ -15,6 +15,13 @@ export type {
 } from './cluster-traffic-policy.ts';
 export { minterDeploymentKind, minterDeploymentSpec } from './minter-deployment.ts';
 export type { MinterDeployment, MinterDeploymentSpec, MinterDeploymentStatus } from './minter-deployment.ts';
-export { familyNames, monitorSettingLeaves, protocolNames, workloadKinds } from './traffic-fields.ts';
+export {
+  familyNames,
+  monitorSettingLeaves,
+  namingLabelFault,
+  namingLabels,
+  protocolNames,
+  workloadKinds,
+} from './traffic-fields.ts';
 export type { MetricFamily, MonitorSettings, PortRange, Protocol, WorkloadKind } from './traffic-fields.ts';
 export type { Exclusion } from './policy-scope.ts';

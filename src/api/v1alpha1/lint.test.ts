@@ -33,6 +33,7 @@ const switches = new Set([
   'paused',
   'create',
   'podDisruptionBudget',
+  'trustGitOpsState',
 ]);
 
 describe('every kind', () => {

@@ -38,6 +38,11 @@ const vcs = object(
         type: 'set',
       }),
     ),
+    trustGitOpsState: optional(
+      flag(
+        'Take the repositories that ConfigMap gitops-state of this namespace registers as declared too: whoever may write it widens what tokens reach; false unless set.',
+      ),
+    ),
     appIdSecretRef: object(
       'Where the numeric App ID is. The Secret is in this namespace.',
       {
@@ -99,6 +104,12 @@ const ruleSource = object('Who may have which token. Exactly one source.', {
     object('A ConfigMap in this namespace. Its keys are <repository>.yaml, or .yaml for all repositories.', {
       name: text('The name of the ConfigMap.', { minLength: 1, maxLength: 253, pattern: patterns.dnsSubdomain }),
     }),
+  ),
+  undeclaredRepositories: optional(
+    choice(
+      'What the minter does where rules grant a repository that vcs does not declare: RulesValid says so either way, and Refuse mints nothing for it. Allow unless set.',
+      ['Allow', 'Refuse'],
+    ),
   ),
 });
 

@@ -1,5 +1,5 @@
 import { choice, integer, intOrString, list, map, object, optional, rules, text } from '../schema/build.ts';
-import { labelSelector, patterns } from '../schema/common.ts';
+import { labelSelector, noUserInfo, patterns } from '../schema/common.ts';
 
 /** Schemas of the parts of a MinterDeployment. */
 
@@ -29,7 +29,7 @@ export const keyVersion = (description: string) =>
   });
 
 export const exactUrl = (description: string, pattern: string, options: { default?: string } = {}) =>
-  text(description, { minLength: 1, maxLength: 256, pattern, ...options });
+  text(description, { minLength: 1, maxLength: 256, pattern, ...options, ...rules(noUserInfo) });
 
 const notEmpty = rules({
   rule: '(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)',

@@ -36,7 +36,7 @@ export const minterCheckReasons = {
 
 export type MinterCheckReason<T extends MinterCheckType = MinterCheckType> = (typeof minterCheckReasons)[T][number];
 
-/** One judgement. `Unknown` means that nobody could answer yet; it never means "probably fine". */
+/** One judgement. `Unknown` means that no answer came so far; it never means "probably fine". */
 export interface MinterCheck {
   type: MinterCheckType;
   status: 'True' | 'False' | 'Unknown';

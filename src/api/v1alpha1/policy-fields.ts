@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { choice, flag, integer, intOrString, list, object, opaque, optional, rules, text } from '../schema/build.ts';
 import { byteSize, duration, labelSelector, patterns, safeText } from '../schema/common.ts';
+import { namingLabelFault, namingLabels, namingLabelsText } from './traffic-fields.ts';
 
 /** The parts of a ClusterTrafficPolicy that are no scope: instrument-wide settings, ceilings, storage and delivery. */
 
@@ -50,7 +51,7 @@ const cidrPattern =
 export const network = object(
   'Flow metrics: who talks to whom, and how much.',
   {
-    enabled: optional(flag('Capture flows; false unless set.')),
+    enabled: optional(flag('Capture flows, which puts the agents into the host network; false unless set.')),
     source: optional(
       choice('How flows are read: a socket filter or traffic control. Auto, the socket filter, unless set.', [
         'Auto',
@@ -63,7 +64,7 @@ export const network = object(
     ),
     direction: optional(choice('Which direction counts; Both unless set.', ['Both', 'Ingress', 'Egress'])),
     protocols: optional(
-      list('Transport protocols; all unless set.', choice('A protocol.', ['TCP', 'UDP', 'ICMP', 'ICMPv6', 'SCTP']), {
+      list('Transport protocols; TCP unless set.', choice('A protocol.', ['TCP', 'UDP', 'ICMP', 'ICMPv6', 'SCTP']), {
         minItems: 1,
         maxItems: 8,
       }),
@@ -104,7 +105,7 @@ export const network = object(
     dropExternal: optional(flag('Leave out flows whose other end is outside the cluster; false unless set.')),
     attributes: optional(
       list(
-        'Labels of the flow metrics beyond owner, namespace and direction.',
+        'Labels of the flow metrics beyond owner, namespace and direction. Of ports the one of the server is kept: src.port and dst.port both ask for it, as server_port and on its side.',
         text('An attribute such as dst.port or k8s.src.*.', {
           minLength: 1,
           maxLength: 128,
@@ -126,14 +127,23 @@ export const network = object(
 const seriesLimit = (description: string) => integer(description, { minimum: 1, maximum: 10_000_000 });
 
 export const limits = object('Ceilings that keep a node safe.', {
-  maxSeriesPerNode: optional(seriesLimit('Series on one node; 100000 unless set.')),
-  maxSeriesPerNamespace: optional(seriesLimit('Series of one namespace on one node; 20000 unless set.')),
+  maxSeriesPerNode: optional(
+    seriesLimit(
+      'Series on one node; 100000 unless set. On a full node each namespace may still have a share, all together a quarter more.',
+    ),
+  ),
+  maxSeriesPerNamespace: optional(
+    seriesLimit('Series of one namespace on one node, at most half of them of flows; 20000 unless set.'),
+  ),
   maxSeriesPerMonitor: optional(seriesLimit('Series of one monitor on one node; 10000 unless set.')),
   maxLabelValueLength: optional(
     integer('Longer label values are cut; 256 unless set.', { minimum: 16, maximum: 4096 }),
   ),
   maxSpansPerSecondPerNode: optional(
-    integer('Spans each second on one node; no ceiling unless set.', { minimum: 1, maximum: 1_000_000 }),
+    integer(
+      'Spans each second on one node; no ceiling unless set. Beyond it each namespace has a share, all together a quarter more.',
+      { minimum: 1, maximum: 1_000_000 },
+    ),
   ),
   maxMonitorsPerNamespace: optional(
     integer('TrafficMonitors in one namespace; 20 unless set.', { minimum: 1, maximum: 1000 }),
@@ -156,7 +166,7 @@ export const retention = object('How long the nodes keep data. Whichever bound i
   spans: optional(
     object('The ring of spans.', {
       time: optional(duration('Age; 15m unless set.', '1s')),
-      size: optional(byteSize('Bytes in memory; 256Mi unless set.')),
+      size: optional(byteSize('Bytes in memory; 64Mi unless set, and at most.')),
     }),
   ),
 });
@@ -189,17 +199,23 @@ export const redaction = object('What never leaves a node.', {
   ),
   labels: optional(
     list(
-      'Labels of metrics and spans.',
+      'Labels of metrics and spans, save those that say whose a series is.',
       object('One label.', {
         name: text('The label name.', { minLength: 1, maxLength: 128, pattern: patterns.metricLabel }),
         action: choice('Drop it, hash its value, or cut its value.', ['Drop', 'Hash', 'Truncate']),
       }),
       {
         maxItems: 64,
-        ...rules({
-          rule: 'self.all(a, self.exists_one(b, a.name == b.name))',
-          message: 'a label is named twice; give each one action',
-        }),
+        ...rules(
+          {
+            rule: 'self.all(a, self.exists_one(b, a.name == b.name))',
+            message: 'a label is named twice; give each one action',
+          },
+          {
+            rule: `self.all(l, !(l.name in ${namingLabelsText}))`,
+            message: `a label of ${namingLabels.join(', ')} ${namingLabelFault}`,
+          },
+        ),
       },
     ),
   ),
@@ -207,20 +223,36 @@ export const redaction = object('What never leaves a node.', {
   dbQueryText: optional(choice('The text of database queries; Drop unless set.', ['Drop', 'Keep'])),
 });
 
-export const queryLimits = object('Ceilings of the query server.', {
-  timeout: optional(duration('The longest a query may run; 2m unless set.', '1s')),
-  perAgentTimeout: optional(duration('The longest one agent may take; 10s unless set.', '100ms')),
-  maxSamples: optional(
-    integer('Samples one query may hold at a time; 50000000 unless set.', { minimum: 1, maximum: 2_000_000_000 }),
-  ),
-  maxSeries: optional(
-    integer('Series one query may touch; no ceiling unless set.', { minimum: 1, maximum: 100_000_000 }),
-  ),
-  partialResponse: optional(
-    choice('When an agent does not answer: answer with a warning, or fail. Warn unless set.', ['Warn', 'Fail']),
-  ),
-  maxConcurrency: optional(integer('Queries at a time; 20 unless set.', { minimum: 1, maximum: 1000 })),
-});
+export const queryLimits = object(
+  'What query servers hold queries to. Of each field the strongest policy decides; one with a namespaceSelector for users who may read these namespaces only, the lowest value counting for those who may read several. Flags of the query server are the outer bound.',
+  {
+    timeout: optional(duration('The longest a query may run; the flag of the query server unless set.', '1s')),
+    perAgentTimeout: optional(
+      duration('The longest one agent may take; the flag of the query server unless set.', '100ms'),
+    ),
+    maxSamples: optional(
+      integer('Samples one query may hold at a time; the flag of the query server unless set.', {
+        minimum: 1,
+        maximum: 2_000_000_000,
+      }),
+    ),
+    maxSeries: optional(
+      integer('Series one query may touch; no ceiling unless set.', { minimum: 1, maximum: 100_000_000 }),
+    ),
+    partialResponse: optional(
+      choice(
+        'When an agent does not answer: answer with a warning, or fail whatever the client asks for. Warn unless set. Values for autoscalers have rules of their own.',
+        ['Warn', 'Fail'],
+      ),
+    ),
+    maxConcurrency: optional(
+      integer(
+        'Queries at a time of all whom this policy limits, of one user at most half of them; the flag of the query server unless set.',
+        { minimum: 1, maximum: 1000 },
+      ),
+    ),
+  },
+);
 
 const injection = (what: string) =>
   choice(`Whether the instrument may put ${what}. Disabled unless set.`, ['Enabled', 'Disabled']);

@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { choice, flag, integer, list, map, object, optional, rules, text } from '../schema/build.ts';
-import { duration, glob, patterns, ratio, secretKeyRef } from '../schema/common.ts';
+import { duration, glob, noUserInfo, patterns, ratio, secretKeyRef } from '../schema/common.ts';
 
 /** Fields that TrafficMonitor and ClusterTrafficPolicy share: what a policy may default or override in a monitor. */
 
@@ -63,15 +63,33 @@ export const families = list(
   { minItems: 1, maxItems: 8 },
 );
 
+/** Labels that say whose a series is: limits, rights, redaction and autoscalers go by them, so nothing takes them away. */
+export const namingLabels: readonly string[] = [
+  'k8s_namespace_name',
+  'k8s_pod_name',
+  'k8s_node_name',
+  'k8s_src_namespace',
+  'k8s_dst_namespace',
+];
+/** The same as a list of CEL. */
+export const namingLabelsText = `[${namingLabels.map((name) => `'${name}'`).join(', ')}]`;
+export const namingLabelFault = 'says whose a series is and cannot be taken away';
+
 export const metrics = object('Which metrics are kept, with which labels, and how often they are exported.', {
   families: optional(families),
   labels: optional(
     object('Changes to the labels of the metrics.', {
       exclude: optional(
         list(
-          'Labels to leave out. Series that differ only in these are added up.',
+          'Labels to leave out. Series that differ only in these are added up. Namespace, pod and node always stay.',
           text('A label name.', { maxLength: 128, pattern: patterns.metricLabel }),
-          { maxItems: 32 },
+          {
+            maxItems: 32,
+            ...rules({
+              rule: `self.all(l, !(l in ${namingLabelsText}))`,
+              message: `a label of ${namingLabels.join(', ')} ${namingLabelFault}`,
+            }),
+          },
         ),
       ),
       podLabels: optional(
@@ -154,6 +172,7 @@ export const exporters = list(
           message: 'must be https, or http to an in-cluster Service (http://name.namespace.svc)',
         },
         { rule: "!self.contains('$') && !self.contains('\\n')", message: 'must not contain $ or a line break' },
+        noUserInfo,
       ),
     }),
     secretRef: optional(secretKeyRef('A bearer token in a Secret of the same namespace.')),

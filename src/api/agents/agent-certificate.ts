@@ -1,0 +1,55 @@
+import { sha256Hex } from '../../base/canonical-json.ts';
+
+/** Longest DNS name, RFC 1035 §2.3.4. */
+const maxNameLength = 253;
+
+/**
+ * Names that the agents' certificates carry. Every client asks for the name of the node that it means, so that an agent
+ * can answer for its own node only, at whatever address it listens.
+ */
+export interface AgentServerName {
+  /** The DNS name that the certificate of this node's agent carries. */
+  readonly servername: string;
+  /** The name of all agents, which is accepted where the agent is of a version that had no other. */
+  readonly sharedName?: string;
+}
+
+/** The DNS name of one node's agent. A node name that leaves no room for the rest is replaced by its digest. */
+export function agentServerName(node: string, namespace: string): string {
+  const domain = sharedAgentName(namespace);
+  const whole = `${node}.${domain}`;
+  return whole.length <= maxNameLength ? whole : `sha256-${sha256Hex(node).slice(0, 40)}.${domain}`;
+}
+
+/** The DNS name that all agents have in common: that of their Service. */
+export function sharedAgentName(namespace: string): string {
+  return `svc-agent.${namespace}.svc`;
+}
+
+/** What to ask for at the address of a node's agent. `isShared`: its pod has the certificate of all agents. */
+export function agentIdentity(node: string, namespace: string, isShared: boolean): AgentServerName {
+  const servername = agentServerName(node, namespace);
+  return isShared ? { servername, sharedName: sharedAgentName(namespace) } : { servername };
+}
+
+/** The Secret with the one certificate that agents of earlier versions share. */
+export const sharedAgentSecret = 'svc-agent-tls';
+
+/**
+ * Audience of the service-account token in an agent's pod by which it proves itself to the operator. The API server takes
+ * no token of this audience.
+ */
+export const certificateAudience = 'svc-controller-certificates';
+
+/** The part of a pod that tells which certificate its agent has. */
+export interface PodVolumes {
+  readonly volumes?: readonly { readonly secret?: { readonly secretName?: string } }[];
+}
+
+/**
+ * Whether the agent in this pod has the certificate that all agents share. A pod's volumes cannot be changed after it
+ * was made, so neither the agent nor its node can claim this for a pod that is not of such a version.
+ */
+export function hasSharedCertificate(spec: PodVolumes | undefined): boolean {
+  return spec?.volumes?.some(({ secret }) => secret?.secretName === sharedAgentSecret) ?? false;
+}
