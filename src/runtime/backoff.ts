@@ -11,8 +11,8 @@ export function watchBackoff(failures: number, random: number): number {
 
 /**
  * Delay before a key that failed `failures` times in a row (from 1) runs again.
- * Units: ms. 5 ms doubling to five minutes. client-go's cap is 1000 s; half an hour of waiting after an outage that is
- * over helps nobody.
+ * Units: ms. 5 ms doubling to five minutes. client-go's cap is 1000 s, which would make objects wait for a quarter of an
+ * hour after an outage has ended.
  */
 export function itemBackoff(failures: number): number {
   return Math.min(5 * 2 ** Math.min(Math.max(failures, 1) - 1, 30), 300_000);

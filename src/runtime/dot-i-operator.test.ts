@@ -138,6 +138,7 @@ test('no request goes through the inherited transport: its private state is neve
   await operator.patchStatus(events[0]!.meta, { ok: true });
   await operator.setStatus(events[0]!.meta, { ok: false });
   await operator.finalizer(events[0]!, 'x/y', () => Promise.resolve());
+  expect(live()).toMatchObject({ metadata: { finalizers: ['x/y'] }, status: { ok: false } });
 });
 
 test('tells added, modified and deleted, with the meta of the original', async () => {

@@ -24,9 +24,9 @@ import {
   type RestClient,
   type TypedObject,
 } from '../kube/index.ts';
-import { EventReplay } from './event-replay.ts';
-import { handleFinalizer, patchFinalizers } from './finalizer.ts';
-import { Manager, type ManagerOptions } from './manager.ts';
+import { EventReplay } from './control/event-replay.ts';
+import { handleFinalizer, patchFinalizers } from './apply/finalizer.ts';
+import { Manager, type ManagerOptions } from './control/manager.ts';
 
 export interface RuntimeOperatorOptions extends Partial<Omit<ManagerOptions, 'client' | 'logger'>> {
   /** Default: a client for what KUBECONFIG or the pod says. */
@@ -42,9 +42,9 @@ const establishedMs = 30_000;
  * `@dot-i/k8s-operator`'s `Operator` on our runtime: same public and protected members, none of its transport. An
  * operator written for the original runs on it unchanged.
  *
- * Guarantees: no call ends the process; handlers run one at a time per kind and namespace, a throw is logged and
- * retried with backoff; a handler gets copies; unchanged objects are not replayed after a reconnect, missed deletes
- * are told; status and finalizer calls throw coded errors instead of returning as if done.
+ * Guarantees: no call ends the process; handlers run one at a time per kind and namespace; a handler that throws is
+ * logged and retried with back-off; a handler gets copies; after a reconnect unchanged objects are not replayed and
+ * missed deletes are delivered; status and finalizer calls that fail throw coded errors.
  * Caveats: states that an object passes through between two runs of its handler are not shown; `ADDED` comes once per
  * object and process.
  */

@@ -45,7 +45,7 @@
  * - The whole way, with a program that runs: `docs/guides/write-a-controller.md` and `examples/greeter`.
  */
 export type * from './types.ts';
-export { RequeueError, TerminalError } from './result.ts';
+export { RequeueError, TerminalError } from './control/result.ts';
 export { keyOf, keyText, parseKey } from './keys.ts';
 export {
   conditionTransitions,
@@ -56,13 +56,13 @@ export {
   rfc3339,
   summarizeReady,
   type ConditionInput,
-} from './conditions.ts';
-export * from './predicates.ts';
-export { toAll, toIndexed, toKey, toOwner, toSelf } from './mappers.ts';
-export { Manager, type ManagerOptions } from './manager.ts';
+} from './apply/conditions.ts';
+export * from './control/predicates.ts';
+export { toAll, toIndexed, toKey, toOwner, toSelf } from './control/mappers.ts';
+export { Manager, type ManagerOptions } from './control/manager.ts';
 export { preferMemoryToSpeed } from './memory.ts';
 export { RuntimeMetrics, type RuntimeMetricsOptions } from './metrics.ts';
-export { SharedCache } from './shared-cache.ts';
+export { SharedCache } from './watch/shared-cache.ts';
 export {
   ApplySet,
   conflictText,
@@ -71,11 +71,11 @@ export {
   type ApplyFailure,
   type ApplyOutcome,
   type ApplyRequest,
-} from './apply-set.ts';
-export { StatusWriter } from './status-writer.ts';
-export { handleFinalizer, patchFinalizers, runCleanups } from './finalizer.ts';
+} from './apply/apply-set.ts';
+export { StatusWriter } from './apply/status-writer.ts';
+export { handleFinalizer, patchFinalizers, runCleanups } from './apply/finalizer.ts';
 export { Health, healthText, type CheckReport } from './health.ts';
 export { probeHandler, type ProbeParts } from './probes.ts';
 export { openTracing, SpanPerRun, type RunAttributes, type RunSpan, type RunTracer, type Tracing } from './tracing.ts';
 export { microTime } from './micro-time.ts';
-export { ownsExactly } from './managed-fields.ts';
+export { ownsExactly } from './apply/managed-fields.ts';

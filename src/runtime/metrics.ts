@@ -1,7 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../base/clock.ts';
 import type { RequestObservation } from '../kube/index.ts';
-import type { ReflectorHooks } from './reflector.ts';
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
@@ -10,6 +9,12 @@ export interface RuntimeMetricsOptions {
   registry?: Registry;
   /** Of the metrics that controller-runtime has no name for. Default `operator`. */
   prefix?: string;
+}
+
+/** What a reflector reports of its requests. */
+export interface ReflectorHooks {
+  onList?(failed: boolean): void;
+  onWatch?(failed: boolean): void;
 }
 
 export type ReconcileOutcome = 'success' | 'error' | 'requeue' | 'requeue_after';

@@ -6,6 +6,7 @@ import { probeHandler } from './probes.ts';
 let server: Server;
 let base: string;
 let metricsText: () => Promise<string>;
+let refusal: { status: number; message: string } | undefined;
 beforeEach(async () => {
   const liveness = new Health();
   liveness.add('sources', () => {});
@@ -13,7 +14,15 @@ beforeEach(async () => {
   readiness.add('caches', () => {});
   readiness.add('agents', () => Promise.reject(new Error('none answers')));
   metricsText = () => Promise.resolve('up 1\n');
-  server = createServer(probeHandler({ liveness, readiness, metricsText: () => metricsText() }));
+  refusal = undefined;
+  server = createServer(
+    probeHandler({
+      liveness,
+      readiness,
+      metricsText: () => metricsText(),
+      refuseScrape: () => Promise.resolve(refusal),
+    }),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
@@ -43,4 +52,11 @@ test('only reads are served, and metrics that cannot be collected are an error',
   expect(await get('/healthz', 'POST')).toEqual([405, 'method not allowed\n']);
   metricsText = () => Promise.reject(new Error('no'));
   expect(await get('/metrics')).toEqual([500, 'metrics failed\n']);
+});
+
+test('metrics are for who may scrape, probes for everybody', async () => {
+  refusal = { status: 401, message: 'a bearer token is required' };
+  expect(await get('/metrics')).toEqual([401, 'a bearer token is required\n']);
+  expect(await get('/metrics?x')).toEqual([401, 'a bearer token is required\n']);
+  expect(await get('/livez')).toEqual([200, 'ok\n']);
 });

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { requestTarget } from '../base/request-target.ts';
 import { healthText, type Health } from './health.ts';
 
 export interface ProbeParts {
@@ -6,33 +7,43 @@ export interface ProbeParts {
   readiness: Pick<Health, 'run'>;
   /** All metrics in the text format. */
   metricsText(): Promise<string>;
+  /**
+   * Why a request for `/metrics` is refused; undefined: it is answered. May set headers of the refusal. Absent: any
+   * caller that reaches the port may read them.
+   */
+  refuseScrape?(req: IncomingMessage, res: ServerResponse): Promise<{ status: number; message: string } | undefined>;
 }
 
 /**
  * Answers `/healthz`, `/livez` (the same), `/readyz` and `/metrics` as the API server and controller-runtime do:
  * `?verbose` lists every check, `?exclude=name` leaves one out, `/readyz/name` asks for one alone. 200 or 503.
- * The listener is the program's: `createServer(probeHandler(manager)).listen(8080)`.
+ * The listener is the program's: `createServer(probeHandler(manager)).listen(8080)`. No target makes it throw.
  */
-export function probeHandler(parts: ProbeParts): (req: IncomingMessage, res: ServerResponse) => void {
+export function probeHandler(parts: ProbeParts): (req: IncomingMessage, res: ServerResponse) => void | Promise<void> {
   return (req, res) => {
-    const url = new URL(req.url ?? '/', 'http://operator');
+    const { path, params } = requestTarget(req);
     if (req.method !== 'GET' && req.method !== 'HEAD') return send(res, 405, 'method not allowed\n');
-    if (url.pathname === '/metrics') {
-      parts.metricsText().then(
-        (text) => send(res, 200, text, 'text/plain; version=0.0.4; charset=utf-8'),
-        () => send(res, 500, 'metrics failed\n'),
-      );
-      return;
+    if (path === '/metrics') {
+      return serveMetrics(parts, req, res);
     }
-    const [, probe = '', only] = /^\/(livez|healthz|readyz)(?:\/([^/]+))?$/.exec(url.pathname) ?? [];
+    const [, probe = '', only] = /^\/(livez|healthz|readyz)(?:\/([^/]+))?$/.exec(path) ?? [];
     const health = probe === 'readyz' ? parts.readiness : parts.liveness;
     if (probe === '') return send(res, 404, 'not found\n');
-    void health.run({ exclude: url.searchParams.getAll('exclude'), only }).then((report) => {
+    return health.run({ exclude: params.getAll('exclude'), only }).then((report) => {
       if (only !== undefined && report.checks.length === 0) return send(res, 404, 'not found\n');
-      const brief = report.ok && !url.searchParams.has('verbose');
+      const brief = report.ok && !params.has('verbose');
       send(res, report.ok ? 200 : 503, brief ? 'ok\n' : healthText(probe, report));
     });
   };
+}
+
+async function serveMetrics(parts: ProbeParts, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const refusal = await parts.refuseScrape?.(req, res);
+  if (refusal) return send(res, refusal.status, `${refusal.message}\n`);
+  await parts.metricsText().then(
+    (text) => send(res, 200, text, 'text/plain; version=0.0.4; charset=utf-8'),
+    () => send(res, 500, 'metrics failed\n'),
+  );
 }
 
 function send(res: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {

@@ -110,6 +110,6 @@ describe('the export', () => {
     tracing!.tracer.begin(run).end('success');
     const closed = tracing!.close();
     await clock.advance(3_000);
-    await closed;
+    await expect(closed).resolves.toBeUndefined();
   });
 });

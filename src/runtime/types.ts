@@ -17,15 +17,15 @@ export interface Source {
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
   /**
-   * The kind is somebody else's and may come and go. While the server does not know it, the source is empty and well;
-   * it fills when something is written to it, and else within fifteen seconds of the kind's coming.
+   * The kind belongs to another product and may come and go. While the server does not know it, the source is empty and
+   * healthy; it fills as soon as something is written to it, otherwise within fifteen seconds after the kind appeared.
    */
   optional?: boolean | undefined;
-  /** Fetch `metadata` only, for kinds whose spec and status nobody reads. */
+  /** Fetch `metadata` only, for kinds whose spec and status are not read. */
   metadataOnly?: boolean | undefined;
   /**
-   * Strips what nobody reads before an object is kept; it may change the object it gets. Named, because sources are
-   * shared by name: two transforms under one name on one resource are a programming error.
+   * Strips fields that are not read before an object is kept; it may change the object it gets. Named, because sources
+   * are shared by name: two transforms under one name on one resource are a programming error.
    */
   transform?: { name: string; apply(object: KubeObject): KubeObject } | undefined;
 }
@@ -36,7 +36,7 @@ export interface SourceEvent<T extends TypedObject = TypedObject> {
   object: T;
   /** The state before, for `updated` and `deleted`. For `deleted`, `object` is the last state that is known at all. */
   old?: T | undefined;
-  /** Part of the first list: start-up work, not news. */
+  /** Part of the first list: start-up work, not a change. */
   initial: boolean;
   /** Found by a later list only: the watch lost it. */
   missed: boolean;

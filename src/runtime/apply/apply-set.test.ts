@@ -1,0 +1,350 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { coreResources } from '../../kube/index.ts';
+import { StatusError, type SeenRequest } from '../../testing/fake-api-server/index.ts';
+import { runController, type ControllerHarness } from '../../testing/run-controller.ts';
+import { ApplySet, conflictText, StatusWriter, type ApplyOutcome, type Informer } from '../index.ts';
+
+const { configMaps, services, secrets } = coreResources;
+const selector = 'managed=yes';
+const owner: KubeObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'owner', namespace: 'shop' } };
+const child = (kind: 'ConfigMap' | 'Service', name: string, body: object): KubeObject => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { name, namespace: 'shop', labels: { managed: 'yes' }, annotations: {} },
+  ...body,
+});
+
+let harness: ControllerHarness;
+let wanted: KubeObject[];
+let outcomes: ApplyOutcome[];
+let errors: unknown[];
+let force: boolean;
+let told: string[];
+let paused: boolean;
+let set: ApplySet;
+let newSet: () => ApplySet;
+
+async function begin(objects: KubeObject[] = []): Promise<void> {
+  outcomes = [];
+  errors = [];
+  force = true;
+  told = [];
+  paused = false;
+  harness = await runController(
+    (env) => {
+      const owners = env.cache.informer({ resource: secrets, fieldSelector: 'metadata.name=owner' });
+      const children: Informer[] = [configMaps, services].map((resource) =>
+        env.cache.informer({ resource, labelSelector: selector }),
+      );
+      newSet = () =>
+        new ApplySet({
+          client: env.client,
+          fieldManager: 'svc-controller/test',
+          controller: 'test',
+          children,
+          events: { record: (object, { message }) => void told.push(`${object.kind}: ${message}`) },
+        });
+      set = newSet();
+      env.addController({
+        name: 'test',
+        for: { source: owners.source },
+        owns: children.map(({ source }) => ({ source })),
+        reconcile: async ({ key, logger, signal }) => {
+          const object = owners.get(key);
+          if (!object || paused) return;
+          try {
+            outcomes.push(await set.apply({ wanted, owner: { object, resource: secrets }, force, logger, signal }));
+          } catch (error) {
+            errors.push(error);
+            throw error;
+          }
+        },
+      });
+    },
+    [owner, ...objects],
+  );
+  await harness.passUntil(() => outcomes.length + errors.length > 0, 'the first apply');
+  await harness.idle();
+}
+afterEach(() => harness.stop());
+const run = async (): Promise<void> => {
+  const before = outcomes.length + errors.length;
+  harness.server.put(secrets, { ...owner, data: { n: String(before) } });
+  await harness.passUntil(() => outcomes.length + errors.length > before, 'the next apply');
+  await harness.idle();
+};
+/** Somebody takes away the label by which the cache finds a child. */
+function unlabel(name: string, metadata: object = {}): void {
+  const live = harness.server.storage.get(configMaps, 'shop', name);
+  const without = { ...live.metadata, ...metadata, labels: {} };
+  harness.server.storage.update(configMaps, { ...live, metadata: without }, { manager: 'kubectl-label' });
+}
+/** From now on no watch and no list of ConfigMaps says anything, until the returned function is called. */
+function deafened(): () => void {
+  let resolve = (): void => {};
+  const until = new Promise<void>((done) => (resolve = done));
+  for (const verb of ['watch', 'list'] as const) {
+    harness.server.script({ verb, plural: 'configmaps' }, { do: 'hold', until }, 100);
+  }
+  for (const watch of harness.server.openWatches('configmaps')) watch.reset();
+  return resolve;
+}
+const writes = (): number => harness.server.requests.filter((r) => r.method !== 'GET').length;
+
+test('applies what is wanted with the owner as controller, and writes nothing more once it is there', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } }), child('Service', 'b', { spec: { ports: [{ port: 80 }] } })];
+  await begin();
+  expect(outcomes[0]?.applied).toEqual(['ConfigMap shop/a', 'Service shop/b']);
+  const { uid } = harness.server.storage.get(secrets, 'shop', 'owner').metadata;
+  const { metadata } = harness.server.storage.get(configMaps, 'shop', 'a');
+  expect(metadata.ownerReferences).toMatchObject([{ kind: 'Secret', name: 'owner', uid, controller: true }]);
+  expect(metadata.annotations).toBeUndefined();
+  const before = writes();
+  await run();
+  expect(outcomes.at(-1)).toMatchObject({ applied: [], skipped: 2, pruned: [] });
+  expect(writes()).toBe(before);
+});
+
+test('repairs drift on the event that shows it', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  harness.server.put(configMaps, child('ConfigMap', 'a', { data: { x: 'changed' } }), 'kubectl');
+  await harness.passUntil(
+    () => JSON.stringify(harness.server.storage.get(configMaps, 'shop', 'a')['data']) === '{"x":"1"}',
+    'the repair',
+  );
+  harness.server.storage.remove(configMaps, 'shop', 'a');
+  await harness.passUntil(() => harness.server.storage.find(configMaps, 'shop', 'a'), 'the child again');
+  await harness.idle();
+  const instead = '; change Secret owner instead';
+  expect(told.filter((line) => line.startsWith('ConfigMap: '))).toEqual([
+    `ConfigMap: the change of ConfigMap shop/a by kubectl was undone (.data.x)${instead}`,
+    'ConfigMap: ConfigMap shop/a was deleted and has been made again',
+  ]);
+});
+
+test('a field that somebody took away comes back, and our own changes are no drift', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1', y: '2' } })];
+  await begin();
+  wanted = [child('ConfigMap', 'a', { data: { x: '1', y: '3' } })];
+  await run();
+  expect(told).toEqual([]);
+  const live = harness.server.storage.get(configMaps, 'shop', 'a');
+  harness.server.storage.update(configMaps, { ...live, data: { x: '1' } }, { manager: 'kubectl' });
+  await harness.passUntil(() => told.length > 0, 'the word on it');
+  await harness.idle();
+  expect(harness.server.storage.get(configMaps, 'shop', 'a')['data']).toEqual({ x: '1', y: '3' });
+  expect(told[0]).toContain('the change of ConfigMap shop/a by a manager that the API server does not name was undone');
+});
+
+test('a child that lost our label was edited, not deleted, and one of a new owner is no drift', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  const live = harness.server.storage.get(configMaps, 'shop', 'a');
+  const metadata = { ...live.metadata, labels: { managed: 'no' } };
+  harness.server.storage.update(configMaps, { ...live, metadata }, { manager: 'kubectl-label' });
+  await harness.passUntil(() => told.length > 0, 'the word on it');
+  await harness.idle();
+  expect(told[0]).toContain('by kubectl-label was undone (.metadata.labels.managed)');
+  told.length = 0;
+  harness.server.storage.remove(secrets, 'shop', 'owner');
+  harness.server.storage.remove(configMaps, 'shop', 'a');
+  await harness.idle();
+  harness.server.put(secrets, owner);
+  await harness.passUntil(() => harness.server.storage.find(configMaps, 'shop', 'a'), 'the child of the new owner');
+  await harness.idle();
+  expect(told).toEqual([]);
+});
+
+test('prunes children of this owner that are no longer wanted, across kinds, and nobody else’s', async () => {
+  wanted = [child('ConfigMap', 'a', { data: {} }), child('Service', 'b', { spec: {} })];
+  const foreign = child('ConfigMap', 'foreign', { data: {} });
+  await begin([foreign]);
+  wanted = [];
+  await run();
+  await harness.passUntil(() => !harness.server.storage.find(services, 'shop', 'b'), 'the pruning');
+  expect(harness.server.storage.find(configMaps, 'shop', 'a')).toBeUndefined();
+  expect(harness.server.storage.find(configMaps, 'shop', 'foreign')).toBeDefined();
+  expect(harness.server.seen({ verb: 'delete' })).toHaveLength(2);
+});
+
+test('a child that lost its label just as it stopped being wanted is pruned, once', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  wanted = [];
+  unlabel('a');
+  await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning');
+  await harness.idle();
+  expect(outcomes.at(-1)?.pruned).toEqual(['ConfigMap shop/a']);
+  const asked = (): number => harness.server.requests.filter((r) => r.verb === 'get' && r.name === 'a').length;
+  const before = asked();
+  await run();
+  expect(asked()).toBe(before);
+  expect(harness.server.seen({ verb: 'delete' })).toHaveLength(1);
+});
+
+test('a child that lost its label while no watch was there is pruned when a list shows it gone', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  wanted = [];
+  const watches = harness.server.openWatches('configmaps');
+  for (const watch of watches) watch.reset();
+  unlabel('a');
+  harness.server.storage.compact();
+  await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning');
+});
+
+test('a child that lost its label while nobody ran is pruned by the next process, after one look at each kind', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } }), child('ConfigMap', 'b', { data: {} })];
+  await begin();
+  paused = true;
+  unlabel('a');
+  const cached = harness.manager.cache.informer({ resource: configMaps, labelSelector: selector });
+  await harness.passUntil(() => !cached.get({ namespace: 'shop', name: 'a' }), 'the loss');
+  await harness.idle();
+  set = newSet();
+  wanted = wanted.slice(1);
+  paused = false;
+  const lists = (): number => harness.server.seen({ verb: 'list' }).length;
+  const before = lists();
+  await run();
+  expect(outcomes.flatMap(({ pruned }) => pruned)).toEqual(['ConfigMap shop/a']);
+  expect(outcomes.at(-1)).toMatchObject({ applied: [], skipped: 1 });
+  await run();
+  expect(lists()).toBe(before + 2);
+});
+
+test('a child that lost its label after the run that still wanted it had looked at it is pruned by the next', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  set = newSet();
+  let answer = (): void => {};
+  const until = new Promise<void>((resolve) => (answer = resolve));
+  // The first look of the new set is what this run waits for when the label goes.
+  harness.server.script({ verb: 'list', plural: 'configmaps' }, { do: 'hold', until });
+  const lists = (): number => harness.server.seen({ verb: 'list', plural: 'configmaps' }).length;
+  const before = lists();
+  harness.server.put(secrets, { ...owner, data: { n: 'again' } });
+  await harness.passUntil(() => lists() > before, 'the look');
+  unlabel('a');
+  const cached = harness.manager.cache.informer({ resource: configMaps, labelSelector: selector });
+  await harness.passUntil(() => !cached.get({ namespace: 'shop', name: 'a' }), 'the loss');
+  wanted = [];
+  answer();
+  await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning');
+});
+
+test('a child made without an answer, and not wanted any more, is pruned though nothing has shown it', async () => {
+  wanted = [];
+  await begin();
+  const hear = deafened();
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  const thenUnwanted = ({ verb }: SeenRequest): boolean => {
+    if (verb !== 'apply') return false;
+    wanted = [];
+    return true;
+  };
+  harness.server.script(thenUnwanted, { do: 'reset', afterWork: true });
+  harness.server.put(secrets, { ...owner, data: { n: 'again' } });
+  await harness.passUntil(() => outcomes.at(-1)?.pruned.length === 1, 'the pruning');
+  expect(harness.server.storage.find(configMaps, 'shop', 'a')).toBeUndefined();
+  hear();
+});
+
+test('an answer that comes after a list hides what that list told for ten seconds only', async () => {
+  wanted = [];
+  await begin();
+  const hear = deafened();
+  let answer = (): void => {};
+  const until = new Promise<void>((resolve) => (answer = resolve));
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  harness.server.put(secrets, { ...owner, data: { n: 'again' } });
+  harness.server.script({ verb: 'apply', name: 'a' }, { do: 'hold', until, afterWork: true });
+  await harness.passUntil(() => harness.server.storage.find(configMaps, 'shop', 'a'), 'the child');
+  const { metadata } = harness.server.storage.get(configMaps, 'shop', 'a');
+  const edited = { ...child('ConfigMap', 'a', { data: { x: 'edited' } }), metadata };
+  harness.server.storage.update(configMaps, edited, { manager: 'kubectl' });
+  harness.server.storage.compact();
+  hear();
+  const cached = harness.manager.cache.informer({ resource: configMaps, labelSelector: selector });
+  await harness.passUntil(() => cached.get({ namespace: 'shop', name: 'a' }), 'the list');
+  answer();
+  const shown = (): unknown => harness.server.storage.get(configMaps, 'shop', 'a')['data'];
+  await harness.passUntil(() => JSON.stringify(shown()) === '{"x":"1"}', 'the repair');
+});
+
+test('an object that lost its label and its owner is left alone', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  wanted = [];
+  unlabel('a', { ownerReferences: [] });
+  await harness.passUntil(() => harness.server.requests.some((r) => r.verb === 'get' && r.name === 'a'), 'the look');
+  await run();
+  expect(harness.server.storage.find(configMaps, 'shop', 'a')).toBeDefined();
+});
+
+test('a crash between two applies is made good by the next run', async () => {
+  wanted = [child('ConfigMap', 'old', { data: {} })];
+  await begin();
+  wanted = [child('ConfigMap', 'new', { data: {} }), child('Service', 'b', { spec: {} })];
+  harness.server.script({ verb: 'apply', plural: 'services' }, { do: 'reset' });
+  await run();
+  await harness.passUntil(() => harness.server.storage.find(services, 'shop', 'b'), 'the retry');
+  await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'old'), 'the pruning');
+  expect(harness.server.storage.find(configMaps, 'shop', 'new')).toBeDefined();
+});
+
+test('nothing is pruned while something cannot be applied', async () => {
+  wanted = [child('ConfigMap', 'old', { data: {} })];
+  await begin();
+  wanted = [child('ConfigMap', 'new', { data: {} })];
+  const error = new StatusError(422, 'Invalid', 'data is wrong');
+  harness.server.script({ verb: 'apply', name: 'new' }, { do: 'fail', error });
+  await run();
+  await harness.passUntil(() => harness.server.seen({ verb: 'delete' }).length === 1, 'the pruning after the retry');
+  expect(errors[0]).toMatchObject({ code: 'ERR_API_INVALID' });
+  const order = harness.server.requests
+    .filter((r) => r.name === 'new' || r.name === 'old')
+    .map((r) => `${r.verb} ${r.name}`);
+  expect(order.slice(-3)).toEqual(['get new', 'apply new', 'delete old']);
+});
+
+test('a conflict without force names the other manager and the field', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  await begin();
+  force = false;
+  harness.server.put(configMaps, child('ConfigMap', 'a', { data: { x: 'mine' } }), 'somebody-else');
+  await harness.passUntil(() => errors.length > 0, 'the conflict');
+  expect(errors[0]).toMatchObject({ code: 'ERR_APPLY_CONFLICT' });
+  expect(conflictText(errors[0])).toBe('.data.x is held by somebody-else');
+});
+
+test('an object of the wanted name that somebody else made is not taken over', async () => {
+  wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
+  const theirs = {
+    ...child('ConfigMap', 'a', { data: { precious: 'yes' } }),
+    metadata: { name: 'a', namespace: 'shop' },
+  };
+  await begin([theirs]);
+  expect(errors[0]).toMatchObject({ code: 'ERR_APPLY_CONFLICT' });
+  expect(harness.server.storage.get(configMaps, 'shop', 'a')['data']).toEqual({ precious: 'yes' });
+  expect(writes()).toBe(0);
+});
+
+test('a status is written once, and again only when it differs; what is left out goes', async () => {
+  wanted = [];
+  await begin();
+  const { manager, server, clock } = harness;
+  const informer = manager.cache.informer({ resource: secrets, fieldSelector: 'metadata.name=owner' });
+  const writer = new StatusWriter({ client: server.client(clock), fieldManager: 'svc-controller/test', informer });
+  const { signal } = new AbortController();
+  const write = (status: object): Promise<boolean> =>
+    writer.write(informer.get({ namespace: 'shop', name: 'owner' })!, status, { signal });
+  const shown = (): unknown => server.storage.get(secrets, 'shop', 'owner')['status'];
+  expect(await write({ url: 'http://x', count: 1 })).toBe(true);
+  expect(await write({ url: 'http://x', count: 1 })).toBe(false);
+  expect(await write({ count: 1 })).toBe(true);
+  expect(shown()).toEqual({ count: 1 });
+  server.storage.remove(secrets, 'shop', 'owner');
+  expect(await writer.write(owner, { count: 2 }, { signal })).toBe(false);
+});

@@ -1,0 +1,332 @@
+import type { KubeObject, OwnerReference, ResourceRef } from '../../api/meta.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import {
+  describe,
+  fieldConflicts,
+  getIfExists,
+  isConflict,
+  isNotFound,
+  type FieldConflict,
+  type KubeClient,
+  type TypedObject,
+} from '../../kube/index.ts';
+import { heal } from './heal.ts';
+import { keyOf, keyText } from '../keys.ts';
+import { announceDrift, type Drift } from './drift.ts';
+import { DriftMemory } from './drift-memory.ts';
+import { appliedBy, controllerUids, LostChildren } from './lost-children.ts';
+import { ownsExactly } from './managed-fields.ts';
+import type { RuntimeMetrics } from '../metrics.ts';
+import type { EventRecorder, Informer } from '../types.ts';
+
+export interface ApplySetOptions {
+  client: KubeClient;
+  /** `<component>/<controller>`. */
+  fieldManager: string;
+  /** The `controller` label of metrics. */
+  controller: string;
+  metrics?: RuntimeMetrics | undefined;
+  /** Receives each change to a child that was undone, with the manager that made it. */
+  events?: EventRecorder | undefined;
+  /**
+   * One informer for each kind of child, selected by the labels that all children carry. They say what exists, and
+   * what is to be pruned. They must keep managedFields.
+   */
+  children: readonly Informer[];
+}
+
+export interface ApplyRequest {
+  /** What must exist, in the order it is applied. */
+  wanted: readonly KubeObject[];
+  /** The object that owns the children; it gets into their `ownerReferences`. Leave out for cluster-wide sets. */
+  owner?: { object: TypedObject; resource: ResourceRef } | undefined;
+  /**
+   * Which existing children belong to this set, beyond the informers' selectors. Default: those that `owner` controls;
+   * without an owner, all.
+   */
+  belongs?: ((object: KubeObject) => boolean) | undefined;
+  /** Last change before a child is compared and applied, with the live object in view. */
+  adjust?: ((child: KubeObject, live: KubeObject | undefined) => KubeObject) | undefined;
+  /** Take over fields from other managers: only where all that is applied is ours alone. Default false. */
+  force?: boolean | undefined;
+  logger: Logger;
+  signal: AbortSignal;
+}
+
+/** A child that could not be applied. */
+export interface ApplyFailure {
+  kind: string;
+  /** `Kind namespace/name`. */
+  object: string;
+  error: unknown;
+}
+
+export interface ApplyOutcome {
+  applied: string[];
+  /** Of those applied: deleted and made anew, because a field that cannot be changed in place differed. */
+  recreated: string[];
+  skipped: number;
+  pruned: string[];
+  /** Children that another manager changed or deleted, and what was restored. */
+  repaired: (Drift & { object: string })[];
+  conflicts: (FieldConflict & { object: string })[];
+  failures: ApplyFailure[];
+}
+
+/**
+ * Makes the children of one object exactly the wanted ones.
+ *
+ * Flow: compare each wanted child with the cache → apply those that differ → delete those that belong to the set and
+ * are not wanted. Deletion comes last: a crash in between leaves too many children, never too few, and the next run
+ * completes it.
+ * Guarantees: no request when nothing differs; a child that lost its labels gets them back, or is pruned if it is not
+ * wanted (see lost-children.ts; each process looks once for children that lost their labels before it started); a
+ * delete carries the uid as a precondition; a failure of one child does not stop the others; nothing is pruned after a
+ * failure; with an owner, an object of a wanted name that has another owner is not taken over.
+ * `force` also repairs what an apply cannot (see heal.ts): a child whose immutable fields differ is recreated, and a
+ * list that an edit made invalid is replaced.
+ * Caveats: this is server-side apply, so fields of other managers stay: a list item under another key (a further port
+ * of a Service, a container) belongs to whoever added it, as long as the object is valid with it.
+ */
+export class ApplySet {
+  readonly #options: ApplySetOptions;
+  readonly #byKind: Map<string, Informer>;
+  readonly #deleted = new Set<string>();
+  readonly #memory: DriftMemory;
+  readonly #lost: LostChildren;
+
+  constructor(options: ApplySetOptions) {
+    this.#options = options;
+    this.#memory = new DriftMemory(options.fieldManager);
+    const { client, fieldManager: manager, children } = options;
+    this.#lost = new LostChildren({ client, manager, children, isOurs: (uid) => this.#deleted.has(uid) });
+    this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
+    // Without it, each reconcile would look at the children of all owners to find those of its own.
+    for (const child of options.children) child.addIndex(ownerIndex, controllerUids);
+  }
+
+  /** Errors: the first that is no conflict, else ERR_APPLY_CONFLICT. */
+  async apply(request: ApplyRequest): Promise<ApplyOutcome> {
+    const outcome = await this.tryApply(request);
+    throwFailures(outcome);
+    return outcome;
+  }
+
+  /** Like `apply`, with what failed in the outcome; for callers that first tell it in a status. Errors: ERR_ABORTED. */
+  async tryApply(request: ApplyRequest): Promise<ApplyOutcome> {
+    const outcome: ApplyOutcome = {
+      applied: [],
+      recreated: [],
+      skipped: 0,
+      pruned: [],
+      repaired: [],
+      conflicts: [],
+      failures: [],
+    };
+    const kept = new Set<string>();
+    for (const child of request.wanted) {
+      request.signal.throwIfAborted();
+      const informer = this.#informer(child);
+      const object = withOwner(child, request.owner);
+      kept.add(childKey(informer.source.resource, object));
+      try {
+        await this.#applyOne(informer, object, request, outcome);
+      } catch (error) {
+        // Whatever it was, a write may have reached the server, and its answer not us.
+        this.#lost.suspect(informer, object);
+        const conflicts = fieldConflicts(error);
+        const name = describe(informer.source.resource, keyOf(object));
+        outcome.conflicts.push(...conflicts.map((c) => ({ ...c, object: name })));
+        outcome.failures.push({ kind: object.kind, object: name, error });
+      }
+    }
+    if (outcome.failures.length === 0) await this.#prune(request, kept, outcome);
+    this.#report(request, outcome);
+    return outcome;
+  }
+
+  async #applyOne(
+    informer: Informer,
+    rendered: KubeObject,
+    request: ApplyRequest,
+    outcome: ApplyOutcome,
+  ): Promise<void> {
+    const { client, fieldManager } = this.#options;
+    const { resource } = informer.source;
+    const live = informer.get(keyOf(rendered));
+    const object = request.adjust ? request.adjust(rendered, live) : rendered;
+    const key = childKey(resource, object);
+    if (live && !live.metadata.deletionTimestamp && ownsExactly(live, object, fieldManager)) {
+      this.#memory.settled(key, object, live);
+      outcome.skipped++;
+      return;
+    }
+    if (request.owner) await this.#refuseForeign(informer, object, live, request.owner.object, request.signal);
+    // A child that lost our labels is out of the cache's sight, not gone.
+    const before =
+      live ??
+      (this.#memory.knows(key)
+        ? await getIfExists(client, resource, keyOf(object), { signal: request.signal })
+        : undefined);
+    const written = await client
+      .apply(resource, object, { fieldManager, force: request.force, signal: request.signal })
+      .catch(async (refusal: unknown) => {
+        if (!request.force) throw refusal;
+        const healed = await heal(object, refusal, { client, resource, fieldManager, signal: request.signal });
+        if (healed.recreated) outcome.recreated.push(describe(resource, keyOf(object)));
+        return healed.object;
+      });
+    if (written.metadata.resourceVersion === live?.metadata.resourceVersion) outcome.skipped++;
+    else {
+      outcome.applied.push(describe(resource, keyOf(object)));
+      const drift = this.#memory.judge(key, object, before);
+      if (drift) this.#tellDrift(drift, written, request, outcome);
+    }
+    this.#memory.settled(key, object, written);
+    informer.wrote(written);
+  }
+
+  #tellDrift(drift: Drift, written: KubeObject, request: ApplyRequest, outcome: ApplyOutcome): void {
+    const name = describe(this.#informer(written).source.resource, keyOf(written));
+    outcome.repaired.push({ ...drift, object: name });
+    if (this.#options.events) {
+      announceDrift(this.#options.events, drift, { name, object: written }, request.owner?.object);
+    }
+  }
+
+  /** Somebody else's object under the name we want is not taken over, wherever it shows. */
+  async #refuseForeign(
+    { source }: Informer,
+    object: KubeObject,
+    live: KubeObject | undefined,
+    owner: TypedObject,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, fieldManager } = this.#options;
+    const { resource } = source;
+    // A cache of our labels cannot say whether the name is taken; one of everything can.
+    const seesAll = source.labelSelector === undefined && source.fieldSelector === undefined;
+    if (!seesAll && live) return;
+    const found = seesAll ? live : await getIfExists(client, resource, keyOf(object), { signal, metadataOnly: true });
+    if (!found || controllerUids(found).includes(owner.metadata.uid ?? '')) return;
+    if (appliedBy(found, fieldManager)) return;
+    const name = describe(resource, keyOf(object));
+    throw new OperatorError('ERR_APPLY_CONFLICT', `${name} exists already and was not made by this controller`);
+  }
+
+  async #prune(request: ApplyRequest, kept: ReadonlySet<string>, outcome: ApplyOutcome): Promise<void> {
+    const ownerUid = request.owner?.object.metadata.uid;
+    const belongs = request.belongs ?? (() => true);
+    const present = (informer: Informer): KubeObject[] =>
+      request.belongs || !request.owner ? informer.list() : informer.byIndex(ownerIndex, ownerUid ?? '');
+    for (const informer of this.#options.children) {
+      const { resource } = informer.source;
+      for (const object of present(informer)) {
+        if (kept.has(childKey(resource, object)) || object.metadata.deletionTimestamp || !belongs(object)) continue;
+        // The cache may not have caught up with our own delete; a uid never comes back.
+        if (!this.#deleted.has(object.metadata.uid ?? '')) await this.#delete(informer, object, request, outcome);
+      }
+    }
+    const lost = await this.#lost.find({
+      owner: ownerUid,
+      wanted: ({ source }, key) => kept.has(`${kindKey(source.resource)} ${keyText(key)}`),
+      belongs: request.belongs,
+      signal: request.signal,
+    });
+    for (const { trace, informer, object } of lost) {
+      await this.#delete(informer, object, request, outcome);
+      this.#lost.forget(trace);
+    }
+  }
+
+  async #delete(
+    { source: { resource } }: Informer,
+    object: KubeObject,
+    request: ApplyRequest,
+    outcome: ApplyOutcome,
+  ): Promise<void> {
+    const { uid = '' } = object.metadata;
+    request.signal.throwIfAborted();
+    try {
+      await this.#options.client.delete(resource, keyOf(object), { uid, signal: request.signal });
+      this.#remember(uid);
+      this.#memory.forget(childKey(resource, object));
+      outcome.pruned.push(describe(resource, keyOf(object)));
+    } catch (error) {
+      // Gone already, or replaced by an object that the next event will tell us about.
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  #remember(uid: string): void {
+    if (this.#deleted.size >= 1_000) this.#deleted.delete(this.#deleted.values().next().value!);
+    this.#deleted.add(uid);
+  }
+
+  #informer(child: KubeObject): Informer {
+    const informer = this.#byKind.get(`${child.apiVersion} ${child.kind}`);
+    if (!informer) throw new Error(`apply set of ${this.#options.controller} has no informer for ${child.kind}`);
+    return informer;
+  }
+
+  #report(request: ApplyRequest, outcome: ApplyOutcome): void {
+    const { controller, metrics } = this.#options;
+    metrics?.applies.inc({ controller, operation: 'applied' }, outcome.applied.length);
+    metrics?.applies.inc({ controller, operation: 'recreated' }, outcome.recreated.length);
+    metrics?.applies.inc({ controller, operation: 'skipped' }, outcome.skipped);
+    metrics?.applies.inc({ controller, operation: 'pruned' }, outcome.pruned.length);
+    if (outcome.applied.length > 0) request.logger.info('applied', { objects: outcome.applied });
+    if (outcome.recreated.length > 0) request.logger.warn('made anew', { objects: outcome.recreated });
+    if (outcome.pruned.length > 0) request.logger.info('pruned', { objects: outcome.pruned });
+    if (outcome.repaired.length > 0) request.logger.warn('undid changes of others', { repaired: outcome.repaired });
+  }
+}
+
+/** Throws the worst failure of an outcome: the first that is no conflict, else the first. */
+export function throwFailures(outcome: ApplyOutcome): void {
+  const worst = outcome.failures.find((f) => fieldConflicts(f.error).length === 0) ?? outcome.failures[0];
+  if (worst) throw worst.error;
+}
+
+/** One sentence about conflicts for a condition: who holds what. */
+export function conflictText(error: unknown): string {
+  const conflicts = fieldConflicts(error);
+  if (conflicts.length === 0) return errorText(error);
+  const shown = conflicts.slice(0, 5).map((c) => `${c.field} is held by ${c.manager}`);
+  return `${shown.join('; ')}${conflicts.length > 5 ? `; and ${conflicts.length - 5} more` : ''}`;
+}
+
+/** The reference that makes `owner` the controller of a child. Errors: ERR_INPUT_INVALID for an owner never stored. */
+export function controllerReference(owner: TypedObject, resource: ResourceRef): OwnerReference {
+  const { name, uid } = owner.metadata;
+  if (!name || !uid) throw new OperatorError('ERR_INPUT_INVALID', `${resource.kind}: the owner has no name or uid`);
+  return {
+    apiVersion: resource.apiVersion,
+    kind: resource.kind,
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+/** The child with its owner, and without empty maps: those own nothing, yet would differ from what others put in. */
+function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject {
+  const entries = Object.entries(child.metadata).filter(
+    ([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0,
+  );
+  const metadata = Object.fromEntries(entries);
+  if (owner) metadata['ownerReferences'] = [controllerReference(owner.object, owner.resource)];
+  return { ...child, metadata };
+}
+
+const ownerIndex = 'controller uid';
+
+function kindKey(resource: ResourceRef): string {
+  return `${resource.apiVersion} ${resource.kind}`;
+}
+
+function childKey(resource: ResourceRef, object: KubeObject): string {
+  return `${kindKey(resource)} ${keyText(keyOf(object))}`;
+}

@@ -1,0 +1,66 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
+import { foreignEdits, type Drift } from './drift.ts';
+import { ownsExactly } from './managed-fields.ts';
+
+interface InPlace {
+  /** Hash of what was wanted. */
+  wish: string;
+  uid: string | undefined;
+  resourceVersion: string | undefined;
+  /** The uids of the owners: a namesake of a new owner is another child. */
+  owners: string;
+}
+
+/** Children that are remembered; beyond it the oldest are forgotten, and with them only the word on drift. */
+const maxRemembered = 20_000;
+
+/**
+ * Remembers, by child, the content that was seen in place. A difference from it is drift; a difference between it and
+ * the wanted content is a change of our own.
+ * Guarantees: content that the server keeps rewriting (admission) was never seen in place and is not drift; nor is a
+ * child of a new owner.
+ * Caveats: it starts empty, so a child that was deleted while no operator ran is recreated without an Event.
+ */
+export class DriftMemory {
+  readonly #manager: string;
+  readonly #inPlace = new Map<string, InPlace>();
+
+  constructor(manager: string) {
+    this.#manager = manager;
+  }
+
+  knows(key: string): boolean {
+    return this.#inPlace.has(key);
+  }
+
+  forget(key: string): void {
+    this.#inPlace.delete(key);
+  }
+
+  /** `live` was seen, or is the answer to a write. */
+  settled(key: string, wanted: KubeObject, live: KubeObject): void {
+    const { uid, resourceVersion } = live.metadata;
+    const known = this.#inPlace.get(key);
+    // The same version holds the same wish: no need to hash on every look.
+    if (known && known.uid === uid && known.resourceVersion === resourceVersion) return;
+    this.#inPlace.delete(key);
+    if (!ownsExactly(live, wanted, this.#manager)) return;
+    if (this.#inPlace.size >= maxRemembered) this.#inPlace.delete(this.#inPlace.keys().next().value!);
+    this.#inPlace.set(key, { wish: wishOf(wanted), uid, resourceVersion, owners: ownersOf(wanted) });
+  }
+
+  /** Whether a child that was written again had been changed by another manager; `before` is undefined where it was absent. */
+  judge(key: string, wanted: KubeObject, before: KubeObject | undefined): Drift | undefined {
+    const known = this.#inPlace.get(key);
+    if (!before) {
+      return known?.owners === ownersOf(wanted) ? { what: 'deleted', managers: [], fields: [] } : undefined;
+    }
+    const edits = foreignEdits(before, wanted, this.#manager);
+    if (edits.fields.length === 0 && known?.wish !== wishOf(wanted)) return undefined;
+    return { what: 'edited', ...edits };
+  }
+}
+
+const wishOf = (wanted: KubeObject): string => sha256Hex(canonicalJson(wanted));
+const ownersOf = ({ metadata }: KubeObject): string => (metadata.ownerReferences ?? []).map(({ uid }) => uid).join();

@@ -1,0 +1,105 @@
+import type { ResourceRef } from '../../api/meta.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
+import { isInvalid, isNotFound, type JsonPatchOperation, type KubeClient, type TypedObject } from '../../kube/index.ts';
+import { keyOf } from '../keys.ts';
+
+export interface FinalizerOptions {
+  client: KubeClient;
+  resource: ResourceRef;
+  /** `<group>/<purpose>`. */
+  finalizer: string;
+  fieldManager: string;
+}
+
+/**
+ * Keeps an object until its clean-up has run.
+ *
+ * Flow: object without our finalizer → add it, return `added` · object being deleted with it → run `cleanup`, remove
+ * it, return `removed` · else `present` (go on) or `absent` (being deleted, nothing of ours to do).
+ * Guarantees: the patch tests the list it was computed from, so finalizers of others are never lost: a race ends in
+ * ERR_API_INVALID or ERR_API_CONFLICT and the next run sees the new list; the cached object is not changed.
+ * Assumptions: `cleanup` is idempotent: it runs again when removing fails.
+ * Errors: ERR_FINALIZER when the clean-up failed (cause kept); those of the patch else.
+ */
+export async function handleFinalizer(
+  object: TypedObject,
+  options: FinalizerOptions,
+  cleanup: () => Promise<void>,
+  signal?: AbortSignal,
+): Promise<'added' | 'present' | 'removed' | 'absent'> {
+  const present = object.metadata.finalizers ?? [];
+  const ours = present.includes(options.finalizer);
+  if (!object.metadata.deletionTimestamp) {
+    if (ours) return 'present';
+    await patchFinalizers(object, [...present, options.finalizer], options, signal);
+    return 'added';
+  }
+  if (!ours) return 'absent';
+  try {
+    await cleanup();
+  } catch (cause) {
+    const name = `${options.resource.kind} ${object.metadata.name}`;
+    throw new OperatorError('ERR_FINALIZER', `clean-up of ${name} (${options.finalizer}): ${errorText(cause)}`, {
+      cause,
+    });
+  }
+  await patchFinalizers(
+    object,
+    present.filter((f) => f !== options.finalizer),
+    options,
+    signal,
+  );
+  return 'removed';
+}
+
+/**
+ * Runs every clean-up even if another fails.
+ * Errors: ERR_FINALIZER that lists all failures.
+ */
+export async function runCleanups(cleanups: Readonly<Record<string, () => Promise<void>>>): Promise<void> {
+  const failures: string[] = [];
+  for (const [name, run] of Object.entries(cleanups)) {
+    try {
+      await run();
+    } catch (error) {
+      failures.push(`${name}: ${errorText(error)}`);
+    }
+  }
+  if (failures.length > 0) throw new OperatorError('ERR_FINALIZER', failures.join('; '));
+}
+
+/** Replaces the finalizers that `object` shows by `wanted`, provided that the live object still shows the same ones. */
+export async function patchFinalizers(
+  object: TypedObject,
+  wanted: readonly string[],
+  options: Pick<FinalizerOptions, 'client' | 'resource' | 'fieldManager'>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const present = object.metadata.finalizers;
+  const path = '/metadata/finalizers';
+  const operations: JsonPatchOperation[] = [
+    { op: 'test', path: '/metadata/uid', value: object.metadata.uid },
+    // On an absent member `null` is what the test finds; this closes the race with a first finalizer of another.
+    { op: 'test', path, value: present && present.length > 0 ? present : null },
+    wanted.length > 0 ? { op: 'add', path, value: wanted } : { op: 'remove', path },
+  ];
+  try {
+    await options.client.patch(
+      options.resource,
+      keyOf(object),
+      { type: 'json', operations },
+      {
+        fieldManager: options.fieldManager,
+        signal,
+      },
+    );
+  } catch (error) {
+    if (isNotFound(error) && object.metadata.deletionTimestamp) return;
+    if (isInvalid(error)) {
+      throw new OperatorError('ERR_API_CONFLICT', `finalizers of ${object.metadata.name} changed meanwhile`, {
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,125 @@
+import { resourceRef, type KubeObject } from '../../api/meta.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { apiError, coreResources, type RestClient } from '../../kube/index.ts';
+import { FakeApiServer, StatusError } from '../../testing/fake-api-server/index.ts';
+import { needsRecreation } from './heal.ts';
+import { ApplySet, type ApplyOutcome, type Informer } from '../index.ts';
+
+const { deployments, services } = coreResources;
+const claims = resourceRef({
+  group: '',
+  version: 'v1',
+  kind: 'PersistentVolumeClaim',
+  plural: 'persistentvolumeclaims',
+  namespaced: true,
+});
+const manager = 'svc-controller/test';
+const meta = { name: 'web', namespace: 'shop', labels: { managed: 'yes' } };
+const service = (port: number): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: meta,
+  spec: { ports: [{ name: 'http', port }] },
+});
+const deployment = (app: string): KubeObject => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: meta,
+  spec: { selector: { matchLabels: { app } } },
+});
+const refused = (message: string): StatusError =>
+  new StatusError(422, 'Invalid', `web is invalid: ${message}`, {
+    causes: [{ reason: 'FieldValueInvalid', message, field: 'spec' }],
+  });
+
+let server: FakeApiServer;
+let client: RestClient;
+beforeEach(async () => {
+  server = await FakeApiServer.start({ resources: [claims] });
+  client = server.client();
+});
+afterEach(async () => {
+  await client.close();
+  await server.stop();
+});
+/** One run of a set whose cache is empty, as after a label was lost. */
+function apply(resource: typeof services, object: KubeObject, force = true): Promise<ApplyOutcome> {
+  const none = (): void => {};
+  const informer = { source: { resource }, get: none, list: () => [], wrote: none, addIndex: none };
+  const children = [informer as unknown as Informer];
+  const set = new ApplySet({ client, fieldManager: manager, controller: 'test', children });
+  return set.apply({ wanted: [object], force, logger: silentLogger, signal: new AbortController().signal });
+}
+const stored = (resource: typeof services): KubeObject => server.storage.get(resource, 'shop', 'web');
+
+test('a child whose immutable fields differ is made anew, after a dry run said that the new one is fine', async () => {
+  await apply(deployments, deployment('old'));
+  const { uid } = stored(deployments).metadata;
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('Invalid value: {}: field is immutable') });
+  const outcome = await apply(deployments, deployment('new'));
+  expect(outcome.recreated).toEqual(['Deployment shop/web']);
+  expect(stored(deployments).metadata.uid).not.toBe(uid);
+  expect(stored(deployments)['spec']).toEqual({ selector: { matchLabels: { app: 'new' } } });
+  const verbs = server.requests.map((r) => r.verb);
+  expect(verbs.slice(-6)).toEqual(['apply', 'get', 'create', 'delete', 'get', 'apply']);
+  expect(server.seen({ verb: 'create' })[0]!.query.get('dryRun')).toBe('All');
+});
+
+test('nothing is deleted when the new object would be refused too', async () => {
+  await apply(deployments, deployment('old'));
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('field is immutable') });
+  server.script({ verb: 'create' }, { do: 'fail', error: refused('no such image') });
+  await expect(apply(deployments, deployment('new'))).rejects.toThrow('no such image');
+  expect(server.seen({ verb: 'delete' })).toEqual([]);
+});
+
+test('what somebody else made, what holds data, and what is not ours alone is never made anew', async () => {
+  server.put(deployments, deployment('theirs'), 'somebody');
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('field is immutable') }, 3);
+  await expect(apply(deployments, deployment('new'))).rejects.toThrow('immutable');
+  await expect(apply(deployments, deployment('new'), false)).rejects.toThrow('immutable');
+  const claim: KubeObject = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: meta, spec: {} };
+  server.storage.apply(claims, claim, { manager });
+  await expect(apply(claims, { ...claim, spec: { size: 1 } })).rejects.toThrow('immutable');
+  expect(server.seen({ verb: 'delete' })).toEqual([]);
+});
+
+test('an old object that its finalizers keep is waited for, not fought', async () => {
+  const kept = { ...deployment('old'), metadata: { ...meta, finalizers: ['other.dev/hold'] } };
+  server.storage.apply(deployments, kept, { manager });
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('field is immutable') });
+  await expect(apply(deployments, deployment('new'))).rejects.toMatchObject({ code: 'ERR_API_CONFLICT' });
+  expect(stored(deployments).metadata.deletionTimestamp).toBeDefined();
+});
+
+test('a hand-edited port is put back, the rest of the item stays, and nothing is owned twice', async () => {
+  await apply(services, service(80));
+  const edited = { ports: [{ name: 'http', port: 8080, nodePort: 30_123 }] };
+  server.put(services, { ...stored(services), spec: edited }, 'kubectl-edit');
+  const duplicate = refused('Duplicate value: "http"');
+  server.script({ verb: 'apply' }, { do: 'fail', error: duplicate });
+  await apply(services, service(80));
+  expect(stored(services)['spec']).toEqual({ ports: [{ name: 'http', port: 80, nodePort: 30_123 }] });
+  const owners = stored(services).metadata.managedFields?.map((e) => `${e.manager} ${e.operation}`);
+  expect(owners).toEqual([`${manager} Apply`]);
+});
+
+test('a refusal that no list explains stays a refusal', async () => {
+  await apply(services, service(80));
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('must be a valid name') });
+  await expect(apply(services, service(80))).rejects.toThrow('must be a valid name');
+  expect(server.seen({ verb: 'patch' })).toEqual([]);
+});
+
+test.each([
+  ['Invalid value: {"matchLabels":{}}: field is immutable', true],
+  ['Invalid value: {}: cannot change roleRef', true],
+  ["Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden", true],
+  ['Forbidden: may not be changed in an update.', true],
+  ['Duplicate value: "http"', false],
+  ['Required value', false],
+])('%s', (message, expected) => {
+  expect(needsRecreation(apiError('apply', 422, refused(message).toStatus()))).toBe(expected);
+  expect(needsRecreation(apiError('apply', 400, refused(message).toStatus()))).toBe(false);
+  expect(needsRecreation(new Error(message))).toBe(false);
+});

@@ -1,0 +1,151 @@
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import { OperatorError } from '../../base/errors.ts';
+import {
+  ApiError,
+  describe,
+  getIfExists,
+  isAlreadyExists,
+  type JsonPatchOperation,
+  type KubeClient,
+} from '../../kube/index.ts';
+import { keyOf } from '../keys.ts';
+
+export interface HealOptions {
+  client: KubeClient;
+  resource: ResourceRef;
+  fieldManager: string;
+  signal: AbortSignal;
+}
+
+/** Deleting one of these loses what it holds; a person has to decide that. */
+const holdsData = new Set(['PersistentVolumeClaim', 'PersistentVolume', 'Namespace', 'CustomResourceDefinition']);
+
+/**
+ * How the API server words that a field cannot be changed in place: selectors and pod templates ("field is
+ * immutable"), role references ("cannot change roleRef"), StatefulSets ("updates to … are forbidden"), priority
+ * classes ("may not be changed"). There is no machine-readable cause for it.
+ */
+const immutable = /immutable|cannot change roleRef|may not (be )?chang|updates to .*forbidden/i;
+
+/** Whether a refusal says that the object would have to be made anew. */
+export function needsRecreation(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 422 && error.causes.some((c) => immutable.test(c.message ?? ''));
+}
+
+/**
+ * Puts right what a refused apply cannot: see `recreate` and `replaceLists`. For objects that we alone keep.
+ * Errors: `refusal` where nothing more may be done: it is no 422, or the object was never applied by us.
+ */
+export async function heal(
+  object: KubeObject,
+  refusal: unknown,
+  options: HealOptions,
+): Promise<{ object: KubeObject; recreated: boolean }> {
+  const { client, resource, fieldManager, signal } = options;
+  if (!(refusal instanceof ApiError) || refusal.status !== 422) throw refusal;
+  const live = await getIfExists<KubeObject>(client, resource, keyOf(object), { signal });
+  const ours = live?.metadata.managedFields?.some((e) => e.manager === fieldManager && e.operation === 'Apply');
+  if (!live || !ours) throw refusal;
+  if (needsRecreation(refusal)) return { object: await recreate(object, live, refusal, options), recreated: true };
+  return { object: await replaceLists(object, live, refusal, options), recreated: false };
+}
+
+/**
+ * Deletes an object whose immutable fields differ and makes it anew.
+ *
+ * Flow: dry-run create (would the new one be taken at all?) → delete by uid → apply.
+ * Guarantees: nothing is deleted unless the server takes the new object; never an object that took the name since.
+ * Caveats: what belongs to the old object (pods of a Deployment) goes with it.
+ * Errors: `refusal` where it must not or cannot be done this way; ERR_API_CONFLICT while the old one is still going.
+ */
+async function recreate(
+  object: KubeObject,
+  live: KubeObject,
+  refusal: unknown,
+  options: HealOptions,
+): Promise<KubeObject> {
+  const { client, resource, fieldManager, signal } = options;
+  if (holdsData.has(resource.kind)) throw refusal;
+  try {
+    await client.create(resource, object, { fieldManager, dryRun: true, signal });
+  } catch (error) {
+    // The name is taken, by the old one, and that is all that is wrong: it was judged before it was stored.
+    if (!isAlreadyExists(error)) throw error;
+  }
+  await client.delete(resource, keyOf(live), { uid: live.metadata.uid, signal });
+  const rest = await getIfExists(client, resource, keyOf(live), { signal, metadataOnly: true });
+  if (rest && rest.metadata.uid === live.metadata.uid) {
+    throw new OperatorError(
+      'ERR_API_CONFLICT',
+      `${describe(resource, keyOf(live))} is being deleted to be made anew with other immutable fields`,
+    );
+  }
+  return client.apply(resource, object, { fieldManager, force: true, signal });
+}
+
+/**
+ * Repairs lists that an apply cannot: after an edit an item under another key belongs to another manager and stays, and
+ * the object is invalid with that item beside ours (a Service whose port was changed has two ports of one name).
+ *
+ * Flow: replace each list that holds unwanted items → apply → release the ownership that the replacement brought.
+ * Guarantees: the replacement is conditional on the version that was read; values that the server chose for an item (a
+ * node port) stay with the item of that name.
+ * Errors: `refusal` where no list differs; those of the requests.
+ */
+async function replaceLists(
+  object: KubeObject,
+  live: KubeObject,
+  refusal: unknown,
+  options: HealOptions,
+): Promise<KubeObject> {
+  const { client, resource, fieldManager, signal } = options;
+  const replacements = foreignLists(object, live, '');
+  if (replacements.length === 0) throw refusal;
+  const operations = [atVersion(live), ...replacements];
+  await client.patch(resource, keyOf(object), { type: 'json', operations }, { fieldManager, signal });
+  const applied = await client.apply<KubeObject>(resource, object, { fieldManager, force: true, signal });
+  const entry = (applied.metadata.managedFields ?? []).findIndex(
+    (e) => e.manager === fieldManager && e.operation === 'Update' && e.subresource === undefined,
+  );
+  if (entry < 0) return applied;
+  // What the patch made ours is ours by the apply as well. Owned twice, it could never be given up by an apply.
+  const giveUp: JsonPatchOperation[] = [atVersion(applied), { op: 'remove', path: `/metadata/managedFields/${entry}` }];
+  return client.patch(resource, keyOf(object), { type: 'json', operations: giveUp }, { fieldManager, signal });
+}
+
+function atVersion(object: KubeObject): JsonPatchOperation {
+  return { op: 'test', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion };
+}
+
+type Json = Record<string, unknown>;
+
+/** Replacements for the lists of objects in `live` that hold an item `wanted` does not have. */
+function foreignLists(wanted: unknown, live: unknown, path: string): JsonPatchOperation[] {
+  if (Array.isArray(wanted) && Array.isArray(live)) {
+    if (!wanted.every(isObject) || !live.every(isObject)) return [];
+    const foreign = live.some((item) => !wanted.some((w) => sameIdentity(w, item)));
+    if (!foreign) return [];
+    return [{ op: 'replace', path, value: wanted.map((w) => ({ ...live.find((l) => sameName(w, l)), ...w })) }];
+  }
+  if (!isObject(wanted) || !isObject(live)) return [];
+  return Object.keys(wanted)
+    .filter((name) => path !== '' || (name !== 'metadata' && name !== 'status'))
+    .flatMap((name) =>
+      foreignLists(wanted[name], live[name], `${path}/${name.replace(/~/g, '~0').replace(/\//g, '~1')}`),
+    );
+}
+
+/** Members that list items are merged by in the built-in kinds. */
+const keys = ['name', 'port', 'containerPort', 'protocol', 'mountPath', 'ip', 'type', 'topologyKey'];
+
+function sameIdentity(wanted: Json, live: Json): boolean {
+  return keys.every((key) => wanted[key] === undefined || live[key] === undefined || wanted[key] === live[key]);
+}
+
+function sameName(wanted: Json, live: Json): boolean {
+  return wanted['name'] === live['name'];
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,175 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { getIfExists, type KubeClient } from '../../kube/index.ts';
+import { keyOf, keyText } from '../keys.ts';
+import type { Informer, ObjectKey } from '../types.ts';
+
+export interface LostChild {
+  /** For `forget`. */
+  trace: string;
+  informer: Informer;
+  object: KubeObject;
+}
+
+/** What is asked about the children out of sight. */
+export interface LostQuery {
+  /** uid of the owner; undefined for sets without one. */
+  owner: string | undefined;
+  /** Whether a child of that kind and name is wanted: then the next apply gives it its label back. */
+  wanted: (informer: Informer, key: ObjectKey) => boolean;
+  belongs: ((object: KubeObject) => boolean) | undefined;
+  signal: AbortSignal;
+}
+
+interface Trace {
+  informer: Informer;
+  key: ObjectKey;
+  /** Undefined for a write whose end is not known. */
+  uid: string | undefined;
+  owners: readonly string[];
+  /** As they were when the child was last in sight; undefined where it never was. */
+  labels: Record<string, string> | undefined;
+}
+
+/** Traces that are kept; those of owners that are gone are never asked for, and the oldest fall out. */
+const maxTraces = 2_000;
+const pageSize = 500;
+
+/**
+ * Children that left a watch by selector and may still exist: to such a watch the loss of a label and a deletion look
+ * the same.
+ *
+ * Flow: each departure leaves a trace, and so does each write without an answer, which may have created a child that
+ * lost its label before a watch could show it → the next run for the owner asks the API server for it by name.
+ * A departure while no operator ran leaves no trace, so each process looks once at the metadata of all objects in the
+ * scope of each source, for those that this manager applied and the cache lacks.
+ * Guarantees: an object is found only by the uid that was lost and while the owner still controls it; where uid or owner
+ * are unknown, only if this manager applied it; no request when nothing was lost, except that first look.
+ * Caveats: without an owner there is no first look, because nothing shows which set a stray object belongs to.
+ */
+export class LostChildren {
+  readonly #client: KubeClient;
+  readonly #manager: string;
+  readonly #scoped: readonly Informer[];
+  readonly #isOurs: (uid: string) => boolean;
+  readonly #traces = new Map<string, Trace>();
+  #firstLook: Promise<void> | undefined;
+
+  /** `isOurs(uid)`: this set deleted it itself. */
+  constructor(options: {
+    client: KubeClient;
+    manager: string;
+    children: readonly Informer[];
+    isOurs: (uid: string) => boolean;
+  }) {
+    this.#client = options.client;
+    this.#manager = options.manager;
+    this.#isOurs = options.isOurs;
+    this.#scoped = options.children.filter(
+      ({ source }) => source.labelSelector !== undefined || source.fieldSelector !== undefined,
+    );
+    for (const informer of this.#scoped) {
+      informer.onEvent(({ type, object }) => {
+        if (type === 'deleted' && !this.#isOurs(object.metadata.uid ?? '')) this.#leaveTrace(informer, object, true);
+      });
+    }
+  }
+
+  /** The unwanted ones that exist. Each is found until `forget` or until it is in sight again. Errors: of the API server. */
+  async find(query: LostQuery): Promise<LostChild[]> {
+    if (query.owner !== undefined) {
+      this.#firstLook ??= this.#look(query.signal).catch((error: unknown) => {
+        this.#firstLook = undefined;
+        throw error;
+      });
+      await this.#firstLook;
+    }
+    const found: LostChild[] = [];
+    for (const [id, trace] of [...this.#traces]) {
+      if (query.owner !== undefined && !trace.owners.includes(query.owner)) continue;
+      if (this.#inSight(trace, query)) {
+        this.#traces.delete(id);
+        continue;
+      }
+      // Kept: it may have been lost after this run had looked at it, and the next run may not want it any more.
+      if (query.wanted(trace.informer, trace.key)) continue;
+      const live = await this.#stillThere(trace, query);
+      if (!live) this.#traces.delete(id);
+      else if (belongs(trace, live, query)) found.push({ trace: id, informer: trace.informer, object: live });
+    }
+    return found;
+  }
+
+  /** A write of `object` had no good end: it may be there all the same, whatever the cache shows. */
+  suspect(informer: Informer, object: KubeObject): void {
+    if (this.#scoped.includes(informer)) this.#leaveTrace(informer, object, true);
+  }
+
+  forget(trace: string): void {
+    this.#traces.delete(trace);
+  }
+
+  async #stillThere(trace: Trace, query: LostQuery): Promise<KubeObject | undefined> {
+    const { informer, key, uid } = trace;
+    const live = await getIfExists(this.#client, informer.source.resource, key, {
+      metadataOnly: query.belongs === undefined,
+      signal: query.signal,
+    });
+    if (!live || live.metadata.deletionTimestamp) return undefined;
+    if (uid === undefined ? this.#isOurs(live.metadata.uid ?? '') : live.metadata.uid !== uid) return undefined;
+    if (query.owner !== undefined && !controllerUids(live).includes(query.owner)) return undefined;
+    const known = uid !== undefined && query.owner !== undefined;
+    return known || appliedBy(live, this.#manager) ? live : undefined;
+  }
+
+  /**
+   * In sight again, or another object of that name. Not so what may be out of date: an object that we have deleted says
+   * nothing about its successor, and one of another owner may be this one's since a write without an answer.
+   */
+  #inSight({ informer, key, uid }: Trace, { owner }: LostQuery): boolean {
+    const shown = informer.get(key);
+    if (!shown || this.#isOurs(shown.metadata.uid ?? '')) return false;
+    return uid !== undefined || owner === undefined || controllerUids(shown).includes(owner);
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    for (const informer of this.#scoped) {
+      const { resource, namespace } = informer.source;
+      let next: string | undefined;
+      do {
+        const options = { namespace, metadataOnly: true, limit: pageSize, continue: next, signal };
+        const page = await this.#client.list(resource, options);
+        for (const object of page.items) {
+          const inSight = informer.get(keyOf(object))?.metadata.uid === object.metadata.uid;
+          if (!inSight && appliedBy(object, this.#manager)) this.#leaveTrace(informer, object, false);
+        }
+        next = page.continue;
+      } while (next !== undefined);
+    }
+  }
+
+  #leaveTrace(informer: Informer, object: KubeObject, wasInSight: boolean): void {
+    const { uid, labels = {} } = object.metadata;
+    const { namespace, name } = keyOf(object);
+    const id = uid ?? `${informer.source.resource.plural} ${keyText({ namespace, name })}`;
+    if (uid !== undefined && this.#traces.has(id)) return;
+    if (this.#traces.size >= maxTraces) this.#traces.delete(this.#traces.keys().next().value!);
+    const owners = controllerUids(object);
+    this.#traces.set(id, { informer, key: { namespace, name }, uid, owners, labels: wasInSight ? labels : undefined });
+  }
+}
+
+/** Judged by the labels that it had when it was last in sight. */
+function belongs({ labels }: Trace, live: KubeObject, query: LostQuery): boolean {
+  if (!query.belongs) return true;
+  return query.belongs(labels ? { ...live, metadata: { ...live.metadata, labels } } : live);
+}
+
+/** The uids of those that `ownerReferences` name as controller. */
+export function controllerUids({ metadata }: Pick<KubeObject, 'metadata'>): string[] {
+  return (metadata.ownerReferences ?? []).filter((r) => r.controller).map((r) => r.uid);
+}
+
+/** Whether a manager has applied the object by server-side apply. */
+export function appliedBy({ metadata }: Pick<KubeObject, 'metadata'>, manager: string): boolean {
+  return metadata.managedFields?.some((e) => e.manager === manager && e.operation === 'Apply') ?? false;
+}

@@ -1,0 +1,137 @@
+import type { KubeObject, ManagedFieldsEntry } from '../../api/meta.ts';
+import type { TypedObject } from '../../kube/index.ts';
+
+/**
+ * Whether a server-side apply of `wanted` by `manager` would change nothing: the manager owns exactly the fields that
+ * `wanted` has, and the live object holds their values.
+ *
+ * It follows the structure that the server recorded in `managedFields`, so lists merge by the keys the server used and
+ * values that others own or the server defaulted do not matter. When in doubt it says false: the cost is one apply that
+ * changes nothing.
+ * Caveats: needs `managedFields` on the live object (no transform may strip them).
+ */
+export function ownsExactly(live: TypedObject, wanted: KubeObject, manager: string, subresource?: 'status'): boolean {
+  const entry = live.metadata.managedFields?.find(
+    (e) => e.manager === manager && e.operation === 'Apply' && (e.subresource ?? undefined) === subresource,
+  );
+  if (!entry?.fieldsV1 || entry.apiVersion !== wanted.apiVersion) return false;
+  if (live.apiVersion !== wanted.apiVersion || live.kind !== wanted.kind) return false;
+  return sameTree(content(wanted), live, entry.fieldsV1 as FieldSet, '');
+}
+
+/** The managers, other than `manager`, that own fields of the object; for messages about drift. */
+export function otherManagers(live: TypedObject, manager: string): string[] {
+  const entries: ManagedFieldsEntry[] = live.metadata.managedFields ?? [];
+  return [...new Set(entries.map((e) => e.manager ?? 'unknown'))].filter((name) => name !== manager).toSorted();
+}
+
+/** Structured-merge-diff's set encoding: `f:` member, `k:` list item by keys, `v:` set value, `.` the thing itself. */
+interface FieldSet {
+  [path: string]: FieldSet;
+}
+type Json = Record<string, unknown>;
+
+/** What an apply claims: identity is never recorded as owned. */
+function content(object: KubeObject): Json {
+  const { apiVersion: _a, kind: _k, metadata, ...rest } = object;
+  const { name: _n, namespace: _ns, ...meta } = metadata;
+  return Object.keys(meta).length > 0 ? { ...rest, metadata: meta } : rest;
+}
+
+function sameTree(wanted: unknown, live: unknown, owned: FieldSet, path: string): boolean {
+  const children = Object.keys(owned).filter((name) => name !== '.');
+  if (children.length === 0) return sameValue(wanted, live, path);
+  if (Array.isArray(wanted)) return sameList(wanted, live, owned, children, path);
+  if (!isObject(wanted) || !isObject(live)) return false;
+  const members = Object.keys(wanted).filter((name) => wanted[name] !== undefined);
+  for (const name of members) {
+    const set = owned[`f:${name}`];
+    if (!set) {
+      // null means "absent" to an apply; anything else that is not recorded is not ours yet.
+      if (wanted[name] === null && live[name] === undefined) continue;
+      return false;
+    }
+    if (!sameTree(wanted[name], live[name], set, `${path}.${name}`)) return false;
+  }
+  // A field we own and no longer want must be given up, which takes an apply.
+  return children.every((child) => child.startsWith('f:') && wanted[child.slice(2)] !== undefined);
+}
+
+function sameList(wanted: unknown[], live: unknown, owned: FieldSet, children: string[], path: string): boolean {
+  if (!Array.isArray(live) || children.length !== wanted.length) return false;
+  let last = -1;
+  for (const item of wanted) {
+    const found = children.find((child) => matches(child, item));
+    if (!found) return false;
+    const at = live.findIndex((candidate) => matches(found, candidate));
+    // The order we want is part of what we apply.
+    if (at <= last) return false;
+    last = at;
+    if (found.startsWith('k:') && !sameTree(item, live[at], owned[found]!, `${path}[]`)) return false;
+  }
+  return true;
+}
+
+/** Whether a list item is the one that a `k:{…}` or `v:…` element names; keys the item leaves out were defaulted. */
+export function matches(child: string, item: unknown): boolean {
+  const text = child.slice(2);
+  if (child.startsWith('v:')) return JSON.stringify(item) === text;
+  if (!child.startsWith('k:') || !isObject(item)) return false;
+  const keys = JSON.parse(text) as Json;
+  return Object.entries(keys).every(([name, value]) => item[name] === undefined || item[name] === value);
+}
+
+/** Equal values, quantities by amount. `path` tells where quantities are. */
+export function sameValue(wanted: unknown, live: unknown, path: string): boolean {
+  if (Array.isArray(wanted)) {
+    return (
+      Array.isArray(live) &&
+      wanted.length === live.length &&
+      wanted.every((item, i) => sameValue(item, live[i], `${path}[]`))
+    );
+  }
+  if (isObject(wanted)) {
+    if (!isObject(live)) return false;
+    const names = Object.keys(wanted).filter((name) => wanted[name] !== undefined && wanted[name] !== null);
+    return (
+      Object.keys(live).length === names.length &&
+      names.every((name) => sameValue(wanted[name], live[name], `${path}.${name}`))
+    );
+  }
+  if (wanted === live) return true;
+  return isQuantityPath(path) && quantity(wanted) !== undefined && quantity(wanted) === quantity(live);
+}
+
+/** The server rewrites quantities to their canonical form, so these alone are compared by value. */
+function isQuantityPath(path: string): boolean {
+  return /\.(limits|requests|capacity|hard)\.[^.]+$|\.(sizeLimit|divisor)$/.test(path);
+}
+
+const suffixes: Record<string, number> = {
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
+};
+
+function quantity(value: unknown): number | undefined {
+  const [, number, suffix] = /^([0-9.]+)([a-zA-Z]*)$/.exec(String(value)) ?? [];
+  const unit = suffixes[suffix ?? '-'];
+  return number === undefined || unit === undefined ? undefined : Number(number) * unit;
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,52 @@
+import type { KubeObject } from '../../api/meta.ts';
+import type { Informer } from '../types.ts';
+import { isNotFound, type KubeClient, type TypedObject } from '../../kube/index.ts';
+import { keyOf } from '../keys.ts';
+import { ownsExactly } from './managed-fields.ts';
+
+export interface StatusWriterOptions<T extends TypedObject> {
+  client: KubeClient;
+  /** `<component>/<controller>`: owns what it writes and nothing else, so several controllers share one status. */
+  fieldManager: string;
+  informer: Informer<T>;
+}
+
+/**
+ * Writes the status of an object by server-side apply on its status subresource.
+ *
+ * Guarantees: no request when the live status already holds exactly this; fields of other managers stay; there is no
+ * version to conflict with, so nothing is lost to a race; fields of an earlier status that are left out now go away.
+ * Caveats: `status` must be complete for this manager: what is left out is given up.
+ * Errors: those of the apply; an object that is gone is no error.
+ */
+export class StatusWriter<T extends TypedObject> {
+  readonly #options: StatusWriterOptions<T>;
+
+  constructor(options: StatusWriterOptions<T>) {
+    this.#options = options;
+  }
+
+  /** Returns whether anything was written. */
+  async write(object: T, status: object, options: { signal: AbortSignal }): Promise<boolean> {
+    const { client, fieldManager, informer } = this.#options;
+    const { resource } = informer.source;
+    const wanted: KubeObject = {
+      apiVersion: resource.apiVersion,
+      kind: resource.kind,
+      metadata: keyOf(object),
+      status: JSON.parse(JSON.stringify(status)) as unknown,
+    };
+    const live = informer.get(keyOf(object));
+    if (live && ownsExactly(live, wanted, fieldManager, 'status')) return false;
+    // The uid keeps a status from landing on an object that took the name since.
+    if (object.metadata.uid) wanted.metadata.uid = object.metadata.uid;
+    try {
+      const written = await client.applyStatus(resource, wanted, { fieldManager, force: true, signal: options.signal });
+      informer.wrote(written as T);
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,284 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { KubeClient } from '../../kube/index.ts';
+import { retryAfterMs } from '../../kube/index.ts';
+import { itemBackoff } from '../backoff.ts';
+import { keyText, parseKey } from '../keys.ts';
+import { toOwner, toSelf } from './mappers.ts';
+import type { ReconcileOutcome, RuntimeMetrics } from '../metrics.ts';
+import { RequeueError, TerminalError } from './result.ts';
+import type { RunTracer } from '../tracing.ts';
+import type {
+  Cache,
+  ControllerHandle,
+  ControllerSpec,
+  Mapper,
+  ObjectKey,
+  Predicate,
+  ReconcileContext,
+  ReconcileResult,
+  Source,
+  SourceEvent,
+} from '../types.ts';
+import { lowPriority, WorkQueue, type WorkItem } from './work-queue.ts';
+
+export interface ControllerDeps {
+  client: KubeClient;
+  cache: Cache;
+  clock: Clock;
+  logger: Logger;
+  metrics: RuntimeMetrics;
+  /** Name of the program: first part of the field manager. */
+  component: string;
+  tracer?: RunTracer | undefined;
+}
+
+const defaultTimeoutMs = 120_000;
+
+/**
+ * One controller: events → keys → reconciles.
+ *
+ * Flow: `start` subscribes to the informers and starts the workers; each worker takes a key, runs `reconcile` under a
+ * time limit and acts on its end; `drain` stops taking keys and waits for those that run.
+ * Guarantees: one run per key at a time; nothing that a reconcile, predicate or mapper throws is lost or fatal: it is
+ * counted, logged and retried; an error beats `requeueAfterMs`.
+ * Caveats: a reconcile that ignores its signal holds its worker, because running its key twice would be worse.
+ */
+export class Controller implements ControllerHandle {
+  readonly name: string;
+  readonly fieldManager: string;
+  readonly queue: WorkQueue;
+  readonly #spec: ControllerSpec;
+  readonly #deps: ControllerDeps;
+  readonly #logger: Logger;
+  readonly #stop = new AbortController();
+  readonly #unsubscribe: (() => void)[] = [];
+  #workers: Promise<void>[] = [];
+
+  constructor(spec: ControllerSpec, deps: ControllerDeps) {
+    this.name = spec.name;
+    this.fieldManager = `${deps.component}/${spec.name}`;
+    this.#spec = spec;
+    this.#deps = deps;
+    this.#logger = deps.logger.with({ controller: spec.name });
+    this.queue = new WorkQueue(spec.name, deps.clock, deps.metrics);
+    deps.metrics.declareController(spec.name, spec.concurrency ?? 1);
+    // Sources must be known before the caches start.
+    for (const { source } of this.#watches()) deps.cache.informer(source);
+  }
+
+  trigger(key: ObjectKey, options: { afterMs?: number | undefined } = {}): void {
+    this.#count('trigger', 'external');
+    this.queue.add(keyText(key), { afterMs: options.afterMs, reason: 'trigger' });
+  }
+
+  /** Begins to work. Call it once, when the caches are synced and this process leads. */
+  start(): void {
+    for (const watch of this.#watches()) {
+      const informer = this.#deps.cache.informer(watch.source);
+      this.#unsubscribe.push(informer.onEvent((event) => this.#onEvent(watch, event, 0)));
+    }
+    for (const key of this.#spec.initialKeys ?? []) this.queue.add(keyText(key), { reason: 'start' });
+    for (let i = 0; i < (this.#spec.concurrency ?? 1); i++) this.#workers.push(this.#work());
+    this.#logger.info('controller started', { workers: this.#workers.length });
+  }
+
+  /** Takes no further key and resolves when those that run have ended. */
+  async drain(): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    this.queue.stop();
+    await Promise.all(this.#workers);
+  }
+
+  /** Aborts the signal of every reconcile that still runs. */
+  abort(reason: string): void {
+    this.#stop.abort(new OperatorError('ERR_ABORTED', reason));
+  }
+
+  /** Errors: throws when a worker has been held far beyond the time limit of a reconcile, deaf to its signal. */
+  checkWorkers(): void {
+    const limitMs = 3 * (this.#spec.timeoutMs ?? defaultTimeoutMs) + 60_000;
+    const longest = this.queue.longestRunning();
+    if (longest && longest.ms > limitMs) {
+      const seconds = Math.round(longest.ms / 1000);
+      throw new OperatorError('ERR_TIMEOUT', `${this.name}: ${longest.key} has been running for ${seconds} s`);
+    }
+  }
+
+  #watches(): { source: Source; map: Mapper; predicates: readonly Predicate[]; by: string }[] {
+    const { for: primary, owns = [], watches = [] } = this.#spec;
+    const all: { source: Source; map: Mapper; predicates?: readonly Predicate[] | undefined; by?: string }[] = [];
+    if (primary) all.push({ ...primary, map: toSelf });
+    if (owns.length > 0 && !primary) throw new Error(`controller ${this.name} owns children but has no primary kind`);
+    for (const child of owns) all.push({ ...child, map: toOwner(primary!.source.resource) });
+    all.push(...watches);
+    return all.map((w) => ({ ...w, predicates: w.predicates ?? [], by: w.source.resource.kind }));
+  }
+
+  #onEvent(
+    watch: { source: Source; map: Mapper; predicates: readonly Predicate[]; by: string },
+    event: SourceEvent,
+    attempt: number,
+  ): void {
+    let keys: readonly ObjectKey[];
+    try {
+      if (!watch.predicates.every((accept) => accept(event))) return;
+      keys = watch.map(event.object);
+      // An object that changed owners or labels concerns both those it concerned and those it does now.
+      if (event.type === 'updated' && event.old) keys = [...keys, ...watch.map(event.old)];
+    } catch (error) {
+      this.#deps.metrics.reconcilePanics.inc({ controller: this.name });
+      this.#logger.error('a predicate or mapper threw, the event is tried again', {
+        kind: watch.by,
+        name: event.object.metadata.name,
+        error: errorText(error),
+        attempt,
+      });
+      const cancel = this.#deps.clock.setTimeout(
+        () => this.#onEvent(watch, event, attempt + 1),
+        Math.max(1_000, itemBackoff(attempt + 1)),
+      );
+      this.#stop.signal.addEventListener('abort', cancel, { once: true });
+      return;
+    }
+    for (const key of new Set(keys.map(keyText))) {
+      this.#count(watch.by, event.type);
+      const reason = event.initial ? 'initial list' : `${watch.by} ${event.type}`;
+      this.queue.add(key, { priority: event.initial ? lowPriority : 0, reason });
+    }
+  }
+
+  #count(by: string, action: string): void {
+    this.#deps.metrics.triggered.inc({ controller: this.name, triggered_by: by, action });
+  }
+
+  async #work(): Promise<void> {
+    for (let item = await this.queue.take(); item; item = await this.queue.take()) {
+      this.#deps.metrics.activeWorkers.inc({ controller: this.name });
+      try {
+        await this.#run(item);
+      } finally {
+        this.#deps.metrics.activeWorkers.dec({ controller: this.name });
+        this.queue.done(item.key);
+      }
+    }
+  }
+
+  /** One reconcile from start to what follows from its end. Never throws. */
+  async #run(item: WorkItem): Promise<void> {
+    const { clock, metrics } = this.#deps;
+    const key = parseKey(item.key);
+    const kind = this.#spec.for?.source.resource.kind ?? this.name;
+    const reconcileID = randomUUID();
+    const logger = this.#logger.with({
+      object: `${kind}/${item.key}`,
+      ...(key.namespace ? { namespace: key.namespace } : {}),
+      name: key.name,
+      reconcileID,
+    });
+    const started = clock.monotonic();
+    const limit = new TimeLimit(clock, this.#spec.timeoutMs ?? defaultTimeoutMs, this.#stop.signal);
+    const { reason, attempt } = item;
+    const span = this.#deps.tracer?.begin({ controller: this.name, kind, key: item.key, reason, attempt, reconcileID });
+    let outcome: ReconcileOutcome;
+    let failure: unknown;
+    try {
+      const result = await this.#spec.reconcile(this.#context(item, key, logger, limit.signal));
+      if (limit.passed) throw limit.error();
+      outcome = this.#succeeded(item, result);
+    } catch (error) {
+      if (limit.passed) metrics.reconcileTimeouts.inc({ controller: this.name });
+      failure = limit.passed ? limit.error(error) : error;
+      outcome = this.#failed(item, failure, logger);
+    } finally {
+      limit.end();
+    }
+    const took = clock.monotonic() - started;
+    metrics.reconcileTime.observe({ controller: this.name }, took / 1000);
+    metrics.reconcileTotal.inc({ controller: this.name, result: outcome });
+    span?.end(outcome, outcome === 'error' ? failure : undefined);
+    logger.debug('reconciled', { result: outcome, durationMs: Math.round(took), reason, attempt });
+  }
+
+  #context(item: WorkItem, key: ObjectKey, logger: Logger, signal: AbortSignal): ReconcileContext {
+    const { client, cache, clock } = this.#deps;
+    return { key, logger, signal, clock, client, cache, attempt: item.attempt };
+  }
+
+  #succeeded(item: WorkItem, result: ReconcileResult): ReconcileOutcome {
+    this.queue.limiter.forget(item.key);
+    const afterMs = result?.requeueAfterMs;
+    if (afterMs === undefined) return 'success';
+    this.queue.add(item.key, { afterMs, reason: 'requeue' });
+    return 'requeue_after';
+  }
+
+  #failed(item: WorkItem, error: unknown, logger: Logger): ReconcileOutcome {
+    const { metrics } = this.#deps;
+    const controller = this.name;
+    if (this.#stop.signal.aborted) {
+      logger.info('reconcile interrupted by shutdown', { error: errorText(error) });
+      return 'error';
+    }
+    if (error instanceof RequeueError) {
+      this.queue.limiter.forget(item.key);
+      logger.debug('reconcile will run again', { reason: error.message, afterMs: error.afterMs });
+      this.queue.add(item.key, { afterMs: error.afterMs, reason: 'requeue' });
+      return 'requeue_after';
+    }
+    metrics.reconcileErrors.inc({ controller });
+    if (error instanceof TerminalError) {
+      this.queue.limiter.forget(item.key);
+      metrics.terminalErrors.inc({ controller });
+      logger.error('reconcile failed for good', { error: errorText(error) });
+      return 'error';
+    }
+    // Errors of ours are foreseen; anything else is a fault in the program, what Go calls a panic.
+    const foreseen = error instanceof OperatorError;
+    if (!foreseen) metrics.reconcilePanics.inc({ controller });
+    const afterMs = this.queue.retry(item.key, { priority: item.priority, atLeastMs: retryAfterMs(error) });
+    logger[foreseen && item.attempt < 3 ? 'warn' : 'error']('reconcile failed, it will be tried again', {
+      error: errorText(error),
+      ...(foreseen ? { code: error.code } : { stack: error instanceof Error ? error.stack : undefined }),
+      attempt: item.attempt,
+      retryInMs: Math.round(afterMs),
+    });
+    return 'error';
+  }
+}
+
+/** The signal of one run: aborts at its time limit or when the controller stops. */
+class TimeLimit {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal;
+  readonly #onOuter = (): void => this.#controller.abort(this.#outer.reason);
+  readonly #cancel: () => void;
+  readonly #ms: number;
+  passed = false;
+
+  constructor(clock: Clock, ms: number, outer: AbortSignal) {
+    this.#ms = ms;
+    this.#outer = outer;
+    if (outer.aborted) this.#onOuter();
+    outer.addEventListener('abort', this.#onOuter, { once: true });
+    this.#cancel = clock.setTimeout(() => {
+      this.passed = true;
+      this.#controller.abort(this.error());
+    }, ms);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  error(cause?: unknown): OperatorError {
+    return new OperatorError('ERR_TIMEOUT', `reconcile took longer than ${this.#ms} ms`, { cause });
+  }
+
+  end(): void {
+    this.#cancel();
+    this.#outer.removeEventListener('abort', this.#onOuter);
+  }
+}

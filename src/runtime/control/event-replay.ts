@@ -1,0 +1,49 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { keyText } from '../keys.ts';
+import type { Informer, ObjectKey } from '../types.ts';
+
+export interface ReplayedEvent {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  object: KubeObject;
+}
+
+/**
+ * Derives events from levels, for handlers that were written for events: what changed about a key since the handler
+ * last succeeded. It is right for a delete that the watch missed, for a name that returned with a new uid and for an
+ * unchanged object in a new list. States between two runs are skipped.
+ */
+export class EventReplay {
+  readonly #informer: Informer;
+  readonly #delivered = new Map<string, KubeObject>();
+  readonly #tombstones = new Map<string, KubeObject>();
+
+  constructor(informer: Informer) {
+    this.#informer = informer;
+    informer.onEvent((event) => {
+      const key = keyText({ namespace: event.object.metadata.namespace, name: event.object.metadata.name ?? '' });
+      if (event.type === 'deleted') this.#tombstones.set(key, event.object);
+    });
+  }
+
+  /** Hands the events of a key to `handle`, in order, copies all; what it throws is thrown, and comes again. */
+  async run(key: ObjectKey, handle: (event: ReplayedEvent) => Promise<void>): Promise<void> {
+    const text = keyText(key);
+    const before = this.#delivered.get(text);
+    const now = this.#informer.get(key);
+    if (before && (!now || now.metadata.uid !== before.metadata.uid)) {
+      const last = this.#tombstones.get(text);
+      const object = last && last.metadata.uid === before.metadata.uid ? last : before;
+      await handle({ type: 'DELETED', object: structuredClone(object) });
+      this.#delivered.delete(text);
+    }
+    if (!now) {
+      this.#tombstones.delete(text);
+      return;
+    }
+    const known = this.#delivered.get(text);
+    if (known?.metadata.resourceVersion === now.metadata.resourceVersion) return;
+    await handle({ type: known ? 'MODIFIED' : 'ADDED', object: structuredClone(now) });
+    this.#delivered.set(text, now);
+    this.#tombstones.delete(text);
+  }
+}

@@ -1,0 +1,169 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { sleep, type Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import { sha256Hex } from '../../base/canonical-json.ts';
+import type { Logger } from '../../base/logger.ts';
+import { coreResources, isNotFound, type KubeClient, type TypedObject } from '../../kube/index.ts';
+import type { RuntimeMetrics } from '../metrics.ts';
+import { microTime } from '../micro-time.ts';
+import type { EventDetails, EventRecorder } from '../types.ts';
+
+export interface EventRecorderOptions {
+  client: KubeClient;
+  clock: Clock;
+  logger: Logger;
+  /** `reportingController`, such as `shop-operator`. */
+  component: string;
+  /** `reportingInstance`: the pod's name. */
+  instance: string;
+  metrics?: RuntimeMetrics | undefined;
+  /** Events that may wait. Default 1,000. */
+  capacity?: number | undefined;
+}
+
+interface Series {
+  name: string;
+  namespace: string;
+  count: number;
+  lastAt: number;
+}
+interface Pending {
+  regarding: TypedObject;
+  details: EventDetails;
+  at: number;
+}
+
+const defaultCapacity = 1_000;
+const seriesLimit = 4_096;
+/** A repetition within this time extends the series instead of making a new Event. Source: client-go's events v1. */
+const seriesMs = 6 * 60_000;
+const maxNote = 1_024;
+
+/**
+ * Writes `events.k8s.io/v1` Events from a queue, one at a time, in the background.
+ *
+ * Guarantees: `record` returns at once and never throws; equal events (object, type, reason, action, message) become
+ * one Event with a count; the queue is bounded and what does not fit is counted.
+ * Caveats: Events are for people: they may be late or lost, never decide anything by them.
+ */
+export class QueuedEventRecorder implements EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #queue: Pending[] = [];
+  readonly #series = new Map<string, Series>();
+  #wake: (() => void) | undefined;
+  #seq = 0;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    options.metrics?.eventsDropped.inc(0);
+  }
+
+  record(regarding: TypedObject, details: EventDetails): void {
+    if (this.#queue.length >= (this.#options.capacity ?? defaultCapacity)) {
+      this.#options.metrics?.eventsDropped.inc();
+      return;
+    }
+    this.#queue.push({ regarding, details, at: this.#options.clock.now() });
+    this.#wake?.();
+  }
+
+  /** Writes until the signal aborts, then what is queued for at most two seconds more. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const next = this.#queue.shift();
+      if (next) await this.#write(next, signal);
+      else await this.#more(signal);
+    }
+    const last = AbortSignal.timeout(2_000);
+    for (let next = this.#queue.shift(); next && !last.aborted; next = this.#queue.shift())
+      await this.#write(next, last);
+  }
+
+  #more(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#wake = undefined;
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#wake = wake;
+      signal.addEventListener('abort', wake, { once: true });
+    });
+  }
+
+  async #write(pending: Pending, signal: AbortSignal): Promise<void> {
+    const { client, clock, logger, metrics } = this.#options;
+    const id = identity(pending);
+    const series = this.#series.get(id);
+    try {
+      if (series && pending.at - series.lastAt < seriesMs && (await this.#extend(series, pending, signal))) return;
+      const event = this.#build(pending);
+      await client.create(coreResources.events, event, { signal, deadlineMs: 10_000 });
+      this.#remember(id, {
+        name: event.metadata.name!,
+        namespace: event.metadata.namespace!,
+        count: 1,
+        lastAt: pending.at,
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      metrics?.eventsDropped.inc();
+      logger.debug('event not written', { reason: pending.details.reason, error: errorText(error) });
+      // Do not beat on a server that has no room for Events.
+      await sleep(clock, 200, signal).catch(() => {});
+    }
+  }
+
+  async #extend(series: Series, pending: Pending, signal: AbortSignal): Promise<boolean> {
+    const count = series.count + 1;
+    const body = { series: { count, lastObservedTime: microTime(pending.at) } };
+    try {
+      await this.#options.client.patch(
+        coreResources.events,
+        series,
+        { type: 'merge', body },
+        { signal, deadlineMs: 10_000 },
+      );
+    } catch (error) {
+      if (isNotFound(error)) return false; // expired: start a new one
+      throw error;
+    }
+    series.count = count;
+    series.lastAt = pending.at;
+    return true;
+  }
+
+  #build({ regarding, details, at }: Pending): KubeObject {
+    const { component, instance } = this.#options;
+    const { name = '', namespace, uid, resourceVersion } = regarding.metadata;
+    return {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: {
+        // Unique among restarts and within one millisecond.
+        name: `${name.slice(0, 200)}.${at.toString(16)}${(this.#seq++ % 0x10000).toString(16).padStart(4, '0')}`,
+        namespace: namespace ?? 'default',
+      },
+      eventTime: microTime(at),
+      reportingController: component,
+      reportingInstance: instance.slice(0, 128),
+      action: details.action ?? 'Reconcile',
+      reason: details.reason,
+      regarding: { apiVersion: regarding.apiVersion, kind: regarding.kind, name, namespace, uid, resourceVersion },
+      note: details.message.slice(0, maxNote),
+      type: details.type,
+    };
+  }
+
+  #remember(id: string, series: Series): void {
+    this.#series.delete(id);
+    if (this.#series.size >= seriesLimit) this.#series.delete(this.#series.keys().next().value!);
+    this.#series.set(id, series);
+  }
+}
+
+function identity({ regarding, details }: Pending): string {
+  const { uid, namespace, name } = regarding.metadata;
+  const { type, reason, action, message } = details;
+  return sha256Hex(JSON.stringify([regarding.kind, uid, namespace, name, type, reason, action, message]));
+}

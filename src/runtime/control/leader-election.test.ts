@@ -1,0 +1,175 @@
+import { silentLogger } from '../../base/logger.ts';
+import { coreResources } from '../../kube/index.ts';
+import { FakeApiServer, StatusError } from '../../testing/fake-api-server/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { LeaderElector } from './leader-election.ts';
+import { decideLease, observe, type LeaseRecord } from './lease-record.ts';
+
+const { leases } = coreResources;
+const record = (over: Partial<LeaseRecord> = {}): LeaseRecord => ({
+  holder: 'other',
+  durationSeconds: 15,
+  renewTime: 't0',
+  acquireTime: 't0',
+  transitions: 4,
+  ...over,
+});
+
+describe('the decision', () => {
+  test('takes a lease that does not exist, and one that was given back', () => {
+    expect(decideLease(undefined, 'me', 0)).toEqual({ do: 'acquire', transitions: 0 });
+    expect(decideLease({ record: record({ holder: '' }), at: 0 }, 'me', 0)).toEqual({ do: 'acquire', transitions: 5 });
+  });
+
+  test('renews its own', () => {
+    expect(decideLease({ record: record({ holder: 'me' }), at: 0 }, 'me', 9e9)).toMatchObject({
+      do: 'renew',
+      transitions: 4,
+    });
+  });
+
+  test('waits as long as the record says, by the local clock since it last changed', () => {
+    const first = observe(undefined, record(), 1_000);
+    expect(decideLease(first, 'me', 15_999)).toEqual({ do: 'wait', forMs: 1 });
+    expect(decideLease(first, 'me', 16_000)).toMatchObject({ do: 'acquire' });
+    const same = observe(first, record(), 9_000);
+    expect(same.at).toBe(1_000);
+    const renewed = observe(first, record({ renewTime: 't1' }), 9_000);
+    expect(decideLease(renewed, 'me', 16_000)).toEqual({ do: 'wait', forMs: 8_000 });
+  });
+});
+
+describe('on an API server', () => {
+  let server: FakeApiServer;
+  beforeEach(async () => {
+    server = await FakeApiServer.start();
+  });
+  afterEach(() => server.stop());
+
+  const elector = (identity: string, clock: FakeClock): LeaderElector =>
+    new LeaderElector({
+      client: server.client(clock),
+      clock,
+      logger: silentLogger,
+      namespace: 'svc-system',
+      name: 'svc-controller',
+      identity,
+      random: () => 0,
+    });
+  const spec = (): Record<string, unknown> =>
+    server.storage.get(leases, 'svc-system', 'svc-controller')['spec'] as Record<string, unknown>;
+  async function pass(clock: FakeClock, condition: () => unknown): Promise<void> {
+    const end = performance.now() + 40_000;
+    while (!condition()) {
+      if (performance.now() > end) throw new Error('did not come');
+      await clock.advance(20);
+    }
+  }
+
+  test('the first takes it with six-digit times, renews it, and the second waits', async () => {
+    const clock = new FakeClock();
+    const [a, b] = [elector('a', clock), elector('b', clock)];
+    const stop = new AbortController();
+    await a.acquire(stop.signal);
+    expect(spec()).toMatchObject({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 0 });
+    expect(spec()['renewTime']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    const held = a.hold(stop.signal);
+    const waiting = b.acquire(stop.signal).catch((e: unknown) => e);
+    const before = spec()['renewTime'];
+    for (let i = 0; i < 60; i++) await clock.advance(1_000);
+    expect(spec()['holderIdentity']).toBe('a');
+    expect(spec()['renewTime']).not.toBe(before);
+    expect(b.leading).toBe(false);
+    stop.abort();
+    await held;
+    expect(await waiting).toMatchObject({ code: 'ERR_ABORTED' });
+  });
+
+  test('a released lease is taken within one retry', async () => {
+    const clock = new FakeClock();
+    const [a, b] = [elector('a', clock), elector('b', clock)];
+    const stop = new AbortController();
+    await a.acquire(stop.signal);
+    let got = false;
+    const waiting = b.acquire(stop.signal).then(() => (got = true));
+    await a.release();
+    expect(spec()).toMatchObject({ holderIdentity: '' });
+    await pass(clock, () => got);
+    await waiting;
+    expect(clock.monotonic()).toBeLessThan(3_000);
+    expect(spec()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
+  });
+
+  test('a holder that fell silent is replaced after the duration, whatever the wall clocks say', async () => {
+    const clock = new FakeClock();
+    const ahead = new FakeClock(Date.UTC(2030, 0, 1));
+    const a = elector('a', ahead);
+    const b = elector('b', clock);
+    const stop = new AbortController();
+    await a.acquire(stop.signal);
+    let got = false;
+    const waiting = b.acquire(stop.signal).then(() => (got = true));
+    for (let i = 0; i < 14; i++) await clock.advance(1_000);
+    expect(got).toBe(false);
+    await pass(clock, () => got);
+    await waiting;
+    expect(spec()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
+  });
+
+  test('theft of the lease ends the holding at once', async () => {
+    const clock = new FakeClock();
+    const a = elector('a', clock);
+    const stop = new AbortController();
+    await a.acquire(stop.signal);
+    let lost: unknown;
+    void a.hold(stop.signal).catch((e: unknown) => (lost = e));
+    const stolen = server.storage.get(leases, 'svc-system', 'svc-controller');
+    server.put(leases, { ...stolen, spec: { ...spec(), holderIdentity: 'thief' } });
+    await pass(clock, () => lost);
+    expect(lost).toMatchObject({ code: 'ERR_LEASE_LOST' });
+    expect(a.leading).toBe(false);
+    expect(clock.monotonic()).toBeLessThan(3_000);
+    await a.release();
+    expect(spec()['holderIdentity']).toBe('thief');
+  });
+
+  test('an outage past the renew deadline ends the holding before the lease can expire', async () => {
+    const clock = new FakeClock();
+    const a = elector('a', clock);
+    const stop = new AbortController();
+    await a.acquire(stop.signal);
+    const start = clock.monotonic();
+    let lost: unknown;
+    void a.hold(stop.signal).catch((e: unknown) => (lost = e));
+    await server.stop();
+    await pass(clock, () => lost);
+    expect(lost).toMatchObject({ code: 'ERR_LEASE_LOST' });
+    expect(clock.monotonic() - start).toBeLessThanOrEqual(12_500);
+  });
+
+  test('a short outage is survived', async () => {
+    const clock = new FakeClock();
+    const a = elector('a', clock);
+    const stop = new AbortController();
+    await a.acquire(stop.signal);
+    let lost: unknown;
+    const held = a.hold(stop.signal).catch((e: unknown) => (lost = e));
+    server.script({ verb: 'update' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'etcd') }, 2);
+    for (let i = 0; i < 20; i++) await clock.advance(1_000);
+    expect(lost).toBeUndefined();
+    stop.abort();
+    await held;
+  });
+
+  test('of two that race for a free lease exactly one wins', async () => {
+    const clock = new FakeClock();
+    const electors = ['a', 'b', 'c'].map((id) => elector(id, clock));
+    const stop = new AbortController();
+    const all = electors.map((e) => e.acquire(stop.signal).catch(() => {}));
+    await pass(clock, () => electors.some((e) => e.leading));
+    await clock.advance(5_000);
+    expect(electors.filter((e) => e.leading)).toHaveLength(1);
+    stop.abort();
+    await Promise.all(all);
+  });
+});

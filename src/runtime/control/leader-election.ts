@@ -1,0 +1,192 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { sleep, type Clock } from '../../base/clock.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { coreResources, getIfExists, isAlreadyExists, isConflict, type KubeClient } from '../../kube/index.ts';
+import { decideLease, observe, type LeaseDecision, type LeaseRecord, type Observation } from './lease-record.ts';
+import type { RuntimeMetrics } from '../metrics.ts';
+import { microTime } from '../micro-time.ts';
+
+export interface LeaderElectionOptions {
+  client: KubeClient;
+  clock: Clock;
+  logger: Logger;
+  /** Of the Lease. */
+  namespace: string;
+  name: string;
+  /** Unique to this process: pod name and something random. */
+  identity: string;
+  /** How long a silent holder keeps the lease. Units: ms. Default 15 s. */
+  leaseMs?: number;
+  /** How long the holder may fail to renew before it stops working. Units: ms. Default 10 s. */
+  renewDeadlineMs?: number;
+  /** Between two tries. Units: ms. Default 2 s. */
+  retryMs?: number;
+  random?: () => number;
+  metrics?: RuntimeMetrics | undefined;
+}
+
+/**
+ * Leadership by a Lease.
+ *
+ * Flow: `acquire` tries until the lease is ours → `hold` renews it until the signal aborts or it is lost → `release`.
+ * Guarantees: two processes never both hold it, as long as each stops within `leaseMs − renewDeadlineMs` of losing it;
+ * a lost race (409) is not an error; expiry is judged by the local clock only.
+ * Errors: `hold` rejects with ERR_LEASE_LOST; `acquire` with ERR_ABORTED when its signal aborts.
+ */
+export class LeaderElector {
+  readonly #options: Required<Omit<LeaderElectionOptions, 'metrics'>> & { metrics: RuntimeMetrics | undefined };
+  #seen: Observation | undefined;
+  /** The Lease as last read or written; its resourceVersion makes each write conditional. */
+  #lease: KubeObject | undefined;
+  #holds = false;
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = {
+      leaseMs: 15_000,
+      renewDeadlineMs: 10_000,
+      retryMs: 2_000,
+      random: Math.random,
+      metrics: undefined,
+      ...options,
+    };
+    options.metrics?.leader.set({ name: options.name }, 0);
+  }
+
+  get leading(): boolean {
+    return this.#holds;
+  }
+
+  async acquire(signal: AbortSignal): Promise<void> {
+    const { clock, retryMs, random, logger, name, identity, metrics } = this.#options;
+    logger.info('waiting for leadership', { lease: name, identity });
+    for (;;) {
+      if (signal.aborted) throw new OperatorError('ERR_ABORTED', 'stopped while waiting for leadership');
+      const decision = await this.#try(signal).catch((error: unknown) => {
+        if (!signal.aborted)
+          logger.warn('lease could not be read or written', { lease: name, error: errorText(error) });
+        return undefined;
+      });
+      if (decision && decision.do !== 'wait') break;
+      await sleep(clock, retryMs * (1 + 0.2 * random()), signal).catch(() => {});
+    }
+    this.#holds = true;
+    metrics?.leader.set({ name }, 1);
+    logger.info('became leader', { lease: name, identity });
+  }
+
+  /** Resolves when the signal aborts. Errors: ERR_LEASE_LOST. */
+  async hold(signal: AbortSignal): Promise<void> {
+    const { clock, renewDeadlineMs, retryMs, name, logger } = this.#options;
+    let renewedAt = clock.monotonic();
+    let lastError = 'no answer';
+    for (;;) {
+      await sleep(clock, retryMs, signal).catch(() => {});
+      if (signal.aborted) return;
+      const left = renewedAt + renewDeadlineMs - clock.monotonic();
+      try {
+        if (left <= 0) throw this.#lost(lastError);
+        const started = clock.monotonic();
+        const decision = await this.#try(signal, Math.min(left, 5_000));
+        if (decision.do === 'wait') throw this.#lost('another process holds it');
+        if (decision.do === 'acquire' && decision.transitions > 0) {
+          logger.warn('the lease had been taken and given back meanwhile', { lease: name });
+        }
+        renewedAt = started;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof OperatorError && error.code === 'ERR_LEASE_LOST') throw error;
+        lastError = errorText(error);
+        logger.warn('lease not renewed', { lease: name, error: lastError });
+        if (clock.monotonic() - renewedAt >= renewDeadlineMs) throw this.#lost(lastError);
+      }
+    }
+  }
+
+  /** Gives the lease back so that another need not wait for it to expire. Never throws. */
+  async release(): Promise<void> {
+    const { client, name, logger, clock, identity, metrics } = this.#options;
+    if (!this.#holds || !this.#lease) return;
+    this.#holds = false;
+    metrics?.leader.set({ name }, 0);
+    const spec = {
+      ...(this.#lease['spec'] as object),
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      renewTime: microTime(clock.now()),
+    };
+    try {
+      await client.update(coreResources.leases, { ...this.#lease, spec }, { deadlineMs: 3_000 });
+      logger.info('released leadership', { lease: name, identity });
+    } catch (error) {
+      logger.warn('lease not released, it will expire', { lease: name, error: errorText(error) });
+    }
+  }
+
+  #lost(why: string): OperatorError {
+    const { name, metrics } = this.#options;
+    this.#holds = false;
+    metrics?.leader.set({ name }, 0);
+    return new OperatorError('ERR_LEASE_LOST', `lease ${name} lost: ${why}`);
+  }
+
+  /** Reads the lease, decides, and writes where the decision says so. A lost race comes back as `wait`. */
+  async #try(signal: AbortSignal, deadlineMs = 5_000): Promise<LeaseDecision> {
+    const { client, clock, namespace, name, identity } = this.#options;
+    const options = { signal, deadlineMs, retry: false };
+    // While we lead we are the only writer: the version we wrote last saves the read.
+    if (!this.#holds || !this.#lease) {
+      this.#lease = await getIfExists(client, coreResources.leases, { namespace, name }, options);
+      if (this.#lease) this.#seen = observe(this.#seen, readRecord(this.#lease), clock.monotonic());
+      else this.#seen = undefined;
+    }
+    const decision = decideLease(this.#seen, identity, clock.monotonic());
+    if (decision.do === 'wait') return decision;
+    const next = this.#record(decision);
+    try {
+      this.#lease = this.#lease
+        ? await client.update(coreResources.leases, { ...this.#lease, spec: next }, options)
+        : await client.create(
+            coreResources.leases,
+            { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace }, spec: next },
+            options,
+          );
+      this.#seen = { record: readRecord(this.#lease), at: clock.monotonic() };
+      return decision;
+    } catch (error) {
+      if (isConflict(error) || isAlreadyExists(error)) {
+        // Somebody else wrote. Look again before we say that we lost it.
+        this.#lease = await getIfExists(client, coreResources.leases, { namespace, name }, options);
+        if (!this.#lease) throw error;
+        this.#seen = observe(this.#seen, readRecord(this.#lease), clock.monotonic());
+        if (this.#seen.record.holder === identity) throw error;
+        return { do: 'wait', forMs: this.#options.retryMs };
+      }
+      // The write may or may not have been executed: read again next time.
+      this.#lease = undefined;
+      throw error;
+    }
+  }
+
+  #record(decision: Exclude<LeaseDecision, { do: 'wait' }>): Record<string, unknown> {
+    const now = microTime(this.#options.clock.now());
+    return {
+      holderIdentity: this.#options.identity,
+      leaseDurationSeconds: Math.ceil(this.#options.leaseMs / 1000),
+      acquireTime: decision.do === 'renew' ? decision.acquireTime : now,
+      renewTime: now,
+      leaseTransitions: decision.transitions,
+    };
+  }
+}
+
+function readRecord(lease: KubeObject): LeaseRecord {
+  const spec = (lease['spec'] ?? {}) as Record<string, unknown>;
+  return {
+    holder: String(spec['holderIdentity'] ?? ''),
+    durationSeconds: Number(spec['leaseDurationSeconds'] ?? 0),
+    renewTime: String(spec['renewTime'] ?? ''),
+    acquireTime: String(spec['acquireTime'] ?? ''),
+    transitions: Number(spec['leaseTransitions'] ?? 0),
+  };
+}

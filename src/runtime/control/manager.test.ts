@@ -1,0 +1,159 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { sleep } from '../../base/clock.ts';
+import { coreResources } from '../../kube/index.ts';
+import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
+import { StatusError } from '../../testing/fake-api-server/index.ts';
+
+const { configMaps, leases } = coreResources;
+const source = { resource: configMaps };
+const configMap: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } };
+const election = { namespace: 'svc-system', name: 'svc-controller', identity: 'me' };
+
+let harness: ControllerHarness;
+
+test('fills the caches, then leads, then reconciles; and stops in reverse, giving the lease back', async () => {
+  const log: string[] = [];
+  harness = await runController(
+    (env) => {
+      env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve(void log.push('reconcile')) });
+      const runnable = (name: string, needsLeader: boolean): void =>
+        env.addRunnable({
+          name,
+          needsLeader,
+          run: async (signal) => {
+            log.push(`${name} starts`);
+            await sleep(env.clock, 1e9, signal).catch(() => {});
+            log.push(`${name} ends`);
+          },
+        });
+      runnable('everywhere', false);
+      runnable('leader', true);
+    },
+    [configMap],
+    noFaults,
+    { manager: { leaderElection: election } },
+  );
+  await harness.passUntil(() => log.includes('reconcile'), 'the reconcile');
+  expect(log).toEqual(['everywhere starts', 'leader starts', 'reconcile']);
+  expect(harness.manager.leading).toBe(true);
+  const { server } = harness;
+  await harness.stop();
+  expect(log.slice(3)).toEqual(['leader ends', 'everywhere ends']);
+  expect(server.storage.get(leases, 'svc-system', 'svc-controller')['spec']).toMatchObject({ holderIdentity: '' });
+});
+
+test('a standby keeps its caches warm, is ready, and reconciles nothing', async () => {
+  let runs = 0;
+  const held = { holderIdentity: 'other', leaseDurationSeconds: 1_000_000, renewTime: 'x', acquireTime: 'x' };
+  harness = await runController(
+    (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve(void runs++) }),
+    [
+      configMap,
+      {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name: 'svc-controller', namespace: 'svc-system' },
+        spec: held,
+      },
+    ],
+    noFaults,
+    { manager: { leaderElection: election } },
+  );
+  const informer = harness.manager.cache.informer(source);
+  await harness.passUntil(() => informer.list().length === 1, 'the cache');
+  expect(await harness.manager.readiness.run()).toMatchObject({ ok: true });
+  expect(harness.manager.leading).toBe(false);
+  expect(runs).toBe(0);
+  await harness.stop();
+});
+
+test('a lost lease aborts what runs at once and ends with ERR_LEASE_LOST', async () => {
+  let reason: unknown;
+  harness = await runController(
+    (env) =>
+      env.addController({
+        name: 'c',
+        for: { source },
+        reconcile: ({ signal, clock }) => sleep(clock, 1e9, signal).catch((e: unknown) => void (reason = e)),
+      }),
+    [configMap],
+    noFaults,
+    { manager: { leaderElection: election } },
+  );
+  await harness.passUntil(() => harness.manager.leading && !harness.manager.idle, 'the run');
+  const lease = harness.server.storage.get(leases, 'svc-system', 'svc-controller');
+  harness.server.put(leases, { ...lease, spec: { ...(lease['spec'] as object), holderIdentity: 'thief' } });
+  await harness.passUntil(() => reason, 'the abort');
+  expect(reason).toMatchObject({ code: 'ERR_ABORTED', message: 'the lease is lost' });
+  await expect(harness.stop()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+});
+
+test('caches that do not fill in two minutes end it with the name of the source and the reason', async () => {
+  harness = await runController(
+    (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
+    [],
+    (server) =>
+      server.script(
+        { plural: 'configmaps' },
+        { do: 'fail', error: new StatusError(403, 'Forbidden', 'no right') },
+        1000,
+      ),
+  );
+  for (let i = 0; i < 130; i++) await harness.clock.advance(1_000);
+  await expect(harness.stop()).rejects.toMatchObject({
+    code: 'ERR_CACHE_SYNC',
+    message: expect.stringMatching(/configmaps.*403 no right/) as unknown,
+  });
+});
+
+test('a stop while caches fill is a clean end', async () => {
+  harness = await runController(
+    (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
+    [],
+    (server) => server.script({ plural: 'configmaps' }, { do: 'hold', until: new Promise(() => {}) }),
+  );
+  await harness.clock.advance(1_000);
+  await expect(harness.stop()).resolves.toBeUndefined();
+});
+
+test('a runnable that fails stops the whole process with its error', async () => {
+  harness = await runController((env) => {
+    env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() });
+    env.addRunnable({ name: 'r', needsLeader: true, run: () => Promise.reject(new Error('runnable broke')) });
+  });
+  await harness.passUntil(
+    () => harness.server.openWatches().length === 0 && harness.server.requests.length > 0,
+    'the end',
+  );
+  await expect(harness.stop()).rejects.toThrow('runnable broke');
+});
+
+test('two controllers of one name are refused, and so is a bare owner relation', async () => {
+  harness = await runController((env) => {
+    const spec = { name: 'c', for: { source }, reconcile: () => Promise.resolve() };
+    env.addController(spec);
+    expect(() => env.addController(spec)).toThrow('two controllers named c');
+    expect(() => env.addController({ name: 'd', owns: [{ source }], reconcile: () => Promise.resolve() })).toThrow(
+      /primary/,
+    );
+  });
+  await harness.stop();
+});
+
+test('every series of a controller exists from the start', async () => {
+  harness = await runController((env) =>
+    env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
+  );
+  const text = await harness.manager.metricsText();
+  for (const name of [
+    'controller_runtime_reconcile_total{controller="c",result="requeue_after"} 0',
+    'controller_runtime_max_concurrent_reconciles{controller="c"} 1',
+    'workqueue_depth{name="c",controller="c"} 0',
+    'workqueue_retries_total{name="c",controller="c"} 0',
+    'workqueue_longest_running_processor_seconds{name="c",controller="c"} 0',
+    'operator_watch_events_missed_total{kind="ConfigMap"} 0',
+  ]) {
+    expect(text).toContain(name);
+  }
+  await harness.stop();
+});

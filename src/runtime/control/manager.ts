@@ -1,0 +1,261 @@
+import type { Registry } from 'prom-client';
+import type { Clock } from '../../base/clock.ts';
+import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { KubeClient } from '../../kube/index.ts';
+import { Controller } from './controller.ts';
+import { QueuedEventRecorder } from './events.ts';
+import { Health } from '../health.ts';
+import { LeaderElector, type LeaderElectionOptions } from './leader-election.ts';
+import { RuntimeMetrics } from '../metrics.ts';
+import { SharedCache } from '../watch/shared-cache.ts';
+import type { RunTracer } from '../tracing.ts';
+import type { ControllerEnvironment, ControllerHandle, ControllerSpec, EventRecorder, Runnable } from '../types.ts';
+
+export interface ManagerOptions {
+  client: KubeClient;
+  clock: Clock;
+  logger: Logger;
+  metrics?: RuntimeMetrics;
+  /** Where a span per reconcile goes; see `openTracing`. Default: none is made. */
+  tracer?: RunTracer | undefined;
+  /** Name of the program: `reportingController` of Events, and the first part of every field manager. */
+  component: string;
+  /** This process: the pod's name. */
+  instance: string;
+  /** Leave out to work without election: tests, and single-replica tools. */
+  leaderElection?: Pick<LeaderElectionOptions, 'namespace' | 'name' | 'leaseMs' | 'renewDeadlineMs' | 'retryMs'> & {
+    identity: string;
+  };
+  /** How long running reconciles may go on after a stop. Units: ms. Default 30 s. */
+  drainMs?: number;
+  /** How long the first lists may take. Units: ms. Default 2 min. */
+  syncLimitMs?: number;
+  random?: () => number;
+  streamingList?: boolean;
+  /** Make cached objects immutable. For tests. */
+  freezeCache?: boolean;
+}
+
+/**
+ * Owns the shared parts of an operator and their order.
+ *
+ * Flow of `run`: caches fill → runnables of every replica → leadership → controllers and leaders' runnables → (the
+ * signal aborts) → controllers drain → leaders' runnables end → the lease is released → the rest ends. It resolves when
+ * all of it is over.
+ * Guarantees: no reconcile starts before every cache is filled, and none goes on after the lease is lost; it never ends
+ * the process.
+ * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped.
+ */
+export class Manager implements ControllerEnvironment {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly cache: SharedCache;
+  readonly events: EventRecorder;
+  readonly metrics: RuntimeMetrics;
+  readonly registry: Registry;
+  readonly liveness = new Health();
+  readonly readiness = new Health();
+  readonly #options: ManagerOptions;
+  readonly #recorder: QueuedEventRecorder;
+  readonly #controllers: Controller[] = [];
+  readonly #runnables: Runnable[] = [];
+  #started = false;
+  /** While controllers run: the signal that will stop them. */
+  #working: AbortSignal | undefined;
+  #elector: LeaderElector | undefined;
+
+  constructor(options: ManagerOptions) {
+    this.#options = options;
+    this.client = options.client;
+    this.clock = options.clock;
+    this.logger = options.logger;
+    this.metrics = options.metrics ?? new RuntimeMetrics();
+    this.registry = this.metrics.registry;
+    this.cache = new SharedCache({
+      client: options.client,
+      clock: options.clock,
+      logger: options.logger,
+      metrics: this.metrics,
+      ...(options.random ? { random: options.random } : {}),
+      ...(options.streamingList !== undefined ? { streamingList: options.streamingList } : {}),
+      ...(options.freezeCache ? { freeze: true } : {}),
+    });
+    this.#recorder = new QueuedEventRecorder({
+      client: options.client,
+      clock: options.clock,
+      logger: options.logger,
+      component: options.component,
+      instance: options.instance,
+      metrics: this.metrics,
+    });
+    this.events = this.#recorder;
+    // A source may be cut off for a while; after twice the inactivity limit its cache is not to be trusted.
+    this.readiness.add('caches', () => this.cache.check(2));
+    this.liveness.add('sources', () => this.cache.checkLive(5));
+    this.liveness.add('workers', () => {
+      for (const controller of this.#controllers) controller.checkWorkers();
+    });
+  }
+
+  /** True while this process is the one that works. */
+  get leading(): boolean {
+    return this.#options.leaderElection ? (this.#elector?.leading ?? false) : this.#started;
+  }
+
+  /** True while nothing runs and nothing is ready to run; what waits for its time does not count. */
+  get idle(): boolean {
+    return this.#working !== undefined && this.#controllers.every((c) => c.queue.idle);
+  }
+
+  addController(spec: ControllerSpec): ControllerHandle {
+    if (this.#controllers.some((c) => c.name === spec.name)) throw new Error(`two controllers named ${spec.name}`);
+    const { client, cache, clock, logger, metrics } = this;
+    const controller = new Controller(spec, {
+      ...{ client, cache, clock, logger, metrics },
+      component: this.#options.component,
+      tracer: this.#options.tracer,
+    });
+    this.#controllers.push(controller);
+    if (this.#working) void this.#startLate(controller, this.#working);
+    return controller;
+  }
+
+  /** `name`, or `name-2`, `name-3` … where it is taken. */
+  uniqueName(name: string): string {
+    const taken = new Set(this.#controllers.map((c) => c.name));
+    let unique = name;
+    for (let i = 2; taken.has(unique); i++) unique = `${name}-${i}`;
+    return unique;
+  }
+
+  addRunnable(runnable: Runnable): void {
+    if (this.#started) throw new Error(`runnable ${runnable.name} added after the start`);
+    this.#runnables.push(runnable);
+  }
+
+  addCheck(name: string, check: () => void | Promise<void>, options: { live?: boolean } = {}): void {
+    this.readiness.add(name, check);
+    if (options.live) this.liveness.add(name, check);
+  }
+
+  /** All metrics as text, with those that grow by time brought up to date. */
+  async metricsText(): Promise<string> {
+    for (const controller of this.#controllers) controller.queue.observe();
+    this.metrics.ready.set((await this.readiness.run()).ok ? 1 : 0);
+    return this.registry.metrics();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#started = true;
+    const shared = new AbortController();
+    const fatal = new Fatal();
+    const stop = AbortSignal.any([signal, fatal.signal]);
+    const shuttingDown = (): void => this.readiness.add('shutdown', () => Promise.reject(new Error('shutting down')));
+    stop.addEventListener('abort', shuttingDown, { once: true });
+    this.cache.start(shared.signal);
+    const background = [this.#recorder.run(shared.signal)];
+    try {
+      await this.cache.untilSynced(this.#options.syncLimitMs ?? 120_000, stop);
+      this.logger.info('caches are filled');
+      background.push(...this.#startRunnables(false, shared.signal, fatal));
+      await this.#lead(stop, fatal);
+    } catch (error) {
+      // A stop in the middle of starting is no fault.
+      if (!(signal.aborted && isOperatorError(error, 'ERR_ABORTED'))) fatal.with(error);
+    }
+    shared.abort();
+    await Promise.all(background);
+    await this.cache.stopped();
+    if (fatal.error !== undefined) throw fatal.error;
+    this.logger.info('stopped');
+  }
+
+  /** Waits for leadership, works, and cleans up. Resolves when the stop is complete. */
+  async #lead(stop: AbortSignal, fatal: Fatal): Promise<void> {
+    const elector = this.#createElector();
+    await elector?.acquire(stop);
+    const leading = new AbortController();
+    const held = elector?.hold(leading.signal).catch((error: unknown) => {
+      // Before anything else, and before anybody else can start: nothing of ours may go on writing.
+      for (const controller of this.#controllers) controller.abort('the lease is lost');
+      fatal.with(error);
+    });
+    this.#working = stop;
+    for (const controller of this.#controllers) controller.start();
+    const runnables = this.#startRunnables(true, leading.signal, fatal);
+    await aborted(stop);
+    this.#working = undefined;
+    this.logger.info('stopping', { reason: fatal.error === undefined ? 'asked to' : errorText(fatal.error) });
+    await this.#drain();
+    leading.abort();
+    await Promise.all([...runnables, held]);
+    if (!isOperatorError(fatal.error, 'ERR_LEASE_LOST')) await elector?.release();
+  }
+
+  /** A controller that was added while the others work begins when its own sources are filled. */
+  async #startLate(controller: Controller, stop: AbortSignal): Promise<void> {
+    try {
+      await this.cache.untilSynced(this.#options.syncLimitMs ?? 120_000, stop);
+      if (this.#working) controller.start();
+    } catch (error) {
+      if (!stop.aborted)
+        this.logger.error('controller not started', { controller: controller.name, error: errorText(error) });
+    }
+  }
+
+  async #drain(): Promise<void> {
+    const cancel = this.clock.setTimeout(() => {
+      this.logger.warn('running reconciles are cut off, the drain time is over');
+      for (const controller of this.#controllers) controller.abort('shutting down');
+    }, this.#options.drainMs ?? 30_000);
+    await Promise.all(this.#controllers.map((c) => c.drain()));
+    cancel();
+    for (const controller of this.#controllers) controller.abort('stopped');
+  }
+
+  #startRunnables(needsLeader: boolean, signal: AbortSignal, fatal: Fatal): Promise<void>[] {
+    return this.#runnables
+      .filter((r) => r.needsLeader === needsLeader)
+      .map((r) =>
+        r.run(signal).catch((error: unknown) => {
+          if (!signal.aborted) fatal.with(error);
+          else if (!isOperatorError(error, 'ERR_ABORTED')) {
+            this.logger.warn('runnable ended badly', { runnable: r.name, error: errorText(error) });
+          }
+        }),
+      );
+  }
+
+  #createElector(): LeaderElector | undefined {
+    const election = this.#options.leaderElection;
+    if (!election) return undefined;
+    const { client, clock, logger, metrics } = this;
+    const random = this.#options.random;
+    this.#elector = new LeaderElector({ client, clock, logger, metrics, ...(random ? { random } : {}), ...election });
+    return this.#elector;
+  }
+}
+
+/** The first fatal error; its signal stops everything. */
+class Fatal {
+  readonly #controller = new AbortController();
+  error: unknown;
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  with(error: unknown): void {
+    this.error ??= error ?? new OperatorError('ERR_ABORTED', 'failed without a reason');
+    this.#controller.abort();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

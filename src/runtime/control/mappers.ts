@@ -1,0 +1,50 @@
+import type { ResourceRef } from '../../api/meta.ts';
+import type { TypedObject } from '../../kube/index.ts';
+import { keyOf } from '../keys.ts';
+import type { Informer, Mapper, ObjectKey } from '../types.ts';
+
+/** The object itself. */
+export const toSelf: Mapper = (object) => [keyOf(object)];
+
+/** Always the same key: for singletons. */
+export const toKey = (key: ObjectKey): Mapper => {
+  const keys = [key];
+  return () => keys;
+};
+
+/** The owner of the given kind; by default only the one that controls the object. */
+export function toOwner(owner: ResourceRef, options: { controllerOnly?: boolean } = {}): Mapper {
+  const controllerOnly = options.controllerOnly ?? true;
+  return (object) => {
+    const references = object.metadata.ownerReferences ?? [];
+    const found = references.filter(
+      (r) =>
+        r.kind === owner.kind &&
+        // Versions of one group name the same object.
+        r.apiVersion.split('/').slice(0, -1).join('/') === owner.group &&
+        (!controllerOnly || r.controller === true),
+    );
+    return found.map((r) =>
+      owner.namespaced && object.metadata.namespace
+        ? { namespace: object.metadata.namespace, name: r.name }
+        : { name: r.name },
+    );
+  };
+}
+
+/** Every object that `informer` holds, for a change that concerns all of them. */
+export const toAll = (informer: Informer<TypedObject>): Mapper => {
+  return () => informer.list().map(keyOf);
+};
+
+/** The objects that an index of `informer` files under what `value` reads from the changed object. */
+export function toIndexed<T extends TypedObject>(
+  informer: Informer<TypedObject>,
+  index: string,
+  value: (object: T) => string | undefined,
+): Mapper<T> {
+  return (object) => {
+    const wanted = value(object);
+    return wanted === undefined ? [] : informer.byIndex(index, wanted).map(keyOf);
+  };
+}

@@ -1,0 +1,48 @@
+import { itemBackoff } from '../backoff.ts';
+
+/**
+ * When a failed key may run again: the later of its own backoff and of a bucket that all keys of a controller share,
+ * so that a thousand keys failing together do not come back together.
+ */
+export class RetryLimiter {
+  readonly #now: () => number;
+  readonly #perSecond: number;
+  readonly #burst: number;
+  readonly #failures = new Map<string, number>();
+  #tokens: number;
+  #filledAt: number;
+
+  /** `now`: monotonic ms. Defaults: 10 a second, burst 100. */
+  constructor(now: () => number, options: { perSecond?: number; burst?: number } = {}) {
+    this.#now = now;
+    this.#perSecond = options.perSecond ?? 10;
+    this.#burst = options.burst ?? 100;
+    this.#tokens = this.#burst;
+    this.#filledAt = now();
+  }
+
+  /** Counts one more failure of `key` and returns its delay. Units: ms. */
+  next(key: string): number {
+    const failures = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, failures);
+    return Math.max(itemBackoff(failures), this.#reserve());
+  }
+
+  /** Failures in a row. */
+  failures(key: string): number {
+    return this.#failures.get(key) ?? 0;
+  }
+
+  /** The key is well again. */
+  forget(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  #reserve(): number {
+    const now = this.#now();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#filledAt) / 1000) * this.#perSecond);
+    this.#filledAt = now;
+    this.#tokens -= 1;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#perSecond) * 1000;
+  }
+}

@@ -1,0 +1,20 @@
+import { OperatorError } from '../../base/errors.ts';
+
+/** This reconcile cannot succeed before the object changes: no retry; the next event starts afresh. */
+export class TerminalError extends OperatorError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('ERR_TERMINAL', message, options);
+    this.name = 'TerminalError';
+  }
+}
+
+/** Stop here and run again after a delay; for waiting deep inside a call tree. Not counted as a failure. */
+export class RequeueError extends OperatorError {
+  readonly afterMs: number;
+
+  constructor(afterMs: number, message: string, options?: { cause?: unknown }) {
+    super('ERR_REQUEUE', message, options);
+    this.name = 'RequeueError';
+    this.afterMs = afterMs;
+  }
+}

@@ -1,0 +1,284 @@
+import type { Clock } from '../../base/clock.ts';
+import { Heap } from '../../base/heap.ts';
+import type { RuntimeMetrics } from '../metrics.ts';
+import { RetryLimiter } from './rate-limiter.ts';
+
+/** A key of low priority that waited this long gets every fourth turn. Units: ms. */
+const patienceMs = 10_000;
+const patientTurn = 4;
+
+/** Start-up work and resyncs run after changes, for which a user may be waiting. Source: controller-runtime. */
+export const lowPriority = -100;
+
+export interface AddOptions {
+  /** Not before this many ms from now. */
+  afterMs?: number | undefined;
+  /** Higher runs first. Default 0. */
+  priority?: number | undefined;
+  /** Why, for logs and spans. Of several adds the first tells it. Default `add`. */
+  reason?: string | undefined;
+}
+
+interface Entry {
+  key: string;
+  priority: number;
+  reason: string;
+  /** Order among equals: first come, first served. */
+  order: number;
+  /** Monotonic ms. */
+  readyAt: number;
+  /** Since when it could run. */
+  waitingSince: number;
+  /** Grows as the entry moves between the heaps; copies with an older one are dead. */
+  version: number;
+  /** It is in the ready heap, that is, it counts as depth. */
+  ready: boolean;
+}
+interface Slot {
+  entry: Entry;
+  version: number;
+}
+
+export interface WorkItem {
+  key: string;
+  priority: number;
+  reason: string;
+  /** Failures in a row before this run. */
+  attempt: number;
+}
+
+/**
+ * Keys to work on.
+ *
+ * Guarantees: a key is in the queue at most once (a duplicate takes the higher priority and the earlier time); it is
+ * never handed out while it is being worked on; an add during work leads to exactly one more run; order is priority,
+ * then first come; a key that runs again goes to the end of the line; no priority waits for ever, because every fourth
+ * turn goes to what has waited longest beyond ten seconds.
+ * Assumptions: every item that `take` returned comes back through `done`.
+ */
+export class WorkQueue {
+  readonly limiter: RetryLimiter;
+  readonly #clock: Clock;
+  readonly #metrics: RuntimeMetrics | undefined;
+  readonly #labels: { name: string; controller: string };
+  readonly #entries = new Map<string, Entry>();
+  readonly #running = new Map<string, number>();
+  readonly #ready = new Heap<Slot>(
+    ({ entry: a }, { entry: b }) => a.priority > b.priority || (a.priority === b.priority && a.order < b.order),
+  );
+  readonly #delayed = new Heap<Slot>(({ entry: a }, { entry: b }) => a.readyAt < b.readyAt);
+  /** The same ready entries of low priority, by how long they have waited. */
+  readonly #patient = new Heap<Slot>(({ entry: a }, { entry: b }) => a.waitingSince < b.waitingSince);
+  readonly #takers: ((item: WorkItem | undefined) => void)[] = [];
+  #cancelTimer: (() => void) | undefined;
+  #timerAt = Infinity;
+  #orders = 0;
+  #depth = 0;
+  #turns = 0;
+  #stopped = false;
+
+  constructor(name: string, clock: Clock, metrics?: RuntimeMetrics) {
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#labels = { name, controller: name };
+    this.limiter = new RetryLimiter(() => clock.monotonic());
+  }
+
+  /** Keys waiting to run now or later, without those being worked on. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Nothing runs and nothing is ready to. */
+  get idle(): boolean {
+    return this.#running.size === 0 && this.#depth === 0;
+  }
+
+  /** Keys being worked on. */
+  get active(): number {
+    return this.#running.size;
+  }
+
+  add(key: string, options: AddOptions = {}): void {
+    if (this.#stopped) return;
+    this.#metrics?.queueAdds.inc(this.#labels);
+    const now = this.#clock.monotonic();
+    const readyAt = now + Math.max(0, options.afterMs ?? 0);
+    const priority = options.priority ?? 0;
+    const known = this.#entries.get(key);
+    if (known && known.priority >= priority && known.readyAt <= readyAt) return;
+    const entry: Entry = known ?? {
+      key,
+      priority,
+      reason: options.reason ?? 'add',
+      order: this.#orders++,
+      readyAt,
+      waitingSince: now,
+      version: 0,
+      ready: false,
+    };
+    if (known) {
+      this.#setReady(known, false);
+      known.priority = Math.max(known.priority, priority);
+      known.readyAt = Math.min(known.readyAt, readyAt);
+      known.version++;
+    }
+    this.#entries.set(key, entry);
+    entry.waitingSince = Math.max(entry.readyAt, now);
+    this.#place(entry, now);
+    this.#dispatch();
+  }
+
+  /** Adds a key that failed, after its backoff and no sooner than `atLeastMs`. Returns the delay in ms. */
+  retry(key: string, options: { priority?: number; atLeastMs?: number } = {}): number {
+    this.#metrics?.queueRetries.inc(this.#labels);
+    const afterMs = Math.max(this.limiter.next(key), options.atLeastMs ?? 0);
+    this.add(key, { afterMs, priority: options.priority, reason: 'retry' });
+    return afterMs;
+  }
+
+  /** The next key, as soon as there is one; undefined once the queue was stopped. */
+  take(): Promise<WorkItem | undefined> {
+    if (this.#stopped) return Promise.resolve(undefined);
+    const item = this.#next();
+    if (item) return Promise.resolve(item);
+    return new Promise((resolve) => this.#takers.push(resolve));
+  }
+
+  /** Work on the key has ended, well or not. */
+  done(key: string): void {
+    const since = this.#running.get(key);
+    if (since === undefined) return;
+    this.#running.delete(key);
+    const now = this.#clock.monotonic();
+    this.#metrics?.queueWork.observe(this.#labels, (now - since) / 1000);
+    const again = this.#entries.get(key);
+    if (again) {
+      again.waitingSince = Math.max(again.readyAt, now);
+      again.version++;
+      this.#place(again, now);
+    }
+    this.#dispatch();
+  }
+
+  /** Hands out nothing more; waiting keys are dropped, those being worked on may finish. */
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    this.#entries.clear();
+    this.#depth = 0;
+    this.#metrics?.queueDepth.set(this.#labels, 0);
+    for (const taker of this.#takers.splice(0)) taker(undefined);
+  }
+
+  /** The key that has been worked on longest, and for how long in ms. */
+  longestRunning(): { key: string; ms: number } | undefined {
+    const now = this.#clock.monotonic();
+    let longest: { key: string; ms: number } | undefined;
+    for (const [key, since] of this.#running) {
+      if (!longest || now - since > longest.ms) longest = { key, ms: now - since };
+    }
+    return longest;
+  }
+
+  /** Brings the gauges that grow with time up to date; call before a scrape. */
+  observe(): void {
+    const now = this.#clock.monotonic();
+    const ages = [...this.#running.values()].map((since) => (now - since) / 1000);
+    this.#metrics?.queueUnfinished.set(
+      this.#labels,
+      ages.reduce((sum, age) => sum + age, 0),
+    );
+    this.#metrics?.queueLongest.set(this.#labels, Math.max(0, ...ages));
+  }
+
+  /** Puts an entry where it belongs; one whose key is being worked on waits outside both heaps for `done`. */
+  #place(entry: Entry, now: number): void {
+    if (this.#running.has(entry.key)) return;
+    const slot = { entry, version: entry.version };
+    if (entry.readyAt <= now) this.#pushReady(slot);
+    else {
+      // Keys that are moved forward again and again would pile up dead copies.
+      if (this.#delayed.size > 2 * this.#entries.size + 64) this.#delayed.keep((s) => this.#alive(s));
+      this.#delayed.push(slot);
+      this.#arm();
+    }
+  }
+
+  #pushReady(slot: Slot): void {
+    this.#ready.push(slot);
+    if (slot.entry.priority < 0) this.#patient.push(slot);
+    this.#setReady(slot.entry, true);
+  }
+
+  #dispatch(): void {
+    while (this.#takers.length > 0) {
+      const item = this.#next();
+      if (!item) return;
+      this.#takers.shift()!(item);
+    }
+  }
+
+  #next(): WorkItem | undefined {
+    for (let slot = this.#popReady(); slot; slot = this.#popReady()) {
+      const { entry } = slot;
+      if (!this.#alive(slot)) continue;
+      this.#turns++;
+      const now = this.#clock.monotonic();
+      this.#setReady(entry, false);
+      this.#entries.delete(entry.key);
+      this.#running.set(entry.key, now);
+      this.#metrics?.queueDuration.observe(this.#labels, Math.max(0, now - entry.waitingSince) / 1000);
+      return {
+        key: entry.key,
+        priority: entry.priority,
+        reason: entry.reason,
+        attempt: this.limiter.failures(entry.key),
+      };
+    }
+    return undefined;
+  }
+
+  /** The next slot in line, dead ones included; now and then the one that waited too long. */
+  #popReady(): Slot | undefined {
+    while (this.#patient.size > 0 && !this.#alive(this.#patient.peek()!)) this.#patient.pop();
+    const oldest = this.#patient.peek();
+    const due = oldest && this.#turns % patientTurn === patientTurn - 1;
+    return due && this.#clock.monotonic() - oldest.entry.waitingSince > patienceMs ? oldest : this.#ready.pop();
+  }
+
+  #alive(slot: Slot): boolean {
+    return slot.version === slot.entry.version && this.#entries.get(slot.entry.key) === slot.entry;
+  }
+
+  #setReady(entry: Entry, ready: boolean): void {
+    if (entry.ready === ready) return;
+    entry.ready = ready;
+    this.#depth += ready ? 1 : -1;
+    this.#metrics?.queueDepth.set(this.#labels, this.#depth);
+  }
+
+  #arm(): void {
+    const next = this.#delayed.peek();
+    if (!next || next.entry.readyAt >= this.#timerAt) return;
+    this.#cancelTimer?.();
+    this.#timerAt = next.entry.readyAt;
+    // Timers beyond 2^31 ms fire at once; the timer is set anew when it comes due early.
+    const ms = Math.min(Math.max(0, Math.ceil(this.#timerAt - this.#clock.monotonic())), 2 ** 31 - 1);
+    this.#cancelTimer = this.#clock.setTimeout(() => this.#ripen(), ms);
+  }
+
+  #ripen(): void {
+    this.#timerAt = Infinity;
+    const now = this.#clock.monotonic();
+    for (let slot = this.#delayed.peek(); slot && slot.entry.readyAt <= now; slot = this.#delayed.peek()) {
+      this.#delayed.pop();
+      const { entry } = slot;
+      if (!this.#alive(slot) || this.#running.has(entry.key)) continue;
+      entry.version++;
+      this.#pushReady({ entry, version: entry.version });
+    }
+    this.#arm();
+    this.#dispatch();
+  }
+}

@@ -1,0 +1,102 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { coreResources } from '../../kube/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { SharedInformer } from './informer.ts';
+import type { SourceEvent } from '../types.ts';
+
+const source = { resource: coreResources.configMaps };
+const object = (name: string, team: string, version: string, namespace = 'shop'): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace, resourceVersion: version, uid: `uid-${name}`, labels: { team } },
+});
+const byTeam = (o: KubeObject): string[] => [o.metadata.labels?.['team'] ?? ''];
+
+let clock: FakeClock;
+let informer: SharedInformer;
+beforeEach(() => {
+  clock = new FakeClock();
+  informer = new SharedInformer({ source, logger: silentLogger, clock });
+  informer.addIndex('team', byTeam);
+});
+const names = (team: string): (string | undefined)[] => informer.byIndex('team', team).map((o) => o.metadata.name);
+
+test('an index follows what comes, changes and goes', () => {
+  informer.replace([object('a', 'red', '1'), object('b', 'red', '1')]);
+  expect(names('red')).toEqual(['a', 'b']);
+  informer.upsert(object('a', 'blue', '2'));
+  informer.remove(object('b', 'red', '3'));
+  expect(names('red')).toEqual([]);
+  expect(names('blue')).toEqual(['a']);
+});
+
+test('an index that is defined late has what is there already, and an unknown one is an error', () => {
+  informer.replace([object('a', 'red', '1')]);
+  informer.addIndex('late', byTeam);
+  expect(informer.byIndex('late', 'red')).toHaveLength(1);
+  expect(() => informer.byIndex('absent', 'red')).toThrow('no index absent');
+});
+
+test('an index shows our own writes at once: new ones, moved ones, and no more than once', () => {
+  informer.replace([object('a', 'red', '1')]);
+  informer.wrote(object('new', 'red', '2'));
+  expect(names('red')).toEqual(['a', 'new']);
+  informer.wrote(object('a', 'blue', '3'));
+  expect(names('red')).toEqual(['new']);
+  expect(names('blue')).toEqual(['a']);
+  informer.upsert(object('new', 'red', '2'));
+  informer.upsert(object('a', 'blue', '3'));
+  expect(names('red')).toEqual(['new']);
+  expect(names('blue')).toEqual(['a']);
+});
+
+test('a write whose echo never comes leaves the index when it leaves the cache', async () => {
+  informer.replace([object('a', 'red', '1')]);
+  informer.wrote(object('a', 'blue', '2'));
+  await clock.advance(60_000);
+  expect(names('blue')).toEqual([]);
+  expect(names('red')).toEqual(['a']);
+});
+
+test('lists one namespace or all', () => {
+  informer.replace([object('a', 'red', '1'), object('b', 'red', '1', 'other')]);
+  expect(informer.list()).toHaveLength(2);
+  expect(informer.list({ namespace: 'other' }).map((o) => o.metadata.name)).toEqual(['b']);
+});
+
+test('a listener that comes late sees what is there, one that throws disturbs no other, and one that left hears nothing', () => {
+  const seen: string[] = [];
+  informer.replace([object('a', 'red', '1')]);
+  informer.onEvent(() => {
+    throw new Error('mine');
+  });
+  const leave = informer.onEvent(
+    (e: SourceEvent) => void seen.push(`${e.type} ${e.object.metadata.name} ${e.initial}`),
+  );
+  informer.upsert(object('b', 'red', '2'));
+  leave();
+  informer.upsert(object('c', 'red', '3'));
+  expect(seen).toEqual(['added a true', 'added b false']);
+});
+
+test('a transform strips what nobody reads, in the cache and in what we wrote; one that throws keeps the object whole', () => {
+  const apply = (o: KubeObject): KubeObject => {
+    if (o.metadata.name === 'odd') throw new Error('cannot');
+    return { ...o, metadata: { ...o.metadata, managedFields: [] } };
+  };
+  const stripped = new SharedInformer({
+    source: { ...source, transform: { name: 'strip', apply } },
+    logger: silentLogger,
+    clock,
+  });
+  const fat = (name: string): KubeObject => {
+    const o = object(name, 'red', '1');
+    return { ...o, metadata: { ...o.metadata, managedFields: [{ manager: 'm' }] } };
+  };
+  stripped.replace([fat('a'), fat('odd')]);
+  stripped.wrote({ ...fat('b') });
+  const fields = (name: string): number | undefined =>
+    stripped.get({ namespace: 'shop', name })?.metadata.managedFields?.length;
+  expect([fields('a'), fields('odd'), fields('b')]).toEqual([0, 1, 0]);
+});

@@ -1,0 +1,144 @@
+import type { KubeObject } from '../../api/meta.ts';
+import type { Clock } from '../../base/clock.ts';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { TypedObject } from '../../kube/index.ts';
+import { Indexer } from './indexer.ts';
+import { keyOf, keyText, parseKey } from '../keys.ts';
+import type { ReflectorSink } from './reflector.ts';
+import { Store } from './store.ts';
+import type { Informer, ObjectKey, Source, SourceEvent } from '../types.ts';
+
+export interface InformerOptions {
+  source: Source;
+  logger: Logger;
+  clock: Clock;
+  /** Applied to each object before it is kept; the source's own by default. */
+  transform?: ((object: KubeObject) => KubeObject) | undefined;
+  /** Something of the source was written by us. */
+  onWrote?: () => void;
+  /** Differences that only a later list showed: watch losses. */
+  onMissed?: (count: number) => void;
+}
+
+/** Cache, indexes and listeners of one source; the sink of its reflector. */
+export class SharedInformer<T extends TypedObject = KubeObject> implements Informer<T>, ReflectorSink {
+  readonly source: Source;
+  readonly #options: InformerOptions;
+  readonly #store: Store;
+  readonly #indexer = new Indexer();
+  readonly #listeners = new Set<(event: SourceEvent<T>) => void>();
+  readonly #whenSynced: (() => void)[] = [];
+  #synced = false;
+
+  constructor(options: InformerOptions) {
+    this.source = options.source;
+    this.#options = options;
+    this.#store = new Store((event) => this.#changed(event as SourceEvent<T>), options.clock);
+  }
+
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  get(key: ObjectKey): T | undefined {
+    return this.#store.get(keyText(key)) as T | undefined;
+  }
+
+  list(options: { namespace?: string | undefined } = {}): T[] {
+    const all = [...this.#store.values()] as T[];
+    return options.namespace === undefined ? all : all.filter((o) => o.metadata.namespace === options.namespace);
+  }
+
+  addIndex(name: string, values: (object: T) => readonly string[]): void {
+    this.#indexer.define(name, values as (object: KubeObject) => readonly string[], this.#store.values());
+  }
+
+  byIndex(name: string, value: string): T[] {
+    // What we wrote is in no index until its echo comes, and may have moved from one value to another.
+    const written = new Map([...this.#store.written()].map((object) => [keyText(keyOf(object)), object as T]));
+    const found: T[] = [];
+    for (const key of this.#indexer.keys(name, value)) {
+      const object = written.has(key) ? undefined : this.get(parseKey(key));
+      if (object) found.push(object);
+    }
+    for (const object of written.values()) {
+      if (this.#indexer.files(name, value, object as unknown as KubeObject)) found.push(object);
+    }
+    return found;
+  }
+
+  onEvent(listener: (event: SourceEvent<T>) => void): () => void {
+    this.#listeners.add(listener);
+    // Who comes late sees what is there, as those who came early did.
+    for (const object of this.#store.values())
+      this.#tell(listener, { type: 'added', object: object as T, initial: true, missed: false });
+    return () => this.#listeners.delete(listener);
+  }
+
+  wrote(object: T): void {
+    this.#store.wrote(this.#transform(object));
+    this.#options.onWrote?.();
+  }
+
+  /** No more events come: keeps no timer, so that a process can end. */
+  close(): void {
+    this.#store.close();
+  }
+
+  /** Resolves at the first successful list, when every listener has seen it. */
+  untilSynced(): Promise<void> {
+    return this.#synced ? Promise.resolve() : new Promise((resolve) => this.#whenSynced.push(resolve));
+  }
+
+  replace(items: readonly KubeObject[]): void {
+    const missed = this.#store.replace(items.map((item) => this.#transform(item)));
+    if (missed > 0) this.#options.onMissed?.(missed);
+    this.#synced = true;
+    for (const resolve of this.#whenSynced.splice(0)) resolve();
+  }
+
+  upsert(object: KubeObject): void {
+    this.#store.upsert(this.#transform(object));
+  }
+
+  remove(object: KubeObject): void {
+    this.#store.remove(this.#transform(object));
+  }
+
+  #transform(object: KubeObject): KubeObject {
+    const transform = this.#options.transform ?? this.source.transform?.apply;
+    if (!transform) return object;
+    try {
+      return transform(object);
+    } catch (error) {
+      this.#options.logger.error('transform failed, the object is kept whole', {
+        resource: this.source.resource.plural,
+        error: errorText(error),
+      });
+      return object;
+    }
+  }
+
+  #changed(event: SourceEvent<T>): void {
+    if (event.old) this.#indexer.remove(event.old);
+    if (event.type !== 'deleted') this.#indexer.add(event.object);
+    for (const listener of this.#listeners) this.#tell(listener, event);
+  }
+
+  #tell(listener: (event: SourceEvent<T>) => void, event: SourceEvent<T>): void {
+    try {
+      listener(event);
+    } catch (error) {
+      // Controllers retry their own mappers; this catches what every other listener throws.
+      this.#options.logger.error('a listener threw', {
+        resource: this.source.resource.plural,
+        error: errorText(error),
+      });
+    }
+  }
+}

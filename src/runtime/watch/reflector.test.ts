@@ -1,0 +1,441 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { createLogger } from '../../base/logger.ts';
+import { coreResources } from '../../kube/index.ts';
+import {
+  busy,
+  expired,
+  FakeApiServer,
+  StatusError,
+  type FakeApiServerOptions,
+} from '../../testing/fake-api-server/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/until.ts';
+import { SharedCache } from './shared-cache.ts';
+import type { Informer, SourceEvent } from '../types.ts';
+
+const { configMaps } = coreResources;
+const configMap = (name: string, data: Record<string, string> = {}, namespace = 'shop'): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace },
+  data,
+});
+
+let server: FakeApiServer;
+let clock: FakeClock;
+let stop: AbortController;
+let cache: SharedCache;
+let informer: Informer;
+let events: string[];
+let missed: number;
+/** What was logged at the level of a warning or above. */
+let warned: string[];
+
+async function begin(
+  options: FakeApiServerOptions = {},
+  streamingList = false,
+  random: () => number = () => 0,
+): Promise<void> {
+  server = await FakeApiServer.start(options);
+  clock = new FakeClock();
+  stop = new AbortController();
+  const client = server.client(clock);
+  warned = [];
+  const logger = createLogger({ level: 'warn', write: (line) => void warned.push(line) });
+  cache = new SharedCache({ client, clock, logger, random, streamingList, freeze: true });
+  informer = cache.informer({ resource: configMaps });
+  events = [];
+  missed = 0;
+  informer.onEvent((event: SourceEvent) => {
+    if (event.missed) missed++;
+    events.push(`${event.type} ${event.object.metadata.name}`);
+  });
+}
+const start = async (): Promise<void> => {
+  cache.start(stop.signal);
+  await until(() => informer.synced && server.openWatches().length === 1, 'the first watch');
+};
+/** Lets time pass, slowly beside the network, until the condition holds. */
+const passUntil = async (condition: () => unknown, what: string): Promise<void> => {
+  const end = performance.now() + 40_000;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`${what} did not come`);
+    await clock.advance(20);
+  }
+};
+/** Lets the reflector's wait pass, until it watches once more. */
+const watchesAgain = async (): Promise<void> => {
+  const before = server.seen({ verb: 'watch' }).length;
+  await passUntil(
+    () => server.seen({ verb: 'watch' }).length > before && server.openWatches().length > 0,
+    'the next watch',
+  );
+};
+const put = (name: string, data: Record<string, string> = {}): void =>
+  void server.put(configMaps, configMap(name, data));
+const has = (name: string): boolean => informer.get({ namespace: 'shop', name }) !== undefined;
+
+afterEach(async () => {
+  stop.abort();
+  await server.stop();
+  await cache.stopped();
+});
+
+test.each([
+  ['in pages', false, true],
+  ['by a streaming list that ends with the initial-events-end bookmark', true, true],
+  ['in pages after the server refused to stream', true, false],
+])('fills the cache %s and follows it', async (_what, ask, offered) => {
+  await begin({ streamingList: offered }, ask);
+  put('a');
+  await start();
+  expect(events).toEqual(['added a']);
+  put('b');
+  await until(() => has('b'), 'b');
+  expect(server.seen({ verb: 'list' })).toHaveLength(ask && offered ? 0 : 1);
+});
+
+test('always asks for bookmarks, and for a server-side end', async () => {
+  await begin();
+  await start();
+  const { query } = server.seen({ verb: 'watch' })[0]!;
+  expect(query.get('allowWatchBookmarks')).toBe('true');
+  expect(Number(query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300);
+});
+
+test('is not synced until a list succeeded and handlers saw it', async () => {
+  await begin();
+  put('a');
+  server.script({ verb: 'list' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'starting') });
+  cache.start(stop.signal);
+  await until(() => server.seen({ verb: 'list' }).length === 1 && clock.pending > 0, 'the failed list');
+  expect(informer.synced).toBe(false);
+  await clock.advance(1_000);
+  await until(() => informer.synced, 'the second list');
+  expect(events).toEqual(['added a']);
+});
+
+test('keeps one watch open for ten quiet minutes with bookmarks only, and resumes from the last bookmark RV after a reconnect', async () => {
+  // The longest that a watch is asked to last.
+  await begin({}, false, () => 0.999);
+  await start();
+  for (let minute = 0; minute < 10; minute++) {
+    await clock.advance(60_000);
+    server.put(coreResources.secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: `s${minute}`, namespace: 'x' },
+    });
+    server.bookmarkAll();
+    await until(() => cache.lastSeenAt(informer) === clock.monotonic(), 'the bookmark');
+  }
+  expect(server.seen({ verb: 'watch' })).toHaveLength(1);
+  server.openWatches()[0]!.reset();
+  await watchesAgain();
+  expect(server.seen({ verb: 'watch' }).at(-1)!.query.get('resourceVersion')).toBe(String(server.storage.version));
+  expect(server.seen({ verb: 'list' })).toHaveLength(1);
+});
+
+test('notices a half-open connection by its silence and loses nothing', async () => {
+  await begin();
+  await start();
+  server.openWatches()[0]!.fallSilent();
+  put('a');
+  await clock.advance(69_000);
+  expect(server.seen({ verb: 'watch' })).toHaveLength(1);
+  await clock.advance(1_001);
+  await passUntil(() => has('a'), 'a');
+  expect(server.seen({ verb: 'list' })).toHaveLength(1);
+});
+
+test('a kind whose server sends no bookmarks is asked about when it is quiet, and not reconnected', async () => {
+  await begin({}, false, () => 0.999);
+  await start();
+  await clock.advance(70_000);
+  await passUntil(() => server.seen({ verb: 'watch' }).length === 2 && server.openWatches().length === 1, 'the second');
+  const lists = server.seen({ verb: 'list' }).length;
+  for (let i = 1; i <= 7; i++) {
+    await clock.advance(70_001);
+    await until(() => clock.monotonic() - cache.lastSeenAt(informer) < 2_000, 'the answer');
+    expect(server.seen({ verb: 'list' })).toHaveLength(lists + i);
+  }
+  expect(server.seen({ verb: 'watch' })).toHaveLength(2);
+  expect(() => cache.check(2)).not.toThrow();
+  // Nothing is amiss in a quiet cluster.
+  expect(warned).toEqual([]);
+  server.script({ verb: 'list' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'gone away') });
+  await clock.advance(70_001);
+  await passUntil(() => server.seen({ verb: 'watch' }).length === 3, 'the reconnect');
+});
+
+test.each(['frame', 'http'] as const)(
+  'lists again after 410 by %s, from storage, and counts what the watch lost',
+  async (expiry) => {
+    await begin({ expiry });
+    put('a');
+    put('b');
+    await start();
+    server.openWatches()[0]!.fallSilent();
+    server.storage.remove(configMaps, 'shop', 'a');
+    put('b', { x: '1' });
+    put('c');
+    server.storage.compact();
+    server.openWatches()[0]!.reset();
+    await watchesAgain();
+    expect(events.slice(2)).toEqual(['updated b', 'added c', 'deleted a']);
+    expect(missed).toBe(3);
+    expect(server.seen({ verb: 'list' }).at(-1)!.query.get('resourceVersion')).toBeNull();
+  },
+);
+
+type Disturbance = (watch: ReturnType<FakeApiServer['openWatches']>[number]) => void;
+/** Disturbs the stream; the source must go on from its last version, with no list and nothing told twice. */
+async function resumesAfter(disturb: Disturbance): Promise<void> {
+  await begin();
+  put('a');
+  await start();
+  const version = server.storage.version;
+  disturb(server.openWatches()[0]!);
+  await watchesAgain();
+  put('b');
+  await passUntil(() => has('b'), 'b');
+  const last = server.seen({ verb: 'watch' }).at(-1)!;
+  expect(Number(last.query.get('resourceVersion'))).toBeGreaterThanOrEqual(version);
+  expect(server.seen({ verb: 'list' })).toHaveLength(1);
+  expect(events).toEqual(['added a', 'added b']);
+}
+
+test.each<[string, Disturbance]>([
+  ['a truncated one', (w) => (w.raw('{"type":"ADDED","obj'), w.end())],
+  ['one that is not JSON', (w) => w.raw('<html>\n')],
+])('treats an unparsable frame as a broken stream and resumes: %s', async (_what, disturb) => {
+  await resumesAfter(disturb);
+});
+
+test.each<[string, Disturbance]>([
+  ['the connection is reset (ECONNRESET)', (w) => w.reset()],
+  ['an ERROR 500 comes', (w) => w.error(new StatusError(500, 'InternalError', 'etcd went away'))],
+  ['an ERROR 429 comes', (w) => w.error(busy(1))],
+  [
+    'another kind comes',
+    (w) => w.frame('ADDED', { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x', resourceVersion: '1' } }),
+  ],
+])('recovers from each failure kind, resuming from the last version: %s', async (_what, disturb) => {
+  await resumesAfter(disturb);
+});
+
+test.each([
+  ['401', new StatusError(401, 'Unauthorized', 'no'), 24_000],
+  ['403', new StatusError(403, 'Forbidden', 'no'), 24_000],
+  // Capped at five seconds: 0.8 + 1.6 + 3.2 + 3 × 5 s.
+  ['404 until the kind exists', new StatusError(404, 'NotFound', 'no such kind'), 20_000],
+  ['500', new StatusError(500, 'InternalError', 'no'), 24_000],
+  ['429 without Retry-After', busy(), 24_000],
+])('recovers from each failure kind with bounded request rate: %s on the list', async (_what, error, atLeastMs) => {
+  await begin();
+  server.script({ verb: 'list' }, { do: 'fail', error }, 6);
+  cache.start(stop.signal);
+  // 0.8 + 1.6 + 3.2 + 6.4 + 12.8 s of backoff come before the seventh request.
+  await passUntil(() => informer.synced, 'the sync');
+  expect(clock.monotonic()).toBeGreaterThan(atLeastMs);
+  // The transport asks once more after a 401.
+  expect(server.seen({ verb: 'list' }).length).toBeLessThanOrEqual(7);
+});
+
+test.each(['list', 'watch'] as const)('waits the Retry-After seconds on list, watch and write: %s', async (verb) => {
+  await begin();
+  server.script({ verb }, { do: 'fail', error: busy(), retryAfter: '20' });
+  cache.start(stop.signal);
+  await until(() => server.seen({ verb }).length === 1 && clock.pending === 1, 'the refusal');
+  await clock.advance(19_000);
+  expect(server.seen({ verb })).toHaveLength(1);
+  await clock.advance(1_500);
+  await until(() => server.openWatches().length === 1, 'the watch');
+});
+
+test('a very short watch is a fault: a server that closes at once is asked ever more rarely, and nothing is lost', async () => {
+  await begin();
+  server.script({ verb: 'watch' }, { do: 'raw', status: 200, body: '', contentType: 'application/json' }, 5);
+  cache.start(stop.signal);
+  await until(() => informer.synced, 'the list');
+  put('a');
+  await passUntil(() => has('a'), 'a');
+  // 0.8 + 1.6 + 3.2 + 6.4 + 12.8 s of backoff.
+  expect(clock.monotonic()).toBeGreaterThanOrEqual(24_800);
+  expect(server.seen({ verb: 'watch' })).toHaveLength(6);
+  expect(server.seen({ verb: 'list' })).toHaveLength(1);
+});
+
+test('a kind that comes after a long time is there within five seconds', async () => {
+  await begin({}, false, () => 0.99);
+  let there = false;
+  server.script(() => !there, { do: 'fail', error: new StatusError(404, 'NotFound', 'no such kind') }, Infinity);
+  cache.start(stop.signal);
+  await passUntil(() => server.seen({ verb: 'list' }).length === 12, 'the twelfth refusal');
+  await until(() => clock.pending === 1, 'the wait after it');
+  there = true;
+  await clock.advance(5_000);
+  await until(() => informer.synced, 'the list');
+});
+
+test('a kind that need not exist is empty and well while it is gone, and is followed when it comes and when it goes', async () => {
+  await begin();
+  const optional = cache.informer({ resource: configMaps, namespace: 'shop', optional: true });
+  const seen: string[] = [];
+  optional.onEvent((event) => seen.push(`${event.type} ${event.object.metadata.name}`));
+  let there = false;
+  const gone = new StatusError(404, 'NotFound', 'the server could not find the requested resource');
+  const ofOptional = (request: { path: string }): boolean => !there && request.path.includes('/namespaces/shop/');
+  server.script(ofOptional, { do: 'fail', error: gone }, Infinity);
+  const asked = () => server.requests.filter(({ path }) => path.includes('/namespaces/shop/')).length;
+  cache.start(stop.signal);
+  await until(() => optional.synced && informer.synced, 'both sources');
+  expect(optional.list()).toEqual([]);
+  await until(() => server.openWatches().length === 1, 'the watch of the other');
+
+  // A minute without it: a request now and then, and no complaint.
+  const before = asked();
+  for (let i = 1; i <= 4; i++) {
+    await clock.advance(15_000);
+    await until(() => asked() === before + i, 'the next look');
+    cache.check(2);
+  }
+
+  there = true;
+  put('a');
+  // A write that succeeded tells that the kind is there: nobody waits for the next look.
+  optional.wrote(server.storage.get(configMaps, 'shop', 'a'));
+  await until(() => server.openWatches().length === 2, 'the watch of the kind');
+  put('b');
+  await until(() => seen.includes('added b'), 'b, by the watch');
+
+  there = false;
+  for (const watch of server.openWatches()) watch.end();
+  await passUntil(() => optional.list().length === 0, 'the end of the kind');
+  expect(seen).toEqual(['added a', 'added b', 'deleted a', 'deleted b']);
+  expect(informer.list()).toHaveLength(2);
+  cache.check(2);
+});
+
+test('a refused connection at the start is waited out', async () => {
+  await begin();
+  await server.stop();
+  cache.start(stop.signal);
+  await until(() => clock.pending > 0, 'the refusal');
+  await server.listen();
+  put('a');
+  await passUntil(() => has('a'), 'a');
+});
+
+test('a killed and restarted server is followed on, with no full list', async () => {
+  await begin();
+  put('a');
+  await start();
+  await server.stop();
+  put('b');
+  await server.listen();
+  await passUntil(() => has('b'), 'b');
+  expect(server.seen({ verb: 'list' })).toHaveLength(1);
+});
+
+test('delete + recreate: reports delete then add when a name returns with a new uid, in the stream and in a gap', async () => {
+  await begin();
+  put('a');
+  await start();
+  server.storage.remove(configMaps, 'shop', 'a');
+  put('a');
+  await until(() => events.length === 3, 'the stream');
+  expect(events).toEqual(['added a', 'deleted a', 'added a']);
+  server.openWatches()[0]!.fallSilent();
+  server.storage.remove(configMaps, 'shop', 'a');
+  put('a');
+  server.storage.compact();
+  server.openWatches()[0]!.reset();
+  await watchesAgain();
+  expect(events.slice(3)).toEqual(['deleted a', 'added a']);
+});
+
+test('replays nothing unchanged after a reconnect', async () => {
+  await begin();
+  for (const name of ['a', 'b', 'c']) put(name);
+  await start();
+  server.openWatches()[0]!.error(expired());
+  server.openWatches()[0]!.end();
+  await until(() => {
+    void clock.advance(100);
+    return server.seen({ verb: 'list' }).length === 2 && server.openWatches().length === 1;
+  }, 'the second list');
+  expect(events).toHaveLength(3);
+  expect(missed).toBe(0);
+});
+
+test('an expired continue token starts the list over', async () => {
+  await begin();
+  for (let i = 0; i < 501; i++) put(`c${i}`);
+  server.script((r) => r.verb === 'list' && r.query.has('continue'), { do: 'fail', error: expired() });
+  cache.start(stop.signal);
+  await watchesAgain();
+  expect(informer.list()).toHaveLength(501);
+});
+
+test('"too large resource version" asks storage', async () => {
+  await begin();
+  const error = new StatusError(504, 'Timeout', 'Too large resource version: 99, current: 98', {
+    causes: [{ reason: 'ResourceVersionTooLarge' }],
+  });
+  server.script({ verb: 'list' }, { do: 'fail', error });
+  cache.start(stop.signal);
+  await watchesAgain();
+  expect(server.seen({ verb: 'list' }).map((r) => r.query.get('resourceVersion'))).toEqual(['0', null]);
+});
+
+test('two controllers of one kind share one watch; two namespaces are independent', async () => {
+  await begin();
+  expect(cache.informer({ resource: configMaps })).toBe(informer);
+  const shop = cache.informer({ resource: configMaps, namespace: 'shop' });
+  const bank = cache.informer({ resource: configMaps, namespace: 'bank' });
+  cache.start(stop.signal);
+  await until(() => server.openWatches().length === 3, 'three watches');
+  put('a');
+  server.put(configMaps, configMap('b', {}, 'bank'));
+  await until(() => shop.list().length === 1 && bank.list().length === 1 && informer.list().length === 2, 'all three');
+});
+
+test('what we wrote is read back at once, and the watch takes over', async () => {
+  await begin();
+  put('a', { x: '1' });
+  await start();
+  server.openWatches()[0]!.fallSilent();
+  const client = server.client(clock);
+  const written = await client.apply(configMaps, configMap('a', { x: '2' }), { fieldManager: 'us', force: true });
+  informer.wrote(written);
+  expect(informer.get({ namespace: 'shop', name: 'a' })).toMatchObject({ data: { x: '2' } });
+  expect(informer.list()).toMatchObject([{ data: { x: '2' } }]);
+  server.put(configMaps, configMap('a', { x: '3' }));
+  server.openWatches()[0]!.reset();
+  await watchesAgain();
+  await until(() => JSON.stringify(informer.list()).includes('"x":"3"'), 'the newer state');
+});
+
+test('cached objects cannot be changed by accident', async () => {
+  await begin();
+  put('a');
+  await start();
+  const object = informer.get({ namespace: 'shop', name: 'a' })!;
+  expect(() => {
+    object.metadata.labels = {};
+  }).toThrow(TypeError);
+});
+
+test('a source that is cut off is told by the readiness check, and by the liveness check when it stays so', async () => {
+  await begin();
+  expect(() => cache.check(2)).toThrow(/not synced/);
+  await start();
+  expect(() => cache.check(2)).not.toThrow();
+  await server.stop();
+  for (let i = 0; i < 20; i++) await clock.advance(10_000);
+  expect(() => cache.check(2)).toThrow(/configmaps.* silent for \d+ s/);
+  expect(() => cache.checkLive(5)).not.toThrow();
+  for (let i = 0; i < 20; i++) await clock.advance(10_000);
+  expect(() => cache.checkLive(5)).toThrow(/configmaps.* has been deaf for \d+ s: .*ECONNREFUSED/);
+});

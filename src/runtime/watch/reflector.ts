@@ -1,0 +1,346 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { sleep, type Clock } from '../../base/clock.ts';
+import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import {
+  isGone,
+  isInvalid,
+  isNotFound,
+  isResourceVersionTooLarge,
+  retryAfterMs,
+  type KubeClient,
+} from '../../kube/index.ts';
+import { watchBackoff } from '../backoff.ts';
+import type { ReflectorHooks } from '../metrics.ts';
+import type { Source } from '../types.ts';
+import { initialWatchState, stepWatch, type FailureKind, type WatchEffect, type WatchInput } from './watch-state.ts';
+
+/** Takes what the reflector learns, in order. */
+export interface ReflectorSink {
+  replace(items: readonly KubeObject[]): void;
+  upsert(object: KubeObject): void;
+  remove(object: KubeObject): void;
+}
+
+/** How a source fares, for probes. Times are monotonic ms. */
+export interface SourceHealth {
+  synced: boolean;
+  /** When the server last said anything (a frame, a bookmark, a page). */
+  lastSeenAt: number;
+  lastError: string | undefined;
+  /** The server does not know the kind (404): its CRD is not there. */
+  missing: boolean;
+}
+
+export interface ReflectorOptions {
+  client: KubeClient;
+  source: Source;
+  sink: ReflectorSink;
+  clock: Clock;
+  logger: Logger;
+  /** In [0, 1). Default Math.random. */
+  random?: () => number;
+  pageSize?: number;
+  /** Ask for the first list as a stream; falls back to pages where the server refuses. Default true. */
+  streamingList?: boolean;
+  hooks?: ReflectorHooks;
+}
+
+/** Bookmarks come about every minute: silence beyond this means that the connection is dead. Units: ms. */
+export const inactivityMs = 70_000;
+
+/** A kind that is not there is no server in trouble: it costs next to nothing to ask, and a person waits for it. */
+const missingWaitMs = 5_000;
+
+/**
+ * Keeps a sink equal to one resource of the API server.
+ *
+ * Flow: list (streamed or in pages) → replace → watch from its version → upserts and removals; on a failure wait, then
+ * go on from the last version seen; on 410 list again.
+ * Guarantees: never gives up and never ends but by its signal; no failure is silent; at most one request at a time;
+ * request rate bounded by the backoff, and Retry-After honoured.
+ * Assumptions: `sink` methods do not throw.
+ * Caveats: kinds without a watch cache on the server (Events) get no bookmarks. Once that shows, by a first silence of
+ * 70 s, such a source asks the server for one object instead of reconnecting; a half-open connection of theirs is then
+ * found when the stream's time is up (5 to 10 minutes).
+ */
+export class Reflector {
+  readonly health: SourceHealth;
+  /** Whether bookmarks come: `no` after a whole stream without one that ended by silence. */
+  #bookmarks: 'unknown' | 'yes' | 'no' = 'unknown';
+  /** While a kind that need not exist is waited for. */
+  #isThere: AbortController | undefined;
+  readonly #options: Required<Omit<ReflectorOptions, 'hooks'>> & { hooks: ReflectorHooks };
+
+  constructor(options: ReflectorOptions) {
+    this.#options = { random: Math.random, pageSize: 500, streamingList: true, hooks: {}, ...options };
+    this.health = { synced: false, lastSeenAt: options.clock.monotonic(), lastError: undefined, missing: false };
+  }
+
+  /** Resolves when the signal aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { resource } = this.#options.source;
+    let state = initialWatchState({ streamingList: this.#options.streamingList });
+    let input: WatchInput = { type: 'proceed' };
+    const step = (next: WatchInput): readonly WatchEffect[] => {
+      const result = stepWatch(state, next, resource);
+      state = result.state;
+      return result.effects;
+    };
+    while (!signal.aborted) {
+      const request = this.#deliverAll(step(input));
+      if (request.do === 'list') input = await this.#list(request, signal);
+      else if (request.do === 'watch') input = await this.#watch(request, step, signal);
+      else input = await this.#wait(request, signal);
+    }
+  }
+
+  /** Hands what is data to the sink and returns what is to be done next. */
+  #deliverAll(effects: readonly WatchEffect[]): RequestEffect {
+    let request: RequestEffect = { do: 'wait', failures: 1, atLeastMs: 0 };
+    for (const effect of effects) {
+      if (effect.do === 'list' || effect.do === 'watch' || effect.do === 'wait') request = effect;
+      else this.#deliver(effect);
+    }
+    return request;
+  }
+
+  #deliver(effect: WatchEffect): void {
+    const { sink } = this.#options;
+    if (effect.do === 'replace' || effect.do === 'clear') {
+      sink.replace(effect.do === 'replace' ? effect.items : []);
+      this.health.synced = true;
+      this.health.missing = effect.do === 'clear';
+      this.health.lastError = undefined;
+    } else if (effect.do === 'upsert') sink.upsert(effect.object);
+    else if (effect.do === 'remove') sink.remove(effect.object);
+  }
+
+  async #wait(effect: Extract<WatchEffect, { do: 'wait' }>, signal: AbortSignal): Promise<WatchInput> {
+    const backoff = effect.failures > 0 ? watchBackoff(effect.failures, this.#options.random()) : 0;
+    const ms = Math.max(this.health.missing ? Math.min(backoff, missingWaitMs) : backoff, effect.atLeastMs);
+    const until = this.health.synced && this.health.missing ? this.#untilThere(signal) : signal;
+    if (ms > 0) await sleep(this.#options.clock, ms, until).catch(() => {});
+    this.#isThere = undefined;
+    return { type: 'proceed' };
+  }
+
+  #untilThere(signal: AbortSignal): AbortSignal {
+    this.#isThere = new AbortController();
+    return AbortSignal.any([signal, this.#isThere.signal]);
+  }
+
+  /** Somebody knows that the kind is served: an optional source that waits for it looks at once. */
+  kindIsThere(): void {
+    this.#isThere?.abort();
+  }
+
+  async #list(effect: Extract<WatchEffect, { do: 'list' }>, signal: AbortSignal): Promise<WatchInput> {
+    const { client, source, pageSize, hooks, clock } = this.#options;
+    try {
+      const page = await client.list(source.resource, {
+        ...scope(source),
+        metadataOnly: source.metadataOnly,
+        // A continue token carries its own version.
+        resourceVersion: effect.next === undefined ? effect.resourceVersion || undefined : undefined,
+        limit: pageSize,
+        continue: effect.next,
+        signal,
+        retry: false,
+        deadlineMs: 60_000,
+      });
+      this.health.lastSeenAt = clock.monotonic();
+      hooks.onList?.(false);
+      return { type: 'page', items: page.items, resourceVersion: page.resourceVersion, next: page.continue };
+    } catch (error) {
+      if (signal.aborted) return { type: 'proceed' };
+      hooks.onList?.(!this.#isAbsent(error));
+      return this.#failed('list', error);
+    }
+  }
+
+  async #watch(
+    effect: Extract<WatchEffect, { do: 'watch' }>,
+    step: (input: WatchInput) => readonly WatchEffect[],
+    signal: AbortSignal,
+  ): Promise<WatchInput> {
+    const { client, clock, source, random, hooks } = this.#options;
+    const started = clock.monotonic();
+    const stream = new StreamGuard(clock, signal);
+    const timeoutSeconds = 300 + Math.floor(random() * 300);
+    let frames = 0;
+    hooks.onWatch?.(false);
+    try {
+      stream.endAfter(timeoutSeconds * 1000 + 5_000);
+      this.#listen(stream);
+      const options = effect.initialEvents
+        ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' as const }
+        : { resourceVersion: effect.resourceVersion };
+      for await (const frame of client.watch(source.resource, {
+        ...scope(source),
+        ...options,
+        metadataOnly: source.metadataOnly,
+        timeoutSeconds,
+        signal: stream.signal,
+      })) {
+        if (signal.aborted) break;
+        frames++;
+        this.health.lastSeenAt = clock.monotonic();
+        this.health.lastError = undefined;
+        if (frame.type === 'BOOKMARK') this.#bookmarks = 'yes';
+        this.#listen(stream);
+        for (const result of step({ type: 'frame', frame })) {
+          if (result.do === 'abandon') {
+            if (result.kind === 'expired') this.#note('watch', result.reason);
+            else hooks.onWatch?.(true);
+            stream.cut();
+            return this.#failure(result.kind, result.reason, result.retryAfterMs);
+          }
+          this.#deliver(result);
+        }
+      }
+      return { type: 'closed', lastedMs: clock.monotonic() - started, frames, now: clock.monotonic() };
+    } catch (error) {
+      if (signal.aborted) return { type: 'proceed' };
+      if (stream.outlived) {
+        return { type: 'closed', lastedMs: clock.monotonic() - started, frames: 1, now: clock.monotonic() };
+      }
+      if (!isGone(error) && !this.#isAbsent(error)) hooks.onWatch?.(true);
+      if (!stream.silent) return this.#failed('watch', error);
+      // Dead, or of a kind that has no bookmarks: the next silence will be judged by asking. Where it proves nothing it is
+      // no warning: in a quiet cluster every such watch is silent once.
+      const quiet = this.#bookmarks !== 'yes';
+      if (this.#bookmarks === 'unknown') this.#bookmarks = 'no';
+      const silent = new OperatorError('ERR_WATCH_BROKEN', `watch ${source.resource.plural}: silent for 70 s`);
+      return this.#failed('watch', silent, quiet);
+    } finally {
+      stream.end();
+    }
+  }
+
+  /** Counts silence from now. */
+  #listen(stream: StreamGuard): void {
+    stream.silenceAfter(inactivityMs, () => {
+      if (this.#bookmarks === 'no') void this.#ask(stream);
+      else stream.cutAsSilent();
+    });
+  }
+
+  /** Where silence proves nothing: whether the server still answers for this source. */
+  async #ask(stream: StreamGuard): Promise<void> {
+    const { client, source, clock } = this.#options;
+    try {
+      await client.list(source.resource, {
+        ...scope(source),
+        metadataOnly: true,
+        limit: 1,
+        signal: stream.signal,
+        retry: false,
+        deadlineMs: 10_000,
+      });
+      if (stream.signal.aborted) return;
+      this.health.lastSeenAt = clock.monotonic();
+      this.#listen(stream);
+    } catch {
+      stream.cutAsSilent();
+    }
+  }
+
+  /** The kind is not served, and need not be. */
+  #isAbsent(error: unknown): boolean {
+    return this.#options.source.optional === true && isNotFound(error);
+  }
+
+  #failed(verb: string, error: unknown, quiet = false): WatchInput {
+    if (this.#isAbsent(error)) {
+      this.health.lastSeenAt = this.#options.clock.monotonic();
+      return { type: 'failed', kind: 'absent', retryAfterMs: retryAfterMs(error), now: this.health.lastSeenAt };
+    }
+    this.health.missing = isNotFound(error);
+    const kind: FailureKind = isGone(error)
+      ? 'expired'
+      : isResourceVersionTooLarge(error)
+        ? 'too-large-rv'
+        : isInvalid(error)
+          ? 'rejected'
+          : 'other';
+    const text = isOperatorError(error) ? errorText(error) : `${verb}: ${errorText(error)}`;
+    return this.#failure(kind, text, retryAfterMs(error), quiet);
+  }
+
+  #failure(kind: FailureKind, reason: string, retryMs: number, quiet = false): WatchInput {
+    this.health.lastError = reason;
+    this.#note(kind, reason, quiet);
+    return { type: 'failed', kind, retryAfterMs: retryMs, now: this.#options.clock.monotonic() };
+  }
+
+  #note(what: string, reason: string, quiet = false): void {
+    const { logger, source } = this.#options;
+    const fields = { resource: source.resource.plural, cause: what, error: reason };
+    if (quiet || what === 'expired' || what === 'rejected') logger.debug('source starts over', fields);
+    else logger.warn('source interrupted, it will go on by itself', fields);
+  }
+}
+
+type RequestEffect = Extract<WatchEffect, { do: 'list' | 'watch' | 'wait' }>;
+
+function scope(source: Source): {
+  namespace: string | undefined;
+  labelSelector: string | undefined;
+  fieldSelector: string | undefined;
+} {
+  return { namespace: source.namespace, labelSelector: source.labelSelector, fieldSelector: source.fieldSelector };
+}
+
+/** Ends a stream that lives too long or says nothing, and knows which of the two it was. */
+class StreamGuard {
+  readonly #clock: Clock;
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal;
+  readonly #onOuter = (): void => this.#controller.abort();
+  #cancelSilence: (() => void) | undefined;
+  #cancelEnd: (() => void) | undefined;
+  silent = false;
+  outlived = false;
+
+  constructor(clock: Clock, outer: AbortSignal) {
+    this.#clock = clock;
+    this.#outer = outer;
+    if (outer.aborted) this.#controller.abort();
+    outer.addEventListener('abort', this.#onOuter, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  silenceAfter(ms: number, then: () => void): void {
+    this.#cancelSilence?.();
+    this.#cancelSilence = this.#clock.setTimeout(then, ms);
+  }
+
+  cutAsSilent(): void {
+    if (this.#controller.signal.aborted) return;
+    this.silent = true;
+    this.#controller.abort();
+  }
+
+  endAfter(ms: number): void {
+    this.#cancelEnd = this.#clock.setTimeout(() => {
+      this.outlived = true;
+      this.#controller.abort();
+    }, ms);
+  }
+
+  cut(): void {
+    this.#controller.abort();
+  }
+
+  end(): void {
+    this.#cancelSilence?.();
+    this.#cancelEnd?.();
+    // An answer that is still awaited must not start the count again.
+    this.#controller.abort();
+    this.#outer.removeEventListener('abort', this.#onOuter);
+  }
+}

@@ -1,0 +1,92 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { coreResources, type RestClient } from '../../kube/index.ts';
+import { aConfigMap, FakeApiServer, FakeClock, until } from '../../testing/index.ts';
+import { SharedCache } from './shared-cache.ts';
+import type { Informer, Source } from '../types.ts';
+
+const { configMaps } = coreResources;
+let server: FakeApiServer;
+let client: RestClient;
+let cache: SharedCache;
+let stop: AbortController;
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  const clock = new FakeClock();
+  client = server.client(clock);
+  cache = new SharedCache({ client, clock, logger: silentLogger, streamingList: false });
+  stop = new AbortController();
+  server.put(configMaps, aConfigMap({ big: 'x' }, { name: 'red', labels: { team: 'red' } }));
+  server.put(configMaps, aConfigMap({ big: 'x' }, { name: 'blue', labels: { team: 'blue' } }));
+  server.put(configMaps, aConfigMap({}, { name: 'far', namespace: 'other', labels: { team: 'red' } }));
+});
+afterEach(async () => {
+  stop.abort();
+  await cache.stopped();
+  await client.close();
+  await server.stop();
+});
+async function filled(source: Omit<Source, 'resource'>): Promise<Informer> {
+  const informer = cache.informer({ resource: configMaps, ...source });
+  cache.start(stop.signal);
+  await until(() => informer.synced, 'the list');
+  return informer;
+}
+const names = (informer: Informer): (string | undefined)[] =>
+  informer
+    .list()
+    .map((o) => o.metadata.name)
+    .toSorted();
+
+test.each<[string, Omit<Source, 'resource'>, string[]]>([
+  ['all namespaces', {}, ['blue', 'far', 'red']],
+  ['one namespace', { namespace: 'other' }, ['far']],
+  ['a label selector', { labelSelector: 'team=red' }, ['far', 'red']],
+  ['a field selector', { fieldSelector: 'metadata.name=blue' }, ['blue']],
+  [
+    'all of them together',
+    { namespace: 'shop', labelSelector: 'team in (red)', fieldSelector: 'metadata.name!=x' },
+    ['red'],
+  ],
+])('a source is scoped on the server: %s', async (_name, source, expected) => {
+  const informer = await filled(source);
+  expect(names(informer)).toEqual(expected);
+  const [list] = server.seen({ verb: 'list' });
+  expect([list!.namespace, list!.query.get('labelSelector'), list!.query.get('fieldSelector')]).toEqual([
+    source.namespace,
+    source.labelSelector ?? null,
+    source.fieldSelector ?? null,
+  ]);
+});
+
+test('what leaves the selection leaves the cache, and what enters it comes in', async () => {
+  const informer = await filled({ labelSelector: 'team=red' });
+  await until(() => server.openWatches().length === 1, 'the watch');
+  server.put(configMaps, aConfigMap({}, { name: 'red', labels: { team: 'blue' } }));
+  server.put(configMaps, aConfigMap({}, { name: 'blue', labels: { team: 'red' } }));
+  await until(() => names(informer).join() === 'blue,far', 'the exchange');
+});
+
+test('equal sources share one stream, different ones do not', async () => {
+  const first = await filled({ labelSelector: 'team=red' });
+  expect(cache.informer({ labelSelector: 'team=red', resource: { ...configMaps } })).toBe(first);
+  expect(cache.informer({ resource: configMaps, labelSelector: 'team=red', metadataOnly: true })).not.toBe(first);
+  expect(cache.informer({ resource: configMaps, labelSelector: 'team=red', namespace: 'shop' })).not.toBe(first);
+});
+
+test('a transform belongs to its source, and two of one name are a mistake that is told', async () => {
+  const strip = (o: KubeObject): KubeObject => ({ ...o, data: {} });
+  const informer = await filled({ transform: { name: 'strip', apply: strip } });
+  expect(informer.get({ namespace: 'shop', name: 'red' })?.['data']).toEqual({});
+  expect(cache.informer({ resource: configMaps, transform: { name: 'strip', apply: strip } })).toBe(informer);
+  expect(() => cache.informer({ resource: configMaps, transform: { name: 'strip', apply: (o) => o } })).toThrow(
+    /two transforms named strip/,
+  );
+});
+
+test('a source that is asked for late starts at once', async () => {
+  cache.start(stop.signal);
+  const informer = cache.informer({ resource: coreResources.secrets });
+  await until(() => informer.synced, 'the list');
+  expect(informer.list()).toEqual([]);
+});

@@ -1,0 +1,199 @@
+import type { KubeObject } from '../../api/meta.ts';
+import type { Clock } from '../../base/clock.ts';
+import { keyOf, keyText } from '../keys.ts';
+import type { SourceEvent } from '../types.ts';
+
+type Listener = (event: SourceEvent) => void;
+
+/** Versions that the watch has shown lately; an answer comes within moments of its echo, so a few thousand are plenty. */
+const maxRecent = 4_096;
+
+/** How long a written object is shown before its echo must have come. Units: ms. */
+export const overlayMs = 10_000;
+
+interface Written {
+  object: KubeObject;
+  /** Monotonic ms. */
+  until: number;
+  /** Whether listeners were notified that it is shown no longer. */
+  told: boolean;
+}
+
+/**
+ * The objects of one source by key, and what changed when the source reports.
+ *
+ * Guarantees: a missed delete is reported with the last known state; a name that returns with a new uid is reported as
+ * deleted, then added; an object with an unchanged resource version is not reported; a write that no watch or list
+ * confirms in time is withdrawn: listeners get one event with the state that the server last showed.
+ */
+export class Store {
+  readonly #objects = new Map<string, KubeObject>();
+  /** What we wrote and the watch has not shown yet; shown until `until`, kept until the watch or a list settles it. */
+  readonly #overlay = new Map<string, Written>();
+  /** `key@resourceVersion` of what the watch has shown lately, oldest first. */
+  readonly #recent = new Set<string>();
+  readonly #listener: Listener;
+  readonly #clock: Clock;
+  #cancelExpiry: (() => void) | undefined;
+  #filled = false;
+  #closed = false;
+
+  constructor(listener: Listener, clock: Clock) {
+    this.#listener = listener;
+    this.#clock = clock;
+  }
+
+  /** Sets no timer any more. What is held stays. */
+  close(): void {
+    this.#closed = true;
+    this.#cancelExpiry?.();
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(key: string): KubeObject | undefined {
+    const written = this.#overlay.get(key);
+    if (written && written.until > this.#clock.monotonic()) return written.object;
+    return this.#objects.get(key);
+  }
+
+  *values(): Generator<KubeObject> {
+    for (const [key, object] of this.#objects) yield this.#overlay.size > 0 ? (this.get(key) ?? object) : object;
+    for (const key of this.#overlay.keys()) {
+      if (this.#objects.has(key)) continue;
+      const object = this.get(key);
+      if (object) yield object;
+    }
+  }
+
+  /** What is shown in place of what the watch said last. */
+  *written(): Generator<KubeObject> {
+    for (const key of this.#overlay.keys()) {
+      const object = this.get(key);
+      if (object && object !== this.#objects.get(key)) yield object;
+    }
+  }
+
+  /** Takes a complete list. Returns how many differences a later list (not the first) brought to light. */
+  replace(items: readonly KubeObject[]): number {
+    const initial = !this.#filled;
+    const missed = !initial;
+    const awaited = [...this.#overlay].filter(
+      ([key, { object }]) => this.#objects.get(key)?.metadata.uid !== object.metadata.uid,
+    );
+    const written = new Map(this.#overlay);
+    this.#overlay.clear();
+    let differences = 0;
+    const seen = new Set<string>();
+    for (const object of items) {
+      const key = keyText(keyOf(object));
+      seen.add(key);
+      if (this.#put(key, object, initial, missed)) differences++;
+    }
+    for (const [key, object] of this.#objects) {
+      if (seen.has(key)) continue;
+      this.#objects.delete(key);
+      differences++;
+      // The last known state is the one that we wrote, where it is the same object: it may have got another owner.
+      const last = written.get(key)?.object;
+      const known = last && last.metadata.uid === object.metadata.uid ? last : object;
+      this.#listener({ type: 'deleted', object: known, old: object, initial, missed });
+    }
+    // Ours, written while no watch was there, and gone (or out of the selection) before any could show it.
+    for (const [key, { object }] of awaited) {
+      if (!seen.has(key)) this.#listener({ type: 'deleted', object, old: object, initial, missed });
+    }
+    this.#filled = true;
+    return initial ? 0 : differences;
+  }
+
+  upsert(object: KubeObject): void {
+    const key = keyText(keyOf(object));
+    this.#settle(key, object);
+    this.#remember(key, object);
+    this.#put(key, object, false, false);
+  }
+
+  remove(object: KubeObject): void {
+    const key = keyText(keyOf(object));
+    this.#overlay.delete(key);
+    const old = this.#objects.get(key);
+    if (!old) return;
+    this.#objects.delete(key);
+    this.#remember(key, old);
+    this.#listener({ type: 'deleted', object, old, initial: false, missed: false });
+  }
+
+  /**
+   * Shows `object` until the stream delivers its version or a deletion. Versions are opaque, so this relies on order:
+   * in one stream the echo of a write precedes whatever follows it. A list drops all overlays, and so does time.
+   * An answer that arrives after its echo is out of date: the stream may have shown a newer edit since, which the answer
+   * must not hide.
+   */
+  wrote(object: KubeObject): void {
+    const key = keyText(keyOf(object));
+    const { resourceVersion } = object.metadata;
+    const unchanged = this.#objects.get(key)?.metadata.resourceVersion === resourceVersion;
+    if (unchanged || this.#recent.has(`${key}@${resourceVersion}`)) return;
+    const before = this.#overlay.get(key);
+    // The same version again: the watch is behind, and listeners have been notified of that.
+    const told = before?.told === true && before.object.metadata.resourceVersion === resourceVersion;
+    this.#overlay.delete(key);
+    if (this.#overlay.size >= maxRecent) this.#overlay.delete(this.#overlay.keys().next().value!);
+    this.#overlay.set(key, { object, until: this.#clock.monotonic() + overlayMs, told });
+    this.#expireLater(overlayMs);
+  }
+
+  #expireLater(ms: number): void {
+    if (this.#closed) return;
+    this.#cancelExpiry ??= this.#clock.setTimeout(() => {
+      this.#cancelExpiry = undefined;
+      this.#expire();
+    }, ms);
+  }
+
+  /**
+   * An answer that arrived after a newer list has hidden that list's change from all listeners, and the list will not
+   * report it again: they need an event when the overlay ends.
+   */
+  #expire(): void {
+    const now = this.#clock.monotonic();
+    for (const [key, written] of [...this.#overlay]) {
+      if (written.told) continue;
+      if (written.until > now) return this.#expireLater(written.until - now);
+      written.told = true;
+      const current = this.#objects.get(key);
+      const type = current ? 'updated' : 'deleted';
+      this.#listener({ type, object: current ?? written.object, old: written.object, initial: false, missed: false });
+    }
+  }
+
+  #remember(key: string, object: KubeObject): void {
+    this.#recent.add(`${key}@${object.metadata.resourceVersion}`);
+    if (this.#recent.size > maxRecent) this.#recent.delete(this.#recent.values().next().value!);
+  }
+
+  #settle(key: string, object: KubeObject): void {
+    const written = this.#overlay.get(key)?.object;
+    if (written?.metadata.resourceVersion === object.metadata.resourceVersion) this.#overlay.delete(key);
+  }
+
+  #put(key: string, object: KubeObject, initial: boolean, missed: boolean): boolean {
+    const old = this.#objects.get(key);
+    this.#objects.set(key, object);
+    if (!old) {
+      this.#listener({ type: 'added', object, initial, missed });
+      return true;
+    }
+    if (old.metadata.uid !== object.metadata.uid) {
+      this.#listener({ type: 'deleted', object: old, old, initial, missed });
+      this.#listener({ type: 'added', object, initial, missed });
+      return true;
+    }
+    if (old.metadata.resourceVersion === object.metadata.resourceVersion) return false;
+    this.#listener({ type: 'updated', object, old, initial, missed });
+    return true;
+  }
+}

@@ -1,0 +1,185 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { initialWatchState, stepWatch, type WatchEffect, type WatchInput, type WatchState } from './watch-state.ts';
+
+const kind = { apiVersion: 'v1', kind: 'ConfigMap' };
+const object = (name: string, resourceVersion: string): KubeObject => ({
+  ...kind,
+  metadata: { name, resourceVersion },
+});
+const frame = (type: string, value: unknown): WatchInput => ({ type: 'frame', frame: { type, object: value } });
+const bookmark = (resourceVersion: string, end = false): WatchInput =>
+  frame('BOOKMARK', {
+    ...kind,
+    metadata: { resourceVersion, ...(end ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}) },
+  });
+const failed = (over: Partial<Extract<WatchInput, { type: 'failed' }>> = {}): WatchInput => ({
+  type: 'failed',
+  kind: 'other',
+  retryAfterMs: 0,
+  now: 0,
+  ...over,
+});
+
+/** Runs inputs from a fresh state and returns the effects of the last one. */
+function run(inputs: WatchInput[], streamingList = false): { state: WatchState; effects: readonly WatchEffect[] } {
+  let state = initialWatchState({ streamingList });
+  let effects: readonly WatchEffect[] = [];
+  for (const input of inputs) ({ state, effects } = stepWatch(state, input, kind));
+  return { state, effects };
+}
+const proceed: WatchInput = { type: 'proceed' };
+const page = (items: KubeObject[], resourceVersion: string, next?: string): WatchInput => ({
+  type: 'page',
+  items,
+  resourceVersion,
+  next,
+});
+const listed: WatchInput[] = [proceed, page([object('a', '5')], '10')];
+
+test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
+  [
+    'starts with a list from the cache of the server',
+    [proceed],
+    false,
+    [{ do: 'list', resourceVersion: '0', next: undefined }],
+  ],
+  [
+    'starts with a streaming list where it may',
+    [proceed],
+    true,
+    [{ do: 'watch', resourceVersion: '', initialEvents: true }],
+  ],
+  [
+    'asks for the next page',
+    [proceed, page([], '10', 'tok')],
+    false,
+    [{ do: 'list', resourceVersion: '', next: 'tok' }],
+  ],
+  [
+    'hands over all pages at once and watches from the version of the list',
+    [proceed, page([object('a', '1')], '10', 'tok'), page([object('b', '2')], '10')],
+    false,
+    [
+      { do: 'replace', items: [object('a', '1'), object('b', '2')] },
+      { do: 'watch', resourceVersion: '10', initialEvents: false },
+    ],
+  ],
+  [
+    'completes a streaming list at the annotated bookmark and stays on the stream',
+    [proceed, frame('ADDED', object('a', '1')), bookmark('12', true)],
+    true,
+    [{ do: 'replace', items: [object('a', '1')] }],
+  ],
+  [
+    'falls back to pages when the server refuses to stream',
+    [proceed, failed({ kind: 'rejected' }), proceed],
+    true,
+    [{ do: 'list', resourceVersion: '0', next: undefined }],
+  ],
+  [
+    'falls back to pages when the server ignores the wish and sends a plain bookmark',
+    [proceed, bookmark('12'), failed({ kind: 'rejected' }), proceed],
+    true,
+    [{ do: 'list', resourceVersion: '0', next: undefined }],
+  ],
+  [
+    'resumes from the last bookmark after a reconnect',
+    [...listed, bookmark('44'), { type: 'closed', lastedMs: 300_000, frames: 1, now: 0 }, proceed],
+    false,
+    [{ do: 'watch', resourceVersion: '44', initialEvents: false }],
+  ],
+  [
+    'resumes from the last event after a lost connection',
+    [...listed, frame('MODIFIED', object('a', '45')), failed(), proceed],
+    false,
+    [{ do: 'watch', resourceVersion: '45', initialEvents: false }],
+  ],
+  [
+    'lists from storage after 410 by HTTP',
+    [...listed, failed({ kind: 'expired' }), proceed],
+    false,
+    [{ do: 'list', resourceVersion: '', next: undefined }],
+  ],
+  [
+    'lists from storage when the server is behind our version',
+    [...listed, failed({ kind: 'too-large-rv' }), proceed],
+    false,
+    [{ do: 'list', resourceVersion: '', next: undefined }],
+  ],
+  [
+    'goes on at once after a first expiry',
+    [...listed, failed({ kind: 'expired' })],
+    false,
+    [{ do: 'wait', failures: 0, atLeastMs: 0 }],
+  ],
+  [
+    'is empty while a kind that need not exist does not, and asks again in a while',
+    [...listed, failed({ kind: 'absent' })],
+    false,
+    [{ do: 'clear' }, { do: 'wait', failures: 0, atLeastMs: 15_000 }],
+  ],
+  [
+    'lists a kind that may have come back',
+    [...listed, failed({ kind: 'absent' }), proceed],
+    false,
+    [{ do: 'list', resourceVersion: '', next: undefined }],
+  ],
+  [
+    'waits no less than the server asks',
+    [...listed, failed({ retryAfterMs: 9_000 })],
+    false,
+    [{ do: 'wait', failures: 1, atLeastMs: 9_000 }],
+  ],
+  [
+    'takes an instant end without a frame for a fault',
+    [...listed, { type: 'closed', lastedMs: 10, frames: 0, now: 0 }],
+    false,
+    [{ do: 'wait', failures: 1, atLeastMs: 0 }],
+  ],
+  [
+    'shows an upsert',
+    [...listed, frame('ADDED', object('b', '11'))],
+    false,
+    [{ do: 'upsert', object: object('b', '11') }],
+  ],
+  [
+    'shows a removal',
+    [...listed, frame('DELETED', object('a', '11'))],
+    false,
+    [{ do: 'remove', object: object('a', '11') }],
+  ],
+])('%s', (_what, inputs, streaming, effects) => {
+  expect(run(inputs, streaming).effects).toEqual(effects);
+});
+
+test.each<[string, unknown, string]>([
+  ['410 in an ERROR frame', { kind: 'Status', code: 410, reason: 'Expired' }, 'expired'],
+  ['500 in an ERROR frame', { kind: 'Status', code: 500, message: 'boom' }, 'other'],
+  ['an ERROR frame that is empty', null, 'other'],
+])('%s leaves the stream and is no event', (_what, status, kindOfFailure) => {
+  const { effects } = run([...listed, frame('ERROR', status)]);
+  expect(effects).toMatchObject([{ do: 'abandon', kind: kindOfFailure }]);
+});
+
+test.each<[string, WatchInput]>([
+  ['another kind', frame('ADDED', { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a', resourceVersion: '9' } })],
+  ['no version', frame('ADDED', { ...kind, metadata: { name: 'a' } })],
+  ['no name', frame('ADDED', { ...kind, metadata: { resourceVersion: '9' } })],
+  ['an unknown type', frame('CHANGED', object('a', '9'))],
+])('a frame with %s breaks the stream and moves no version', (_what, input) => {
+  const { state, effects } = run([...listed, input]);
+  expect(effects).toMatchObject([{ do: 'abandon', kind: 'other' }]);
+  expect(state).toMatchObject({ phase: 'watching', rv: '10' });
+});
+
+test('failures add up, and count from one again after two quiet minutes', () => {
+  const many = run([...listed, failed(), failed({ now: 1_000 }), failed({ now: 2_000 })]);
+  expect(many.effects).toMatchObject([{ failures: 3 }]);
+  const later = stepWatch(many.state, failed({ now: 200_000 }), kind);
+  expect(later.effects).toMatchObject([{ failures: 1 }]);
+});
+
+test('an interrupted list starts over', () => {
+  const { effects } = run([proceed, page([object('a', '1')], '10', 'tok'), failed(), proceed]);
+  expect(effects).toEqual([{ do: 'list', resourceVersion: '0', next: undefined }]);
+});

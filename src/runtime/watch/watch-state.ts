@@ -1,0 +1,249 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { quietMs } from '../backoff.ts';
+
+/**
+ * The life of one list-and-watch as data: `(state, input) → (state, effects)`. No I/O, no clock, no randomness, so
+ * every transition is a table test. The reflector performs the effects.
+ *
+ * Resource versions are opaque: they are kept and sent back, never parsed or ordered.
+ */
+export type WatchState = Common &
+  (
+    | { phase: 'idle' }
+    /** Collecting pages of a list. */
+    | { phase: 'paging'; items: KubeObject[]; next: string | undefined }
+    /** Collecting the initial events of a streaming list. */
+    | { phase: 'streaming'; items: Map<string, KubeObject> }
+    /** The cache is complete; `rv` is where to go on. */
+    | { phase: 'watching'; rv: string }
+  );
+
+interface Common {
+  /** Failures since the last quiet period. */
+  failures: number;
+  /** Monotonic ms of the latest failure. */
+  failedAt: number;
+  /** The next list must be answered from storage, not from the server's cache, which may be behind. */
+  consistent: boolean;
+  /** Whether the server takes `sendInitialEvents`. `off` once it refused. */
+  streamingList: 'try' | 'off';
+}
+
+/** What kept a request or stream from going on. */
+export type FailureKind =
+  /** 410: the version or the continue token is too old. */
+  | 'expired'
+  /** The server is behind the version we know. */
+  | 'too-large-rv'
+  /** The request itself was refused as invalid. */
+  | 'rejected'
+  /** 404, where the kind need not exist. */
+  | 'absent'
+  /** Anything else: connection lost, silence, 401, 403, 404, 429, 5xx, unreadable frame. */
+  | 'other';
+
+export type WatchInput =
+  /** The wait is over (or this is the start): make the next request. */
+  | { type: 'proceed' }
+  | { type: 'page'; items: readonly KubeObject[]; resourceVersion: string; next: string | undefined }
+  | { type: 'frame'; frame: { type: string; object: unknown } }
+  /** The server ended the stream as it may. */
+  | { type: 'closed'; lastedMs: number; frames: number; now: number }
+  | { type: 'failed'; kind: FailureKind; retryAfterMs: number; now: number };
+
+export type WatchEffect =
+  | { do: 'list'; resourceVersion: string; next: string | undefined }
+  | { do: 'watch'; resourceVersion: string; initialEvents: boolean }
+  /** The whole set as of now. */
+  | { do: 'replace'; items: readonly KubeObject[] }
+  | { do: 'upsert'; object: KubeObject }
+  | { do: 'remove'; object: KubeObject }
+  /** There is nothing, and that is well. */
+  | { do: 'clear' }
+  /** Proceed after at least `atLeastMs`, and after the backoff of `failures` where that is not 0. */
+  | { do: 'wait'; failures: number; atLeastMs: number }
+  /** Leave the stream: what it says cannot be used. The reflector reports it as a failure. */
+  | { do: 'abandon'; kind: FailureKind; reason: string; retryAfterMs: number };
+
+export interface WatchStep {
+  state: WatchState;
+  effects: readonly WatchEffect[];
+}
+
+export interface WatchedKind {
+  apiVersion: string;
+  kind: string;
+}
+
+/** A watch that ends sooner than this without a single frame is a fault, not a server-side timeout. */
+const veryShortMs = 1_000;
+
+/** How often it is asked whether a kind that need not exist has come. */
+const absentWaitMs = 15_000;
+
+const initialEventsEnd = 'k8s.io/initial-events-end';
+
+export function initialWatchState(options: { streamingList: boolean }): WatchState {
+  return {
+    phase: 'idle',
+    failures: 0,
+    failedAt: -Infinity,
+    consistent: false,
+    streamingList: options.streamingList ? 'try' : 'off',
+  };
+}
+
+/** One transition. */
+export function stepWatch(state: WatchState, input: WatchInput, kind: WatchedKind): WatchStep {
+  switch (input.type) {
+    case 'proceed':
+      return proceed(state);
+    case 'page':
+      return takePage(state, input);
+    case 'frame':
+      return takeFrame(state, input.frame, kind);
+    case 'closed':
+      if (state.phase === 'watching' && (input.frames > 0 || input.lastedMs >= veryShortMs)) {
+        // A server that answers and closes at once must not be asked in a loop.
+        const atLeastMs = input.lastedMs < veryShortMs ? 200 : 0;
+        return { state, effects: [{ do: 'wait', failures: 0, atLeastMs }] };
+      }
+      return fail(state, { type: 'failed', kind: 'other', retryAfterMs: 0, now: input.now });
+    case 'failed':
+      return fail(state, input);
+  }
+}
+
+function proceed(state: WatchState): WatchStep {
+  if (state.phase === 'watching') {
+    return { state, effects: [{ do: 'watch', resourceVersion: state.rv, initialEvents: false }] };
+  }
+  // An interrupted list starts over: its pages belong to a snapshot that we may not get again.
+  if (state.streamingList === 'try') {
+    return {
+      state: { ...common(state), phase: 'streaming', items: new Map() },
+      effects: [{ do: 'watch', resourceVersion: '', initialEvents: true }],
+    };
+  }
+  return {
+    state: { ...common(state), phase: 'paging', items: [], next: undefined },
+    // "0" lets the server answer from its cache; "" makes it ask storage.
+    effects: [{ do: 'list', resourceVersion: state.consistent ? '' : '0', next: undefined }],
+  };
+}
+
+function takePage(state: WatchState, page: Extract<WatchInput, { type: 'page' }>): WatchStep {
+  const items = state.phase === 'paging' ? state.items : [];
+  for (const item of page.items) items.push(item);
+  if (page.next !== undefined) {
+    return {
+      state: { ...common(state), phase: 'paging', items, next: page.next },
+      effects: [{ do: 'list', resourceVersion: '', next: page.next }],
+    };
+  }
+  return complete(state, items, page.resourceVersion, true);
+}
+
+function complete(state: WatchState, items: readonly KubeObject[], rv: string, openWatch: boolean): WatchStep {
+  const next: WatchState = { ...common(state), consistent: false, phase: 'watching', rv };
+  const effects: WatchEffect[] = [{ do: 'replace', items }];
+  if (openWatch) effects.push({ do: 'watch', resourceVersion: rv, initialEvents: false });
+  return { state: next, effects };
+}
+
+function takeFrame(state: WatchState, frame: { type: string; object: unknown }, kind: WatchedKind): WatchStep {
+  if (frame.type === 'ERROR') return { state, effects: [errorFrame(frame.object)] };
+  const object = frame.object as KubeObject;
+  const rv = object.metadata?.resourceVersion;
+  if (object.kind !== kind.kind || object.apiVersion !== kind.apiVersion || !rv) {
+    const found = `${String(object.apiVersion)} ${String(object.kind)}`;
+    return abandon(state, `a ${frame.type} frame carries ${rv ? found : `${found} without a resourceVersion`}`);
+  }
+  if (frame.type === 'BOOKMARK') return takeBookmark(state, object, rv);
+  if (frame.type !== 'ADDED' && frame.type !== 'MODIFIED' && frame.type !== 'DELETED') {
+    return abandon(state, `unknown frame type ${frame.type}`);
+  }
+  if (!object.metadata.name) return abandon(state, `a ${frame.type} frame names no object`);
+  if (state.phase === 'streaming') {
+    const key = `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+    if (frame.type === 'DELETED') state.items.delete(key);
+    else state.items.set(key, object);
+    return { state, effects: [] };
+  }
+  return {
+    state: { ...common(state), phase: 'watching', rv },
+    effects: [frame.type === 'DELETED' ? { do: 'remove', object } : { do: 'upsert', object }],
+  };
+}
+
+function takeBookmark(state: WatchState, object: KubeObject, rv: string): WatchStep {
+  if (state.phase !== 'streaming') return { state: { ...common(state), phase: 'watching', rv }, effects: [] };
+  if (object.metadata.annotations?.[initialEventsEnd] === 'true') {
+    return complete(state, [...state.items.values()], rv, false);
+  }
+  // A server that does not know sendInitialEvents ignores it and never marks the end.
+  return {
+    state: { ...common(state), phase: 'idle', streamingList: 'off' },
+    effects: [{ do: 'abandon', kind: 'rejected', reason: 'the server streams no initial list', retryAfterMs: 0 }],
+  };
+}
+
+function errorFrame(object: unknown): WatchEffect {
+  const status = (object ?? {}) as {
+    code?: number;
+    reason?: string;
+    message?: string;
+    details?: { retryAfterSeconds?: number };
+  };
+  const expired = status.code === 410 || status.reason === 'Expired' || status.reason === 'Gone';
+  return {
+    do: 'abandon',
+    kind: expired ? 'expired' : 'other',
+    reason: `ERROR frame: ${status.code ?? ''} ${status.message ?? status.reason ?? 'no reason given'}`,
+    retryAfterMs: (status.details?.retryAfterSeconds ?? 0) * 1000,
+  };
+}
+
+function abandon(state: WatchState, reason: string): WatchStep {
+  return { state, effects: [{ do: 'abandon', kind: 'other', reason, retryAfterMs: 0 }] };
+}
+
+function fail(state: WatchState, failure: Extract<WatchInput, { type: 'failed' }>): WatchStep {
+  const failures = failure.now - state.failedAt > quietMs ? 1 : state.failures + 1;
+  const base: Common = { ...common(state), failures, failedAt: failure.now };
+  const wait: WatchEffect = { do: 'wait', failures, atLeastMs: failure.retryAfterMs };
+  switch (failure.kind) {
+    case 'expired':
+    case 'too-large-rv': {
+      // The first expiry is ordinary life of a quiet or long-cut watch: list again at once. Repeated ones back off.
+      const soon: WatchEffect = { do: 'wait', failures: failures > 1 ? failures : 0, atLeastMs: failure.retryAfterMs };
+      return { state: { ...base, phase: 'idle', consistent: true }, effects: [soon] };
+    }
+    case 'rejected':
+      if (state.streamingList === 'try' && state.phase !== 'watching') {
+        return { state: { ...base, phase: 'idle', streamingList: 'off' }, effects: [{ ...wait, failures: 0 }] };
+      }
+      return { state: { ...base, ...resting(state) }, effects: [{ ...wait, failures: Math.max(1, failures) }] };
+    case 'absent':
+      // Versions of a kind that was gone mean nothing when it is back: the next request is a list.
+      return {
+        state: { ...common(state), phase: 'idle', consistent: true },
+        effects: [
+          { do: 'clear' },
+          { do: 'wait', failures: 0, atLeastMs: Math.max(absentWaitMs, failure.retryAfterMs) },
+        ],
+      };
+    case 'other':
+      return { state: { ...base, ...resting(state) }, effects: [wait] };
+  }
+}
+
+/** What a failure leaves: a complete cache goes on from its version, an unfinished list starts over. */
+function resting(state: WatchState): { phase: 'watching'; rv: string } | { phase: 'idle' } {
+  return state.phase === 'watching' ? { phase: 'watching', rv: state.rv } : { phase: 'idle' };
+}
+
+function common(state: WatchState): Common {
+  const { failures, failedAt, consistent, streamingList } = state;
+  return { failures, failedAt, consistent, streamingList };
+}
