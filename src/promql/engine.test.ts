@@ -219,9 +219,12 @@ describe('failures', () => {
     const stop = new AbortController();
     let turns = 0;
     const engine = new Engine({
-      yieldTurn: () => {
-        if (++turns === 2) stop.abort();
-        return Promise.resolve();
+      turns: {
+        due: () => true,
+        next: () => {
+          if (++turns === 2) stop.abort();
+          return Promise.resolve();
+        },
       },
     });
     const query = engine.range('sum(rate(x[5m]))', 0, 10_000_000, 1_000, {

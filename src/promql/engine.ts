@@ -1,3 +1,4 @@
+import { turns } from '../base/turns.ts';
 import { QueryError } from './errors.ts';
 import { Budget } from './eval/budget.ts';
 import {
@@ -10,16 +11,18 @@ import {
   type Value,
 } from './eval/columns.ts';
 import type { EvalContext, EvalSettings } from './eval/context.ts';
+import { refuseTooManySteps } from './eval/run/estimate.ts';
 import { rangeFrame, type Frame } from './eval/frame.ts';
-import { instantRange } from './eval/instant-range.ts';
-import { instantValue } from './eval/instant-value.ts';
-import { listReads, type QueryRead } from './eval/reads.ts';
+import { instantRange } from './eval/select/instant-range.ts';
+import { instantValue } from './eval/select/instant-value.ts';
+import { listReads, type QueryRead } from './eval/select/reads.ts';
 import { resolve, type QuerySpan } from './eval/resolve.ts';
-import { openRun, type RunInput } from './eval/run.ts';
+import { openRun, type RunInput } from './eval/run/run.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
 import { typeOf, unwrapParens, type Expr } from './parser/ast.ts';
 import { ParseCache } from './parser/parse-cache.ts';
-import type { EngineOptions, MatrixSeries, QueryOptions, QueryResult, QueryValue } from './types.ts';
+import type { QueryOptions } from './query-options.ts';
+import type { EngineOptions, MatrixSeries, QueryResult, QueryValue } from './types.ts';
 
 const defaultTimeoutMs = 120_000;
 const defaultMaxSamples = 50_000_000;
@@ -101,14 +104,18 @@ export class Engine {
   #start(text: string, expr: Expr, span: QuerySpan, frame: Frame, options: QueryOptions): RunInput {
     const own = this.#options;
     const settings = this.#settings(options.lookbackDeltaMs);
+    const maxSamples = options.maxSamples ?? own.maxSamples ?? defaultMaxSamples;
     const budget = new Budget({
-      maxSamples: own.maxSamples ?? defaultMaxSamples,
+      maxSamples,
+      maxSeries: options.maxSeries,
+      memory: options.memory,
       timeoutMs: options.timeoutMs ?? own.timeoutMs ?? defaultTimeoutMs,
       monotonic: own.monotonic,
       signal: options.signal,
-      yieldTurn: own.yieldTurn ?? (() => new Promise<void>((done) => setImmediate(done))),
+      turns: options.turns ?? own.turns ?? turns,
     });
     const resolved = this.#resolved(text, expr, span);
+    refuseTooManySteps(resolved, frame, maxSamples);
     const { source, signal, distribution = null } = options;
     return { expr: resolved, frame, settings, budget, source, signal, distribution, monotonic: own.monotonic };
   }
@@ -146,15 +153,22 @@ async function finish(
   };
 }
 
-function rangeValue(context: EvalContext, value: Value, frame: Frame): QueryValue {
+async function rangeValue(context: EvalContext, value: Value, frame: Frame): Promise<QueryValue> {
   const times = Float64Array.from({ length: frame.count }, (_, i) => frame.start + i * frame.step);
   if (value.kind === 'scalar') {
     return { type: 'matrix', series: [{ labels: [], timestamps: times, values: value.values, histograms: [] }] };
   }
   if (value.kind === 'string') throw new QueryError('bad_data', 'a string has no range');
-  const found = context.settings.delayedNameRemoval ? removeDelayedNames(value.columns) : value.columns;
-  const columns = context.stopwatch.sorting(() => inLabelOrder(found));
-  return { type: 'matrix', series: columns.map((column) => matrixSeries(column, times)).filter((s) => s !== null) };
+  const { budget } = context;
+  const found = context.settings.delayedNameRemoval ? await removeDelayedNames(budget, value.columns) : value.columns;
+  const columns = await context.stopwatch.sorting(() => inLabelOrder(budget, found));
+  const series: MatrixSeries[] = [];
+  for (const column of columns) {
+    const one = matrixSeries(column, times);
+    if (one !== null) series.push(one);
+    if (budget.spend(frame.count)) await budget.turn();
+  }
+  return { type: 'matrix', series };
 }
 
 /** A column as a series of the answer; null when it holds nothing. */

@@ -14,17 +14,22 @@
  * How an evaluation goes: parse (typed tree) ▸ resolve (durations, `@ start()`) ▸ ask the source for every selector at
  * once ▸ evaluate bottom-up, each node for all steps of the query at a time ▸ sort, annotate.
  */
+export type { QueryOptions } from './query-options.ts';
 export type * from './types.ts';
 export type { FloatHistogram, Buckets, CounterResetHint } from './histogram/float-histogram.ts';
+export { judgeMetric, metricSamples, type MetricFault } from './plan/metric-expression.ts';
+export { takeMemory, tooManySeries } from './eval/budget.ts';
 export { QueryError, ParseError, lineColumn, type QueryErrorType, type Position } from './errors.ts';
 export { parse, parseSelector } from './parser/parser.ts';
+export { TextLimits } from './parser/text-limits.ts';
+export { bucketQuantile, type ClassicBuckets } from './eval/functions/classic-histogram.ts';
 export { print } from './parser/printer.ts';
 export { withMatchers } from './parser/with-matchers.ts';
-export { typeOf, type Expr, type ValueType } from './parser/ast.ts';
-export { functionTable, type FunctionSignature } from './parser/functions.ts';
+export { typeOf, type Expr } from './parser/ast.ts';
+export { functionTable, type FunctionSignature, type ValueType } from './parser/functions.ts';
 export { compileMatcher, matches, matchesAll, type CompiledMatcher } from './matching/matcher.ts';
 export { Engine } from './engine.ts';
-export type { QueryRead } from './eval/reads.ts';
+export type { QueryRead } from './eval/select/reads.ts';
 export {
   addHistograms,
   compactHistogram,
@@ -37,7 +42,7 @@ export { detectReset } from './histogram/reset.ts';
 export { allBuckets as histogramBuckets } from './histogram/buckets.ts';
 export { compareLabels, compareStrings, labelsKey, sortedLabels } from './labels.ts';
 export { parseDurationLiteral, formatDurationLiteral } from './parser/durations.ts';
-export { unquote, quote } from './parser/strings.ts';
+export { unquote, quote, isPlainLabelName } from './parser/strings.ts';
 export { almostEqual } from './numbers.ts';
 export { labelsText } from './labels.ts';
 export { childrenOf } from './parser/ast.ts';
@@ -50,7 +55,7 @@ export { evaluateFragment, type FragmentOptions } from './plan/evaluate-fragment
 export { mergePartials, PartialMerge } from './plan/merge-partials.ts';
 export type { Distribution, FragmentRequest, FragmentResult, FragmentSettings, Steps } from './plan/fragment.ts';
 export type { Column } from './eval/columns.ts';
-export type { GroupRow } from './eval/group-rows.ts';
+export type { GroupRow } from './eval/aggregate/group-rows.ts';
 export type { SumState, SpecialCounts } from './exact/exact-sums.ts';
 export type { PortableAnnotation, ForcedMonotonicity } from './annotations.ts';
 export {

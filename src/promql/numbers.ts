@@ -31,11 +31,69 @@ export function sortNumbers(values: Float64Array): Float64Array {
 
 /** The q-quantile of values, which are sorted in place; weighted mean of the two neighbours. */
 export function quantile(q: number, values: Float64Array): number {
+  if (!(q >= 0 && q <= 1) || values.length === 0) return quantileOfSorted(q, values);
+  if (values.length > sortedWhole) selectNeighbours(Math.floor(q * (values.length - 1)), values);
+  else sortNumbers(values);
+  return quantileOfSorted(q, values);
+}
+
+/** More values than this are not sorted for two of them. */
+const sortedWhole = 10_000;
+
+/** Puts the values of a rank and of the next one where sorting would put them, in linear time. */
+function selectNeighbours(rank: number, values: Float64Array): void {
+  let nans = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value === value) continue;
+    values[i] = values[nans]!;
+    values[nans++] = NaN;
+  }
+  if (rank + 1 < nans) return;
+  const upper = Math.min(rank + 1, values.length - 1);
+  select(Math.max(rank, nans), values, nans);
+  // Behind the rank nothing is smaller: the next one is the smallest of them.
+  let least = upper;
+  for (let i = upper + 1; i < values.length; i++) if (below(values[i]!, values[least]!)) least = i;
+  const next = values[least]!;
+  values[least] = values[upper]!;
+  values[upper] = next;
+}
+
+/** −0 before 0, as typed arrays sort them. No NaN. */
+function below(a: number, b: number): boolean {
+  return a < b || (a === 0 && b === 0 && Object.is(a, -0) && Object.is(b, 0));
+}
+
+/** Quickselect from index `from` on. The pivots are drawn, so that no order of the values makes it slow. */
+function select(rank: number, values: Float64Array, from: number): void {
+  let low = from;
+  let high = values.length - 1;
+  let seed = 0x2545f491;
+  while (low < high) {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+    const pivot = values[low + (seed % (high - low + 1))]!;
+    let [i, j] = [low, high];
+    while (i <= j) {
+      while (below(values[i]!, pivot)) i++;
+      while (below(pivot, values[j]!)) j--;
+      if (i > j) break;
+      const value = values[i]!;
+      values[i++] = values[j]!;
+      values[j--] = value;
+    }
+    if (rank <= j) high = j;
+    else if (rank >= i) low = i;
+    else return;
+  }
+}
+
+/** The q-quantile of values that `sortNumbers` has sorted. */
+export function quantileOfSorted(q: number, values: Float64Array): number {
   const n = values.length;
   if (n === 0 || Number.isNaN(q)) return NaN;
   if (q < 0) return -Infinity;
   if (q > 1) return Infinity;
-  sortNumbers(values);
   const rank = q * (n - 1);
   const lower = Math.max(0, Math.floor(rank));
   const upper = Math.min(n - 1, lower + 1);

@@ -1,7 +1,7 @@
 import { MemorySource } from '../testing/promql/memory-source.ts';
 import { parseMetric } from '../testing/promql/series-description.ts';
 import { exponentialBound } from './histogram/buckets.ts';
-import { statsOnlySelectors } from './eval/stats-only.ts';
+import { statsOnlySelectors } from './eval/run/stats-only.ts';
 import { Engine, emptyHistogram, parse } from './index.ts';
 
 /** What comparing with a real Prometheus over random expressions brought to light. */

@@ -2,8 +2,8 @@
  * The public vocabulary of the engine: what it reads (series of one source), what it is told (options) and what it
  * answers (values and annotations). Nothing here knows of HTTP, files, nodes or a store.
  */
+import type { TurnTaking } from '../base/turns.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
-import type { Distribution } from './plan/fragment.ts';
 
 /** One label as `[name, value]`. */
 export type Label = readonly [name: string, value: string];
@@ -122,21 +122,8 @@ export interface EngineOptions extends LanguageOptions {
   readonly startTimestamps?: boolean;
   /** Treat `__type__` and `__unit__` as part of a series' identity. Default false. */
   readonly typeAndUnitLabels?: boolean;
-  /** Gives other work of the process a turn; called between slices of long evaluations. Default: setImmediate. */
-  readonly yieldTurn?: () => Promise<void>;
-}
-
-/** Settings of one query. */
-export interface QueryOptions {
-  readonly source: SeriesSource;
-  /** Cancels the query: type `canceled`, or `timeout` when the reason is a TimeoutError. */
-  readonly signal?: AbortSignal;
-  /** Overrides the engine's lookback. */
-  readonly lookbackDeltaMs?: number;
-  /** Overrides the engine's time limit. */
-  readonly timeoutMs?: number;
-  /** Computes parts of the query where their series lie; the answer is the same bit for bit. Default: none. */
-  readonly distribution?: Distribution;
+  /** Gives other work of the process its turns, between slices of long evaluations. Default: those of the process. */
+  readonly turns?: TurnTaking;
 }
 
 /** One element of an instant answer. Exactly one of `value` (floats) and `histogram` counts. */

@@ -2,14 +2,24 @@ import { noLabels, setLabel } from '../labels.ts';
 import type { Expr } from '../parser/ast.ts';
 import type { Labels } from '../types.ts';
 import { ColumnBuilder, absent, type Column } from './columns.ts';
+import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 
 /** 1 at every step where none of the columns holds anything, with what labels the argument tells; null where there is none. */
-export function absentColumn(arg: Expr, found: readonly Column[], frame: Frame, dropName: boolean): Column | null {
-  const builder = new ColumnBuilder(frame.count);
-  for (let step = 0; step < frame.count; step++) {
-    if (found.every((column) => column.kinds[step] === absent)) builder.setFloat(step, 1);
+export async function absentColumn(
+  { budget }: EvalContext,
+  arg: Expr,
+  found: readonly Column[],
+  frame: Frame,
+  dropName: boolean,
+): Promise<Column | null> {
+  const there = new Uint8Array(frame.count);
+  for (const { kinds } of found) {
+    for (let step = 0; step < frame.count; step++) if (kinds[step] !== absent) there[step] = 1;
+    if (budget.spend(frame.count)) await budget.turn();
   }
+  const builder = new ColumnBuilder(frame.count);
+  for (let step = 0; step < frame.count; step++) if (there[step] === 0) builder.setFloat(step, 1);
   return builder.points === 0 ? null : builder.build(labelsOfAbsent(arg), dropName);
 }
 

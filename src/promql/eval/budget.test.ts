@@ -64,8 +64,9 @@ describe('what a query is said to hold', () => {
 
   test('is operands and results together, and only the results afterwards', async () => {
     const one = await peakBytes('x', deferred(0));
-    expect(await peakBytes('x + 1', deferred(0))).toBe(2 * one);
-    expect(await peakBytes('x + 1 + 1 + 1', deferred(0))).toBe(2 * one);
+    const number = steps * 8;
+    expect(await peakBytes('x + 1', deferred(0))).toBe(2 * one + number);
+    expect(await peakBytes('x + 1 + 1 + 1', deferred(0))).toBe(2 * one + number);
     expect(await peakBytes('max_over_time(x[2m:1m]) + 1', deferred(0))).toBeLessThan(4 * one);
   });
 
@@ -81,7 +82,7 @@ describe('what a query is said to hold', () => {
     await expect(range('x + 1', source, new Engine({ maxSamples: peak - 1 }))).rejects.toMatchObject({
       errorType: 'execution',
       code: 'ERR_QUERY_LIMIT',
-      message: 'query processing would load too many samples into memory in query execution',
+      message: expect.stringMatching(/^query processing would load too many samples into memory in query execution/),
     });
   });
 });
@@ -92,7 +93,7 @@ test('what is given back may be held again', () => {
     timeoutMs: 0,
     monotonic: undefined,
     signal: undefined,
-    yieldTurn: () => Promise.resolve(),
+    turns: { due: () => false, next: () => Promise.resolve() },
   });
   budget.hold(10);
   budget.release(4);

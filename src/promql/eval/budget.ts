@@ -1,15 +1,21 @@
+import type { Memory } from '../../base/memory-pool.ts';
+import type { TurnTaking } from '../../base/turns.ts';
 import { QueryError } from '../errors.ts';
 
-/** How much work (samples touched) may pass between two looks at the clock, the signal and the rest of the process. */
-const workPerTurn = 500_000;
+/** How much work (samples touched) may pass between two looks at the clock. */
+const workPerLook = 20_000;
 
 /** What limits one query. */
 export interface BudgetLimits {
   readonly maxSamples: number;
+  /** Series of all selectors together. Default: no limit. */
+  readonly maxSeries?: number | undefined;
+  /** What it shares memory with: whatever it holds is taken from there. Default: nothing. */
+  readonly memory?: Memory | undefined;
   readonly timeoutMs: number;
   readonly monotonic: (() => number) | undefined;
   readonly signal: AbortSignal | undefined;
-  readonly yieldTurn: () => Promise<void>;
+  readonly turns: TurnTaking;
 }
 
 /** What one sample weighs: a time and a value, as Prometheus counts. Buffers weigh as many samples as fit into them. */
@@ -17,7 +23,8 @@ export const sampleBytes = 16;
 
 /**
  * Accounts the memory a query holds, in samples, and the work it does.
- * Guarantees: an aborted or overdue query stops within one slice of work; other requests get a turn between slices.
+ * Guarantees: an aborted or overdue query stops within one slice of work; other work of the process gets a turn between
+ * slices, of whichever query they are.
  */
 export class Budget {
   readonly #limits: BudgetLimits;
@@ -28,39 +35,58 @@ export class Budget {
   peak = 0;
   /** Samples read from the source. */
   read = 0;
+  /** Series touched, of all selectors. */
+  series = 0;
 
   constructor(limits: BudgetLimits) {
     this.#limits = limits;
     this.#started = limits.monotonic?.() ?? 0;
   }
 
-  /** Takes memory of so many samples. Errors: `execution` above the limit. */
+  /** Takes memory of so many samples. Errors: `execution` above the limit, or where the process has no more. */
   hold(samples: number): void {
     this.#held += samples;
     if (this.#held > this.peak) this.peak = this.#held;
-    if (this.#held > this.#limits.maxSamples) {
-      throw new QueryError('execution', 'query processing would load too many samples into memory in query execution', {
-        code: 'ERR_QUERY_LIMIT',
-      });
+    if (this.#held > this.#limits.maxSamples) throw tooManySamples();
+    takeMemory(this.#limits.memory, samples * sampleBytes);
+  }
+
+  /**
+   * Refuses work before its first step: so many samples would be held at once. `what` says why, with numbers.
+   * Errors: `execution` where the limit would be passed.
+   */
+  expect(samples: number, what: () => string): void {
+    const { maxSamples } = this.#limits;
+    if (this.#held + samples > maxSamples) {
+      throw tooManySamples(`${what()} are ${Math.ceil(samples)} samples, at most ${maxSamples} may be held`);
     }
+  }
+
+  /** Notes series that a selector found. Errors: `execution` above the limit. */
+  touch(series: number): void {
+    this.series += series;
+    const { maxSeries = Infinity } = this.#limits;
+    if (this.series > maxSeries) throw tooManySeries(this.series, maxSeries);
   }
 
   /** Gives memory back. */
   release(samples: number): void {
     this.#held -= samples;
+    this.#limits.memory?.give(samples * sampleBytes);
   }
 
   /** Notes work; true when it is time for a `turn`. */
   spend(work: number): boolean {
     this.#work += work;
-    return this.#work >= workPerTurn;
+    if (this.#work < workPerLook) return false;
+    this.#work = 0;
+    return this.#limits.turns.due();
   }
 
   /** Checks signal and clock, then lets the event loop run. Errors: `canceled` or `timeout`. */
   async turn(): Promise<void> {
-    this.#work = 0;
     this.check();
-    await this.#limits.yieldTurn();
+    await this.#limits.turns.next();
     this.check();
   }
 
@@ -72,6 +98,29 @@ export class Budget {
       throw new QueryError('timeout', 'query timed out in expression evaluation');
     }
   }
+}
+
+/**
+ * Takes bytes of memory that the queries of a process share.
+ * Errors: `execution`, with code ERR_QUERY_MEMORY where there may be more later, else ERR_QUERY_LIMIT.
+ */
+export function takeMemory(memory: Memory | undefined, bytes: number): void {
+  const shortage = memory?.take(bytes) ?? null;
+  if (shortage === null) return;
+  const { message, mayPass } = shortage;
+  throw new QueryError('execution', message, { code: mayPass ? 'ERR_QUERY_MEMORY' : 'ERR_QUERY_LIMIT' });
+}
+
+/** The error of a query that would need more memory than it may have. */
+export function tooManySamples(detail = ''): QueryError {
+  const words = 'query processing would load too many samples into memory in query execution';
+  return new QueryError('execution', detail === '' ? words : `${words}: ${detail}`, { code: 'ERR_QUERY_LIMIT' });
+}
+
+/** The error of a query that touches more series than it may. */
+export function tooManySeries(series: number, limit: number): QueryError {
+  const message = `the query touches ${series} series or more, at most ${limit} are allowed`;
+  return new QueryError('execution', message, { code: 'ERR_QUERY_LIMIT' });
 }
 
 /** The query error for an aborted signal: a TimeoutError is a timeout, all else a cancellation. */

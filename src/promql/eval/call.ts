@@ -8,14 +8,17 @@ import {
   ColumnBuilder,
   absent,
   countPoints,
+  holdColumns,
   inLabelOrder,
   isFloat,
-  weightOf,
+  leastWeight,
+  releaseColumns,
+  scalarWeight,
   type Column,
   type Value,
 } from './columns.ts';
 import { positionOf, type EvalContext } from './context.ts';
-import { settle } from './binary.ts';
+import { settle } from './settle.ts';
 import { spansTime, type Frame } from './frame.ts';
 import { applyElementwise, calendarFunctions, elementwiseFunctions } from './functions/elementwise.ts';
 import { histogramFractions, histogramQuantiles } from './functions/histogram-functions.ts';
@@ -30,7 +33,7 @@ import { rangeFunctions } from './range/table.ts';
 
 /** The evaluated arguments of a call, by kind and in order. */
 interface Arguments {
-  readonly columns: Column[];
+  columns: Column[];
   readonly scalars: Float64Array[];
   readonly texts: string[];
 }
@@ -45,15 +48,18 @@ export async function evaluateCall(context: EvalContext, call: CallExpr, frame: 
   }
   if (name === 'info') return vector(await evaluateInfo(context, call, frame));
   const args = await evaluateArguments(context, call, frame);
-  const scalar = scalarFunction(name, args, frame);
+  const { budget } = context;
+  const scalar = await scalarFunction(context, name, args, frame);
   if (scalar !== null) {
-    release(context, args.columns);
+    budget.hold(scalarWeight(frame.count));
+    await releaseArguments(context, args, frame);
     return { kind: 'scalar', values: scalar };
   }
+  const least = leastWeight(Math.max(1, args.columns.length), frame.count);
+  budget.expect(least, () => `${name}() of ${args.columns.length} series at ${frame.count} steps`);
   const columns = await vectorFunction(context, call, args, frame);
-  for (const column of columns) context.budget.hold(weightOf(column));
-  release(context, args.columns);
-  if (context.budget.spend((args.columns.length + 1) * frame.count)) await context.budget.turn();
+  await holdColumns(budget, columns);
+  await releaseArguments(context, args, frame);
   return vector(columns);
 }
 
@@ -61,29 +67,36 @@ function vector(columns: Column[]): Value {
   return { kind: 'vector', columns };
 }
 
-function release(context: EvalContext, columns: readonly Column[]): void {
-  for (const column of columns) context.budget.release(weightOf(column));
+async function releaseArguments({ budget }: EvalContext, args: Arguments, frame: Frame): Promise<void> {
+  await releaseColumns(budget, args.columns);
+  budget.release(args.scalars.length * scalarWeight(frame.count));
 }
 
 async function evaluateArguments(context: EvalContext, call: CallExpr, frame: Frame): Promise<Arguments> {
   const args: Arguments = { columns: [], scalars: [], texts: [] };
   for (const arg of call.args) {
     const value = await context.evaluate(arg, frame);
-    if (value.kind === 'vector') args.columns.push(...value.columns);
+    if (value.kind === 'vector')
+      args.columns = args.columns.length === 0 ? value.columns : args.columns.concat(value.columns);
     else if (value.kind === 'scalar') args.scalars.push(value.values);
     else args.texts.push(value.text);
   }
   return args;
 }
 
-function scalarFunction(name: string, { columns, scalars }: Arguments, frame: Frame): Float64Array | null {
+async function scalarFunction(
+  context: EvalContext,
+  name: string,
+  { columns, scalars }: Arguments,
+  frame: Frame,
+): Promise<Float64Array | null> {
   switch (name) {
     case 'time':
       return stepTimes(frame);
     case 'pi':
       return new Float64Array(frame.count).fill(Math.PI);
     case 'scalar':
-      return scalarOf(columns, frame);
+      return scalarOf(context, columns, frame);
     case 'max_of':
       return scalars[0]!.map((value, i) => goMax(value, scalars[1]![i]!));
     case 'min_of':
@@ -94,7 +107,7 @@ function scalarFunction(name: string, { columns, scalars }: Arguments, frame: Fr
 }
 
 /** The one float of each step; NaN where there is none or more than one. */
-function scalarOf(columns: readonly Column[], frame: Frame): Float64Array {
+async function scalarOf({ budget }: EvalContext, columns: readonly Column[], frame: Frame): Promise<Float64Array> {
   const values = new Float64Array(frame.count).fill(NaN);
   const seen = new Uint8Array(frame.count);
   for (const column of columns) {
@@ -103,6 +116,7 @@ function scalarOf(columns: readonly Column[], frame: Frame): Float64Array {
       values[i] = seen[i] === 0 ? column.values[i]! : NaN;
       seen[i] = 1;
     }
+    if (budget.spend(frame.count)) await budget.turn();
   }
   return values;
 }
@@ -121,11 +135,11 @@ async function vectorFunction(context: EvalContext, call: CallExpr, args: Argume
     case 'vector':
       return [constant(scalars[0]!)];
     case 'absent':
-      return [absentColumn(call.args[0]!, columns, frame, false)].filter((column) => column !== null);
+      return [await absentColumn(context, call.args[0]!, columns, frame, false)].filter((column) => column !== null);
     case 'label_replace':
-      return labelReplace(columns, texts);
+      return labelReplace(context, columns, texts);
     case 'label_join':
-      return labelJoin(columns, texts);
+      return labelJoin(context, columns, texts);
     case 'timestamp':
       return timestampOfSteps(context, columns, frame);
     case 'start_timestamp':
@@ -157,25 +171,33 @@ function constant(values: Float64Array): Column {
   };
 }
 
-function sorted(
+async function sorted(
   context: EvalContext,
   call: CallExpr,
   columns: Column[],
   texts: readonly string[],
   frame: Frame,
-): Column[] {
+): Promise<Column[]> {
   const { name } = call.func;
+  const { budget } = context;
   const byValue = name === 'sort' || name === 'sort_desc';
   if (spansTime(frame)) {
     context.annotations.warn(
       'sort is ineffective for range queries since results are always ordered by labels',
       positionOf(call),
     );
-    return byValue ? columns.map(withoutHistograms).filter((column) => countPoints(column) > 0) : columns;
+    if (!byValue) return columns;
+    const kept: Column[] = [];
+    for (const column of columns) {
+      const floats = withoutHistograms(column);
+      if (countPoints(floats) > 0) kept.push(floats);
+      if (budget.spend(frame.count)) await budget.turn();
+    }
+    return kept;
   }
   return byValue
-    ? sortByValue(inLabelOrder(columns), name === 'sort_desc')
-    : sortByLabels(columns, texts, name.endsWith('_desc'));
+    ? sortByValue(budget, await inLabelOrder(budget, columns), name === 'sort_desc')
+    : sortByLabels(budget, columns, texts, name.endsWith('_desc'));
 }
 
 function withoutHistograms(column: Column): Column {
@@ -196,22 +218,31 @@ async function severalQuantiles(
     for (const q of quantiles) warnInvalidQuantile(context, q, call.args[i + 2]!);
     const found = await histogramQuantiles(context, args.columns, quantiles, frame, positionOf(call.args[0]!));
     for (const column of found) {
-      for (const [text, part] of splitByText(quantiles, column, frame)) {
+      for (const [text, part] of splitByText(context, quantiles, column, frame)) {
         result.push({ ...part, labels: setLabel(column.labels, label, text) });
       }
+      if (context.budget.spend(10 * frame.count)) await context.budget.turn();
     }
   }
   return settle(context, result, frame);
 }
 
 /** A quantile that changes from step to step is a label that does: one column for each of its values. */
-function splitByText(quantiles: Float64Array, column: Column, frame: Frame): Map<string, Column> {
+function splitByText(
+  { budget }: EvalContext,
+  quantiles: Float64Array,
+  column: Column,
+  frame: Frame,
+): Map<string, Column> {
   const parts = new Map<string, ColumnBuilder>();
   for (let i = 0; i < frame.count; i++) {
     if (column.kinds[i] === absent) continue;
     const text = formatOpenMetricsFloat(quantiles[i]!);
     let builder = parts.get(text);
-    if (builder === undefined) parts.set(text, (builder = new ColumnBuilder(frame.count)));
+    if (builder === undefined) {
+      budget.hold(leastWeight(1, frame.count));
+      parts.set(text, (builder = new ColumnBuilder(frame.count)));
+    }
     builder.copy(i, column);
   }
   return new Map([...parts].map(([text, builder]) => [text, builder.build(column.labels, column.dropName)]));

@@ -2,7 +2,9 @@ import { QueryError } from '../errors.ts';
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
 import { compareLabels, dropMetadata, labelsKey, metricName } from '../labels.ts';
 import type { Labels } from '../types.ts';
-import { sampleBytes } from './budget.ts';
+import { sampleBytes, type Budget } from './budget.ts';
+import type { Pacing } from '../../base/turns.ts';
+import { sortInTurns } from '../../base/sort-in-turns.ts';
 
 /** What a step of a column holds. */
 export const absent = 0;
@@ -89,11 +91,14 @@ export function histogramWeight({ positive, negative }: FloatHistogram): number 
   return bareHistogram + positive.counts.length + negative.counts.length;
 }
 
+/** What a column weighs beside its steps: the objects that it is made of, and its list of labels. */
+const bareColumn = 24;
+
 /** What a column weighs in a budget: its points, or its buffers where few of their steps hold something. */
 export function weightOf({ kinds, histograms }: Pick<Column, 'kinds' | 'histograms'>): number {
   let points = 0;
   for (const kind of kinds) if (kind !== absent) points++;
-  let weight = Math.max(points, bufferWeight(kinds.length));
+  let weight = bareColumn + Math.max(points, bufferWeight(kinds.length));
   for (const histogram of histograms ?? []) if (histogram !== null) weight += histogramWeight(histogram);
   return weight;
 }
@@ -102,6 +107,35 @@ export function weightOf({ kinds, histograms }: Pick<Column, 'kinds' | 'histogra
 export function bufferWeight(steps: number): number {
   return Math.floor((steps * 9) / sampleBytes);
 }
+
+/** What so many columns weigh at the least. */
+export function leastWeight(columns: number, steps: number): number {
+  return columns * (bareColumn + bufferWeight(steps));
+}
+
+/** What a scalar weighs: a value for each step. */
+export function scalarWeight(steps: number): number {
+  return Math.ceil((steps * 8) / sampleBytes);
+}
+
+/** Takes the memory of columns that were made. */
+export async function holdColumns(budget: Budget, columns: readonly Column[]): Promise<void> {
+  for (const column of columns) {
+    budget.hold(weightOf(column));
+    if (budget.spend(column.kinds.length)) await budget.turn();
+  }
+}
+
+/** Gives it back. */
+export async function releaseColumns(budget: Budget, columns: readonly Column[]): Promise<void> {
+  for (const column of columns) {
+    budget.release(weightOf(column));
+    if (budget.spend(column.kinds.length)) await budget.turn();
+  }
+}
+
+/** Work of making a key of labels, in samples. */
+export const keyWork = 100;
 
 export function sameLabelset(): QueryError {
   return new QueryError('execution', 'vector cannot contain metrics with the same labelset');
@@ -127,10 +161,14 @@ export function haveOneName(columns: readonly { readonly labels: Labels }[]): bo
 }
 
 /** Fails when two columns have equal labels, whatever steps they fill. */
-export function refuseDuplicates(columns: readonly Column[]): void {
+export async function refuseDuplicates(budget: Budget, columns: readonly Column[]): Promise<void> {
   if (columns.length < 2) return;
   const seen = new Set<string>();
-  for (const { labels } of columns) seen.add(labelsKey(labels));
+  for (const { labels } of columns) {
+    const key = labelsKey(labels);
+    seen.add(key);
+    if (budget.spend(keyWork + key.length)) await budget.turn();
+  }
   if (seen.size !== columns.length) throw sameLabelset();
 }
 
@@ -138,13 +176,15 @@ export function refuseDuplicates(columns: readonly Column[]): void {
  * Joins columns with equal labels into one.
  * Errors: `execution` when two of them hold something at the same step.
  */
-export function mergeDuplicates(columns: Column[]): Column[] {
+export async function mergeDuplicates(budget: Budget, columns: Column[]): Promise<Column[]> {
   if (columns.length < 2) return columns;
   const byKey = new Map<string, Column>();
   for (const column of columns) {
     const key = labelsKey(column.labels);
     const known = byKey.get(key);
     byKey.set(key, known === undefined ? column : joined(known, column));
+    const work = keyWork + key.length;
+    if (budget.spend(known === undefined ? work : work + column.kinds.length)) await budget.turn();
   }
   return byKey.size === columns.length ? columns : [...byKey.values()];
 }
@@ -162,23 +202,35 @@ function joined(a: Column, b: Column): Column {
 }
 
 /** The columns with the removal of names carried out. Errors: `execution` when two become equal at a step. */
-export function removeDelayedNames(columns: Column[]): Column[] {
+export function removeDelayedNames(budget: Budget, columns: Column[]): Promise<Column[]> {
   const cleaned = columns.map((column) =>
     column.dropName ? { ...column, labels: dropMetadata(column.labels), dropName: false } : column,
   );
-  return mergeDuplicates(cleaned);
+  return mergeDuplicates(budget, cleaned);
 }
 
 /**
  * The columns sorted by their labels: the same ones where they are. Whoever depends on the order of its input asks for
  * this one, so that an answer does not show where its series were computed.
  */
-export function inLabelOrder<T extends { readonly labels: Labels }>(columns: readonly T[]): readonly T[] {
-  const inOrder = columns.every((one, i) => i === 0 || compareLabels(columns[i - 1]!.labels, one.labels) <= 0);
-  return inOrder ? columns : sortColumns([...columns]);
+export async function inLabelOrder<T extends { readonly labels: Labels }>(
+  budget: Pacing,
+  columns: readonly T[],
+): Promise<readonly T[]> {
+  for (let i = 1; i < columns.length; i++) {
+    if (compareLabels(columns[i - 1]!.labels, columns[i]!.labels) > 0) return sortColumns(budget, columns);
+    if (budget.spend(compareWork)) await budget.turn();
+  }
+  return columns;
 }
 
-/** Sorts columns by their labels. */
-export function sortColumns<T extends { readonly labels: Labels }>(columns: T[]): T[] {
-  return columns.sort((a, b) => compareLabels(a.labels, b.labels));
+/** Work of comparing two label sets, in samples. */
+const compareWork = 20;
+
+/** The columns sorted by their labels. */
+export function sortColumns<T extends { readonly labels: Labels }>(
+  budget: Pacing,
+  columns: readonly T[],
+): Promise<T[]> {
+  return sortInTurns(budget, columns, (a, b) => compareLabels(a.labels, b.labels), compareWork);
 }

@@ -5,8 +5,8 @@ import type { SelectRequest } from '../types.ts';
 import type { Budget } from './budget.ts';
 import type { Column, Value } from './columns.ts';
 import type { Frame } from './frame.ts';
-import type { RawSeries, SelectedSeries } from './raw-series.ts';
-import type { Stopwatch } from './stopwatch.ts';
+import type { RawSeries, SelectedSeries } from './select/raw-series.ts';
+import type { Stopwatch } from './run/stopwatch.ts';
 
 /**
  * The settings an evaluation works under, all defaults filled in: plain data, also what a node must know to compute a

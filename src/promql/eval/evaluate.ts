@@ -1,14 +1,24 @@
 import { executionError } from '../errors.ts';
 import type { Expr, UnaryExpr } from '../parser/ast.ts';
 import { scaleHistogram } from '../histogram/arithmetic.ts';
-import { evaluateAggregate } from './aggregate.ts';
-import { evaluateBinary } from './binary.ts';
+import { evaluateAggregate } from './aggregate/aggregate.ts';
+import { evaluateBinary } from './binary/binary.ts';
 import { evaluateCall } from './call.ts';
-import { ColumnBuilder, absent, isHistogram, mergeDuplicates, weightOf, type Column, type Value } from './columns.ts';
+import {
+  ColumnBuilder,
+  absent,
+  isHistogram,
+  leastWeight,
+  mergeDuplicates,
+  scalarWeight,
+  weightOf,
+  type Column,
+  type Value,
+} from './columns.ts';
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 import { nameless } from './functions/elementwise.ts';
-import { evaluateSelector } from './instant-selector.ts';
+import { evaluateSelector } from './select/instant-selector.ts';
 
 /** Evaluates an expression at every step of a frame at once. */
 export function evaluate(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
@@ -30,7 +40,7 @@ async function evaluateNode(context: EvalContext, expr: Expr, frame: Frame): Pro
   if (computed !== null) return { kind: 'vector', columns: computed };
   switch (expr.kind) {
     case 'number':
-      return { kind: 'scalar', values: new Float64Array(frame.count).fill(expr.value) };
+      return { kind: 'scalar', values: await filled(context, expr.value, frame.count) };
     case 'string':
       return { kind: 'string', text: expr.value };
     case 'paren':
@@ -51,12 +61,27 @@ async function evaluateNode(context: EvalContext, expr: Expr, frame: Frame): Pro
   }
 }
 
+/** A number at every step. Whoever is done with it gives its memory back. */
+async function filled({ budget }: EvalContext, value: number, count: number): Promise<Float64Array> {
+  budget.hold(scalarWeight(count));
+  if (budget.spend(count)) await budget.turn();
+  return new Float64Array(count).fill(value);
+}
+
 async function evaluateUnary(context: EvalContext, expr: UnaryExpr, frame: Frame): Promise<Value> {
   const value = await evaluate(context, expr.expr, frame);
   if (expr.op === '+' || value.kind === 'string') return value;
   if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.map((v) => -v) };
-  const columns = value.columns.map((column) => negated(context, column));
-  return { kind: 'vector', columns: context.settings.delayedNameRemoval ? columns : mergeDuplicates(columns) };
+  const { budget } = context;
+  const columns: Column[] = [];
+  for (const column of value.columns) {
+    columns.push(negated(context, column));
+    if (budget.spend(frame.count)) await budget.turn();
+  }
+  return {
+    kind: 'vector',
+    columns: context.settings.delayedNameRemoval ? columns : await mergeDuplicates(budget, columns),
+  };
 }
 
 function negated(context: EvalContext, column: Column): Column {
@@ -66,10 +91,13 @@ function negated(context: EvalContext, column: Column): Column {
 }
 
 /** The value of one step at every step. */
-function repeat(context: EvalContext, value: Value, count: number): Value {
+async function repeat(context: EvalContext, value: Value, count: number): Promise<Value> {
   if (value.kind === 'string') return value;
-  if (value.kind === 'scalar') return { kind: 'scalar', values: new Float64Array(count).fill(value.values[0]!) };
-  const columns = value.columns.map((column) => {
+  if (value.kind === 'scalar') return { kind: 'scalar', values: await filled(context, value.values[0]!, count) };
+  const { budget } = context;
+  budget.expect(leastWeight(value.columns.length, count), () => `${value.columns.length} series at ${count} steps`);
+  const columns: Column[] = [];
+  for (const column of value.columns) {
     const builder = new ColumnBuilder(count);
     if (column.kinds[0] !== absent) {
       for (let i = 0; i < count; i++) {
@@ -78,8 +106,9 @@ function repeat(context: EvalContext, value: Value, count: number): Value {
       }
     }
     const repeated = builder.build(column.labels, column.dropName);
-    context.budget.hold(weightOf(repeated) - weightOf(column));
-    return repeated;
-  });
+    budget.hold(weightOf(repeated) - weightOf(column));
+    columns.push(repeated);
+    if (budget.spend(count)) await budget.turn();
+  }
   return { kind: 'vector', columns };
 }

@@ -13,9 +13,12 @@ for (let i = 0; i < 150; i++) {
 async function run(query: string, onTurn: (turns: number) => void, signal?: AbortSignal): Promise<void> {
   let turns = 0;
   const engine = new Engine({
-    yieldTurn: () => {
-      onTurn(++turns);
-      return Promise.resolve();
+    turns: {
+      due: () => true,
+      next: () => {
+        onTurn(++turns);
+        return Promise.resolve();
+      },
     },
   });
   await engine.range(query, 0, (steps - 1) * 1_000, 1_000, { source, ...(signal === undefined ? {} : { signal }) });

@@ -1,12 +1,14 @@
 import { RE2JS } from 're2js';
+import { maxMatchCost, patternCost, refuseDearPattern } from '../../base/pattern-cost.ts';
+import { regexShape } from '../../base/regex-shape.ts';
+import { executionError } from '../errors.ts';
 
 /** Full-match test of one pattern. */
 export type PatternTest = (value: string) => boolean;
 
-const isLiteral = (text: string): boolean => !/[\\^$.|?*+()[\]{}]/.test(text);
-
 /** The reason RE2 refuses a pattern, in Go's words, or null where it is fine. */
 export function checkPattern(pattern: string): string | null {
+  if (regexShape(pattern).kind !== 'other') return null;
   try {
     // Without DOTALL: the flag changes no verdict, but would show up in the message.
     RE2JS.compile(pattern);
@@ -19,31 +21,56 @@ export function checkPattern(pattern: string): string | null {
 
 /**
  * Compiles a pattern with RE2 semantics: linear time, anchored at both ends, dot matches newline.
- * Literals and alternatives of literals are compared directly; other answers are remembered per value.
- * Errors: throws where `checkPattern` gives a reason.
+ * Literals, alternatives of literals and `literal.*` are compared directly; other answers are remembered per value.
+ * Errors: throws where `checkPattern` gives a reason, and for a pattern that is too dear to compile; the test throws an
+ * execution error for a value that is too long for its pattern.
  */
 export function compilePattern(pattern: string): PatternTest {
-  if (pattern === '.*') return () => true;
-  if (pattern === '.+') return (value) => value !== '';
-  if (isLiteral(pattern)) return (value) => value === pattern;
-  const alternatives = pattern.split('|');
-  if (alternatives.every(isLiteral)) {
-    const set = new Set(alternatives);
-    return (value) => set.has(value);
+  const shape = regexShape(pattern);
+  switch (shape.kind) {
+    case 'literals': {
+      const set = new Set(shape.literals);
+      return (value) => set.has(value);
+    }
+    case 'prefix': {
+      const { prefix, minRest } = shape;
+      return (value) => value.length >= prefix.length + minRest && value.startsWith(prefix);
+    }
+    case 'other':
+      return compiledTest(pattern);
   }
-  const inner = pattern.slice(0, -2);
-  if (pattern.endsWith('.*') && isLiteral(inner)) return (value) => value.startsWith(inner);
-  if (pattern.endsWith('.+') && isLiteral(inner)) {
-    return (value) => value.length > inner.length && value.startsWith(inner);
-  }
-  const compiled = RE2JS.compile(pattern, RE2JS.DOTALL);
+}
+
+function compiledTest(pattern: string): PatternTest {
+  const compiled = compileWithin(pattern, pattern);
   const known = new Map<string, boolean>();
   return (value) => {
     let answer = known.get(value);
     if (answer === undefined) {
-      answer = compiled.matches(value);
+      compiled.allow(value);
+      answer = compiled.regex.matches(value);
       if (known.size < 10_000) known.set(value, answer);
     }
     return answer;
   };
+}
+
+/** A regular expression with the limit of what it is matched against. */
+export interface LimitedPattern {
+  readonly regex: RE2JS;
+  /** Errors: QueryError `execution` for a value that would take too long. */
+  readonly allow: (value: string) => void;
+}
+
+/** Compiles `anchored`, which is made of `pattern`; dot matches newline. Errors: throws for what is wrong or too dear. */
+export function compileWithin(pattern: string, anchored: string): LimitedPattern {
+  const refusal = refuseDearPattern(pattern);
+  if (refusal !== null) throw executionError(refusal);
+  const regex = RE2JS.compile(anchored, RE2JS.DOTALL);
+  const longest = Math.floor(maxMatchCost / Math.max(1, patternCost(pattern)));
+  const allow = (value: string): void => {
+    if (value.length <= longest) return;
+    throw executionError(`label value of ${value.length} characters for a regular expression, at most ${longest}`);
+  };
+  return { regex, allow };
 }

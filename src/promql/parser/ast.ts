@@ -1,9 +1,6 @@
 import type { Position } from '../errors.ts';
 import type { Matcher } from '../types.ts';
-import type { FunctionSignature } from './functions.ts';
-
-/** The type of an expression, with the names error messages use. */
-export type ValueType = 'scalar' | 'instant vector' | 'range vector' | 'string';
+import type { FunctionSignature, ValueType } from './functions.ts';
 
 export type BinaryOperator =
   | '+'

@@ -1,4 +1,5 @@
-import type { ValueType } from './ast.ts';
+/** The type of an expression, with the names error messages use. */
+export type ValueType = 'scalar' | 'instant vector' | 'range vector' | 'string';
 
 /** One function of the language as the type checker sees it. */
 export interface FunctionSignature {

@@ -51,6 +51,15 @@ function checkRange<T extends DurationExpr>(stream: TokenStream, expr: T): T {
 }
 
 function parseDurationExpr(stream: TokenStream, minBinding: number, context: string, expected: string): DurationExpr {
+  return stream.nested(() => parseDurationOperators(stream, minBinding, context, expected));
+}
+
+function parseDurationOperators(
+  stream: TokenStream,
+  minBinding: number,
+  context: string,
+  expected: string,
+): DurationExpr {
   let left: DurationExpr;
   if (stream.at('-') || stream.at('+')) {
     const sign = stream.take();

@@ -12,6 +12,7 @@ const noOffset = { ms: 0 } as const;
 /** Consumes a metric name and/or `{…}`. The caller has checked that one of them comes next. */
 export function parseVectorSelector(stream: TokenStream, nameToken: Token | null): VectorSelector {
   const start = nameToken?.start ?? stream.current.start;
+  stream.allow(nameToken ?? stream.current, stream.limits.selector());
   const matchers: Matcher[] = [];
   if (stream.at('{')) {
     stream.take();
@@ -38,6 +39,7 @@ export function parseVectorSelector(stream: TokenStream, nameToken: Token | null
 
 function parseMatcher(stream: TokenStream): Matcher {
   const label = stream.current;
+  stream.allow(label, stream.limits.matcher());
   if (label.kind !== 'identifier' && label.kind !== 'string') {
     stream.unexpected('label matching', 'identifier or "}"');
   }
@@ -53,8 +55,8 @@ function parseMatcher(stream: TokenStream): Matcher {
   const valueToken = stream.take();
   const value = unquoteToken(stream, valueToken);
   if (type === '=~' || type === '!~') {
-    const problem = checkPattern(value);
-    if (problem !== null) stream.fail({ start: label.start, end: valueToken.end }, problem);
+    const position = { start: label.start, end: valueToken.end };
+    stream.allow(position, stream.limits.pattern(value) ?? checkPattern(value));
   }
   return { type: type satisfies MatcherType, name, value };
 }

@@ -5,6 +5,7 @@ import { parseBinaryModifiers, parseGrouping } from './parse-binary-modifiers.ts
 import { parseAt, parseExtension, parseOffset } from './parse-modifiers.ts';
 import { atNumber, parseNumberLiteral } from './parse-number.ts';
 import { parseBracket, parseVectorSelector, unquoteToken } from './parse-selector.ts';
+import { TextLimits, refuseDepth, tooDeep } from './text-limits.ts';
 import { TokenStream } from './token-stream.ts';
 import { canNameMetric, type Token } from './tokens.ts';
 import { checkTypes } from './type-check.ts';
@@ -32,24 +33,24 @@ const binding: Record<BinaryOperator, number> = {
 };
 const unaryBinding = 5;
 
-/** Deepest nesting of a query: far beyond any real one, well below the stack's end. */
-const maxDepth = 500;
-
 /**
- * Parses and type-checks a query.
- * Errors: ParseError with `line:col: parse error: reason` in Prometheus' words.
+ * Parses and type-checks a query. Several texts of one request share their limits.
+ * Errors: ParseError with `line:col: parse error: reason` in Prometheus' words; also for what is larger than
+ * `queryLimits` allow, before it is compiled or walked.
  */
-export function parse(text: string, options: LanguageOptions = {}): Expr {
-  const stream = new TokenStream(text, options);
+export function parse(text: string, options: LanguageOptions = {}, limits = new TextLimits()): Expr {
+  const stream = new TokenStream(text, options, limits);
   if (stream.current.kind === 'eof') stream.fail({ start: 0, end: 0 }, 'no expression found in input');
-  const expr = parseExpr(stream, 0, 0);
+  const expr = parseExpr(stream, 0);
   if (stream.current.kind !== 'eof') stream.unexpected();
+  const deep = tooDeep(expr);
+  if (deep !== null) stream.allow(deep, refuseDepth(Infinity));
   return checkTypes(text, expr);
 }
 
 /** Parses a selector alone (`match[]` of the series API). Errors: ParseError, also for anything but a selector. */
-export function parseSelector(text: string): Expr & { kind: 'vector' } {
-  const expr = parse(text);
+export function parseSelector(text: string, limits = new TextLimits()): Expr & { kind: 'vector' } {
+  const expr = parse(text, {}, limits);
   if (expr.kind !== 'vector') {
     const stream = new TokenStream(text, {});
     return stream.fail(expr, 'expected a vector selector');
@@ -57,9 +58,12 @@ export function parseSelector(text: string): Expr & { kind: 'vector' } {
   return expr;
 }
 
-function parseExpr(stream: TokenStream, minBinding: number, depth: number): Expr {
-  if (depth > maxDepth) stream.fail(stream.current, `expression nested deeper than ${maxDepth} levels`);
-  let left = parsePrefix(stream, depth);
+function parseExpr(stream: TokenStream, minBinding: number): Expr {
+  return stream.nested(() => parseOperators(stream, minBinding));
+}
+
+function parseOperators(stream: TokenStream, minBinding: number): Expr {
+  let left = parsePrefix(stream);
   for (;;) {
     const { kind, word } = stream.current;
     const op = kind === 'operator' ? (word as BinaryOperator) : null;
@@ -67,7 +71,7 @@ function parseExpr(stream: TokenStream, minBinding: number, depth: number): Expr
     if (op === null || strength === undefined || strength < minBinding) return left;
     stream.take();
     const { returnBool, matching } = parseBinaryModifiers(stream);
-    const right = parseExpr(stream, op === '^' ? strength : strength + 1, depth + 1);
+    const right = parseExpr(stream, op === '^' ? strength : strength + 1);
     if ((matching.fillLeft !== null || matching.fillRight !== null) && stream.options.fillModifiers !== true) {
       stream.fail(left, 'binop fill modifiers are experimental and not enabled');
     }
@@ -75,11 +79,11 @@ function parseExpr(stream: TokenStream, minBinding: number, depth: number): Expr
   }
 }
 
-function parsePrefix(stream: TokenStream, depth: number): Expr {
-  if (!stream.at('+') && !stream.at('-')) return parsePostfix(stream, parsePrimary(stream, depth));
+function parsePrefix(stream: TokenStream): Expr {
+  if (!stream.at('+') && !stream.at('-')) return parsePostfix(stream, parsePrimary(stream));
   const token = stream.take();
   const op = token.text as '+' | '-';
-  const expr = parseExpr(stream, unaryBinding + 1, depth + 1);
+  const expr = parseExpr(stream, unaryBinding + 1);
   if (expr.kind === 'number') return { ...expr, value: op === '-' ? -expr.value : expr.value, start: token.start };
   return { kind: 'unary', op, expr, start: token.start, end: expr.end };
 }
@@ -95,7 +99,7 @@ function parsePostfix(stream: TokenStream, primary: Expr): Expr {
   }
 }
 
-function parsePrimary(stream: TokenStream, depth: number): Expr {
+function parsePrimary(stream: TokenStream): Expr {
   const token = stream.current;
   if (atNumber(stream)) return parseNumberLiteral(stream);
   if (token.kind === 'string') {
@@ -104,7 +108,7 @@ function parsePrimary(stream: TokenStream, depth: number): Expr {
   }
   if (stream.at('(')) {
     stream.take();
-    const expr = parseExpr(stream, 0, depth + 1);
+    const expr = parseExpr(stream, 0);
     const close = stream.expect(')');
     return { kind: 'paren', expr, start: token.start, end: close.end };
   }
@@ -112,9 +116,9 @@ function parsePrimary(stream: TokenStream, depth: number): Expr {
   if (!canNameMetric(token)) stream.unexpected();
   stream.take();
   if (token.kind === 'aggregator' && (stream.at('(') || stream.atKeyword('by', 'without'))) {
-    return parseAggregate(stream, token, depth);
+    return parseAggregate(stream, token);
   }
-  if (stream.at('(') && canCall(token)) return parseCall(stream, token, depth);
+  if (stream.at('(') && canCall(token)) return parseCall(stream, token);
   if (token.kind === 'aggregator' && !followsMetric(stream)) stream.unexpected('aggregation');
   return parseVectorSelector(stream, token);
 }
@@ -129,8 +133,9 @@ function followsMetric(stream: TokenStream): boolean {
   return kind === 'eof' || kind === 'operator' || kind === 'punctuation' || kind === 'keyword';
 }
 
-function parseCall(stream: TokenStream, token: Token, depth: number): Expr {
-  const args = parseArguments(stream, depth);
+function parseCall(stream: TokenStream, token: Token): Expr {
+  const args = parseArguments(stream);
+  countPattern(stream, token, args);
   const func = functionTable.get(token.text) ?? functionTable.get(token.kind === 'keyword' ? token.word : '');
   if (func === undefined) return stream.fail(token, `unknown function with name ${JSON.stringify(token.text)}`);
   if (func.experimental && stream.options.experimentalFunctions !== true) {
@@ -139,11 +144,19 @@ function parseCall(stream: TokenStream, token: Token, depth: number): Expr {
   return { kind: 'call', func, args, start: token.start, end: stream.lastEnd };
 }
 
-function parseArguments(stream: TokenStream, depth: number): Expr[] {
+/** The regular expression of label_replace is a text to the grammar; its cost counts all the same. */
+function countPattern(stream: TokenStream, { text }: Token, args: readonly Expr[]): void {
+  const pattern = args[4];
+  if (text === 'label_replace' && pattern?.kind === 'string') {
+    stream.allow(pattern, stream.limits.pattern(pattern.value));
+  }
+}
+
+function parseArguments(stream: TokenStream): Expr[] {
   stream.expect('(');
   const args: Expr[] = [];
   while (!stream.at(')')) {
-    args.push(parseExpr(stream, 0, depth + 1));
+    args.push(parseExpr(stream, 0));
     if (stream.at(')')) break;
     const comma = stream.expect(',');
     if (stream.at(')')) stream.fail(comma, 'trailing commas not allowed in function call args');
@@ -152,7 +165,7 @@ function parseArguments(stream: TokenStream, depth: number): Expr[] {
   return args;
 }
 
-function parseAggregate(stream: TokenStream, token: Token, depth: number): AggregateExpr {
+function parseAggregate(stream: TokenStream, token: Token): AggregateExpr {
   const op = token.word as Aggregator;
   let grouping: string[] = [];
   let without = false;
@@ -164,7 +177,7 @@ function parseAggregate(stream: TokenStream, token: Token, depth: number): Aggre
   };
   const before = modifier();
   if (!stream.at('(')) stream.unexpected('aggregation');
-  const args = parseArguments(stream, depth);
+  const args = parseArguments(stream);
   if (!before) modifier();
   const position = { start: token.start, end: stream.lastEnd };
   if (args.length === 0) stream.fail(position, 'no arguments for aggregate expression provided');

@@ -1,20 +1,27 @@
 import { ParseError, type Position } from '../errors.ts';
 import type { LanguageOptions } from '../types.ts';
 import { Lexer } from './lexer.ts';
+import { TextLimits, refuseDepth } from './text-limits.ts';
 import { describe, type Token } from './tokens.ts';
 
 /** One token of lookahead over the lexer, with the error texts of the grammar. */
 export class TokenStream {
   readonly text: string;
   readonly options: LanguageOptions;
+  readonly limits: TextLimits;
+  #depth = 0;
   #lexer: Lexer;
   #current: Token;
   #lastEnd = 0;
 
-  constructor(text: string, options: LanguageOptions) {
+  /** Errors: ParseError for a text that is too long, or begins with no token. */
+  constructor(text: string, options: LanguageOptions, limits = new TextLimits()) {
     this.text = text;
     this.options = options;
+    this.limits = limits;
     this.#lexer = new Lexer(text);
+    this.#current = { kind: 'eof', text: '', word: '', start: 0, end: 0 };
+    this.allow({ start: 0, end: 0 }, limits.text(text));
     this.#current = this.#lexer.next();
   }
 
@@ -51,6 +58,19 @@ export class TokenStream {
   expect(mark: string, context = '', expected = ''): Token {
     if (!this.at(mark)) this.unexpected(context, expected);
     return this.take();
+  }
+
+  /** Fails at a position where a limit gave a reason. */
+  allow(position: Position, refusal: string | null): void {
+    if (refusal !== null) this.fail(position, refusal);
+  }
+
+  /** Parses something nested one level deeper. Errors: ParseError beyond the deepest level. */
+  nested<T>(parse: () => T): T {
+    this.allow(this.#current, refuseDepth(++this.#depth));
+    const parsed = parse();
+    this.#depth--;
+    return parsed;
   }
 
   /** Fails at a position of the text. */

@@ -8,9 +8,9 @@ import {
   type BinaryExpr,
   type CallExpr,
   type Expr,
-  type ValueType,
   type VectorSelector,
 } from './ast.ts';
+import type { ValueType } from './functions.ts';
 
 /**
  * Checks the types of a whole tree and returns it with matching settled: null where not both sides are instant

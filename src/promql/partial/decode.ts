@@ -2,7 +2,7 @@ import type { OperatorError } from '../../base/errors.ts';
 import type { WireReader } from '../../base/protobuf-wire.ts';
 import type { PortableAnnotation } from '../annotations.ts';
 import type { Column } from '../eval/columns.ts';
-import type { GroupRow } from '../eval/group-rows.ts';
+import type { GroupRow } from '../eval/aggregate/group-rows.ts';
 import type { FragmentRequest, FragmentResult } from '../plan/fragment.ts';
 import type { Labels } from '../types.ts';
 import { readAnnotation } from './annotation-message.ts';
@@ -26,6 +26,8 @@ export interface ExpectedPartial {
   readonly onHeader: (header: PartialHeader) => void;
   /** Looks at the labels of each column; throws to refuse it. */
   readonly onColumn: (column: Column) => void;
+  /** Learns how many numbers each group holds, over all steps; throws to refuse it. */
+  readonly onGroup?: (numbers: number) => void;
 }
 
 /**
@@ -67,12 +69,12 @@ export class PartialDecoder {
   finish(): { readonly header: PartialHeader; readonly result: FragmentResult; readonly stats: PartialStats } {
     if (this.#header === undefined) throw malformed('no header');
     if (this.#trailer === undefined) throw malformed('no trailer: the answer was cut');
-    const { rows, samplesRead, annotations, warnings, stats } = this.#trailer;
+    const { rows, samplesRead, seriesRead, annotations, warnings, stats } = this.#trailer;
     const [columns, groups] = [this.#columns, this.#groups];
     if (rows !== columns.length + groups.length) {
       throw malformed(`${columns.length + groups.length} rows, the trailer states ${rows}`);
     }
-    return { header: this.#header, result: { columns, groups, annotations, warnings, samplesRead }, stats };
+    return { header: this.#header, result: { columns, groups, annotations, warnings, samplesRead, seriesRead }, stats };
   }
 
   #addHeader(reader: WireReader): void {
@@ -97,6 +99,7 @@ export class PartialDecoder {
     const { fragment, steps } = this.#expected;
     if (fragment.kind !== 'agg') throw malformed('group in an answer of series');
     const group = readGroup(reader, this.#dictionary, fragment, steps);
+    this.#expected.onGroup?.(steps * columnsOf(group));
     if (this.#met.has(group.labels)) throw twice();
     this.#met.add(group.labels);
     this.#groups.push(group);
@@ -114,6 +117,7 @@ const twice = (): OperatorError => malformed('two rows of the same labels');
 interface Trailer {
   readonly rows: number;
   readonly samplesRead: number;
+  readonly seriesRead: number;
   readonly annotations: readonly PortableAnnotation[];
   readonly warnings: readonly string[];
   readonly stats: PartialStats;
@@ -139,7 +143,7 @@ function readHeader(reader: WireReader): PartialHeader {
 }
 
 function readTrailer(reader: WireReader): Trailer {
-  const found = { rows: 0, samplesRead: 0 };
+  const found = { rows: 0, samplesRead: 0, seriesRead: 0 };
   const stats = { waitMs: 0, evaluateMs: 0 };
   const annotations: PortableAnnotation[] = [];
   const warnings: string[] = [];
@@ -147,6 +151,7 @@ function readTrailer(reader: WireReader): Trailer {
     const key = reader.key();
     if (key === 8) found.rows = reader.uint();
     else if (key === 16) found.samplesRead = reader.uint();
+    else if (key === 56) found.seriesRead = reader.uint();
     else if (key === 26) annotations.push(readAnnotation(reader.message()));
     else if (key === 34) warnings.push(reader.string());
     else if (key === 41) stats.waitMs = reader.double();
@@ -154,4 +159,9 @@ function readTrailer(reader: WireReader): Trailer {
     else reader.skip(key & 7);
   }
   return { ...found, stats, annotations, warnings };
+}
+
+/** How many columns of numbers a group is made of. */
+function columnsOf({ best, sums, holders }: GroupRow): number {
+  return 1 + (best === null ? 0 : 1) + (sums === null ? 0 : sums.special === null ? 2 : 5) + 2 * holders.length;
 }

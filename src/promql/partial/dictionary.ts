@@ -7,6 +7,8 @@ import { malformed } from './numbers.ts';
 export class DictionaryWriter {
   readonly #numbers = new Map<string, number>();
   #fresh: string[] = [];
+  /** Characters of the texts that have not been sent yet. */
+  freshLength = 0;
   /** The row before: series of one store share the objects of equal labels with their neighbours. */
   #last: Labels = [];
   readonly #lastRefs: number[] = [];
@@ -31,6 +33,7 @@ export class DictionaryWriter {
   takeFresh(): string[] {
     const fresh = this.#fresh;
     this.#fresh = [];
+    this.freshLength = 0;
     return fresh;
   }
 
@@ -40,6 +43,7 @@ export class DictionaryWriter {
       number = this.#numbers.size;
       this.#numbers.set(text, number);
       this.#fresh.push(text);
+      this.freshLength += text.length;
     }
     return number;
   }

@@ -44,14 +44,14 @@ export function* encodePartial(
     const row = rows.open(1);
     writeColumn(rows, column, dictionary);
     rows.close(row);
-    if (rows.length > frameBytes) yield* flush(3);
+    if (rows.length + dictionary.freshLength > frameBytes) yield* flush(3);
   }
   yield* flush(3);
   for (const group of result.groups) {
     const row = rows.open(1);
     writeGroup(rows, group, dictionary);
     rows.close(row);
-    if (rows.length > frameBytes) yield* flush(4);
+    if (rows.length + dictionary.freshLength > frameBytes) yield* flush(4);
   }
   yield* flush(4);
   yield encodeFrame(trailerMessage(result, stats));
@@ -78,12 +78,12 @@ function headerMessage(header: PartialHeader): Uint8Array {
 }
 
 function trailerMessage(result: FragmentResult, { waitMs, evaluateMs }: PartialStats): Uint8Array {
-  const { columns, groups, annotations, warnings, samplesRead } = result;
+  const { columns, groups, annotations, warnings, samplesRead, seriesRead } = result;
   const fill = (m: WireWriter): void => {
     m.uint(1, columns.length + groups.length).uint(2, samplesRead);
     for (const annotation of annotations) writeAnnotation(m, 3, annotation);
     for (const warning of warnings) m.string(4, warning);
-    m.double(5, waitMs).double(6, evaluateMs);
+    m.double(5, waitMs).double(6, evaluateMs).uint(7, seriesRead);
   };
   return new WireWriter().message(5, fill).finish();
 }

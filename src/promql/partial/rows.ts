@@ -1,6 +1,6 @@
 import type { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
 import { isHistogram, type Column } from '../eval/columns.ts';
-import { isFoldOperator, type GroupRow } from '../eval/group-rows.ts';
+import { isFoldOperator, type GroupRow } from '../eval/aggregate/group-rows.ts';
 import type { SumState } from '../exact/exact-sums.ts';
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
 import type { FragmentRequest } from '../plan/fragment.ts';

@@ -1,13 +1,16 @@
+import type { Memory } from '../../base/memory-pool.ts';
+import { turns, type TurnTaking } from '../../base/turns.ts';
 import { QueryError } from '../errors.ts';
 import { Budget } from '../eval/budget.ts';
-import { candidates } from '../eval/candidates.ts';
-import { countValues } from '../eval/aggregate-count-values.ts';
+import { candidates } from '../eval/aggregate/candidates.ts';
+import { countValues } from '../eval/aggregate/count-values.ts';
 import { inLabelOrder, isFloat, isHistogram, type Column } from '../eval/columns.ts';
 import { positionOf, type EvalContext } from '../eval/context.ts';
-import { foldExpression } from '../eval/fold-expression.ts';
-import { isFoldOperator, type GroupRow } from '../eval/group-rows.ts';
+import { refuseTooManySteps } from '../eval/run/estimate.ts';
+import { foldExpression } from '../eval/aggregate/fold-expression.ts';
+import { isFoldOperator, type GroupRow } from '../eval/aggregate/group-rows.ts';
 import { resolve } from '../eval/resolve.ts';
-import { openRun } from '../eval/run.ts';
+import { openRun } from '../eval/run/run.ts';
 import { typeOf, type AggregateExpr, type Expr } from '../parser/ast.ts';
 import type { SeriesSource } from '../types.ts';
 import type { FragmentRequest, FragmentResult, FragmentSettings, Steps } from './fragment.ts';
@@ -20,7 +23,9 @@ export interface FragmentOptions {
   readonly timeoutMs?: number;
   readonly monotonic?: () => number;
   readonly signal?: AbortSignal;
-  readonly yieldTurn?: () => Promise<void>;
+  readonly turns?: TurnTaking;
+  /** Memory that it shares with other work; what its answer takes is not given back. Default: its own limit alone. */
+  readonly memory?: Memory;
 }
 
 /**
@@ -33,11 +38,11 @@ export async function evaluateFragment(
   steps: Steps,
   options: FragmentOptions,
 ): Promise<FragmentResult> {
-  const { settings, signal, maxSamples, timeoutMs = 0, monotonic } = options;
-  const yieldTurn = options.yieldTurn ?? (() => new Promise<void>((done) => setImmediate(done)));
-  const budget = new Budget({ maxSamples, timeoutMs, monotonic, signal, yieldTurn });
+  const { settings, signal, maxSamples, timeoutMs = 0, monotonic, memory } = options;
+  const budget = new Budget({ maxSamples, memory, timeoutMs, monotonic, signal, turns: options.turns ?? turns });
   const span = { start: steps.start, end: steps.start + (steps.count - 1) * steps.step, step: steps.step };
   const expr = resolve(parseFragment(request.expr), span, request.expr, () => refuse('a subquery has no step'));
+  refuseTooManySteps(expr, steps, maxSamples);
   const { context, annotations } = openRun({
     expr,
     frame: steps,
@@ -49,7 +54,13 @@ export async function evaluateFragment(
     isShare: request.kind !== 'whole',
   });
   const answer = await compute(context, request, expr, steps);
-  return { ...answer, annotations: annotations.export(), warnings: annotations.foreign, samplesRead: budget.read };
+  return {
+    ...answer,
+    annotations: annotations.export(),
+    warnings: annotations.foreign,
+    samplesRead: budget.read,
+    seriesRead: budget.series,
+  };
 }
 
 /** The aggregation around the text; its own position lies outside of it. */
@@ -65,7 +76,12 @@ async function compute(
   if (typeOf(expr) !== 'instant vector') return refuse('its value is not an instant vector');
   if (kind === 'agg' && op !== null && isFoldOperator(op)) {
     const groups = await foldExpression(context, { op, grouping, without }, expr, steps);
-    return { columns: [], groups: groups.map((group) => group.toRow()) };
+    const rows: GroupRow[] = [];
+    for (const group of groups) {
+      rows.push(group.toRow());
+      if (context.budget.spend(steps.count)) await context.budget.turn();
+    }
+    return { columns: [], groups: rows };
   }
   const value = await context.evaluate(expr, steps);
   if (value.kind !== 'vector') return refuse('its value is not an instant vector');
@@ -81,7 +97,8 @@ async function reduce(
 ): Promise<Pick<FragmentResult, 'columns' | 'groups'>> {
   const { kind, op, grouping, without, param } = request;
   if (kind === 'whole') return { columns, groups: [] };
-  if (kind === 'series') return { columns: inLabelOrder(columns), groups: [] };
+  const { budget } = context;
+  if (kind === 'series') return { columns: [...(await inLabelOrder(budget, columns))], groups: [] };
   if (op === null) return refuse('an aggregation needs an operator');
   const node: AggregateExpr = { ...outer, op, grouping, without };
   if (op === 'count_values' && typeof param === 'string') {
@@ -92,7 +109,7 @@ async function reduce(
       context.annotations.info(`ignored histogram in ${op} aggregation`, positionOf(node));
     }
     const by = { op, grouping, without, k: Math.trunc(param) };
-    return { columns: candidates(by, inLabelOrder(columns), steps.count), groups: [] };
+    return { columns: await candidates(budget, by, await inLabelOrder(budget, columns), steps.count), groups: [] };
   }
   return refuse(`${op} has no partial state`);
 }

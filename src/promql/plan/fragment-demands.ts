@@ -1,4 +1,4 @@
-import { listDemands } from '../eval/prefetch.ts';
+import { listDemands } from '../eval/select/prefetch.ts';
 import { milliseconds, resolve } from '../eval/resolve.ts';
 import { childrenOf, type Expr } from '../parser/ast.ts';
 import type { SelectRequest } from '../types.ts';

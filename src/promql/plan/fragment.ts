@@ -2,7 +2,7 @@ import type { PortableAnnotation } from '../annotations.ts';
 import type { Column } from '../eval/columns.ts';
 import type { EvalSettings } from '../eval/context.ts';
 import type { Frame } from '../eval/frame.ts';
-import type { GroupRow } from '../eval/group-rows.ts';
+import type { GroupRow } from '../eval/aggregate/group-rows.ts';
 import type { Aggregator } from '../parser/ast.ts';
 import type { SelectRequest } from '../types.ts';
 
@@ -42,6 +42,8 @@ export interface FragmentResult {
   /** Warnings of the node's source, passed on as they are. */
   readonly warnings: readonly string[];
   readonly samplesRead: number;
+  /** Series touched for it; 0 from an agent that does not tell. */
+  readonly seriesRead: number;
 }
 
 /**

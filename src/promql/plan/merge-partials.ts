@@ -1,6 +1,8 @@
 import { inLabelOrder, absent, isHistogram, type Column } from '../eval/columns.ts';
-import { groupColumns } from '../eval/grouping.ts';
-import { isFoldOperator, RowMerge } from '../eval/group-rows.ts';
+import { groupColumns } from '../eval/aggregate/grouping.ts';
+import { isFoldOperator, RowMerge, type GroupRow } from '../eval/aggregate/group-rows.ts';
+import type { Pacing } from '../../base/turns.ts';
+import { sortInTurns } from '../../base/sort-in-turns.ts';
 import type { FragmentRequest, FragmentResult, Steps } from './fragment.ts';
 
 /**
@@ -18,68 +20,98 @@ export class PartialMerge {
     this.#groups = new RowMerge(op !== null && isFoldOperator(op) ? op : 'count');
   }
 
+  /** Groups that are kept. */
+  get groups(): number {
+    return this.#groups.size;
+  }
+
   add(place: number, { groups, ...rest }: FragmentResult): void {
     this.#groups.add(groups);
     this.#rest[place] = rest;
   }
 
-  finish(): FragmentResult {
+  async finish(pacing: Pacing): Promise<FragmentResult> {
     const results = this.#rest.filter((rest) => rest !== undefined);
     const columns = results.flatMap((rest) => rest.columns);
+    const groups: GroupRow[] = [];
+    for (const group of this.#groups.finish()) {
+      groups.push(group.toRow());
+      if (pacing.spend(group.present.length)) await pacing.turn();
+    }
     return {
-      columns: this.#isWhole ? columns : inLabelOrder(columns),
-      groups: this.#groups.finish().map((group) => group.toRow()),
+      columns: this.#isWhole ? columns : await inLabelOrder(pacing, columns),
+      groups,
       annotations: results.flatMap(({ annotations }) => annotations),
       warnings: [...new Set(results.flatMap(({ warnings }) => warnings))],
       samplesRead: results.reduce((sum, { samplesRead }) => sum + samplesRead, 0),
+      seriesRead: results.reduce((sum, { seriesRead }) => sum + seriesRead, 0),
     };
   }
 }
 
 /** Joins answers that are all there. Answers may be joined in stages; one alone is joined already. */
-export function mergePartials(fragment: FragmentRequest, results: readonly FragmentResult[]): FragmentResult {
+export async function mergePartials(
+  pacing: Pacing,
+  fragment: FragmentRequest,
+  results: readonly FragmentResult[],
+): Promise<FragmentResult> {
   if (results.length === 1) return results[0]!;
   const merge = new PartialMerge(fragment);
-  for (const [place, result] of results.entries()) merge.add(place, result);
-  return merge.finish();
+  for (const [place, result] of results.entries()) {
+    merge.add(place, result);
+    if (pacing.spend(result.groups.length * 100)) await pacing.turn();
+  }
+  return merge.finish(pacing);
 }
 
 /**
  * True when the candidates of topk or bottomk do not tell the answer: which of several equal series is chosen, or in
  * what order an instant answer shows them, depends on the series that came before and fell out.
  */
-export function isUndecided(fragment: FragmentRequest, merged: FragmentResult, steps: Steps): boolean {
+export async function isUndecided(
+  pacing: Pacing,
+  fragment: FragmentRequest,
+  merged: FragmentResult,
+  steps: Steps,
+): Promise<boolean> {
   const { op, grouping, without, param } = fragment;
   if (op !== 'topk' && op !== 'bottomk') return false;
   const k = Math.trunc(Number(param));
-  const { groupOf, labels } = groupColumns(merged.columns, grouping, without);
+  const { groupOf, labels } = await groupColumns(pacing, merged.columns, grouping, without);
   const members: Column[][] = labels.map(() => []);
   merged.columns.forEach((column, i) => members[groupOf[i]!]!.push(column));
   // An instant answer shows groups in the order of their first series, which may have been none of the candidates.
   if (steps.count === 1 && members.length > 1) return true;
-  return members.some((group) => {
+  for (const group of members) {
     for (let step = 0; step < steps.count; step++) {
-      const values = ranked(op, group, step);
+      const values = await ranked(pacing, op, group, step);
       const chosen = Math.min(k, values.length);
       if (chosen < values.length && same(values[chosen - 1]!, values[chosen]!)) return true;
       if (steps.count > 1) continue;
       for (let i = 1; i < chosen; i++) if (same(values[i - 1]!, values[i]!)) return true;
     }
-    return false;
-  });
+  }
+  return false;
 }
 
 const same = (a: number, b: number): boolean => a === b || (Number.isNaN(a) && Number.isNaN(b));
 
 /** The floats of a step, best first, NaN last. */
-function ranked(op: 'topk' | 'bottomk', group: readonly Column[], step: number): number[] {
+async function ranked(
+  pacing: Pacing,
+  op: 'topk' | 'bottomk',
+  group: readonly Column[],
+  step: number,
+): Promise<number[]> {
   const sign = op === 'topk' ? 1 : -1;
   const values: number[] = [];
   for (const { kinds, values: all } of group) {
     if (kinds[step] !== absent && kinds[step] !== isHistogram) values.push(all[step]!);
+    if (pacing.spend(2)) await pacing.turn();
   }
-  return values.sort((a, b) => {
+  const compare = (a: number, b: number): number => {
     if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
     return sign * (b > a ? 1 : b < a ? -1 : 0);
-  });
+  };
+  return sortInTurns(pacing, values, compare, 5);
 }

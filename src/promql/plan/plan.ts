@@ -1,4 +1,4 @@
-import { isFoldOperator } from '../eval/group-rows.ts';
+import { isFoldOperator } from '../eval/aggregate/group-rows.ts';
 import { keepsOrder } from '../eval/order.ts';
 import { childrenOf, typeOf, unwrapParens, type AggregateExpr, type Expr } from '../parser/ast.ts';
 import { print } from '../parser/printer.ts';

@@ -1,5 +1,5 @@
 import { frameEnd, subqueryFrame, type Frame } from '../eval/frame.ts';
-import { findInvariant } from '../eval/invariant.ts';
+import { findInvariant } from '../eval/run/invariant.ts';
 import { milliseconds, resolve, timingOf, type QuerySpan } from '../eval/resolve.ts';
 import { childrenOf, unwrapParens, type Expr, type MatrixSelector, type SubqueryExpr } from '../parser/ast.ts';
 import { print } from '../parser/printer.ts';

@@ -1,5 +1,6 @@
 import { Engine } from '../engine.ts';
-import type { QueryOptions, QueryResult } from '../types.ts';
+import type { QueryOptions } from '../query-options.ts';
+import type { QueryResult } from '../types.ts';
 import { MadeUpSeries, lastSample } from './made-up-series.ts';
 import { OwnNode } from './own-node.ts';
 

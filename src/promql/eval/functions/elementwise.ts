@@ -1,6 +1,6 @@
 import { dropMetadata } from '../../labels.ts';
 import { goMax, goMin } from '../../numbers.ts';
-import { settle } from '../binary.ts';
+import { settle } from '../settle.ts';
 import { ColumnBuilder, isFloat, isHistogram, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';

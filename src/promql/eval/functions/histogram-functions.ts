@@ -2,12 +2,17 @@ import type { Position } from '../../errors.ts';
 import { histogramFraction, histogramQuantile } from '../../histogram/quantile.ts';
 import { filterLabels, labelsKey, labelValue, metricName, partialKey } from '../../labels.ts';
 import type { Labels } from '../../types.ts';
-import { settle } from '../binary.ts';
-import { ColumnBuilder, isFloat, isHistogram, type Column } from '../columns.ts';
+import { settle } from '../settle.ts';
+import { ColumnBuilder, isFloat, isHistogram, keyWork, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { bucketFraction, bucketQuantile, type ClassicBuckets } from './classic-histogram.ts';
+import { sortInTurns } from '../../../base/sort-in-turns.ts';
 import { nameless } from './elementwise.ts';
+
+/** Work of looking into a native histogram, in samples. */
+const nativeWork = 100;
+const fewBuckets = 512;
 
 /** One series with its `le` read. */
 interface BoundedColumn {
@@ -19,7 +24,7 @@ interface BoundedColumn {
 interface HistogramGroup {
   readonly labels: Labels;
   readonly dropName: boolean;
-  readonly buckets: BoundedColumn[];
+  buckets: BoundedColumn[];
   readonly natives: Column[];
 }
 
@@ -81,7 +86,7 @@ async function overGroups(
 ): Promise<Column[]> {
   const result: Column[] = [];
   const delayed = context.settings.delayedNameRemoval;
-  for (const group of groupHistograms(context, columns, position)) {
+  for (const group of await groupHistograms(context, columns, position)) {
     const classic = new ColumnBuilder(frame.count);
     const native = new ColumnBuilder(frame.count);
     const metric = delayed ? metricName(group.labels) : '';
@@ -100,15 +105,19 @@ async function overGroups(
         context.annotations.warn(`vector contains a mix of classic and native histograms${suffix}`, position);
       } else if (buckets.length > 0) classic.setFloat(step, compute.classic(buckets, step, metric));
       else if (holder !== undefined) native.setFloat(step, compute.native(holder, step, metric));
+      if (context.budget.spend(size + group.natives.length * nativeWork + 1)) await context.budget.turn();
     }
-    if (context.budget.spend(frame.count * (size + 1))) await context.budget.turn();
     const labels = nameless(context, { ...group, kinds: classic.kinds, values: classic.values, histograms: null });
     for (const builder of [native, classic]) if (builder.points > 0) result.push(builder.build(labels, true));
   }
   return settle(context, result, frame);
 }
 
-function groupHistograms(context: EvalContext, columns: readonly Column[], position: Position): HistogramGroup[] {
+async function groupHistograms(
+  context: EvalContext,
+  columns: readonly Column[],
+  position: Position,
+): Promise<HistogramGroup[]> {
   const groups = new Map<string, HistogramGroup>();
   const notLe = (name: string): boolean => name !== 'le';
   const groupFor = (key: string, labels: () => Labels): HistogramGroup => {
@@ -119,6 +128,7 @@ function groupHistograms(context: EvalContext, columns: readonly Column[], posit
     return group;
   };
   for (const column of columns) {
+    if (context.budget.spend(keyWork)) await context.budget.turn();
     if (column.histograms !== null) {
       groupFor(labelsKey(column.labels), () => column.labels).natives.push(column);
       if (!column.kinds.includes(isFloat)) continue;
@@ -138,7 +148,14 @@ function groupHistograms(context: EvalContext, columns: readonly Column[], posit
     groupFor(key, () => filterLabels(column.labels, notLe)).buckets.push({ bound, column });
   }
   const found = [...groups.values()];
-  for (const group of found) group.buckets.sort((a, b) => (a.bound < b.bound ? -1 : a.bound > b.bound ? 1 : 0));
+  const compare = (a: BoundedColumn, b: BoundedColumn): number => (a.bound < b.bound ? -1 : a.bound > b.bound ? 1 : 0);
+  for (const group of found) {
+    const { buckets } = group;
+    // Most have a handful of buckets; they are sorted where they are.
+    if (buckets.length <= fewBuckets) buckets.sort(compare);
+    else group.buckets = await sortInTurns(context.budget, buckets, compare, 5);
+    if (context.budget.spend(10 * buckets.length)) await context.budget.turn();
+  }
   return found;
 }
 

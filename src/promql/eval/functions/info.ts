@@ -3,15 +3,20 @@ import { labelValue, labelsKey, labelsText, metricName, setLabel } from '../../l
 import { compileMatcher, type CompiledMatcher } from '../../matching/matcher.ts';
 import type { CallExpr } from '../../parser/ast.ts';
 import type { Labels, Matcher } from '../../types.ts';
-import { ColumnBuilder, absent, inLabelOrder, sameLabelset, type Column } from '../columns.ts';
+import type { Budget } from '../budget.ts';
+import { ColumnBuilder, absent, inLabelOrder, keyWork, leastWeight, sameLabelset, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import { referenceTime, type Frame, type Timing } from '../frame.ts';
-import { infoReference } from '../info-reference.ts';
-import { lookBack } from '../instant-selector.ts';
-import type { RawSeries } from '../raw-series.ts';
+import { infoReference } from '../run/info-reference.ts';
+import { lookBack } from '../select/instant-selector.ts';
+import type { RawSeries } from '../select/raw-series.ts';
+import type { Pacing } from '../../../base/turns.ts';
 
 /** The labels by which a series finds its info series. */
 const identifying = ['instance', 'job'] as const;
+
+/** Work of finding a step's labels, in samples. */
+const stepWork = 100;
 
 const targetInfo: Matcher = { type: '=', name: '__name__', value: 'target_info' };
 
@@ -19,18 +24,28 @@ const targetInfo: Matcher = { type: '=', name: '__name__', value: 'target_info' 
 export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: Frame): Promise<Column[]> {
   const base = await context.evaluate(call.args[0]!, frame);
   if (base.kind !== 'vector') return [];
-  const columns = inLabelOrder(base.columns);
+  const { budget } = context;
+  const columns = await inLabelOrder(budget, base.columns);
   const selector = call.args[1];
   const given = selector?.kind === 'vector' ? selector.matchers : [targetInfo];
   const nameMatchers = effectiveNames(given.filter(({ name }) => name === '__name__'));
   const dataMatchers = given.filter(({ name }) => name !== '__name__');
   const isInfo = compileAll(nameMatchers);
-  const plain = columns.filter(({ labels }) => !isInfo(metricName(labels)));
-  const infos = await readInfos(context, call, plain, [...dataMatchers, ...nameMatchers], frame);
-  const enricher = new Enricher(infos, dataMatchers, frame);
+  const plain = new Set<Column>();
   for (const column of columns) {
-    if (plain.includes(column)) enricher.enrich(column);
+    if (!isInfo(metricName(column.labels))) plain.add(column);
+    if (budget.spend(keyWork)) await budget.turn();
+  }
+  const infos = await readInfos(context, call, plain, [...dataMatchers, ...nameMatchers], frame);
+  const enricher = new Enricher(budget, dataMatchers, frame);
+  for (const info of infos) {
+    enricher.choose(info);
+    if (budget.spend(keyWork + frame.count)) await budget.turn();
+  }
+  for (const column of columns) {
+    if (plain.has(column)) enricher.enrich(column);
     else enricher.keep(column);
+    if (budget.spend(stepWork * frame.count)) await budget.turn();
   }
   return enricher.columns();
 }
@@ -56,7 +71,7 @@ interface InfoSeries {
 async function readInfos(
   context: EvalContext,
   call: CallExpr,
-  columns: readonly Column[],
+  columns: ReadonlySet<Column>,
   matchers: readonly Matcher[],
   frame: Frame,
 ): Promise<InfoSeries[]> {
@@ -66,7 +81,7 @@ async function readInfos(
   const maxt = referenceTime(frame, timing, frame.count - 1);
   const hints = { start: mint, end: maxt, step: frame.step, range: 0, func: 'info', grouping: [], by: false };
   const infos: InfoSeries[] = [];
-  for (const set of identifyingSets(columns)) {
+  for (const set of await identifyingSets(context.budget, columns)) {
     const found = await context.select({ matchers: [...set, ...matchers], mint, maxt, hints });
     for (const raw of found) {
       const shown = new Int32Array(frame.count).fill(-1);
@@ -77,13 +92,14 @@ async function readInfos(
         shown[step] = index;
       });
       infos.push({ raw, shown });
+      if (context.budget.spend(frame.count + raw.times.length)) await context.budget.turn();
     }
   }
   return infos;
 }
 
 /** Matchers for the identifying labels that occur, one set for each pattern of present and missing ones. */
-function identifyingSets(columns: readonly Column[]): Matcher[][] {
+async function identifyingSets(pacing: Pacing, columns: Iterable<Column>): Promise<Matcher[][]> {
   const patterns = new Map<string, Set<string>[]>();
   for (const { labels } of columns) {
     const values = identifying.map((name) => labelValue(labels, name));
@@ -92,6 +108,7 @@ function identifyingSets(columns: readonly Column[]): Matcher[][] {
     let sets = patterns.get(pattern);
     if (sets === undefined) patterns.set(pattern, (sets = identifying.map(() => new Set<string>())));
     values.forEach((value, i) => sets[i]!.add(value));
+    if (pacing.spend(keyWork)) await pacing.turn();
   }
   return [...patterns].map(([pattern, sets]) =>
     identifying.map((name, i): Matcher => {
@@ -106,6 +123,7 @@ const signature = (labels: Labels): string => identifying.map((name) => labelVal
 
 /** Combines base series with info series step by step; output series are told apart by their labels. */
 class Enricher {
+  readonly #budget: Budget;
   readonly #frame: Frame;
   readonly #dataNames: ReadonlySet<string> | null;
   readonly #required: readonly CompiledMatcher[];
@@ -113,11 +131,11 @@ class Enricher {
   readonly #chosen = new Map<string, Map<string, (InfoSeries | null)[]>>();
   readonly #out = new Map<string, { builder: ColumnBuilder; labels: Labels; dropName: boolean }>();
 
-  constructor(infos: readonly InfoSeries[], dataMatchers: readonly Matcher[], frame: Frame) {
+  constructor(budget: Budget, dataMatchers: readonly Matcher[], frame: Frame) {
+    this.#budget = budget;
     this.#frame = frame;
     this.#dataNames = dataMatchers.length === 0 ? null : new Set(dataMatchers.map(({ name }) => name));
     this.#required = dataMatchers.map(compileMatcher).filter(({ test }) => !test(''));
-    for (const info of infos) this.#choose(info);
   }
 
   columns(): Column[] {
@@ -143,7 +161,7 @@ class Enricher {
   }
 
   /** Of several series of one info metric with the same signature the newest sample wins. */
-  #choose(info: InfoSeries): void {
+  choose(info: InfoSeries): void {
     const { labels, times } = info.raw;
     const bySignature = this.#chosen.get(signature(labels)) ?? new Map<string, (InfoSeries | null)[]>();
     this.#chosen.set(signature(labels), bySignature);
@@ -187,6 +205,7 @@ class Enricher {
     const key = labelsKey(labels);
     let out = this.#out.get(key);
     if (out === undefined) {
+      this.#budget.hold(leastWeight(1, this.#frame.count));
       out = { builder: new ColumnBuilder(this.#frame.count), labels, dropName: column.dropName };
       this.#out.set(key, out);
     }

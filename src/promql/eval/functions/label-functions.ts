@@ -1,44 +1,87 @@
-import { RE2JS } from 're2js';
-import { executionError } from '../../errors.ts';
+import { patternCost } from '../../../base/pattern-cost.ts';
+import { QueryError, executionError } from '../../errors.ts';
+import { queryLimits } from '../../limits.ts';
+import { checkPattern, compileWithin, type LimitedPattern } from '../../matching/pattern.ts';
 import { labelValue, setLabel } from '../../labels.ts';
 import { isValidName } from '../../parser/strings.ts';
+import { sampleBytes } from '../budget.ts';
 import { mergeDuplicates, type Column } from '../columns.ts';
+import type { EvalContext } from '../context.ts';
+
+/** Work of giving a series other labels, in samples. */
+const relabelWork = 100;
 
 /** label_replace(v, dst, replacement, src, regex): sets dst where the whole of src matches. */
-export function labelReplace(columns: readonly Column[], texts: readonly string[]): Column[] {
+export async function labelReplace(
+  context: EvalContext,
+  columns: readonly Column[],
+  texts: readonly string[],
+): Promise<Column[]> {
+  const { budget } = context;
   const [target, replacement, source, pattern] = texts as [string, string, string, string];
-  let regex: RE2JS;
-  try {
-    // Compiled alone first, so that an unbalanced pattern cannot be balanced by the anchors.
-    RE2JS.compile(pattern);
-    regex = RE2JS.compile(`^(?s:${pattern})$`);
-  } catch {
-    throw executionError(`invalid regular expression in label_replace(): ${pattern}`);
-  }
+  const limited = compileReplaced(pattern);
   if (!isValidName(target)) throw executionError(`invalid destination label name in label_replace(): ${target}`);
-  const expand = parseTemplate(replacement, regex);
+  const expand = parseTemplate(replacement, limited);
   const known = new Map<string, string | null>();
-  const replaced = columns.map((column) => {
+  const replaced: Column[] = [];
+  // A match takes time by pattern and value; the dearest is a slice of its own.
+  const matchWork = relabelWork + patternCost(pattern);
+  for (const column of columns) {
     const value = labelValue(column.labels, source);
     let text = known.get(value);
-    if (text === undefined) known.set(value, (text = expand(value)));
-    return text === null ? column : relabelled(column, target, text);
-  });
-  return mergeDuplicates(replaced);
+    if (text === undefined) {
+      known.set(value, (text = expand(value)));
+      budget.hold(Math.ceil(((text?.length ?? 0) + value.length) / sampleBytes));
+      if (budget.spend(matchWork * (1 + value.length / 64))) await budget.turn();
+    }
+    replaced.push(text === null ? column : relabelled(column, target, text));
+    if (budget.spend(relabelWork)) await budget.turn();
+  }
+  return mergeDuplicates(budget, replaced);
+}
+
+/** Errors: `execution` for a pattern that is wrong or too dear. */
+function compileReplaced(pattern: string): LimitedPattern {
+  try {
+    // Looked at alone first, so that an unbalanced pattern cannot be balanced by the anchors.
+    if (checkPattern(pattern) === null) return compileWithin(pattern, `^(?s:${pattern})$`);
+  } catch (error) {
+    if (error instanceof QueryError) throw error;
+  }
+  throw executionError(`invalid regular expression in label_replace(): ${pattern}`);
 }
 
 /** label_join(v, dst, separator, src…): sets dst to the joined values. */
-export function labelJoin(columns: readonly Column[], texts: readonly string[]): Column[] {
+export async function labelJoin(
+  context: EvalContext,
+  columns: readonly Column[],
+  texts: readonly string[],
+): Promise<Column[]> {
+  const { budget } = context;
   const [target, separator, ...sources] = texts as [string, string, ...string[]];
   for (const source of sources) {
     if (!isValidName(source)) throw executionError(`invalid source label name in label_join(): ${source}`);
   }
   if (!isValidName(target)) throw executionError(`invalid destination label name in label_join(): ${target}`);
-  const joined = columns.map((column) => {
-    const text = sources.map((source) => labelValue(column.labels, source)).join(separator);
-    return relabelled(column, target, text);
-  });
-  return mergeDuplicates(joined);
+  const joined: Column[] = [];
+  for (const column of columns) {
+    const values = sources.map((source) => labelValue(column.labels, source));
+    const text = joinedWithin(values, separator);
+    budget.hold(Math.ceil(text.length / sampleBytes));
+    joined.push(relabelled(column, target, text));
+    if (budget.spend(relabelWork * (1 + sources.length))) await budget.turn();
+  }
+  return mergeDuplicates(budget, joined);
+}
+
+/** Parts as one label value. Errors: `execution` for one that is too long, before it is made. */
+function joinedWithin(parts: readonly string[], separator: string): string {
+  let length = separator.length * Math.max(0, parts.length - 1);
+  for (const part of parts) length += part.length;
+  if (length > queryLimits.labelLength) {
+    throw executionError(`label value of ${length} characters, at most ${queryLimits.labelLength}`);
+  }
+  return parts.join(separator);
 }
 
 function relabelled(column: Column, name: string, value: string): Column {
@@ -51,7 +94,7 @@ function relabelled(column: Column, name: string, value: string): Column {
  * `$$` is a dollar; an unknown or unmatched group is empty, a malformed reference stays as it is.
  * The result gives null where the pattern does not match the whole value.
  */
-function parseTemplate(template: string, regex: RE2JS): (value: string) => string | null {
+function parseTemplate(template: string, { regex, allow }: LimitedPattern): (value: string) => string | null {
   const parts: (string | { group: number })[] = [];
   const names = regex.namedGroups() as Record<string, number>;
   const reference = /\$(?:\$|\{([\p{L}\p{Nd}_]+)\}|([\p{L}\p{Nd}_]+))/gu;
@@ -65,14 +108,14 @@ function parseTemplate(template: string, regex: RE2JS): (value: string) => strin
   }
   parts.push(template.slice(last));
   return (value) => {
+    allow(value);
     const matcher = regex.matcher(value);
     if (!matcher.matches()) return null;
     const count = matcher.groupCount();
-    return parts
-      .map((part) => {
-        if (typeof part === 'string') return part;
-        return part.group < 0 || part.group > count ? '' : (matcher.group(part.group) ?? '');
-      })
-      .join('');
+    const texts = parts.map((part) => {
+      if (typeof part === 'string') return part;
+      return part.group < 0 || part.group > count ? '' : (matcher.group(part.group) ?? '');
+    });
+    return joinedWithin(texts, '');
   };
 }

@@ -1,27 +1,36 @@
 import { compareLabels, compareStrings, labelValue } from '../../labels.ts';
 import { isHistogram, type Column } from '../columns.ts';
+import type { Pacing } from '../../../base/turns.ts';
+import { sortInTurns } from '../../../base/sort-in-turns.ts';
 
 /** sort and sort_desc of an instant vector: by value, NaN last; histograms are left out. */
-export function sortByValue(columns: readonly Column[], descending: boolean): Column[] {
+export function sortByValue(pacing: Pacing, columns: readonly Column[], descending: boolean): Promise<Column[]> {
   const floats = columns.filter((column) => column.kinds[0] !== isHistogram);
-  return floats.sort((a, b) => {
+  const compare = (a: Column, b: Column): number => {
     const [x, y] = [a.values[0]!, b.values[0]!];
     if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
     if (x === y) return 0;
     return x < y !== descending ? -1 : 1;
-  });
+  };
+  return sortInTurns(pacing, floats, compare, 5);
 }
 
 /** sort_by_label and sort_by_label_desc: by the labels given in natural order, then by all labels. */
-export function sortByLabels(columns: readonly Column[], names: readonly string[], descending: boolean): Column[] {
+export function sortByLabels(
+  pacing: Pacing,
+  columns: readonly Column[],
+  names: readonly string[],
+  descending: boolean,
+): Promise<Column[]> {
   const sign = descending ? -1 : 1;
-  return [...columns].sort((a, b) => {
+  const compare = (a: Column, b: Column): number => {
     for (const name of names) {
       const [x, y] = [labelValue(a.labels, name), labelValue(b.labels, name)];
       if (x !== y) return sign * (naturallyBefore(x, y) ? -1 : 1);
     }
     return sign * compareLabels(a.labels, b.labels);
-  });
+  };
+  return sortInTurns(pacing, columns, compare, 200 * (1 + names.length));
 }
 
 const chunks = (text: string): string[] => text.match(/\d+|\D+/g) ?? [];

@@ -1,9 +1,9 @@
 import type { CallExpr, VectorSelector } from '../../parser/ast.ts';
-import { settle } from '../binary.ts';
+import { settle } from '../settle.ts';
 import { ColumnBuilder, absent, weightOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
-import { lookBack } from '../instant-selector.ts';
+import { lookBack } from '../select/instant-selector.ts';
 import { timingOf } from '../resolve.ts';
 import { nameless } from './elementwise.ts';
 import { dropMetadata } from '../../labels.ts';
@@ -42,13 +42,19 @@ export async function timestampOfSelector(
 }
 
 /** timestamp() of anything but a selector: the time of the step. */
-export function timestampOfSteps(context: EvalContext, columns: readonly Column[], frame: Frame): Column[] {
-  const result = columns.map((column) => {
+export async function timestampOfSteps(
+  context: EvalContext,
+  columns: readonly Column[],
+  frame: Frame,
+): Promise<Column[]> {
+  const result: Column[] = [];
+  for (const column of columns) {
     const builder = new ColumnBuilder(frame.count);
     for (let i = 0; i < frame.count; i++) {
       if (column.kinds[i] !== absent) builder.setFloat(i, (frame.start + i * frame.step) / 1000);
     }
-    return builder.build(nameless(context, column), true);
-  });
+    result.push(builder.build(nameless(context, column), true));
+    if (context.budget.spend(frame.count)) await context.budget.turn();
+  }
   return settle(context, result, frame);
 }

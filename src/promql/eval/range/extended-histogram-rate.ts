@@ -9,7 +9,7 @@ import { usesCustomBuckets } from '../../histogram/buckets.ts';
 import type { FloatHistogram } from '../../histogram/float-histogram.ts';
 import { detectReset } from '../../histogram/reset.ts';
 import { tellMixedSchemas } from '../histogram-notes.ts';
-import { extendedBounds } from './extended-rate.ts';
+import { extendedBounds } from './extended-bounds.ts';
 import { combined } from './histogram-rate.ts';
 import { tellNotCounter, tellNotGauge } from './instant-histogram-change.ts';
 import type { Window } from './window.ts';

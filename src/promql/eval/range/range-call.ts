@@ -1,13 +1,23 @@
 import { executionError } from '../../errors.ts';
 import { metricName } from '../../labels.ts';
-import type { CallExpr, Expr, MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
+import type { CallExpr, MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 import { absentColumn } from '../absent.ts';
-import { haveOneName, refuseDuplicates, weightOf, type Column, type ColumnBuilder } from '../columns.ts';
+import {
+  haveOneName,
+  leastWeight,
+  refuseDuplicates,
+  releaseColumns,
+  scalarWeight,
+  weightOf,
+  type Column,
+  type ColumnBuilder,
+} from '../columns.ts';
 import { ColumnList, type ColumnSink } from '../column-sink.ts';
 import { positionOf, type EvalContext } from '../context.ts';
+import { refuseTooMuchInWindows } from '../run/estimate.ts';
 import { referenceTime, type Frame } from '../frame.ts';
-import type { RangeSeries } from '../raw-series.ts';
+import type { RangeSeries } from '../select/raw-series.ts';
 import { rangeInput, type RangeInput } from './range-input.ts';
 import { askWhetherCounter, reportQuantiles } from './range-notes.ts';
 import { functionsWith, rangeFunctions, type RangeFunctionEntry } from './table.ts';
@@ -23,33 +33,41 @@ export function rangeArgument({ func, args }: CallExpr): MatrixSelector | Subque
 
 /** A call whose argument is a range: rate, …_over_time, changes and their kin. */
 export async function evaluateRangeCall(context: EvalContext, call: CallExpr, frame: Frame): Promise<Column[]> {
-  const list = new ColumnList(context.budget, frame.count);
-  const series = await streamRangeCall(context, call, frame, list);
+  const { budget } = context;
+  const list = new ColumnList(budget, frame.count);
+  const series = await streamRangeCall(context, call, frame, list, (count) =>
+    budget.expect(leastWeight(count, frame.count), () => `${count} series at ${frame.count} steps`),
+  );
   const arg = rangeArgument(call)!;
   if (call.func.name === 'absent_over_time') {
-    const column = absentColumn(arg, list.columns, frame, true);
-    if (column !== null) context.budget.hold(weightOf(column));
-    for (const found of list.columns) context.budget.release(weightOf(found));
+    const column = await absentColumn(context, arg, list.columns, frame, true);
+    if (column !== null) budget.hold(weightOf(column));
+    await releaseColumns(budget, list.columns);
     return column === null ? [] : [column];
   }
   if (!context.settings.delayedNameRemoval && !(arg.kind === 'matrix' && haveOneName(series))) {
-    refuseDuplicates(list.columns);
+    await refuseDuplicates(budget, list.columns);
   }
   return list.columns;
 }
 
-/** The columns of a range function, one after the other. Answers with the series it went over. */
+/**
+ * The columns of a range function, one after the other. Answers with the series it went over; `expect` may refuse their
+ * number before the first is computed.
+ */
 export async function streamRangeCall(
   context: EvalContext,
   call: CallExpr,
   frame: Frame,
   sink: ColumnSink,
+  expect?: (series: number) => void,
 ): Promise<readonly { readonly labels: Labels }[]> {
   const { name } = call.func;
   const entry = rangeFunctions.get(name)!;
   const arg = rangeArgument(call)!;
   const input = await rangeInput(context, arg, frame);
   checkExtension(name, entry, input);
+  expect?.(input.series.length);
   const params: Float64Array[] = [];
   for (const other of call.args) {
     if (other === arg) continue;
@@ -57,7 +75,7 @@ export async function streamRangeCall(
     if (value.kind === 'scalar') params.push(value.values);
   }
   await computeColumns(context, { call, arg, entry, input, params, frame }, sink);
-  context.budget.release(input.held);
+  context.budget.release(input.held + params.length * scalarWeight(frame.count));
   return input.series;
 }
 
@@ -70,7 +88,7 @@ function checkExtension(name: string, entry: RangeFunctionEntry, { extension }: 
 /** One call with everything it needs but the samples. */
 interface PreparedCall {
   readonly call: CallExpr;
-  readonly arg: Expr;
+  readonly arg: MatrixSelector | SubqueryExpr;
   readonly entry: RangeFunctionEntry;
   readonly input: RangeInput;
   readonly params: readonly Float64Array[];
@@ -85,20 +103,25 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
   const reportsQuantile = name === 'quantile_over_time';
   const usesStartTimes = settings.startTimestamps && entry.startTimes === true;
   const sweep = input.extension === null ? sweepFor(name) : null;
+  if (sweep === null) refuseTooMuchInWindows(arg, frame, input.series.length);
   const grid = new WindowGrid(input.range, input.timing, frame);
   let lastName: string | null = null;
   for (let i = 0; i < input.series.length; i++) {
     const opened = input.open(i);
-    if (opened === null) continue;
+    if (opened === null) {
+      if (budget.spend(openWork)) await budget.turn();
+      continue;
+    }
     const { labels, dropName } = opened;
     const series = usesStartTimes ? opened : withoutStartTimes(opened);
     const column = sink.next();
-    let touched: number;
+    let touched = series.floats.times.length;
+    let swept = false;
     if (sweep !== null && series.histograms === null && series.floats.startTimes === null) {
-      touched = series.floats.times.length;
       grid.lay(series.floats.times);
-      sweep({ values: series.floats.values, grid }, column);
-    } else touched = computeSteps(context, prepared, series, column);
+      swept = sweep({ values: series.floats.values, grid }, column);
+    }
+    if (!swept) touched = await computeSteps(context, prepared, series, column);
     if (column.points > 0) {
       if (asksCounter && (lastName === null || metricName(labels) !== lastName)) {
         askWhetherCounter(context, labels, column, arg);
@@ -108,20 +131,36 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
       const drop = entry.keepsName !== true || dropName;
       sink.take(column, labels, { strip: drop && !settings.delayedNameRemoval, drop });
     }
-    if (budget.spend(frame.count + touched)) await budget.turn();
+    if (budget.spend(openWork + frame.count + touched)) await budget.turn();
   }
 }
 
-/** Moves a window over all steps. Returns how many samples were touched. */
-function computeSteps(
+/** Samples that windows look at between two looks at the clock. */
+const touchedPerLook = 10_000;
+/** Work of a sample in a window, and of a native histogram, in samples. */
+const windowWork = 4;
+const histogramWork = 100;
+/** Work of opening a series, in samples. */
+const openWork = 20;
+/** Steps × samples of a series that are computed without giving other work a turn. */
+const computedAtOnce = 1_000_000;
+
+/**
+ * Moves a window over all steps. Returns how many samples were touched since the last turn. A long series is copied
+ * first, because what it was decoded into serves others when they get a turn.
+ */
+async function computeSteps(
   context: EvalContext,
   { arg, entry, input, params, frame }: PreparedCall,
   series: RangeSeries,
   builder: ColumnBuilder,
-): number {
+): Promise<number> {
   const { extension, range, timing } = input;
   const shared = { position: positionOf(arg), annotations: context.annotations, extension };
-  const window = new Window(series, range, shared);
+  const { budget } = context;
+  const samples = series.floats.times.length + (series.histograms?.times.length ?? 0) * histogramWork;
+  const isLong = samples * frame.count > computedAtOnce;
+  const window = new Window(isLong ? keptRange(series) : series, range, shared);
   const lookback = context.settings.lookbackDeltaMs;
   const before = extension === null ? 0 : lookback;
   const after = extension === 'smoothed' ? lookback : 0;
@@ -145,11 +184,23 @@ function computeSteps(
     const size = window.floatCount + window.histogramCount;
     if (size === 0) continue;
     touched += size;
-    if (!entry.compute(window)) continue;
-    if (window.histogramResult === null) builder.setFloat(step, window.result);
-    else builder.setHistogram(step, window.histogramResult);
+    if (entry.compute(window)) {
+      if (window.histogramResult === null) builder.setFloat(step, window.result);
+      else builder.setHistogram(step, window.histogramResult);
+    }
+    if (isLong && touched > touchedPerLook) {
+      if (budget.spend(touched * windowWork)) await budget.turn();
+      touched = 0;
+    }
   }
   return touched;
+}
+
+/** A range with buffers of its own. */
+function keptRange(series: RangeSeries): RangeSeries {
+  const { times, values, startTimes } = series.floats;
+  const floats = { times: times.slice(), values: values.slice(), startTimes: startTimes?.slice() ?? null };
+  return { ...series, floats };
 }
 
 function withoutStartTimes(series: RangeSeries): RangeSeries {

@@ -3,7 +3,7 @@ import type { MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
 import { weightOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import { subqueryFrame, type Frame, type Timing } from '../frame.ts';
-import { columnToRange, toRangeSeries, type RangeSeries } from '../raw-series.ts';
+import { columnToRange, toRangeSeries, type RangeSeries } from '../select/raw-series.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 
 /** The series of a range argument and how its windows lie. */
@@ -39,7 +39,11 @@ export async function rangeInput(
   }
   const { inner, columns } = await evaluateSubquery(context, arg, frame);
   const open = (i: number): RangeSeries => columnToRange(columns[i]!, inner);
-  const held = columns.reduce((sum, column) => sum + weightOf(column), 0);
+  let held = 0;
+  for (const column of columns) {
+    held += weightOf(column);
+    if (context.budget.spend(inner.count)) await context.budget.turn();
+  }
   return { series: columns, open, range, timing: timingOf(arg), extension: null, held };
 }
 

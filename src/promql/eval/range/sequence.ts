@@ -1,7 +1,7 @@
 import { detectReset } from '../../histogram/reset.ts';
 import { histogramsEqual } from '../../histogram/compare.ts';
 import type { FloatHistogram } from '../../histogram/float-histogram.ts';
-import { firstAfter } from './extended-rate.ts';
+import { firstAfter } from './extended-bounds.ts';
 import { isStartTimeReset } from './start-times.ts';
 import type { RangeFunction, Window } from './window.ts';
 
@@ -11,6 +11,21 @@ interface Sample {
   readonly value: number;
   readonly histogram: FloatHistogram | null;
   readonly began: number;
+}
+
+/** Counts the neighbours of a window of floats alone, in place: windows may be long. */
+function countFloatPairs(window: Window, differs: (previous: number, current: number) => boolean): true {
+  const { values, from, to } = window;
+  let count = 0;
+  for (let i = from + 1; i < to; i++) if (differs(values[i - 1]!, values[i]!)) count++;
+  return window.float(count);
+}
+
+/** True for a window of floats without start times whose first sample lies within it. */
+function isPlain(window: Window): boolean {
+  return (
+    window.histogramCount === 0 && window.startTimes === null && window.extension === null && window.floatCount > 0
+  );
 }
 
 /** Counts the neighbours for which `differs` holds, floats and histograms merged by time. */
@@ -56,17 +71,24 @@ function samplesOf(window: Window): Sample[] | null {
   return samples;
 }
 
-export const resets: RangeFunction = (window) =>
-  countPairs(window, (previous, current) => {
+export const resets: RangeFunction = (window) => {
+  if (isPlain(window)) return countFloatPairs(window, (previous, current) => current < previous);
+  return countPairs(window, (previous, current) => {
     if ((previous.histogram === null) !== (current.histogram === null)) return true;
     if (isStartTimeReset(previous.began, previous.time, current.began, current.time)) return true;
     if (current.histogram === null) return current.value < previous.value;
     return detectReset(current.histogram, previous.histogram!);
   });
+};
 
-export const changes: RangeFunction = (window) =>
-  countPairs(window, (previous, current) => {
+const changed = (previous: number, current: number): boolean =>
+  current !== previous && !(Number.isNaN(current) && Number.isNaN(previous));
+
+export const changes: RangeFunction = (window) => {
+  if (isPlain(window)) return countFloatPairs(window, changed);
+  return countPairs(window, (previous, current) => {
     if ((previous.histogram === null) !== (current.histogram === null)) return true;
     if (current.histogram !== null) return !histogramsEqual(current.histogram, previous.histogram!);
-    return current.value !== previous.value && !(Number.isNaN(current.value) && Number.isNaN(previous.value));
+    return changed(previous.value, current.value);
   });
+};

@@ -1,4 +1,4 @@
-import type { Sweep } from './sweeps.ts';
+import type { Sweep } from './sweep.ts';
 
 /** Windows up to this many samples are searched directly; it is quicker than keeping a queue. */
 const shortWindow = 8;
@@ -36,6 +36,7 @@ export function extremeSweep(isMax: boolean): Sweep {
       while (head < tail && queue[head]! < low) head++;
       out.setFloat(step, head < tail ? values[queue[head]!]! : NaN);
     }
+    return true;
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Sweep } from './sweeps.ts';
+import { areLong, type Sweep } from './sweep.ts';
 
 /** More than rounding can make of a comparison of products. */
 const margin = 1 + 1e-9;
@@ -9,6 +9,7 @@ export function rateSweep(isCounter: boolean, isRate: boolean): Sweep {
   return ({ values, grid }, out) => {
     const resets = isCounter ? countResets(values) : null;
     const seconds = grid.range / 1000;
+    if (resets !== null && areLong(grid)) return false;
     const { from, to } = grid;
     const { interval, toStart, toEnd, factor, perSecond } = grid.spans;
     const factors = isRate ? perSecond : factor;
@@ -41,6 +42,7 @@ export function rateSweep(isCounter: boolean, isRate: boolean): Sweep {
       points++;
     }
     out.points += points;
+    return true;
   };
 }
 

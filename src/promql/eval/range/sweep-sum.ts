@@ -1,5 +1,5 @@
 import { isFloat } from '../columns.ts';
-import type { Sweep, SweepInput } from './sweeps.ts';
+import { areLong, type Sweep, type SweepInput } from './sweep.ts';
 
 /** Largest magnitude up to which every integer is a double. */
 const exactLimit = Number.MAX_SAFE_INTEGER;
@@ -13,6 +13,7 @@ export function sumSweep(isMean: boolean): Sweep {
     const { values } = input;
     const { from, to } = input.grid;
     const prefix = exactPrefix(values);
+    if (prefix === null && areLong(input.grid)) return false;
     const { kinds, values: results } = out;
     let points = 0;
     for (let step = 0; step < from.length; step++) {
@@ -30,6 +31,7 @@ export function sumSweep(isMean: boolean): Sweep {
       points++;
     }
     out.points += points;
+    return true;
   };
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Annotations } from '../../annotations.ts';
 import { ColumnBuilder } from '../columns.ts';
 import { referenceTime, type Frame } from '../frame.ts';
-import type { RangeSeries } from '../raw-series.ts';
+import type { RangeSeries } from '../select/raw-series.ts';
 import { sweepFor } from './sweeps.ts';
 import { rangeFunctions } from './table.ts';
 import { Window } from './window.ts';

@@ -1,26 +1,14 @@
-import type { ColumnBuilder } from '../columns.ts';
+import type { Sweep } from './sweep.ts';
 import { extremeSweep } from './sweep-extreme.ts';
 import { rateSweep } from './sweep-rate.ts';
 import { sumSweep } from './sweep-sum.ts';
-import type { WindowGrid } from './window-grid.ts';
-
-/** The values of one float series, and the windows laid over its times. */
-export interface SweepInput {
-  readonly values: Float64Array;
-  readonly grid: WindowGrid;
-}
-
-/**
- * Computes all steps of one float series at once, using what neighbouring windows share. Gives exactly the numbers of
- * the function's window form, bit for bit: it is a matter of speed only.
- */
-export type Sweep = (sweep: SweepInput, out: ColumnBuilder) => void;
 
 const countSweep: Sweep = ({ grid: { from, to } }, out) => {
   for (let step = 0; step < from.length; step++) {
     const count = to[step]! - from[step]!;
     if (count > 0) out.setFloat(step, count);
   }
+  return true;
 };
 
 const sweeps: ReadonlyMap<string, Sweep> = new Map([

@@ -2,7 +2,7 @@ import type { Annotations } from '../../annotations.ts';
 import type { Position } from '../../errors.ts';
 import type { FloatHistogram } from '../../histogram/float-histogram.ts';
 import { metricName } from '../../labels.ts';
-import type { HistogramSamples, RangeSeries } from '../raw-series.ts';
+import type { HistogramSamples, RangeSeries } from '../select/raw-series.ts';
 
 const noTimes = new Float64Array(0);
 const noHistograms: HistogramSamples = { times: noTimes, values: [], startTimes: null };

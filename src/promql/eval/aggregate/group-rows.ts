@@ -1,0 +1,188 @@
+import { ExactSums, type SumState } from '../../exact/exact-sums.ts';
+import { labelsKey } from '../../labels.ts';
+import type { Aggregator } from '../../parser/ast.ts';
+import type { Labels } from '../../types.ts';
+import { sampleBytes } from '../budget.ts';
+import { isFloat, isHistogram, type Column } from '../columns.ts';
+import type { EvalContext } from '../context.ts';
+import type { Frame } from '../frame.ts';
+import { groupColumns } from './grouping.ts';
+
+/**
+ * What one node, or the only one, knows of one group of an aggregation: plain data that is merged without loss.
+ * Shape: arrays hold one entry a step. `present[i]` counts the elements that went in at step i (0: nothing there);
+ * `best` is for min and max, `sums` for sum and avg. `holders` are the members of sum and avg that hold native
+ * histograms, floats left out: those are combined in label order at the end, because their sums are not exact.
+ */
+export interface GroupRow {
+  readonly labels: Labels;
+  readonly dropName: boolean;
+  readonly present: Float64Array;
+  readonly best: Float64Array | null;
+  readonly sums: SumState | null;
+  readonly holders: readonly Column[];
+  /** min and max: a native histogram was left out. */
+  readonly ignored: boolean;
+}
+
+/** Aggregations whose partial states can be merged exactly, group by group. */
+export type FoldOperator = 'sum' | 'avg' | 'count' | 'group' | 'min' | 'max';
+
+const foldOperators: ReadonlySet<string> = new Set(['sum', 'avg', 'count', 'group', 'min', 'max']);
+
+export function isFoldOperator(op: Aggregator): op is FoldOperator {
+  return foldOperators.has(op);
+}
+
+/** What a group weighs beside its buffers. */
+const bareGroup = 32;
+
+/** A group while columns or the rows of other nodes go in. */
+export class GroupFold {
+  readonly labels: Labels;
+  readonly #op: FoldOperator;
+  readonly #present: Float64Array;
+  readonly #best: Float64Array | null;
+  readonly sums: ExactSums | null;
+  readonly holders: Column[] = [];
+  dropName = false;
+  ignored = false;
+
+  /** An empty group of so many steps; or what a row holds, whose arrays are then the group's own. */
+  constructor(op: FoldOperator, labels: Labels, from: number | GroupRow) {
+    this.labels = labels;
+    this.#op = op;
+    const row = typeof from === 'number' ? null : from;
+    const steps = typeof from === 'number' ? from : from.present.length;
+    this.sums = op === 'sum' || op === 'avg' ? new ExactSums(row?.sums ?? steps) : null;
+    this.#present = this.sums?.count ?? row?.present ?? new Float64Array(steps);
+    this.#best = op === 'min' || op === 'max' ? (row?.best ?? new Float64Array(steps)) : null;
+    if (row === null) return;
+    this.holders.push(...row.holders);
+    this.dropName = row.dropName;
+    this.ignored = row.ignored;
+  }
+
+  /** What the group's buffers weigh in a budget. */
+  get weight(): number {
+    const doubles = this.sums !== null ? 3 : this.#best !== null ? 2 : 1;
+    return bareGroup + Math.ceil((this.#present.length * doubles * 8) / sampleBytes);
+  }
+
+  get present(): Float64Array {
+    return this.#present;
+  }
+
+  get best(): Float64Array | null {
+    return this.#best;
+  }
+
+  add(column: Column): void {
+    this.dropName ||= column.dropName;
+    if (column.histograms !== null) {
+      if (this.sums !== null) this.holders.push(histogramsOf(column));
+      this.ignored = true;
+    }
+    if (this.sums !== null) this.sums.addAll(column.values, column.kinds, isFloat);
+    else if (this.#best === null) countKinds(this.#present, column.kinds);
+    else this.#takeBest(column.values, column.kinds, null);
+  }
+
+  merge(row: GroupRow): void {
+    this.dropName ||= row.dropName;
+    this.ignored ||= row.ignored;
+    if (row.holders.length > 0) this.holders.push(...row.holders);
+    if (this.sums !== null) this.sums.merge(row.sums!);
+    else if (this.#best !== null) this.#takeBest(row.best!, null, row.present);
+    else for (let i = 0; i < row.present.length; i++) this.#present[i]! += row.present[i]!;
+  }
+
+  toRow(): GroupRow {
+    const { labels, dropName, holders, ignored } = this;
+    const sums = this.sums?.toState() ?? null;
+    return { labels, dropName, present: this.#present, best: this.#best, sums, holders, ignored };
+  }
+
+  /** Any number beats NaN; of the two zeros max takes 0 and min −0, so that the order of the members never shows. */
+  #takeBest(values: Float64Array, kinds: Uint8Array | null, counts: Float64Array | null): void {
+    const best = this.#best!;
+    const present = this.#present;
+    const isMax = this.#op === 'max';
+    for (let i = 0; i < best.length; i++) {
+      const count = kinds === null ? counts![i]! : kinds[i] === isFloat ? 1 : 0;
+      if (count === 0) continue;
+      const value = values[i]!;
+      const known = best[i]!;
+      if (present[i] === 0 || known !== known || (isMax ? known < value : known > value)) best[i] = value;
+      else if (value === 0 && known === 0) best[i] = Object.is(value, isMax ? 0 : -0) ? value : known;
+      present[i]! += count;
+    }
+  }
+}
+
+function countKinds(counts: Float64Array, kinds: Uint8Array): void {
+  for (let i = 0; i < kinds.length; i++) if (kinds[i] !== 0) counts[i]!++;
+}
+
+function histogramsOf(column: Column): Column {
+  const kinds = column.kinds.map((kind) => (kind === isHistogram ? isHistogram : 0));
+  return { ...column, kinds };
+}
+
+/** Folds columns into groups. */
+export async function foldColumns(
+  context: EvalContext,
+  by: { readonly op: FoldOperator; readonly grouping: readonly string[]; readonly without: boolean },
+  columns: readonly Column[],
+  frame: Frame,
+): Promise<GroupFold[]> {
+  const { groupOf, labels } = await groupColumns(context.budget, columns, by.grouping, by.without);
+  const groups: GroupFold[] = [];
+  for (const one of labels) {
+    const group = new GroupFold(by.op, one, frame.count);
+    context.budget.hold(group.weight);
+    groups.push(group);
+    if (context.budget.spend(frame.count)) await context.budget.turn();
+  }
+  for (const [c, column] of columns.entries()) {
+    groups[groupOf[c]!]!.add(column);
+    if (context.budget.spend(frame.count)) await context.budget.turn();
+  }
+  return groups;
+}
+
+/** Joins the rows of several nodes, group by group, as they come. */
+export class RowMerge {
+  readonly #op: FoldOperator;
+  readonly #groups = new Map<string, GroupFold>();
+  // Rows that came over the wire share their labels' objects, which are found faster than texts.
+  readonly #known = new Map<Labels, GroupFold>();
+
+  constructor(op: FoldOperator) {
+    this.#op = op;
+  }
+
+  get size(): number {
+    return this.#groups.size;
+  }
+
+  /** The rows' own arrays are not kept. */
+  add(rows: readonly GroupRow[]): void {
+    for (const row of rows) this.#groupOf(row).merge(row);
+  }
+
+  /** The groups, in the order in which they appeared. */
+  finish(): GroupFold[] {
+    return [...this.#groups.values()];
+  }
+
+  #groupOf({ labels, present }: GroupRow): GroupFold {
+    let group = this.#known.get(labels);
+    if (group !== undefined) return group;
+    const key = labelsKey(labels);
+    group = this.#groups.get(key);
+    if (group === undefined) this.#groups.set(key, (group = new GroupFold(this.#op, labels, present.length)));
+    this.#known.set(labels, group);
+    return group;
+  }
+}

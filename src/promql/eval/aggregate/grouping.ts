@@ -1,0 +1,101 @@
+import { dropMetadata, filterLabels, isMetadata, noLabels, partialKey } from '../../labels.ts';
+import type { Labels } from '../../types.ts';
+import type { Pacing } from '../../../base/turns.ts';
+
+/** Which output group each input column belongs to, in order of first appearance. */
+export interface Grouping {
+  readonly groupOf: Int32Array;
+  readonly labels: readonly Labels[];
+}
+
+/** The labels an aggregation keeps. */
+export interface GroupBy {
+  readonly grouping: readonly string[];
+  readonly without: boolean;
+}
+
+type Branch = Map<string, Branch | number>;
+
+/**
+ * Numbers the groups of label sets, in order of first appearance. `by` walks a tree of label values, one level for
+ * each name: no text is put together for a series.
+ */
+export class Grouper {
+  /** The labels of each group. */
+  readonly labels: Labels[] = [];
+  readonly #names: readonly string[] | null;
+  /** Where each name was found last: series of one metric mostly have it at the same place. */
+  readonly #places: Int32Array;
+  readonly #keep: (name: string) => boolean;
+  readonly #strip: boolean;
+  readonly #tree: Branch = new Map();
+
+  /** `strip`: the metric's name, type and unit do not count, whatever is grouped by. */
+  constructor({ grouping, without }: GroupBy, strip: boolean) {
+    const names = new Set(without ? [...grouping, '__name__'] : grouping);
+    this.#strip = strip;
+    this.#keep = without ? (name): boolean => !names.has(name) : (name): boolean => names.has(name);
+    this.#names = without ? null : [...names].filter((name) => !strip || !isMetadata(name));
+    this.#places = new Int32Array(this.#names?.length ?? 0);
+  }
+
+  /** The number of the group that a series belongs to. */
+  indexOf(labels: Labels): number {
+    const names = this.#names;
+    if (names === null) {
+      const own = this.#strip ? dropMetadata(labels) : labels;
+      return this.#leaf(this.#tree, partialKey(own, this.#keep), labels);
+    }
+    const last = names.length - 1;
+    if (last < 0) return this.#leaf(this.#tree, '', labels);
+    let branch = this.#tree;
+    for (let i = 0; i < last; i++) {
+      const value = this.#value(labels, names[i]!, i);
+      let next = branch.get(value) as Branch | undefined;
+      if (next === undefined) branch.set(value, (next = new Map()));
+      branch = next;
+    }
+    return this.#leaf(branch, this.#value(labels, names[last]!, last), labels);
+  }
+
+  #value(labels: Labels, name: string, i: number): string {
+    const likely = labels[this.#places[i]!];
+    if (likely !== undefined && likely[0] === name) return likely[1];
+    for (let place = 0; place < labels.length; place++) {
+      if (labels[place]![0] !== name) continue;
+      this.#places[i] = place;
+      return labels[place]![1];
+    }
+    return '';
+  }
+
+  #leaf(branch: Branch, key: string, labels: Labels): number {
+    const known = branch.get(key);
+    if (known !== undefined) return known as number;
+    const group = this.labels.length;
+    branch.set(key, group);
+    const kept = filterLabels(this.#strip ? dropMetadata(labels) : labels, this.#keep);
+    this.labels.push(kept.length === 0 ? noLabels : kept);
+    return group;
+  }
+}
+
+/** Work of finding a group by one label, in samples. */
+const lookUpWork = 20;
+
+/** Assigns columns to groups. */
+export async function groupColumns(
+  pacing: Pacing,
+  columns: readonly { readonly labels: Labels }[],
+  grouping: readonly string[],
+  without: boolean,
+): Promise<Grouping> {
+  const grouper = new Grouper({ grouping, without }, false);
+  const groupOf = new Int32Array(columns.length);
+  const work = lookUpWork * (1 + grouping.length);
+  for (let i = 0; i < columns.length; i++) {
+    groupOf[i] = grouper.indexOf(columns[i]!.labels);
+    if (pacing.spend(work)) await pacing.turn();
+  }
+  return { groupOf, labels: grouper.labels };
+}

@@ -1,0 +1,47 @@
+import { childrenOf, typeOf, type Expr } from '../../parser/ast.ts';
+import type { Timing } from '../frame.ts';
+import { timingOf } from '../resolve.ts';
+
+/**
+ * The one time all selectors of an expression look at, so that info series can be read as of the same time; the step's
+ * own time where they differ or where a part of the expression has no selector.
+ */
+export function infoReference(expr: Expr): Timing {
+  return sharedReference(expr) ?? { at: null, offset: 0 };
+}
+
+/** The time all selectors of an expression share; null where there is none. */
+export function sharedReference(expr: Expr): Timing | null {
+  const found: Timing[] = [];
+  const free = { value: false };
+  collect(expr, [], found, free);
+  const [first] = found;
+  if (first === undefined || free.value) return null;
+  return found.every((other) => sameReference(first, other)) ? first : null;
+}
+
+function sameReference(a: Timing, b: Timing): boolean {
+  if (a.at === null || b.at === null) return a.at === b.at && a.offset === b.offset;
+  return a.at - a.offset === b.at - b.offset;
+}
+
+/** True when the expression reads a selector somewhere. */
+function collect(expr: Expr, outer: readonly Timing[], found: Timing[], free: { value: boolean }): boolean {
+  const type = typeOf(expr);
+  if (type !== 'instant vector' && type !== 'range vector') return false;
+  if (expr.kind === 'vector') {
+    let { at, offset } = timingOf(expr);
+    for (let i = outer.length - 1; at === null && i >= 0; i--) {
+      offset += outer[i]!.offset;
+      at = outer[i]!.at;
+    }
+    found.push({ at, offset });
+    return true;
+  }
+  const path = expr.kind === 'subquery' ? [...outer, timingOf(expr)] : outer;
+  const isInfo = expr.kind === 'call' && expr.func.name === 'info';
+  const children = isInfo ? childrenOf(expr).slice(0, 1) : childrenOf(expr);
+  const has = children.map((child) => collect(child, path, found, free)).some(Boolean);
+  if (!has) free.value = true;
+  return has;
+}

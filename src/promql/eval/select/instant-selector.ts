@@ -1,0 +1,96 @@
+import type { VectorSelector } from '../../parser/ast.ts';
+import { ColumnList, nameStays, type ColumnSink } from '../column-sink.ts';
+import { isFloat, leastWeight, type Column, type ColumnBuilder } from '../columns.ts';
+import type { EvalContext } from '../context.ts';
+import { referenceTime, type Frame, type Timing } from '../frame.ts';
+import { lowerBound, type RawSeries } from './raw-series.ts';
+import { timingOf } from '../resolve.ts';
+import { evaluateSmoothed } from './smoothed-selector.ts';
+
+/**
+ * Finds the sample an instant selector sees at each step: the newest at or before the reference time and younger than
+ * the lookback (left-open), unless it is a stale marker. Calls `found(step, index)` for each step that sees one.
+ */
+export function lookBack(
+  series: RawSeries,
+  timing: Timing,
+  frame: Frame,
+  lookback: number,
+  found: (step: number, index: number) => void,
+): void {
+  const { times, stale } = series;
+  // Most of what a single step reads lies before the sample it sees.
+  let index = frame.count === 1 ? lowerBound(times, referenceTime(frame, timing, 0)) - 1 : -1;
+  for (let step = 0; step < frame.count; step++) {
+    const reference = referenceTime(frame, timing, step);
+    while (index + 1 < times.length && times[index + 1]! <= reference) index++;
+    if (index < 0 || times[index]! <= reference - lookback || stale?.[index] === 1) continue;
+    found(step, index);
+  }
+}
+
+/** `lookBack` for a series of floats alone, merging its times with those of the steps. */
+function showFloats(series: RawSeries, timing: Timing, frame: Frame, lookback: number, out: ColumnBuilder): void {
+  const { times, values, stale } = series;
+  const { kinds, values: shown } = out;
+  const { count, step: stepMs } = frame;
+  const length = times.length;
+  const base = timing.at ?? frame.start;
+  const perStep = timing.at === null ? stepMs : 0;
+  let index = (count === 1 ? lowerBound(times, base - timing.offset) : 0) - 1;
+  let points = 0;
+  for (let step = 0; step < count; step++) {
+    const reference = base + step * perStep - timing.offset;
+    while (index + 1 < length && times[index + 1]! <= reference) index++;
+    if (index < 0 || times[index]! <= reference - lookback || (stale !== null && stale[index] === 1)) continue;
+    kinds[step] = isFloat;
+    shown[step] = values[index]!;
+    points++;
+  }
+  out.points += points;
+}
+
+/** An instant selector over a frame. */
+export async function evaluateSelector(
+  context: EvalContext,
+  selector: VectorSelector,
+  frame: Frame,
+): Promise<Column[]> {
+  if (selector.extension === 'smoothed') return evaluateSmoothed(context, selector, frame);
+  const { length } = await context.series(selector);
+  context.budget.expect(leastWeight(length, frame.count), () => `${length} series at ${frame.count} steps`);
+  const list = new ColumnList(context.budget, frame.count);
+  await streamSelector(context, selector, frame, list);
+  return list.columns;
+}
+
+/** The columns of a selector that is not smoothed, one after the other. */
+export async function streamSelector(
+  context: EvalContext,
+  selector: VectorSelector,
+  frame: Frame,
+  sink: ColumnSink,
+): Promise<void> {
+  const { budget, settings } = context;
+  const timing = timingOf(selector);
+  const lookback = settings.lookbackDeltaMs;
+  for (const one of await context.series(selector)) {
+    const series = one.open();
+    if (series === null) {
+      if (budget.spend(20)) await budget.turn();
+      continue;
+    }
+    const { values, histograms } = series;
+    const column = sink.next();
+    if (histograms === null) showFloats(series, timing, frame, lookback, column);
+    else {
+      lookBack(series, timing, frame, lookback, (step, index) => {
+        const histogram = histograms[index]!;
+        if (histogram === null) column.setFloat(step, values[index]!);
+        else column.setHistogram(step, histogram);
+      });
+    }
+    if (column.points > 0) sink.take(column, one.labels, nameStays);
+    if (budget.spend(20 + frame.count + values.length)) await budget.turn();
+  }
+}

@@ -1,0 +1,25 @@
+/**
+ * What one query may ask for, beside its samples and its time. Each limit keeps a piece of work that cannot be
+ * interrupted far below the time that other callers may be held up, and all are far beyond what dashboards, alerts and
+ * autoscalers send. They are described in docs/reference/query-execution.md.
+ */
+export const queryLimits = {
+  /** Characters (UTF-16 units) of a query. */
+  textLength: 131_072,
+  /** Levels of a query's tree: nested parentheses, calls and subqueries, and links of a chain of operators. */
+  depth: 500,
+  /** Selectors of a query. */
+  selectors: 50,
+  /** Matchers of a query, of all its selectors. */
+  matchers: 2_000,
+  /** Different regular expressions of a query, of matchers and of `label_replace`. */
+  patterns: 50,
+  /** What they may cost together to compile; one alone: `maxPatternCost`. */
+  patternCost: 30_000,
+  /** Steps at which one subquery, or a query, is evaluated. */
+  steps: 250_000,
+  /** Samples that the windows of one call hold together: steps × steps of the subquery × series. */
+  windowSamples: 10_000_000_000,
+  /** Characters of a label value that a query makes. */
+  labelLength: 4_096,
+} as const;

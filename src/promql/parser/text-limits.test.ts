@@ -1,0 +1,86 @@
+import { queryLimits } from '../limits.ts';
+import { Engine, parse, parseSelector } from '../index.ts';
+import { TextLimits } from './text-limits.ts';
+
+const { textLength, depth, selectors, matchers, patterns } = queryLimits;
+const chain = (links: number): string => Array.from({ length: links }, (_, i) => `vector(${i})`).join(' or ');
+
+describe('a query that is too large is refused before it is compiled or walked', () => {
+  test.each([
+    ['too long a text', `x{a="${'a'.repeat(textLength)}"}`, /query is too large: characters: \d+, at most 131072/],
+    ['a chain of 5,000 operators', chain(5_000), /nested deeper than 500 levels/],
+    ['nested parentheses', `${'('.repeat(20_000)}1${')'.repeat(20_000)}`, /nested deeper than 500 levels/],
+    ['nested calls', `${'abs('.repeat(2_000)}x${')'.repeat(2_000)}`, /nested deeper/],
+    ['signs in a row', `${'-'.repeat(20_000)}x`, /nested deeper/],
+    ['nested durations', `x[${'('.repeat(20_000)}1${')'.repeat(20_000)}]`, /nested deeper/],
+    ['negated durations', `x[5m] offset (${'-'.repeat(20_000)}1)`, /nested deeper/],
+    ['subqueries behind each other', `x${'[1m:1m]'.repeat(10_000)}`, /nested deeper/],
+    ['powers to the right', Array(5_000).fill('x').join(' ^ '), /nested deeper|selectors/],
+    [
+      'too many selectors',
+      Array(selectors + 1)
+        .fill('x')
+        .join(','),
+      /unexpected|selectors/,
+    ],
+    [
+      'too many selectors in one call',
+      `label_join(x, ${Array(selectors + 1)
+        .fill('x')
+        .join(',')})`,
+      /selectors: 51, at most 50/,
+    ],
+    [
+      'too many matchers',
+      `x{${Array(matchers + 1)
+        .fill('a!="b"')
+        .join(',')}}`,
+      /matchers: 2001, at most 2000/,
+    ],
+    [
+      'too many regular expressions',
+      `x{${Array.from({ length: patterns + 1 }, (_, i) => `a=~"${i}.+x"`).join(',')}}`,
+      /regular expressions: 51, at most 50/,
+    ],
+    [
+      'a dear regular expression',
+      `x{a=~"${'\\\\pL'.repeat(2_000)}"}`,
+      /cost of a regular expression: \d+, at most 20000/,
+    ],
+    [
+      'dear ones together',
+      `x{a=~"${'\\\\pL'.repeat(230)}",b=~"${'\\\\pN'.repeat(230)}"}`,
+      /cost of all regular expressions: \d+, at most 30000/,
+    ],
+    [
+      'a dear one in label_replace',
+      `label_replace(x, "a", "", "b", "${'\\\\pL'.repeat(2_000)}")`,
+      /cost of a regular expression/,
+    ],
+  ])('%s', (_, text, reason) => {
+    expect(() => parse(text)).toThrow(
+      expect.objectContaining({ errorType: 'bad_data', message: expect.stringMatching(reason) }),
+    );
+  });
+
+  test('what everyday queries need is far below the limits', () => {
+    const pods = Array.from({ length: 1_000 }, (_, i) => `checkout-7f9c4d5b6-${i}\\\\.shop`).join('|');
+    expect(() => parse(`sum(rate(x{pod=~"${pods}"}[5m])) / sum(rate(y{pod=~"${pods}"}[5m]))`)).not.toThrow();
+    expect(() => parse(chain(depth))).not.toThrow();
+    expect(() => parse(`${'('.repeat(depth - 1)}1${')'.repeat(depth - 1)}`)).not.toThrow();
+  });
+
+  test('an expression of the greatest depth is evaluated', async () => {
+    const source = { select: async () => ({ series: [] }) };
+    const nested = `${'abs('.repeat(depth - 3)}vector(-1)${')'.repeat(depth - 3)}`;
+    for (const query of [chain(depth), nested]) {
+      await expect(new Engine().instant(query, 0, { source })).resolves.toBeDefined();
+    }
+  });
+
+  test('selectors of one request share the limits', () => {
+    const limits = new TextLimits();
+    for (let i = 0; i < selectors; i++) parseSelector('x', limits);
+    expect(() => parseSelector('x', limits)).toThrow(/selectors: 51, at most 50/);
+  });
+});

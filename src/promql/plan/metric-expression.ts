@@ -1,0 +1,67 @@
+import { errorText } from '../../base/errors.ts';
+import { refuseTooManySteps } from '../eval/run/estimate.ts';
+import { subqueryFrame, type Frame } from '../eval/frame.ts';
+import { milliseconds, resolve, timingOf } from '../eval/resolve.ts';
+import { childrenOf, typeOf, type Expr } from '../parser/ast.ts';
+import { parse } from '../parser/parser.ts';
+
+/** Why an expression cannot be a metric for autoscalers. */
+export interface MetricFault {
+  readonly reason: 'invalid' | 'costly';
+  readonly message: string;
+}
+
+/** Samples that one evaluation may look at in each series: eleven days of them, or an hour of subquery steps of a minute's rate. */
+export const metricSamplesPerSeries = 100_000;
+/** Samples that one evaluation may hold. */
+export const metricSamples = 16_000_000;
+
+/** As often as the instrument exports unless a policy says otherwise. Units: ms. */
+const sampleIntervalMs = 10_000;
+const subqueryStepMs = 60_000;
+const once: Frame = { start: 0, step: 1, count: 1 };
+
+/**
+ * Judges an expression that autoscalers will have evaluated every 15 seconds, by its text alone: whether it parses, is a
+ * number for each object, and what it costs. How many series there will be is not known; the cost is for each of them,
+ * with a sample every 10 s. Pure; undefined where nothing is wrong.
+ */
+export function judgeMetric(text: string): MetricFault | undefined {
+  let expr: Expr;
+  try {
+    expr = parse(text);
+    const type = typeOf(expr);
+    if (type !== 'scalar' && type !== 'instant vector') {
+      return { reason: 'invalid', message: `is of type ${type}, not a scalar or an instant vector` };
+    }
+    expr = resolve(expr, { start: 0, end: 0, step: 0 }, text, () => subqueryStepMs);
+  } catch (error) {
+    return { reason: 'invalid', message: errorText(error) };
+  }
+  try {
+    refuseTooManySteps(expr, once, metricSamples);
+  } catch (error) {
+    return { reason: 'costly', message: errorText(error) };
+  }
+  const samples = Math.ceil(samplesOf(expr, once));
+  if (samples <= metricSamplesPerSeries) return undefined;
+  const message = `one evaluation looks at about ${samples} samples of each series, at most ${metricSamplesPerSeries} are allowed`;
+  return { reason: 'costly', message };
+}
+
+/** Samples of one series that an expression looks at over a frame. */
+function samplesOf(expr: Expr, frame: Frame): number {
+  switch (expr.kind) {
+    case 'vector':
+      return frame.count;
+    case 'matrix':
+      return frame.count * Math.max(1, milliseconds(expr.range) / sampleIntervalMs);
+    case 'subquery': {
+      const step = milliseconds(expr.step!);
+      const inner = subqueryFrame(frame, timingOf(expr), milliseconds(expr.range), step);
+      return frame.count * Math.max(1, milliseconds(expr.range) / step) + samplesOf(expr.expr, inner);
+    }
+    default:
+      return childrenOf(expr).reduce((sum, child) => sum + samplesOf(child, frame), 0);
+  }
+}

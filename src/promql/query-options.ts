@@ -1,0 +1,25 @@
+import type { Memory } from '../base/memory-pool.ts';
+import type { TurnTaking } from '../base/turns.ts';
+import type { Distribution } from './plan/fragment.ts';
+import type { SeriesSource } from './types.ts';
+
+/** Settings of one query. */
+export interface QueryOptions {
+  readonly source: SeriesSource;
+  /** Cancels the query: type `canceled`, or `timeout` when the reason is a TimeoutError. */
+  readonly signal?: AbortSignal;
+  /** Overrides the engine's lookback. */
+  readonly lookbackDeltaMs?: number;
+  /** Overrides the engine's time limit. */
+  readonly timeoutMs?: number;
+  /** Overrides the engine's limit of samples. */
+  readonly maxSamples?: number;
+  /** Series that all selectors may find together. Default: no limit. */
+  readonly maxSeries?: number | undefined;
+  /** Memory that it shares with other queries; what its answer takes is not given back. Default: its own limit alone. */
+  readonly memory?: Memory | undefined;
+  /** The turns that this query takes. Default: the engine's. */
+  readonly turns?: TurnTaking;
+  /** Computes parts of the query where their series lie; the answer is the same bit for bit. Default: none. */
+  readonly distribution?: Distribution;
+}

@@ -1,0 +1,27 @@
+import { parse } from '../../promql/index.ts';
+import { hostileQuestion } from './hostile.ts';
+import { Random } from './random.ts';
+
+const questions = (seed: number, count: number) => {
+  const random = new Random(seed);
+  return Array.from({ length: count }, () => hostileQuestion(random));
+};
+
+test('equal seeds give equal questions, others give others', () => {
+  expect(questions(7, 50)).toEqual(questions(7, 50));
+  expect(questions(8, 50)).not.toEqual(questions(7, 50));
+});
+
+test('most of them are of the language, so that it is their cost which is refused', () => {
+  const asked = questions(1, 400).flatMap(({ query }) => (query === undefined ? [] : [query]));
+  const parsed = asked.filter((query) => {
+    try {
+      return parse(query) !== undefined;
+    } catch {
+      return false;
+    }
+  });
+  expect(parsed.length / asked.length).toBeGreaterThan(0.7);
+  for (const what of ['label_replace', 'count_values', ':1ms]', '10y', 'group_left', 'topk(1000000', 'or', '=~'])
+    expect(asked.some((query) => query.includes(what))).toBe(true);
+});
