@@ -1,22 +1,16 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findGoPrograms } from '../../e2e/cluster/go-programs.ts';
 import { decodeXorChunk, encodeChunks, highWord, lowWord, SampleBuffer } from '../../src/tsdb/chunk/index.ts';
 import { HeadSeries } from '../../src/tsdb/head/head-series.ts';
+import { oneCoreWrapper } from '../promql/process-cost.ts';
+import { peerPrograms } from './programs.ts';
 import { benchStart, stepMs, valueOf } from './series.ts';
 import { best, progress, report } from './report.ts';
 
-const peer = {
-  moduleDir: fileURLToPath(new URL('peer/', import.meta.url)),
-  versionOf: 'github.com/prometheus/prometheus',
-  folder: 'tsdb-peer',
-  packages: { 'chunk-codec': '.' },
-  flags: () => [],
-  cold: '~10 s',
-};
-
 const perChunk = 120;
+/** Of which the best counts, as in peer/main.go. */
+const runs = 5;
 
 /**
  * Encode and decode beside Prometheus' codec in Go on the same values: a chunk at a time, as late samples, cuts and
@@ -26,10 +20,11 @@ const perChunk = 120;
 export async function benchCodec(quick: boolean): Promise<void> {
   const chunks = quick ? 1_000 : 20_000;
   const open = quick ? 1_000 : 10_000;
-  const { 'chunk-codec': codec } = await findGoPrograms(peer, { log: progress });
+  const { 'chunk-codec': codec } = await findGoPrograms(peerPrograms, { log: progress, only: ['chunk-codec'] });
   const env = { ...process.env, GOMAXPROCS: '1' };
-  const run = await promisify(execFile)(codec, [String(chunks), String(open)], { env });
-  const theirs = JSON.parse(run.stdout) as Record<'encode' | 'encodeOpen' | 'decode' | 'bytesPerSample', number>;
+  const [command, ...args] = [...oneCoreWrapper(), codec, String(chunks), String(open)];
+  const { stdout } = await promisify(execFile)(command!, args, { env });
+  const theirs = JSON.parse(stdout) as Record<'encode' | 'encodeOpen' | 'decode' | 'bytesPerSample', number>;
 
   const series = Array.from({ length: chunks }, (_, c) => {
     const samples = new SampleBuffer(perChunk);
@@ -45,7 +40,7 @@ export async function benchCodec(quick: boolean): Promise<void> {
     encoded = series.map((samples) => encodeChunks(samples)[0]!.bytes);
   };
   const samples = chunks * perChunk;
-  const encodeRate = samples / (await best(7, encode));
+  const encodeRate = samples / (await best(runs, encode));
   const scrapes = Array.from({ length: perChunk }, (_, k) => {
     const values = Float64Array.from({ length: open }, (_v, s) => valueOf(s, k));
     return new Uint32Array(values.buffer);
@@ -60,7 +55,7 @@ export async function benchCodec(quick: boolean): Promise<void> {
       for (let s = 0; s < open; s++) head.append(s, t, words[2 * s + highWord]!, words[2 * s + lowWord]!, 0);
     }
   };
-  const encodeOpenRate = (open * perChunk) / (await best(7, encodeOpen));
+  const encodeOpenRate = (open * perChunk) / (await best(runs, encodeOpen));
   for (let s = 0; s < open; s++) {
     head.finishOpen(s);
     const [first, ...more] = head.list(s);
@@ -75,7 +70,7 @@ export async function benchCodec(quick: boolean): Promise<void> {
       decodeXorChunk(chunk, out);
     }
   };
-  const decodeRate = samples / (await best(7, decode));
+  const decodeRate = samples / (await best(runs, decode));
   const bytes = encoded.reduce((n, b) => n + b.length, 0) / samples;
   const goal = { value: 0.9, of: 'ratio' } as const;
   report('chunk/encode/series-by-series', 'samples/s', encodeRate, { peer: theirs.encode, goal });

@@ -69,12 +69,16 @@ export class BlockSet {
     return this.#quarantined;
   }
 
-  /** Writes a block and takes it in. */
-  async write(range: { from: number; to: number }, series: Iterable<BlockSource>): Promise<void> {
+  /**
+   * Writes a block and takes it in. `taken` runs in the same turn in which readers find the block, also where there is
+   * nothing to write: what it drops is neither found twice nor missed.
+   */
+  async write(range: { from: number; to: number }, series: Iterable<BlockSource>, taken: () => void): Promise<void> {
     const written = await writeBlock(this.#options.dir, this.#options.files, range, series);
-    if (!written) return;
+    if (!written) return taken();
     const block = await Block.open(written.path, this.#options.files);
     this.#add(block);
+    taken();
     const { samples, bytes } = block;
     this.#options.logger.info('store: block written', { path: block.path, series: written.series, samples, bytes });
   }

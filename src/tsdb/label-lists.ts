@@ -1,12 +1,13 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isOperatorError } from '../base/errors.ts';
+import { sortInTurns } from '../base/sort-in-turns.ts';
+import { Pace, turns } from '../base/turns.ts';
 import type { Block } from './block/reader.ts';
 import type { Head } from './head/head.ts';
 import { compareLabels, compareUtf8, labelsKey } from './labels.ts';
 import type { Labels } from './labels.ts';
-import { compileMatchers } from './matcher.ts';
+import { compileMatchers, rememberMatches } from './matcher.ts';
 import type { CompiledMatcher } from './matcher.ts';
-import { selectPostings } from './postings.ts';
+import { selectPostings, type PostingsIndex } from './postings.ts';
 import { selectSeries } from './select.ts';
 import type { ListOptions, MatcherSets } from './types.ts';
 
@@ -21,27 +22,38 @@ export interface Listed {
   readonly onBad: (block: Block, error: unknown) => void;
 }
 
-/** Other work gets a turn after so many series. */
+/** Other work gets a turn after so many series of a block. */
 const seriesPerTurn = 2_048;
+/** Work of a series, and of comparing two, in samples. */
+const seriesWork = 100;
+const compareWork = 20;
+
+/** All indexes that are looked through. */
+export function indexesOf({ blocks, head }: Pick<Listed, 'blocks' | 'head'>): PostingsIndex[] {
+  return [...blocks.map(({ index }) => index), head.postings];
+}
 
 /** The label sets, first ones first. Several selectors may name the same series. */
 export async function listSeries(listed: Listed, { limit = Infinity, signal }: ListOptions = {}): Promise<Labels[]> {
   const { blocks, head, mint, maxt, onBad } = listed;
   const sets = compiled(listed.matcherSets);
-  const lists: Labels[][] = [];
-  let work = 0;
+  const pace = new Pace(signal);
+  const found = new Map<string, Labels>();
   for (const matchers of sets) {
+    await rememberMatches(matchers, indexesOf(listed), pace);
     const list: Labels[] = [];
-    lists.push(list);
     for (const series of selectSeries({ blocks, head, matchers, mint, maxt, onBad })) {
-      if (++work % seriesPerTurn === 0) await turn(signal);
+      if (pace.spend(seriesWork)) await pace.turn();
       if (series.hasSamples()) list.push(series.labels);
       if (list.length >= limit) break;
     }
+    if (sets.length === 1) return list;
+    for (const labels of list) {
+      found.set(labelsKey(labels), labels);
+      if (pace.spend(seriesWork)) await pace.turn();
+    }
   }
-  if (lists.length === 1) return lists[0]!;
-  const found = new Map(lists.flat().map((labels) => [labelsKey(labels), labels]));
-  const all = [...found.values()].sort(compareLabels);
+  const all = await sortInTurns(pace, [...found.values()], compareLabels, compareWork);
   return all.length > limit ? all.slice(0, limit) : all;
 }
 
@@ -52,11 +64,16 @@ export async function listTexts(
   { limit = Infinity, signal }: ListOptions = {},
 ): Promise<string[]> {
   const texts = new Set<string>();
+  const pace = new Pace(signal);
   const sets = compiled(matcherSets);
   const used = blocks.filter((block) => block.from <= maxt && block.to > mint);
   for (const block of used) block.acquire();
   try {
-    for (const matchers of sets) head.collect(matchers, mint, maxt, name, texts);
+    for (const matchers of sets) {
+      await rememberMatches(matchers, indexesOf({ blocks: used, head }), pace);
+      head.collect(matchers, mint, maxt, name, texts);
+      await turn(signal);
+    }
     for (const block of used) {
       for (const matchers of sets) {
         for (const _ of collectBlock(block, matchers, mint, maxt, name, texts, onBad)) await turn(signal);
@@ -65,7 +82,7 @@ export async function listTexts(
   } finally {
     for (const block of used) block.release();
   }
-  const all = [...texts].sort(compareUtf8);
+  const all = await sortInTurns(pace, [...texts], compareUtf8, compareWork);
   return all.length > limit ? all.slice(0, limit) : all;
 }
 
@@ -107,6 +124,6 @@ function compiled(sets: MatcherSets): CompiledMatcher[][] {
 }
 
 async function turn(signal: AbortSignal | undefined): Promise<void> {
-  await nextTurn();
+  await turns.next();
   signal?.throwIfAborted();
 }

@@ -41,9 +41,9 @@ test.each<[title: string, holder: object, age: number]>([
   ['a pod that has not touched its lock for ten seconds', { host: 'other-pod' }, 11],
 ])('%s does not hold it', async (_, holder, age) => {
   await leave(holder, age);
-  await (
-    await lockDirectory(dir, clock)
-  )();
+  const unlock = await lockDirectory(dir, clock);
+  await expect(lockDirectory(dir, clock)).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
+  await unlock();
 });
 
 test('a pod of this node that cannot be seen holds it while it touches its file', async () => {

@@ -1,6 +1,8 @@
 import { RE2JS } from 're2js';
 import { OperatorError, errorText } from '../base/errors.ts';
-import { regexShape } from './regex-shape.ts';
+import { patternCost, refuseDearPattern } from '../base/pattern-cost.ts';
+import type { Pacing } from '../base/turns.ts';
+import { regexShape } from '../base/regex-shape.ts';
 
 export type MatchType = '=' | '!=' | '=~' | '!~';
 
@@ -20,6 +22,8 @@ export interface CompiledMatcher extends Matcher {
   readonly literals?: readonly string[];
   /** True for `!=` and `!~`. */
   readonly negative: boolean;
+  /** Work of matching a character, in samples, where that takes the regex engine; 0 where it does not. */
+  readonly work: number;
 }
 
 /**
@@ -37,7 +41,6 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
     throw new OperatorError('ERR_INPUT_INVALID', `matcher on ${name}: unknown type ${JSON.stringify(type)}`);
   }
   const negative = type === '!~';
-  const regex = compileRegex(value, name);
   const shape = regexShape(value);
   switch (shape.kind) {
     case 'literals': {
@@ -48,13 +51,48 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
       const { prefix, minRest } = shape;
       return finish(matcher, negative, (text) => text.length >= prefix.length + minRest && text.startsWith(prefix));
     }
-    case 'other':
-      return finish(matcher, negative, (text) => regex.testExact(text));
+    case 'other': {
+      const regex = compileRegex(value, name);
+      const known = new Map<string, boolean>();
+      const test = (text: string): boolean => {
+        let answer = known.get(text);
+        if (answer === undefined) {
+          answer = regex.testExact(text);
+          if (known.size < mostKnown) known.set(text, answer);
+        }
+        return answer;
+      };
+      return { ...finish(matcher, negative, test), work: Math.max(1, patternCost(value) / 2) };
+    }
   }
 }
 
-export function compileMatchers(matchers: readonly Matcher[]): CompiledMatcher[] {
-  return matchers.map(compileMatcher);
+/** Compiles matchers; those that are compiled stay, with what they remember. */
+export function compileMatchers(matchers: readonly (Matcher | CompiledMatcher)[]): CompiledMatcher[] {
+  return matchers.map((matcher) => ('matches' in matcher ? matcher : compileMatcher(matcher)));
+}
+
+/** Answers that a matcher remembers. */
+const mostKnown = 100_000;
+
+/**
+ * Has matchers remember what they say to the values of some indexes, with turns in between: a regular expression may take
+ * long for each of them, and selecting series is not interrupted.
+ */
+export async function rememberMatches(
+  matchers: readonly CompiledMatcher[],
+  indexes: readonly { values(name: string): Iterable<string> }[],
+  pacing: Pacing,
+): Promise<void> {
+  for (const { name, work, matches } of matchers) {
+    if (work === 0) continue;
+    for (const index of indexes) {
+      for (const value of index.values(name)) {
+        matches(value);
+        if (pacing.spend(work * (10 + value.length))) await pacing.turn();
+      }
+    }
+  }
 }
 
 function finish(
@@ -64,11 +102,13 @@ function finish(
   literals?: readonly string[],
 ): CompiledMatcher {
   const matches = negative ? (text: string) => !positive(text) : positive;
-  const base = { type, name, value, negative, matches, matchesEmpty: matches('') };
+  const base = { type, name, value, negative, matches, matchesEmpty: matches(''), work: 0 };
   return literals ? { ...base, literals } : base;
 }
 
 function compileRegex(source: string, name: string): RE2JS {
+  const refusal = refuseDearPattern(source);
+  if (refusal !== null) throw new OperatorError('ERR_INPUT_INVALID', `matcher on ${name}: ${refusal}`);
   try {
     return RE2JS.compile(source, RE2JS.DOTALL);
   } catch (cause) {

@@ -44,7 +44,7 @@ export class OpenSelection implements Selection {
     for (const block of this.#blocks) block.acquire();
   }
 
-  /** Errors: ERR_STORE_CORRUPT, also from reading a series; `onBad` is then told which block it was. */
+  /** Errors: ERR_STORE_CORRUPT, also from reading a series; `onBad` then gets the block. */
   *[Symbol.iterator](): Generator<FoundSeries> {
     // Blocks are in time order and the head is last, so the chunks of a series come out in time order.
     const inBlocks = this.#blocks.map((block) => new BlockCursor(block, this.#searched, this.#view));

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
+import type { Pacing } from '../base/turns.ts';
 import type { Logger } from '../base/logger.ts';
 import { rangeEnd, rangeStart } from './block-range.ts';
 import type { BlockSet } from './block-set.ts';
@@ -14,10 +15,10 @@ import type { FileLayer } from './file-layer.ts';
 import { Head } from './head/head.ts';
 import type { HeadLog } from './head/head.ts';
 import type { HeadView } from './head/head-view.ts';
-import { listSeries, listTexts } from './label-lists.ts';
+import { indexesOf, listSeries, listTexts } from './label-lists.ts';
 import type { Listed } from './label-lists.ts';
 import type { Labels } from './labels.ts';
-import { compileMatchers } from './matcher.ts';
+import { compileMatchers, rememberMatches } from './matcher.ts';
 import type { Matcher } from './matcher.ts';
 import { recover } from './recover.ts';
 import { OpenSelection, selectSeries, type Searched } from './select.ts';
@@ -195,6 +196,18 @@ class EmbeddedStore implements Store {
     return selectSeries(this.#searched(matchers, mint, maxt));
   }
 
+  async prepare(matchers: readonly Matcher[], pacing: Pacing): Promise<readonly Matcher[]> {
+    const compiled = compileMatchers(matchers);
+    const { blocks } = this.#blocks;
+    for (const block of blocks) block.acquire();
+    try {
+      await rememberMatches(compiled, indexesOf({ blocks, head: this.#head }), pacing);
+    } finally {
+      for (const block of blocks) block.release();
+    }
+    return compiled;
+  }
+
   hold(matchers: readonly Matcher[], mint: number, maxt: number): Selection {
     return new OpenSelection(this.#searched(matchers, mint, maxt));
   }
@@ -318,11 +331,10 @@ class EmbeddedStore implements Store {
     this.#head.minValidT = Math.max(this.#head.minValidT, to);
     const view = this.#head.chunksBefore(to);
     try {
-      await this.#blocks.write({ from, to }, seriesOf(view));
+      await this.#blocks.write({ from, to }, seriesOf(view), () => this.#head.dropBefore(to));
     } finally {
       view.close();
     }
-    this.#head.dropBefore(to);
   }
 
   async #mergeBlocks(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Pacing } from '../base/turns.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { NativeHistogram } from './chunk/native-histogram.ts';
@@ -127,7 +128,7 @@ export interface StoreOptions {
   readonly outOfOrderMs?: number;
   /** How far ahead of the clock a sample may be; guards against one broken clock that would shut out all others. Default 1 h. */
   readonly maxFutureMs?: number;
-  /** Longest time between an append and its fdatasync when nobody calls `commit()`. Default 1 s. */
+  /** Longest time between an append and its fdatasync without a call of `commit()`. Default 1 s. */
   readonly flushIntervalMs?: number;
   /** A log segment is finished at this size. Default 16 MiB. */
   readonly segmentBytes?: number;
@@ -160,6 +161,11 @@ export interface Store {
   commit(): Promise<void>;
   /** Series that match and have samples in [mint, maxt] (ms, inclusive), sorted by labels. No matcher: all. */
   select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries>;
+  /**
+   * Compiles matchers for `select` and `hold`, which are not interrupted: what takes the regex engine is asked of all
+   * values beforehand, with turns in between.
+   */
+  prepare(matchers: readonly Matcher[], pacing: Pacing): Promise<readonly Matcher[]>;
   /** As `select`, for series that are read after the iteration, or without copies. Close it, or memory is never used again. */
   hold(matchers: readonly Matcher[], mint: number, maxt: number): Selection;
   /** The newest sample of every matching head series that is not older than `sinceMs`, sorted by labels. */

@@ -15,8 +15,9 @@ interface ValueTable {
 }
 
 /**
- * A block's index in memory, its series by ordinal numbers, which are in label order: the bytes as they are in the file, and where things begin. Texts, values and lists are
- * decoded when they are asked for, so an open block that nobody queries costs little more than its index in the file.
+ * A block's index in memory: the bytes as they are in the file, and where things begin. Series have ordinal numbers in
+ * label order. Texts, values and lists are decoded on demand, so an open block that is not queried costs little more
+ * than its index in the file.
  */
 export class PagedBlockIndex implements PostingsIndex {
   readonly seriesCount: number;

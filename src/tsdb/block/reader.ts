@@ -121,7 +121,7 @@ export class Block {
     this.#closeIfDone();
   }
 
-  /** Closes the file as soon as nobody reads it. */
+  /** Closes the file once its last reader is done. */
   retire(): void {
     this.#retired = true;
     this.#closeIfDone();

@@ -10,7 +10,7 @@ import { IndexBuilder } from './index-builder.ts';
 
 /** Bytes are handed to the disk in pieces of about this size. */
 const batchBytes = 1 << 20;
-/** After so many series the event loop runs, so that nobody waits long for a block being written. */
+/** After so many series the event loop gets a turn, so that other work does not wait for a block to be written. */
 const seriesPerTurn = 500;
 
 export interface BlockSource {

@@ -27,8 +27,8 @@ export interface DecodedHistograms {
 
 /**
  * Decodes a chunk of encoding 2 (integer) or 3 (float).
- * The first sample's hint is unknown unless the chunk holds gauges: whether the chunk before it still exists, nobody
- * here can tell. Later ones are no resets, since a reset always begins a chunk.
+ * The first sample's hint is unknown unless the chunk holds gauges: whether the chunk before it still exists cannot
+ * be seen here. Later ones are no resets, since a reset always begins a chunk.
  * Errors: ERR_STORE_CORRUPT for bits that end early, unknown schemas and numbers beyond a double.
  */
 export function decodeHistogramChunk(kind: NativeHistogram['kind'], bytes: Uint8Array): DecodedHistograms {

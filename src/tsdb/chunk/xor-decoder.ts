@@ -18,7 +18,7 @@ export function chunkSampleCount(bytes: Uint8Array): number {
   return bytes.length < 2 ? 0 : (bytes[0]! << 8) | bytes[1]!;
 }
 
-/** Where the decoder of a chunk that nobody marks stands. */
+/** The position of a decoder in a chunk without marks. */
 const alone = new XorStates(1);
 
 /** Bytes that must be readable behind a chunk which is decoded where it lies. */

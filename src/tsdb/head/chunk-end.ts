@@ -1,11 +1,21 @@
-import type { OpenHistograms } from './head-series.ts';
+import type { HistogramAppender } from '../chunk/index.ts';
 
 /** A chunk of histograms aims at this size, and holds at least so many samples. Source: Prometheus tsdb/chunkenc. */
 const targetBytes = 1024;
 const minSamples = 10;
 
+/** A chunk of histograms that is being written. */
+export interface OpenHistograms {
+  readonly appender: HistogramAppender;
+  /** End of the aligned range; no chunk crosses it. */
+  readonly rangeEnd: number;
+  /** Times from here on belong to the next chunk. */
+  end: number;
+  predicted: boolean;
+}
+
 /**
- * When a chunk should end, told from how far it has come: so that the chunks up to `limit` get equally long.
+ * When a chunk should end, estimated from its progress so that the chunks up to `limit` get equally long.
  * `fullness`: the whole is this many times what is there. Times in ms. Source: Prometheus' head.
  */
 export function chunkEndTime(start: number, now: number, limit: number, fullness: number): number {

@@ -16,7 +16,7 @@ import {
 import type { NativeHistogram, Point } from '../chunk/index.ts';
 import type { AppendResult, Chunk } from '../types.ts';
 import { ChunkTable, noChunk } from './chunk-table.ts';
-import { chunkEndTime, histogramIsFull } from './chunk-end.ts';
+import { chunkEndTime, histogramIsFull, type OpenHistograms } from './chunk-end.ts';
 import { grown } from './grown.ts';
 import { ReadEpochs } from './read-epochs.ts';
 import { ReaderMarks } from './reader-marks.ts';
@@ -27,8 +27,9 @@ const splitAbove = samplesPerChunk * 2;
 /** A chunk of floats takes no further sample above this size, as in Prometheus. */
 const maxXorBytes = 1024 - 19;
 /**
- * An open chunk grows from here by doubling, then by halves. Idle counters of 120 samples end in the second piece, most others in
- * the third: all series grow at about the same time, and what each left behind serves nobody until the next chunk begins.
+ * An open chunk grows from here by doubling, then by halves. Idle counters of 120 samples end in the second piece,
+ * most others in the third. All series grow at about the same time, and the buffers they outgrew stay unused until the
+ * next chunk begins.
  */
 const firstOpenBytes = 96;
 
@@ -39,16 +40,6 @@ const openHistograms = 2;
 /** The sample that is being written: numbers in typed arrays are passed on without an object made for each. */
 const oneTime = new Float64Array(1);
 const oneValue = new Uint32Array(2);
-
-/** A chunk of histograms that is being written. */
-export interface OpenHistograms {
-  readonly appender: HistogramAppender;
-  /** End of the aligned range; no chunk crosses it. */
-  readonly rangeEnd: number;
-  /** Times from here on belong to the next chunk. */
-  end: number;
-  predicted: boolean;
-}
 
 /**
  * The samples of all series of the head, by slot: a list of finished chunks and one that is being written. Chunks are

@@ -33,7 +33,7 @@ export class Head {
   readonly #holders: (SeriesRef | undefined)[] = [];
   /** Labels that were found good last: the next new series mostly shares all but one. */
   #newest: Labels = [];
-  /** Times of the first and the last sample, kept by appends once somebody asked; undefined when samples went. */
+  /** Times of the first and the last sample, kept by appends after the first read; undefined after samples were removed. */
   #bounds: { min: number; max: number } | undefined;
   nextRef = 1;
   /** Samples before this time belong to finished blocks and are refused. */

@@ -17,7 +17,7 @@ export class ReadEpochs {
     };
   }
 
-  /** Calls `release` as soon as nobody who is reading now reads any more. */
+  /** Calls `release` once all readers of this moment are done. */
   retire(release: () => void): void {
     if (this.#running.size === 0) release();
     else this.#waiting.push({ until: this.#next - 1, release });

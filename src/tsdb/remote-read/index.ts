@@ -7,4 +7,4 @@ export type { ReadHints, ReadQuery, ReadRequest } from './read-request.ts';
 export { decodeReadResponse } from './sampled-series.ts';
 export type { SampledSeries } from './sampled-series.ts';
 export type { ChunkedSeries } from './chunked-series.ts';
-export { snappyCompress, snappyDecompress } from './snappy.ts';
+export { snappyCompress, snappyCompressInTurns, snappyDecompress } from './snappy.ts';

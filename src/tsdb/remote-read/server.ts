@@ -1,15 +1,15 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import { recutChunk } from '../chunk/index.ts';
 import { compileMatchers } from '../matcher.ts';
 import type { SelectedSeries, Store, Chunk } from '../types.ts';
 import { encodedChunkBytes, encodeSeriesFrame } from './chunked-series.ts';
-import { Gate } from '../../base/gate.ts';
+import { fairPlaces, Gate } from '../../base/gate.ts';
+import { Pace, turns, type Pacing } from '../../base/turns.ts';
 import { encodeLabels } from './label-bytes.ts';
 import { decodeReadRequest, responseType } from './read-request.ts';
 import type { ReadQuery, ReadRequest } from './read-request.ts';
 import { encodeReadResponse, encodeTimeSeries } from './sampled-series.ts';
-import { snappyCompress, snappyDecompress } from './snappy.ts';
+import { snappyCompressInTurns, snappyDecompress } from './snappy.ts';
 
 /** The path that stock clients call. */
 export const remoteReadPath = '/api/v1/read';
@@ -18,9 +18,9 @@ export const remoteReadPath = '/api/v1/read';
 export const partitionHeader = 'x-svc-partition-clean';
 
 export interface RemoteReadLimits {
-  /** Largest request after decompression. Default 32 MiB. The HTTP server must cap the body itself, too. */
+  /** Largest request after decompression. Default 2 MiB. The HTTP server must cap the body itself, too. */
   readonly maxRequestBytes?: number;
-  /** Samples in a SAMPLES answer. Default 5e7. */
+  /** Samples in a SAMPLES answer, which stands in memory whole. Default 1e7. */
   readonly maxSamples?: number;
   /** A frame of a streamed answer is closed at about this size. Default 1 MiB. */
   readonly maxFrameBytes?: number;
@@ -38,6 +38,8 @@ export interface RemoteReadHttpRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Uint8Array;
   readonly signal?: AbortSignal;
+  /** Whose place it takes among the requests that run. Default: all are of one. */
+  readonly user?: string;
 }
 
 /**
@@ -62,25 +64,23 @@ const recutWindowMs = 2 * 3_600_000;
  * Flow: decompress and decode → negotiate → gate → select → encode.
  * Errors: plain text; 400 for a request that cannot be read or negotiated and for too many samples, 500 for the store.
  */
-export function createRemoteReadHandler(
-  store: Pick<Store, 'select'>,
-  limits: RemoteReadLimits = {},
-): RemoteReadHandler {
-  const gate = new Gate(limits.concurrency ?? 10);
+export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimits = {}): RemoteReadHandler {
+  const gate = new Gate(limits.concurrency ?? 10, fairPlaces);
   return async (request) => {
     try {
-      const decoded = decodeRequest(request, limits.maxRequestBytes ?? 32 * 1024 * 1024);
+      const decoded = decodeRequest(request, limits.maxRequestBytes ?? 2 * 1024 * 1024);
       if (negotiate(decoded.accepted) === responseType.streamedXorChunks) {
         const headers = {
           'content-type': 'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse',
-          ...(limits.partition ? { [partitionHeader]: String(isClean(store, decoded, limits.partition)) } : {}),
+          ...(limits.partition ? { [partitionHeader]: String(await isClean(store, decoded, limits.partition)) } : {}),
         };
-        const body = streamed(store, decoded, limits.maxFrameBytes ?? 1024 * 1024, gate, request.signal);
+        const body = streamed(store, decoded, limits.maxFrameBytes ?? 1024 * 1024, gate, request);
         return { status: 200, headers, body };
       }
-      const leave = await gate.enter(request.signal);
+      const leave = await gate.enter(request.signal, request.user);
       try {
-        const body = sampledResponse(store, decoded, limits.maxSamples ?? 5e7);
+        const pace = new Pace(request.signal);
+        const body = await sampledResponse(store, decoded, limits.maxSamples ?? 1e7, pace);
         const headers = { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' };
         return { status: 200, headers: { ...headers, 'content-length': String(body.length) }, body: once(body) };
       } finally {
@@ -95,17 +95,25 @@ export function createRemoteReadHandler(
   };
 }
 
+/** What is read from: a store, or something that is asked as one. */
+type ReadStore = Pick<Store, 'select'> & Partial<Pick<Store, 'prepare'>>;
+
+/** Work of encoding a series, in samples. */
+const seriesWork = 200;
+
 /** False when a series that is asked for carries another value of the label. */
-function isClean(
-  store: Pick<Store, 'select'>,
+async function isClean(
+  store: ReadStore,
   { queries }: ReadRequest,
   { label: name, value }: { readonly label: string; readonly value: string },
-): boolean {
+): Promise<boolean> {
   const foreign = { type: '!=', name, value } as const;
-  return queries.every(({ matchers, startMs, endMs }) => {
-    for (const _ of store.select([...matchers, foreign], startMs, endMs)) return false;
-    return true;
-  });
+  const pace = new Pace();
+  for (const { matchers, startMs, endMs } of queries) {
+    const prepared = (await store.prepare?.(matchers, pace)) ?? matchers;
+    for (const _ of store.select([...prepared, foreign], startMs, endMs)) return false;
+  }
+  return true;
 }
 
 function decodeRequest({ headers, body }: RemoteReadHttpRequest, maxBytes: number): ReadRequest {
@@ -132,35 +140,45 @@ function negotiate(accepted: readonly number[]): number {
   );
 }
 
-function sampledResponse(store: Pick<Store, 'select'>, { queries }: ReadRequest, maxSamples: number): Uint8Array {
+async function sampledResponse(
+  store: ReadStore,
+  { queries }: ReadRequest,
+  maxSamples: number,
+  pace: Pacing,
+): Promise<Uint8Array> {
   let left = maxSamples;
-  const results = queries.map((query) => {
+  const results: Uint8Array[][] = [];
+  for (const query of queries) {
     const encoded: Uint8Array[] = [];
-    for (const found of store.select(query.matchers, query.startMs, query.endMs)) {
+    results.push(encoded);
+    const matchers = (await store.prepare?.(query.matchers, pace)) ?? query.matchers;
+    for (const found of store.select(matchers, query.startMs, query.endMs)) {
       const series = encodeTimeSeries(found.labels, found.chunks(), query.startMs, query.endMs);
       if (!series) continue;
       left -= series.samples;
       if (left < 0) throw new OperatorError('ERR_QUERY_LIMIT', `exceeded sample limit (${maxSamples})`);
       encoded.push(series.bytes);
+      if (pace.spend(seriesWork + 4 * series.samples)) await pace.turn();
     }
-    return encoded;
-  });
-  return snappyCompress(encodeReadResponse(results));
+  }
+  return snappyCompressInTurns(encodeReadResponse(results), pace);
 }
 
 async function* streamed(
-  store: Pick<Store, 'select'>,
+  store: ReadStore,
   { queries }: ReadRequest,
   maxFrameBytes: number,
   gate: Gate,
-  signal: AbortSignal | undefined,
+  { signal, user = '' }: Pick<RemoteReadHttpRequest, 'signal' | 'user'>,
 ): AsyncGenerator<Uint8Array> {
-  const leave = await gate.enter(signal);
+  const leave = await gate.enter(signal, user);
+  const own = turns.begin(user, signal);
   try {
     let batch: Uint8Array[] = [];
     let size = 0;
     for (const [index, query] of queries.entries()) {
-      for (const series of store.select(query.matchers, query.startMs, query.endMs)) {
+      const matchers = (await store.prepare?.(query.matchers, new Pace(signal, own))) ?? query.matchers;
+      for (const series of store.select(matchers, query.startMs, query.endMs)) {
         for (const frame of seriesFrames(series, query, index, maxFrameBytes)) {
           batch.push(frame);
           size += frame.length;
@@ -169,12 +187,13 @@ async function* streamed(
         yield Buffer.concat(batch, size);
         batch = [];
         size = 0;
-        await nextTurn();
+        await own.next();
         signal?.throwIfAborted();
       }
     }
     if (size > 0) yield Buffer.concat(batch, size);
   } finally {
+    own.end();
     leave();
   }
 }

@@ -1,9 +1,36 @@
+import type { Pacing } from '../../base/turns.ts';
 import snappyjs from 'snappyjs';
 import { OperatorError } from '../../base/errors.ts';
 
 /** Snappy's block format (not the framed one), as remote read uses it for requests and SAMPLES answers. */
 export function snappyCompress(bytes: Uint8Array): Uint8Array {
   return snappyjs.compress(bytes);
+}
+
+/** So many bytes are compressed at once, in some milliseconds. */
+const pieceBytes = 1024 * 1024;
+
+/**
+ * The block format of a large text, with turns in between: the elements of its pieces behind each other, behind the
+ * length of the whole. Elements refer back only within their piece.
+ */
+export async function snappyCompressInTurns(bytes: Uint8Array, pacing: Pacing): Promise<Uint8Array> {
+  if (bytes.length <= pieceBytes) return snappyCompress(bytes);
+  const parts: Uint8Array[] = [lengthBytes(bytes.length)];
+  for (let start = 0; start < bytes.length; start += pieceBytes) {
+    const piece = bytes.subarray(start, start + pieceBytes);
+    parts.push(snappyCompress(piece).subarray(lengthBytes(piece.length).length));
+    if (pacing.spend(piece.length)) await pacing.turn();
+  }
+  return Buffer.concat(parts);
+}
+
+function lengthBytes(length: number): Uint8Array {
+  const bytes: number[] = [];
+  let rest = length;
+  for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
+  bytes.push(rest);
+  return Uint8Array.from(bytes);
 }
 
 /**

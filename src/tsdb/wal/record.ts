@@ -32,7 +32,7 @@ export const recordType = {
   deletions: 9,
   /** A chunk of any encoding: as `chunk`, with the encoding in front. */
   encodedChunk: 10,
-  /** New series, told by their differences. Always stands before the first sample of its series. */
+  /** New series, written as differences. Always precedes the first sample of its series. */
   newSeries: 11,
 } as const;
 

@@ -17,7 +17,7 @@ export interface WalRecovery {
 
 /**
  * Reads the newest whole checkpoint, then every later segment in order.
- * Damage is cut off: a torn tail (the crash came during a write that nobody was told had succeeded) with a note;
+ * Damage is cut off: a torn tail (the crash came during a write that was not acknowledged) with a note;
  * a bad checksum with an error and a copy of the bytes in `quarantine`. Segments behind a damaged one are still
  * read: what was acknowledged there must not be lost.
  */

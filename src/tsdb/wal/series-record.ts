@@ -4,7 +4,7 @@ import { compareUtf8 } from '../labels.ts';
 import type { Labels } from '../labels.ts';
 
 /**
- * Payload of `newSeries`: series that came together, each told by what it does not share with the one before it. The
+ * Payload of `newSeries`: series that came together, each written as its difference from the one before it. The
  * eighteen series of a histogram differ in two labels of a dozen, and so do most neighbours of one sender.
  * Shape of a series: ref delta, number of labels, then until there are so many: how many labels of the series before
  * to pass over, how many to take over, and one label spelled out: 0 and name, or 1 for the name it replaces; value.

@@ -1,0 +1,114 @@
+import fc from 'fast-check';
+import { silentLogger } from '../base/logger.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
+import { readSamples } from '../testing/tsdb/read-samples.ts';
+import { rangeStart } from './block-range.ts';
+import { labelsFromObject, openStore } from './index.ts';
+import type { Selection, Store } from './index.ts';
+
+/**
+ * Reads while blocks are cut, merged and deleted by retention: in every turn of the event loop in which upkeep can have
+ * changed something. A read finds a sample once, never twice or not at all, and what retention deletes goes as a whole.
+ */
+
+const start = Date.UTC(2026, 0, 1);
+const hour = 3_600_000;
+const step = 7 * 60_000;
+const names = ['a', 'b', 'c'].map((s) => labelsFromObject({ __name__: 'm', s }));
+
+interface Life {
+  /** How long samples come in. Units: hours. */
+  readonly hours: number;
+  /** How long they are kept in the first half of that time, and in the second. Units: hours. */
+  readonly kept: readonly [number, number];
+  /** Upkeep runs this often. Units: hours. */
+  readonly every: number;
+  /** A selection is opened in each turn that this divides, and read as many turns later. */
+  readonly held: number;
+}
+
+const lives: fc.Arbitrary<Life> = fc.record({
+  hours: fc.integer({ min: 8, max: 50 }),
+  kept: fc.tuple(fc.integer({ min: 3, max: 40 }), fc.integer({ min: 3, max: 40 })),
+  every: fc.integer({ min: 1, max: 9 }),
+  held: fc.integer({ min: 1, max: 40 }),
+});
+
+/** Each series' times, oldest first, as text. */
+const textOf = (store: Pick<Store, 'select'>): string => JSON.stringify(timesOf(store));
+const timesOf = (store: Pick<Store, 'select'>): number[][] =>
+  [...readSamples(store as Store).values()].map((byTime) => [...byTime.keys()]);
+
+/** Lives through it and says how much upkeep there was. */
+async function live({ hours, kept, every, held }: Life): Promise<{ turns: number; blocks: number; gone: number }> {
+  const clock = new FakeClock(start);
+  const store = await openStore({
+    ...{ dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger },
+    retentionMs: kept[0] * hour,
+  });
+  const appended: number[] = [];
+  const open: { selection: Selection; text: string; until: number }[] = [];
+  let [turns, blocks, oldest, keptMs] = [0, 0, start, kept[0] * hour];
+
+  const look = (): void => {
+    turns++;
+    const times = timesOf(store);
+    const first = Math.min(...times.map((own) => own[0]!));
+    expect(times).toEqual(names.map(() => appended.filter((t) => t >= first)));
+    // Samples go with the range of their block, none comes back, and none goes before its time.
+    if (first > start) expect(first - step).toBeLessThan(rangeStart(first));
+    expect(first).toBeGreaterThanOrEqual(oldest);
+    expect(first).toBeLessThan(Math.max(start, clock.now() - keptMs) + step);
+    oldest = first;
+    blocks = Math.max(blocks, store.stats().blocks);
+    if (turns % held === 0) {
+      const text = JSON.stringify(times);
+      open.push({ selection: store.hold([], -Infinity, Infinity), text, until: turns + held });
+    }
+    while (open[0] && open[0].until <= turns) readOldest();
+  };
+  /** A selection that was held shows what was there when it was opened, whatever was moved or deleted since. */
+  const readOldest = (): void => {
+    const { selection, text } = open.shift()!;
+    expect(textOf({ select: () => selection })).toBe(text);
+    selection.close();
+  };
+
+  for (let k = 0; k * step < hours * hour; k++) {
+    const t = start + k * step;
+    clock.jumpWall(t - clock.now());
+    for (const labels of names) store.append(labels, t, k);
+    appended.push(t);
+    if (t - start >= (hours * hour) / 2 && keptMs !== kept[1] * hour) {
+      // What is gone stays gone: a longer retention only keeps what is there.
+      store.setRetention({ ms: (keptMs = Math.min(keptMs, kept[1] * hour)), bytes: Infinity });
+    }
+    if (k % Math.round((every * hour) / step) !== 0) continue;
+    let done = false;
+    const upkeep = store.maintain().finally(() => (done = true));
+    for (let turn = 0; !done; turn++) {
+      look();
+      await (turn % 50 === 49 ? new Promise<void>((resolve) => setImmediate(resolve)) : undefined);
+    }
+    await upkeep;
+  }
+  look();
+  while (open.length > 0) readOldest();
+  await store.close();
+  return { turns, blocks, gone: oldest - start };
+}
+
+test('a read during a block cut, a merge or retention sees each sample once, and a held one what it saw first', async () => {
+  await fc.assert(
+    fc.asyncProperty(lives, async (life) => void (await live(life))),
+    { numRuns: 8 },
+  );
+}, 120_000);
+
+test('the lives above have upkeep to read in', async () => {
+  const { turns, blocks, gone } = await live({ hours: 50, kept: [24, 12], every: 3, held: 7 });
+  expect(turns).toBeGreaterThan(500);
+  expect(blocks).toBeGreaterThan(3);
+  expect(gone).toBeGreaterThan(24 * hour);
+});
