@@ -2,6 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { RE2JS } from 're2js';
 import { parseDuration } from '../base/duration.ts';
 import { OperatorError } from '../base/errors.ts';
+import { refuseDearPattern } from '../base/pattern-cost.ts';
 import { itemSubject, type ItemSubject } from './item-subject.ts';
 import { parseLabelSelector } from './label-selector.ts';
 import type { Recorded } from './records.ts';
@@ -136,6 +137,8 @@ const makers: Readonly<Record<FilterField, (value: string, context: FilterContex
 };
 
 function pathTest(value: string): Test {
+  const refusal = refuseDearPattern(value);
+  if (refusal !== null) throw invalidField('path', refusal);
   let pattern: RE2JS;
   try {
     pattern = RE2JS.compile(value);

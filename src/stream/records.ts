@@ -19,6 +19,8 @@ export interface SpanRecord {
   readonly path?: string;
   readonly route?: string;
   readonly statusCode?: number;
+  /** The other end: of a server's span who asked, of a client's who was asked. Only the relay of all agents names it. */
+  readonly peer?: FlowEnd;
   /** The span's other attributes, redacted. */
   readonly attributes: Readonly<Record<string, unknown>>;
 }

@@ -72,6 +72,7 @@ const kinds = {
     ...{ statusMessage: optional, namespace: optional, pod: optional, container: optional, workload },
     ...{ service: optional, method: optional, path: optional, route: optional },
     statusCode: Type.Optional(Type.Integer()),
+    peer: Type.Optional(end),
     attributes,
   }),
   flow: Type.Object({
@@ -93,7 +94,7 @@ const schema = Type.Object({
 });
 const check = TypeCompiler.Compile(schema);
 
-/** Takes a line of the stream that somebody else wrote. Errors: ERR_INPUT_INVALID that names the field. */
+/** Takes a line of a stream that another process wrote. Errors: ERR_INPUT_INVALID that names the field. */
 export function parseMessage(line: string): StreamMessage {
   let value: unknown;
   try {

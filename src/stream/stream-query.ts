@@ -104,7 +104,7 @@ export function streamQuery(request: StreamRequest, nowMs: number, context: Filt
       if (namespaces !== undefined && !concerns(item, namespaces)) return false;
       if (types !== undefined && item[types] === undefined) return false;
       const included = include.length === 0 || some(include, item);
-      // What may have to be left out, and nobody can tell, is shown.
+      // An item of which it is unknown whether it matches is shown.
       return included !== false && some(exclude, item) === true ? false : included;
     },
   };

@@ -60,6 +60,8 @@ function writeSpan(out: MessageWriter, span: SpanRecord): void {
   text(out, 17, span.route);
   if (span.statusCode !== undefined) out.uint(18, Math.max(0, span.statusCode));
   attributes(out, 19, span.attributes);
+  const { peer } = span;
+  if (peer) out.message(20, (w) => writeEnd(w, peer));
 }
 
 function writeFlow(out: MessageWriter, flow: FlowRecord): void {
