@@ -6,8 +6,8 @@ import { familyNames, protocolNames } from '../api/v1alpha1/index.ts';
 
 /**
  * What one agent and its instrument run: compiled by the leader, pushed whole, addressed by its hash.
- * Members marked optional are absent when nobody asked for them; an agent refuses members it does not know,
- * so that a rule is never dropped in silence between two versions.
+ * Optional members are absent unless an object asks for them; an agent refuses members it does not know,
+ * so that no rule is dropped silently between two versions.
  */
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const count = Type.Integer({ minimum: 0 });
@@ -72,7 +72,9 @@ export const captureMonitorRuleSchema = Type.Object(
     /** Names of the matched pods on this node, sorted. */
     pods: Type.Array(name, { maxItems: 10_000 }),
     ...podRules,
-    /** The ports it selects, e.g. `8080,9000-9010`; absent = any. The instrument matches them; the agent explains. */
+    /** Globs of the containers that it is for; absent = any. */
+    containers: Type.Optional(Type.Array(Type.String({ maxLength: 253 }), { maxItems: 16 })),
+    /** The ports that it is for, e.g. `8080,9000-9010`; absent = any. What a process serves on others is not its. */
     ports: Type.Optional(Type.String({ pattern: '^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$', maxLength: 1024 })),
     /** URL paths whose requests are not recorded. `*` matches any text. */
     ignorePaths: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 })),
@@ -146,7 +148,8 @@ export const captureRedactionSchema = Type.Object(
 
 const bounds = Type.Array(Type.Number(), { minItems: 1, maxItems: 64 });
 
-const retentionSchema = Type.Object({ timeMs: count, sizeBytes: count }, strict);
+/** A member is absent where no policy sets it: the agent's own setting holds then. Units: ms and bytes. */
+const retentionSchema = Type.Object({ timeMs: Type.Optional(count), sizeBytes: Type.Optional(count) }, strict);
 
 export const captureConfigSchema = Type.Object(
   {
@@ -230,7 +233,7 @@ export function parseCaptureConfig(value: unknown): CaptureConfig {
   throw new OperatorError('ERR_INPUT_INVALID', `capture config ${first?.path || '/'}: ${first?.message ?? 'invalid'}`);
 }
 
-/** The limits and retention that hold where no policy says otherwise. Units: bytes and ms. */
+/** The limits that hold where no policy says otherwise. Units: series and characters. */
 export const builtinLimits: CaptureLimits = {
   maxSeriesPerNode: 100_000,
   maxSeriesPerNamespace: 20_000,
@@ -238,7 +241,10 @@ export const builtinLimits: CaptureLimits = {
   maxLabelValueLength: 256,
   onLimit: 'Aggregate',
 };
-export const builtinRetention: CaptureRetention = {
+/** The most memory that an agent gives to its ring of spans. Units: bytes. */
+export const largestSpanRing = 64 * 1024 ** 2;
+/** How long an agent keeps data where neither a policy nor its own flags say otherwise. Units: bytes and ms. */
+export const builtinRetention = {
   metrics: { timeMs: 24 * 3_600_000, sizeBytes: 2 * 1024 ** 3 },
-  spans: { timeMs: 15 * 60_000, sizeBytes: 256 * 1024 ** 2 },
-};
+  spans: { timeMs: 15 * 60_000, sizeBytes: largestSpanRing },
+} as const;

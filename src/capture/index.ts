@@ -6,6 +6,7 @@
 export * from './capture-config.ts';
 export { pathRewriter } from './redaction-pattern.ts';
 export * from './protocol.ts';
+export * from './node-certificate.ts';
 export { zeroConfig, seedLogText, type SeedOptions } from './seed.ts';
 export {
   instrumentVersion,
@@ -16,6 +17,8 @@ export {
 export { fileChanges, type FileChanges } from './instrument-yaml/changes.ts';
 export { AgentClient, type AgentAddress, type AgentTransport } from './push-client.ts';
 export { hostMatches, hostOf } from './host-glob.ts';
+export { matchesGlob } from './compile/selector.ts';
+export { holdsPort } from './ports.ts';
 export { secretRefsOf } from './compile/exports.ts';
 export { compile } from './compile/compile.ts';
 export { Memo as CompileMemo } from './compile/memo.ts';
@@ -29,3 +32,5 @@ export type { PodExclusion } from './compile/pod-exclusions.ts';
 export { matchPods, workloadName } from './compile/pods.ts';
 export { policyFinding } from './compile/policy-checks.ts';
 export { monitorFinding } from './compile/monitor-checks.ts';
+export { decides, queryFields, queryLimits, queryPolicies } from './query-limits.ts';
+export type { QueryField, QueryLimits, QueryPolicy } from './query-limits.ts';

@@ -42,3 +42,11 @@ export function normalisePorts(ranges: readonly PortRange[]): PortRange[] {
 export function portsText(ranges: readonly PortRange[]): string {
   return ranges.map((r) => (r.port === r.endPort ? `${r.port}` : `${r.port}-${r.endPort}`)).join(',');
 }
+
+/** True for a port in one of the ranges of a text that `portsText` wrote. */
+export function holdsPort(text: string, port: number): boolean {
+  return text.split(',').some((part) => {
+    const [from = 0, to = from] = part.split('-').map(Number);
+    return port >= from && port <= to;
+  });
+}

@@ -1,7 +1,6 @@
-import { Type, type Static, type TSchema } from '@sinclair/typebox';
-import { TypeCompiler } from '@sinclair/typebox/compiler';
-import { OperatorError } from '../base/errors.ts';
+import { Type, type Static } from '@sinclair/typebox';
 import { isCaptureHash } from './capture-config.ts';
+import { parser } from './parser.ts';
 
 /**
  * The messages between the leading controller and one agent on :9093 (mutual TLS, JSON).
@@ -26,9 +25,6 @@ export const secretsPath = '/v1/secrets';
 export const maxCaptureBytes = 4 * 1024 * 1024;
 /** Longest wait of one status poll. Units: seconds. */
 export const maxStatusWaitSeconds = 30;
-/** TLS name that every agent's certificate carries. */
-export const agentServerName = 'svc-agent.svc-system.svc';
-
 /**
  * `/v1/capture/sha256:…` of a hash. With `restart=hold` the agent writes the file, but lets the instrument go on with
  * the old one until the same hash is put without it.
@@ -93,6 +89,8 @@ export const agentStatusSchema = Type.Object({
     up: Type.Boolean(),
     start: Type.Optional(time),
     restarts: count,
+    /** How long nothing was captured around its newest restart; absent before the first. Units: ms. */
+    gapMs: Type.Optional(count),
     /** Hash of the config whose file it runs; absent while that is the seed, or not known. */
     runs: Type.Optional(Type.String({ maxLength: 80 })),
     /** It has not read the file in place and may restart for it; absent where no restart is due. */
@@ -145,15 +143,6 @@ export type AgentStatus = Static<typeof agentStatusSchema>;
 export type ExportSecrets = Static<typeof exportSecretsSchema>;
 export type CaptureObstacle = NonNullable<AgentStatus['monitors'][number]['obstacle']>;
 export type ExportState = (typeof exportStates)[number];
-
-const parser = <T extends TSchema>(what: string, schema: T): ((value: unknown) => Static<T>) => {
-  const compiled = TypeCompiler.Compile(schema);
-  return (value) => {
-    if (compiled.Check(value)) return value;
-    const first = compiled.Errors(value).First();
-    throw new OperatorError('ERR_INPUT_INVALID', `${what} ${first?.path || '/'}: ${first?.message ?? 'invalid'}`);
-  };
-};
 
 /** Takes an agent's answer as an Ack. Errors: ERR_INPUT_INVALID that names the field. */
 export const parseAck = parser('ack', ackSchema);

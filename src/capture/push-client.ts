@@ -1,8 +1,8 @@
+import type { AgentServerName } from '../api/agents/agent-certificate.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { TlsRequest, TlsResponse } from '../net/tls-client.ts';
 import { parseCaptureConfig, type CaptureConfig } from './capture-config.ts';
 import {
-  agentServerName,
   capturePath,
   capturePutPath,
   maxCaptureBytes,
@@ -22,10 +22,10 @@ export interface AgentTransport {
   request(options: TlsRequest): Promise<TlsResponse>;
 }
 
-export interface AgentAddress {
+export interface AgentAddress extends AgentServerName {
   /** IP of the agent's pod. */
-  host: string;
-  port: number;
+  readonly host: string;
+  readonly port: number;
 }
 
 /** A PUT carries up to 4 MiB to one node of the same cluster. Units: ms. */
@@ -39,7 +39,7 @@ const maxStatusBytes = 8 * 1024 * 1024;
  * One agent's capture port. Every call has a deadline and a size cap, and every answer is validated.
  * Nothing is retried here: the caller decides by its newest knowledge what is still worth sending.
  * Errors: ERR_CAPTURE_PUSH when the agent answers with a refusal (its words are in the message) or with something
- * that is no answer; ERR_AGENT_UNREACHABLE, ERR_TIMEOUT, ERR_ABORTED, ERR_TOO_LARGE from the transport.
+ * that is no answer; ERR_AGENT_UNREACHABLE, ERR_PEER_IDENTITY, ERR_TIMEOUT, ERR_ABORTED, ERR_TOO_LARGE from the transport.
  */
 export class AgentClient {
   readonly #transport: AgentTransport;
@@ -100,7 +100,6 @@ export class AgentClient {
   ): Promise<TlsResponse> {
     const answer = await this.#transport.request({
       ...this.#address,
-      servername: agentServerName,
       method,
       path,
       ...(body

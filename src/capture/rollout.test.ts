@@ -21,6 +21,7 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
   down: false,
   sentAt: null,
   restartedAt: null,
+  allowedAt: 0,
   failedYaml: null,
   refusedHash: null,
   ...more,
@@ -32,6 +33,7 @@ test('the first change goes out to every node at once', () => {
     push: ['a', 'b'],
     deliver: [],
     hold: new Map(),
+    until: new Map(),
     wakeAt: null,
   });
 });
@@ -46,6 +48,7 @@ test('a second change within the interval is delivered, and its restart waits un
     push: [],
     deliver: ['a'],
     hold: new Map([['a', 'MinInterval']]),
+    until: new Map([['a', 61_000]]),
     wakeAt: 61_000,
   });
   expect(planRollout(nodes, 61_000).push).toEqual(['a']);
@@ -228,4 +231,27 @@ describe('a node without a pod that the change concerns', () => {
     const failed = node('failed', { failedYaml: idle.desired.yaml });
     expect(planRollout([failed, idle], 0).hold.get('idle')).toBe('Paused');
   });
+});
+
+test('the restart of a namespace without one left waits for the next, though its file is delivered', () => {
+  const waiting = node('a', { restartedAt: 1_000, allowedAt: 90_000 });
+  expect(planRollout([waiting], 70_000)).toEqual({
+    push: [],
+    deliver: ['a'],
+    hold: new Map([['a', 'RestartBudget']]),
+    until: new Map([['a', 90_000]]),
+    wakeAt: 90_000,
+  });
+  expect(planRollout([waiting], 90_000).push).toEqual(['a']);
+});
+
+test('a newer edit during a restart asks for one more, and so is held up by the budget too', () => {
+  const restarting = node('a', { sentAt: 1_000, allowedAt: 90_000 });
+  expect(planRollout([restarting], 2_000)).toMatchObject({ push: [], hold: new Map([['a', 'RestartBudget']]) });
+  expect(planRollout([{ ...restarting, allowedAt: 0 }], 2_000).push).toEqual(['a']);
+});
+
+test('of both waits the longer one is named', () => {
+  const waiting = node('a', { restartedAt: 50_000, allowedAt: 90_000 });
+  expect(planRollout([waiting], 70_000)).toMatchObject({ hold: new Map([['a', 'MinInterval']]), wakeAt: 110_000 });
 });

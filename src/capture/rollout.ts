@@ -22,6 +22,8 @@ export interface RolloutNode {
   sentAt: number | null;
   /** When a change of ours last made the instrument restart. */
   restartedAt: number | null;
+  /** From when the namespaces whose edits ask for the restart may cause one. Units: ms of the monotonic clock. */
+  allowedAt: number;
   /** The file that failed here, until another is desired. */
   failedYaml: string | null;
   /** The config that the agent would not take at all. */
@@ -29,7 +31,7 @@ export interface RolloutNode {
 }
 
 export type HoldReason =
-  'MinInterval' | 'Canary' | 'MaxUnavailable' | 'Paused' | 'Failed' | 'Unreachable' | 'Unconcerned';
+  'MinInterval' | 'RestartBudget' | 'Canary' | 'MaxUnavailable' | 'Paused' | 'Failed' | 'Unreachable' | 'Unconcerned';
 
 export interface RolloutPlan {
   /** Nodes that get their desired config now and may restart their instrument for it. */
@@ -37,6 +39,8 @@ export interface RolloutPlan {
   /** Nodes that get it now, while their instrument goes on with the old file until a later plan pushes. */
   deliver: string[];
   hold: Map<string, HoldReason>;
+  /** When a wait for MinInterval or RestartBudget ends. Units: ms of the monotonic clock. */
+  until: Map<string, number>;
   /** When to plan again although nothing has happened. Units: ms of the monotonic clock. */
   wakeAt: number | null;
 }
@@ -46,15 +50,16 @@ export interface RolloutPlan {
  *
  * Rules: a change of the agent's rules alone goes out at once, since it restarts nothing. So does a changed file, but
  * the restarts it asks for are paced: those of one node are `minIntervalMs` apart, and at most `maxUnavailable` nodes of
- * a group are on their way at a time. Where there are canary nodes, the others do not even get the file before these are
- * Running; and if `pauseOnFailure`, nobody gets a file that has failed on a node of the group. A file that failed on a
- * node is not sent there again. A node that runs its seed has nothing to lose and does not wait for others. A node
+ * a group are on their way at a time. Where there are canary nodes, the others get the file only after these are
+ * Running; with `pauseOnFailure` no further node gets a file that failed on a node of the group. A file that failed on a
+ * node is not sent there again. A node that runs its seed captures nothing yet and does not wait for others. A node
  * without a pod that the change concerns gets the file, and goes on without a restart until such a pod comes; canaries
- * restart in any case, since others wait for what becomes of it there. A file that is again the one that the instrument
- * runs restarts nothing.
+ * restart in any case, because the others wait for their result. Edits of a namespace that has caused its share of
+ * restarts are gathered until it may cause the next one. A file that is again the one that the instrument runs restarts
+ * nothing.
  */
 export function planRollout(nodes: readonly RolloutNode[], now: number): RolloutPlan {
-  const plan: RolloutPlan = { push: [], deliver: [], hold: new Map(), wakeAt: null };
+  const plan: RolloutPlan = { push: [], deliver: [], hold: new Map(), until: new Map(), wakeAt: null };
   const groups = Map.groupBy(nodes, (n) => n.rules.group);
   for (const group of groups.values()) planGroup(group, now, plan);
   return plan;
@@ -69,7 +74,7 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
   };
   const wait = (node: RolloutNode, hold: HoldReason): void => {
     plan.hold.set(node.name, hold);
-    const paced = hold === 'MinInterval' || hold === 'MaxUnavailable' || hold === 'Unconcerned';
+    const paced = pacing.has(hold);
     if (paced && node.held?.hash !== node.desired.hash) plan.deliver.push(node.name);
   };
   for (const node of pending) {
@@ -113,16 +118,23 @@ function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan
   if (node.rules.pauseOnFailure && seen.failed.has(node.desired.yaml)) return 'Paused';
   // Before the pacing: a file that waits only for its restart is delivered, and one that canaries try is not.
   if (node.rules.canary === false && seen.waiting) return 'Canary';
+  if (node.sentAt !== null && now < node.allowedAt) return heldUntil(node, node.allowedAt, 'RestartBudget', plan);
   if (restartsNothing(node)) return null;
   if (node.runs === node.desired.yaml) return 'Unconcerned';
   if (!node.concerned && node.rules.canary !== true) return 'Unconcerned';
-  if (node.restartedAt !== null && now < node.restartedAt + node.rules.minIntervalMs) {
-    const at = node.restartedAt + node.rules.minIntervalMs;
-    plan.wakeAt = Math.min(plan.wakeAt ?? at, at);
-    return 'MinInterval';
-  }
-  return null;
+  const spacedAt = (node.restartedAt ?? -Infinity) + node.rules.minIntervalMs;
+  const at = Math.max(spacedAt, node.allowedAt);
+  return now >= at ? null : heldUntil(node, at, spacedAt < node.allowedAt ? 'RestartBudget' : 'MinInterval', plan);
 }
+
+function heldUntil(node: RolloutNode, at: number, hold: HoldReason, plan: RolloutPlan): HoldReason {
+  plan.until.set(node.name, at);
+  plan.wakeAt = Math.min(plan.wakeAt ?? at, at);
+  return hold;
+}
+
+/** Who waits for one of these gets the file at once; only the restart waits. */
+const pacing: ReadonlySet<HoldReason> = new Set(['MinInterval', 'RestartBudget', 'MaxUnavailable', 'Unconcerned']);
 
 /** Nodes of the group that may be restarting at a time; a share is rounded up, and it is never none. */
 function allowance(group: readonly RolloutNode[]): number {

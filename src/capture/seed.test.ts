@@ -7,8 +7,14 @@ const options = { node: 'node-1', ports: '80,443,8080,8443', instrumentVersion: 
 test('without any resource one entry selects every process on the default ports, containers or not', () => {
   const config = zeroConfig(options);
   expect(parse(config.instrument.yaml).discovery.instrument).toEqual([{ open_ports: '80,443,8080,8443' }]);
-  expect(parse(config.instrument.yaml).metrics.features).toEqual(['application', 'network']);
+  expect(parse(config.instrument.yaml).metrics.features).toEqual(['application']);
   expect(config.monitors).toEqual([]);
+});
+
+test('flows are seeded only on the host network, where the devices of the node are in sight, and for TCP alone', () => {
+  const { yaml } = zeroConfig({ ...options, hostNetwork: true }).instrument;
+  expect(parse(yaml).metrics.features).toEqual(['application', 'network']);
+  expect(parse(yaml).network).toMatchObject({ protocols: ['TCP'] });
 });
 
 test('the log text is the one people search for', () => {

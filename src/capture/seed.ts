@@ -1,5 +1,5 @@
-import { builtinLimits, builtinRetention, type CaptureConfig } from './capture-config.ts';
-import { builtinSettings, type InstrumentEnvironment } from './instrument-yaml/builtin.ts';
+import { builtinLimits, type CaptureConfig } from './capture-config.ts';
+import { builtinNetwork, builtinSettings, type InstrumentEnvironment } from './instrument-yaml/builtin.ts';
 import { renderInstrumentYaml } from './instrument-yaml/render.ts';
 import { parsePorts, portsText } from './ports.ts';
 
@@ -7,16 +7,20 @@ export interface SeedOptions extends InstrumentEnvironment {
   node: string;
   /** The flag's text, e.g. `80,443,8080,8443`. */
   ports: string;
+  /** The agent shares the network of its node, so that the instrument sees the flows of all pods. Default false. */
+  hostNetwork?: boolean;
 }
 
 /**
- * The config of an agent that no controller has spoken to: one discovery entry, any process on these ports, and flows.
+ * The config of an agent that no controller has spoken to: one discovery entry, any process on these ports, and flows
+ * where the pod can see them.
  * Errors: ERR_CONFIG_INVALID for ports or a version that do not parse.
  */
 export function zeroConfig(options: SeedOptions): CaptureConfig {
   const settings = builtinSettings(options);
   const yaml = renderInstrumentYaml({
     ...settings,
+    network: options.hostNetwork === true ? builtinNetwork : null,
     entries: [{ ports: parsePorts(options.ports, '--obi-instrument-ports') }],
   });
   return {
@@ -25,7 +29,7 @@ export function zeroConfig(options: SeedOptions): CaptureConfig {
     instrument: { version: settings.version, yaml },
     monitors: [],
     limits: builtinLimits,
-    retention: builtinRetention,
+    retention: { metrics: {}, spans: {} },
     generations: {},
   };
 }

@@ -1,4 +1,11 @@
-import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import type {
+  ClusterTrafficPolicy,
+  ClusterTrafficPolicySpec,
+  TrafficMonitor,
+  TrafficMonitorSpec,
+} from '../../api/v1alpha1/index.ts';
+import { largestSpanRing } from '../capture-config.ts';
+import { parseBytes } from './bytes.ts';
 import { headerFault } from './headers.ts';
 import { Memo } from './memo.ts';
 import { monitorFinding } from './monitor-checks.ts';
@@ -28,7 +35,7 @@ export function judgePolicies(
 ): Judged<ClusterTrafficPolicy>[] {
   const judged = policies.map((object): Judged<ClusterTrafficPolicy> => {
     const finding = policyFinding(object.spec, environment);
-    if (!finding) return { object, accepted, inForce: object.spec };
+    if (!finding) return { object, accepted: acceptedPolicy(object.spec), inForce: object.spec };
     const last = object.status?.lastAcceptedSpec;
     return {
       object,
@@ -42,6 +49,14 @@ export function judgePolicies(
       { metadata: b.object.metadata, spec: b.inForce ?? b.object.spec },
     ),
   );
+}
+
+/** Accepted, with a note on what an agent cannot hold. */
+function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<ClusterTrafficPolicy>['accepted'] {
+  const size = retention?.spans?.size;
+  if (size === undefined || parseBytes(size) <= largestSpanRing) return accepted;
+  const message = `spec.retention.spans.size: ${size} is lowered to ${largestSpanRing / 1024 ** 2}Mi, the most memory that an agent gives to spans`;
+  return { ok: true, reason: 'LimitClamped', message };
 }
 
 /**

@@ -4,6 +4,7 @@ import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts'
 import { captureHash, parseCaptureConfig } from '../capture-config.ts';
 import { zeroConfig } from '../seed.ts';
 import { compile } from './compile.ts';
+import { grpcNote } from './outcomes.ts';
 import type { CompileInput, CompileResult } from './types.ts';
 
 interface File {
@@ -287,7 +288,8 @@ describe('capture modes of a policy', () => {
     expect(base({ capture: { mode: 'All' } })[0]).toMatchObject({ exe_path: '*', containers_only: true });
   });
   test('AllowList leaves the base out, and flows keep the instrument busy', () => {
-    const result = compile(aWorld({ policies: [aPolicy('p', { capture: { mode: 'AllowList' } })] }));
+    const spec: ClusterTrafficPolicySpec = { capture: { mode: 'AllowList' }, network: { enabled: true } };
+    const result = compile(aWorld({ policies: [aPolicy('p', spec)] }));
     expect(fileOf(result).discovery.instrument).toEqual([]);
     expect(fileOf(result).metrics.features).toEqual(['network']);
   });
@@ -327,8 +329,65 @@ describe('capture modes of a policy', () => {
   });
   test('a paused policy of some nodes leaves the others alone', () => {
     const more = { policies: [aPolicy('stop', { paused: true, nodeSelector: { matchLabels: { pool: 'edge' } } })] };
-    expect(entries(more, 'node-1')).toHaveLength(1);
-    expect(entries(more, 'node-3')).toHaveLength(0);
+    expect(entries(more, 'node-1')).toMatchObject([{ open_ports: '80,443,8080,8443' }]);
+    expect(entries(more, 'node-3')).toEqual([{ k8s_namespace: 'svc-system', exports: [] }]);
+  });
+});
+
+describe('flows', () => {
+  const edge = { nodeSelector: { matchLabels: { pool: 'edge' } } };
+  const on = { network: { enabled: true } };
+  test.each<[string, Record<string, ClusterTrafficPolicySpec>, string, boolean]>([
+    ['are off while no policy speaks of them', { p: { priority: 1 } }, 'NotEnabled', false],
+    ['are on where a policy enables them', { p: on }, 'Enabled', true],
+    ['are on where another policy of the nodes enables them', { p: { priority: 1 }, q: on }, 'Enabled', true],
+    [
+      'stay off under a policy that leaves enabled out',
+      { p: { network: { direction: 'Ingress' } } },
+      'NotEnabled',
+      false,
+    ],
+    [
+      'are off where the stronger policy switches them off',
+      { p: { priority: 1, network: { enabled: false } }, q: on },
+      'SwitchedOff',
+      false,
+    ],
+    ['are off while a policy that speaks of them is paused', { p: { ...on, paused: true } }, 'Paused', false],
+    ['are on for a part of the nodes in scope', { p: {}, q: { ...edge, ...on } }, 'PartlyEnabled', false],
+  ])('%s', (_title, policies, state, onNode1) => {
+    const result = compile(aWorld({ policies: Object.entries(policies).map(([name, spec]) => aPolicy(name, spec)) }));
+    expect(result.policies.get('p')!.flows).toBe(state);
+    expect(fileOf(result).metrics.features.includes('network')).toBe(onNode1);
+  });
+  test('are those of TCP unless a policy names protocols', () => {
+    const protocols = (network: NonNullable<ClusterTrafficPolicySpec['network']>): unknown =>
+      fileOf(compile(aWorld({ policies: [aPolicy('p', { network })] }))).network!['protocols'];
+    expect(protocols({ enabled: true })).toEqual(['TCP']);
+    expect(protocols({ enabled: true, protocols: ['UDP', 'TCP'] })).toEqual(['TCP', 'UDP']);
+  });
+});
+
+describe('retention', () => {
+  const retentionUnder = (retention: NonNullable<ClusterTrafficPolicySpec['retention']>) => {
+    const result = compile(aWorld({ policies: [aPolicy('p', { retention })] }));
+    return { config: result.nodes.get('node-1')!.config.retention, ...result.policies.get('p')!.accepted };
+  };
+  test('holds only what a policy states, so that its built-in value differs from silence', () => {
+    expect(retentionUnder({}).config).toEqual({ metrics: {}, spans: {} });
+    expect(retentionUnder({ metrics: { time: '24h', size: '2Gi' } }).config.metrics).toEqual({
+      timeMs: 24 * 3_600_000,
+      sizeBytes: 2 * 1024 ** 3,
+    });
+  });
+  test('of spans beyond what an agent holds is lowered, and the policy says so', () => {
+    expect(retentionUnder({ spans: { size: '65Mi' } })).toMatchObject({
+      config: { spans: { sizeBytes: 64 * 1024 ** 2 } },
+      ok: true,
+      reason: 'LimitClamped',
+      message: expect.stringMatching(/^spec\.retention\.spans\.size: 65Mi is lowered to 64Mi/) as string,
+    });
+    expect(retentionUnder({ spans: { size: '64Mi' } }).reason).toBe('Accepted');
   });
 });
 
@@ -368,7 +427,7 @@ describe('sets, limits, exclusions', () => {
         ],
       }),
     );
-    expect(fileOf(result).metrics.features).toEqual(['application', 'network', 'stats']);
+    expect(fileOf(result).metrics.features).toEqual(['application', 'stats']);
     const [a, b] = result.nodes.get('node-1')!.config.monitors;
     expect(a!.families).toContain('TCPStats');
     expect(b!.families).not.toContain('TCPStats');
@@ -399,6 +458,14 @@ describe('sets, limits, exclusions', () => {
       maxSeriesPerMonitor: 100,
     });
     expect(result.monitors.get('shop/m')!.accepted).toMatchObject({ ok: true, reason: 'LimitClamped' });
+  });
+  test('a monitor that asks for gRPC by name is told what the instrument gets wrong of it', () => {
+    const accepted = (spec: object) =>
+      compile(aWorld({ monitors: [aMonitor('shop/m', { ...app('checkout'), ...spec })] })).monitors.get('shop/m')!
+        .accepted;
+    expect(accepted({ protocols: ['GRPC'] })).toMatchObject({ ok: true, reason: 'Accepted', message: grpcNote });
+    expect(accepted({ protocols: ['HTTP'] })).toMatchObject({ ok: true, message: '' });
+    expect(accepted({})).toMatchObject({ ok: true, message: '' });
   });
   test('an Exclude monitor excludes inside its own namespace only', () => {
     const result = compile(

@@ -100,7 +100,7 @@ function rememberedPods(pods: readonly PodFacts[], memo: Memo): (namespace: stri
   };
 }
 
-/** A status that was written, or an annotation, is no news for a compile. */
+/** A change of a status or an annotation needs no new compile. */
 function sameObject(a: TrafficMonitor | ClusterTrafficPolicy, b: TrafficMonitor | ClusterTrafficPolicy): boolean {
   const [m, n] = [a.metadata, b.metadata];
   return (

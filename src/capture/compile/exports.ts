@@ -32,8 +32,8 @@ export function exportFault(list: ClusterTrafficPolicySpec['export'] | TrafficMo
 }
 
 /**
- * A monitor's destinations: those whose host a policy of its namespace allows go into its rule; of each it is told
- * whether it was allowed. Without any allow list nothing is: a tenant must not reach into the network by itself.
+ * A monitor's destinations. Those whose host a policy of its namespace allows go into its rule; the result says of each
+ * whether it is allowed. Without an allow list none is: a tenant must not reach into the network without leave.
  */
 export function monitorExports(
   namespace: string,

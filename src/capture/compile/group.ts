@@ -288,6 +288,7 @@ function finish(
         name: m.object.metadata.name ?? '',
         uid: m.object.metadata.uid ?? '',
         ...podRules(d.settings, node),
+        ...(m.spec.containers?.include ? { containers: sortedSet(m.spec.containers.include) } : {}),
         ...(m.spec.ports ? { ports: portsText(portRanges(m.spec.ports)) } : {}),
         ...(ignorePaths.length > 0 ? { ignorePaths } : {}),
         ...(exports.length > 0 ? { exports } : {}),

@@ -1,7 +1,15 @@
 import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { exportFault } from './exports.ts';
 import { durationFault, longestInterval } from './durations.ts';
-import { globText, headerText, labelKeyText, labelValueText, routeText, type TextCheck } from './text-checks.ts';
+import {
+  droppableText,
+  globText,
+  headerText,
+  labelKeyText,
+  labelValueText,
+  routeText,
+  type TextCheck,
+} from './text-checks.ts';
 import type { MonitorFinding } from './types.ts';
 
 type Check = (spec: TrafficMonitorSpec) => MonitorFinding | null;
@@ -36,6 +44,7 @@ const checks: readonly Check[] = [
   (spec) => each('spec.containers.include', spec.containers?.include, globText),
   (spec) => each('spec.http.routes', spec.http?.routes, routeText, '', 'Invalid'),
   (spec) => each('spec.metrics.labels.podLabels', spec.metrics?.labels?.podLabels, labelKeyText, '', 'Invalid'),
+  (spec) => each('spec.metrics.labels.exclude', spec.metrics?.labels?.exclude, droppableText, '', 'Invalid'),
   durations,
   destinations,
   (spec) => each('spec.http.headers.capture', spec.http?.headers?.capture, headerText, '', 'Invalid'),

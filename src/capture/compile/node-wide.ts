@@ -1,12 +1,12 @@
 import type { ClusterTrafficPolicySpec } from '../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../base/duration.ts';
-import { builtinLimits, builtinRetention, type CaptureLimits, type CaptureRetention } from '../capture-config.ts';
+import { builtinLimits, largestSpanRing, type CaptureLimits, type CaptureRetention } from '../capture-config.ts';
 import { builtinNetwork, builtinSettings } from '../instrument-yaml/builtin.ts';
 import type { InstrumentSettings, NetworkSettings } from '../instrument-yaml/settings.ts';
 import { parseBytes } from './bytes.ts';
 import { bucketBound } from './policy-checks.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
-import type { CompileEnvironment, RolloutRules } from './types.ts';
+import type { CompileEnvironment, FlowsState, RolloutRules } from './types.ts';
 
 /** The value of the strongest policy that sets it. Policies of some namespaces never set node-wide members. */
 function first<T>(
@@ -81,18 +81,24 @@ const unmatched = {
   Unset: 'unset',
 } as const;
 
-/** Flows are on where no policy speaks of them, and off where one does without enabling them, or is paused. */
-function networkOf(policies: readonly PolicyInForce[]): NetworkSettings | null {
+/** Whether nodes under these policies capture flows, in the words of the condition `CapturingFlows`. */
+export function flowsOf(policies: readonly PolicyInForce[]): FlowsState {
   const speaking = policies.filter((p) => p.spec.network !== undefined);
-  if (speaking.length === 0) return builtinNetwork;
-  if (speaking.some((p) => p.spec.paused)) return null;
+  const enabled = first(speaking, (s) => s.network?.enabled);
+  if (enabled === undefined) return 'NotEnabled';
+  if (!enabled) return 'SwitchedOff';
+  return speaking.some((p) => p.spec.paused) ? 'Paused' : 'Enabled';
+}
+
+/** Only a policy turns flows on, because it also puts the agents into the host's network. */
+function networkOf(policies: readonly PolicyInForce[]): NetworkSettings | null {
+  if (flowsOf(policies) !== 'Enabled') return null;
   const get = <K extends keyof NonNullable<ClusterTrafficPolicySpec['network']>>(key: K) =>
-    first(speaking, (s) => s.network?.[key]);
-  if (!get('enabled')) return null;
+    first(policies, (s) => s.network?.[key]);
   return {
     source: get('source') === 'TC' ? 'tc' : 'socket_filter',
     direction: ({ Both: 'both', Ingress: 'ingress', Egress: 'egress' } as const)[get('direction') ?? 'Both'],
-    protocols: get('protocols') ?? [],
+    protocols: get('protocols') ?? builtinNetwork.protocols,
     excludeInterfaces: get('excludeInterfaces') ?? [],
     cidrs: (get('cidrs') ?? []).map((c) => ({ cidr: c.cidr, ...(c.name ? { name: c.name } : {}) })),
     sampling: get('sampling') ?? 0,
@@ -121,16 +127,17 @@ export function limitsOf(policies: readonly PolicyInForce[]): CaptureLimits {
   };
 }
 
+/** Only what a policy states: a stated value that equals the built-in one still beats the agent's own flags. */
 export function retentionOf(policies: readonly PolicyInForce[]): CaptureRetention {
-  const of = (store: 'metrics' | 'spans'): CaptureRetention['metrics'] => {
+  const of = (store: 'metrics' | 'spans', largest = Infinity): CaptureRetention['metrics'] => {
     const time = first(policies, (s) => s.retention?.[store]?.time);
     const size = first(policies, (s) => s.retention?.[store]?.size);
     return {
-      timeMs: time === undefined ? builtinRetention[store].timeMs : parseDuration(time, `retention.${store}.time`),
-      sizeBytes: size === undefined ? builtinRetention[store].sizeBytes : parseBytes(size),
+      ...(time === undefined ? {} : { timeMs: parseDuration(time, `retention.${store}.time`) }),
+      ...(size === undefined ? {} : { sizeBytes: Math.min(parseBytes(size), largest) }),
     };
   };
-  return { metrics: of('metrics'), spans: of('spans') };
+  return { metrics: of('metrics'), spans: of('spans', largestSpanRing) };
 }
 
 /**

@@ -1,9 +1,10 @@
-import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import type { Judged } from './acceptance.ts';
 import { autoscalingConflict, monitorConflict, policyConflicts } from './conflicts.ts';
 import type { GroupPlan, MonitorInForce, MonitorPlan } from './group.ts';
 import type { Memo } from './memo.ts';
+import { flowsOf } from './node-wide.ts';
 import { objectPath } from './precedence.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
 import type { Conflict, ExportOutcome, MonitorOutcome, NamedLabels, PodFacts, PolicyOutcome } from './types.ts';
@@ -62,7 +63,7 @@ function outcomeOf(
     name: object.metadata.name ?? '',
     uid: object.metadata.uid ?? '',
     generation: object.metadata.generation ?? 0,
-    accepted: withNotes(accepted, plans),
+    accepted: withNotes(accepted, plans, spec),
     inForce: spec,
     matchedPods: pods.length,
     nodes,
@@ -79,11 +80,20 @@ function outcomeOf(
   };
 }
 
-/** An accepted object is told what was lowered. */
-function withNotes(accepted: MonitorOutcome['accepted'], plans: readonly MonitorPlan[]): MonitorOutcome['accepted'] {
+/** What the instrument cannot do for gRPC, up to v0.12; whoever asks for it by name should not find out by himself. */
+export const grpcNote =
+  'gRPC: every call counts with the status OK, and calls on connections that are open while the instrument restarts are partly missed';
+
+/** The conditions of an accepted object: which values were lowered, and which wishes it gets only in part. */
+function withNotes(
+  accepted: MonitorOutcome['accepted'],
+  plans: readonly MonitorPlan[],
+  spec: TrafficMonitorSpec | null,
+): MonitorOutcome['accepted'] {
   if (!accepted.ok) return accepted;
   const clamped = plans.flatMap((p) => p.clamped ?? []);
-  const message = [...new Set(clamped)].join('; ');
+  const grpc = spec?.protocols?.includes('GRPC') ? [grpcNote] : [];
+  const message = [...new Set([...clamped, ...grpc])].join('; ');
   return { ok: true, reason: clamped.length > 0 ? 'LimitClamped' : 'Accepted', message };
 }
 
@@ -152,6 +162,12 @@ function mergeConflicts(conflicts: readonly Conflict[]): Conflict[] {
   return [...rows.values()];
 }
 
+function flowsInScope(groups: readonly Group[]): PolicyOutcome['flows'] {
+  const states = new Set(groups.map((g) => flowsOf(g.policies)));
+  if (states.has('Enabled') && states.size > 1) return 'PartlyEnabled';
+  return [...states][0] ?? 'NotEnabled';
+}
+
 /** What each policy's status says of the compile. */
 export function policyOutcomes(
   judged: readonly Judged<ClusterTrafficPolicy>[],
@@ -177,6 +193,7 @@ export function policyOutcomes(
             )}`,
           }
         : {}),
+      flows: flowsInScope(own),
       monitors: {
         accepted: inScope.filter((m) => m.accepted.ok).length,
         rejected: inScope.filter((m) => !m.accepted.ok).length,

@@ -245,14 +245,46 @@ describe('hostile strings', () => {
     );
   });
 
-  test('as namespace labels or names never break the file', () => {
+  /** A cluster with a pod, a monitor and a policy of the namespace `name`, whose label `tier` is `tier`. */
+  const fileOf = (name: string, tier: string): string => {
+    const monitor = aMonitor('shop/m', { selector: {} });
+    const world = aWorld({
+      namespaces: [aNamespace('shop'), { name, labels: { tier } }],
+      policies: [aPolicy('p', { namespaceSelector: { matchLabels: { tier } }, capture: { ports: [{ port: 1 }] } })],
+      monitors: [{ ...monitor, metadata: { ...monitor.metadata, namespace: name } }],
+      pods: [{ ...aPod('shop/web-1', 'node-1'), namespace: name }],
+    });
+    return compile(world).nodes.get('node-1')!.config.instrument.yaml;
+  };
+  const namespaceName = fc.oneof(
+    fc.constantFrom('null', 'true', 'yes', 'on', 'y', '1e3', '0x1f', '007', '1-2', '2026-01-01', '12'),
+    fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/),
+  );
+
+  test('as labels of a namespace never break the file, whatever the namespace is called', () => {
     fc.assert(
-      fc.property(hostile, (text) => {
-        const namespaces = [aNamespace('shop'), { name: 'pay', labels: { tier: text } }];
-        const policies = [
-          aPolicy('p', { namespaceSelector: { matchLabels: { tier: text } }, capture: { ports: [{ port: 1 }] } }),
-        ];
-        const { yaml } = compile(aWorld({ namespaces, policies })).nodes.get('node-1')!.config.instrument;
+      fc.property(namespaceName, hostile, (name, tier) => {
+        const yaml = fileOf(name, tier);
+        expect(expands(yaml)).toBe(false);
+        const file = parse(yaml) as { discovery: { instrument: { k8s_namespace?: unknown }[] } };
+        expect(validateInstrumentDocument('v0.10', file)).toEqual([]);
+        expect(file.discovery.instrument.map((entry) => entry.k8s_namespace)).toContain(name);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('as the name of a namespace, which the API server refuses, never expand: the file is valid or none is made', () => {
+    fc.assert(
+      fc.property(hostile, (name) => {
+        let yaml = '';
+        try {
+          yaml = fileOf(name, 'gold');
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'ERR_CAPTURE_INVALID' });
+          return;
+        }
+        expect(expands(yaml)).toBe(false);
         expect(validateInstrumentDocument('v0.10', parse(yaml))).toEqual([]);
       }),
       { numRuns: 60 },

@@ -62,6 +62,12 @@ describe('a monitor is refused', () => {
       /capture\[0\]: .* is not the name of a header/,
     ],
     [
+      'for leaving out a label that says whose a series is',
+      { ...whole, metrics: { labels: { exclude: ['url_scheme', 'k8s_namespace_name'] } } },
+      'Invalid',
+      /^spec\.metrics\.labels\.exclude\[1\]: "k8s_namespace_name" says whose a series is/,
+    ],
+    [
       'for an export in plain text to the world',
       { ...whole, export: [{ name: 'a', type: 'OTLP', endpoint: 'http://example.com' }] },
       'Invalid',

@@ -1,3 +1,5 @@
+import { namingLabelFault, namingLabels } from '../../api/v1alpha1/index.ts';
+
 /**
  * What may stand in a string that reaches the instrument's file. The instrument expands `${…}` and `$(…)` from its own
  * environment and reads selector values as globs, so these refuse everything that could widen or break out.
@@ -44,6 +46,9 @@ export const labelValueText: TextCheck = (text) => {
     ? null
     : 'is not a Kubernetes label value';
 };
+
+/** A label that may be left out of a series. */
+export const droppableText: TextCheck = (text) => (namingLabels.includes(text) ? namingLabelFault : null);
 
 /** The name of an HTTP header, as the API allows it. */
 export const headerText: TextCheck = (text) =>

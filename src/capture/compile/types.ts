@@ -93,6 +93,9 @@ export interface Conflict {
   resolution: string;
 }
 
+/** Whether a node captures flows, and why not. */
+export type FlowsState = 'Enabled' | 'NotEnabled' | 'SwitchedOff' | 'Paused';
+
 /** What the compile made of one policy. */
 export interface PolicyOutcome {
   name: string;
@@ -103,6 +106,8 @@ export interface PolicyOutcome {
   /** Nodes in its scope, sorted. */
   nodes: readonly string[];
   configHash?: string;
+  /** Whether the nodes in its scope capture flows; `PartlyEnabled` when only some do. */
+  flows: FlowsState | 'PartlyEnabled';
   monitors: { accepted: number; rejected: number; conflicted: number };
 }
 

@@ -45,7 +45,7 @@ export function builtinSettings(environment: InstrumentEnvironment): InstrumentS
     defaultExclusions: 'Inherit',
     instrumentations: { metrics: ['*'], traces: builtinTraceInstrumentations },
     tcpStats: false,
-    network: builtinNetwork,
+    network: null,
     routes: { unmatched: 'low-cardinality', maxPathSegmentCardinality: 10 },
     histograms: { type: 'Explicit' },
     headers: { capture: [], obfuscate: [] },
@@ -53,11 +53,14 @@ export function builtinSettings(environment: InstrumentEnvironment): InstrumentS
   };
 }
 
-/** Flows are captured with the unprivileged-friendly socket filter unless a policy says otherwise. */
+/**
+ * What a policy that enables flows leaves out. Flows are off by default: they are read from the devices of the node,
+ * and a pod without the host network has only its own.
+ */
 export const builtinNetwork: NonNullable<InstrumentSettings['network']> = {
   source: 'socket_filter',
   direction: 'both',
-  protocols: [],
+  protocols: ['TCP'],
   excludeInterfaces: [],
   cidrs: [],
   sampling: 0,

@@ -21,6 +21,7 @@ const owned: readonly string[] = [
   'attributes.kubernetes.meta_restrict_local_node',
   'attributes.kubernetes.meta_cache_address',
   'attributes.select',
+  'attributes.extra_group_attributes',
   'attributes.sensitive_query_params',
   'network.source',
   'network.direction',

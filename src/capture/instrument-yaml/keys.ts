@@ -162,6 +162,7 @@ function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {
         meta_cache_address: string,
       }),
       select: map(object({ include: list(string), exclude: list(string) })),
+      extra_group_attributes: object({ k8s_app_meta: list(string) }),
       ...(v10 ? { sensitive_query_params: object({ add: list(string), remove: list(string) }) } : {}),
       rename_unresolved_hosts: string,
       rename_unresolved_hosts_incoming: string,

@@ -73,6 +73,8 @@ function instrumentDocument(s: InstrumentSettings, entries: readonly YamlValue[]
         meta_cache_address: s.kubeMetaCache,
       },
       select: s.network ? { obi_network_flow_bytes: { include: flowAttributes(s.network) } } : undefined,
+      // A process can set its Resource's own; on points it is what the instrument knows (ADR 21).
+      extra_group_attributes: { k8s_app_meta: ['service.instance.id'] },
       sensitive_query_params: v10 ? queryParams(s) : undefined,
       rename_unresolved_hosts: 'unresolved',
       rename_unresolved_hosts_incoming: 'incoming',
@@ -151,7 +153,10 @@ function alternatives(values: readonly string[] | undefined): string | undefined
   return distinct.length === 1 ? distinct[0] : `{${distinct.join(',')}}`;
 }
 
-/** Identity of both ends; names of single pods stay out unless asked for, they multiply the series. */
+/**
+ * Identity of both ends; names of single pods stay out unless asked for, they multiply the series. Of ports that of the
+ * server is asked for, whichever end it is: the other is another one for each connection. The agent puts it on its side.
+ */
 function flowAttributes(n: NetworkSettings): string[] {
   const ends = ['src', 'dst'].flatMap((end) => [
     `k8s.${end}.owner.name`,
@@ -159,7 +164,8 @@ function flowAttributes(n: NetworkSettings): string[] {
     `k8s.${end}.namespace`,
     ...(n.cidrs.length > 0 ? [`${end}.cidr`] : []),
   ]);
-  return [...new Set(['host.id', 'direction', 'k8s.cluster.name', ...ends, ...n.attributes])].toSorted();
+  const asked = n.attributes.map((name) => (name === 'src.port' || name === 'dst.port' ? 'server.port' : name));
+  return [...new Set(['host.id', 'direction', 'k8s.cluster.name', ...ends, ...asked])].toSorted();
 }
 
 function network(n: NetworkSettings): YamlMap {

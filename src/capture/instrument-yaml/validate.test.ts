@@ -4,7 +4,7 @@ import { validateInstrumentDocument } from './validate.ts';
 
 type Doc = Record<string, Record<string, unknown>>;
 const seed = (version: string): Doc =>
-  parse(zeroConfig({ node: 'n', ports: '80', instrumentVersion: version }).instrument.yaml) as Doc;
+  parse(zeroConfig({ node: 'n', ports: '80', hostNetwork: true, instrumentVersion: version }).instrument.yaml) as Doc;
 const problems = (change: (doc: Doc) => void, version: 'v0.9' | 'v0.10' = 'v0.10'): string[] => {
   const doc = seed(version);
   change(doc);

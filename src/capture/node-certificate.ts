@@ -1,0 +1,95 @@
+import { Type, type Static } from '@sinclair/typebox';
+import type { TlsResponse } from '../net/tls-client.ts';
+import { OperatorError } from '../base/errors.ts';
+import { parser } from './parser.ts';
+import type { AgentAddress, AgentTransport } from './push-client.ts';
+
+/**
+ * How the agent of a node comes to its certificate, on the port of the capture protocol. The operator asks; the agent's
+ * private key never leaves its node.
+ *
+ * `GET /v1/certificate` → CertificateOffer: a request for a certificate, and the proof of whose it is.
+ * `PUT /v1/certificate` body: IssuedCertificate → 204; 400 `{code, message}` when it is not for the key of the last
+ *                       request, or of an authority that the agent does not trust.
+ *
+ * The agent shows its token only to the operator's client certificate, and the token is of no use at the API server: its
+ * audience is `certificateAudience`.
+ */
+export const certificatePath = '/v1/certificate';
+
+const pem = Type.String({ minLength: 1, maxLength: 8 * 1024 });
+
+/** Unknown members are allowed: a newer agent may say more. */
+export const certificateOfferSchema = Type.Object({
+  /** The node that the agent serves, by its own word: for messages only. */
+  node: Type.String({ maxLength: 253 }),
+  /** PKCS#10, PEM. */
+  request: pem,
+  /** The pod's service-account token for `certificateAudience`. */
+  token: Type.String({ minLength: 1, maxLength: 16 * 1024 }),
+  /** What it answers with now, PEM; absent before the first. */
+  certificate: Type.Optional(pem),
+});
+
+export const issuedCertificateSchema = Type.Object({ certificate: pem }, { additionalProperties: false });
+
+export type CertificateOffer = Static<typeof certificateOfferSchema>;
+export type IssuedCertificate = Static<typeof issuedCertificateSchema>;
+
+/** Takes a request's body as a certificate. Errors: ERR_INPUT_INVALID that names the field. */
+export const parseIssuedCertificate = parser('certificate', issuedCertificateSchema);
+const parseOffer = parser('certificate offer', certificateOfferSchema);
+
+/** Largest offer and answer. Units: bytes. */
+export const maxCertificateBytes = 40 * 1024;
+/** Bound on each of the two calls. Units: ms. */
+const deadlineMs = 5_000;
+
+/**
+ * One agent's side of the exchange, as the operator calls it. The transport does not check the server's certificate: the
+ * agent has none yet, or one that has to be replaced. It sends nothing secret, and who answered is proven by the offer.
+ * Errors: ERR_CAPTURE_PUSH for a refusal (its words are in the message) or an answer that is none; those of the transport.
+ */
+export class CertificateClient {
+  readonly #transport: AgentTransport;
+  readonly #address: AgentAddress;
+
+  constructor(transport: AgentTransport, address: AgentAddress) {
+    this.#transport = transport;
+    this.#address = address;
+  }
+
+  async offer(signal: AbortSignal): Promise<CertificateOffer> {
+    const answer = await this.#send('GET', signal, 200);
+    try {
+      return parseOffer(JSON.parse(answer.body.toString('utf8')));
+    } catch (cause) {
+      // Without the cause's words, which may quote the answer, and the token in it.
+      const field = cause instanceof OperatorError ? `: ${cause.message}` : '';
+      throw new OperatorError('ERR_CAPTURE_PUSH', `the agent's offer is none${field}`);
+    }
+  }
+
+  /** Hands the certificate over; the agent answers with it from its next connection on. */
+  async deliver(certificate: string, signal: AbortSignal): Promise<void> {
+    await this.#send('PUT', signal, 204, { certificate });
+  }
+
+  async #send(method: string, signal: AbortSignal, expected: number, body?: IssuedCertificate): Promise<TlsResponse> {
+    const answer = await this.#transport.request({
+      ...this.#address,
+      method,
+      path: certificatePath,
+      ...(body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {}),
+      deadlineMs,
+      maxBytes: maxCertificateBytes,
+      signal,
+    });
+    if (answer.status === expected) return answer;
+    const words = answer.body.toString('utf8', 0, 500);
+    throw new OperatorError(
+      'ERR_CAPTURE_PUSH',
+      `${method} ${certificatePath}: agent answered ${answer.status} ${words}`,
+    );
+  }
+}

@@ -1,0 +1,13 @@
+import type { Static, TSchema } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { OperatorError } from '../base/errors.ts';
+
+/** A check of a message against its schema. Errors: ERR_INPUT_INVALID that names the field, never a value. */
+export function parser<T extends TSchema>(what: string, schema: T): (value: unknown) => Static<T> {
+  const compiled = TypeCompiler.Compile(schema);
+  return (value) => {
+    if (compiled.Check(value)) return value;
+    const first = compiled.Errors(value).First();
+    throw new OperatorError('ERR_INPUT_INVALID', `${what} ${first?.path || '/'}: ${first?.message ?? 'invalid'}`);
+  };
+}

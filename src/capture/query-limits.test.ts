@@ -1,0 +1,95 @@
+import type { ClusterTrafficPolicySpec } from '../api/v1alpha1/index.ts';
+import { queryLimits, queryPolicies, type QueryPolicy } from './query-limits.ts';
+
+const policy = (
+  name: string,
+  spec: ClusterTrafficPolicySpec,
+  status?: { accepted: boolean; last?: ClusterTrafficPolicySpec },
+): QueryPolicy => ({
+  metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z' },
+  spec,
+  ...(status
+    ? {
+        status: {
+          conditions: [
+            {
+              type: 'Accepted',
+              status: status.accepted ? 'True' : 'False',
+              reason: 'x',
+              message: '',
+              lastTransitionTime: '2026-01-01T00:00:00Z',
+            },
+          ],
+          ...(status.last ? { lastAcceptedSpec: status.last } : {}),
+        },
+      }
+    : {}),
+});
+const shop = { matchLabels: { team: 'shop' } };
+const namespaces = [
+  { name: 'shop', labels: { team: 'shop' } },
+  { name: 'bank', labels: { team: 'bank' } },
+];
+const limits = (all: readonly QueryPolicy[], of?: typeof namespaces): ReturnType<typeof queryLimits> =>
+  queryLimits(queryPolicies(all), of);
+
+test('without a policy that says so nothing is limited', () => {
+  expect(limits([])).toEqual({});
+  expect(limits([policy('a', { priority: 3 })], namespaces)).toEqual({});
+});
+
+test('every field of spec.query is a limit', () => {
+  const query = { timeout: '30s', perAgentTimeout: '2s', maxSamples: 7, maxSeries: 8, maxConcurrency: 3 };
+  expect(limits([policy('a', { query: { ...query, partialResponse: 'Fail' } })])).toEqual({
+    timeoutMs: 30_000,
+    agentTimeoutMs: 2_000,
+    maxSamples: 7,
+    maxSeries: 8,
+    failPartial: true,
+    places: { policy: 'a', limit: 3 },
+  });
+});
+
+test('of each field the strongest policy that sets it decides, though another be lower', () => {
+  const weak = policy('weak', { query: { timeout: '1s', maxSamples: 5 } });
+  const strong = policy('strong', { priority: 1, query: { timeout: '1m' } });
+  expect(limits([weak, strong])).toEqual({ timeoutMs: 60_000, maxSamples: 5 });
+});
+
+test('a policy for namespaces holds for those who may read these, and not for who may read everything', () => {
+  const all = [
+    policy('all', { query: { maxSamples: 9 } }),
+    policy('team', { priority: 1, namespaceSelector: shop, query: { maxSamples: 100 } }),
+  ];
+  expect(limits(all)).toEqual({ maxSamples: 9 });
+  expect(limits(all, [namespaces[0]!])).toEqual({ maxSamples: 100 });
+  expect(limits(all, [namespaces[1]!])).toEqual({ maxSamples: 9 });
+});
+
+test('who may read several namespaces is held to the lowest of what holds in them', () => {
+  const all = [
+    policy('all', { query: { partialResponse: 'Warn', maxConcurrency: 9 } }),
+    policy('team', {
+      priority: 1,
+      namespaceSelector: shop,
+      query: { timeout: '5s', partialResponse: 'Fail', maxConcurrency: 2 },
+    }),
+  ];
+  expect(limits(all, namespaces)).toEqual({
+    timeoutMs: 5_000,
+    failPartial: true,
+    places: { policy: 'team', limit: 2 },
+  });
+  expect(limits(all, [])).toEqual({ failPartial: false, places: { policy: 'all', limit: 9 } });
+});
+
+test('a policy that selects nodes limits no query, and a refused one does with the last spec that was accepted', () => {
+  const query = { maxSamples: 5 };
+  expect(limits([policy('a', { nodeSelector: { matchLabels: { a: 'b' } }, query })])).toEqual({});
+  expect(limits([policy('a', { nodeSelector: {}, query })])).toEqual({ maxSamples: 5 });
+  expect(limits([policy('a', { query }, { accepted: false })])).toEqual({});
+  expect(limits([policy('a', { query }, { accepted: false, last: { query: { maxSamples: 6 } } })])).toEqual({
+    maxSamples: 6,
+  });
+  expect(limits([policy('a', { query }, { accepted: true })])).toEqual({ maxSamples: 5 });
+});

@@ -1,0 +1,104 @@
+import type { ClusterTrafficPolicy, ClusterTrafficPolicySpec } from '../api/v1alpha1/index.ts';
+import { parseDuration } from '../base/duration.ts';
+import { policiesOf } from './compile/scope.ts';
+import { comparePolicies } from './compile/precedence.ts';
+import { isEmptySelector } from './compile/selector.ts';
+import type { PolicyInForce } from './compile/settings.ts';
+import type { NamedLabels } from './compile/types.ts';
+
+type QuerySpec = NonNullable<ClusterTrafficPolicySpec['query']>;
+export type QueryField = keyof QuerySpec;
+
+/** The fields of `spec.query`, in the order of messages. */
+export const queryFields = [
+  'timeout',
+  'perAgentTimeout',
+  'maxSamples',
+  'maxSeries',
+  'partialResponse',
+  'maxConcurrency',
+] as const satisfies readonly QueryField[];
+
+/** What policies hold the queries of one caller to; what none of them says is left out. */
+export interface QueryLimits {
+  readonly timeoutMs?: number;
+  readonly agentTimeoutMs?: number;
+  readonly maxSamples?: number;
+  /** Series that one query may touch. */
+  readonly maxSeries?: number;
+  /** An answer that lacks a node is an error. */
+  readonly failPartial?: boolean;
+  /** Queries at a time, of all callers that the policy's number holds for. */
+  readonly places?: { readonly policy: string; readonly limit: number };
+}
+
+/** What is read of a policy. */
+export type QueryPolicy = Pick<ClusterTrafficPolicy, 'metadata' | 'spec' | 'status'>;
+
+/**
+ * The policies that queries are held to, strongest first: with the last accepted spec where the newest is refused. One
+ * that selects nodes is none of them: a query reads all nodes.
+ */
+export function queryPolicies(policies: readonly QueryPolicy[]): PolicyInForce[] {
+  return policies
+    .flatMap(({ metadata, spec, status }) => {
+      const isRefused = status?.conditions?.some((c) => c.type === 'Accepted' && c.status === 'False');
+      const used = isRefused ? status?.lastAcceptedSpec : spec;
+      return used && metadata.deletionTimestamp === undefined ? [{ metadata, spec: used }] : [];
+    })
+    .sort(comparePolicies)
+    .filter(({ spec }) => isEmptySelector(spec.nodeSelector))
+    .map(({ metadata, spec }) => ({ name: metadata.name ?? '', spec }));
+}
+
+/**
+ * What a caller's queries are held to. For one who may read everything, policies without a namespace selector count;
+ * for one who may read some namespaces (`namespaces`), the lowest of what holds in these, where in each the strongest
+ * policy that sets a field decides it. Pure.
+ */
+export function queryLimits(policies: readonly PolicyInForce[], namespaces?: readonly NamedLabels[]): QueryLimits {
+  if (namespaces === undefined || namespaces.length === 0) return limitsBy(policiesOf(policies, undefined));
+  return namespaces.map(({ labels }) => limitsBy(policiesOf(policies, labels))).reduce(lower);
+}
+
+/** The policy that decides a field where these hold, strongest first. */
+export function decides(policies: readonly PolicyInForce[], field: QueryField): PolicyInForce | undefined {
+  return policies.find(({ spec }) => spec.query?.[field] !== undefined);
+}
+
+function limitsBy(policies: readonly PolicyInForce[]): QueryLimits {
+  const value = <F extends QueryField>(field: F): QuerySpec[F] | undefined =>
+    decides(policies, field)?.spec.query?.[field];
+  const timeout = value('timeout');
+  const perAgent = value('perAgentTimeout');
+  const partial = value('partialResponse');
+  const placesBy = decides(policies, 'maxConcurrency');
+  return defined({
+    timeoutMs: timeout === undefined ? undefined : parseDuration(timeout, 'timeout'),
+    agentTimeoutMs: perAgent === undefined ? undefined : parseDuration(perAgent, 'perAgentTimeout'),
+    maxSamples: value('maxSamples'),
+    maxSeries: value('maxSeries'),
+    failPartial: partial === undefined ? undefined : partial === 'Fail',
+    places: placesBy && { policy: placesBy.name, limit: placesBy.spec.query!.maxConcurrency! },
+  });
+}
+
+function lower(a: QueryLimits, b: QueryLimits): QueryLimits {
+  const least = (x: number | undefined, y: number | undefined): number | undefined =>
+    x === undefined || y === undefined ? (x ?? y) : Math.min(x, y);
+  return defined({
+    timeoutMs: least(a.timeoutMs, b.timeoutMs),
+    agentTimeoutMs: least(a.agentTimeoutMs, b.agentTimeoutMs),
+    maxSamples: least(a.maxSamples, b.maxSamples),
+    maxSeries: least(a.maxSeries, b.maxSeries),
+    failPartial: a.failPartial === true || b.failPartial === true ? true : (a.failPartial ?? b.failPartial),
+    places: a.places && b.places ? (b.places.limit < a.places.limit ? b.places : a.places) : (a.places ?? b.places),
+  });
+}
+
+type Optional<T> = { [K in keyof T]?: T[K] | undefined };
+
+/** Without the members that are undefined. */
+function defined(limits: Optional<QueryLimits>): QueryLimits {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as QueryLimits;
+}
