@@ -1,12 +1,12 @@
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { builtinRetention, type CaptureConfig } from '../capture/index.ts';
+import type { CaptureConfig } from '../capture/index.ts';
 import type { Store } from '../tsdb/index.ts';
 import type { AgentSettings } from './settings.ts';
 
 /**
- * Holds the store to the retention of each config that comes into force; a change is carried out at once, not with
- * the store's next round of housekeeping.
+ * Holds the store to the retention of each config that comes into force, and to the agent's flags where a config states
+ * none; a change is carried out at once, not with the store's next round of housekeeping.
  */
 export function followRetention(
   store: Pick<Store, 'setRetention' | 'maintain'>,
@@ -14,8 +14,9 @@ export function followRetention(
   logger: Logger,
 ): (config: Pick<CaptureConfig, 'retention'>) => void {
   let inForce = { ms: settings.retentionTime, bytes: settings.retentionSize };
-  return (config) => {
-    const { ms, bytes } = metricsRetention(settings, config);
+  return ({ retention: { metrics } }) => {
+    const ms = metrics.timeMs ?? settings.retentionTime;
+    const bytes = metrics.sizeBytes ?? settings.retentionSize;
     if (ms === inForce.ms && bytes === inForce.bytes) return;
     inForce = { ms, bytes };
     store.setRetention(inForce);
@@ -23,17 +24,5 @@ export function followRetention(
     void store
       .maintain()
       .catch((error: unknown) => logger.error('store: maintenance failed', { error: errorText(error) }));
-  };
-}
-
-/** What the flags say, unless a policy says otherwise: the built-in values of a config mean that none does. */
-function metricsRetention(
-  settings: Pick<AgentSettings, 'retentionTime' | 'retentionSize'>,
-  { retention: { metrics } }: Pick<CaptureConfig, 'retention'>,
-): { ms: number; bytes: number } {
-  const { timeMs, sizeBytes } = builtinRetention.metrics;
-  return {
-    ms: metrics.timeMs === timeMs ? settings.retentionTime : metrics.timeMs,
-    bytes: metrics.sizeBytes === sizeBytes ? settings.retentionSize : metrics.sizeBytes,
   };
 }

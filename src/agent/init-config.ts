@@ -1,17 +1,20 @@
 import type { Logger } from '../base/logger.ts';
 import { writeInstrumentFile } from './capture/instrument-file.ts';
 import { startConfig } from './capture/start-config.ts';
+import { installSupervisor } from './supervisor/install-supervisor.ts';
 import { handOverDataDir } from './data-owner.ts';
 import type { InitConfigSettings } from './settings.ts';
 
 /**
  * Writes the instrument's file before the instrument starts, which would exit without one: the last good config where
- * the data directory holds one, else the seed. Runs as an init container and ends.
+ * the data directory holds one, else the seed. Brings the supervisor into the instrument's container besides. Runs as an
+ * init container and ends.
  * Errors: those of the file system, and ERR_CONFIG_INVALID for an unknown instrument version.
  */
 export async function initConfig(settings: InitConfigSettings, deps: { logger: Logger }): Promise<void> {
   await handOverDataDir(settings.dataDir, settings.dataOwner);
   const { config, source } = await startConfig(settings, deps.logger);
-  const { changed } = await writeInstrumentFile(settings.instrumentConfig, config.instrument.yaml);
+  if (settings.supervisorDir !== '') await installSupervisor(settings.supervisorDir);
+  const changed = await writeInstrumentFile(settings.instrumentConfig, config.instrument.yaml);
   deps.logger.info('instrument configuration in place', { path: settings.instrumentConfig, source, changed });
 }

@@ -4,17 +4,26 @@ import { gunzipSync } from 'node:zlib';
 import type { Labels, SeriesRef } from '../tsdb/index.ts';
 import { capturedFamilies } from './exposition/captured.ts';
 import { writePage } from './exposition/page.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { nodePods } from '../testing/node-pods.ts';
 import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy } from './mapping/policy.ts';
 import { admitMetrics } from './otlp/admit.ts';
 import { decodeMetricsRequest } from './otlp/protobuf/metrics.ts';
+import { decodeTracesRequest } from './otlp/protobuf/traces.ts';
+import { SpanPipeline } from './spans/span-pipeline.ts';
+import { StreamRing } from './spans/stream-ring.ts';
 
-/** When the payloads were recorded, give or take minutes. */
-const recorded = { wall: 1_795_258_300_000, mono: 0 };
-const dir = join(import.meta.dirname, 'testdata/otlp');
-const names = readdirSync(dir)
+/** When a payload was recorded, give or take minutes. */
+const recordedAt = (name: string) => ({ wall: name < '20' ? 1_795_258_300_000 : 1_795_361_150_000, mono: 0 });
+const dirOf = (name: string): string => join(import.meta.dirname, 'testdata', name < '20' ? 'otlp' : 'kernel');
+const names = [dirOf('01'), dirOf('20')]
+  .flatMap((dir) => readdirSync(dir))
   .filter((name) => name.endsWith('.bin') && name.includes('metrics'))
   .map((name) => name.slice(0, -4));
+
+/** The pods of the recordings 20 to 31. */
+const pods = nodePods(...['client', 'node', 'tls', 'go', 'py', 'grpc'].map((name) => `shop/${name}`));
 
 interface Sample {
   labels: Labels;
@@ -23,8 +32,8 @@ interface Sample {
 }
 
 function ingest(name: string): { mapper: SeriesMapper; samples: Sample[] } {
-  const raw = readFileSync(join(dir, `${name}.bin`));
-  const mapper = new SeriesMapper(defaultPolicy('node-1'));
+  const raw = readFileSync(join(dirOf(name), `${name}.bin`));
+  const mapper = new SeriesMapper(defaultPolicy('node-1'), pods);
   const samples: Sample[] = [];
   const sink = {
     append: ({ labels }: SeriesRef, tMs: number, value: number) => void samples.push({ labels, tMs, value }),
@@ -32,6 +41,7 @@ function ingest(name: string): { mapper: SeriesMapper; samples: Sample[] } {
       throw new Error('nothing ends here');
     },
   };
+  const recorded = recordedAt(name);
   const request = decodeMetricsRequest(raw[0] === 0x1f ? gunzipSync(raw) : raw);
   const admitted = admitMetrics(request, recorded.wall);
   expect(admitted).toMatchObject({ rejected: 0, reason: '' });
@@ -44,7 +54,7 @@ test.each(names)('%s becomes exactly the golden exposition', (name) => {
   const text = Buffer.concat([
     ...writePage(capturedFamilies(ingest(name).mapper.table.families.values(), 'text'), 'text'),
   ]).toString();
-  const golden = join(dir, `${name}.exposition.txt`);
+  const golden = join(dirOf(name), `${name}.exposition.txt`);
   if (process.argv.includes('-u')) writeFileSync(golden, text);
   expect(text).toBe(readFileSync(golden, 'utf8'));
 });
@@ -57,7 +67,7 @@ test.each(names)('%s gives each series once, sorted labels, this node and the ti
     const keys = labels.map(([key]) => key);
     expect(keys).toEqual(keys.toSorted());
     expect(labels).toContainEqual(['k8s_node_name', 'node-1']);
-    expect(Math.abs(tMs - recorded.wall)).toBeLessThan(300_000);
+    expect(Math.abs(tMs - recordedAt(name).wall)).toBeLessThan(300_000);
     expect(Number.isFinite(value)).toBe(true);
   }
 });
@@ -82,9 +92,68 @@ test('http_server_request_duration has the names, labels and 18 series of the sp
     http_response_status_code: '200',
     http_route: '/api/users/{id}',
     k8s_node_name: 'node-1',
+    k8s_pod_name: 'unknown',
     server_port: '8080',
     service_name: 'go-shop',
     service_namespace: 'demo',
     url_scheme: 'http',
   });
+});
+
+const labelsOf = (name: string, metric: string): Record<string, string>[] =>
+  ingest(name)
+    .samples.map((s) => Object.fromEntries(s.labels))
+    .filter((labels) => labels['__name__'] === metric);
+
+test('series of a recorded pod are of that pod, by what the API server says of it', () => {
+  for (const [file, pod, metric] of [
+    ['20-kernel-http-metrics-client', 'client', 'http_client_request_duration_count'],
+    ['23-kernel-http-metrics-go', 'go', 'http_server_request_duration_count'],
+    ['25-kernel-http-metrics-grpc', 'grpc', 'rpc_server_call_duration_count'],
+  ] as const) {
+    const found = labelsOf(file, metric);
+    expect(found.length).toBeGreaterThan(0);
+    for (const labels of found) {
+      expect(labels).toMatchObject({ k8s_namespace_name: 'shop', k8s_pod_name: pod, k8s_container_name: 'main' });
+    }
+    expect(ingest(file).mapper.counts).toMatchObject({ unknownPods: 0 });
+  }
+});
+
+test('spans of recorded pods are of the pods that sent them', () => {
+  const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
+  const unknown: number[] = [];
+  const spans = new SpanPipeline({
+    ring,
+    clock: new FakeClock(recordedAt('28').wall),
+    identity: pods,
+    onUnknown: (n) => unknown.push(n),
+  });
+  const taken = spans.take(decodeTracesRequest(readFileSync(join(dirOf('28'), '28-kernel-http-traces-six-pods.bin'))));
+  const records = Array.from({ length: ring.next }, (_, i) => ring.at(i)!.span!);
+  expect(taken).toBeGreaterThan(0);
+  expect([...new Set(records.map((r) => `${r.namespace}/${r.pod}/${r.container}`))].toSorted()).toEqual(
+    ['client', 'go', 'grpc', 'node', 'py', 'tls'].map((name) => `shop/${name}/main`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+test('recorded flows name both ends and the port of the server, never that of a client', () => {
+  const found = labelsOf('26-kernel-http-metrics-network-flows', 'ebpf_network_flow_bytes');
+  const ports = found.map(({ direction, server_port, dst_port, src_port, k8s_src_owner_name, k8s_dst_owner_name }) =>
+    [direction, k8s_src_owner_name, k8s_dst_owner_name, server_port, dst_port, src_port].map((t) => t ?? '-').join(' '),
+  );
+  expect([...new Set(ports)].toSorted()).toEqual([
+    'request client go 8080 8080 -',
+    'request client grpc 50051 50051 -',
+    'request client node 8080 8080 -',
+    'request client node 9000 9000 -',
+    'request client py 8080 8080 -',
+    'request client tls 8443 8443 -',
+    'response go client - - -',
+    'response grpc client - - -',
+    'response node client - - -',
+    'response py client - - -',
+    'response tls client - - -',
+  ]);
 });

@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canonicalJson } from '../base/canonical-json.ts';
 import { systemClock } from '../base/clock.ts';
-import { silentLogger } from '../base/logger.ts';
+import { createLogger, silentLogger } from '../base/logger.ts';
 import { readSettings } from '../base/settings.ts';
 import {
   type Ack,
@@ -14,6 +14,7 @@ import {
   capturePutPath,
   zeroConfig,
 } from '../capture/index.ts';
+import type { RestClient } from '../kube/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../net/ca.ts';
 import { listen } from '../net/listen.ts';
 import { TlsClient } from '../net/tls-client.ts';
@@ -31,8 +32,10 @@ import {
 } from '../tsdb/index.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { encodeMetricsRequest, encodeTracesRequest } from '../testing/otlp-encode.ts';
+import type { RunningInstrument } from './capture/instrument-probe.ts';
 import { type AgentPorts, runAgent } from './run-agent.ts';
-import { agentSettingTable } from './settings.ts';
+import { instrumentFileHash } from './supervisor/state.ts';
+import { type AgentSettings, agentSettingTable } from './settings.ts';
 
 const servername = 'svc-agent.svc-system.svc';
 let dir: string;
@@ -58,14 +61,23 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
+const startedMs = Date.now() - 60_000;
+/** An instrument that was started with this file. */
+const started = (yaml: string): RunningInstrument => ({
+  file: instrumentFileHash(yaml),
+  pid: process.pid,
+  startMs: startedMs,
+  stoppedMs: null,
+});
+
 interface Running {
   ports: AgentPorts;
   stop: () => Promise<void>;
 }
 
-async function start(flags: Record<string, string> = {}, startMs: () => number | null = () => null): Promise<Running> {
+function settingsOf(flags: Record<string, string>): AgentSettings {
   const ports = ['scrapePort', 'remoteReadPort', 'spanStreamPort', 'captureConfigPort', 'otlpGrpcPort', 'otlpHttpPort'];
-  const settings = readSettings(agentSettingTable, {
+  return readSettings(agentSettingTable, {
     flags: {
       nodeName: 'node-1',
       dataDir: join(dir, 'data'),
@@ -78,6 +90,13 @@ async function start(flags: Record<string, string> = {}, startMs: () => number |
     env: {},
     prefix: 'SVC_',
   });
+}
+
+async function start(
+  flags: Record<string, string> = {},
+  instrument: () => RunningInstrument | null = () => null,
+): Promise<Running> {
+  const settings = settingsOf(flags);
   const abort = new AbortController();
   let running: Promise<void> = Promise.resolve();
   const bound = await new Promise<AgentPorts>((resolve, reject) => {
@@ -89,10 +108,7 @@ async function start(flags: Record<string, string> = {}, startMs: () => number |
         reviewToken: (token) => Promise.resolve(token === 'none' ? undefined : { username: token }),
         mayAccessPath: (user) => Promise.resolve(user.username === 'reader'),
       },
-      probe: () => {
-        const ms = startMs();
-        return Promise.resolve(ms === null ? null : { startMs: ms });
-      },
+      probe: () => Promise.resolve(instrument()),
       onReady: resolve,
     });
     running.catch(reject);
@@ -135,7 +151,7 @@ function sendCounter(port: number, value: number): Promise<number> {
   const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points: [point(value, 1e18)] } as const;
   const metrics = [{ name: 'http.requests', description: 'all', unit: '', data }];
   const resource = {
-    attributes: [{ key: 'k8s.pod.name', value: 'p1' }],
+    attributes: [{ key: 'zone', value: 'z1' }],
     scopes: [{ scope: { name: '', version: '' }, metrics }],
   };
   return post(port, 'metrics', encodeMetricsRequest({ resources: [resource] }));
@@ -175,9 +191,9 @@ test('what comes in by OTLP is scraped, read back by remote read, and still ther
     fetch(`http://127.0.0.1:${agent.ports.scrape}/metrics`).then((answer) => answer.text());
   const text = await until(scrape, (t) => t.includes('http_requests{'));
   expect(text).toContain('# HELP http_requests all\n# TYPE http_requests counter\n');
-  expect(text).toContain('http_requests{k8s_node_name="node-1",k8s_pod_name="p1"} 7\n');
+  expect(text).toContain('http_requests{k8s_node_name="node-1",zone="z1"} 7\n');
   expect(text).toMatch(/svc_agent_up\{version="[^"]+",k8s_node_name="node-1"\} 1\n/);
-  const labels = { __name__: 'http_requests', k8s_node_name: 'node-1', k8s_pod_name: 'p1' };
+  const labels = { __name__: 'http_requests', k8s_node_name: 'node-1', zone: 'z1' };
   expect(await readBack(agent.ports.remoteRead, 'http_requests')).toEqual([{ labels, values: [7] }]);
   expect(await readBack(agent.ports.remoteRead, 'svc_agent_up')).toMatchObject([
     { labels: { k8s_node_name: 'node-1' }, values: [1] },
@@ -194,7 +210,7 @@ test('the controller, and nobody else, takes a snapshot of the store and deletes
   const port = agent.ports.remoteRead;
   const admin = (as: string, call: string) => mtls(as, port, `/api/v1/admin/tsdb/${call}`, 'POST');
   await sendCounter(agent.ports.otlpHttp, 7);
-  const match = `match[]=${encodeURIComponent('http_requests{k8s_pod_name="p1"}')}`;
+  const match = `match[]=${encodeURIComponent('http_requests{zone="z1"}')}`;
   for (const call of ['snapshot', `delete_series?${match}`]) {
     expect((await admin('svc-query', call)).status).toBe(403);
     expect((await admin('intruder', call)).status).toBe(403);
@@ -233,7 +249,6 @@ test('probes need no token; metrics do when the loopback exemption is withdrawn'
   };
   expect((await get('/livez'))[0]).toBe(200);
   expect((await get('/readyz'))[0]).toBe(200);
-  expect((await get('/instrument/live'))[0]).toBe(200);
   expect(await get('/metrics')).toEqual([401, expect.stringContaining('a bearer token is required')]);
   expect((await get('/metrics', 'none'))[0]).toBe(401);
   expect(await get('/metrics', 'somebody')).toEqual([
@@ -247,9 +262,44 @@ test('probes need no token; metrics do when the loopback exemption is withdrawn'
   await agent.stop();
 });
 
+test('before the log is replayed the scrape listener answers: alive, not ready, and a scrape hears why', async () => {
+  const abort = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  const answers = async (port: number): Promise<[number, string][]> =>
+    Promise.all(
+      ['/livez', '/readyz', '/metrics'].map(async (path) => {
+        const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+        return [answer.status, await answer.text()] as [number, string];
+      }),
+    );
+  let storeThere = true;
+  const heard = new Promise<[number, string][]>((resolve, reject) => {
+    const logger = createLogger({
+      write: (line) => {
+        const { msg, listener, port } = JSON.parse(line) as { msg: string; listener?: string; port?: number };
+        if (msg !== 'listening' || listener !== 'scrape') return;
+        storeThere = existsSync(join(dir, 'data', 'store'));
+        answers(port!).then(resolve, reject);
+      },
+    });
+    // A cluster that does not answer keeps it from being ready for longer than the answers take.
+    const silent = () => new Promise<never>(() => {});
+    const kube = { list: silent, watch: silent, bearerToken: silent } as unknown as RestClient;
+    running = runAgent(settingsOf({}), { logger, clock: systemClock, signal: abort.signal, kube });
+    running.catch(reject);
+  });
+  const [live, ready, metrics] = await heard;
+  expect(storeThere).toBe(false);
+  expect(live).toEqual([200, 'ok\n']);
+  expect(ready).toEqual([503, expect.stringMatching(/^(replaying|putting|waiting)/)]);
+  expect(metrics).toEqual([503, expect.stringMatching(/^(replaying|putting|waiting)/)]);
+  abort.abort();
+  await running;
+}, 20_000);
+
 test('the controller pushes a config, hears how far it came, and an outsider does not get in', async () => {
-  let startMs: number | null = null;
-  const agent = await start({}, () => startMs);
+  let instrument: RunningInstrument | null = null;
+  const agent = await start({}, () => instrument);
   const port = agent.ports.captureConfig;
   const seed = zeroConfig({ node: 'node-1', ports: '8080', instrumentVersion: 'v0.10.0' });
   const config = { ...seed, generations: { 'TrafficMonitor/shop/m': 3 } };
@@ -267,7 +317,7 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
   expect(put.status).toBe(200);
   expect(JSON.parse(put.body.toString())).toMatchObject({ node: 'node-1', hash: captureHash(config) });
   expect(readFileSync(join(dir, 'config.yaml'), 'utf8')).toBe(config.instrument.yaml);
-  startMs = Date.now() + 5;
+  instrument = started(config.instrument.yaml);
   expect((await mtls('svc-controller', port, '/v1/capture')).body.toString()).toBe(canonicalJson(config));
   const status = async (): Promise<AgentStatus> => {
     const answer = await mtls('svc-controller', port, '/v1/status?after=0&wait=1');
@@ -276,7 +326,7 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
   const running = await until(status, (s) => (s.ack as Ack).phase === 'Running');
   expect(running.instrument).toEqual({
     up: true,
-    start: new Date(startMs).toISOString(),
+    start: new Date(startedMs).toISOString(),
     restarts: 0,
     runs: captureHash(config),
   });
@@ -290,7 +340,7 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
   expect(await answered('/v1/capture')).toBe(canonicalJson(newer));
   expect(await answered('/v1/capture/running')).toBe(canonicalJson(config));
   await mtls('svc-controller', port, path, 'PUT', canonicalJson(config));
-  startMs = null;
+  instrument = null;
   expect((await mtls('svc-controller', port, '/v1/status?after=x')).status).toBe(400);
   await agent.stop();
   const again = await start();
@@ -301,9 +351,8 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
 });
 
 test('the page has every metric that an agent is to show of itself, with its labels', async () => {
-  const startMs = Date.now() + 60_000;
-  const agent = await start({}, () => startMs);
   const config = zeroConfig({ node: 'node-1', ports: '8080', instrumentVersion: 'v0.10.0' });
+  const agent = await start({}, () => started(config.instrument.yaml));
   const path = capturePutPath(captureHash(config));
   await mtls('svc-controller', agent.ports.captureConfig, path, 'PUT', canonicalJson(config));
   await sendCounter(agent.ports.otlpHttp, 1);
@@ -323,6 +372,7 @@ test('the page has every metric that an agent is to show of itself, with its lab
     svc_tsdb_wal_bytes: '',
     svc_tsdb_oldest_timestamp: '',
     svc_series_limit_hits_total: 'scope=',
+    svc_identity_contradicted_total: '',
     svc_metadata_missing_total: '',
     svc_instrument_restarts_total: '',
     svc_instrument_start_time_seconds: '',

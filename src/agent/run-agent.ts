@@ -1,23 +1,26 @@
 import type { Server as NetServer } from 'node:net';
 import { join } from 'node:path';
 import { readBuildInfo } from '../base/build-info.ts';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, sleep } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import type { AgentStatus } from '../capture/index.ts';
-import { ApiReviews, createKubeClient, type KubeClient } from '../kube/index.ts';
+import { defaultPoolBytes, MemoryPool } from '../base/memory-pool.ts';
+import { builtinRetention, largestSpanRing, type AgentStatus } from '../capture/index.ts';
+import { ApiReviews, createKubeClient, type RestClient } from '../kube/index.ts';
 import { expiryTime } from '../net/ca.ts';
 import { createAlpnServer } from '../net/alpn-server.ts';
+import { codeForm, type DoorOptions, httpServerMetrics, type HttpHandler, probeLimits } from '../net/http/index.ts';
 import { createTlsServer, peerName } from '../net/https-server.ts';
+import { closeGrpc, listenGrpc } from '../net/grpc-server.ts';
 import { closeServer, listen } from '../net/listen.ts';
-import { type TlsSource, watchTlsDirectory } from '../net/tls-material.ts';
+import type { TlsSource } from '../net/tls-material.ts';
 import { type ReviewClient, TokenAuth } from '../net/token-auth.ts';
 import { createRemoteReadHandler, labelsFromObject } from '../tsdb/index.ts';
 import { CaptureState } from './capture/capture-state.ts';
-import { InstrumentMemory } from './capture/instrument-memory.ts';
-import { type HealthProbe } from './capture/health-socket.ts';
+import type { NodeCertificate } from './certificate/node-certificate.ts';
+import { openIdentity } from './certificate/open-identity.ts';
 import { captureFacts } from './capture/capture-facts.ts';
-import { probeFor } from './capture/instrument-probe.ts';
+import { instrumentProbe, type InstrumentProbe } from './capture/instrument-probe.ts';
 import { ObstacleWatch } from './capture/obstacles.ts';
 import { followRetention } from './follow-retention.ts';
 import { openDataDir } from './open-data-dir.ts';
@@ -30,18 +33,19 @@ import { watchPods } from './identity/watch-pods.ts';
 import { Ingest } from './ingest/ingest.ts';
 import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy, policyOf } from './mapping/policy.ts';
-import { closeGrpc, createGrpcReceiver, listenGrpc } from './otlp/grpc-receiver.ts';
+import { createGrpcReceiver } from './otlp/grpc-receiver.ts';
 import type { OtlpConsumer } from './otlp/consumer.ts';
 import { createHttpReceiver } from './otlp/http-receiver.ts';
 import { createSelfMetrics, showConfig, type SelfMetrics } from './self-metrics.ts';
 import { agentPage } from './servers/agent-page.ts';
 import { captureHandler } from './servers/capture-server.ts';
+import { certificateHandler } from './servers/certificate-server.ts';
 import { createIndexHandler } from './partial/index-handler.ts';
 import { createPartialHandler } from './partial/partial-handler.ts';
 import { detailsHandler } from './servers/details-server.ts';
 import { indexHandler, partialHandler } from './servers/framed-server.ts';
 import { remoteReadHandler } from './servers/remote-read-server.ts';
-import { createScrapeServer } from './servers/scrape-server.ts';
+import { createScrapeServer, type ScrapeOptions } from './servers/scrape-server.ts';
 import { storeAdminHandler } from './servers/store-admin-server.ts';
 import { createStreamGrpc } from './servers/stream-grpc.ts';
 import { streamHandler } from './servers/stream-server.ts';
@@ -56,11 +60,11 @@ export interface AgentDeps {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** The API server, for the pods of this node and for reviews; null for none. Default: that of the environment. */
-  readonly kube?: KubeClient | null;
+  readonly kube?: RestClient | null;
   /** TokenReview and SubjectAccessReview. Default: the cluster of the environment. */
   readonly reviews?: ReviewClient;
-  /** The instrument's health. Default: its socket. */
-  readonly probe?: HealthProbe;
+  /** How the instrument is. Default: what its supervisor and its health socket say. */
+  readonly probe?: InstrumentProbe;
   /** Told the bound ports once everything listens; of use when a setting was port 0. */
   readonly onReady?: (ports: AgentPorts) => void;
 }
@@ -78,14 +82,22 @@ export interface AgentPorts {
 /** Common names of the certificates that may call the agent. */
 const readers = ['svc-query', 'svc-controller'];
 const controllers = ['svc-controller'];
-/** Memory that the span ring may take, whatever the policy's retention allows. Units: bytes. */
-const spanMemoryCap = 64 * 1024 * 1024;
 const closeGraceMs = 3_000;
+/** What a container without a limit of memory counts as: that of the DaemonSet. Bytes. */
+const unlimitedContainerBytes = 1024 ** 3;
+/** A reader of the stream may pause this long, as one behind the query server may. Units: ms. */
+const readerStalledMs = 600_000;
+/**
+ * How long the OTLP receivers wait for the pods of the node. A sender tries again and its counters go on, but what is
+ * taken in without them is stored without a namespace. Units: ms.
+ */
+const podWaitMs = 5_000;
 
 /**
  * The agent of one node, from its store to its listeners.
  *
- * Flow: store → start config (last good, else seed) → OTLP receivers → scrape → remote read, spans, capture config.
+ * Flow: scrape and probes, which say what it waits for → store → start config (last good, else seed) → OTLP receivers →
+ * remote read, spans, capture config.
  * Guarantees: resolves after `signal` aborted and everything taken in is durable and closed.
  * Errors: ERR_LISTEN `<listener> listen <address>:<port>: <reason>`, ERR_TLS_MATERIAL, ERR_STORE_*; what was
  * started by then is closed again.
@@ -101,6 +113,44 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   try {
     const version = readBuildInfo(process.env).version;
     const metrics = createSelfMetrics({ node: settings.nodeName, version });
+    const bind = async (name: string, server: NetServer, host: string, port: number): Promise<number> => {
+      const bound = await listen(name, server, { host, port });
+      listeners.push(() => closeServer(server, closeGraceMs));
+      logger.info('listening', { listener: name, address: host, port: bound });
+      return bound;
+    };
+
+    const serverMetrics = httpServerMetrics(metrics.registry, 'svc_agent');
+    const door = (name: string): DoorOptions => ({ name, logger, metrics: serverMetrics });
+
+    const kube = deps.kube === undefined ? clusterClient(clock, logger) : deps.kube;
+    /** What the agent does before it can work; null when it can. */
+    let starting: string | null = 'replaying the log of the store';
+    let page: ScrapeOptions['exposition'] = () => null;
+    let certificate: NodeCertificate | undefined;
+    const auth = new TokenAuth({
+      reviews:
+        deps.reviews ??
+        (kube ? new ApiReviews(kube, { audience: 'svc-agent', ownToken: () => kube.bearerToken() }) : noReviews),
+      clock,
+      loopbackExempt: settings.loopbackExempt,
+    });
+    const scrape = await bind(
+      'scrape',
+      createScrapeServer(
+        {
+          exposition: (format) => page(format),
+          auth,
+          notReady: () =>
+            starting ?? (certificate?.isIssued === false ? 'waiting for a certificate from the operator' : null),
+          logger,
+        },
+        { ...door('scrape'), limits: { ...probeLimits, reservedPaths: ['/livez', '/readyz'] } },
+      ),
+      settings.bindAddress,
+      settings.scrapePort,
+    );
+
     const store = await openDataDir(settings.dataDir, {
       dir: join(settings.dataDir, 'store'),
       clock,
@@ -111,11 +161,10 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     });
     closers.push(() => store.close());
 
-    const kube = deps.kube === undefined ? clusterClient(clock, logger) : deps.kube;
     const identity = new Identity();
-    if (kube) {
-      watchPods({ node: settings.nodeName, client: kube, clock, logger, pods: identity.pods, signal: stop.signal });
-    }
+    const podsKnown = kube
+      ? watchPods({ node: settings.nodeName, client: kube, clock, logger, pods: identity.pods, signal: stop.signal })
+      : Promise.resolve();
     const mapper = new SeriesMapper(defaultPolicy(settings.nodeName), identity);
     const exports = new Exports({
       dir: join(settings.dataDir, 'export'),
@@ -128,7 +177,8 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       metaOf: (name) => seriesMeta(mapper.table.families, name),
     });
     closers.push(() => exports.close());
-    const ring = new StreamRing({ maxBytes: spanMemoryCap, maxAgeMs: 15 * 60_000 });
+    const { spans: spanDefaults } = builtinRetention;
+    const ring = new StreamRing({ maxBytes: spanDefaults.sizeBytes, maxAgeMs: spanDefaults.timeMs });
     const spans = new SpanPipeline({
       ring,
       clock,
@@ -136,6 +186,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       onSpan: (record, startNs) => exports.span(record, startNs),
       onDropped: (reason, count) => metrics.spansDropped.inc({ reason }, count),
       onUnknown: (count) => metrics.metadataMissing.inc({ kind: 'span' }, count),
+      onContradicted: (count) => metrics.contradicted.inc({ kind: 'span' }, count),
     });
     const ingest = new Ingest({
       mapper,
@@ -148,12 +199,11 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     });
     closers.push(() => ingest.close());
     const retain = followRetention(store, settings, logger);
-    const instrumentMemory = new InstrumentMemory();
     const capture: CaptureState = new CaptureState({
       node: settings.nodeName,
       dataDir: settings.dataDir,
       instrumentFile: settings.instrumentConfig,
-      probe: deps.probe ?? probeFor(settings),
+      probe: deps.probe ?? instrumentProbe(settings),
       clock,
       logger,
       onConfig: (config) => {
@@ -161,8 +211,8 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
         spans.setConfig(config);
         retain(config);
         exports.setConfig(config);
-        const { timeMs, sizeBytes } = config.retention.spans;
-        ring.setLimits({ maxBytes: Math.min(sizeBytes, spanMemoryCap), maxAgeMs: timeMs }, clock.now());
+        const { timeMs, sizeBytes } = { ...spanDefaults, ...config.retention.spans };
+        ring.setLimits({ maxBytes: Math.min(sizeBytes, largestSpanRing), maxAgeMs: timeMs }, clock.now());
       },
       counts: () => countsOf(mapper, ingest, spans, exports, obstacles),
     });
@@ -174,47 +224,32 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     });
     closers.push(() => Promise.resolve(obstacles.stop()));
     closers.push(() => Promise.resolve(capture.stop()));
+    page = (format) => (starting === null ? agentPage(format, { mapper, metrics, store, capture }) : null);
+    starting = 'putting the capture config in force';
     const start = await startConfig(settings, logger);
     await capture.apply(start.config, start.source);
 
-    const bind = async (name: string, server: NetServer, host: string, port: number): Promise<number> => {
-      const bound = await listen(name, server, { host, port });
-      listeners.push(() => closeServer(server, closeGraceMs));
-      logger.info('listening', { listener: name, address: host, port: bound });
-      return bound;
-    };
-
-    const consumer = withFlows(ingest, new FlowIntake(ring, clock));
+    starting = 'waiting for the pods of this node';
+    const waited = new AbortController();
+    await Promise.race([podsKnown, sleep(clock, podWaitMs, AbortSignal.any([signal, waited.signal])).catch(() => {})]);
+    waited.abort();
+    if (!identity.pods.synced) {
+      logger.warn('the pods of this node are not known yet: what comes in is kept without a namespace until they are');
+    }
+    const consumer = withFlows(ingest, new FlowIntake(ring, clock, identity));
     const grpc = createGrpcReceiver({ consumer, logger });
-    const otlpGrpc = await listenGrpc('otlp-grpc', grpc, {
-      host: settings.otlpBindAddress,
-      port: settings.otlpGrpcPort,
-    });
+    const otlpGrpc = await listenGrpc(
+      'otlp-grpc',
+      grpc,
+      { host: settings.otlpBindAddress, port: settings.otlpGrpcPort },
+      door('otlp-grpc'),
+    );
     listeners.push(() => closeGrpc(grpc, closeGraceMs));
     const otlpHttp = await bind(
       'otlp-http',
-      createHttpReceiver({ consumer, logger }),
+      createHttpReceiver({ consumer, logger, door: door('otlp-http') }),
       settings.otlpBindAddress,
       settings.otlpHttpPort,
-    );
-
-    let ready = false;
-    const auth = new TokenAuth({
-      reviews: deps.reviews ?? (kube ? new ApiReviews(kube) : noReviews),
-      clock,
-      loopbackExempt: settings.loopbackExempt,
-    });
-    const scrape = await bind(
-      'scrape',
-      createScrapeServer({
-        exposition: (format) => agentPage(format, { mapper, metrics, store, capture, memory: instrumentMemory }),
-        auth,
-        notReady: () => (ready ? null : 'starting'),
-        instrumentMayLive: () => capture.instrumentMayLive,
-        logger,
-      }),
-      settings.bindAddress,
-      settings.scrapePort,
     );
 
     let remoteRead = 0;
@@ -222,15 +257,26 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     let captureConfig = 0;
     if (settings.tlsDir === '') logger.warn('no TLS directory: remote read, span stream and capture config are off');
     else {
-      const tls = await watchTlsDirectory(settings.tlsDir, { clock, logger, signal: stop.signal });
-      followExpiry(tls, metrics);
+      const { source: tls, own } = await openIdentity({
+        dir: settings.tlsDir,
+        dataDir: settings.dataDir,
+        node: settings.nodeName,
+        clock,
+        logger,
+        signal: stop.signal,
+      });
+      certificate = own;
+      followExpiry(tls, metrics, () => own?.isIssued !== false);
       const partition = { label: 'k8s_node_name', value: settings.nodeName };
+      const memory = new MemoryPool({
+        limitBytes: settings.queryMemory || defaultPoolBytes(process.constrainedMemory(), unlimitedContainerBytes),
+      });
       const read = storeAdminHandler(
         { store, allowed: (req) => controllers.includes(peerName(req) ?? ''), logger },
         partialHandler(
-          { handler: createPartialHandler({ store, node: settings.nodeName, clock }), metrics, logger },
+          { handler: createPartialHandler({ store, node: settings.nodeName, clock, memory }), metrics, logger },
           indexHandler(
-            { handler: createIndexHandler({ store, node: settings.nodeName, clock }), metrics, logger },
+            { handler: createIndexHandler({ store, node: settings.nodeName, clock, memory }), metrics, logger },
             detailsHandler(
               { exemplars: mapper.exemplars, families: () => mapper.table.families.values(), partition, logger },
               remoteReadHandler({ handler: createRemoteReadHandler(store, { partition }), metrics, logger }),
@@ -250,12 +296,18 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       };
       const streamGrpc = createStreamGrpc(stream);
       const { bindAddress: host } = settings;
-      const tlsServer = (handler: Parameters<typeof createTlsServer>[1], clientNames: readonly string[]): NetServer =>
-        createTlsServer(tls, handler, { clientNames });
-      remoteRead = await bind('remote-read', tlsServer(read, readers), host, settings.remoteReadPort);
+      const tlsServer = (name: string, handler: HttpHandler, clientNames: readonly string[]): NetServer =>
+        createTlsServer(tls, handler, { clientNames, ...door(name), form: codeForm });
+      remoteRead = await bind('remote-read', tlsServer('remote-read', read, readers), host, settings.remoteReadPort);
       spanStream = await bind(
         'span-stream',
-        createAlpnServer(tls, streamHandler(stream), { clientNames: readers, onHttp2: streamGrpc.accept }),
+        createAlpnServer(tls, streamHandler(stream), {
+          clientNames: readers,
+          onHttp2: streamGrpc.accept,
+          ...door('span-stream'),
+          form: codeForm,
+          limits: { stalledMs: readerStalledMs },
+        }),
         host,
         settings.spanStreamPort,
       );
@@ -263,7 +315,12 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       captureConfig = await bind(
         'capture-config',
         tlsServer(
-          captureHandler(capture, { logger, onSecrets: (secrets) => exports.setSecrets(secrets) }),
+          'capture-config',
+          certificateHandler(
+            own,
+            logger,
+            captureHandler(capture, { logger, onSecrets: (secrets) => exports.setSecrets(secrets) }),
+          ),
           controllers,
         ),
         host,
@@ -275,7 +332,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     obstacles.start();
     await ingest.process();
     ingest.start();
-    ready = true;
+    starting = null;
     logger.info('agent started', { node: settings.nodeName, podIp: settings.podIp, version });
     deps.onReady?.({ otlpGrpc, otlpHttp, scrape, remoteRead, spanStream, captureConfig });
     await aborted(signal);
@@ -334,18 +391,18 @@ function countsOf(
   };
 }
 
-function followExpiry(tls: TlsSource, metrics: SelfMetrics): void {
-  const note = (): void => metrics.certExpiry.set(expiryTime({ cert: tls.current.cert }) / 1_000);
+function followExpiry(tls: TlsSource, metrics: SelfMetrics, isIssued: () => boolean): void {
+  const note = (): void => metrics.certExpiry.set(isIssued() ? expiryTime({ cert: tls.current.cert }) / 1_000 : 0);
   note();
   tls.onChange(note);
 }
 
 /** The cluster of the environment; outside of one null, with a word in the log. */
-function clusterClient(clock: Clock, logger: Logger): KubeClient | null {
+function clusterClient(clock: Clock, logger: Logger): RestClient | null {
   try {
     return createKubeClient({ clock, userAgent: 'svc-agent' });
   } catch (error) {
-    logger.warn('no cluster: only loopback may scrape, and pods are known by what the instrument says', {
+    logger.warn('no cluster: only loopback may scrape, and no pod of this node can be known', {
       error: errorText(error),
     });
     return null;

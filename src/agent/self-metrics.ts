@@ -49,7 +49,12 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ]),
     metadataMissing: counter(
       'svc_metadata_missing_total',
-      'Streams and spans of a workload, and flows, whose pod was not told and could not be found.',
+      'Streams and spans of a workload whose sender is no pod of this node, and flows without an end on it.',
+      ['kind'],
+    ),
+    contradicted: counter(
+      'svc_identity_contradicted_total',
+      'Streams and spans that named another namespace, pod or node than their sender; the true one was put in.',
       ['kind'],
     ),
     seriesActive: gauge('svc_series_active', 'Captured series that are alive now.'),
@@ -71,6 +76,7 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     instrumentUp: gauge('svc_instrument_up', "1 while the instrument's health socket answers."),
     instrumentRestarts: counter('svc_instrument_restarts_total', 'Starts of the instrument seen after the first.', []),
     instrumentStart: gauge('svc_instrument_start_time_seconds', 'Start of the running instrument.'),
+    instrumentGap: gauge('svc_instrument_gap_seconds', 'How long nothing was captured around its newest restart.'),
     instrumentConfig: gauge('svc_instrument_config_hash_info', 'The config in force, by its hash.', ['hash', 'phase']),
     instrumentMemory: gauge(
       'svc_instrument_memory_bytes',
@@ -101,7 +107,7 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ]),
     indexInflight: gauge('svc_index_inflight', 'Lists of labels and series being made or waiting.'),
     indexBytes: counter('svc_index_bytes_total', 'Bytes sent in answer to questions for labels and series.', []),
-    certExpiry: gauge('svc_cert_expiry_timestamp_seconds', "End of the agent certificate's life."),
+    certExpiry: gauge('svc_cert_expiry_timestamp_seconds', "End of the agent certificate's life; 0 until it has one."),
   };
   metrics.agentUp.set({ version: options.version }, 1);
   for (const [kind, module] of [
@@ -112,6 +118,7 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     metrics.captureEvents.inc({ kind, module }, 0);
   }
   for (const kind of ['pod', 'flow', 'span']) metrics.metadataMissing.inc({ kind }, 0);
+  for (const kind of ['stream', 'span']) metrics.contradicted.inc({ kind }, 0);
   for (const reason of ['filtered', 'sampled', 'overflow', 'rate_monitor', 'rate_node']) {
     metrics.spansDropped.inc({ reason }, 0);
   }

@@ -43,12 +43,20 @@ const shared = {
     help: 'health socket of the instrument; a leading @ is the abstract namespace',
     default: '@svc-obi-health',
   }),
+  hostNetwork: booleanSetting({
+    help: 'this pod shares the network of its node: flows are captured before any policy is known',
+    default: 'false',
+  }),
   instrumentVersion: textSetting({ help: 'version of the instrument that runs beside this agent', default: 'v0.10.0' }),
 };
 
 /** Every setting of `svc agent`: flag, variable (prefix `SVC_`), default, help and check. */
 export const agentSettingTable = {
   ...shared,
+  instrumentStateDir: textSetting({
+    help: "directory in which the instrument's supervisor says what runs",
+    default: '/var/run/obi',
+  }),
   podIp: textSetting({ help: 'IP address of this pod, for the log', default: '' }),
   bindAddress: textSetting(
     { help: 'address of the scrape, remote-read, span and capture listeners', default: '0.0.0.0' },
@@ -61,16 +69,12 @@ export const agentSettingTable = {
   captureConfigPort: portSetting({ help: 'capture configuration from the controller', default: '9093' }),
   otlpGrpcPort: portSetting({ help: 'OTLP over gRPC', default: '4317' }),
   tlsDir: textSetting({
-    help: 'directory with tls.crt, tls.key and ca.crt; empty leaves remote read, spans and capture config off',
+    help: 'directory with ca.crt and token, the proof by which the operator issues a certificate; or with ca.crt, tls.crt and tls.key, which are then used as they are; empty leaves remote read, spans and capture config off',
     default: '/etc/svc/tls',
   }),
   loopbackExempt: booleanSetting({
     help: 'scrapes from loopback need no token; withdraw it on a host network',
     default: 'true',
-  }),
-  hostNetwork: booleanSetting({
-    help: 'this pod shares the network of its node; only said, so that the agent can warn',
-    default: 'false',
   }),
   kernelCheck: booleanSetting({
     help: 'tell when the kernel lacks what the instrument needs; withdraw it where a stand-in takes its place',
@@ -83,6 +87,14 @@ export const agentSettingTable = {
     },
     1024 ** 2,
     Number.MAX_SAFE_INTEGER,
+  ),
+  queryMemory: integerSetting(
+    {
+      help: "bytes that all shares of queries may hold together; further ones wait. 0: half of the container's memory limit",
+      default: '0',
+    },
+    0,
+    2 ** 40,
   ),
   retentionTime: durationSetting({ help: 'how long samples are kept', default: '24h' }),
   retentionSize: integerSetting(
@@ -101,6 +113,10 @@ export const initConfigSettingTable = {
     /^(\d{1,10}:\d{1,10})?$/,
     'numbers such as 65532:65532',
   ),
+  supervisorDir: textSetting({
+    help: "directory that gets the instrument's supervisor and what it needs to run; empty for none",
+    default: '',
+  }),
   logLevel: logLevelSetting,
 };
 

@@ -28,13 +28,18 @@ export async function captureFacts(
   const ports = uids.length > 0 ? await listeningPorts(new Set(uids)) : new Map<string, ReadonlySet<number>>();
   return {
     // A file on hold may wait for days: what runs in the meantime is what the controller wants here.
-    runningMs:
-      view.up && view.startMs !== null && capture.instrumentMayLive ? Math.max(0, clock.now() - view.startMs) : 0,
+    runningMs: view.up && view.process && !capture.awaitsRestart ? Math.max(0, clock.now() - view.process.startMs) : 0,
     kernel: settings.kernelCheck ? await kernelFault() : null,
-    attached: instrumentSum(mapper, '_instrumented_processes'),
+    attached: attachedProcesses(mapper),
     unplaced: mapper.unplaced,
     ports: (namespace, pod) => ports.get(uidOf(namespace, pod) ?? '') ?? null,
   };
+}
+
+/** Processes that the instrument watches: while it watches none it does not say so, but speaks of itself all the same. */
+export function attachedProcesses(mapper: SeriesMapper): number | null {
+  const said = instrumentSum(mapper, '_instrumented_processes');
+  return said ?? (instrumentSum(mapper, '_internal_build_info') === null ? null : 0);
 }
 
 /** A metric of the instrument about itself, summed over its series; the build puts a prefix before. Null for none. */

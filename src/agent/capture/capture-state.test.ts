@@ -1,10 +1,12 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, silentLogger } from '../../base/logger.ts';
 import { type CaptureConfig, captureHash, zeroConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { instrumentFileHash, orderPath } from '../supervisor/state.ts';
 import { CaptureState } from './capture-state.ts';
+import type { RunningInstrument } from './instrument-probe.ts';
 import { startConfig } from './start-config.ts';
 
 let dir: string;
@@ -21,17 +23,17 @@ const other: CaptureConfig = { ...seed, instrument: { ...seed.instrument, yaml: 
 function setUp(): {
   state: CaptureState;
   clock: FakeClock;
-  health: { startMs: number | null };
+  health: { is: RunningInstrument | null };
   applied: CaptureConfig[];
 } {
   const clock = new FakeClock(Date.now());
-  const health: { startMs: number | null } = { startMs: null };
+  const health: { is: RunningInstrument | null } = { is: null };
   const applied: CaptureConfig[] = [];
   const state = new CaptureState({
     node: 'n1',
     dataDir: dir,
     instrumentFile: file,
-    probe: () => Promise.resolve(health.startMs === null ? null : { startMs: health.startMs }),
+    probe: () => Promise.resolve(health.is),
     clock,
     logger: silentLogger,
     onConfig: (config) => void applied.push(config),
@@ -41,62 +43,99 @@ function setUp(): {
 }
 
 const never = new AbortController().signal;
+/** An instrument that was started with the file of a config. */
+const running = ({ instrument }: CaptureConfig, startMs: number): RunningInstrument => ({
+  file: instrumentFileHash(instrument.yaml),
+  startMs,
+  pid: startMs,
+  stoppedMs: startMs - 2_000,
+});
+/** What the supervisor is ordered to run. */
+const ordered = (): string => readFileSync(orderPath(file), 'utf8');
+const hashOf = ({ instrument }: CaptureConfig): string => instrumentFileHash(instrument.yaml);
 
-test('a pushed config goes through Written to Running once the instrument started after the file', async () => {
+test('a pushed config goes through Written to Running once the instrument was started with its file', async () => {
   const { state, clock, health, applied } = setUp();
   const ack = await state.apply(seed, 'push');
   expect(ack).toEqual({ node: 'n1', hash: captureHash(seed), phase: 'Written' });
   expect(readFileSync(file, 'utf8')).toBe(seed.instrument.yaml);
+  expect(ordered()).toBe(hashOf(seed));
+  expect(statSync(join(dir, 'capture-config.json')).mode & 0o777).toBe(0o640);
   expect(applied).toEqual([seed]);
-  health.startMs = Date.now() + 5_000;
+  health.is = running(seed, 5_000);
   state.start();
   await clock.advance(1_000);
-  expect(state.ack).toMatchObject({
-    phase: 'Running',
-    instrumentStart: new Date(health.startMs).toISOString(),
+  expect(state.ack).toMatchObject({ phase: 'Running', instrumentStart: new Date(5_000).toISOString() });
+  state.stop();
+});
+
+test('a file that came while the instrument was starting with the one before is not Running', async () => {
+  const { state, clock, health } = setUp();
+  await state.apply(seed, 'seed');
+  state.start();
+  await state.apply(other, 'push');
+  // Its health server answers for the first time now, long after both files: it has read the first.
+  health.is = running(seed, Date.now() + 60_000);
+  await clock.advance(1_000);
+  expect(state.ack).toMatchObject({ phase: 'Written' });
+  expect(state.awaitsRestart).toBe(true);
+  health.is = running(other, Date.now() + 70_000);
+  await clock.advance(1_000);
+  expect(state.ack).toMatchObject({ phase: 'Running' });
+  state.stop();
+});
+
+test('an agent that starts beside an instrument with an older file does not take the file in place for it', async () => {
+  await setUp().state.apply(other, 'push');
+  const { state, clock, health } = setUp();
+  health.is = running(seed, Date.now() + 60_000);
+  await state.apply(other, 'disk');
+  state.start();
+  await clock.advance(1_000);
+  expect(state.ack).toMatchObject({ hash: captureHash(other), phase: 'Written' });
+  expect(ordered()).toBe(hashOf(other));
+  state.stop();
+});
+
+test('changed bytes order a restart; equal bytes do not', async () => {
+  const { state, clock, health } = setUp();
+  await state.apply(seed, 'seed');
+  health.is = running(seed, 1_000);
+  state.start();
+  await clock.advance(1_000);
+  expect(state.awaitsRestart).toBe(false);
+  const rulesOnly = { ...seed, generations: { 'TrafficMonitor/shop/m': 2 } };
+  const before = [statSync(file).ino, statSync(orderPath(file)).ino];
+  expect(await state.apply(rulesOnly, 'push')).toMatchObject({ phase: 'Running', hash: captureHash(rulesOnly) });
+  expect([statSync(file).ino, statSync(orderPath(file)).ino]).toEqual(before);
+  expect(await state.apply(other, 'push')).toMatchObject({ phase: 'Written' });
+  expect(state.awaitsRestart).toBe(true);
+  expect(ordered()).toBe(hashOf(other));
+  health.is = running(other, clock.now());
+  await clock.advance(1_000);
+  expect(state.awaitsRestart).toBe(false);
+  expect(state.status()).toMatchObject({
+    ack: { phase: 'Running' },
+    instrument: { up: true, restarts: 1, gapMs: 3_000 },
   });
   state.stop();
 });
 
-test('changed bytes make the liveness answer fail until the instrument restarted; equal bytes do not', async () => {
+test('a file on hold is written, but no restart is ordered until the same config comes without the hold', async () => {
   const { state, clock, health } = setUp();
-  await state.apply(seed, 'seed');
-  health.startMs = Date.now() + 1_000;
-  state.start();
-  await clock.advance(1_000);
-  expect(state.instrumentMayLive).toBe(true);
-  const rulesOnly = { ...seed, generations: { 'TrafficMonitor/shop/m': 2 } };
-  const before = statSync(file).mtimeMs;
-  expect(await state.apply(rulesOnly, 'push')).toMatchObject({ phase: 'Running', hash: captureHash(rulesOnly) });
-  expect(statSync(file).mtimeMs).toBe(before);
-  await state.apply(other, 'push');
-  const written = new Date(Date.now() + 10_000);
-  utimesSync(file, written, written);
-  expect(await state.apply({ ...other, generations: {} }, 'disk')).toMatchObject({ phase: 'Written' });
-  expect(state.instrumentMayLive).toBe(false);
-  health.startMs = written.getTime() + 1;
-  await clock.advance(1_000);
-  expect(state.instrumentMayLive).toBe(true);
-  expect(state.status()).toMatchObject({ ack: { phase: 'Running' }, instrument: { up: true, restarts: 1 } });
-  state.stop();
-});
-
-test('a file on hold is written, but the instrument lives on until the same config comes without the hold', async () => {
-  const { state, clock, health } = setUp();
-  const past = new Date(Date.now() - 60_000);
   await state.apply(seed, 'push');
-  utimesSync(file, past, past);
-  await state.apply({ ...seed, generations: {} }, 'disk');
-  health.startMs = past.getTime() + 1;
+  health.is = running(seed, 1_000);
   state.start();
   await clock.advance(1_000);
   expect(await state.apply(other, 'push', 'hold')).toMatchObject({ phase: 'Written' });
   expect(readFileSync(file, 'utf8')).toBe(other.instrument.yaml);
+  expect(ordered()).toBe(hashOf(seed));
   await clock.advance(600_000);
   expect(state.ack).toMatchObject({ phase: 'Written' });
-  expect(state.instrumentMayLive).toBe(true);
+  expect(state.awaitsRestart).toBe(false);
   await state.apply(other, 'push', 'now');
-  expect(state.instrumentMayLive).toBe(false);
+  expect(ordered()).toBe(hashOf(other));
+  expect(state.awaitsRestart).toBe(true);
   await clock.advance(91_000);
   expect(state.ack).toMatchObject({ phase: 'Failed', reason: 'InstrumentNotRestarted' });
   state.stop();
@@ -104,47 +143,44 @@ test('a file on hold is written, but the instrument lives on until the same conf
 
 test('what the instrument runs, and that it may not restart yet, outlive the agent until the newer file runs', async () => {
   const { state, clock, health } = setUp();
-  const past = new Date(Date.now() - 60_000);
   const older: CaptureConfig = { ...seed, generations: { 'TrafficMonitor/shop/m': 1 } };
-  await state.apply(seed, 'push');
-  utimesSync(file, past, past);
   await state.apply(older, 'push');
-  health.startMs = past.getTime() + 1;
+  health.is = running(older, 60_000);
   state.start();
   await clock.advance(1_000);
   const ran = captureHash(older);
   expect(state.status().instrument).toEqual({
     up: true,
     restarts: 0,
-    start: new Date(health.startMs).toISOString(),
+    start: new Date(60_000).toISOString(),
     runs: ran,
   });
   await state.apply(other, 'push', 'hold');
   state.stop();
 
   const next = setUp();
-  next.health.startMs = health.startMs;
+  next.health.is = health.is;
   await next.state.apply(other, 'disk');
   next.state.start();
   await next.clock.advance(1_000);
   expect(next.state.ack).toMatchObject({ hash: captureHash(other), phase: 'Written' });
-  expect(next.state.instrumentMayLive).toBe(true);
+  expect(ordered()).toBe(hashOf(seed));
   expect(next.state.status().instrument.restarting).toBeUndefined();
   expect(next.state.status().instrument.runs).toBe(ran);
   expect(next.state.runningConfig).toEqual(older);
 
   await next.state.apply(other, 'push', 'now');
-  expect(next.state.instrumentMayLive).toBe(false);
+  expect(ordered()).toBe(hashOf(other));
   expect(next.state.status().instrument.restarting).toBe(true);
   next.state.stop();
 
   const last = setUp();
-  last.health.startMs = health.startMs;
+  last.health.is = health.is;
   await last.state.apply(other, 'disk');
   last.state.start();
   await last.clock.advance(1_000);
-  expect(last.state.instrumentMayLive).toBe(false);
-  last.health.startMs = Date.now() + 5_000;
+  expect(last.state.awaitsRestart).toBe(true);
+  last.health.is = running(other, 90_000);
   await last.clock.advance(1_000);
   expect(last.state.status().instrument).toMatchObject({ runs: captureHash(other) });
   expect(last.state.status().instrument.restarting).toBeUndefined();
@@ -216,12 +252,15 @@ test('the last good config is what an agent starts with; without one the seed, a
     otlpBindAddress: '127.0.0.1',
     otlpHttpPort: 4318,
     obiInstrumentPorts: '80,443,8080,8443',
+    hostNetwork: false,
     instrumentConfig: file,
     instrumentHealthSocket: '@svc-obi-health',
     instrumentVersion: 'v0.10.0',
   };
   expect((await startConfig(settings, logger)).source).toBe('seed');
-  expect(log).toEqual(['discovery seeded: open_ports=80,443,8080,8443']);
+  expect(log[0]).toBe('discovery seeded: open_ports=80,443,8080,8443');
+  expect(log[1]).toMatch(/^flows are off: .*spec\.network\.enabled: true/);
+  expect(log).toHaveLength(2);
   await setUp().state.apply(other, 'push');
   expect(await startConfig(settings, logger)).toEqual({ config: other, source: 'disk' });
   expect((await startConfig({ ...settings, nodeName: 'n2' }, logger)).source).toBe('seed');

@@ -2,8 +2,9 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Ack, type AgentStatus, type CaptureConfig, captureHash } from '../../capture/index.ts';
-import type { HealthProbe } from './health-socket.ts';
+import { instrumentFileHash, orderRestart } from '../supervisor/state.ts';
 import { writeInstrumentFile } from './instrument-file.ts';
+import type { InstrumentProbe, RunningInstrument } from './instrument-probe.ts';
 import {
   afterFile,
   afterProbe,
@@ -20,7 +21,7 @@ export interface CaptureStateOptions {
   readonly node: string;
   readonly dataDir: string;
   readonly instrumentFile: string;
-  readonly probe: HealthProbe;
+  readonly probe: InstrumentProbe;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Puts the agent's own rules of a config in force. */
@@ -44,8 +45,8 @@ const answeredMs = 1_000;
 /**
  * The capture config in force, the instrument's file, and what the instrument makes of it.
  *
- * Flow: `apply` → rules in force, last good on disk (Received) → file in place (Written) → the probe shows a
- * start after the file (Running) or nothing in time (Failed).
+ * Flow: `apply` → rules in force, last good on disk (Received) → file in place (Written) → the supervisor is ordered to
+ * run it → the probe shows an instrument that was started with this very file (Running) or nothing in time (Failed).
  * Guarantees: configs are applied one after the other; the last good one on disk is one that was written whole;
  * the file is left alone when its bytes are right; `status` grows its revision with every change; what the instrument
  * runs while a newer file waits for its restart, and whether it may restart, outlive the agent.
@@ -101,9 +102,9 @@ export class CaptureState {
     return this.#view;
   }
 
-  /** False when the instrument must be restarted to read its file; true as long as nothing is known. */
-  get instrumentMayLive(): boolean {
-    return !this.#restartGranted || !runsOldFile(this.#view);
+  /** The instrument was ordered to run another file than the one that it was started with. */
+  get awaitsRestart(): boolean {
+    return this.#restartGranted && runsOldFile(this.#view);
   }
 
   /** Begins to watch the instrument. */
@@ -140,7 +141,7 @@ export class CaptureState {
       return this.#ack;
     }
     let granted = restart === 'now';
-    const { fileMs } = this.#view;
+    const { file } = this.#view;
     try {
       if (source === 'push') await this.#saveBefore(config, granted);
       else if (source === 'disk') {
@@ -150,18 +151,20 @@ export class CaptureState {
         if (before?.held === true) granted = false;
       }
       // A probe that ends while the file is replaced must not take the old one for it.
-      this.#view = { ...this.#view, fileMs: null };
+      this.#view = { ...this.#view, file: null };
       this.#config = config;
       this.#taken++;
       this.#pushed = source !== 'seed';
       onConfig(config);
       this.#setAck({ node, hash, phase: 'Received' }, 'answered');
-      const { changed, modifiedMs } = await writeInstrumentFile(instrumentFile, config.instrument.yaml);
-      this.#view = afterFile(this.#view, modifiedMs, changed, clock.monotonic());
+      const { yaml } = config.instrument;
+      const changed = await writeInstrumentFile(instrumentFile, yaml);
+      if (granted) await orderRestart(instrumentFile, instrumentFileHash(yaml));
+      this.#view = afterFile(this.#view, instrumentFileHash(yaml), changed, clock.monotonic());
       this.#restartGranted = granted;
       logger.info('capture config in force', { hash, source, monitors: config.monitors.length, fileChanged: changed });
     } catch (error) {
-      this.#view = { ...this.#view, fileMs };
+      this.#view = { ...this.#view, file };
       logger.error('capture config could not be put in force', { hash, error: errorText(error) });
       const message = errorText(error).slice(0, 1_024);
       this.#setAck({ node, hash, phase: 'Failed', reason: 'WriteFailed', message }, 'answered');
@@ -187,10 +190,12 @@ export class CaptureState {
 
   /** From here on the instrument has its time to run the file. */
   async #grant(): Promise<void> {
-    this.#restartGranted = true;
-    if (this.#view.fileMs !== null) {
-      this.#view = afterFile(this.#view, this.#view.fileMs, true, this.#options.clock.monotonic());
+    const { file } = this.#view;
+    if (file !== null) {
+      await orderRestart(this.#options.instrumentFile, file);
+      this.#view = afterFile(this.#view, file, true, this.#options.clock.monotonic());
     }
+    this.#restartGranted = true;
     // A grant that is forgotten with this process is given again: the status will not say `restarting`.
     await this.#record(false).catch((error: unknown) =>
       this.#options.logger.warn('capture record not written', { error: errorText(error) }),
@@ -200,7 +205,7 @@ export class CaptureState {
   /** The status as of now. */
   status(): AgentStatus {
     this.#noteCounts();
-    const { fileMs, startMs, up, restarts } = this.#view;
+    const { file, process, up, restarts, gapMs } = this.#view;
     return {
       node: this.#options.node,
       revision: this.#revision,
@@ -208,9 +213,10 @@ export class CaptureState {
       instrument: {
         up,
         restarts,
-        ...(startMs === null ? {} : { start: new Date(startMs).toISOString() }),
+        ...(process === null ? {} : { start: new Date(process.startMs).toISOString() }),
+        ...(gapMs === null ? {} : { gapMs: Math.round(gapMs) }),
         ...(this.#runs ? { runs: this.#runs.hash } : {}),
-        ...(this.#restartGranted && fileMs !== null && !runsFile(this.#view) ? { restarting: true } : {}),
+        ...(this.#restartGranted && file !== null && !runsFile(this.#view) ? { restarting: true } : {}),
       },
       ...this.#options.counts(),
     };
@@ -237,31 +243,31 @@ export class CaptureState {
 
   async #probe(): Promise<void> {
     const { probe, clock, logger } = this.#options;
-    let startMs: number | null = null;
+    let seen: RunningInstrument | null = null;
     try {
-      startMs = (await probe(this.#stopped.signal))?.startMs ?? null;
+      seen = await probe(this.#stopped.signal);
     } catch (error) {
-      logger.warn('instrument health answer not understood', { error: errorText(error) });
+      logger.warn('state of the instrument not understood', { error: errorText(error) });
     }
     if (this.#stopped.signal.aborted) return;
     const before = this.#view;
-    this.#view = afterProbe(before, startMs, clock.monotonic());
-    const { up, restarts } = this.#view;
+    this.#view = afterProbe(before, seen, { wallMs: clock.now(), monoMs: clock.monotonic() });
+    const { up, restarts, gapMs } = this.#view;
     if (up !== before.up) logger.info(up ? 'instrument is up' : 'instrument is down', { restarts });
-    else if (restarts !== before.restarts) logger.info('instrument restarted', { restarts });
-    if (up !== before.up || restarts !== before.restarts || this.#view.startMs !== before.startMs) this.#changed();
+    if (restarts !== before.restarts) logger.info('instrument restarted', { restarts, gapMs });
+    if (up !== before.up || this.#view.process?.startMs !== before.process?.startMs) this.#changed();
     if (this.#ack) this.#refreshAck(this.#ack.hash);
     this.#noteCounts();
     this.#cancel = clock.setTimeout(() => void this.#probe(), this.#options.probeMs ?? 1_000);
   }
 
   #refreshAck(hash: string, to: 'waiting' | 'answered' = 'waiting'): void {
-    if (this.#view.fileMs === null || this.#ack?.reason === 'WriteFailed') return;
+    if (this.#view.file === null || this.#ack?.reason === 'WriteFailed') return;
     const { node, clock, logger } = this.#options;
     const deadlineMs = this.#restartGranted ? (this.#options.deadlineMs ?? 90_000) : Infinity;
     const state = phaseOf(this.#view, { deadlineMs, monoMs: clock.monotonic() });
-    const { startMs } = this.#view;
-    const running = state.phase === 'Running' && startMs !== null;
+    const startMs = this.#view.process?.startMs;
+    const running = state.phase === 'Running' && startMs !== undefined;
     const next: Ack = {
       node,
       hash,

@@ -5,10 +5,10 @@ import { dirname } from 'node:path';
  * Replaces a file so that a reader sees the old or the new bytes, never a part, also after a power loss:
  * temporary name in the same directory, fsync, rename, fsync of the directory.
  */
-export async function replaceFile(path: string, bytes: string | Uint8Array): Promise<void> {
+export async function replaceFile(path: string, bytes: string | Uint8Array, mode = 0o644): Promise<void> {
   const temporary = `${path}.tmp`;
   try {
-    const file = await open(temporary, 'w', 0o644);
+    const file = await open(temporary, 'w', mode);
     try {
       await file.writeFile(bytes);
       await file.sync();

@@ -1,3 +1,4 @@
+import type { RunningInstrument } from './instrument-probe.ts';
 import {
   afterFile,
   afterProbe,
@@ -9,58 +10,79 @@ import {
 } from './instrument-state.ts';
 
 const phase = (view: InstrumentView, monoMs: number): string => phaseOf(view, { deadlineMs: 90_000, monoMs }).phase;
+const running = (file: string, startMs: number, stoppedMs: number | null = null): RunningInstrument => ({
+  file,
+  startMs,
+  stoppedMs,
+  pid: startMs,
+});
+const probed = (
+  view: InstrumentView,
+  process: RunningInstrument | null,
+  monoMs: number,
+  wallMs = monoMs,
+): InstrumentView => afterProbe(view, process, { monoMs, wallMs });
 
-test('nothing is known at first: the instrument may live, the config is no further than written', () => {
-  const view = afterFile(unknownInstrument, 1_000, false, 0);
+test('nothing is known at first: the config is no further than written', () => {
+  const view = afterFile(unknownInstrument, 'a', false, 0);
   expect(runsOldFile(view)).toBe(false);
   expect(phase(view, 10)).toBe('Written');
 });
 
-test('an instrument that started after the file runs it', () => {
-  const view = afterProbe(afterFile(unknownInstrument, 1_000, false, 0), 1_500, 10);
+test('an instrument that was started with the file runs it', () => {
+  const view = probed(afterFile(unknownInstrument, 'a', false, 0), running('a', 1_500), 10);
   expect(runsFile(view)).toBe(true);
   expect(phase(view, 10)).toBe('Running');
 });
 
-test('an instrument that started before the file must restart, and runs it when it did', () => {
-  let view = afterProbe(afterFile(unknownInstrument, 1_000, false, 0), 1_500, 10);
-  view = afterFile(view, 5_000, true, 20);
+test('an instrument that was started with another file does not run it, however late its health server came up', () => {
+  let view = afterFile(unknownInstrument, 'b', true, 0);
+  // It read `a`, looked up metadata for half a minute and answers for the first time now.
+  view = probed(view, running('a', 29_000), 30_000);
   expect(runsOldFile(view)).toBe(true);
-  expect(phase(view, 30)).toBe('Written');
-  view = afterProbe(view, null, 1_000);
+  expect(phase(view, 30_000)).toBe('Written');
+  view = probed(view, null, 31_000);
   expect(runsOldFile(view)).toBe(false);
-  expect(phase(view, 1_000)).toBe('Written');
-  view = afterProbe(view, 9_000, 2_000);
-  expect(phase(view, 2_000)).toBe('Running');
+  expect(phase(view, 31_000)).toBe('Written');
+  view = probed(view, running('b', 32_000), 33_000);
+  expect(phase(view, 33_000)).toBe('Running');
   expect(view.restarts).toBe(1);
 });
 
-test('the same start read twice, with the jitter of a probe, is no restart', () => {
-  let view = afterProbe(unknownInstrument, 1_500, 0);
-  view = afterProbe(view, 1_503, 1);
-  view = afterProbe(view, 1_497, 2);
+test('the same process seen again is no restart', () => {
+  let view = probed(unknownInstrument, running('a', 1_500), 0);
+  view = probed(view, null, 1);
+  view = probed(view, running('a', 1_500), 2);
   expect(view.restarts).toBe(0);
-  expect(view.startMs).toBe(1_500);
+  expect(view.gapMs).toBeNull();
+});
+
+test('the gap of a restart is from the order to end until the next one answers; after a crash, from its start', () => {
+  let view = probed(unknownInstrument, running('a', 1_000), 2_000);
+  view = probed(view, running('b', 12_000, 10_000), 15_000);
+  expect(view.gapMs).toBe(5_000);
+  view = probed(view, running('b', 30_000), 33_000);
+  expect(view.gapMs).toBe(3_000);
 });
 
 test('a new file that nobody runs in time fails, with a reason that tells which of both it is', () => {
-  const silent = afterFile(unknownInstrument, 1_000, true, 0);
+  const silent = afterFile(unknownInstrument, 'b', true, 0);
   expect(phaseOf(silent, { deadlineMs: 90_000, monoMs: 90_000 })).toMatchObject({ reason: 'InstrumentNotRunning' });
-  const old = afterProbe(silent, 500, 10);
+  const old = probed(silent, running('a', 500), 10);
   expect(phaseOf(old, { deadlineMs: 90_000, monoMs: 90_000 })).toMatchObject({ reason: 'InstrumentNotRestarted' });
 });
 
 test('a second file starts the wait afresh, and running at last mends a failure', () => {
-  let view = afterFile(unknownInstrument, 1_000, true, 0);
-  view = afterFile(view, 2_000, true, 80_000);
+  let view = afterFile(unknownInstrument, 'a', true, 0);
+  view = afterFile(view, 'b', true, 80_000);
   expect(phase(view, 100_000)).toBe('Written');
   expect(phase(view, 170_000)).toBe('Failed');
-  expect(phase(afterProbe(view, 3_000, 171_000), 171_000)).toBe('Running');
+  expect(phase(probed(view, running('b', 171_000), 171_000), 171_000)).toBe('Running');
 });
 
 test('an instrument that stops answering for long fails the config it ran', () => {
-  let view = afterProbe(afterFile(unknownInstrument, 1_000, false, 0), 1_500, 10);
-  view = afterProbe(view, null, 20);
+  let view = probed(afterFile(unknownInstrument, 'a', false, 0), running('a', 1_500), 10);
+  view = probed(view, null, 20);
   expect(phase(view, 30)).toBe('Written');
   expect(phase(view, 90_020)).toBe('Failed');
 });

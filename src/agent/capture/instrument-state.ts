@@ -1,53 +1,68 @@
+import type { RunningInstrument } from './instrument-probe.ts';
+
 /**
  * What is known about the instrument and the file it should run, as a pure step function:
- * every transition of the acknowledgement phases is in this file.
+ * every transition of the acknowledgement phases is in this file. Files are known by their hashes.
  */
 export interface InstrumentView {
-  /** When the file got its present bytes, ms since the epoch; null before it was looked at. */
-  readonly fileMs: number | null;
-  /** When the answering process started; null while none has answered yet. */
-  readonly startMs: number | null;
+  /** The file in place; null before it was looked at, and while it is replaced. */
+  readonly file: string | null;
+  /** What was seen of the newest process that answered; null while none has answered yet. */
+  readonly process: RunningInstrument | null;
   /** The last probe was answered. */
   readonly up: boolean;
   /** Starts seen after the first. */
   readonly restarts: number;
+  /** How long nothing was captured around the newest restart; null before the first. Units: ms. */
+  readonly gapMs: number | null;
   /** Monotonic time since when the instrument does not run the file, ms; null while it does. */
   readonly waitingSince: number | null;
 }
 
 export const unknownInstrument: InstrumentView = {
-  fileMs: null,
-  startMs: null,
+  file: null,
+  process: null,
   up: false,
   restarts: 0,
+  gapMs: null,
   waitingSince: null,
 };
 
-/** Two readings of one start differ by the time a probe takes; a real restart takes longer than this. Units: ms. */
-const sameStartMs = 500;
-
-/** The result of a probe: `startMs` of the process, or null when nobody answered. */
-export function afterProbe(view: InstrumentView, startMs: number | null, monoMs: number): InstrumentView {
-  if (startMs === null) return settle({ ...view, up: false }, monoMs);
-  const isNew = view.startMs === null || Math.abs(startMs - view.startMs) > sameStartMs;
-  const restarts = view.restarts + (isNew && view.startMs !== null ? 1 : 0);
-  return settle({ ...view, up: true, startMs: isNew ? startMs : view.startMs, restarts }, monoMs);
+/** The result of a probe: the process that answered, or null. */
+export function afterProbe(
+  view: InstrumentView,
+  process: RunningInstrument | null,
+  now: { wallMs: number; monoMs: number },
+): InstrumentView {
+  if (process === null) return settle({ ...view, up: false }, now.monoMs);
+  const isNew = view.process?.startMs !== process.startMs || view.process.pid !== process.pid;
+  const restarted = isNew && view.process !== null;
+  return settle(
+    {
+      ...view,
+      up: true,
+      process,
+      restarts: view.restarts + (restarted ? 1 : 0),
+      gapMs: restarted ? Math.max(0, now.wallMs - (process.stoppedMs ?? process.startMs)) : view.gapMs,
+    },
+    now.monoMs,
+  );
 }
 
 /** The file was written, or found, with the bytes it must have. A new file starts the wait afresh. */
-export function afterFile(view: InstrumentView, fileMs: number, changed: boolean, monoMs: number): InstrumentView {
+export function afterFile(view: InstrumentView, file: string, changed: boolean, monoMs: number): InstrumentView {
   const waitingSince = changed ? monoMs : view.waitingSince;
-  return settle({ ...view, fileMs, waitingSince }, monoMs);
+  return settle({ ...view, file, waitingSince }, monoMs);
 }
 
-/** True when a running instrument is known to have read older bytes: the liveness answer is then 503. */
+/** True when the instrument answers and was started with another file than the one in place. */
 export function runsOldFile(view: InstrumentView): boolean {
-  return view.up && view.startMs !== null && view.fileMs !== null && view.startMs < view.fileMs;
+  return view.up && view.file !== null && view.process !== null && view.process.file !== view.file;
 }
 
-/** True when the instrument answers and has started after the file got its bytes. */
+/** True when the instrument answers and was started with the file in place. */
 export function runsFile(view: InstrumentView): boolean {
-  return view.up && view.startMs !== null && view.fileMs !== null && view.startMs >= view.fileMs;
+  return view.up && view.file !== null && view.process?.file === view.file;
 }
 
 export interface PhaseInput {

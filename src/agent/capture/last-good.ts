@@ -13,6 +13,8 @@ export interface LastGood {
 }
 
 const fileName = 'capture-config.json';
+/** On a host path: no other user of the node reads what is captured where, nor what is redacted. */
+export const configMode = 0o640;
 
 /** Reads the last good config. One that is damaged or of another node is passed over with a warning: null. */
 export async function loadLastGood(dataDir: string, node: string, logger: Logger): Promise<LastGood | null> {
@@ -34,5 +36,5 @@ export async function loadLastGood(dataDir: string, node: string, logger: Logger
 
 export async function saveLastGood(dataDir: string, config: CaptureConfig): Promise<void> {
   await mkdir(dataDir, { recursive: true });
-  await replaceFile(join(dataDir, fileName), canonicalJson(config));
+  await replaceFile(join(dataDir, fileName), canonicalJson(config), configMode);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { CaptureMonitorRule, CaptureObstacle } from '../../capture/index.ts';
+import { type CaptureMonitorRule, type CaptureObstacle, holdsPort } from '../../capture/index.ts';
 
 /** What this node knows about capture, as far as it explains why a monitor has no data. */
 export interface CaptureFacts {
@@ -30,12 +30,12 @@ export function obstacleOf(
 ): CaptureObstacle | null {
   if (facts.runningMs < settleMs) return null;
   if (facts.kernel !== null) return { reason: 'KernelUnsupported', message: facts.kernel };
-  const ranges = rule.ports?.split(',').map((part) => part.split('-').map(Number)) ?? [];
+  const { ports } = rule;
   const closed = rule.pods.filter((pod) => {
     const open = facts.ports(rule.namespace, pod);
-    return open !== null && !ranges.some(([from = 0, to = from]) => [...open].some((p) => p >= from && p <= to));
+    return ports !== undefined && open !== null && ![...open].some((port) => holdsPort(ports, port));
   });
-  if (ranges.length > 0 && rule.pods.length > 0 && closed.length === rule.pods.length) {
+  if (rule.pods.length > 0 && closed.length === rule.pods.length) {
     const more = closed.length > 1 ? ` and ${closed.length - 1} more` : '';
     return { reason: 'PortNotOpen', message: `pod ${closed[0]}${more} does not listen on ${rule.ports}` };
   }

@@ -5,6 +5,7 @@ import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type CaptureConfig, parseCaptureConfig } from '../../capture/index.ts';
 import { readIfPresent, replaceFile } from './durable-file.ts';
+import { configMode } from './last-good.ts';
 
 /** What is kept on disk while the instrument runs another file than the one in place. */
 export interface RunningRecord {
@@ -33,7 +34,7 @@ export async function loadRunning(dataDir: string, node: string, logger: Logger)
 }
 
 export async function saveRunning(dataDir: string, record: RunningRecord): Promise<void> {
-  await replaceFile(join(dataDir, fileName), canonicalJson(record));
+  await replaceFile(join(dataDir, fileName), canonicalJson(record), configMode);
 }
 
 export async function forgetRunning(dataDir: string): Promise<void> {

@@ -3,12 +3,15 @@ import { type CaptureConfig, seedLogText, zeroConfig } from '../../capture/index
 import { otlpEndpoint, type InitConfigSettings } from '../settings.ts';
 import { loadLastGood } from './last-good.ts';
 
+const flowsOffText =
+  'flows are off: this pod has no host network; a ClusterTrafficPolicy with spec.network.enabled: true turns them on';
+
 /**
  * What an agent starts with before a controller speaks to it: its last good config, else the zero-config seed.
  * The seed is announced in the log in the product's documented words.
  */
 export async function startConfig(
-  settings: Omit<InitConfigSettings, 'logLevel' | 'dataOwner'>,
+  settings: Omit<InitConfigSettings, 'logLevel' | 'dataOwner' | 'supervisorDir'>,
   logger: Logger,
 ): Promise<{ config: CaptureConfig; source: 'disk' | 'seed' }> {
   const lastGood = await loadLastGood(settings.dataDir, settings.nodeName, logger);
@@ -19,10 +22,12 @@ export async function startConfig(
   const config = zeroConfig({
     node: settings.nodeName,
     ports: settings.obiInstrumentPorts,
+    hostNetwork: settings.hostNetwork,
     instrumentVersion: settings.instrumentVersion,
     healthSocket: settings.instrumentHealthSocket,
     otlpEndpoint: otlpEndpoint(settings),
   });
   logger.info(`discovery seeded: ${seedLogText(settings.obiInstrumentPorts)}`);
+  if (!settings.hostNetwork) logger.info(flowsOffText);
   return { config, source: 'seed' };
 }

@@ -1,4 +1,4 @@
-import type { CaptureConfig } from '../../capture/index.ts';
+import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
 
 type MonitorExport = NonNullable<CaptureConfig['monitors'][number]['exports']>[number];
@@ -19,7 +19,13 @@ export interface Destination {
 export type ExportScope =
   | { readonly kind: 'all' }
   | { readonly kind: 'namespaces'; readonly namespaces: ReadonlySet<string> }
-  | { readonly kind: 'pods'; readonly namespace: string; readonly pods: ReadonlySet<string> };
+  | {
+      readonly kind: 'pods';
+      readonly namespace: string;
+      readonly pods: ReadonlySet<string>;
+      /** Which containers of them, and what they serve on which ports; as in the monitor's rule. */
+      readonly sender: Pick<CaptureMonitorRule, 'containers' | 'ports'>;
+    };
 
 /** The destinations that a capture config names, policies first. */
 export function destinationsOf(config: CaptureConfig): Destination[] {
@@ -38,11 +44,11 @@ export function destinationsOf(config: CaptureConfig): Destination[] {
         namespaces ? { kind: 'namespaces', namespaces: new Set(namespaces) } : { kind: 'all' },
       ),
     ),
-    ...config.monitors.flatMap(({ namespace, name, pods, exports }) =>
-      (exports ?? []).map((rule) =>
-        make(`TrafficMonitor/${namespace}/${name}`, rule, { kind: 'pods', namespace, pods: new Set(pods) }),
-      ),
-    ),
+    ...config.monitors.flatMap(({ namespace, name, pods, exports, containers, ports }) => {
+      const sender = { ...(containers ? { containers } : {}), ...(ports ? { ports } : {}) };
+      const scope: ExportScope = { kind: 'pods', namespace, pods: new Set(pods), sender };
+      return (exports ?? []).map((rule) => make(`TrafficMonitor/${namespace}/${name}`, rule, scope));
+    }),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { type Labels, labelValue } from '../../tsdb/index.ts';
 import type { SpanRecord } from '../../stream/index.ts';
+import { coversSender } from '../mapping/monitor-rules.ts';
 import type { Destination, ExportScope } from './destination.ts';
 
 const families: readonly (readonly [prefix: string, family: string])[] = [
@@ -19,8 +20,25 @@ export function wantsSeries({ scope, rule }: Pick<Destination, 'scope' | 'rule'>
     const family = families.find(([prefix]) => name.startsWith(prefix))?.[1];
     if (family === undefined || !(rule.families as readonly string[]).includes(family)) return false;
   }
-  return ends.some(([namespace, pod]) => inScope(scope, labelValue(labels, namespace), labelValue(labels, pod)));
+  return (
+    ends.some(([namespace, pod]) => inScope(scope, labelValue(labels, namespace), labelValue(labels, pod))) &&
+    (scope.kind !== 'pods' || isOfSender(scope.sender, labels))
+  );
 }
+
+/**
+ * True for a series of the containers and ports that a monitor is for. One that does not say its container, because a
+ * rule of the monitor itself drops the label, is of those it is for.
+ */
+function isOfSender({ containers, ports }: SenderScope, labels: Labels): boolean {
+  const container = labelValue(labels, 'k8s_container_name');
+  const serves = /^(?:http|rpc)_server_/.test(labelValue(labels, '__name__'));
+  const port = serves ? Number(labelValue(labels, 'server_port')) : 0;
+  const asked = { ...(containers && container !== '' ? { containers } : {}), ...(ports ? { ports } : {}) };
+  return coversSender(asked, container, port > 0 ? port : null);
+}
+
+type SenderScope = Extract<ExportScope, { kind: 'pods' }>['sender'];
 
 /** A request has one pod; a flow has two, and is of either. */
 const ends = [
@@ -31,7 +49,9 @@ const ends = [
 
 /** True when a span is of the destination's pods or namespaces and it takes spans. */
 export function wantsSpan({ scope, rule }: Pick<Destination, 'scope' | 'rule'>, span: SpanRecord): boolean {
-  return rule.spans === true && inScope(scope, span.namespace ?? '', span.pod ?? '');
+  if (rule.spans !== true || !inScope(scope, span.namespace ?? '', span.pod ?? '')) return false;
+  const port = span.kind === 'server' ? Number(span.attributes['server.port']) : 0;
+  return scope.kind !== 'pods' || coversSender(scope.sender, span.container ?? '', port > 0 ? port : null);
 }
 
 function inScope(scope: ExportScope, namespace: string, pod: string): boolean {

@@ -1,49 +1,31 @@
-import type { KubeObject } from '../../api/meta.ts';
 import { builtinLimits } from '../../capture/index.ts';
+import { aPod, nodePods, type PodChange } from '../../testing/node-pods.ts';
 import { SeriesMapper } from '../mapping/mapper.ts';
 import { defaultPolicy } from '../mapping/policy.ts';
 import type { Attribute } from '../otlp/model.ts';
 import type { SeriesRef } from '../../tsdb/index.ts';
-import { enrichFlow, enrichResource } from './enrich.ts';
+import { enrichResource } from './enrich.ts';
+import { enrichFlow } from './enrich-flow.ts';
 import { Identity } from './identity.ts';
+import { parseInstanceId } from './instance-id.ts';
 import { podIdentity, slimPod } from './pod-identity.ts';
-import { PodIndex } from './pod-index.ts';
 
 const attributes = (labels: Record<string, string>): Attribute[] =>
   Object.entries(labels).map(([key, value]) => ({ key, value }));
 const plain = (list: readonly Attribute[]): Record<string, unknown> =>
   Object.fromEntries(list.map((a) => [a.key, a.value]));
 
-function aPod(
-  change: { name?: string; uid?: string; ip?: string; container?: string; owner?: [string, string] } = {},
-): KubeObject {
-  const {
-    name = 'web-7d9f-x',
-    uid = 'u1',
-    ip = '10.0.0.5',
-    container = 'abc',
-    owner = ['ReplicaSet', 'web-7d9f'],
-  } = change;
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      namespace: 'shop',
-      name,
-      uid,
-      labels: { 'pod-template-hash': '7d9f' },
-      ownerReferences: [{ apiVersion: 'apps/v1', kind: owner[0], name: owner[1], uid: 'o', controller: true }],
-    },
-    spec: { nodeName: 'n', containers: [{ name: 'app' }] },
-    status: { podIP: ip, containerStatuses: [{ name: 'app', containerID: `containerd://${container}` }] },
-  } as unknown as KubeObject;
-}
-
-function anIndex(...pods: KubeObject[]): PodIndex {
-  const index = new PodIndex();
-  for (const pod of pods) index.upsert(podIdentity(slimPod(pod)));
-  return index;
-}
+const web = (change: PodChange = {}) =>
+  aPod('shop/web-7d9f-x', {
+    uid: 'u1',
+    ip: '10.0.0.5',
+    labels: { 'pod-template-hash': '7d9f' },
+    containers: ['app'],
+    owner: ['ReplicaSet', 'web-7d9f'],
+    ...change,
+  });
+const node = nodePods(web(), 'pay/db-0');
+const { pods } = node;
 
 const full = {
   'k8s.namespace.name': 'shop',
@@ -56,34 +38,92 @@ const full = {
   'k8s.owner.name': 'web',
   'k8s.kind': 'Deployment',
 };
+const instance = { 'service.instance.id': 'shop.web-7d9f-x.app' };
+
+test.each([
+  ['shop.web-0.main', { namespace: 'shop', pod: 'web-0', container: 'main' }],
+  ['shop.web.with.dots.main', { namespace: 'shop', pod: 'web.with.dots', container: 'main' }],
+  ['shop.web-0.', { namespace: 'shop', pod: 'web-0', container: '' }],
+  ['vm:12620', null],
+  ['shop.web-0.main:12', null],
+  ['a16af761-c682-4367-8276-7010401c45c3', null],
+  ['', null],
+])('the instance %j names %j', (text, name) => {
+  expect(parseInstanceId(text)).toEqual(name);
+});
+
+test('a sender is the pod of its instance, under all the names that the API server has for it', () => {
+  const { attributes: got, pod, contradicts } = enrichResource(attributes({ 'service.name': 's', ...instance }), pods);
+  expect(plain(got)).toEqual({ 'service.name': 's', ...instance, ...full });
+  expect([pod?.uid, contradicts]).toEqual(['u1', false]);
+});
 
 test.each<[string, Record<string, string>]>([
-  ['its container id', { 'container.id': 'abc' }],
-  ['its container id with the runtime', { 'container.id': 'containerd://abc' }],
-  ['its uid', { 'k8s.pod.uid': 'u1' }],
-  ['its address', { 'k8s.pod.ip': '10.0.0.5' }],
-  ['its name', { 'k8s.namespace.name': 'shop', 'k8s.pod.name': 'web-7d9f-x' }],
-])('a pod is found by %s and all that is missing is filled in', (_by, given) => {
-  const { attributes: got, state } = enrichResource(attributes({ 'service.name': 's', ...given }), anIndex(aPod()));
-  expect(state).toBe('filled');
-  expect(plain(got)).toMatchObject({ 'service.name': 's', ...full });
+  ['its namespace and name', { 'k8s.namespace.name': 'pay', 'k8s.pod.name': 'db-0' }],
+  ['its node', { 'k8s.node.name': 'another' }],
+  ['its workload', { 'k8s.deployment.name': 'db', 'k8s.statefulset.name': 'db', 'k8s.owner.name': 'db' }],
+  ['the spelling of labels', { k8s_namespace_name: 'pay', 'k8s-pod-name': 'db-0', label_team: 'pay' }],
+  ['ends of a flow', { 'k8s.src.namespace': 'pay', 'k8s.dst.namespace': 'pay' }],
+  ['another container by id', { 'container.id': 'abc', 'k8s.pod.uid': 'uid of pay/db-0', 'k8s.pod.ip': '10.0.0.9' }],
+])('what a sender claims of %s is replaced by what is true', (_what, claims) => {
+  const { attributes: got } = enrichResource(attributes({ ...claims, ...instance }), pods);
+  const labels = Object.entries(plain(got)).filter(([key]) => /^(?:k8s|label)[^a-z0-9]/.test(key));
+  expect(Object.fromEntries(labels)).toEqual(full);
 });
 
-test('a container that is known to be of another pod beats the name that the instrument still has', () => {
-  const given = {
-    'container.id': 'abc',
-    'k8s.namespace.name': 'old',
-    'k8s.pod.name': 'gone',
-    'k8s.statefulset.name': 'gone',
-  };
-  const { attributes: got } = enrichResource(attributes(given), anIndex(aPod()));
-  expect(plain(got)).toEqual({ 'container.id': 'abc', ...full });
+test('a claim of another namespace, pod or node contradicts, what is only older or more precise does not', () => {
+  const claims = (more: Record<string, string>) =>
+    enrichResource(attributes({ ...instance, ...more }), pods).contradicts;
+  expect(claims({ 'k8s.namespace.name': 'pay' })).toBe(true);
+  expect(claims({ 'k8s.pod.name': 'db-0' })).toBe(true);
+  expect(claims({ 'k8s.node.name': 'other' })).toBe(true);
+  expect(claims({ ...full, 'k8s.pod.uid': 'before', 'k8s.owner.name': 'rollout' })).toBe(false);
 });
 
-test('a pod that came back under its name gets its new uid, and keeps what the instrument knows', () => {
-  const given = { ...full, 'k8s.pod.uid': 'before', 'k8s.deployment.name': 'as-the-instrument-says' };
-  const { attributes: got } = enrichResource(attributes(given), anIndex(aPod()));
-  expect(plain(got)).toMatchObject({ 'k8s.pod.uid': 'u1', 'k8s.deployment.name': 'as-the-instrument-says' });
+test('the instance of a point counts before that of its Resource, which a process can set', () => {
+  const resource = attributes({ 'service.instance.id': 'pay.db-0.main', 'k8s.namespace.name': 'pay' });
+  const sender = node.point(resource, attributes(instance));
+  expect([sender.pod?.name, sender.contradicts, sender.forged]).toEqual(['web-7d9f-x', true, true]);
+  expect(node.point(resource, []).pod?.name).toBe('db-0');
+});
+
+test('a Resource that points have shown to be forged is not believed for spans, for a quarter of an hour', () => {
+  const identity = nodePods(web(), 'pay/db-0');
+  const forged = attributes({ 'service.instance.id': 'pay.db-0.main', 'service.name': 'x' });
+  const ofSpans = [...forged, { key: 'otel.scope.name', value: 'obi' }];
+  expect(identity.spans(ofSpans).pod?.name).toBe('db-0');
+  identity.noteForged(forged, 1_000);
+  expect(identity.spans(ofSpans)).toMatchObject({ pod: null, contradicts: true });
+  expect(identity.spans(attributes({ 'service.instance.id': 'pay.db-0.main' })).pod?.name).toBe('db-0');
+  identity.noteForged(attributes({ 'service.name': 'another' }), 901_000);
+  expect(identity.spans(ofSpans).pod?.name).toBe('db-0');
+});
+
+test.each<[string, Record<string, string>]>([
+  ['names a pod of another node', { 'service.instance.id': 'shop.elsewhere.app', 'k8s.namespace.name': 'shop' }],
+  ['names nothing', { 'service.name': 's' }],
+  ['is a process of the node', { 'service.instance.id': 'vm:12620', 'k8s.namespace.name': 'shop' }],
+])('a sender that %s is unknown and has no namespace', (_what, given) => {
+  const { attributes: got, pod } = enrichResource(attributes(given), pods);
+  expect(pod).toBeNull();
+  expect(Object.keys(plain(got)).filter((key) => key.startsWith('k8s.'))).toEqual([]);
+});
+
+test('before all pods of the node are known every sender is unknown', () => {
+  const early = new Identity();
+  early.pods.upsert(podIdentity(web()));
+  const resource = attributes({ ...instance, ...full });
+  expect(early.point(resource, [])).toMatchObject({ pod: null, contradicts: false, attributes: attributes(instance) });
+  early.pods.markSynced();
+  expect(early.point(resource, []).pod?.uid).toBe('u1');
+});
+
+test('a container is named only where the pod has it', () => {
+  const both = nodePods(aPod('shop/two', { containers: ['app', 'proxy'] }));
+  const containerOf = (name: string) =>
+    both.point(attributes({ 'service.instance.id': `shop.two.${name}` }), []).container;
+  expect([containerOf('proxy'), containerOf('other')]).toEqual(['proxy', '']);
+  expect(enrichResource(attributes({ 'service.instance.id': 'pay.db-0.other' }), pods).container).toBe('main');
 });
 
 test.each<[[string, string], Record<string, string>]>([
@@ -100,39 +140,89 @@ test.each<[[string, string], Record<string, string>]>([
     },
   ],
 ])('a pod of %s names its owners', (owner, expected) => {
-  expect(podIdentity(aPod({ owner })).attributes).toMatchObject(expected);
+  expect(podIdentity(slimPod(web({ owner }))).attributes).toMatchObject(expected);
 });
 
-test('without anything to find it by a pod is missing, and one that names a pod we do not know is left alone', () => {
-  expect(enrichResource(attributes({ 'service.name': 's' }), anIndex(aPod())).state).toBe('missing');
-  const named = attributes({ 'k8s.namespace.name': 'shop', 'k8s.pod.name': 'other' });
-  expect(enrichResource(named, anIndex(aPod()))).toEqual({ attributes: named, state: 'known' });
-});
+describe('the ends of a flow', () => {
+  const flow = (labels: Record<string, string>) => {
+    const { attributes: got, ...rest } = enrichFlow(attributes(labels), pods);
+    return { ...rest, ends: plain(got) };
+  };
+  const remote = { 'k8s.dst.namespace': 'far', 'k8s.dst.owner.name': 'api', 'k8s.dst.owner.type': 'Deployment' };
 
-test('the ends of a flow are filled in by their addresses, and a known end is left alone', () => {
-  const given = { 'src.address': '10.0.0.5', 'dst.address': '8.8.8.8' };
-  const { attributes: got, state } = enrichFlow(attributes(given), anIndex(aPod()));
-  expect(state).toBe('filled');
-  expect(plain(got)).toEqual({
-    ...given,
-    'k8s.src.namespace': 'shop',
-    'k8s.src.owner.name': 'web',
-    'k8s.src.owner.type': 'Deployment',
+  test('an end with the address of a pod here is that pod, whatever it is called', () => {
+    const { ends, local, contradicts } = flow({ 'src.address': '10.0.0.5', 'k8s.src.namespace': 'pay', ...remote });
+    expect(ends).toEqual({
+      'src.address': '10.0.0.5',
+      'k8s.src.namespace': 'shop',
+      'k8s.src.node.name': 'n',
+      'k8s.src.owner.name': 'web',
+      'k8s.src.owner.type': 'Deployment',
+      ...remote,
+    });
+    expect([local, contradicts]).toEqual([['shop'], true]);
   });
-  expect(enrichFlow(attributes({ 'k8s.dst.namespace': 'x' }), anIndex()).state).toBe('known');
-  expect(enrichFlow(attributes({ direction: 'request' }), anIndex()).state).toBe('missing');
+
+  test('without addresses an end is here when a pod of this node belongs to what it names', () => {
+    expect(flow({ 'k8s.src.namespace': 'shop', 'k8s.src.owner.name': 'web', ...remote }).local).toEqual(['shop']);
+    expect(flow({ 'k8s.src.namespace': 'pay', 'k8s.src.owner.name': 'web', ...remote }).local).toEqual([]);
+  });
+
+  test('both ends may be here, and then it counts for both', () => {
+    const ends = { 'k8s.src.namespace': 'shop', 'k8s.src.owner.name': 'web', 'dst.address': '10.0.0.5' };
+    expect(flow(ends).local).toEqual(['shop']);
+    expect(flow({ ...ends, 'k8s.dst.namespace': 'pay', 'k8s.dst.name': 'db-0', 'dst.address': '' }).local).toEqual([
+      'shop',
+      'pay',
+    ]);
+  });
+
+  test('a flow without an end here names nobody', () => {
+    const { ends, unknown } = flow({
+      'k8s.src.namespace': 'pay',
+      'k8s.src.owner.name': 'x',
+      ...remote,
+      direction: 'request',
+    });
+    expect([ends, unknown]).toEqual([{ direction: 'request' }, true]);
+  });
+
+  test('the node itself keeps its name, and its far end has none', () => {
+    const { ends, unknown } = flow({ 'k8s.src.owner.name': 'n', 'k8s.src.owner.type': 'Node', ...remote });
+    expect([ends, unknown]).toEqual([{ 'k8s.src.owner.name': 'n', 'k8s.src.owner.type': 'Node' }, false]);
+  });
+
+  test.each<[string, Record<string, string>, Record<string, string>]>([
+    ['a request', { direction: 'request', 'src.port': '51000', 'dst.port': '80' }, { 'dst.port': '80' }],
+    ['a response', { direction: 'response', 'src.port': '80', 'dst.port': '51000' }, { 'src.port': '80' }],
+    ['a response of which the far port alone is told', { direction: 'response', 'dst.port': '51000' }, {}],
+    ['a response with the server’s', { direction: 'response', 'server.port': '80' }, { 'src.port': '80' }],
+    ['neither', { direction: 'unknown', 'src.port': '51000', 'dst.port': '80' }, { 'dst.port': '80' }],
+    ['neither, between high ports', { direction: 'unknown', 'dst.port': '51000' }, {}],
+  ])('of %s the port of the server is kept, that of the client is not', (_what, given, ports) => {
+    const { direction, ...rest } = flow(given).ends;
+    expect(direction).toBe(given['direction']);
+    const [port] = Object.values(ports);
+    expect(rest).toEqual(port === undefined ? {} : { ...ports, 'server.port': port });
+  });
 });
 
 test('a pod that went is known a minute more, unless its name was given to another', () => {
-  const index = anIndex(aPod());
-  index.deleted(podIdentity(aPod()), 0);
+  const { pods: index } = nodePods(web());
+  index.deleted(podIdentity(web()), 0);
   index.sweep(59_000);
-  expect(index.withUid('u1')).toBeDefined();
-  index.upsert(podIdentity(aPod({ uid: 'u2', ip: '10.0.0.6', container: 'def' })));
+  expect(index.withIp('10.0.0.5')?.uid).toBe('u1');
+  index.upsert(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })));
   index.sweep(61_000);
   expect(index.named('shop', 'web-7d9f-x')?.uid).toBe('u2');
-  expect(index.withUid('u1')).toBeUndefined();
-  expect(index.withContainer('abc')).toBeUndefined();
+  expect(index.withIp('10.0.0.5')).toBeUndefined();
+  index.deleted(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })), 70_000);
+  index.sweep(140_000);
+  expect([index.named('shop', 'web-7d9f-x'), index.hasOwner('shop', 'web'), index.namespaces]).toEqual([
+    undefined,
+    false,
+    0,
+  ]);
 });
 
 test('a series of an unknown pod is counted, then named unknown, then given its pod, and its counter goes on', () => {
@@ -145,7 +235,7 @@ test('a series of an unknown pod is counted, then named unknown, then given its 
     stale: ({ labels }: SeriesRef): void =>
       void names.push(`end of ${labels.find(([k]) => k === 'k8s_pod_name')?.[1]}`),
   };
-  const resource = attributes({ 'container.id': 'abc' });
+  const resource = attributes(instance);
   const send = (seconds: number): void => {
     const points = [
       {
@@ -171,8 +261,18 @@ test('a series of an unknown pod is counted, then named unknown, then given its 
   send(1);
   identity.pods.markSynced();
   send(2);
-  identity.pods.upsert(podIdentity(aPod()));
+  identity.pods.upsert(podIdentity(web()));
   send(3);
-  expect(names).toEqual(['undefined 1', 'end of undefined', 'unknown 2', 'end of unknown', 'web-7d9f-x 3']);
+  identity.pods.deleted(podIdentity(web()), 0);
+  identity.pods.sweep(100_000);
+  send(4);
+  expect(names).toEqual([
+    'undefined 1',
+    'end of undefined',
+    'unknown 2',
+    'end of unknown',
+    'web-7d9f-x 3',
+    'web-7d9f-x 4',
+  ]);
   expect(mapper.counts.unknownPods).toBe(1);
 });

@@ -1,38 +1,90 @@
 import type { Attribute } from '../otlp/model.ts';
-import { type Enriched, enrichFlow, enrichResource } from './enrich.ts';
+import { type Enriched, enrichResource } from './enrich.ts';
+import { type EnrichedFlow, enrichFlow } from './enrich-flow.ts';
+import { ForgedResources } from './forged-resources.ts';
+import { instanceKey, lastText } from './instance-id.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import { PodIndex } from './pod-index.ts';
 
-/** Enrichment with its results kept: a Resource comes again with every export. */
+interface Kept<T> {
+  readonly version: number;
+  readonly enriched: T;
+}
+
+interface KeptResource extends Kept<Enriched> {
+  /** The `service.instance.id` of the Resource itself, and the one that it was judged by. */
+  readonly own: string;
+  readonly instance: string;
+}
+
+/**
+ * Who sent what, with the results kept: a Resource comes again with every export.
+ * Guarantees: the very same object for the same list as long as the answer is the same.
+ */
 export class Identity {
   readonly pods: PodIndex;
-  readonly #resources = new WeakMap<readonly Attribute[], { version: number; enriched: Enriched }>();
+  readonly #resources = new WeakMap<readonly Attribute[], KeptResource>();
+  readonly #flows = new WeakMap<readonly Attribute[], Kept<EnrichedFlow>>();
+  readonly #forged = new ForgedResources();
 
   constructor(pods = new PodIndex()) {
     this.pods = pods;
   }
 
-  /** As `enrichResource`; the very same object for the same list as long as the answer is the same. */
-  resource(attributes: readonly Attribute[]): Enriched {
-    const { version } = this.pods;
-    const known = this.#resources.get(attributes);
-    if (known?.version === version) return known.enriched;
-    const fresh = enrichResource(attributes, this.pods);
-    const enriched = known && isSame(known.enriched, fresh) ? known.enriched : fresh;
-    this.#resources.set(attributes, { version, enriched });
-    return enriched;
+  /** The sender of a point: its own `service.instance.id` counts before that of its Resource. */
+  point(resource: readonly Attribute[], point: readonly Attribute[]): Enriched {
+    return this.#resource(resource, lastText(point, instanceKey));
   }
 
-  flow(attributes: readonly Attribute[]): Enriched {
-    return enrichFlow(attributes, this.pods);
+  /**
+   * The sender of spans, whose Resource is all there is. One whose points have shown that the Resource names another
+   * pod than the sender's is unknown.
+   */
+  spans(resource: readonly Attribute[]): Enriched {
+    if (!this.#forged.has(resource)) return this.#resource(resource, '');
+    return { ...enrichResource(resource, this.pods, ''), contradicts: true };
+  }
+
+  /** Remembers for a while that points of this Resource came from another pod than it names. Units: monotonic ms. */
+  noteForged(resource: readonly Attribute[], nowMs: number): void {
+    this.#forged.note(resource, nowMs);
+  }
+
+  flow(attributes: readonly Attribute[]): EnrichedFlow {
+    const { version } = this.pods;
+    const known = this.#flows.get(attributes);
+    if (known?.version === version) return known.enriched;
+    const fresh = enrichFlow(attributes, this.pods);
+    const enriched = known && isSameFlow(known.enriched, fresh) ? known.enriched : fresh;
+    this.#flows.set(attributes, { version, enriched });
+    return enriched;
   }
 
   pod(namespace: string, name: string): PodIdentity | undefined {
     return this.pods.named(namespace, name);
   }
+
+  #resource(attributes: readonly Attribute[], ofPoint: string): Enriched {
+    const { version } = this.pods;
+    const known = this.#resources.get(attributes);
+    const own = known?.own ?? lastText(attributes, instanceKey);
+    const instance = ofPoint || own;
+    if (known?.version === version && known.instance === instance) return known.enriched;
+    const fresh = enrichResource(attributes, this.pods, instance);
+    const enriched = known && isSame(known.enriched, fresh) ? known.enriched : fresh;
+    this.#resources.set(attributes, { version, own, instance, enriched });
+    return enriched;
+  }
 }
 
 function isSame(a: Enriched, b: Enriched): boolean {
-  if (a.state !== b.state || a.pod !== b.pod || a.attributes.length !== b.attributes.length) return false;
-  return a.attributes.every(({ key, value }, i) => b.attributes[i]!.key === key && b.attributes[i]!.value === value);
+  return a.pod === b.pod && a.contradicts === b.contradicts && sameList(a.attributes, b.attributes);
+}
+
+function isSameFlow(a: EnrichedFlow, b: EnrichedFlow): boolean {
+  return a.unknown === b.unknown && a.local.join() === b.local.join() && sameList(a.attributes, b.attributes);
+}
+
+function sameList(a: readonly Attribute[], b: readonly Attribute[]): boolean {
+  return a.length === b.length && a.every(({ key, value }, i) => b[i]!.key === key && b[i]!.value === value);
 }

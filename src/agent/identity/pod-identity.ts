@@ -7,8 +7,8 @@ export interface PodIdentity {
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly ips: readonly string[];
-  /** Container ids without their runtime's prefix, and the containers' names. */
-  readonly containers: readonly { readonly id: string; readonly name: string }[];
+  /** Names of all its containers, those of its start and of debugging among them. */
+  readonly containerNames: readonly string[];
   /** OTLP attributes that name the pod and its owners, e.g. `k8s.deployment.name`. */
   readonly attributes: Readonly<Record<string, string>>;
   /** Pods of the host network share their address with the node: it names none of them. */
@@ -16,15 +16,16 @@ export interface PodIdentity {
 }
 
 interface PodShape extends KubeObject {
-  spec?: { nodeName?: string; hostNetwork?: boolean; containers?: { name?: string }[] };
-  status?: {
-    podIP?: string;
-    podIPs?: { ip?: string }[];
-    containerStatuses?: Statuses;
-    initContainerStatuses?: Statuses;
+  spec?: {
+    nodeName?: string;
+    hostNetwork?: boolean;
+    containers?: Named[];
+    initContainers?: Named[];
+    ephemeralContainers?: Named[];
   };
+  status?: { podIP?: string; podIPs?: { ip?: string }[] };
 }
-type Statuses = { name?: string; containerID?: string }[];
+type Named = { name?: string };
 
 const ownerKeys: Readonly<Record<string, string>> = {
   ReplicaSet: 'k8s.replicaset.name',
@@ -33,47 +34,44 @@ const ownerKeys: Readonly<Record<string, string>> = {
   Job: 'k8s.job.name',
 };
 
+/** The attributes that name an owner of a pod. */
+export const ownerAttributes: readonly string[] = [
+  ...Object.values(ownerKeys),
+  'k8s.deployment.name',
+  'k8s.cronjob.name',
+  'k8s.owner.name',
+];
+
 /** The identity of a pod as the API server returns it. Shape: pure; members that are not there are left out. */
 export function podIdentity(pod: KubeObject): PodIdentity {
   const { metadata, spec, status } = pod as PodShape;
   const namespace = metadata.namespace ?? '';
   const name = metadata.name ?? '';
-  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const containers = [spec?.containers, spec?.initContainers, spec?.ephemeralContainers].flatMap((c) => c ?? []);
   return {
     namespace,
     name,
     uid: metadata.uid ?? '',
     labels: metadata.labels ?? {},
     ips: [...new Set([status?.podIP, ...(status?.podIPs ?? []).map((p) => p.ip)])].filter((ip) => ip !== undefined),
-    containers: statuses.map((s) => ({ id: bareId(s.containerID ?? ''), name: s.name ?? '' })),
+    containerNames: containers.flatMap((c) => c.name ?? []),
     attributes: {
       'k8s.namespace.name': namespace,
       'k8s.pod.name': name,
       'k8s.pod.uid': metadata.uid ?? '',
       ...(spec?.nodeName ? { 'k8s.node.name': spec.nodeName } : {}),
-      ...(spec?.containers?.length === 1 && spec.containers[0]?.name
-        ? { 'k8s.container.name': spec.containers[0].name }
-        : {}),
       ...owners(pod),
     },
     hostNetwork: spec?.hostNetwork ?? false,
   };
 }
 
-/** The id without `containerd://`, `cri-o://` or `docker://`. */
-export function bareId(id: string): string {
-  return id.slice(id.lastIndexOf('/') + 1);
-}
-
 /** What is kept of a pod in the cache: all that `podIdentity` reads. */
 export function slimPod(pod: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, spec, status } = pod as PodShape;
   const { name, namespace, uid, labels, ownerReferences, resourceVersion, deletionTimestamp } = metadata;
-  const statuses = (list: Statuses | undefined): Statuses =>
-    (list ?? []).map((s) => ({
-      ...(s.name ? { name: s.name } : {}),
-      ...(s.containerID ? { containerID: s.containerID } : {}),
-    }));
+  const names = (list: readonly Named[] | undefined): Named[] =>
+    (list ?? []).map((c) => (c.name ? { name: c.name } : {}));
   const slim = {
     apiVersion,
     kind,
@@ -81,14 +79,11 @@ export function slimPod(pod: KubeObject): KubeObject {
     spec: {
       nodeName: spec?.nodeName,
       hostNetwork: spec?.hostNetwork,
-      containers: (spec?.containers ?? []).map((c) => ({ name: c.name })),
+      containers: names(spec?.containers),
+      initContainers: names(spec?.initContainers),
+      ephemeralContainers: names(spec?.ephemeralContainers),
     },
-    status: {
-      podIP: status?.podIP,
-      podIPs: status?.podIPs,
-      containerStatuses: statuses(status?.containerStatuses),
-      initContainerStatuses: statuses(status?.initContainerStatuses),
-    },
+    status: { podIP: status?.podIP, podIPs: status?.podIPs },
   };
   return slim as unknown as KubeObject;
 }

@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../base/canonical-json.ts';
-import type { PodIdentity } from './pod-identity.ts';
+import { ownerAttributes, type PodIdentity } from './pod-identity.ts';
 
 /**
  * The pods of this node by every name that data may carry of them.
@@ -7,10 +7,12 @@ import type { PodIdentity } from './pod-identity.ts';
  */
 export class PodIndex {
   readonly #byName = new Map<string, PodIdentity>();
-  readonly #byUid = new Map<string, PodIdentity>();
-  readonly #byContainer = new Map<string, PodIdentity>();
+  /** Pods on this node by `namespace/name` of each object that owns them, and of themselves. */
+  readonly #owners = new Map<string, number>();
   readonly #byIp = new Map<string, PodIdentity>();
   readonly #gone: { pod: PodIdentity; atMs: number }[] = [];
+  readonly #namespaces = new Map<string, number>();
+  #node = '';
   #version = 1;
   #synced = false;
 
@@ -19,7 +21,7 @@ export class PodIndex {
     return this.#version;
   }
 
-  /** True once the API server has told of all pods of the node. */
+  /** True once the API server has listed all pods of the node. */
   get synced(): boolean {
     return this.#synced;
   }
@@ -27,6 +29,11 @@ export class PodIndex {
   markSynced(): void {
     if (!this.#synced) this.#version++;
     this.#synced = true;
+  }
+
+  /** The node whose pods these are; `''` before the first. */
+  get node(): string {
+    return this.#node;
   }
 
   get size(): number {
@@ -38,8 +45,9 @@ export class PodIndex {
     if (known && canonicalJson(known) === canonicalJson(pod)) return;
     if (known) this.#remove(known);
     this.#byName.set(keyOf(pod), pod);
-    if (pod.uid) this.#byUid.set(pod.uid, pod);
-    for (const { id } of pod.containers) if (id) this.#byContainer.set(id, pod);
+    this.#node ||= pod.attributes['k8s.node.name'] ?? '';
+    for (const owner of ownersOf(pod)) more(this.#owners, owner);
+    more(this.#namespaces, pod.namespace);
     if (!pod.hostNetwork) for (const ip of pod.ips) this.#byIp.set(ip, pod);
     this.#version++;
   }
@@ -53,8 +61,9 @@ export class PodIndex {
   sweep(nowMs: number, rememberMs = 60_000): void {
     while (this.#gone.length > 0 && this.#gone[0]!.atMs <= nowMs - rememberMs) {
       const { pod } = this.#gone.shift()!;
-      if (this.#byName.get(keyOf(pod))?.uid !== pod.uid) continue;
-      this.#remove(pod);
+      const known = this.#byName.get(keyOf(pod));
+      if (known?.uid !== pod.uid) continue;
+      this.#remove(known);
       this.#version++;
     }
   }
@@ -63,12 +72,14 @@ export class PodIndex {
     return this.#byName.get(`${namespace}/${name}`);
   }
 
-  withUid(uid: string): PodIdentity | undefined {
-    return this.#byUid.get(uid);
+  /** True when a pod of this node is, or belongs to, an object of that name in the namespace. */
+  hasOwner(namespace: string, name: string): boolean {
+    return this.#owners.has(`${namespace}/${name}`);
   }
 
-  withContainer(id: string): PodIdentity | undefined {
-    return this.#byContainer.get(id);
+  /** Number of namespaces that have a pod on this node. */
+  get namespaces(): number {
+    return this.#namespaces.size;
   }
 
   withIp(ip: string): PodIdentity | undefined {
@@ -80,10 +91,26 @@ export class PodIndex {
       if (map.get(key) === pod) map.delete(key);
     };
     drop(this.#byName, keyOf(pod));
-    drop(this.#byUid, pod.uid);
-    for (const { id } of pod.containers) drop(this.#byContainer, id);
+    for (const owner of ownersOf(pod)) less(this.#owners, owner);
+    less(this.#namespaces, pod.namespace);
     for (const ip of pod.ips) drop(this.#byIp, ip);
   }
+}
+
+/** The pod and its owners by the names that a flow may give them, once each. */
+function ownersOf({ namespace, name, attributes }: PodIdentity): Set<string> {
+  const names = ownerAttributes.map((key) => attributes[key]);
+  return new Set([name, ...names].flatMap((owner) => (owner ? [`${namespace}/${owner}`] : [])));
+}
+
+function more(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+function less(counts: Map<string, number>, key: string): void {
+  const left = (counts.get(key) ?? 0) - 1;
+  if (left > 0) counts.set(key, left);
+  else counts.delete(key);
 }
 
 function keyOf(pod: Pick<PodIdentity, 'namespace' | 'name'>): string {

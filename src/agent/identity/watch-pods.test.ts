@@ -1,34 +1,64 @@
 import { coreResources } from '../../kube/index.ts';
-import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeApiServer } from '../../testing/fake-api-server/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { until } from '../../testing/until.ts';
 import { PodIndex } from './pod-index.ts';
 import { watchPods } from './watch-pods.ts';
 
-test('pods of the node are known from list and watch, also where the API server comes late', async () => {
-  const server = await FakeApiServer.start();
-  const stop = new AbortController();
-  const pods = new PodIndex();
-  try {
-    server.storage.create(coreResources.pods, {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { namespace: 'shop', name: 'web-1', uid: 'u1' },
-      spec: { nodeName: 'n' },
-    });
-    watchPods({
-      node: 'n',
-      client: server.client(),
-      clock: systemClock,
-      logger: silentLogger,
-      pods,
-      signal: stop.signal,
-    });
-    await until(() => pods.named('shop', 'web-1'), 'the pod');
-    await until(() => pods.synced, 'the first list');
-  } finally {
-    stop.abort();
-    await server.stop();
-  }
+let server: FakeApiServer;
+let pods: PodIndex;
+let clock: FakeClock;
+let stop: AbortController;
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  pods = new PodIndex();
+  clock = new FakeClock();
+  stop = new AbortController();
+});
+afterEach(async () => {
+  stop.abort();
+  await server.stop();
+});
+
+function watch(): Promise<void> {
+  return watchPods({ node: 'n', client: server.client(), clock, logger: silentLogger, pods, signal: stop.signal });
+}
+
+function create(name: string, nodeName = 'n'): void {
+  server.storage.create(coreResources.pods, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace: 'shop', name },
+    spec: { nodeName },
+  });
+}
+
+test('pods of the node are known from the list and from the watch after it, those of other nodes never', async () => {
+  create('listed');
+  create('elsewhere', 'other');
+  expect([pods.synced, pods.size]).toEqual([false, 0]);
+  let known = false;
+  void watch().then(() => (known = true));
+  await until(() => clock.advance(500).then(() => pods.synced), 'the first list');
+  await until(() => known, 'the one who waits for it');
+  expect(pods.named('shop', 'listed')).toMatchObject({ namespace: 'shop', name: 'listed' });
+  await until(() => server.openWatches('pods').length === 1, 'the watch');
+  create('elsewhere-too', 'other');
+  create('watched');
+  await until(() => pods.named('shop', 'watched'), 'the pod of the watch');
+  expect(pods.size).toBe(2);
+});
+
+test('an API server that comes late is asked until it answers; the index is empty and not synced until then', async () => {
+  create('listed');
+  let late = true;
+  server.script(() => late, { do: 'reset' }, Number.POSITIVE_INFINITY);
+  void watch();
+  const asked = (): number => server.seen({ plural: 'pods' }).length;
+  await until(() => clock.advance(1_000).then(() => asked() >= 3), 'a third attempt');
+  expect([pods.synced, pods.size]).toEqual([false, 0]);
+  late = false;
+  await until(() => clock.advance(1_000).then(() => pods.synced), 'the first list');
+  expect(pods.named('shop', 'listed')).toMatchObject({ namespace: 'shop', name: 'listed' });
 });

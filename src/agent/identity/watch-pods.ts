@@ -8,12 +8,12 @@ import type { PodIndex } from './pod-index.ts';
 /** How often pods that went are let go of. Units: ms. */
 const sweepMs = 10_000;
 /** How often it is asked whether the first list has come. Units: ms. */
-const firstLookMs = 500;
+const firstLookMs = 50;
 
 /**
  * Keeps the index of this node's pods for as long as `signal` lives.
- * Guarantees: returns at once; without an API server the index stays empty and is tried for again with backoff, and
- * one that goes away leaves it as it was.
+ * Guarantees: resolves once all pods of the node are known, or `signal` aborted. Without an API server the index stays
+ * empty and is tried for again with backoff, and one that goes away leaves it as it was.
  */
 export function watchPods(options: {
   readonly node: string;
@@ -22,7 +22,7 @@ export function watchPods(options: {
   readonly logger: Logger;
   readonly pods: PodIndex;
   readonly signal: AbortSignal;
-}): void {
+}): Promise<void> {
   const { node, client, clock, logger, pods, signal } = options;
   const cache = new SharedCache({ client, clock, logger });
   const informer = cache.informer({
@@ -36,12 +36,21 @@ export function watchPods(options: {
     else pods.upsert(pod);
   });
   cache.start(signal);
+  const known = Promise.withResolvers<void>();
   const sweep = (): void => {
     if (signal.aborted) return;
-    if (informer.synced) pods.markSynced();
+    if (informer.synced) {
+      pods.markSynced();
+      known.resolve();
+    }
     pods.sweep(clock.monotonic());
     cancel = clock.setTimeout(sweep, pods.synced ? sweepMs : firstLookMs);
   };
   let cancel = clock.setTimeout(sweep, 0);
-  signal.addEventListener('abort', () => cancel(), { once: true });
+  const end = (): void => {
+    cancel();
+    known.resolve();
+  };
+  signal.addEventListener('abort', end, { once: true });
+  return known.promise;
 }

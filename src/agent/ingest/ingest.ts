@@ -53,6 +53,8 @@ const idleMs = 1_000;
 const maxWaitMs = 250;
 /** A wall clock that moved against the steady one by more than this is told of in the log. Units: ms. */
 const clockStepMs = 30_000;
+/** The log tells of senders that are not what they say at most this often. Units: ms. */
+const doubtsMs = 600_000;
 /** How often silent streams are looked for and the agent's own metrics are stored. Units: ms. */
 const houseKeepingMs = 10_000;
 
@@ -88,7 +90,16 @@ export class Ingest implements OtlpConsumer {
   #newestMs = 0;
   #closed = false;
   #selfSeries = new Map<string, SeriesRef>();
-  #seen = { l4: 0, http: 0, late: 0, unknownPods: 0, unknownFlows: 0, hits: { node: 0, namespace: 0, monitor: 0 } };
+  #told = { strangers: 0, contradicted: 0, atMs: -Infinity };
+  #seen = {
+    l4: 0,
+    http: 0,
+    late: 0,
+    unknownPods: 0,
+    unknownFlows: 0,
+    contradicted: 0,
+    hits: { node: 0, namespace: 0, monitor: 0 },
+  };
 
   constructor(options: IngestOptions) {
     this.#options = options;
@@ -172,6 +183,7 @@ export class Ingest implements OtlpConsumer {
     if (now.mono - this.#lastHouseKeeping >= houseKeepingMs) {
       this.#lastHouseKeeping = now.mono;
       mapper.expire(now, this.#sink);
+      this.#tellDoubts(now.mono);
       await this.#storeSelfMetrics(now.wall);
     }
     metrics.otlpQueueBytes.set(waitingBytes);
@@ -233,6 +245,20 @@ export class Ingest implements OtlpConsumer {
     if (this.#clockOffset === null || Math.abs(moved) > clockStepMs) this.#clockOffset = offset;
   }
 
+  /** Data that is not what it says it is, now and then in the log: an administrator has to look at its sender. */
+  #tellDoubts(nowMs: number): void {
+    const { mapper, logger } = this.#options;
+    const { strangers, lastContradiction, counts } = mapper;
+    const fresh = strangers > this.#told.strangers || counts.contradicted > this.#told.contradicted;
+    if (!fresh || nowMs - this.#told.atMs < doubtsMs) return;
+    logger.warn('senders name pods that they are not: unknown ones are kept without a namespace', {
+      unknownStreams: strangers - this.#told.strangers,
+      correctedStreams: counts.contradicted - this.#told.contradicted,
+      ...(lastContradiction ? { lastCorrected: lastContradiction } : {}),
+    });
+    this.#told = { strangers, contradicted: counts.contradicted, atMs: nowMs };
+  }
+
   #count(): void {
     const { mapper, metrics } = this.#options;
     const { counts, limitHits } = mapper;
@@ -243,6 +269,7 @@ export class Ingest implements OtlpConsumer {
     }
     metrics.metadataMissing.inc({ kind: 'pod' }, counts.unknownPods - this.#seen.unknownPods);
     metrics.metadataMissing.inc({ kind: 'flow' }, counts.unknownFlows - this.#seen.unknownFlows);
+    metrics.contradicted.inc({ kind: 'stream' }, counts.contradicted - this.#seen.contradicted);
     this.#seen = { ...counts, hits: { ...limitHits } };
     if (this.#storeRefused > 0) this.rejected('store', this.#storeRefused);
     this.#storeRefused = 0;

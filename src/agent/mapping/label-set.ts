@@ -32,7 +32,7 @@ export interface LabelRules {
 
 /**
  * The labels of one stream without its metric name, sorted by name: promoted Resource attributes, overlaid by the
- * point's own, less the dropped ones, plus `k8s_node_name` where it is absent.
+ * point's own, less the dropped ones, under this node's `k8s_node_name`.
  * Two keys of one source that escape to one name are joined with `;`, in the order of their keys.
  */
 export function streamLabels(
@@ -47,7 +47,7 @@ export function streamLabels(
     collect(point, false, rules, own);
     for (const [name, value] of own) byName.set(name, value);
   }
-  if (!byName.get('k8s_node_name')) byName.set('k8s_node_name', rules.node);
+  byName.set('k8s_node_name', rules.node);
   const pairs: Pair[] = [];
   for (const [name, value] of byName) if (value !== '') pairs.push([name, value]);
   return pairs.sort((a, b) => compareUtf8(a[0], b[0]));

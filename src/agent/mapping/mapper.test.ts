@@ -1,21 +1,27 @@
 import type { CaptureMonitorRule } from '../../capture/index.ts';
+import { Redactors } from '../redaction/redactor.ts';
+import { aPod, nodePods } from '../../testing/node-pods.ts';
 import type { Labels } from '../../tsdb/index.ts';
 import type { SampleSink } from './hand-out.ts';
 import type { Attribute, HistogramPoint, Metric, MetricsRequest, NumberPoint } from '../otlp/model.ts';
 import { type Moment, SeriesMapper } from './mapper.ts';
 import { defaultPolicy, type MappingPolicy } from './policy.ts';
 
+const known = nodePods(...['shop/p1', 'shop/p2', 'pay/db-0'].map((path) => aPod(path, { containers: [] })));
 const t0 = 1_800_000_000_000;
 
 /** A mapper with everything it hands out, written as `name{label="value"} value @seconds`. */
-function setUp(change: Partial<MappingPolicy> = {}): {
+function setUp(
+  change: Partial<MappingPolicy> = {},
+  identity = known,
+): {
   mapper: SeriesMapper;
   send: (at: number, request: MetricsRequest) => string[];
   sink: SampleSink;
   out: string[];
   at: (seconds: number) => Moment;
 } {
-  const mapper = new SeriesMapper({ ...defaultPolicy('n1'), ...change });
+  const mapper = new SeriesMapper({ ...defaultPolicy('n1'), ...change }, identity);
   const out: string[] = [];
   const text = (labels: Labels, tMs: number, value: string): void => {
     const own = labels.filter(([name]) => name !== '__name__' && name !== 'k8s_node_name');
@@ -271,7 +277,7 @@ test('names and labels follow the rules: prefix, escaping, precedence of the poi
     'obi.version': 'v',
   };
   expect(send(1, request([metric], resource))).toEqual([
-    'ebpf_network_flow_bytes{a_b=point,exported_le=1,k8s_pod_name=p,key_0x=d} 1 @1',
+    'ebpf_network_flow_bytes{a_b=point,exported_le=1,key_0x=d} 1 @1',
   ]);
   expect(mapper.counts).toMatchObject({ l4: 1, http: 0 });
 });
@@ -303,7 +309,7 @@ const rule = (change: Partial<CaptureMonitorRule>): CaptureMonitorRule => ({
   pods: ['p1'],
   ...change,
 });
-const pod = (name: string): Record<string, string> => ({ 'k8s.namespace.name': 'shop', 'k8s.pod.name': name });
+const pod = (name: string): Record<string, string> => ({ 'service.instance.id': `shop.${name}.` });
 
 test('series of a pod count for the monitor that covers it, with the time of the last sample', () => {
   const { send, mapper } = setUp({ monitors: [rule({}), rule({ name: 'other', pods: ['p2'] })] });
@@ -421,4 +427,110 @@ test('a second list of equal attributes, in another order or another object, is 
   send(1, counter([{ at: 1, value: 5, labels: { a: '1', b: '2' } }]));
   expect(send(2, counter([{ at: 2, value: 6, labels: { b: '2', a: '1' } }]))).toEqual(['c{a=1,b=2} 6 @2']);
   expect(mapper.streams).toBe(1);
+});
+
+const victim = { 'service.instance.id': 'pay.db-0.' };
+const small = { ...defaultPolicy('n1').limits, maxSeriesPerNode: 100, maxSeriesPerNamespace: 20 };
+
+test('labels that say whose a series is stay, whatever a rule or a redaction drops, and so do the limits', () => {
+  const names = ['k8s_namespace_name', 'k8s_pod_name', 'k8s_node_name'];
+  const redactors = new Redactors([{ labels: names.map((name) => ({ name, action: 'Drop' as const })) }]);
+  const { send, mapper } = setUp({ limits: small, redactors, monitors: [rule({ dropLabels: names })] });
+  const sent = send(1, counter(routes(60), pod('p1')));
+  expect(sent.filter((line) => !line.includes('k8s_namespace_name=shop'))).toEqual([]);
+  expect([sent.length, mapper.table.size, mapper.limitHits.namespace]).toEqual([21, 21, 40]);
+});
+
+test('streams of one namespace beyond its limits take no place from those of another', () => {
+  const { send, mapper } = setUp({ limits: small });
+  for (let i = 1; i <= 50; i++) send(i, counter(routes(20 * i, i).slice(-20), pod('p1')));
+  expect(mapper.streams).toBe(40);
+  const sent = send(60, counter(routes(10, 60), victim));
+  expect(sent.filter((line) => line.includes('k8s_namespace_name=pay,k8s_pod_name=db-0'))).toHaveLength(10);
+  expect(mapper.limitHits.namespace).toBe(1_000 - 20);
+});
+
+test('a namespace gets its own series and streams on a node that others have filled, now and under a new config', () => {
+  const identity = nodePods(...['noisy/a', 'loud/b', 'pay/db-0'].map((path) => aPod(path, { containers: [] })));
+  const limits = { ...small, maxSeriesPerNode: 160, maxSeriesPerNamespace: 100 };
+  const { send, mapper, sink, at } = setUp({ limits }, identity);
+  for (let i = 1; i <= 40; i++) {
+    for (const sender of ['noisy.a.', 'loud.b.']) {
+      send(i, counter(routes(20 * i, i).slice(-20), { 'service.instance.id': sender }));
+    }
+  }
+  expect(mapper.limitHits.node).toBeGreaterThan(0);
+  expect(mapper.limits.nodeSeries).toBe(160);
+  const victims = (): number =>
+    [...mapper.table.families.get('c')!.groups.values()].filter(({ base }) =>
+      base.some(([name, value]) => name === 'k8s_pod_name' && value === 'db-0'),
+    ).length;
+  send(60, counter(routes(12, 60), victim));
+  expect([victims(), mapper.limits.nodeSeries]).toEqual([10, 170]);
+  mapper.setPolicy({ ...defaultPolicy('n1'), limits }, at(61), sink);
+  expect(victims()).toBe(10);
+});
+
+test('flows that others make of a pod leave half of its namespace’s series to what the pod reports', () => {
+  const identity = nodePods(aPod('pay/db-0', { ip: '10.0.0.9', containers: [] }));
+  const { send, mapper } = setUp({ limits: small }, identity);
+  const scan = Array.from({ length: 60 }, (_, i) =>
+    numberPoint({
+      at: 1,
+      value: 1,
+      labels: { 'dst.address': '10.0.0.9', 'dst.port': i + 1, 'src.address': '9.9.9.9', direction: 'request' },
+    }),
+  );
+  const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points: scan } as const;
+  send(1, request([{ name: 'obi.network.flow.bytes', description: '', unit: '', data }]));
+  expect([mapper.limits.nodeSeries, mapper.limitHits.namespace]).toEqual([10, 50]);
+  const sent = send(2, counter(routes(12, 2), victim));
+  expect(sent.filter((line) => line.includes('k8s_namespace_name=pay,k8s_pod_name=db-0'))).toHaveLength(10);
+});
+
+test('series that stand for others are bounded for each namespace, so that one leaves room for another’s', () => {
+  const limits = { ...small, maxSeriesPerNode: 20_000, maxSeriesPerNamespace: 2_000 };
+  const { send } = setUp({ limits });
+  const kinds = (n: number, at: number): PointOf[] =>
+    Array.from({ length: n }, (_, i) => ({ at, value: 1, labels: { [`name${i}`]: 'x' } }));
+  const folded = (sent: readonly string[]): number => sent.filter((line) => line.includes('__overflow__')).length;
+  expect(folded(send(1, counter(kinds(4_000, 1), pod('p1'))))).toBe(500);
+  expect(folded(send(2, counter(kinds(2_010, 2), victim)))).toBe(10);
+});
+
+test('clients show which server they talk to, by its workload where it is a pod of this node, up to a hundred', () => {
+  const identity = nodePods(
+    aPod('shop/p1', { containers: [] }),
+    aPod('pay/db-0', { ip: '10.0.0.9', owner: ['StatefulSet', 'db'] }),
+  );
+  const mapper = new SeriesMapper(defaultPolicy('n1'), identity);
+  const seen: string[] = [];
+  const sink: SampleSink = {
+    append: ({ labels }) => void seen.push(Object.fromEntries(labels)['server_address'] ?? '-'),
+    stale: () => {},
+  };
+  const send = (at: number, name: string, servers: readonly string[]): string[] => {
+    seen.length = 0;
+    const points = servers.map((server) => numberPoint({ at, value: 1, labels: { 'server.address': server } }));
+    const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
+    const now = { wall: t0 + at * 1_000, mono: at * 1_000 };
+    mapper.add(request([{ name, description: '', unit: '', data }], pod('p1')), now, sink);
+    mapper.flush(sink);
+    return [...seen];
+  };
+  expect(send(1, 'http.client.x', ['api.shop.svc', '10.0.0.9', '10.7.7.7'])).toEqual([
+    'api.shop.svc',
+    'db',
+    '10.7.7.7',
+  ]);
+  expect(send(1, 'http.server.x', ['shop.example'])).toEqual(['-']);
+  const many = send(
+    2,
+    'rpc.client.x',
+    Array.from({ length: 150 }, (_, i) => `s${i}`),
+  );
+  expect([new Set(many).size, many.filter((name) => name === '__overflow__').length]).toEqual([98, 1]);
+  mapper.expire({ wall: t0 + 100_000, mono: 100_000 }, sink);
+  mapper.expire({ wall: t0 + 900_000, mono: 900_000 }, sink);
+  expect(send(901, 'rpc.client.x', ['late'])).toEqual(['late']);
 });

@@ -5,20 +5,30 @@ import { type Expanded, expandPoint, familyType, layoutOf, sameShape } from './c
 import { noteExemplars } from './exemplars.ts';
 import { handOut, handOutSkipped, isReset, keptUp, type SampleSink } from './hand-out.ts';
 import type { Pair } from './label-set.ts';
-import { fallbackRules, metricFamily, streamRules } from './monitor-rules.ts';
+import { coversSender, fallbackRules, metricFamily, servedPort, streamRules } from './monitor-rules.ts';
 import { infoMetrics, metricName } from './names.ts';
 import type { MappingPolicy } from './policy.ts';
 import { metricProtocol } from './protocol.ts';
-import { type LimitScope, overflowLabels, SeriesLimits } from './series-limits.ts';
+import { type Charged, type LimitScope, type MonitorCounts, overflowLabels, SeriesLimits } from './series-limits.ts';
 import { type Family, type Group, type Series, SeriesTable } from './series-table.ts';
-import { rememberEndedMs, silenceLimit, type Stream } from './stream.ts';
-import { isFlow, streamSubject, subjectLabels } from './stream-subject.ts';
-import { StreamIndex, type StreamSet } from './stream-index.ts';
+import { rememberEndedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
+import { PeerNames } from './peer-names.ts';
+import { type StreamBounds, StreamShares } from './stream-shares.ts';
+import { accountOf, chargedTo, isFlow, type StreamSubject, streamSubject, subjectLabels } from './stream-subject.ts';
+import { StreamIndex } from './stream-index.ts';
 
 /** Wall time for samples, monotonic time for silence. Units: ms. */
 export interface Moment {
   readonly wall: number;
   readonly mono: number;
+}
+
+/** A label set that a limit keeps from having series of its own. */
+interface Beyond {
+  readonly base: readonly Pair[];
+  readonly namespaces: readonly string[];
+  readonly scope: LimitScope;
+  readonly size: number;
 }
 
 /** What became of a request's points. */
@@ -33,6 +43,8 @@ export interface MapCounts {
   /** Streams of a workload, and of flows, whose pod was not known when they were bound. */
   unknownPods: number;
   unknownFlows: number;
+  /** Streams that named another namespace, pod or node than that of their sender. */
+  contradicted: number;
 }
 
 /**
@@ -51,7 +63,19 @@ export class SeriesMapper {
   /** The newest exemplars of all series. */
   readonly exemplars = new ExemplarRing();
   readonly limits: SeriesLimits;
-  readonly counts: MapCounts = { l4: 0, http: 0, late: 0, refused: 0, unknownPods: 0, unknownFlows: 0 };
+  readonly counts: MapCounts = {
+    l4: 0,
+    http: 0,
+    late: 0,
+    refused: 0,
+    unknownPods: 0,
+    unknownFlows: 0,
+    contradicted: 0,
+  };
+  /** Streams that named a pod while their sender was none of this node's pods. */
+  strangers = 0;
+  /** The pod whose attributes named another one last; `''` for none yet. */
+  lastContradiction = '';
   /** Series that hit a limit, by its scope. */
   readonly limitHits: Record<LimitScope, number> = { node: 0, namespace: 0, monitor: 0 };
   #policy: MappingPolicy;
@@ -59,11 +83,14 @@ export class SeriesMapper {
   #touched: Series[] = [];
   #window = 1;
   readonly #identity: Identity;
+  readonly #peers: PeerNames;
+  readonly #shares = new StreamShares();
   #identityVersion = 0;
 
   constructor(policy: MappingPolicy, identity = new Identity()) {
     this.#policy = policy;
     this.#identity = identity;
+    this.#peers = new PeerNames(identity.pods);
     this.limits = new SeriesLimits(policy.limits, policy.monitors);
   }
 
@@ -77,13 +104,10 @@ export class SeriesMapper {
     return this.#streams.size;
   }
 
-  /** Live streams of containers whose pod nobody knows. A process of the node itself has none, and is not missed. */
+  /** Live streams of senders that name a pod and are none of this node's. A process of the node itself names none. */
   get unplaced(): number {
     let count = 0;
-    for (const stream of this.#streams) {
-      const inContainer = stream.resource.some((a) => a.key === 'container.id' || a.key === 'k8s.container.name');
-      if (stream.unknown && stream.endedMs === 0 && !isFlow(stream) && inContainer) count++;
-    }
+    for (const { unknown, endedMs, sender } of this.#streams) if (unknown && endedMs === 0 && sender?.namesPod) count++;
     return count;
   }
 
@@ -120,9 +144,12 @@ export class SeriesMapper {
     expanded: Expanded,
     now: Moment,
   ): Stream | null {
-    if (this.#streams.size >= 2 * this.#policy.limits.maxSeriesPerNode) {
+    const point = expanded.point.attributes;
+    const account = accountOf(otlpName, chargedTo(otlpName, resource, point, this.#identity));
+    const full = this.#shares.exceeded(account, this.#streamBounds());
+    if (full) {
       this.counts.refused++;
-      this.limitHits.node++;
+      this.limitHits[full]++;
       return null;
     }
     const stream: Stream = {
@@ -130,8 +157,11 @@ export class SeriesMapper {
       otlpName,
       family,
       resource,
-      point: expanded.point.attributes,
-      identity: null,
+      point,
+      sender: null,
+      flow: null,
+      account,
+      peer: null,
       unknown: false,
       intervalMs: 0,
       shape: layoutOf(expanded.shape).shape,
@@ -149,8 +179,20 @@ export class SeriesMapper {
       forgotten: false,
     };
     this.#streams.add(set, stream);
+    this.#shares.add(account);
     this.#bind(stream);
     return stream;
+  }
+
+  /** Ended streams are remembered for a while, and those beyond a limit too: twice as many as series. */
+  #streamBounds(): StreamBounds {
+    const { maxSeriesPerNode, maxSeriesPerNamespace } = this.#policy.limits;
+    return { node: 2 * maxSeriesPerNode, namespace: 2 * maxSeriesPerNamespace, own: 2 * this.#ownSeries() };
+  }
+
+  /** Series that each namespace may have when others have filled the node: all together a quarter of its limit. */
+  #ownSeries(): number {
+    return Math.floor(this.#policy.limits.maxSeriesPerNode / 4 / (this.#identity.pods.namespaces + 1));
   }
 
   #apply(stream: Stream, expanded: Expanded, now: Moment, sink: SampleSink): void {
@@ -274,10 +316,17 @@ export class SeriesMapper {
   expire(now: Moment, sink: SampleSink): void {
     for (const stream of this.#streams) {
       const silence = now.mono - stream.seenMs;
+      if (stream.sender?.forged) this.#identity.noteForged(stream.resource, stream.seenMs);
       if (stream.endedMs === 0) {
         if (silence > silenceLimit(stream)) this.#end(stream, now, sink);
-      } else if (silence > rememberEndedMs) this.#streams.delete(stream);
+      } else if (silence > rememberEndedMs) this.#forget(stream);
     }
+  }
+
+  #forget(stream: Stream): void {
+    this.#peers.release(stream);
+    this.#shares.remove(stream.account);
+    this.#streams.delete(stream);
   }
 
   /** Takes new rules and limits at once. Counters do not reset: series whose labels stay keep their sums. */
@@ -308,8 +357,10 @@ export class SeriesMapper {
     let moved = 0;
     for (const stream of this.#streams) {
       if (stream.endedMs !== 0) continue;
-      const same = this.#identity.resource(stream.resource) === stream.identity;
-      // What is unknown may be shown so only now, and the ends of a flow are no part of its Resource.
+      const same = isFlow(stream.otlpName)
+        ? this.#identity.flow(stream.point) === stream.flow
+        : this.#identity.point(stream.resource, stream.point) === stream.sender;
+      // What is unknown may be shown so only now.
       if (same && !stream.unknown) continue;
       if (stream.scope) this.#forgetLimit(stream);
       this.#rebind(stream, left);
@@ -330,13 +381,15 @@ export class SeriesMapper {
     this.#bringAlong(stream);
   }
 
-  /** Finds the series a stream feeds under the present rules and limits. `charged` is given while all are bound anew. */
-  #bind(stream: Stream, charged?: Set<Stream['group']>): void {
-    const first = stream.identity === null;
-    const subject = streamSubject(stream, this.#identity);
-    if (first && stream.unknown) this.counts[isFlow(stream) ? 'unknownFlows' : 'unknownPods']++;
-    const { namespace, pod, valueOf } = subject;
-    const monitors = this.limits.monitorsOf(namespace, pod);
+  /** Finds the series a stream feeds under the present rules and limits. `renewed` is given while all are bound anew. */
+  #bind(stream: Stream, renewed?: Set<Stream['group']>): void {
+    const subject = this.#subjectOf(stream);
+    const { namespace, pod, container, valueOf, charged: namespaces } = subject;
+    const port = servedPort(stream.otlpName, valueOf('server.port'));
+    const ofPod = this.limits.monitorsOf(namespace, pod?.name ?? '');
+    const covers = ({ rule }: MonitorCounts): boolean => coversSender(rule, container, port);
+    // One list for all streams of a pod, as long as its monitors do not tell them apart.
+    const monitors = ofPod.every(covers) ? ofPod : ofPod.filter(covers);
     const podRules =
       monitors.length > 0 ? monitors.map((m) => m.rule) : fallbackRules(this.#policy.fallback, namespace);
     const rules = streamRules(podRules, {
@@ -349,25 +402,48 @@ export class SeriesMapper {
     stream.scope = null;
     stream.intervalMs = rules.intervalMs;
     if (!rules.keep) return this.#feed(stream, null, before);
-    const base = subjectLabels(subject, rules, this.#policy, this.#identity);
+    const base = subjectLabels(stream, subject, rules, this.#policy, this.#peers);
     const { name, type, help, unit } = stream.family;
     stream.family = this.table.family(name, type, help, unit);
     const size = layoutOf(stream.shape).components.length;
     let group: Stream['group'] = this.table.group(stream.family, base) ?? null;
-    const isNew = !group || (charged !== undefined && !charged.has(group));
-    const scope = isNew ? this.limits.exceeded(base, monitors, Math.max(size, group?.series.length ?? 0)) : null;
+    const isNew = !group || (renewed !== undefined && !renewed.has(group));
+    const count = Math.max(size, group?.series.length ?? 0);
+    const charged: Charged = { namespaces, monitors, isFlow: isFlow(stream.otlpName) };
+    const scope = isNew ? this.limits.exceeded(charged, count, this.#ownSeries()) : null;
     if (scope) {
       this.#noteLimit(stream, scope, size);
-      group = this.#overflowGroup(stream, base, scope, size, charged);
+      group = this.#overflowGroup(stream, { base, namespaces, scope, size }, renewed);
     } else if (!group) {
-      group = this.table.addGroup(stream.family, base, this.limits.charge(base, monitors));
-      charged?.add(group);
+      group = this.table.addGroup(stream.family, base, this.limits.charge(charged));
+      renewed?.add(group);
     } else if (isNew) {
-      group.charge = this.limits.charge(base, monitors);
+      group.charge = this.limits.charge(charged);
       group.charge.add(group.series.length);
-      charged?.add(group);
+      renewed?.add(group);
     }
     this.#feed(stream, group, before);
+  }
+
+  /** Who the stream is of, as far as is known by now; counts what could not be believed. */
+  #subjectOf(stream: Stream): StreamSubject {
+    const first = stream.sender === null && stream.flow === null;
+    const subject = streamSubject(stream, this.#identity);
+    const flow = isFlow(stream.otlpName);
+    if (first && stream.unknown) this.counts[flow ? 'unknownFlows' : 'unknownPods']++;
+    if (first && stream.unknown && stream.sender?.namesPod && this.#identity.pods.synced) this.strangers++;
+    if (first && (stream.sender?.contradicts || stream.flow?.contradicts)) {
+      this.counts.contradicted++;
+      if (stream.sender?.pod) this.lastContradiction = `${stream.sender.pod.namespace}/${stream.sender.pod.name}`;
+    }
+    if (stream.sender?.forged) this.#identity.noteForged(stream.resource, stream.seenMs);
+    const account = accountOf(stream.otlpName, subject.charged);
+    if (account !== stream.account) {
+      this.#shares.remove(stream.account);
+      this.#shares.add(account);
+      stream.account = account;
+    }
+    return subject;
   }
 
   #noteLimit(stream: Stream, scope: LimitScope, size: number): void {
@@ -385,9 +461,7 @@ export class SeriesMapper {
 
   #overflowGroup(
     stream: Stream,
-    base: readonly Pair[],
-    scope: LimitScope,
-    size: number,
+    { base, namespaces, scope, size }: Beyond,
     charged?: Set<Stream['group']>,
   ): Stream['group'] {
     if (this.limits.onLimit === 'Drop') return null;
@@ -395,14 +469,14 @@ export class SeriesMapper {
     const known = this.table.group(stream.family, labels);
     if (known) {
       if (charged && !charged.has(known)) {
-        known.charge = this.limits.overflowCharge();
+        known.charge = this.limits.overflowCharge(namespaces);
         known.charge.add(known.series.length);
         charged.add(known);
       }
       return known;
     }
-    if (!this.limits.mayOverflow(size)) return null;
-    const made = this.table.addGroup(stream.family, labels, this.limits.overflowCharge());
+    if (!this.limits.mayOverflow(namespaces, size)) return null;
+    const made = this.table.addGroup(stream.family, labels, this.limits.overflowCharge(namespaces));
     charged?.add(made);
     return made;
   }

@@ -1,4 +1,4 @@
-import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
+import { type CaptureConfig, type CaptureMonitorRule, holdsPort, matchesGlob } from '../../capture/index.ts';
 import type { Protocol } from '../../stream/index.ts';
 
 /** What the rules of a pod say about one of its metric streams. */
@@ -20,7 +20,10 @@ export interface Subject {
 }
 
 /** The rules of one pod: of a monitor, or the fallback. */
-export type PodRules = Omit<CaptureMonitorRule, 'namespace' | 'name' | 'uid' | 'pods' | 'maxSeries'>;
+export type PodRules = Omit<
+  CaptureMonitorRule,
+  'namespace' | 'name' | 'uid' | 'pods' | 'containers' | 'ports' | 'maxSeries'
+>;
 type Fallback = NonNullable<CaptureConfig['fallback']>;
 
 const keepAll: StreamRules = { keep: true, dropLabels: [], podLabels: [], intervalMs: 0 };
@@ -37,6 +40,22 @@ export function streamRules(rules: readonly PodRules[], subject: Subject): Strea
     podLabels: rules.flatMap((rule) => rule.podLabels ?? []),
     intervalMs: rules[0]!.intervalMs ?? 0,
   };
+}
+
+/**
+ * True when a monitor that has the pod is for this container of it, and for what it serves on this port. A process that
+ * calls others is not known by a port. A container that is not known is none of those that a monitor names.
+ * `port`: of the server that took the request; null for all else.
+ */
+export function coversSender(
+  { containers, ports }: Pick<CaptureMonitorRule, 'containers' | 'ports'>,
+  container: string,
+  port: number | null,
+): boolean {
+  return (
+    (!containers || containers.some((glob) => matchesGlob(glob, container))) &&
+    (!ports || port === null || holdsPort(ports, port))
+  );
 }
 
 /** True when one rule keeps data of that kind. */
@@ -84,4 +103,10 @@ const families: readonly (readonly [prefix: string, family: string])[] = [
 /** The family of a metric in the terms of a monitor's `families`, or null for one outside all of them. */
 export function metricFamily(otlpName: string): string | null {
   return families.find(([prefix]) => otlpName.startsWith(prefix))?.[1] ?? null;
+}
+
+/** The port on which the sender took what a metric counts; null where the metric has none. */
+export function servedPort(otlpName: string, serverPort: string): number | null {
+  const serves = otlpName.startsWith('http.server.') || otlpName.startsWith('rpc.server.');
+  return serves && Number(serverPort) > 0 ? Number(serverPort) : null;
 }

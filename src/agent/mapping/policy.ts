@@ -1,7 +1,7 @@
 import { builtinLimits, type CaptureConfig, type CaptureMonitorRule } from '../../capture/index.ts';
 import { Redactors } from '../redaction/redactor.ts';
 
-/** What the mapping is told from outside: the node's identity and the rules of the current capture config. */
+/** What the mapping gets from outside: the node's identity and the rules of the current capture config. */
 export interface MappingPolicy {
   readonly node: string;
   readonly limits: CaptureConfig['limits'];
@@ -14,6 +14,8 @@ export interface MappingPolicy {
   readonly durationBounds: readonly number[];
   readonly sizeBounds: readonly number[];
   readonly redactors: Redactors;
+  /** The cluster's name that a policy gives; `''` leaves it to the instrument. */
+  readonly cluster: string;
 }
 
 /** The instrument's own default bounds for durations (seconds) and body sizes (bytes). */
@@ -36,6 +38,7 @@ export function defaultPolicy(node: string): MappingPolicy {
     durationBounds: defaultDurationBounds,
     sizeBounds: defaultSizeBounds,
     redactors: new Redactors(),
+    cluster: '',
   };
 }
 
@@ -50,5 +53,12 @@ export function policyOf(node: string, config: CaptureConfig): MappingPolicy {
     durationBounds: histogram.durationBounds ?? defaultDurationBounds,
     sizeBounds: histogram.sizeBounds ?? defaultSizeBounds,
     redactors: new Redactors(redaction),
+    cluster: clusterOf(config.instrument.yaml),
   };
+}
+
+/** The cluster's name in the instrument's file, in the form in which the controller writes it. */
+function clusterOf(yaml: string): string {
+  const text = /^ {4}cluster_name: (.+)$/m.exec(yaml)?.[1] ?? '';
+  return text.startsWith('"') ? String(JSON.parse(text)) : text;
 }

@@ -1,5 +1,5 @@
 import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
-import { Identity } from '../identity/identity.ts';
+import { aPod, nodePods } from '../../testing/node-pods.ts';
 import { podIdentity } from '../identity/pod-identity.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
 import type { SeriesRef } from '../../tsdb/index.ts';
@@ -25,7 +25,7 @@ function request({ name, resource = shop, point = {}, value = 1, startNs = 1 }: 
   return { resources: [{ attributes: resource, scopes: [{ scope: { name: '', version: '' }, metrics }] }] };
 }
 
-const shop = attributes({ 'k8s.namespace.name': 'shop', 'k8s.pod.name': 'web-1' });
+const shop = attributes({ 'service.instance.id': 'shop.web-1.' });
 
 type Rule = Partial<CaptureConfig['monitors'][number]>;
 
@@ -43,7 +43,7 @@ function aConfig(rules: readonly Rule[], change: Partial<CaptureConfig> = {}): C
 }
 
 class Run {
-  readonly identity = new Identity();
+  readonly identity = nodePods(aPod('shop/web-1', { containers: [] }), aPod('pay/db-0', { containers: [] }));
   readonly samples: string[] = [];
   readonly mapper: SeriesMapper;
   constructor(config: CaptureConfig) {
@@ -113,7 +113,12 @@ test.each<[string, Rule[], string[]]>([
     [{ protocols: ['HTTP'], ignorePaths: ['/live*'] }],
     ['ebpf_network_flow_bytes'],
   ],
-  ['families and protocols together', [{ protocols: ['HTTP', 'Kafka'], families: ['Messaging'] }], ['messaging_kafka']],
+  [
+    'families and protocols together',
+    [{ protocols: ['HTTP', 'Kafka'], families: ['Messaging'] }],
+    // A flow is of two ends, not of this pod.
+    ['ebpf_network_flow_bytes', 'messaging_kafka'],
+  ],
 ])('with %s the pod keeps what they want', (_what, rules, expected) => {
   const run = new Run(aConfig(rules));
   for (const t of told) run.send(t, 1);
@@ -178,10 +183,10 @@ test('redaction rules of a policy hold for labels, those of a namespace for its 
   const run = new Run(aConfig([], { redaction }));
   const point = { 'http.route': '/x', 'url.path': '/u/17', 'service.name': 's', 'client.address': '1.2.3.4' };
   run.send({ name: 'a.b', point }, 1);
-  run.send({ name: 'a.b', point, resource: attributes({ 'k8s.namespace.name': 'pay' }) }, 1);
+  run.send({ name: 'a.b', point, resource: attributes({ 'service.instance.id': 'pay.db-0.' }) }, 1);
   expect(run.samples).toEqual([
     '__name__=a_b,k8s_namespace_name=shop,k8s_pod_name=web-1,service_name=s,url_path=/u/# 1 1',
-    '__name__=a_b,k8s_namespace_name=pay,url_path=/u/# 1 1',
+    '__name__=a_b,k8s_namespace_name=pay,k8s_pod_name=db-0,url_path=/u/# 1 1',
   ]);
 });
 
@@ -189,4 +194,37 @@ test('the bounds of the policy are those that exponential histograms are convert
   const config = aConfig([], { histogram: { durationBounds: [1, 2] } });
   expect(policyOf('n', config).durationBounds).toEqual([1, 2]);
   expect(policyOf('n', config).sizeBounds[0]).toBe(0);
+});
+
+describe('a monitor of some containers or ports', () => {
+  const sidecar = attributes({ 'service.instance.id': 'shop.two.proxy' });
+  const main = attributes({ 'service.instance.id': 'shop.two.app' });
+  const point = { 'http.route': '/a', 'server.port': '8080' };
+  const run = (rule: Rule) => {
+    const config = aConfig([{ pods: ['two'], dropLabels: ['http_route'], ...rule }], {
+      fallback: [{ namespaces: ['shop'], dropLabels: ['url_scheme'] }],
+    });
+    const made = new Run(config);
+    made.identity.pods.upsert(podIdentity(aPod('shop/two', { containers: ['app', 'proxy'] })));
+    return made;
+  };
+  const kept = (made: Run): string[] =>
+    made.samples.map(
+      (text) => (/k8s_container_name=(\w+)/.exec(text)?.[1] ?? '') + (/http_route/.test(text) ? ' kept' : ''),
+    );
+
+  test('leaves a sidecar that it does not include to the rules of its namespace', () => {
+    const made = run({ containers: ['a*'] });
+    for (const resource of [main, sidecar]) made.send({ name: 'http.server.x', resource, point }, 1);
+    expect(kept(made)).toEqual(['app', 'proxy kept']);
+    expect(made.mapper.limits.monitors[0]!.activeSeries).toBe(1);
+  });
+
+  test('leaves to them what the process serves on other ports, and keeps what its clients do', () => {
+    const made = run({ ports: '8000-8090,9000' });
+    made.send({ name: 'http.server.x', resource: main, point }, 1);
+    made.send({ name: 'http.server.x', resource: main, point: { ...point, 'server.port': '15001' } }, 1);
+    made.send({ name: 'http.client.x', resource: main, point: { ...point, 'server.port': '443' } }, 1);
+    expect(kept(made)).toEqual(['app', 'app kept', 'app']);
+  });
 });

@@ -7,6 +7,14 @@ export type LimitScope = 'node' | 'namespace' | 'monitor';
 /** The value that every label but namespace and node takes in a series that stands for those beyond a limit. */
 export const overflowValue = '__overflow__';
 
+/** What the series of a label set count for. */
+export interface Charged {
+  /** `''` stands for unknown senders. */
+  readonly namespaces: readonly string[];
+  readonly monitors: readonly MonitorCounts[];
+  readonly isFlow: boolean;
+}
+
 /** What is counted for one monitor. */
 export interface MonitorCounts {
   readonly rule: CaptureMonitorRule;
@@ -25,7 +33,10 @@ export class SeriesLimits {
   #limits: CaptureConfig['limits'];
   #node = 0;
   #overflow = 0;
+  #overflows = new Map<string, number>();
   #namespaces = new Map<string, number>();
+  /** Of these, series of flows. */
+  #flows = new Map<string, number>();
   #monitors: MonitorCounts[] = [];
   #byPod = new Map<string, MonitorCounts[]>();
 
@@ -52,7 +63,9 @@ export class SeriesLimits {
     this.#limits = limits;
     this.#node = 0;
     this.#overflow = 0;
+    this.#overflows = new Map();
     this.#namespaces = new Map();
+    this.#flows = new Map();
     this.#index(rules, seen);
   }
 
@@ -61,12 +74,19 @@ export class SeriesLimits {
     return (pod && this.#byPod.get(`${namespace}/${pod}`)) || none;
   }
 
-  /** The first limit that `count` more series would exceed. */
-  exceeded(base: readonly Pair[], monitors: readonly MonitorCounts[], count: number): LimitScope | null {
+  /**
+   * The first limit that `count` more series would exceed. Flows have at most half of what a namespace may have:
+   * whoever sends packets to a pod makes flows of it, and they are not to displace what the pod itself reports.
+   * @param own Series that each namespace may have when others have filled the node; unknown senders have no such share.
+   */
+  exceeded({ namespaces, monitors, isFlow }: Charged, count: number, own: number): LimitScope | null {
     const limits = this.#limits;
-    if (this.#node + count > limits.maxSeriesPerNode) return 'node';
-    const namespace = namespaceOf(base);
-    if (namespace && (this.#namespaces.get(namespace) ?? 0) + count > limits.maxSeriesPerNamespace) return 'namespace';
+    const isWithin = (namespace: string, max: number): boolean =>
+      (this.#namespaces.get(namespace) ?? 0) + count <= max &&
+      (!isFlow || (this.#flows.get(namespace) ?? 0) + count <= Math.ceil(max / 2));
+    const isFull = this.#node + count > limits.maxSeriesPerNode;
+    if (isFull && !namespaces.every((namespace) => namespace !== '' && isWithin(namespace, own))) return 'node';
+    if (!namespaces.every((namespace) => isWithin(namespace, limits.maxSeriesPerNamespace))) return 'namespace';
     for (const { activeSeries, rule } of monitors) {
       const max = Math.min(limits.maxSeriesPerMonitor, rule.maxSeries ?? Infinity);
       if (activeSeries + count > max) return 'monitor';
@@ -74,28 +94,38 @@ export class SeriesLimits {
     return null;
   }
 
-  /** A place to count the series of one label set. */
-  charge(base: readonly Pair[], monitors: readonly MonitorCounts[]): Charge {
-    const namespace = namespaceOf(base);
+  /** A place to count the series of one label set, for the namespaces of those who sent it. */
+  charge({ namespaces, monitors, isFlow }: Charged): Charge {
     return {
       add: (series) => {
         this.#node += series;
-        if (namespace) this.#namespaces.set(namespace, (this.#namespaces.get(namespace) ?? 0) + series);
+        for (const namespace of namespaces) {
+          count(this.#namespaces, namespace, series);
+          if (isFlow) count(this.#flows, namespace, series);
+        }
         for (const monitor of monitors) monitor.activeSeries += series;
       },
     };
   }
 
-  /** True while series that stand for others may still be made: they are bounded too, by a tenth of the node's limit. */
-  mayOverflow(count: number): boolean {
-    return this.#overflow + count <= Math.max(1_000, this.#limits.maxSeriesPerNode / 10);
+  /**
+   * True while series that stand for others may still be made: they are bounded too, by a tenth of the node's limit,
+   * and for one namespace by a tenth of its own.
+   */
+  mayOverflow([namespace = '']: readonly string[], count: number): boolean {
+    const { maxSeriesPerNode, maxSeriesPerNamespace } = this.#limits;
+    return (
+      this.#overflow + count <= Math.max(1_000, maxSeriesPerNode / 10) &&
+      (this.#overflows.get(namespace) ?? 0) + count <= Math.max(500, maxSeriesPerNamespace / 10)
+    );
   }
 
   /** Counts overflow series, which weigh on the node alone and are never refused by its limit. */
-  overflowCharge(): Charge {
+  overflowCharge([namespace = '']: readonly string[]): Charge {
     return {
       add: (series) => {
         this.#overflow += series;
+        count(this.#overflows, namespace, series);
       },
     };
   }
@@ -132,11 +162,8 @@ function monitorKey(rule: CaptureMonitorRule): string {
   return `${rule.namespace}/${rule.name}`;
 }
 
-function namespaceOf(base: readonly Pair[]): string {
-  return labelOf(base, 'k8s_namespace_name') || labelOf(base, 'k8s_src_namespace');
-}
-
-function labelOf(base: readonly Pair[], name: string): string {
-  for (const pair of base) if (pair[0] === name) return pair[1];
-  return '';
+function count(counts: Map<string, number>, namespace: string, change: number): void {
+  const now = (counts.get(namespace) ?? 0) + change;
+  if (now > 0) counts.set(namespace, now);
+  else counts.delete(namespace);
 }

@@ -1,6 +1,6 @@
 import type { Attribute } from '../otlp/model.ts';
 import { valueText } from './label-set.ts';
-import type { Stream } from './stream.ts';
+import type { Stream, StreamSet } from './stream.ts';
 
 /** Metrics of one Resource that are found by its list; one with more is looked up by text now and then. */
 const setsKept = 1_000;
@@ -69,12 +69,6 @@ export class StreamIndex {
     }
     return key;
   }
-}
-
-export interface StreamSet {
-  readonly key: string;
-  readonly byList: WeakMap<readonly Attribute[], Stream>;
-  readonly byText: Map<string, Stream>;
 }
 
 /** A text that is equal for equal attributes, in whatever order they came. */

@@ -1,76 +1,141 @@
+import { namingLabels } from '../../api/v1alpha1/index.ts';
 import { compareUtf8 } from '../../tsdb/index.ts';
+import { isReservedLabel } from '../identity/enrich.ts';
 import type { Identity } from '../identity/identity.ts';
+import { instanceKey } from '../identity/instance-id.ts';
+import type { PodIdentity } from '../identity/pod-identity.ts';
 import type { Attribute } from '../otlp/model.ts';
 import { type Pair, streamLabels, truncate, valueText } from './label-set.ts';
 import { metricFamily, type StreamRules } from './monitor-rules.ts';
 import { labelName } from './names.ts';
+import type { PeerNames } from './peer-names.ts';
 import type { MappingPolicy } from './policy.ts';
 import type { Stream } from './stream.ts';
 
-/** What a stream speaks of, once its pod or the ends of its flow are filled in. */
+/** What a stream speaks of, once its pod or the ends of its flow are known. */
 export interface StreamSubject {
   readonly resource: readonly Attribute[];
   readonly point: readonly Attribute[];
   /** The text of an attribute, the point's own first; `''` for none. */
   readonly valueOf: (key: string) => string;
+  /** The pod that sent it; null for a flow, and where it is not known. */
+  readonly pod: PodIdentity | null;
   readonly namespace: string;
-  readonly pod: string;
+  readonly container: string;
+  /** Namespaces that its series count for: the sender's, or those of a flow's ends on this node; `['']` where unknown. */
+  readonly charged: readonly string[];
 }
 
-/** The stream's attributes with its pod, or the ends of its flow, filled in; notes on the stream what stays unknown. */
+/**
+ * The stream's attributes under its true pod, or the ends of its flow; notes on the stream what stays unknown.
+ * A pod that was known once stays the stream's own: it may leave the node before its last points come.
+ */
 export function streamSubject(stream: Stream, identity: Identity): StreamSubject {
-  const enriched = identity.resource(stream.resource);
-  stream.identity = enriched;
-  let resource = enriched.attributes;
-  let point = stream.point;
-  if (isFlow(stream)) {
-    const flow = identity.flow(point);
-    stream.unknown = flow.state === 'missing';
-    point = flow.attributes;
-  } else {
-    const named = enriched.state !== 'missing' || attributeText(point, 'k8s.pod.name') !== '';
-    stream.unknown = !named && metricFamily(stream.otlpName) !== null;
-    if (stream.unknown && identity.pods.synced) resource = [...resource, unknownPod];
-  }
+  return isFlow(stream.otlpName) ? flowSubject(stream, identity) : senderSubject(stream, identity);
+}
+
+function senderSubject(stream: Stream, identity: Identity): StreamSubject {
+  const fresh = identity.point(stream.resource, stream.point);
+  const sender = stream.sender?.pod && !fresh.pod ? stream.sender : fresh;
+  stream.sender = sender;
+  const { pod, container } = sender;
+  stream.unknown = !pod && metricFamily(stream.otlpName) !== null;
+  const resource = stream.unknown && identity.pods.synced ? [...sender.attributes, unknownPod] : sender.attributes;
+  const point = isOwnWords(stream.point) ? stream.point : stream.point.filter(isOwnWord);
   const valueOf = (key: string): string => attributeText(point, key) || attributeText(resource, key);
-  return { resource, point, valueOf, namespace: valueOf('k8s.namespace.name'), pod: valueOf('k8s.pod.name') };
+  const namespace = pod?.namespace ?? '';
+  return { resource, point, valueOf, pod, namespace, container, charged: [namespace] };
+}
+
+function flowSubject(stream: Stream, identity: Identity): StreamSubject {
+  const fresh = identity.flow(stream.point);
+  const flow = stream.flow && stream.flow.local.length > 0 && fresh.local.length === 0 ? stream.flow : fresh;
+  stream.flow = flow;
+  stream.unknown = flow.unknown;
+  const point = flow.attributes;
+  const resource = stream.resource.filter(isOwnWord);
+  const valueOf = (key: string): string => attributeText(point, key) || attributeText(resource, key);
+  const charged = flow.local.length > 0 ? flow.local : nobody;
+  return { resource, point, valueOf, pod: null, namespace: '', container: '', charged };
+}
+
+/** The namespaces that a new stream would count for. */
+export function chargedTo(
+  otlpName: string,
+  resource: readonly Attribute[],
+  point: readonly Attribute[],
+  identity: Identity,
+): readonly string[] {
+  if (isFlow(otlpName)) {
+    const { local } = identity.flow(point);
+    return local.length > 0 ? local : nobody;
+  }
+  const { pod } = identity.point(resource, point);
+  return pod ? [pod.namespace] : nobody;
+}
+
+/**
+ * Whose place a stream takes in the table of streams; `''` for unknown senders. Flows have an account of their own:
+ * whoever sends packets to a pod makes them, and they are not to displace the streams that the pod itself reports.
+ */
+export function accountOf(otlpName: string, [namespace = '']: readonly string[]): string {
+  return isFlow(otlpName) && namespace !== '' ? `flows/${namespace}` : namespace;
 }
 
 /** The labels under the rules of its pod and namespace, with the pod's own labels that were asked for. */
 export function subjectLabels(
-  { resource, point, namespace, pod }: StreamSubject,
+  stream: Stream,
+  { resource, point, pod, valueOf }: StreamSubject,
   { dropLabels, podLabels }: StreamRules,
   policy: MappingPolicy,
-  identity: Identity,
+  peers: PeerNames,
 ): readonly Pair[] {
-  const ends = ['k8s.src.namespace', 'k8s.dst.namespace'].map((key) => attributeText(point, key)).filter(Boolean);
-  const redactor = policy.redactors.of(...(namespace || ends.length === 0 ? [namespace] : ends));
-  const drop = dropLabels.length > 0 ? new Set([...policy.dropLabels, ...dropLabels]) : policy.dropLabels;
+  const ends = ['k8s.src.namespace', 'k8s.dst.namespace'].map(valueOf).filter(Boolean);
+  const redactor = policy.redactors.of(...(pod ? [pod.namespace] : ends));
+  const drop = dropSet(policy.dropLabels, dropLabels);
   const { maxLabelValueLength: maxValueLength } = policy.limits;
   const redact = (key: string, value: Attribute['value']): Attribute['value'] | undefined =>
-    redactor.attribute(key, value);
+    namingKeys.has(key) ? value : redactor.attribute(key, value);
   const base = streamLabels(resource, point, { drop, maxValueLength, node: policy.node, redact });
-  const owned = podLabels.length > 0 ? identity.pod(namespace, pod)?.labels : undefined;
-  if (!owned) return base;
   const added = new Map<string, string>();
-  for (const key of podLabels) {
+  if (policy.cluster !== '') added.set('k8s_cluster_name', policy.cluster);
+  const peer = peers.of(stream, valueOf('server.address'));
+  const shown = peer && !dropLabels.includes('server_address') ? redactor.attribute('server.address', peer) : undefined;
+  if (shown !== undefined) added.set('server_address', truncate(valueText(shown), maxValueLength));
+  for (const key of pod ? podLabels : []) {
     const name = `label_${labelName(key)}`;
-    const value = redactor.label(name, owned[key] ?? '');
+    const value = redactor.label(name, pod!.labels[key] ?? '');
     if (value && !drop.has(name)) added.set(name, truncate(value, maxValueLength));
   }
+  if (added.size === 0) return base;
   const rest = base.filter(([name]) => !added.has(name));
   return [...rest, ...added].sort((a, b) => compareUtf8(a[0], b[0]));
 }
+
+/** The attributes that become labels which say whose a series is: no rule takes these away. */
+const namingKeys: ReadonlySet<string> = new Set(namingLabels.map((name) => name.replaceAll('_', '.')));
+
+function dropSet(always: ReadonlySet<string>, asked: readonly string[]): ReadonlySet<string> {
+  const more = asked.filter((name) => !namingLabels.includes(name));
+  return more.length > 0 ? new Set([...always, ...more]) : always;
+}
+
+const isOwnWord = ({ key }: Attribute): boolean => key !== instanceKey && !isReservedLabel(labelName(key));
+const isOwnWords = (attributes: readonly Attribute[]): boolean => attributes.every(isOwnWord);
 
 function attributeText(attributes: readonly Attribute[], key: string): string {
   for (const attribute of attributes) if (attribute.key === key) return valueText(attribute.value);
   return '';
 }
 
-/** True for a stream of network flows: it speaks of two ends, not of one pod. */
-export function isFlow({ otlpName }: Stream): boolean {
-  return otlpName.startsWith('obi.network.') || otlpName.startsWith('beyla.network.');
+const flowPrefixes = ['obi.network.', 'beyla.network.', 'obi.stat.', 'beyla.stat.'];
+
+/** True for a metric of network flows or connections: it speaks of two ends, not of one pod. */
+export function isFlow(otlpName: string): boolean {
+  return flowPrefixes.some((prefix) => otlpName.startsWith(prefix));
 }
 
-/** What stands in the place of a pod that the API server does not know either. */
+const nobody: readonly string[] = [''];
+
+/** What stands in the place of a pod that is none of this node's. */
 const unknownPod: Attribute = { key: 'k8s.pod.name', value: 'unknown' };

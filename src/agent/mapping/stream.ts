@@ -1,9 +1,16 @@
 import type { Enriched } from '../identity/enrich.ts';
+import type { EnrichedFlow } from '../identity/enrich-flow.ts';
 import type { Attribute } from '../otlp/model.ts';
 import type { Shape } from './components.ts';
 import type { LimitScope, MonitorCounts } from './series-limits.ts';
 import type { Family, Group, Series } from './series-table.ts';
-import type { StreamSet } from './stream-index.ts';
+
+/** The streams of one metric of one resource and scope. */
+export interface StreamSet {
+  readonly key: string;
+  readonly byList: WeakMap<readonly Attribute[], Stream>;
+  readonly byText: Map<string, Stream>;
+}
 
 /**
  * One sender's stream: a metric with all its attributes, before any label is dropped.
@@ -16,8 +23,13 @@ export interface Stream {
   family: Family;
   readonly resource: readonly Attribute[];
   readonly point: readonly Attribute[];
-  /** What the Resource was taken for when the stream was bound. */
-  identity: Enriched | null;
+  /** Who sent it, or what its flow's ends are, as it was bound last; null before the first time. */
+  sender: Enriched | null;
+  flow: EnrichedFlow | null;
+  /** The account that it is counted for in the table of streams. */
+  account: string;
+  /** Its place among the names of its sender's peers. */
+  peer: { readonly sender: string; readonly name: string } | null;
   /** Nothing is known of the pod, or the ends, that it speaks of. */
   unknown: boolean;
   /** Its rules keep one sample in this many ms; 0 keeps all. */

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { silentLogger } from '../../base/logger.ts';
 import { WireReader } from '../../base/protobuf-wire.ts';
 import type { Acceptance, OtlpConsumer } from './consumer.ts';
-import { closeGrpc, createGrpcReceiver, listenGrpc } from './grpc-receiver.ts';
+import { closeGrpc, listenGrpc } from '../../net/grpc-server.ts';
+import { createGrpcReceiver } from './grpc-receiver.ts';
 import { decodeMetricsRequest } from './protobuf/metrics.ts';
 import { decodeTracesRequest } from './protobuf/traces.ts';
 

@@ -1,15 +1,7 @@
-import {
-  type handleUnaryCall,
-  logVerbosity,
-  Server,
-  ServerCredentials,
-  type ServiceDefinition,
-  setLogVerbosity,
-  status,
-} from '@grpc/grpc-js';
+import { type handleUnaryCall, type Server, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { listenError } from '../../net/listen.ts';
+import { createGrpcServer } from '../../net/grpc-server.ts';
 import { type Acceptance, bodyLimits, type OtlpConsumer } from './consumer.ts';
 import { AttributeCache } from './protobuf/attribute-cache.ts';
 import { decodeMetricsRequest } from './protobuf/metrics.ts';
@@ -43,18 +35,18 @@ function exportService(path: string): ServiceDefinition {
 export function createGrpcReceiver(options: { consumer: OtlpConsumer; logger: Logger }): Server {
   const { consumer, logger } = options;
   const cache = new AttributeCache();
-  setLogVerbosity(logVerbosity.NONE); // it writes plain lines among our JSON; errors reach us by other ways
-  const server = new Server({
-    'grpc.max_receive_message_length': bodyLimits.decoded,
-    'grpc.max_concurrent_streams': 64,
-  });
+  const server = createGrpcServer({ maxMessageBytes: bodyLimits.decoded });
   const handler =
     (take: (body: Buffer) => Acceptance, signal: 'metrics' | 'traces'): handleUnaryCall<Buffer, Buffer> =>
     (call, callback) => {
+      const fail = (error: unknown): void => {
+        logger.error('otlp request failed', { error: errorText(error) });
+        callback({ code: status.INTERNAL, details: 'internal error' });
+      };
       try {
         const { rejected, reason, settled } = take(call.request);
         const answer = (): void => callback(null, exportResponse('protobuf', signal, rejected, reason));
-        if (settled) void settled.then(answer);
+        if (settled) settled.then(answer, fail);
         else answer();
       } catch (error) {
         if (isOperatorError(error, 'ERR_INPUT_INVALID')) {
@@ -62,8 +54,7 @@ export function createGrpcReceiver(options: { consumer: OtlpConsumer; logger: Lo
           callback({ code: status.INVALID_ARGUMENT, details: error.message });
           return;
         }
-        logger.error('otlp request failed', { error: errorText(error) });
-        callback({ code: status.INTERNAL, details: 'internal error' });
+        fail(error);
       }
     };
   server.addService(exportService(metricsPath), {
@@ -73,27 +64,4 @@ export function createGrpcReceiver(options: { consumer: OtlpConsumer; logger: Lo
     Export: handler((body) => consumer.traces(decodeTracesRequest(body), body.length), 'traces'),
   });
   return server;
-}
-
-/** Binds a gRPC server; resolves with its port. Errors: ERR_LISTEN in the words of every other listener. */
-export function listenGrpc(name: string, server: Server, address: { host: string; port: number }): Promise<number> {
-  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
-  return new Promise((resolve, reject) => {
-    server.bindAsync(`${host}:${address.port}`, ServerCredentials.createInsecure(), (error, port) => {
-      if (!error) return resolve(port);
-      const code = /\bE[A-Z]{4,}\b/.exec(error.message)?.[0];
-      reject(listenError(name, address.host, address.port, Object.assign(error, code ? { code } : {})));
-    });
-  });
-}
-
-/** Stops a gRPC server: calls in flight finish within `graceMs`, then are cut. */
-export function closeGrpc(server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const cut = setTimeout(() => server.forceShutdown(), graceMs);
-    server.tryShutdown(() => {
-      clearTimeout(cut);
-      resolve();
-    });
-  });
 }

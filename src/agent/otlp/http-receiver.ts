@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { errorText, isOperatorError } from '../../base/errors.ts';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { serverLimits } from '../../net/https-server.ts';
+import { requestTarget } from '../../base/request-target.ts';
+import { createHttpServer, type DoorOptions, type RefusalForm } from '../../net/http/index.ts';
 import { type Acceptance, bodyLimits, type OtlpConsumer, type RejectReason } from './consumer.ts';
 import { decodeMetricsJson } from './json/metrics.ts';
 import { decodeTracesJson } from './json/traces.ts';
@@ -16,6 +17,8 @@ type Signal = 'metrics' | 'traces';
 const paths: Readonly<Record<string, Signal>> = { '/v1/metrics': 'metrics', '/v1/traces': 'traces' };
 
 export interface HttpReceiverOptions {
+  /** Limits and counts of the listener. */
+  readonly door?: DoorOptions;
   readonly consumer: OtlpConsumer;
   readonly logger: Logger;
   /** Caps on one body. Default `bodyLimits`. */
@@ -31,14 +34,14 @@ export interface HttpReceiverOptions {
  */
 export function createHttpReceiver(options: HttpReceiverOptions): Server {
   const cache = new AttributeCache();
-  return createServer(serverLimits, (req, res) => {
-    handle(req, res, options, cache).catch((error: unknown) => {
-      options.logger.error('otlp request failed', { error: errorText(error) });
-      if (!res.headersSent) answer(res, 500, 'json', statusBody('json', rpcCodes.internal, 'internal error'));
-      else res.destroy();
-    });
-  });
+  return createHttpServer((req, res) => handle(req, res, options, cache), { form: statusForm, ...options.door });
 }
+
+/** What the listener itself refuses has no encoding yet. */
+const statusForm: RefusalForm = ({ status, message }) => ({
+  type: contentTypes.json,
+  body: statusBody('json', status === 500 ? rpcCodes.internal : rpcCodes.invalidArgument, message).toString(),
+});
 
 async function handle(
   req: IncomingMessage,
@@ -46,7 +49,8 @@ async function handle(
   options: HttpReceiverOptions,
   cache: AttributeCache,
 ): Promise<void> {
-  const signal = paths[(req.url ?? '').split('?', 1)[0]!];
+  const { path } = requestTarget(req);
+  const signal = Object.hasOwn(paths, path) ? paths[path] : undefined;
   const encoding = encodingOf(req.headers['content-type']);
   const shown = encoding ?? 'json';
   const refuse = (status: number, code: number, message: string, reason?: RejectReason): void => {

@@ -15,7 +15,7 @@ const decoders: Readonly<Record<string, Decompress>> = {
 /** True when a Content-Encoding is one the receiver can undo. */
 export function knownEncoding(header: string | undefined): boolean {
   const name = normalised(header);
-  return name === '' || name in decoders;
+  return name === '' || Object.hasOwn(decoders, name);
 }
 
 /**
@@ -27,7 +27,7 @@ export async function readBody(req: IncomingMessage, limits: { wire: number; dec
   const body = await readRawBody(req, limits.wire);
   const encoding = normalised(req.headers['content-encoding']);
   if (encoding === '') return body;
-  const decode = decoders[encoding];
+  const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
   if (!decode) throw new OperatorError('ERR_INPUT_INVALID', 'content-encoding is not supported');
   try {
     return await decode(body, { maxOutputLength: limits.decoded });

@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/clock.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
-import { Gate } from '../../base/gate.ts';
+import { fairPlaces, Gate } from '../../base/gate.ts';
 
 /** Bounds of what runs at a time. */
 export interface AdmissionLimits {
   /** Pieces of work at a time; others wait. */
   readonly concurrency: number;
-  /** Requests that may wait; further ones are refused. */
+  /** Requests of one caller that may wait; further ones are refused. All callers together may have four times as many. */
   readonly waiting: number;
   /** Longest time of one request, waiting included. Milliseconds. */
   readonly deadlineMs: number;
@@ -21,10 +21,17 @@ export interface Refused {
 }
 
 /** A whole answer, or why there is none. */
-export type FramedOutcome = { readonly frames: readonly Uint8Array[]; readonly bytes: number } | Refused;
+export type FramedOutcome = FramedAnswer | Refused;
 
-/** Answers a request's body with frames. Errors: none but the signal's; all else is an outcome. */
-export type FramedHandler = (body: string, signal: AbortSignal) => Promise<FramedOutcome>;
+export interface FramedAnswer {
+  readonly frames: readonly Uint8Array[];
+  readonly bytes: number;
+  /** Gives back the memory of the frames, once they have gone out or need not any more. */
+  readonly release?: () => void;
+}
+
+/** Answers a request's body with frames; `caller` is whose share of the time it takes. Errors: none but the signal's; all else is an outcome. */
+export type FramedHandler = (body: string, signal: AbortSignal, caller?: string) => Promise<FramedOutcome>;
 
 export function refuse(refusal: Refusal, message: string): Refused {
   return { refusal, message };
@@ -35,20 +42,23 @@ export class Admission {
   readonly #clock: Clock;
   readonly #limits: AdmissionLimits;
   readonly #gate: Gate;
-  #waiting = 0;
+  readonly #waiting = new Map<string, number>();
 
   constructor(clock: Clock, limits: AdmissionLimits) {
     this.#clock = clock;
     this.#limits = limits;
-    this.#gate = new Gate(limits.concurrency);
+    this.#gate = new Gate(limits.concurrency, fairPlaces);
   }
 
   async run<T>(
     askedMs: number,
-    signal: AbortSignal,
+    { signal, caller }: { readonly signal: AbortSignal; readonly caller: string },
     work: (signal: AbortSignal, waitMs: number) => Promise<T>,
   ): Promise<T | Refused> {
-    if (this.#waiting >= this.#limits.waiting) return refuse('busy', `${this.#waiting} requests wait already`);
+    const { waiting } = this.#limits;
+    const own = this.#waiting.get(caller) ?? 0;
+    const all = [...this.#waiting.values()].reduce((sum, n) => sum + n, 0);
+    if (own >= waiting || all >= 4 * waiting) return refuse('busy', `${all} requests wait already`);
     const ended = new LinkedAbort(signal);
     const deadlineMs = Math.min(askedMs, this.#limits.deadlineMs);
     let isLate = false;
@@ -59,8 +69,8 @@ export class Admission {
     const started = this.#clock.monotonic();
     let leave = (): void => {};
     try {
-      this.#waiting++;
-      leave = await this.#gate.enter(ended.signal).finally(() => this.#waiting--);
+      this.#count(caller, 1);
+      leave = await this.#gate.enter(ended.signal, caller).finally(() => this.#count(caller, -1));
       return await work(ended.signal, this.#clock.monotonic() - started);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -71,5 +81,11 @@ export class Admission {
       cancelTimer();
       ended.release();
     }
+  }
+
+  #count(caller: string, change: 1 | -1): void {
+    const waiting = (this.#waiting.get(caller) ?? 0) + change;
+    if (waiting === 0) this.#waiting.delete(caller);
+    else this.#waiting.set(caller, waiting);
   }
 }

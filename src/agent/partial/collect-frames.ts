@@ -1,26 +1,29 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Memory } from '../../base/memory-pool.ts';
+import { Pace } from '../../base/turns.ts';
+import { takeMemory } from '../../promql/index.ts';
 import { refuse } from './admission.ts';
 import type { FramedOutcome } from './admission.ts';
 
 /**
  * All frames of an answer before the first is sent, so that what goes wrong has a status and an answer that was begun is
- * whole. Other work gets its turns between them. Errors: the signal's reason.
+ * whole. Other work gets its turns between them. Errors: the signal's reason; QueryError where
+ * the process has no more memory.
  */
 export async function collectFrames(
   source: Iterable<Uint8Array>,
   maxBytes: number,
   signal: AbortSignal,
+  memory?: Memory,
 ): Promise<FramedOutcome> {
+  const pace = new Pace(signal);
   const frames: Uint8Array[] = [];
   let bytes = 0;
   for (const frame of source) {
     frames.push(frame);
     bytes += frame.length;
     if (bytes > maxBytes) return refuse('over_limit', `answer of more than ${maxBytes} bytes`);
-    if (frames.length % 16 === 0) {
-      await nextTurn();
-      signal.throwIfAborted();
-    }
+    takeMemory(memory, frame.length);
+    if (pace.spend(frame.length)) await pace.turn();
   }
   return { frames, bytes };
 }

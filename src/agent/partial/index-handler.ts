@@ -1,11 +1,12 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
+import { unlimitedMemory, type MemoryLease, type MemoryPool } from '../../base/memory-pool.ts';
 import { decodeIndexRequest, encodeIndexAnswer, UnsupportedRequest } from '../../promql/index.ts';
 import type { IndexLists, IndexRequest } from '../../promql/index.ts';
 import { compileMatchers } from '../../tsdb/index.ts';
 import type { Store } from '../../tsdb/index.ts';
 import { Admission, refuse } from './admission.ts';
-import type { AdmissionLimits, FramedHandler, FramedOutcome } from './admission.ts';
+import type { AdmissionLimits, FramedHandler, FramedOutcome, Refusal } from './admission.ts';
 import { collectFrames } from './collect-frames.ts';
 import { nodeLabel } from './partial-handler.ts';
 
@@ -26,6 +27,8 @@ export interface IndexDeps {
   readonly node: string;
   readonly clock: Clock;
   readonly limits?: IndexLimits;
+  /** What all answers hold together. Default: no limit. */
+  readonly memory?: MemoryPool;
 }
 
 /**
@@ -34,9 +37,9 @@ export interface IndexDeps {
  * Errors: none but the signal's; all else is an outcome.
  */
 export function createIndexHandler(deps: IndexDeps): FramedHandler {
-  const { clock, limits = defaultIndexLimits } = deps;
+  const { clock, limits = defaultIndexLimits, memory = unlimitedMemory() } = deps;
   const admission = new Admission(clock, limits);
-  return async (body, signal) => {
+  return async (body, signal, caller = '') => {
     let request: IndexRequest;
     try {
       request = decodeIndexRequest(body);
@@ -44,11 +47,18 @@ export function createIndexHandler(deps: IndexDeps): FramedHandler {
     } catch (error) {
       return refuse(error instanceof UnsupportedRequest ? 'unsupported' : 'invalid', errorText(error));
     }
+    const account = memory.open(caller);
+    let outcome: FramedOutcome | undefined;
     try {
-      return await admission.run(request.deadlineMs, signal, (within) => answer(request, deps, limits, within));
+      outcome = await admission.run(request.deadlineMs, { signal, caller }, (within) =>
+        account.run(within, (lease) => answer(request, deps, limits, lease)),
+      );
+      return 'frames' in outcome ? { ...outcome, release: () => account.close() } : outcome;
     } catch (error) {
       if (signal.aborted) throw error;
-      return refuse('internal', isOperatorError(error) ? error.message : 'internal error');
+      return refuse(refusalOf(error), isOperatorError(error) ? error.message : 'internal error');
+    } finally {
+      if (outcome === undefined || !('frames' in outcome)) account.close();
     }
   };
 }
@@ -57,14 +67,18 @@ async function answer(
   request: IndexRequest,
   { store, node }: IndexDeps,
   limits: IndexLimits,
-  signal: AbortSignal,
+  { signal, part }: MemoryLease,
 ): Promise<FramedOutcome> {
   const { kind, sets, startMs, endMs } = request;
   const foreign = { type: '!=', name: nodeLabel, value: node } as const;
   const strangers = sets.map((set) => [...set, foreign]);
   const partitionClean = (await store.series(strangers, startMs, endMs, { limit: 1, signal })).length === 0;
   const frames = encodeIndexAnswer({ kind, node, partitionClean }, await listsOf(request, store, signal));
-  return collectFrames(frames, Math.min(request.maxBytes, limits.maxBytes), signal);
+  return collectFrames(frames, Math.min(request.maxBytes, limits.maxBytes), signal, part());
+}
+
+function refusalOf(error: unknown): Refusal {
+  return isOperatorError(error, 'ERR_QUERY_LIMIT') ? 'over_limit' : 'internal';
 }
 
 async function listsOf(

@@ -1,5 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
+import { unlimitedMemory, type MemoryLease, type MemoryPool } from '../../base/memory-pool.ts';
+import { turns, type TurnTaking } from '../../base/turns.ts';
 import {
   decodePartialRequest,
   encodePartial,
@@ -36,35 +38,47 @@ export const defaultPartialLimits: PartialLimits = {
 };
 
 export interface PartialDeps {
-  readonly store: Pick<Store, 'select' | 'hold' | 'stats'>;
+  readonly store: Pick<Store, 'select' | 'hold' | 'prepare' | 'stats'>;
   readonly node: string;
   readonly clock: Clock;
   readonly limits?: PartialLimits;
+  /** What all shares hold together. Default: no limit. */
+  readonly memory?: MemoryPool;
 }
 
 /**
  * Computes this node's share of a query over its own store.
- * Flow: read and check the request → wait at the gate → evaluate → encode, all of it before the first byte is sent, so
+ * Flow: read and check the request → wait at the gate, and for memory → evaluate → encode, all of it before the first byte is sent, so
  * that what goes wrong has a status and an answer that was begun is whole.
  * Errors: none but the signal's; all else is an outcome.
  */
 export function createPartialHandler(deps: PartialDeps): FramedHandler {
-  const { clock, limits = defaultPartialLimits } = deps;
+  const { clock, limits = defaultPartialLimits, memory = unlimitedMemory() } = deps;
   const admission = new Admission(clock, limits);
-  return async (body, signal) => {
+  return async (body, signal, caller = '') => {
     let request: ReceivedRequest;
     try {
       request = decodePartialRequest(body);
     } catch (error) {
       return refuse(error instanceof UnsupportedRequest ? 'unsupported' : 'invalid', errorText(error));
     }
+    const account = memory.open(caller);
+    let outcome: FramedOutcome | undefined;
     try {
-      return await admission.run(request.deadlineMs, signal, (within, waitMs) =>
-        answer(request, deps, limits, within, waitMs),
-      );
+      outcome = await admission.run(request.deadlineMs, { signal, caller }, async (within, waitMs) => {
+        const own = turns.begin(caller, within);
+        try {
+          return await account.run(within, (lease) => answer(request, deps, limits, { lease, turns: own, waitMs }));
+        } finally {
+          own.end();
+        }
+      });
+      return 'frames' in outcome ? { ...outcome, release: () => account.close() } : outcome;
     } catch (error) {
       if (signal.aborted) throw error;
       return refuse(refusalOf(error), errorText(error));
+    } finally {
+      if (outcome === undefined || !('frames' in outcome)) account.close();
     }
   };
 }
@@ -73,17 +87,17 @@ async function answer(
   request: ReceivedRequest,
   { store, node, clock }: PartialDeps,
   limits: PartialLimits,
-  signal: AbortSignal,
-  waitMs: number,
+  { lease, turns: own, waitMs }: { lease: MemoryLease; turns: TurnTaking; waitMs: number },
 ): Promise<FramedOutcome> {
   const entered = clock.monotonic();
   const { fragment, steps, settings, visible } = request;
   const maxSamples = Math.min(request.maxSamples, limits.maxSamples);
   const source = new StoreSource({ store, partition: { label: nodeLabel, value: node }, maxSamples });
   const seen = visible === undefined ? source : new VisibleSource(source, visible);
-  const result = await evaluateFragment(fragment, seen, steps, { settings, maxSamples, signal }).finally(() =>
-    source.close(),
-  );
+  const { signal } = lease;
+  const memory = lease.part();
+  const options = { settings, maxSamples, signal, memory, turns: own };
+  const result = await evaluateFragment(fragment, seen, steps, options).finally(() => source.close());
   const rows = result.columns.length + result.groups.length;
   if (rows > request.maxSeries)
     return refuse('over_limit', `${rows} rows, at most ${request.maxSeries} were asked for`);
@@ -98,7 +112,11 @@ async function answer(
     engineVersion,
   };
   const stats = { waitMs, evaluateMs: clock.monotonic() - entered };
-  return collectFrames(encodePartial(header, result, stats), Math.min(request.maxBytes, limits.maxBytes), signal);
+  const maxBytes = Math.min(request.maxBytes, limits.maxBytes);
+  const framed = await collectFrames(encodePartial(header, result, stats), maxBytes, signal, lease.part());
+  // Of the evaluation nothing is left but the frames.
+  memory.close();
+  return framed;
 }
 
 function refusalOf(error: unknown): Refusal {

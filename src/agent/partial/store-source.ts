@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Pace } from '../../base/turns.ts';
 import { fromSpans, QueryError } from '../../promql/index.ts';
 import type {
   DeferredSeries,
@@ -12,14 +12,12 @@ import type {
 import { decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer } from '../../tsdb/index.ts';
 import type { HeldSeries, Labels, Selection, Store } from '../../tsdb/index.ts';
 
-/** Other work gets a turn after about so much: a series found counts 20, and its samples an eighth each. */
-const workPerTurn = 100_000;
 /** High and low word of the stale marker. */
 const staleHigh = 0x7ff00000;
 const staleLow = 2;
 
 export interface StoreSourceOptions {
-  readonly store: Pick<Store, 'select' | 'hold'>;
+  readonly store: Pick<Store, 'select' | 'hold' | 'prepare'>;
   /** The label that names a series' node, and the value that is this node's. */
   readonly partition: { readonly label: string; readonly value: string };
   /** Most samples that one source hands out in its life. */
@@ -44,28 +42,28 @@ export class StoreSource implements SeriesSource {
   }
 
   /** Errors: QueryError `execution` (ERR_QUERY_LIMIT) above the sample limit; what the store throws. */
-  async select({ matchers, mint, maxt, signal }: SelectRequest): Promise<SelectResult> {
+  async select({ matchers: asked, mint, maxt, signal }: SelectRequest): Promise<SelectResult> {
     this.#assertOpen();
     const { store, partition } = this.#options;
     const [from, to] = [Math.floor(mint), Math.ceil(maxt)];
     const foreign = { type: '!=', name: partition.label, value: partition.value } as const;
+    const pace = new Pace(signal);
+    const isRegex = asked.some(({ type }) => type === '=~' || type === '!~');
+    const matchers = isRegex ? await store.prepare(asked, pace) : asked;
+    this.#assertOpen();
     for (const _ of store.select([...matchers, foreign], from, to)) {
       this.partitionClean = false;
       break;
     }
     const series: (Series | DeferredSeries)[] = [];
-    let work = 0;
     const selection = store.hold(matchers, from, to);
     this.#held.push(selection);
     for (const found of selection) {
       const samples = found.sampleCount;
       this.#spend(samples);
       series.push(found.isFloats ? new HeldFloats(found, from) : readMixed(found, samples));
-      work += samples / 8 + 20;
-      if (work < workPerTurn) continue;
-      work = 0;
-      await nextTurn();
-      signal?.throwIfAborted();
+      if (!pace.spend(samples / 8 + 20)) continue;
+      await pace.turn();
       this.#assertOpen();
     }
     return { series, sorted: true };

@@ -77,12 +77,13 @@ describe('with the rules of policies', () => {
     expect(dropped.attribute('client.address', '10.0.0.1')).toBeUndefined();
   });
 
-  test('a policy of some namespaces holds for data of any of them', () => {
+  test('a policy of some namespaces holds for data of any of them, and for data of nobody known', () => {
     const redactors = new Redactors([{ namespaces: ['pay'], labels: [{ name: 'a', action: 'Drop' }] }]);
     expect(redactors.of('pay').attribute('a', 'x')).toBeUndefined();
     expect(redactors.of('shop', 'pay').attribute('a', 'x')).toBeUndefined();
     expect(redactors.of('shop').attribute('a', 'x')).toBe('x');
-    expect(redactors.of('').attribute('a', 'x')).toBe('x');
+    expect(redactors.of('').attribute('a', 'x')).toBeUndefined();
+    expect(redactors.of().attribute('a', 'x')).toBeUndefined();
     expect(redactors.of('web')).toBe(redactors.of('shop'));
   });
 });

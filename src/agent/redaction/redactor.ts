@@ -94,12 +94,15 @@ export class Redactors {
     this.#rules = rules;
   }
 
-  /** For data of these namespaces: rules of any of them hold. `''` stands for none known. */
-  of(...namespaces: readonly string[]): Redactor {
+  /** For data of these namespaces: rules of any of them hold. Where none is known it may be anyone's: all rules hold. */
+  of(...names: readonly string[]): Redactor {
+    const namespaces = names.filter(Boolean);
     const key = namespaces.join('/');
     const known = this.#byNamespace.get(key);
     if (known) return known;
-    const holds = this.#rules.map((rule) => !rule.namespaces || namespaces.some((ns) => rule.namespaces!.includes(ns)));
+    const holds = this.#rules.map(
+      (rule) => !rule.namespaces || key === '' || namespaces.some((ns) => rule.namespaces!.includes(ns)),
+    );
     const set = holds.join();
     const redactor = this.#bySet.get(set) ?? new Redactor(this.#rules.filter((_, i) => holds[i]));
     this.#bySet.set(set, redactor);

@@ -1,7 +1,7 @@
 import type { Store } from '../../tsdb/index.ts';
 import { instrumentSum } from '../capture/capture-facts.ts';
 import type { CaptureState } from '../capture/capture-state.ts';
-import type { InstrumentMemory } from '../capture/instrument-memory.ts';
+import { residentMemory } from '../capture/instrument-memory.ts';
 import { capturedFamilies } from '../exposition/captured.ts';
 import type { ExpositionFormat } from '../exposition/negotiate.ts';
 import { ownFamilies } from '../exposition/own.ts';
@@ -15,13 +15,12 @@ export interface PageSources {
   readonly metrics: SelfMetrics;
   readonly store: Pick<Store, 'stats'>;
   readonly capture: Pick<CaptureState, 'instrument' | 'generations' | 'ack'>;
-  readonly memory: Pick<InstrumentMemory, 'read'>;
 }
 
 /** The page of `/metrics` in chunks: what was captured, then what the agent says of itself, as it is now. */
 export async function* agentPage(
   format: ExpositionFormat,
-  { mapper, metrics, store, capture, memory }: PageSources,
+  { mapper, metrics, store, capture }: PageSources,
 ): AsyncGenerator<Uint8Array> {
   const stats = store.stats();
   metrics.tsdbSeries.set(stats.series);
@@ -31,15 +30,16 @@ export async function* agentPage(
   metrics.tsdbHeadBytes.set(stats.headChunkBytes);
   setCounter(metrics.tsdbQuarantined, stats.quarantinedBlocks);
   if (stats.oldestMs !== undefined) metrics.tsdbOldest.set(stats.oldestMs / 1_000);
-  const { up, restarts, startMs } = capture.instrument;
+  const { up, restarts, gapMs, process } = capture.instrument;
   metrics.instrumentUp.set(up ? 1 : 0);
   setCounter(metrics.instrumentRestarts, restarts);
-  if (startMs !== null) metrics.instrumentStart.set(startMs / 1_000);
+  if (process) metrics.instrumentStart.set(process.startMs / 1_000);
+  if (gapMs !== null) metrics.instrumentGap.set(gapMs / 1_000);
   const { desired, running } = capture.generations;
   metrics.configGeneration.set({ state: 'desired' }, desired);
   metrics.configGeneration.set({ state: 'running' }, running);
   metrics.instrumentAvoided.set(instrumentSum(mapper, '_avoided_services') ?? 0);
-  const instrumentBytes = await memory.read();
+  const instrumentBytes = await residentMemory(up && process ? process.pid : null);
   if (instrumentBytes !== null) metrics.instrumentMemory.set(instrumentBytes);
   showConfig(metrics, capture.ack);
   const own = await ownFamilies(metrics.registry);

@@ -1,7 +1,8 @@
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
-import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { requestTarget } from '../../base/request-target.ts';
 import {
   capturePath,
   type ExportSecrets,
@@ -14,9 +15,10 @@ import {
   secretsPath,
   statusPath,
 } from '../../capture/index.ts';
+import type { HttpHandler } from '../../net/http/index.ts';
 import type { CaptureState } from '../capture/capture-state.ts';
 import { readBody } from '../otlp/request-body.ts';
-import { answerError, answerJson, answerMethod, answerText } from './answers.ts';
+import { answerError, answerJson, answerMethod, answerRefusal, answerText, parsedJson } from './answers.ts';
 
 /**
  * The agent's side of the capture protocol (`src/capture/protocol.ts`): PUT a config or the secrets that it
@@ -26,39 +28,37 @@ import { answerError, answerJson, answerMethod, answerText } from './answers.ts'
 export function captureHandler(
   state: CaptureState,
   options: { readonly logger: Logger; readonly onSecrets: (secrets: ExportSecrets) => void },
-): RequestListener {
+): HttpHandler {
   const { logger, onSecrets } = options;
   return (req, res) => {
-    const url = new URL(req.url ?? '/', 'http://agent');
+    const { path, params } = requestTarget(req);
     const fail = (error: unknown): void => refuse(res, error, logger);
-    if (url.pathname === statusPath) {
+    if (path === statusPath) {
       if (req.method !== 'GET') return answerMethod(res, 'GET');
       const gone = new AbortController();
       res.on('close', () => gone.abort());
-      waitForStatus(state, url.searchParams, gone.signal).then((status) => answerJson(res, 200, status), fail);
-      return;
+      return waitForStatus(state, params, gone.signal).then((status) => answerJson(res, 200, status), fail);
     }
-    if (url.pathname === capturePath || url.pathname === runningPath) {
+    if (path === capturePath || path === runningPath) {
       if (req.method !== 'GET') return answerMethod(res, 'GET');
-      const config = url.pathname === capturePath ? state.pushedConfig : state.runningConfig;
+      const config = path === capturePath ? state.pushedConfig : state.runningConfig;
       if (!config) return answerError(res, 404, 'not_found', 'none that was pushed: the agent runs its seed');
       return answerText(res, 200, 'application/json', canonicalJson(config));
     }
-    if (url.pathname === secretsPath) {
+    if (path === secretsPath) {
       if (req.method !== 'PUT') return answerMethod(res, 'PUT');
-      readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
+      return readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
         .then((body) => onSecrets(parseExportSecrets(parsedJson(body))))
         .then(() => void res.writeHead(204).end(), fail);
-      return;
     }
-    const hash = hashOfPutPath(url.pathname);
+    const hash = hashOfPutPath(path);
     if (hash === null) return answerError(res, 404, 'not_found', 'no such path');
     if (req.method !== 'PUT') return answerMethod(res, 'PUT');
-    const restart = url.searchParams.get('restart') ?? 'now';
+    const restart = params.get('restart') ?? 'now';
     if (restart !== 'now' && restart !== 'hold') {
       return answerError(res, 400, 'bad_request', 'restart: must be now or hold');
     }
-    readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
+    return readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
       .then((body) => state.apply(checkedConfig(hash, body), 'push', restart))
       .then((ack) => answerJson(res, 200, ack), fail);
   };
@@ -69,15 +69,6 @@ function checkedConfig(hash: string, body: Buffer): ReturnType<typeof parseCaptu
   const actual = `sha256:${sha256Hex(canonicalJson(config))}`;
   if (actual !== hash) throw new OperatorError('ERR_INPUT_INVALID', `hash: the body's is ${actual}`);
   return config;
-}
-
-/** The cause is left out on purpose: a parser's words quote the text, and the text may hold a secret. */
-function parsedJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    throw new OperatorError('ERR_INPUT_INVALID', 'body is not JSON');
-  }
 }
 
 function waitForStatus(
@@ -99,12 +90,7 @@ function waitForStatus(
 }
 
 function refuse(res: ServerResponse, error: unknown, logger: Logger): void {
-  if (res.headersSent || res.destroyed) return;
-  if (isOperatorError(error, 'ERR_INPUT_INVALID')) return answerError(res, 400, 'bad_request', error.message);
-  if (isOperatorError(error, 'ERR_TOO_LARGE')) {
-    res.setHeader('connection', 'close');
-    return answerError(res, 413, 'too_large', error.message);
-  }
+  if (res.headersSent || res.destroyed || answerRefusal(res, error)) return;
   logger.error('capture request failed', { error: errorText(error) });
   answerError(res, 500, 'internal', 'internal error');
 }

@@ -1,6 +1,8 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { requestTarget } from '../../base/request-target.ts';
+import type { HttpHandler } from '../../net/http/index.ts';
 import { childrenOf, compileMatcher, type Expr, type Matcher, parse, QueryError } from '../../promql/index.ts';
 import { type Labels, labelValue } from '../../tsdb/index.ts';
 import type { ExemplarRing } from '../exemplars/exemplar-ring.ts';
@@ -23,16 +25,16 @@ const maxBodyBytes = 1024 * 1024;
  * What a store does not know of its series, in the form of Prometheus' API: `/api/v1/query_exemplars` (`query`, `start`,
  * `end`) and `/api/v1/metadata`. All else goes to `next`. Who may call is decided by the TLS listener in front of it.
  */
-export function detailsHandler(options: DetailsOptions, next: RequestListener): RequestListener {
+export function detailsHandler(options: DetailsOptions, next: HttpHandler): HttpHandler {
   return (req, res) => {
-    const path = (req.url ?? '/').split('?', 1)[0];
+    const { path } = requestTarget(req);
     if (path === '/api/v1/metadata') {
       if (req.method !== 'GET') return answerMethod(res, 'GET');
       return answerJson(res, 200, { status: 'success', data: metadataOf(options.families()) });
     }
     if (path !== '/api/v1/query_exemplars') return next(req, res);
     if (req.method !== 'GET' && req.method !== 'POST') return answerMethod(res, 'GET, POST');
-    serveExemplars(req, res, options).catch((error: unknown) => {
+    return serveExemplars(req, res, options).catch((error: unknown) => {
       const bad = error instanceof QueryError || isOperatorError(error);
       if (!bad) options.logger.warn('exemplars could not be answered', { error: errorText(error) });
       if (res.headersSent) return void res.destroy();
@@ -45,7 +47,7 @@ export function detailsHandler(options: DetailsOptions, next: RequestListener): 
 async function serveExemplars(req: IncomingMessage, res: ServerResponse, options: DetailsOptions): Promise<void> {
   const { exemplars, partition } = options;
   const body = req.method === 'POST' ? (await readRawBody(req, maxBodyBytes)).toString() : '';
-  const params = new URLSearchParams(body === '' ? (req.url ?? '').split('?')[1] : body);
+  const params = body === '' ? requestTarget(req).params : new URLSearchParams(body);
   const sets = selectorsOf(parse(params.get('query') ?? '', { experimentalFunctions: true }));
   const seconds = (name: string, missing: number): number =>
     params.has(name) ? Number(params.get(name)) * 1000 : missing;

@@ -1,11 +1,14 @@
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Counter, Gauge } from 'prom-client';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { requestTarget } from '../../base/request-target.ts';
+import { callerIn } from '../../net/caller.ts';
+import type { HttpHandler } from '../../net/http/index.ts';
 import { indexContentType, indexPath, partialContentType, partialPath } from '../../promql/index.ts';
 import { readRawBody } from '../otlp/request-body.ts';
-import type { FramedHandler, Refusal } from '../partial/admission.ts';
+import type { FramedAnswer, FramedHandler, Refusal } from '../partial/admission.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
 import { answerError, answerMethod } from './answers.ts';
 
@@ -50,13 +53,13 @@ const statusOf: Readonly<Record<Refusal, number>> = {
  * A `POST` that is answered with frames, whole or not at all: shares of queries, and what the index knows. All other
  * paths go to `next`. Who may call is decided by the TLS listener in front of it.
  */
-export function framedHandler(options: FramedServerOptions, next: RequestListener): RequestListener {
+export function framedHandler(options: FramedServerOptions, next: HttpHandler): HttpHandler {
   const { path, counts, logger } = options;
   return (req, res) => {
-    if ((req.url ?? '/').split('?', 1)[0] !== path) return next(req, res);
+    if (requestTarget(req).path !== path) return next(req, res);
     if (req.method !== 'POST') return answerMethod(res, 'POST');
     counts.inflight.inc();
-    serve(req, res, options)
+    return serve(req, res, options)
       .catch((error: unknown) => {
         if (res.headersSent || res.destroyed) return void res.destroy();
         if (isOperatorError(error)) answerError(res, 400, 'invalid', error.message);
@@ -73,14 +76,14 @@ export function framedHandler(options: FramedServerOptions, next: RequestListene
 }
 
 /** `POST /api/v1/partial`: this node's share of a query. */
-export function partialHandler({ handler, metrics, logger }: EndpointOptions, next: RequestListener): RequestListener {
+export function partialHandler({ handler, metrics, logger }: EndpointOptions, next: HttpHandler): HttpHandler {
   const { partialRequests: requests, partialInflight: inflight, partialBytes: bytes } = metrics;
   const counts = { requests, inflight, bytes };
   return framedHandler({ path: partialPath, contentType: partialContentType, handler, counts, logger }, next);
 }
 
 /** `POST /api/v1/index`: label names, values and sets of this node's series. */
-export function indexHandler({ handler, metrics, logger }: EndpointOptions, next: RequestListener): RequestListener {
+export function indexHandler({ handler, metrics, logger }: EndpointOptions, next: HttpHandler): HttpHandler {
   const { indexRequests: requests, indexInflight: inflight, indexBytes: bytes } = metrics;
   const counts = { requests, inflight, bytes };
   return framedHandler({ path: indexPath, contentType: indexContentType, handler, counts, logger }, next);
@@ -92,10 +95,25 @@ async function serve(req: IncomingMessage, res: ServerResponse, options: FramedS
     if (!res.writableEnded) gone.abort(new Error('the asker went away'));
   });
   const body = await readRawBody(req, maxBodyBytes);
-  const outcome = await options.handler(body.toString(), gone.signal);
-  if (gone.signal.aborted) return;
-  if ('refusal' in outcome) return answerError(res, statusOf[outcome.refusal], outcome.refusal, outcome.message);
-  const { frames, bytes } = outcome;
+  const outcome = await options.handler(body.toString(), gone.signal, callerIn(req.headers));
+  if ('refusal' in outcome) {
+    if (!gone.signal.aborted) answerError(res, statusOf[outcome.refusal], outcome.refusal, outcome.message);
+    return;
+  }
+  try {
+    await send(res, outcome, options, gone.signal);
+  } finally {
+    outcome.release?.();
+  }
+}
+
+async function send(
+  res: ServerResponse,
+  { frames, bytes }: FramedAnswer,
+  options: FramedServerOptions,
+  gone: AbortSignal,
+): Promise<void> {
+  if (gone.aborted) return;
   res.writeHead(200, { 'content-type': options.contentType, 'content-length': bytes });
   if (bytes <= smallBytes) {
     options.counts.bytes.inc(bytes);
@@ -103,9 +121,9 @@ async function serve(req: IncomingMessage, res: ServerResponse, options: FramedS
     return;
   }
   for (const frame of frames) {
-    if (gone.signal.aborted) return;
+    if (gone.aborted) return;
     options.counts.bytes.inc(frame.length);
-    if (!res.write(frame)) await once(res, 'drain', { signal: gone.signal }).catch(() => {});
+    if (!res.write(frame)) await once(res, 'drain', { signal: gone }).catch(() => {});
   }
   res.end();
 }

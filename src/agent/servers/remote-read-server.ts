@@ -1,7 +1,10 @@
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { requestTarget } from '../../base/request-target.ts';
+import { callerIn } from '../../net/caller.ts';
+import type { HttpHandler } from '../../net/http/index.ts';
 import { type RemoteReadHandler, remoteReadPath } from '../../tsdb/index.ts';
 import { readRawBody } from '../otlp/request-body.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
@@ -16,13 +19,13 @@ export interface RemoteReadOptions {
 const maxBodyBytes = 8 * 1024 * 1024;
 
 /** Stock Prometheus remote read at its usual path. Who may call is decided by the TLS listener in front of it. */
-export function remoteReadHandler(options: RemoteReadOptions): RequestListener {
+export function remoteReadHandler(options: RemoteReadOptions): HttpHandler {
   return (req, res) => {
-    const path = (req.url ?? '/').split('?', 1)[0];
+    const { path } = requestTarget(req);
     if (path !== remoteReadPath) return answerText(res, 404, 'text/plain; charset=utf-8', 'not found\n');
     if (req.method !== 'POST') return answerMethod(res, 'POST');
     options.metrics.remoteReadInflight.inc();
-    serve(req, res, options)
+    return serve(req, res, options)
       .catch((error: unknown) => {
         // The head may be out already: then only a cut connection tells that the answer is not whole.
         options.logger.warn('remote read failed', { error: errorText(error) });
@@ -42,7 +45,12 @@ async function serve(req: IncomingMessage, res: ServerResponse, options: RemoteR
   res.on('close', () => gone.abort());
   // Snappy is the protocol's own wrapping, undone by the handler: here the body passes as it is.
   const body = await readRawBody(req, maxBodyBytes);
-  const answer = await options.handler({ headers: req.headers, body, signal: gone.signal });
+  const answer = await options.handler({
+    headers: req.headers,
+    body,
+    signal: gone.signal,
+    user: callerIn(req.headers),
+  });
   res.writeHead(answer.status, answer.headers);
   for await (const part of answer.body) {
     if (gone.signal.aborted) return;

@@ -1,13 +1,15 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import { constants, createGzip, createZstdCompress } from 'node:zlib';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { serverLimits } from '../../net/https-server.ts';
-import type { Decision, TokenAuth } from '../../net/token-auth.ts';
+import { requestTarget } from '../../base/request-target.ts';
+import { createHttpServer, type DoorOptions, type HttpHandler } from '../../net/http/index.ts';
+import { refuseScrape } from '../../net/scrape-right.ts';
+import type { TokenAuth } from '../../net/token-auth.ts';
 import {
   chooseEncoding,
   chooseFormat,
@@ -18,13 +20,11 @@ import {
 import { answerMethod, answerText } from './answers.ts';
 
 export interface ScrapeOptions {
-  /** The page in chunks. Between two of them other work gets its turn. */
-  readonly exposition: (format: ExpositionFormat) => AsyncIterable<Uint8Array>;
+  /** The page in chunks, between two of which other work gets its turn; null until `notReady` says null. */
+  readonly exposition: (format: ExpositionFormat) => AsyncIterable<Uint8Array> | null;
   readonly auth: Pick<TokenAuth, 'decide'>;
   /** Null when ready, else what is missing. */
   readonly notReady: () => string | null;
-  /** False while the instrument must be restarted by its liveness probe. */
-  readonly instrumentMayLive: () => boolean;
   readonly logger: Logger;
 }
 
@@ -33,18 +33,19 @@ const slowReaderMs = 30_000;
 
 /**
  * The scrape listener: `/metrics` for authorised readers, and without authentication the probes
- * `/livez`, `/readyz` and `/instrument/live` (the liveness probe of the instrument's container).
+ * `/livez` and `/readyz`.
  *
  * `/metrics` is Prometheus text 0.0.4 or OpenMetrics 1.0 as Accept prefers, with gzip or zstd as Accept-Encoding does.
- * It is written in chunks with a turn of the event loop between them: a large page holds up no ingest.
+ * It is written in chunks with a turn of the event loop between them: a large page holds up no ingest. While the agent
+ * starts there is no page: the answer is 503 with what it does.
  */
-export function createScrapeServer(options: ScrapeOptions): Server {
-  return createServer(serverLimits, scrapeHandler(options));
+export function createScrapeServer(options: ScrapeOptions, door: DoorOptions = {}): Server {
+  return createHttpServer(scrapeHandler(options), door);
 }
 
-export function scrapeHandler(options: ScrapeOptions): RequestListener {
+export function scrapeHandler(options: ScrapeOptions): HttpHandler {
   return (req, res) => {
-    const path = (req.url ?? '/').split('?', 1)[0];
+    const { path } = requestTarget(req);
     if (req.method !== 'GET' && req.method !== 'HEAD') return answerMethod(res, 'GET');
     switch (path) {
       case '/livez':
@@ -53,16 +54,13 @@ export function scrapeHandler(options: ScrapeOptions): RequestListener {
         const missing = options.notReady();
         return answerText(res, missing === null ? 200 : 503, 'text/plain', missing === null ? 'ok\n' : `${missing}\n`);
       }
-      case '/instrument/live':
-        return answerText(res, options.instrumentMayLive() ? 200 : 503, 'text/plain', '');
       case '/metrics':
-        serveMetrics(req, res, options).catch((error: unknown) => {
+        return serveMetrics(req, res, options).catch((error: unknown) => {
           if (res.destroyed) return; // the scraper went away
           options.logger.error('scrape failed', { error: errorText(error) });
           if (!res.headersSent) answerText(res, 500, 'text/plain', 'internal error\n');
           else res.destroy();
         });
-        return;
       default:
         return answerText(res, 404, 'text/plain', 'not found\n');
     }
@@ -70,12 +68,14 @@ export function scrapeHandler(options: ScrapeOptions): RequestListener {
 }
 
 async function serveMetrics(req: IncomingMessage, res: ServerResponse, options: ScrapeOptions): Promise<void> {
-  const decision = await options.auth.decide(req, 'get', '/metrics');
-  if (!decision.allowed) {
-    if (decision.status === 401) res.setHeader('www-authenticate', 'Bearer');
-    return answerText(res, decision.status, 'text/plain; charset=utf-8', `${refusalText(decision)}\n`);
-  }
+  const refusal = await refuseScrape(options.auth, req, res);
+  if (refusal) return answerText(res, refusal.status, 'text/plain; charset=utf-8', `${refusal.message}\n`);
   const format = chooseFormat(req.headers.accept);
+  const page = options.exposition(format);
+  if (!page) {
+    res.setHeader('retry-after', '1');
+    return answerText(res, 503, 'text/plain; charset=utf-8', `${options.notReady() ?? 'starting'}\n`);
+  }
   const encoding = chooseEncoding(String(req.headers['accept-encoding'] ?? ''));
   res.writeHead(200, {
     'content-type': contentTypes[format],
@@ -85,8 +85,8 @@ async function serveMetrics(req: IncomingMessage, res: ServerResponse, options: 
   if (req.method === 'HEAD') return void res.end();
   res.setTimeout(slowReaderMs, () => res.destroy());
   const compressor = compressors[encoding]();
-  if (compressor) await pipeline(paced(options.exposition(format)), compressor, res);
-  else await write(res, options.exposition(format));
+  if (compressor) await pipeline(paced(page), compressor, res);
+  else await write(res, page);
 }
 
 const compressors: Readonly<Record<ExpositionEncoding, () => Transform | null>> = {
@@ -110,16 +110,4 @@ async function write(res: ServerResponse, parts: AsyncIterable<Uint8Array>): Pro
     if (!res.write(part)) await once(res, 'drain', { signal: gone.signal });
   }
   res.end();
-}
-
-/** Says what is missing, so that whoever reads it can put it right. */
-function refusalText(decision: Exclude<Decision, { allowed: true }>): string {
-  switch (decision.status) {
-    case 401:
-      return `${decision.message}: send one as "Authorization: Bearer …"`;
-    case 403:
-      return `${decision.message}: the right "get" on the nonResourceURL "/metrics" is missing; ClusterRole svc-metrics-reader grants it`;
-    default:
-      return decision.message;
-  }
 }

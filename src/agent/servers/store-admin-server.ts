@@ -1,6 +1,8 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { requestTarget, type RequestTarget } from '../../base/request-target.ts';
+import type { HttpHandler } from '../../net/http/index.ts';
 import { ParseError, parseSelector } from '../../promql/index.ts';
 import type { Matcher, Store } from '../../tsdb/index.ts';
 import { answerJson, answerMethod, answerText } from './answers.ts';
@@ -19,35 +21,39 @@ export interface StoreAdminOptions {
  * `store/snapshots`, `POST …/delete_series?match[]=…&start=…&end=…` with 204 once the samples are gone for good.
  * Times are Unix seconds or RFC 3339. Everything else goes to `next`.
  */
-export function storeAdminHandler(options: StoreAdminOptions, next: RequestListener): RequestListener {
+export function storeAdminHandler(options: StoreAdminOptions, next: HttpHandler): HttpHandler {
   return (req, res) => {
-    const url = new URL(req.url ?? '/', 'http://agent');
-    if (!url.pathname.startsWith(adminPath)) return next(req, res);
+    const target = requestTarget(req);
+    if (!target.path.startsWith(adminPath)) return next(req, res);
     if (!options.allowed(req)) return refuse(res, 403, 'forbidden', 'only the controller may change a store');
     if (req.method !== 'POST' && req.method !== 'PUT') return answerMethod(res, 'POST, PUT');
-    serve(url, res, options).catch((error: unknown) => {
+    return serve(target, res, options).catch((error: unknown) => {
       const bad = isOperatorError(error, 'ERR_INPUT_INVALID') || error instanceof ParseError;
-      if (!bad) options.logger.error('store: admin call failed', { path: url.pathname, error: errorText(error) });
+      if (!bad) options.logger.error('store: admin call failed', { path: target.path, error: errorText(error) });
       refuse(res, bad ? 400 : 500, bad ? 'bad_data' : 'internal', errorText(error));
     });
   };
 }
 
-async function serve(url: URL, res: ServerResponse, { store, logger }: StoreAdminOptions): Promise<void> {
-  const call = url.pathname.slice(adminPath.length);
+async function serve(
+  { path, params }: RequestTarget,
+  res: ServerResponse,
+  { store, logger }: StoreAdminOptions,
+): Promise<void> {
+  const call = path.slice(adminPath.length);
   if (call === 'snapshot') {
-    const path = await store.snapshot();
-    return answerJson(res, 200, { status: 'success', data: { name: path.slice(path.lastIndexOf('/') + 1) } });
+    const folder = await store.snapshot();
+    return answerJson(res, 200, { status: 'success', data: { name: folder.slice(folder.lastIndexOf('/') + 1) } });
   }
   if (call !== 'delete_series') return refuse(res, 404, 'not_found', 'no such admin call');
-  const selectors = url.searchParams.getAll('match[]');
+  const selectors = params.getAll('match[]');
   if (selectors.length === 0) return refuse(res, 400, 'bad_data', 'no match[] parameter provided');
   const sets: (readonly Matcher[])[] = selectors.map((text) => parseSelector(text).matchers);
-  const start = timeOf(url.searchParams.get('start'), -Infinity);
-  const end = timeOf(url.searchParams.get('end'), Infinity);
+  const start = timeOf(params.get('start'), -Infinity);
+  const end = timeOf(params.get('end'), Infinity);
   if (start === undefined || end === undefined) {
     const name = start === undefined ? 'start' : 'end';
-    const value = JSON.stringify(url.searchParams.get(name));
+    const value = JSON.stringify(params.get(name));
     return refuse(res, 400, 'bad_data', `invalid parameter "${name}": cannot parse ${value} to a valid timestamp`);
   }
   let touched = 0;

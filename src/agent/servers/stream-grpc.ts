@@ -1,13 +1,8 @@
-import {
-  type handleServerStreamingCall,
-  Server,
-  ServerCredentials,
-  type ServiceDefinition,
-  status,
-} from '@grpc/grpc-js';
+import { type handleServerStreamingCall, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import type { TLSSocket } from 'node:tls';
 import { isOperatorError } from '../../base/errors.ts';
+import { createGrpcServer } from '../../net/grpc-server.ts';
 import {
   decodeRequest,
   encodeMessage,
@@ -42,10 +37,7 @@ export interface StreamGrpc {
  * A client that may not call is PERMISSION_DENIED, a request that says something impossible INVALID_ARGUMENT.
  */
 export function createStreamGrpc(options: StreamOptions): StreamGrpc {
-  const server = new Server({
-    'grpc.max_receive_message_length': maxRequestBytes,
-    'grpc.max_concurrent_streams': 64,
-  });
+  const server = createGrpcServer({ maxMessageBytes: maxRequestBytes });
   const denied = new Set<string>();
   const read: handleServerStreamingCall<Buffer, StreamMessage> = (call) => {
     const fail = (code: status, details: string): void => void call.emit('error', { code, details });

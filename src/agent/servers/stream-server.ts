@@ -1,6 +1,8 @@
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isOperatorError } from '../../base/errors.ts';
+import { requestTarget, type RequestTarget } from '../../base/request-target.ts';
+import type { HttpHandler } from '../../net/http/index.ts';
 import { readBody } from '../otlp/request-body.ts';
 import {
   maxRequestBytes,
@@ -21,12 +23,12 @@ import { serveStream, type StreamOptions } from './stream-service.ts';
  * request is a query (GET) or a JSON body (POST); `/v1/spans` and `/v1/flows` show one kind.
  * A reader that does not keep up loses items and is told how many; the ring's writer never waits for it.
  */
-export function streamHandler(options: StreamOptions): RequestListener {
+export function streamHandler(options: StreamOptions): HttpHandler {
   return (req, res) => {
-    const url = new URL(req.url ?? '/', 'http://agent');
-    if (!streamPaths.includes(url.pathname)) return answerError(res, 404, 'not_found', 'no such path');
+    const target = requestTarget(req);
+    if (!streamPaths.includes(target.path)) return answerError(res, 404, 'not_found', 'no such path');
     if (req.method !== 'GET' && req.method !== 'POST') return answerMethod(res, 'GET, POST');
-    serve(req, res, url, options).catch((error: unknown) => {
+    return serve(req, res, target, options).catch((error: unknown) => {
       if (res.headersSent) res.destroy();
       else if (isOperatorError(error, 'ERR_TOO_LARGE')) answerError(res, 413, 'too_large', error.message);
       else if (isOperatorError(error)) answerError(res, 400, 'bad_request', error.message);
@@ -35,9 +37,14 @@ export function streamHandler(options: StreamOptions): RequestListener {
   };
 }
 
-async function serve(req: IncomingMessage, res: ServerResponse, url: URL, options: StreamOptions): Promise<void> {
-  const asked = req.method === 'POST' ? await bodyRequest(req) : requestOfParams(url.searchParams);
-  const query = streamQuery(requestOfPath(url.pathname, asked), options.clock.now(), options);
+async function serve(
+  req: IncomingMessage,
+  res: ServerResponse,
+  target: RequestTarget,
+  options: StreamOptions,
+): Promise<void> {
+  const asked = req.method === 'POST' ? await bodyRequest(req) : requestOfParams(target.params);
+  const query = streamQuery(requestOfPath(target.path, asked), options.clock.now(), options);
   startOf(options.ring, query); // refused before the head is out
   const gone = new AbortController();
   res.on('close', () => gone.abort());

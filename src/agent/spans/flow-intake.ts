@@ -1,27 +1,41 @@
 import type { Clock } from '../../base/clock.ts';
 import { rfc3339Nano } from '../../stream/index.ts';
+import type { Identity } from '../identity/identity.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
 import { valueText } from '../mapping/label-set.ts';
+import { FairQueues, type Held } from './fair-queues.ts';
 import { flowRecord } from './flow-record.ts';
 import type { StreamRing } from './stream-ring.ts';
 
-/** Flows whose last count is remembered. Beyond it the oldest are forgotten, and their next report is their first. */
+/** Flows whose last count is remembered. Beyond it the oldest are forgotten of the namespace that has most. */
 const maxFlows = 20_000;
+
+interface Counted {
+  readonly key: string;
+  readonly value: number;
+  readonly startNs: number;
+}
 
 /**
  * Makes items of the stream from the instrument's flow counters: for each report of a flow, the bytes since the one
- * before. The first report of a flow that began before this agent counts in full when its start time is known to be
- * after the agent's own start, and not at all otherwise: nobody knows when those bytes went.
+ * before, between ends that were held against the pods of this node. The first report of a flow counts in full when
+ * it is known to be the first, because the flow began after this agent and after every flow of its namespace that was
+ * forgotten; otherwise not at all, for it is not known when those bytes went.
  */
 export class FlowIntake {
   readonly #ring: StreamRing;
   readonly #clock: Clock;
+  readonly #identity: Identity;
   readonly #startedNs: number;
-  readonly #last = new Map<string, { value: number; startNs: number }>();
+  readonly #last = new Map<string, Held<Counted>>();
+  readonly #memory = new FairQueues<Counted>();
+  /** The latest start of a flow that was forgotten, by namespace. */
+  readonly #forgotten = new Map<string, number>();
 
-  constructor(ring: StreamRing, clock: Clock) {
+  constructor(ring: StreamRing, clock: Clock, identity: Identity) {
     this.#ring = ring;
     this.#clock = clock;
+    this.#identity = identity;
     this.#startedNs = clock.now() * 1e6;
   }
 
@@ -41,22 +55,35 @@ export class FlowIntake {
   }
 
   #increment(point: { attributes: readonly Attribute[]; value: number; startNs: number }): number {
-    const key = keyOf(point.attributes);
-    const before = this.#last.get(key);
-    this.#last.delete(key);
-    if (this.#last.size >= maxFlows) this.#last.delete(this.#last.keys().next().value!);
-    this.#last.set(key, { value: point.value, startNs: point.startNs });
-    if (!before) return point.startNs >= this.#startedNs ? point.value : 0;
+    const { attributes, value, startNs } = point;
+    const key = keyOf(attributes);
+    const [account = ''] = this.#identity.flow(attributes).local;
+    const held = this.#last.get(key);
+    if (held) this.#memory.remove(held);
+    this.#last.set(key, this.#memory.add(account, { key, value, startNs }, 1));
+    if (this.#memory.weight > maxFlows) this.#forgetOne();
+    const before = held?.item;
+    if (!before) return startNs >= this.#startedNs && startNs > (this.#forgotten.get(account) ?? -1) ? value : 0;
     const restarted = point.value < before.value || (point.startNs !== before.startNs && point.startNs !== 0);
     return restarted ? point.value : point.value - before.value;
+  }
+
+  #forgetOne(): void {
+    const oldest = this.#memory.oldestOfHeaviest()!;
+    const { account, item } = oldest;
+    this.#memory.remove(oldest);
+    this.#last.delete(item.key);
+    this.#forgotten.set(account, Math.max(item.startNs, this.#forgotten.get(account) ?? 0));
   }
 
   #push(point: { attributes: readonly Attribute[]; timeNs: number }, bytes: number): void {
     const now = this.#clock.now();
     const timeMs = Math.floor(point.timeNs / 1e6);
     const at = timeMs > 0 ? Math.min(timeMs, now) : now;
-    const flow = flowRecord(point.attributes, bytes, rfc3339Nano(BigInt(at) * 1_000_000n));
-    this.#ring.push({ timeMs: at, bytes: 400 + 60 * point.attributes.length, flow }, now);
+    const { attributes, local } = this.#identity.flow(point.attributes);
+    const flow = flowRecord(attributes, bytes, rfc3339Nano(BigInt(at) * 1_000_000n));
+    const size = 400 + 60 * point.attributes.length;
+    this.#ring.push({ timeMs: at, bytes: size, account: local[0] ?? '', flow }, now);
   }
 }
 

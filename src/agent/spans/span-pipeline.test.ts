@@ -1,11 +1,11 @@
 import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import { Identity } from '../identity/identity.ts';
 import { podIdentity } from '../identity/pod-identity.ts';
+import { aPod, nodePods } from '../../testing/node-pods.ts';
 import type { Attribute, Span, TracesRequest } from '../otlp/model.ts';
 import { SpanPipeline } from './span-pipeline.ts';
 import { StreamRing } from './stream-ring.ts';
-import { ratioTakes, TailSampler } from './tail-sampler.ts';
+import { ratioTakes, TailSampler, type TailSpan } from './tail-sampler.ts';
 
 const t0 = 1_800_000_000_000;
 const attributes = (labels: Record<string, string>): Attribute[] =>
@@ -36,7 +36,7 @@ function span(
 
 function request(
   spans: readonly Span[],
-  resource: Record<string, string> = { 'k8s.namespace.name': 'shop', 'k8s.pod.name': 'web-1' },
+  resource: Record<string, string> = { 'service.instance.id': 'shop.web-1.app' },
 ): TracesRequest {
   return { resources: [{ attributes: attributes(resource), scopes: [{ scope: { name: '', version: '' }, spans }] }] };
 }
@@ -47,19 +47,21 @@ function aPipeline(rule: Partial<CaptureConfig['monitors'][number]> = {}, change
   const clock = new FakeClock(t0);
   const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
   const dropped: string[] = [];
-  const identity = new Identity();
+  const identity = nodePods(aPod('shop/web-1', { containers: ['app'] }), 'pay/db-0');
   let unknown = 0;
+  let contradicted = 0;
   const pipeline = new SpanPipeline({
     ring,
     clock,
     identity,
     onDropped: (reason, spans) => dropped.push(`${reason} ${spans}`),
     onUnknown: (spans) => (unknown += spans),
+    onContradicted: (spans) => (contradicted += spans),
   });
   const monitors = [{ namespace: 'shop', name: 'm', uid: '', pods: ['web-1'], ...rule }];
   pipeline.setConfig({ monitors, limits: builtinLimits, ...change });
   const shown = () => Array.from({ length: ring.next - ring.first }, (_, i) => ring.at(ring.first + i)!.span!);
-  return { pipeline, clock, shown, dropped, identity, unknown: () => unknown };
+  return { pipeline, clock, shown, dropped, identity, unknown: () => unknown, contradicted: () => contradicted };
 }
 
 describe('tail decisions', () => {
@@ -124,18 +126,25 @@ describe('tail decisions', () => {
     const passed: string[] = [];
     const dropped: string[] = [];
     const sampler = new TailSampler(
-      (s: { traceId: string; isError: boolean; durationNs: number; bytes: number }) => passed.push(s.traceId),
+      (s: TailSpan) => passed.push(s.traceId),
       (spans, reason) => dropped.push(`${reason} ${spans}`),
       { maxBytes: 1_000, waitMs: 10_000, maxDecided: 2 },
     );
     const rule = { ratio: '0', keepErrors: true };
-    const waits = (traceId: string) => ({ traceId, isError: false, durationNs: 1, bytes: 400 });
+    const waits = (traceId: string, account = 'shop') => ({
+      ...{ traceId, account, isError: false, durationNs: 1, bytes: 400 },
+    });
     for (const id of ['a', 'a', 'b', 'c']) sampler.take(waits(id), rule, 0);
     expect(dropped).toEqual(['overflow 2']);
     expect(sampler.bytes).toBe(800);
     sampler.take({ ...waits('b'), isError: true }, rule, 0);
     expect(passed).toEqual(['b', 'b']);
     expect(sampler.bytes).toBe(400);
+    sampler.take(waits('quiet', 'pay'), rule, 0);
+    for (let i = 0; i < 100; i++) sampler.take({ ...waits(`many-${i}`), bytes: 500 }, rule, 0);
+    expect(sampler.bytes).toBeLessThanOrEqual(1_000);
+    sampler.take({ ...waits('quiet', 'pay'), isError: true }, rule, 0);
+    expect(passed.slice(-2)).toEqual(['quiet', 'quiet']);
     for (let i = 0; i < 100; i++) sampler.take({ ...waits(`huge-${i}`), bytes: 5_000 }, rule, 0);
     expect(sampler.bytes).toBeLessThanOrEqual(1_000);
   });
@@ -150,15 +159,22 @@ test('a ceiling lets a second’s worth through at once and then its rate, and c
   expect(shown()).toHaveLength(15);
 });
 
-test('the ceiling of the node holds for all pods together', () => {
-  const { pipeline, shown, dropped } = aPipeline({}, { limits: { ...builtinLimits, maxSpansPerSecondPerNode: 3 } });
-  pipeline.take(
-    request(
-      Array.from({ length: 5 }, () => span()),
-      { 'k8s.namespace.name': 'other' },
-    ),
-  );
-  expect([shown().length, dropped]).toEqual([3, ['rate_node 1', 'rate_node 1']]);
+test('the ceiling of the node holds for all pods together, and leaves each namespace a rate of its own', () => {
+  const { pipeline, shown, dropped } = aPipeline({}, { limits: { ...builtinLimits, maxSpansPerSecondPerNode: 40 } });
+  const send = (count: number, instance: string): number => {
+    const before = shown().length;
+    pipeline.take(
+      request(
+        Array.from({ length: count }, () => span()),
+        { 'service.instance.id': instance },
+      ),
+    );
+    return shown().length - before;
+  };
+  expect([send(60, 'shop.web-1.app'), send(5, 'pay.db-0.main'), send(5, 'shop.web-1.app'), send(5, 'host:1')]).toEqual([
+    43, 3, 0, 0,
+  ]);
+  expect([dropped.length, new Set(dropped)]).toEqual([29, new Set(['rate_node 1'])]);
 });
 
 test('protocols and ignored paths of the monitors filter spans as they filter series', () => {
@@ -209,18 +225,39 @@ test('what a policy redacts is gone before the ring: headers, paths, queries, la
   });
 });
 
-test('a span without identity gets that of its container, and one that stays unknown is counted', () => {
-  const { pipeline, shown, identity, unknown } = aPipeline({ ignorePaths: ['/live'] });
-  identity.pods.upsert(
-    podIdentity({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { namespace: 'shop', name: 'web-1', uid: 'u' },
-      status: { containerStatuses: [{ name: 'app', containerID: 'containerd://abc' }] },
-    } as never),
-  );
-  pipeline.take(request([span(), span({ attributes: { 'url.path': '/live' } })], { 'container.id': 'abc' }));
+test('spans are of the pod that sent them, whatever they say, and of an unknown one without a namespace', () => {
+  const { pipeline, shown, unknown, contradicted } = aPipeline({ ignorePaths: ['/live'] });
+  const claims = {
+    'k8s.namespace.name': 'pay',
+    'k8s.pod.name': 'db-0',
+    'k8s.statefulset.name': 'db',
+    'container.id': 'x',
+  };
+  const sender = { ...claims, 'service.instance.id': 'shop.web-1.app' };
+  pipeline.take(request([span({ attributes: claims }), span({ attributes: { 'url.path': '/live' } })], sender));
   expect(shown()).toMatchObject([{ namespace: 'shop', pod: 'web-1', container: 'app' }]);
-  pipeline.take(request([span()], {}));
-  expect(unknown()).toBe(1);
+  expect([unknown(), contradicted()]).toEqual([0, 2]);
+  pipeline.take(request([span({ attributes: claims })], claims));
+  const { namespace, pod, workload } = shown()[1]!;
+  expect([namespace, pod, workload, unknown()]).toEqual([undefined, undefined, undefined, 1]);
+});
+
+test('the rules of every namespace hold for a span whose sender is not known', () => {
+  const redaction: CaptureConfig['redaction'] = [{ namespaces: ['pay'], labels: [{ name: 'card', action: 'Drop' }] }];
+  const { pipeline, shown } = aPipeline({}, { redaction });
+  pipeline.take(request([span({ attributes: { card: '1' } })], {}));
+  pipeline.take(request([span({ attributes: { card: '1' } })]));
+  expect(shown().map((s) => s.attributes)).toEqual([{}, { card: '1' }]);
+});
+
+test('a monitor of one container and port rules neither the spans of a sidecar nor those of other ports', () => {
+  const { pipeline, shown, identity } = aPipeline({ containers: ['app'], ports: '8080', protocols: ['SQL'] });
+  identity.pods.upsert(podIdentity(aPod('shop/web-1', { containers: ['app', 'proxy'] })));
+  const http = (port: string) =>
+    span({ name: port, attributes: { 'http.request.method': 'GET', 'server.port': port } });
+  pipeline.take(
+    request([http('8080'), http('9090'), span({ kind: 'client', attributes: { 'db.system.name': 'redis' } })]),
+  );
+  pipeline.take(request([http('8080')], { 'service.instance.id': 'shop.web-1.proxy' }));
+  expect(shown().map((s) => `${s.container} ${s.name}`)).toEqual(['app 9090', 'proxy 8080']);
 });

@@ -18,11 +18,12 @@ export interface SpanPipelineOptions {
   readonly ring: StreamRing;
   readonly clock: Clock;
   readonly identity: Identity;
-  /** Told of every span that reached the ring, with its exact start. */
+  /** Called for every span that reached the ring, with its exact start. */
   readonly onSpan?: (record: SpanRecord, startNs: bigint) => void;
   readonly onDropped?: (reason: SpanDropReason, spans: number) => void;
-  /** Told of spans whose pod is not known. */
+  /** Called for spans whose pod is not known, and for those that named another namespace, pod or node than their sender's. */
   readonly onUnknown?: (spans: number) => void;
+  readonly onContradicted?: (spans: number) => void;
 }
 
 type SpanConfig = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'redaction'>;
@@ -30,6 +31,8 @@ type SpanConfig = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'reda
 /** A span that passed its pod's filters, redacted already: what waits for a decision is as safe as what is served. */
 interface Candidate {
   readonly traceId: string;
+  /** The namespace of its sender; `''` where it is unknown. */
+  readonly account: string;
   readonly isError: boolean;
   readonly durationNs: number;
   readonly bytes: number;
@@ -76,18 +79,21 @@ export class SpanPipeline {
     const mono = this.#options.clock.monotonic();
     let taken = 0;
     for (const { attributes, scopes } of request.resources) {
-      const enriched = this.#options.identity.resource(attributes);
-      const namespace = textOf(enriched.attributes, 'k8s.namespace.name');
-      const rules = this.#rules.of(namespace, textOf(enriched.attributes, 'k8s.pod.name'));
+      const { pod, container, contradicts, attributes: resource } = this.#options.identity.spans(attributes);
+      const namespace = pod?.namespace ?? '';
       const redactor = this.#redactors.of(namespace);
       const before = taken;
       for (const { spans } of scopes) {
         for (const span of spans) {
           taken++;
-          if (isShown(span)) this.#takeOne(span, enriched.attributes, rules, redactor, mono);
+          if (!isShown(span)) continue;
+          const port = span.kind === 'server' ? Number(textOf(span.attributes, 'server.port')) : 0;
+          const rules = this.#rules.of(namespace, pod?.name ?? '', container, port > 0 ? port : null);
+          this.#takeOne(span, resource, rules, redactor, mono);
         }
       }
-      if (enriched.state === 'missing') this.#options.onUnknown?.(taken - before);
+      if (!pod) this.#options.onUnknown?.(taken - before);
+      if (contradicts) this.#options.onContradicted?.(taken - before);
     }
     this.#tail.expire(mono);
     return taken;
@@ -115,6 +121,7 @@ export class SpanPipeline {
     const record = spanRecord(resource, span, redactor, headers);
     const candidate: Candidate = {
       traceId: span.traceId,
+      account: record.namespace ?? '',
       isError: span.status === 'error',
       durationNs: record.durationNs,
       bytes: sizeOf(record),
@@ -128,17 +135,17 @@ export class SpanPipeline {
   }
 
   /** A pod of several monitors counts for each of them, and each keeps its own ceiling. */
-  #limit({ monitors, record, bytes, startNs }: Candidate): void {
-    const { clock, ring, onSpan } = this.#options;
+  #limit({ account, monitors, record, bytes, startNs }: Candidate): void {
+    const { clock, identity, ring, onSpan } = this.#options;
     const mono = clock.monotonic();
     const over = monitors.filter((m) => m.rate !== null && !m.rate.take(mono));
     for (const monitor of over) monitor.dropped++;
     if (over.length > 0) return this.#dropped('rate_monitor', 1);
-    if (this.#rules.node && !this.#rules.node.take(mono)) return this.#dropped('rate_node', 1);
+    if (this.#rules.node?.take(account, identity.pods.namespaces, mono) === false) return this.#dropped('rate_node', 1);
     const now = clock.now();
     const timeMs = Number(startNs / 1_000_000n);
     // A time that no clock of ours can have given would keep its place in the ring for ever.
-    ring.push({ timeMs: Math.min(timeMs > 0 ? timeMs : now, now), bytes, span: record }, now);
+    ring.push({ timeMs: Math.min(timeMs > 0 ? timeMs : now, now), bytes, account, span: record }, now);
     onSpan?.(record, startNs);
   }
 

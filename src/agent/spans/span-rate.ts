@@ -1,4 +1,39 @@
 /**
+ * The ceiling of a node. What fills it is the masses of some: each namespace has a rate of its own beside it, all
+ * together a quarter of the ceiling and at least one span a second each, so that none is locked out by the others.
+ * Shape: no clock; times are monotonic ms.
+ */
+export class NodeSpanRate {
+  readonly #perSecond: number;
+  readonly #node: SpanRate;
+  readonly #own = new Map<string, SpanRate>();
+  #namespaces = 0;
+
+  constructor(perSecond: number, nowMs: number) {
+    this.#perSecond = perSecond;
+    this.#node = new SpanRate(perSecond, nowMs);
+  }
+
+  /**
+   * True when one more span of the namespace may be taken now; it is then counted.
+   * @param namespace `''` for unknown senders, which have no rate of their own.
+   * @param namespaces How many namespaces have a pod on the node.
+   */
+  take(namespace: string, namespaces: number, nowMs: number): boolean {
+    if (this.#node.take(nowMs)) return true;
+    if (namespace === '') return false;
+    if (namespaces !== this.#namespaces) this.#own.clear();
+    this.#namespaces = namespaces;
+    let own = this.#own.get(namespace);
+    if (!own) {
+      own = new SpanRate(Math.max(1, Math.floor(this.#perSecond / 4 / (namespaces + 1))), nowMs);
+      this.#own.set(namespace, own);
+    }
+    return own.take(nowMs);
+  }
+}
+
+/**
  * A ceiling on spans per second: a bucket that holds one second's worth and fills steadily.
  * Shape: no clock; times are monotonic ms.
  */

@@ -1,5 +1,7 @@
 import type { Attribute, ResourceSpans, Span } from '../otlp/model.ts';
+import { isReservedLabel } from '../identity/enrich.ts';
 import { plainValue, truncate } from '../mapping/label-set.ts';
+import { labelName } from '../mapping/names.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { rfc3339Nano, type SpanRecord } from '../../stream/index.ts';
 
@@ -20,14 +22,21 @@ export function isShown(span: Span): boolean {
   return !(span.kind === 'internal' && internalChildren.has(span.name));
 }
 
-/** A span with its Resource as a record, redacted: nothing that must not be seen gets further than this. */
+/**
+ * A span with its Resource as a record, redacted: nothing that must not be seen gets further than this.
+ * `resource` is one under its true pod; what the span itself says of Kubernetes is left out.
+ */
 export function spanRecord(
   resource: ResourceSpans['attributes'],
   span: Span,
   redactor: Redactor,
   headers: ReadonlySet<string> = noHeaders,
 ): SpanRecord {
-  const own = redactedMap(span.attributes, redactor, headers);
+  const own = redactedMap(
+    span.attributes.filter(({ key }) => !isReservedLabel(labelName(key))),
+    redactor,
+    headers,
+  );
   const from = redactedMap(resource, redactor, headers);
   const text = (key: string): string | undefined => {
     const value = own.get(key) ?? from.get(key);

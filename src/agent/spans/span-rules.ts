@@ -1,6 +1,6 @@
-import type { CaptureConfig } from '../../capture/index.ts';
-import { fallbackRules, type PodRules } from '../mapping/monitor-rules.ts';
-import { SpanRate } from './span-rate.ts';
+import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
+import { coversSender, fallbackRules, type PodRules } from '../mapping/monitor-rules.ts';
+import { NodeSpanRate, SpanRate } from './span-rate.ts';
 
 /** A monitor's ceiling on spans, and what it cost since the config came into force. */
 export interface MonitorSpans {
@@ -18,36 +18,54 @@ export interface SpanRules {
   readonly headers: ReadonlySet<string>;
 }
 
+interface PodMonitor {
+  readonly rule: CaptureMonitorRule;
+  readonly spans: MonitorSpans;
+}
+
 /** The rules of a config for spans, by pod. */
 export class SpanRuleIndex {
   readonly monitors: readonly MonitorSpans[];
-  readonly node: SpanRate | null;
-  readonly #byPod = new Map<string, { rules: PodRules[]; monitors: MonitorSpans[]; headers: Set<string> }>();
+  readonly node: NodeSpanRate | null;
+  readonly #byPod = new Map<string, PodMonitor[]>();
   readonly #fallback: NonNullable<CaptureConfig['fallback']>;
+  /** Made when they are asked for: few containers and ports of a pod are. */
+  readonly #bySender = new Map<string, SpanRules>();
   readonly #byNamespace = new Map<string, SpanRules>();
 
   constructor(config: Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits'>, nowMs: number) {
     const { maxSpansPerSecondPerNode: perNode } = config.limits;
     this.#fallback = config.fallback ?? [];
-    this.node = perNode === undefined ? null : new SpanRate(perNode, nowMs);
+    this.node = perNode === undefined ? null : new NodeSpanRate(perNode, nowMs);
     this.monitors = config.monitors.map((rule) => {
       const { namespace, name, maxSpansPerSecond: max } = rule;
       const spans = { namespace, name, rate: max === undefined ? null : new SpanRate(max, nowMs), dropped: 0 };
       for (const pod of rule.pods) {
         const key = `${namespace}/${pod}`;
-        const found = this.#byPod.get(key) ?? { rules: [], monitors: [], headers: new Set<string>() };
-        found.rules.push(rule);
-        found.monitors.push(spans);
-        for (const header of rule.headers ?? []) found.headers.add(header);
-        this.#byPod.set(key, found);
+        const found = this.#byPod.get(key);
+        if (found) found.push({ rule, spans });
+        else this.#byPod.set(key, [{ rule, spans }]);
       }
       return spans;
     });
   }
 
-  of(namespace: string, pod: string): SpanRules {
-    const found = this.#byPod.get(`${namespace}/${pod}`);
-    if (found) return found;
+  /** The rules for what a container serves on a port; null for spans that have none, such as a client's. */
+  of(namespace: string, pod: string, container: string, port: number | null): SpanRules {
+    const ofPod = this.#byPod.get(`${namespace}/${pod}`);
+    if (!ofPod) return this.#ofNamespace(namespace);
+    const key = `${namespace}/${pod}/${container}/${port ?? ''}`;
+    let known = this.#bySender.get(key);
+    if (!known) {
+      const covering = ofPod.filter(({ rule }) => coversSender(rule, container, port));
+      known = covering.length > 0 ? joined(covering) : this.#ofNamespace(namespace);
+      if (this.#bySender.size >= sendersKept) this.#bySender.clear();
+      this.#bySender.set(key, known);
+    }
+    return known;
+  }
+
+  #ofNamespace(namespace: string): SpanRules {
     let known = this.#byNamespace.get(namespace);
     if (!known) {
       known = { rules: fallbackRules(this.#fallback, namespace), monitors: [], headers: new Set() };
@@ -55,4 +73,14 @@ export class SpanRuleIndex {
     }
     return known;
   }
+}
+
+const sendersKept = 10_000;
+
+function joined(covering: readonly PodMonitor[]): SpanRules {
+  return {
+    rules: covering.map(({ rule }) => rule),
+    monitors: covering.map(({ spans }) => spans),
+    headers: new Set(covering.flatMap(({ rule }) => rule.headers ?? [])),
+  };
 }

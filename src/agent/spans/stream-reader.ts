@@ -29,7 +29,7 @@ export function startOf(ring: StreamRing, { after }: Pick<StreamQuery, 'after'>)
  * Reads a ring as a query asks: what it holds from before `start`, then what came since, then (with `follow`) what
  * comes, until `signal` aborts. What it holds comes in the order of its time, the rest in the order of coming.
  * Asking for more than the ring holds gives what there is, and says how many are gone. Whoever writes to the client
- * pulls batch after batch; items that left the ring in the meantime are told of as one sum, so a slow client costs
+ * pulls batch after batch; items that left the ring in the meantime are reported as one sum, so a slow client costs
  * the writer of the ring nothing.
  */
 export async function* readStream(
@@ -43,19 +43,24 @@ export async function* readStream(
   const end = query.follow ? Infinity : query.after === undefined ? start : ring.next;
   while (seq < end && !signal.aborted) {
     const batch: StreamEvent[] = [];
-    if (seq < ring.first) {
-      batch.push({ lost: ring.first - seq, source: 'reader', next: ring.first });
-      seq = ring.first;
-    }
-    let untold = 0;
-    for (let item = ring.at(seq); item && seq < end && batch.length < batchEvents; item = ring.at(++seq)) {
-      const match = wanted(item, query);
-      if (match) batch.push({ item, next: seq + 1 });
+    const upTo = Math.min(end, ring.next);
+    let [late, untold] = [0, 0];
+    for (const held of ring.held(seq, upTo)) {
+      late += held.seq - seq;
+      seq = held.seq + 1;
+      const match = wanted(held.item, query);
+      if (match) batch.push({ item: held.item, next: seq });
       else if (match === undefined) untold++;
+      if (batch.length >= batchEvents) break;
+    }
+    if (batch.length < batchEvents) {
+      late += upTo - seq;
+      seq = upTo;
     }
     if (untold > 0) batch.unshift({ lost: untold, source: 'labels' });
+    if (late > 0) batch.unshift({ lost: late, source: 'reader', ...(batch.length === 0 ? { next: seq } : {}) });
     if (batch.length > 0) yield batch;
-    if (seq < end && !ring.at(seq) && seq >= ring.first) await nextPush(ring, signal);
+    if (seq < end && seq === ring.next) await nextPush(ring, signal);
   }
 }
 
@@ -85,15 +90,14 @@ async function* readHeld(
 
 /** Items that left the ring before the query came and may have been what it asks for. */
 function goneBefore(ring: StreamRing, query: StreamQuery, found: number): number {
-  if (ring.first === 0 || query.number === 0 || found >= query.number) return 0;
-  const oldest = ring.at(ring.first);
-  if (oldest && query.sinceMs > oldest.timeMs) return 0;
-  return Math.min(ring.first, query.number - found);
+  const { count, latestMs } = ring.left;
+  if (count === 0 || query.number === 0 || found >= query.number || query.sinceMs > latestMs) return 0;
+  return Math.min(count, query.number - found);
 }
 
 /**
  * Numbers of the items before `end` that the query wants, in order of their time: the newest by it (or the oldest), not
- * the last to come, for a span comes when it ends. And of how many that were looked at nobody can tell.
+ * the last to come, for a span comes when it ends. And how many of those looked at cannot be decided here.
  */
 function heldBefore(ring: StreamRing, query: StreamQuery, end: number): { held: number[]; unknown: number } {
   const { number, first } = query;
@@ -107,9 +111,7 @@ function heldBefore(ring: StreamRing, query: StreamQuery, end: number): { held: 
     kept = first ? kept.slice(0, number) : kept.slice(-number);
     bound = (first ? kept.at(-1) : kept[0])!.time;
   };
-  const step = first ? 1 : -1;
-  for (let seq = first ? ring.first : end - 1; number > 0 && seq >= ring.first && seq < end; seq += step) {
-    const item = ring.at(seq)!;
+  for (const { seq, item } of number > 0 ? ring.held(0, end, !first) : []) {
     const time = timeOf(item);
     if (bound !== undefined && (first ? time >= bound : time <= bound)) continue;
     const match = wanted(item, query);

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Recorded } from '../../stream/index.ts';
+import { FairQueues, type Held } from './fair-queues.ts';
 
-/** One thing the stream serves, and about what it holds in memory. */
-export type StreamItem = Recorded & { readonly bytes: number };
+/** One thing the stream serves, about what it holds in memory, and whose memory: a namespace, absent where unknown. */
+export type StreamItem = Recorded & { readonly bytes: number; readonly account?: string };
 
 export interface RingLimits {
   readonly maxBytes: number;
@@ -10,37 +11,52 @@ export interface RingLimits {
   readonly maxAgeMs: number;
 }
 
+/** An item with its number; null once it has left, so that its memory does not wait for the next clean-up. */
+interface Numbered {
+  readonly seq: number;
+  item: StreamItem | null;
+}
+
 /**
- * The newest stream items, bounded by bytes and age. Each has a sequence number; a reader keeps the number it wants
- * next and learns from it how many items it missed, so writing never waits for reading.
+ * The newest stream items, bounded by bytes and age. Beyond its bytes the namespace that holds most loses its oldest,
+ * so that one that makes spans without end leaves the others theirs. Each item has a sequence number; a reader keeps
+ * the number it wants next and learns from it how many items it missed, so writing never waits for reading.
  */
 export class StreamRing {
   /** Tells it from the ring that the same node had before: sequence numbers begin anew with each. */
   readonly id = randomBytes(6).toString('hex');
   #limits: RingLimits;
-  #items: (StreamItem | undefined)[] = [];
-  /** Index in `#items` of the oldest item, and its sequence number. */
+  readonly #queues = new FairQueues<Numbered>();
+  /** By sequence number, with those between that left it. */
+  #items: Held<Numbered>[] = [];
+  /** Index in `#items` before which none is held, and how many in all are not. */
   #head = 0;
-  #firstSeq = 0;
-  #bytes = 0;
+  #gone = 0;
+  #next = 0;
+  #lastGoneMs = -Infinity;
   readonly #waiting = new Set<() => void>();
 
   constructor(limits: RingLimits) {
     this.#limits = limits;
   }
 
-  /** Sequence number of the oldest item held. */
+  /** Sequence number of the oldest item held; that of the next one when none is. */
   get first(): number {
-    return this.#firstSeq;
+    return this.#items[this.#head]?.item.seq ?? this.#next;
   }
 
   /** Sequence number that the next item will get. */
   get next(): number {
-    return this.#firstSeq + this.#items.length - this.#head;
+    return this.#next;
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#queues.weight;
+  }
+
+  /** How many items left it, and the latest time of one of them, ms. */
+  get left(): { readonly count: number; readonly latestMs: number } {
+    return { count: this.#next - this.#items.length + this.#gone, latestMs: this.#lastGoneMs };
   }
 
   setLimits(limits: RingLimits, nowMs: number): void {
@@ -49,8 +65,7 @@ export class StreamRing {
   }
 
   push(item: StreamItem, nowMs: number): void {
-    this.#items.push(item);
-    this.#bytes += item.bytes;
+    this.#items.push(this.#queues.add(item.account ?? '', { seq: this.#next++, item }, item.bytes));
     this.#evict(nowMs);
     if (this.#waiting.size > 0) {
       const waiting = [...this.#waiting];
@@ -61,7 +76,17 @@ export class StreamRing {
 
   /** The item with that number, or undefined when it is gone or yet to come. */
   at(seq: number): StreamItem | undefined {
-    return seq < this.#firstSeq ? undefined : this.#items[this.#head + seq - this.#firstSeq];
+    const held = this.#items[this.#indexOf(seq)];
+    return (held?.item.seq === seq && held.item.item) || undefined;
+  }
+
+  /** The items held with numbers in [from, to), by number; with `backwards` the highest first. Not while one is pushed. */
+  *held(from: number, to: number, backwards = false): Generator<{ readonly seq: number; readonly item: StreamItem }> {
+    const [start, end] = [this.#indexOf(from), this.#indexOf(to)];
+    for (let i = backwards ? end - 1 : start; i >= start && i < end; i += backwards ? -1 : 1) {
+      const { seq, item } = this.#items[i]!.item;
+      if (item) yield { seq, item };
+    }
   }
 
   /** Calls back once at the next push; the returned function takes that back. */
@@ -70,18 +95,38 @@ export class StreamRing {
     return () => this.#waiting.delete(wake);
   }
 
+  /** Index of the first entry with that number or a higher one. */
+  #indexOf(seq: number): number {
+    let [low, high] = [this.#head, this.#items.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#items[middle]!.item.seq < seq) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
   #evict(nowMs: number): void {
     const { maxBytes, maxAgeMs } = this.#limits;
-    while (this.#head < this.#items.length) {
+    while (this.#queues.weight > maxBytes) this.#letGo(this.#queues.oldestOfHeaviest()!);
+    for (; this.#head < this.#items.length; this.#head++) {
       const oldest = this.#items[this.#head]!;
-      if (this.#bytes <= maxBytes && oldest.timeMs >= nowMs - maxAgeMs) break;
-      this.#bytes -= oldest.bytes;
-      this.#items[this.#head++] = undefined;
-      this.#firstSeq++;
+      if (oldest.item.item && oldest.item.item.timeMs >= nowMs - maxAgeMs) break;
+      this.#letGo(oldest);
     }
-    if (this.#head > 1_024 && this.#head * 2 > this.#items.length) {
-      this.#items = this.#items.slice(this.#head);
+    if (this.#gone > 1_024 && this.#gone * 2 > this.#items.length) {
+      this.#items = this.#items.filter(({ isHeld }) => isHeld);
       this.#head = 0;
+      this.#gone = 0;
     }
+  }
+
+  #letGo(held: Held<Numbered>): void {
+    const { item } = held.item;
+    if (!item) return;
+    this.#queues.remove(held);
+    this.#gone++;
+    this.#lastGoneMs = Math.max(this.#lastGoneMs, item.timeMs);
+    held.item.item = null;
   }
 }

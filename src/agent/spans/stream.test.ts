@@ -1,6 +1,7 @@
 import { decodeMetricsRequest } from '../otlp/protobuf/metrics.ts';
 import { encodeMetricsRequest } from '../../testing/otlp-encode.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { aPod, nodePods } from '../../testing/node-pods.ts';
 import { Random } from '../../testing/promql/random.ts';
 import { FlowIntake } from './flow-intake.ts';
 import { flowRecord } from './flow-record.ts';
@@ -63,6 +64,20 @@ test('the ring keeps the newest within its bytes and its age', () => {
   expect(ring.at(2)!.timeMs).toBe(1_002);
   ring.setLimits({ maxBytes: 3, maxAgeMs: 5_000 }, 6_004);
   expect([ring.first, ring.next]).toEqual([4, 5]);
+});
+
+test('beyond its bytes the namespace that holds most loses its oldest, and readers learn what they missed', async () => {
+  const ring = new StreamRing({ maxBytes: 4, maxAgeMs: 1e9 });
+  const push = (account: string, name: string): void => ring.push({ ...item({ name }), account }, 1_000);
+  push('quiet', 'q1');
+  for (let i = 0; i < 5_000; i++) push('noisy', `n${i}`);
+  push('quiet', 'q2');
+  expect([ring.first, ring.next, ring.bytes]).toEqual([0, 5_002, 4]);
+  expect([ring.at(0)?.span?.name, ring.at(1), ring.at(5_002)]).toEqual(['q1', undefined, undefined]);
+  const held = ['q1', 'n4998', 'n4999', 'q2'];
+  expect(names(await read(ring, `after=${ring.id}.0`))).toEqual(['lost 4998 reader', ...held]);
+  expect(names(await read(ring, 'number=10&since=10s'))).toEqual(['lost 6 ring', ...held]);
+  expect(names(await read(ring, 'number=2'))).toEqual(['n4999', 'q2']);
 });
 
 test('thousands of items through a small ring leave it small', () => {
@@ -299,7 +314,7 @@ test('a follower is told of what this node cannot tell whether it matches', asyn
 test('flow counters become items with the bytes since the report before', () => {
   const clock = new FakeClock(1_795_258_170_000);
   const ring = new StreamRing(large);
-  const intake = new FlowIntake(ring, clock);
+  const intake = new FlowIntake(ring, clock, nodePods());
   const nowNs = clock.now() * 1e6;
   const point = (value: number, startNs: number, port: number) => ({
     attributes: attributes({ direction: 'request', 'dst.port': port }),
@@ -326,4 +341,26 @@ test('flow counters become items with the bytes since the report before', () => 
     [80, 500],
     [80, 20],
   ]);
+});
+
+test('a namespace with flows without end pushes out its own, and what was forgotten is never counted in full again', () => {
+  const clock = new FakeClock(1_795_258_170_000);
+  const ring = new StreamRing(large);
+  const identity = nodePods(aPod('pay/db-0', { ip: '10.0.0.9' }), aPod('noisy/a', { ip: '10.0.0.8' }));
+  const intake = new FlowIntake(ring, clock, identity);
+  const startNs = clock.now() * 1e6 + 1e9;
+  const point = (address: string, peer: number, value: number) => ({
+    attributes: attributes({ 'src.address': address, 'dst.address': '9.9.9.9', 'dst.port': 443, peer }),
+    ...{ startNs, timeNs: startNs, noValue: false, value, exemplars: [] },
+  });
+  const take = (points: ReturnType<typeof point>[]): number[] => {
+    const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
+    const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '{bytes}', data }];
+    const from = ring.next;
+    intake.take({ resources: [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics }] }] });
+    return Array.from({ length: ring.next - from }, (_, i) => ring.at(from + i)!.flow!.bytes);
+  };
+  expect(take([point('10.0.0.9', 0, 100)])).toEqual([100]);
+  take(Array.from({ length: 25_000 }, (_, i) => point('10.0.0.8', i, 7)));
+  expect(take([point('10.0.0.9', 0, 130), point('10.0.0.8', 0, 8), point('10.0.0.8', 24_999, 9)])).toEqual([30, 2]);
 });

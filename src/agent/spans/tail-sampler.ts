@@ -1,3 +1,5 @@
+import { FairQueues, type Held } from './fair-queues.ts';
+
 /** What a rule says about whole traces. */
 export interface TailRule {
   /** Share of ordinary traces to keep, e.g. "0.05". */
@@ -9,6 +11,8 @@ export interface TailRule {
 /** What a decision looks at. */
 export interface TailSpan {
   readonly traceId: string;
+  /** Whose memory it takes while it waits; a trace takes that of its first span's. */
+  readonly account: string;
   readonly isError: boolean;
   readonly durationNs: number;
   /** Memory that it takes while it waits. Units: bytes. */
@@ -28,9 +32,9 @@ export interface TailLimits {
 export const tailLimits: TailLimits = { maxBytes: 16 * 1024 * 1024, waitMs: 10_000, maxDecided: 50_000 };
 
 interface Waiting<S> {
+  readonly traceId: string;
   readonly sinceMs: number;
   readonly spans: S[];
-  bytes: number;
 }
 
 /**
@@ -39,7 +43,8 @@ interface Waiting<S> {
  * A trace is kept at once when the ratio takes it (by its id, as the instrument's own ratio sampler does, so that all
  * nodes agree), or when one of its spans failed or was slow enough; what waited of it is then let through. All others
  * wait, in bounded memory, and are dropped after `waitMs`.
- * Guarantees: a span is passed on or dropped exactly once; memory stays under `maxBytes`, oldest traces go first.
+ * Guarantees: a span is passed on or dropped exactly once; memory stays under `maxBytes`: the oldest traces of the
+ * account that holds most go first.
  * Caveats: a trace whose first failure comes later than `waitMs` after its first span loses the spans before it, and
  * spans of other nodes are decided on there.
  * Shape: no clock; times are monotonic ms.
@@ -48,9 +53,9 @@ export class TailSampler<S extends TailSpan> {
   readonly #limits: TailLimits;
   readonly #pass: (span: S) => void;
   readonly #drop: (spans: number, reason: 'sampled' | 'overflow') => void;
-  readonly #waiting = new Map<string, Waiting<S>>();
+  readonly #waiting = new Map<string, Held<Waiting<S>>>();
+  readonly #memory = new FairQueues<Waiting<S>>();
   readonly #kept = new Set<string>();
-  #bytes = 0;
 
   constructor(
     pass: (span: S) => void,
@@ -64,7 +69,7 @@ export class TailSampler<S extends TailSpan> {
 
   /** Bytes that wait. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#memory.weight;
   }
 
   take(span: S, rule: TailRule, nowMs: number): void {
@@ -80,9 +85,9 @@ export class TailSampler<S extends TailSpan> {
 
   /** Drops the traces that have waited long enough. */
   expire(nowMs: number): void {
-    for (const [traceId, waiting] of this.#waiting) {
-      if (nowMs - waiting.sinceMs < this.#limits.waitMs) break;
-      this.#forget(traceId, waiting, 'sampled');
+    for (const waiting of this.#waiting.values()) {
+      if (nowMs - waiting.item.sinceMs < this.#limits.waitMs) break;
+      this.#forget(waiting, 'sampled');
     }
   }
 
@@ -92,27 +97,24 @@ export class TailSampler<S extends TailSpan> {
     const waiting = this.#waiting.get(traceId);
     if (!waiting) return;
     this.#waiting.delete(traceId);
-    this.#bytes -= waiting.bytes;
-    for (const span of waiting.spans) this.#pass(span);
+    this.#memory.remove(waiting);
+    for (const span of waiting.item.spans) this.#pass(span);
   }
 
   #hold(span: S, nowMs: number): void {
-    const known = this.#waiting.get(span.traceId);
-    const waiting = known ?? { sinceMs: nowMs, spans: [], bytes: 0 };
-    if (!known) this.#waiting.set(span.traceId, waiting);
-    waiting.spans.push(span);
-    waiting.bytes += span.bytes;
-    this.#bytes += span.bytes;
-    for (const [traceId, oldest] of this.#waiting) {
-      if (this.#bytes <= this.#limits.maxBytes) break;
-      this.#forget(traceId, oldest, 'overflow');
-    }
+    const { traceId, account, bytes } = span;
+    const known = this.#waiting.get(traceId);
+    if (known) {
+      known.item.spans.push(span);
+      this.#memory.grow(known, bytes);
+    } else this.#waiting.set(traceId, this.#memory.add(account, { traceId, sinceMs: nowMs, spans: [span] }, bytes));
+    while (this.#memory.weight > this.#limits.maxBytes) this.#forget(this.#memory.oldestOfHeaviest()!, 'overflow');
   }
 
-  #forget(traceId: string, waiting: Waiting<S>, reason: 'sampled' | 'overflow'): void {
-    this.#waiting.delete(traceId);
-    this.#bytes -= waiting.bytes;
-    this.#drop(waiting.spans.length, reason);
+  #forget(waiting: Held<Waiting<S>>, reason: 'sampled' | 'overflow'): void {
+    this.#waiting.delete(waiting.item.traceId);
+    this.#memory.remove(waiting);
+    this.#drop(waiting.item.spans.length, reason);
   }
 }
 

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ExportQueue, type QueueOptions } from './export-queue.ts';
@@ -169,5 +169,8 @@ test('a disk that cannot be written costs the samples and says so; writing goes 
   await queue.commit();
   expect(dropped).toEqual([[1, 'disk']]);
   expect(queue.writeError).toContain('ENOENT');
-  dir = mkdtempSync(join(tmpdir(), 'export-queue-'));
+  mkdirSync(dir);
+  queue.append(sample(a, 2));
+  await queue.commit();
+  expect([queue.writeError, dropped.length, valuesOf((await open().next(100))?.samples)]).toEqual([null, 1, [2]]);
 });

@@ -1,0 +1,87 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { instrumentFileHash } from '../supervisor/state.ts';
+import { instrumentProbe } from './instrument-probe.ts';
+
+let dir: string;
+let server: Server | null = null;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'probe-'));
+});
+afterEach(async () => {
+  await new Promise((resolve) => (server ? server.close(resolve) : resolve(null)));
+  server = null;
+  rmSync(dir, { recursive: true });
+});
+
+const file = instrumentFileHash('a: 1\n');
+const told = (more: object = {}): void =>
+  writeFileSync(
+    join(dir, 'state.json'),
+    JSON.stringify({ version: 1, config: file, starts: 1, stoppedMs: null, pid: 7, startedMs: 1_000, ...more }),
+  );
+const settings = (version: string) => ({
+  instrumentVersion: version,
+  instrumentHealthSocket: join(dir, 'health'),
+  instrumentStateDir: dir,
+});
+const never = new AbortController().signal;
+const healthy = (answer: () => { status: number; body?: object }): Promise<void> =>
+  new Promise((resolve) => {
+    server = createServer((_req, res) => {
+      const { status, body = {} } = answer();
+      res.writeHead(status).end(JSON.stringify(body));
+    }).listen(join(dir, 'health'), resolve);
+  });
+
+test('what runs is what the supervisor says, whatever the uptime of the health server makes of the start', async () => {
+  told();
+  // The health server came up half a minute after the file was read: long after a newer file was in place.
+  await healthy(() => ({ status: 200, body: { now_unix_ns: 40e15, process_uptime_ns: 1e9 } }));
+  expect(await instrumentProbe(settings('v0.10.0'))(never)).toEqual({ file, pid: 7, startMs: 1_000, stoppedMs: null });
+});
+
+test('an instrument that does not answer, or not with 200, is not up', async () => {
+  told();
+  const probe = instrumentProbe(settings('v0.10.0'));
+  expect(await probe(never)).toBeNull();
+  await healthy(() => ({ status: 503 }));
+  expect(await probe(never)).toBeNull();
+});
+
+test('an answer that may be of the run before is of none', async () => {
+  told();
+  await healthy(() => {
+    told({ pid: 8, startedMs: 2_000, stoppedMs: 1_900 });
+    return { status: 200 };
+  });
+  const probe = instrumentProbe(settings('v0.10.0'));
+  expect(await probe(never)).toBeNull();
+  expect(await probe(never)).toMatchObject({ pid: 8, startMs: 2_000, stoppedMs: 1_900 });
+});
+
+test('before the first start and between two runs none is up', async () => {
+  await healthy(() => ({ status: 200 }));
+  const probe = instrumentProbe(settings('v0.10.0'));
+  expect(await probe(never)).toBeNull();
+  told({ pid: null, startedMs: null });
+  expect(await probe(never)).toBeNull();
+});
+
+test('a version without a health check is up while its process exists', async () => {
+  told();
+  const probe = instrumentProbe(settings('v0.9.0'), join(dir, 'proc'));
+  expect(await probe(never)).toBeNull();
+  mkdirSync(join(dir, 'proc', '7'), { recursive: true });
+  expect(await probe(never)).toMatchObject({ pid: 7, file });
+});
+
+test.each([
+  ['no JSON', '{"version":1', /not JSON/],
+  ['another form', '{"version":1,"config":"x"}', /state of the instrument \//],
+])('a state of %s is an error that says so', async (_what, text, words) => {
+  writeFileSync(join(dir, 'state.json'), text);
+  await expect(instrumentProbe(settings('v0.10.0'))(never)).rejects.toThrow(words);
+});

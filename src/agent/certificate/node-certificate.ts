@@ -1,0 +1,195 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { CertificateOffer } from '../../capture/index.ts';
+import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
+import { createCertificateRequest, type CertificateRequest } from '../../net/certificate-request.ts';
+import { checkTlsMaterial, pollUntilAborted, type TlsMaterial, type TlsSource } from '../../net/tls-material.ts';
+import { readIfPresent, replaceFile } from '../capture/durable-file.ts';
+
+const fileName = 'certificate.pem';
+/** Only the agent's own user reads its key. */
+const fileMode = 0o600;
+
+export interface NodeCertificateOptions {
+  /** Holds `ca.crt`, the authorities that are trusted, and `token`, the pod's proof of itself. */
+  readonly dir: string;
+  /** Where key and certificate are kept, so that the agent can answer after a restart while no operator runs. */
+  readonly dataDir: string;
+  readonly node: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly pollMs?: number;
+}
+
+/**
+ * The identity of a node's agent. Its key is made here and never leaves the node; the operator asks for a request and
+ * returns a certificate.
+ *
+ * Flow: the certificate on disk, if there is one, else a stand-in that no client trusts → `offer` → `install`, which
+ * replaces it for new connections. Renewal is the same again, with a new key.
+ * Guarantees: a certificate comes into force only with the key it is for. A disk that takes nothing keeps none from coming
+ * into force: a restart then asks for another. What is on disk is used whatever its times say: clients judge them by their
+ * clocks, and the operator replaces it in time.
+ * Errors: ERR_TLS_MATERIAL when `ca.crt` cannot be read at the start.
+ */
+export class NodeCertificate implements TlsSource {
+  readonly #options: NodeCertificateOptions;
+  readonly #listeners = new Set<(material: TlsMaterial) => void>();
+  #current: TlsMaterial;
+  #generation = 1;
+  #isIssued: boolean;
+  #pending: Promise<CertificateRequest> | undefined;
+
+  private constructor(options: NodeCertificateOptions, ca: string, kept: KeyPairPem | undefined, standIn: KeyPairPem) {
+    this.#options = options;
+    this.#isIssued = kept !== undefined;
+    this.#current = { ...(kept ?? standIn), ca };
+  }
+
+  static async open(options: NodeCertificateOptions): Promise<NodeCertificate> {
+    const { dataDir, logger, clock, dir, signal, pollMs } = options;
+    const ca = await readCa(dir);
+    const kept = await readKept(join(dataDir, fileName), ca, logger);
+    if (!kept) logger.info('no certificate yet: the ports for query and operator wait for one', { dir: dataDir });
+    const made = new NodeCertificate(options, ca, kept, kept ?? (await standIn(clock)));
+    pollUntilAborted({ clock, signal, ...(pollMs === undefined ? {} : { pollMs }) }, () => made.#followCa());
+    return made;
+  }
+
+  get current(): TlsMaterial {
+    return this.#current;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Whether it answers with a certificate that an operator issued. */
+  get isIssued(): boolean {
+    return this.#isIssued;
+  }
+
+  onChange(fn: (material: TlsMaterial) => void): () => void {
+    this.#listeners.add(fn);
+    return () => this.#listeners.delete(fn);
+  }
+
+  /** What the operator is to judge. The same key is offered until a certificate for it came. Errors: ERR_TLS_MATERIAL. */
+  async offer(): Promise<CertificateOffer> {
+    const { node, dir } = this.#options;
+    const path = join(dir, 'token');
+    const token = await readFile(path, 'utf8').catch((cause: unknown) => {
+      throw new OperatorError('ERR_TLS_MATERIAL', `cannot read ${path}: ${errorText(cause)}`, { cause });
+    });
+    const { request } = await (this.#pending ??= createCertificateRequest(`svc-agent of ${node.slice(0, 40)}`));
+    const offer = { node, request, token: token.trim() };
+    return this.#isIssued ? { ...offer, certificate: this.#current.cert } : offer;
+  }
+
+  /**
+   * Puts a certificate for the offered key in force.
+   * Errors: ERR_INPUT_INVALID with the reason.
+   */
+  async install(certificate: string): Promise<void> {
+    const { logger, node } = this.#options;
+    const pending = await this.#pending;
+    if (!pending) throw new OperatorError('ERR_INPUT_INVALID', 'certificate: none was asked for');
+    const fault = faultOf({ cert: certificate, key: pending.key }, this.#current.ca);
+    if (fault !== undefined) throw new OperatorError('ERR_INPUT_INVALID', `certificate: ${fault}`);
+    await this.#keep(pending.key, certificate);
+    this.#pending = undefined;
+    this.#isIssued = true;
+    this.#replace({ cert: certificate, key: pending.key, ca: this.#current.ca });
+    logger.info('certificate installed', { node, notAfter: new X509Certificate(certificate).validTo });
+  }
+
+  async #keep(key: string, certificate: string): Promise<void> {
+    const { dataDir, logger } = this.#options;
+    try {
+      await mkdir(dataDir, { recursive: true });
+      await replaceFile(join(dataDir, fileName), `${key}${certificate}`, fileMode);
+    } catch (error) {
+      logger.warn('certificate not kept: a restart will ask for another', { dir: dataDir, error: errorText(error) });
+    }
+  }
+
+  #replace(material: TlsMaterial): void {
+    this.#current = material;
+    this.#generation++;
+    for (const fn of this.#listeners) fn(material);
+  }
+
+  async #followCa(): Promise<void> {
+    const { dir, logger } = this.#options;
+    try {
+      const ca = await readCa(dir);
+      if (ca === this.#current.ca) return;
+      this.#replace({ ...this.#current, ca });
+      logger.info('certificate authorities reloaded', { dir });
+    } catch (error) {
+      logger.warn('certificate authorities not reloaded, the last good ones stay', { dir, error: errorText(error) });
+    }
+  }
+}
+
+async function readCa(dir: string): Promise<string> {
+  const path = join(dir, 'ca.crt');
+  try {
+    const ca = await readFile(path, 'utf8');
+    if (authoritiesIn(ca).length === 0) throw new Error('no certificate in it');
+    return ca;
+  } catch (cause) {
+    throw new OperatorError('ERR_TLS_MATERIAL', `cannot read ${path}: ${errorText(cause)}`, { cause });
+  }
+}
+
+/** Key and certificate of an earlier run; one that is damaged is passed over: the operator issues another. */
+async function readKept(path: string, ca: string, logger: Logger): Promise<KeyPairPem | undefined> {
+  try {
+    const text = (await readIfPresent(path))?.toString('utf8');
+    if (text === undefined) return undefined;
+    const [key, cert] = [block(text, 'PRIVATE KEY'), block(text, 'CERTIFICATE')];
+    if (key === undefined || cert === undefined) throw new Error('key or certificate is missing');
+    // Its authority may have been replaced in the meantime: clients refuse it then, until the operator has replaced it.
+    checkTlsMaterial({ key, cert, ca });
+    return { key, cert };
+  } catch (error) {
+    logger.warn('kept certificate cannot be used', { path, error: errorText(error) });
+    return undefined;
+  }
+}
+
+function block(text: string, label: string): string | undefined {
+  const found = new RegExp(`-----BEGIN ${label}-----[^-]+-----END ${label}-----`).exec(text);
+  return found ? `${found[0]}\n` : undefined;
+}
+
+/** Why a certificate cannot come into force with that key; undefined when it can. */
+function faultOf({ cert, key }: KeyPairPem, ca: string): string | undefined {
+  let leaf: X509Certificate;
+  try {
+    leaf = new X509Certificate(cert);
+  } catch {
+    return 'it is no certificate in PEM';
+  }
+  if (!leaf.checkPrivateKey(createPrivateKey(key))) return 'it is not for the key of the last request';
+  const isTrusted = authoritiesIn(ca).some((issuer) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey));
+  return isTrusted ? undefined : 'it is of an authority that this agent does not trust (yet)';
+}
+
+function authoritiesIn(bundle: string): X509Certificate[] {
+  const blocks = bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((pem) => new X509Certificate(pem));
+}
+
+/** A certificate of an authority that is forgotten at once: a TLS server needs one, and no client may take this. */
+async function standIn(clock: Clock): Promise<KeyPairPem> {
+  const now = clock.now();
+  const nobody = await createCa({ commonName: 'svc-agent without a certificate', now, days: 1 });
+  return issueLeaf(nobody, { commonName: 'svc-agent without a certificate', dnsNames: [], usage: 'server' }, { now });
+}

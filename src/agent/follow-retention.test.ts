@@ -1,0 +1,27 @@
+import { silentLogger } from '../base/logger.ts';
+import type { CaptureConfig } from '../capture/index.ts';
+import { followRetention } from './follow-retention.ts';
+
+const hour = 3_600_000;
+const flags = { retentionTime: 6 * hour, retentionSize: 1000 };
+
+/** What the store is set to by a row of configs, in order. */
+function followed(...configs: CaptureConfig['retention']['metrics'][]): object[] {
+  const set: object[] = [];
+  const store = { setRetention: (r: object) => void set.push(r), maintain: () => Promise.resolve() };
+  const follow = followRetention(store as never, flags, silentLogger);
+  for (const metrics of configs) follow({ retention: { metrics, spans: {} } });
+  return set;
+}
+
+test("a policy that states the built-in retention beats the agent's flags", () => {
+  expect(followed({ timeMs: 24 * hour, sizeBytes: 2 * 1024 ** 3 })).toEqual([{ ms: 24 * hour, bytes: 2 * 1024 ** 3 }]);
+});
+
+test('a member that no policy states is that of the flags, and comes back when a policy takes its value away', () => {
+  expect(followed({})).toEqual([]);
+  expect(followed({ timeMs: hour }, {})).toEqual([
+    { ms: hour, bytes: 1000 },
+    { ms: 6 * hour, bytes: 1000 },
+  ]);
+});

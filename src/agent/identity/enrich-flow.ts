@@ -1,0 +1,115 @@
+import { labelName } from '../mapping/names.ts';
+import type { Attribute } from '../otlp/model.ts';
+import { isReservedLabel } from './enrich.ts';
+import { lastText } from './instance-id.ts';
+import type { PodIdentity } from './pod-identity.ts';
+import type { PodIndex } from './pod-index.ts';
+
+/** The two ends of a flow, as far as they may be believed. */
+export interface EnrichedFlow {
+  readonly attributes: readonly Attribute[];
+  /** Namespaces of the ends that are pods of this node: the flow counts for these. Empty where none is. */
+  readonly local: readonly string[];
+  /** No end is a pod of this node, nor the node itself. */
+  readonly unknown: boolean;
+  /** An end was called by another name than that of the pod with its address. */
+  readonly contradicts: boolean;
+}
+
+const sides = ['src', 'dst'] as const;
+type Side = (typeof sides)[number];
+
+/**
+ * The ends of a flow. One that is a pod of this node, by its address or else by the name it is given, is held against
+ * that pod. The far end of such a flow is as the instrument says: this node cannot tell. A flow without an end on this
+ * node names no pod, because nothing of it can be checked; the node itself, which has no namespace, keeps its name.
+ * Shape: pure.
+ */
+export function enrichFlow(attributes: readonly Attribute[], pods: PodIndex): EnrichedFlow {
+  const ends = sides.map((side) => endOf(attributes, side, pods));
+  const local = [...new Set(ends.flatMap(({ namespace }) => namespace ?? []))];
+  const believed = ends.map((end) => (local.length > 0 || end.isNode ? end.keys : new Map<string, string>()));
+  const kept = attributes.filter(({ key }) => !isReservedLabel(labelName(key)) && !endPorts.has(key));
+  const added = believed.flatMap((keys) => [...keys].map(([key, value]) => ({ key, value })));
+  return {
+    attributes: [...kept, ...serverPort(attributes), ...added],
+    local,
+    unknown: local.length === 0 && !ends.some(({ isNode }) => isNode),
+    contradicts: ends.some(({ contradicts }) => contradicts),
+  };
+}
+
+const endPorts: ReadonlySet<string> = new Set(['src.port', 'dst.port', 'server.port']);
+/** From here on Linux picks the port of a client. */
+const firstEphemeral = 32_768;
+
+/**
+ * The port of the server, which is the destination of a request and the source of a response, on that side and as
+ * `server.port`. That of the client says nothing and is another one for each connection.
+ */
+function serverPort(attributes: readonly Attribute[]): Attribute[] {
+  const port = (key: string): number => Number(lastText(attributes, key)) || 0;
+  const [src, dst] = [port('src.port'), port('dst.port')];
+  const direction = lastText(attributes, 'direction');
+  const known = direction === 'request' ? 'dst' : direction === 'response' ? 'src' : undefined;
+  const guessed = src > 0 && (dst === 0 || src < dst) ? 'src' : 'dst';
+  const side = known ?? guessed;
+  const own = side === 'src' ? src : dst;
+  const value = port('server.port') || (known || own < firstEphemeral ? own : 0);
+  if (value === 0) return [];
+  const named = known !== undefined || own === value ? [{ key: `${side}.port`, value: String(value) }] : [];
+  return [...named, { key: 'server.port', value: String(value) }];
+}
+
+interface End {
+  /** Of the pod of this node that it is; undefined for a far end. */
+  readonly namespace: string | undefined;
+  readonly isNode: boolean;
+  readonly contradicts: boolean;
+  /** What it is called, by attribute. */
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+function endOf(attributes: readonly Attribute[], side: Side, pods: PodIndex): End {
+  const prefix = `k8s.${side}.`;
+  const keys = new Map<string, string>();
+  for (const { key } of attributes) {
+    if (!key.startsWith(prefix)) continue;
+    const text = lastText(attributes, key);
+    if (text !== '') keys.set(key, text);
+  }
+  const said = (key: string): string => keys.get(prefix + key) ?? '';
+  const [namespace, name, owner] = [said('namespace'), said('name'), said('owner.name')];
+  const isNode = [said('type'), said('owner.type')].includes('Node') && namespace === '';
+  const address = lastText(attributes, `${side}.address`);
+  const pod = pods.synced ? podOf(pods, { address, namespace, name, type: said('type') }) : undefined;
+  // An end here says so, always: what both nodes of a flow have seen can then be told apart.
+  if (pod) {
+    const contradicts = namespace !== '' && namespace !== pod.namespace;
+    const names = named(keys, prefix, pod).set(`${prefix}node.name`, pods.node);
+    return { namespace: pod.namespace, isNode: false, contradicts, keys: names };
+  }
+  const here = pods.synced && address === '' && namespace !== '' && pods.hasOwner(namespace, owner);
+  if (here) keys.set(`${prefix}node.name`, pods.node);
+  return { namespace: here ? namespace : undefined, isNode, contradicts: false, keys };
+}
+
+function podOf(
+  pods: PodIndex,
+  { address, namespace, name, type }: { address: string; namespace: string; name: string; type: string },
+): PodIdentity | undefined {
+  if (address !== '') return pods.withIp(address);
+  return name !== '' && (type === 'Pod' || type === '') ? pods.named(namespace, name) : undefined;
+}
+
+/** The end under the names of its pod; a pod's own name stands only where the flow was asked for it. */
+function named(keys: ReadonlyMap<string, string>, prefix: string, pod: PodIdentity): Map<string, string> {
+  return new Map([
+    ...keys,
+    [`${prefix}namespace`, pod.namespace],
+    [`${prefix}owner.name`, pod.attributes['k8s.owner.name'] ?? pod.name],
+    [`${prefix}owner.type`, pod.attributes['k8s.kind'] ?? 'Pod'],
+    ...(keys.has(`${prefix}name`) ? [[`${prefix}name`, pod.name] as const] : []),
+    ...(keys.has(`${prefix}type`) ? [[`${prefix}type`, 'Pod'] as const] : []),
+  ]);
+}

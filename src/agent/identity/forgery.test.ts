@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { builtinLimits } from '../../capture/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { aPod, nodePods } from '../../testing/node-pods.ts';
+import type { SeriesRef } from '../../tsdb/index.ts';
+import { SeriesMapper } from '../mapping/mapper.ts';
+import { defaultPolicy } from '../mapping/policy.ts';
+import type { Attribute } from '../otlp/model.ts';
+import { SpanPipeline } from '../spans/span-pipeline.ts';
+import { StreamRing } from '../spans/stream-ring.ts';
+
+/** What a pod may write about itself, in every spelling that becomes the label of an identity. */
+const keys = [
+  ...[
+    'namespace.name',
+    'pod.name',
+    'pod.uid',
+    'pod.ip',
+    'node.name',
+    'container.name',
+    'deployment.name',
+    'owner.name',
+  ],
+  ...['statefulset.name', 'src.namespace', 'dst.namespace', 'src.owner.name', 'dst.owner.name', 'src.name', 'kind'],
+].flatMap((key) => [`k8s.${key}`, `k8s_${key.replaceAll('.', '_')}`, `k8s-${key}`, `k8s/${key}`]);
+const others = [
+  'service.instance.id',
+  'service.name',
+  'service.namespace',
+  'container.id',
+  'label_app',
+  'label.app',
+  'x',
+];
+const victims = ['pay', 'db-0', 'pay.db-0.main', 'pay/db-0', 'uid of pay/db-0', '10.0.0.9', 'cafe', 'db', 'Pod', ''];
+
+const attribute: fc.Arbitrary<Attribute> = fc.record({
+  key: fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...keys, ...others) }, fc.string()),
+  value: fc.oneof<fc.Arbitrary<Attribute['value']>[]>(
+    fc.constantFrom(...victims),
+    fc.string(),
+    fc.integer(),
+    fc.boolean(),
+  ),
+});
+const attributes = fc.array(attribute, { maxLength: 12 });
+/** What the instrument writes itself, after all that a pod can set. */
+const written: Attribute = { key: 'service.instance.id', value: 'shop.web-1.main' };
+/** A point keeps what the instrument measures, and one key once. */
+const point = attributes.map((list) => list.filter(({ key }) => key !== written.key));
+const metricName = fc.constantFrom(
+  'http.server.request.duration',
+  'http.client.x',
+  'db.client.x',
+  'rpc.server.x',
+  'jvm.x',
+);
+
+const node = () =>
+  nodePods(aPod('shop/web-1', { ip: '10.0.0.5' }), aPod('pay/db-0', { ip: '10.0.0.9', owner: ['StatefulSet', 'db'] }));
+
+/** Labels of the series that one point with these attributes makes. */
+function seriesOf(
+  name: string,
+  resource: readonly Attribute[],
+  ofPoint: readonly Attribute[],
+): Record<string, string>[] {
+  const mapper = new SeriesMapper(defaultPolicy('n'), node());
+  const found: Record<string, string>[] = [];
+  const sink = { append: ({ labels }: SeriesRef) => void found.push(Object.fromEntries(labels)), stale: () => {} };
+  const points = [{ attributes: ofPoint, startNs: 1, timeNs: 1.8e18, noValue: false, value: 1, exemplars: [] }];
+  const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
+  const scopes = [{ scope: { name: '', version: '' }, metrics: [{ name, description: '', unit: '', data }] }];
+  const at = { wall: 1.8e12, mono: 0 };
+  mapper.add({ resources: [{ attributes: resource, scopes }] }, at, sink);
+  mapper.flush(sink);
+  expect(mapper.limits.monitorsOf('pay', 'db-0')).toEqual([]);
+  return found;
+}
+
+const own = {
+  k8s_namespace_name: 'shop',
+  k8s_pod_name: 'web-1',
+  k8s_node_name: 'n',
+  k8s_container_name: 'main',
+};
+/** All that says of what Kubernetes object a series is. */
+const naming = (labels: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(labels).filter(([name]) => /^(?:k8s|label)_/.test(name)));
+
+test('no attributes of a pod make a series of another pod', () => {
+  fc.assert(
+    fc.property(metricName, attributes, point, (name, resource, ofPoint) => {
+      const [labels, ...rest] = seriesOf(name, [...resource, written], ofPoint);
+      expect(rest).toEqual([]);
+      expect(naming(labels!)).toEqual(own);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('not even the Resource’s own instance does, once the points carry the one that the instrument knows', () => {
+  fc.assert(
+    fc.property(metricName, attributes, attributes, point, (name, before, after, ofPoint) => {
+      const [labels] = seriesOf(name, [...before, written, ...after], [...ofPoint, written]);
+      expect(naming(labels!)).toEqual(own);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('no attributes of a pod or of its spans make a span of another pod', () => {
+  fc.assert(
+    fc.property(attributes, attributes, (resource, ofSpan) => {
+      const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
+      const pipeline = new SpanPipeline({ ring, clock: new FakeClock(1.8e12), identity: node() });
+      pipeline.setConfig({ monitors: [], limits: builtinLimits });
+      const span = {
+        traceId: 'f'.repeat(32),
+        spanId: 'a'.repeat(16),
+        parentSpanId: '',
+        name: 'GET /',
+        kind: 'server',
+        startNs: 1n,
+        endNs: 2n,
+        attributes: ofSpan,
+        status: 'unset',
+        statusMessage: '',
+      } as const;
+      const scopes = [{ scope: { name: '', version: '' }, spans: [span] }];
+      pipeline.take({ resources: [{ attributes: [...resource, written], scopes }] });
+      const { namespace, pod, container, workload, attributes: shown } = ring.at(0)!.span!;
+      expect({ namespace, pod, container, workload }).toEqual({
+        namespace: 'shop',
+        pod: 'web-1',
+        container: 'main',
+        workload: undefined,
+      });
+      expect(Object.keys(shown).filter((key) => /^k8s[^a-z0-9]/.test(key))).toEqual([]);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a flow is of a namespace only where one of its ends is a pod of this node, and counts for that one', () => {
+  const address = fc.constantFrom('10.0.0.5', '10.0.0.9', '10.9.9.9', '');
+  fc.assert(
+    fc.property(attributes, address, address, (claims, src, dst) => {
+      const identity = node();
+      const ends = [...claims, { key: 'src.address', value: src }, { key: 'dst.address', value: dst }];
+      const { local, attributes: got } = identity.flow(ends);
+      const named = got
+        .filter(({ key }) => /^k8s\.(?:src|dst)\.namespace$/.test(key))
+        .map(({ value }) => String(value));
+      if (local.length === 0) expect(named).toEqual([]);
+      for (const [side, ip] of [
+        ['src', src],
+        ['dst', dst],
+      ] as const) {
+        const truth = identity.pods.withIp(ip)?.namespace;
+        const shown = got.findLast(({ key }) => key === `k8s.${side}.namespace`)?.value;
+        if (truth) expect([shown, local.includes(truth)]).toEqual([truth, true]);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,31 @@
+import { valueText } from '../mapping/label-set.ts';
+import type { Attribute } from '../otlp/model.ts';
+
+/** The attribute in which the instrument names the container of a process. */
+export const instanceKey = 'service.instance.id';
+
+/** The container that a `service.instance.id` names; `container` is empty where the instrument does not know it. */
+export interface InstanceName {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+}
+
+const form = /^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)\.([a-z0-9][a-z0-9.-]*)\.([a-z0-9-]*)$/;
+
+/**
+ * Reads `namespace.pod.container`. Only the pod's name may hold dots, so the form is unambiguous. Null for any other
+ * text: the instrument writes `host:pid` for a process of which it knows no pod.
+ */
+export function parseInstanceId(text: string): InstanceName | null {
+  const match = form.exec(text);
+  return match && { namespace: match[1]!, pod: match[2]!, container: match[3]! };
+}
+
+/** The text of an attribute, `''` for none. Of two with one key the later counts, as in the instrument's own sets. */
+export function lastText(attributes: readonly Attribute[], key: string): string {
+  for (let i = attributes.length - 1; i >= 0; i--) {
+    if (attributes[i]!.key === key) return valueText(attributes[i]!.value);
+  }
+  return '';
+}

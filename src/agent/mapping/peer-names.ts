@@ -1,0 +1,53 @@
+import { isIP } from 'node:net';
+import type { PodIndex } from '../identity/pod-index.ts';
+import { overflowValue } from './series-limits.ts';
+import type { Stream } from './stream.ts';
+
+/** Metrics of a client: their `server.address` is another machine's, not the sender's own. */
+const clientMetrics = ['http.client.', 'rpc.client.', 'db.', 'messaging.'];
+
+/** Names that one sender's clients may show at a time; a proxy or a crawler talks to any number of servers. */
+export const maxPeersPerSender = 100;
+
+/**
+ * The servers that clients talk to, as the label `server_address` names them: the workload where the address is that of
+ * a pod of this node, else as the instrument says. Beyond `maxPeersPerSender` names of one sender all others are one.
+ * A name is given back when the last of its streams is forgotten.
+ */
+export class PeerNames {
+  readonly #pods: PodIndex;
+  /** Streams by sender and name. */
+  readonly #senders = new Map<string, Map<string, number>>();
+
+  constructor(pods: PodIndex) {
+    this.#pods = pods;
+  }
+
+  /** The name of the stream's peer; `''` for a stream that has none. */
+  of(stream: Stream, address: string): string {
+    this.release(stream);
+    if (address === '' || !clientMetrics.some((prefix) => stream.otlpName.startsWith(prefix))) return '';
+    const pod = isIP(address) === 0 ? undefined : this.#pods.withIp(address);
+    const name = pod ? (pod.attributes['k8s.owner.name'] ?? pod.name) : address;
+    const sender = stream.sender?.pod;
+    const key = sender ? `${sender.namespace}/${sender.name}` : '';
+    let names = this.#senders.get(key);
+    if (!names) this.#senders.set(key, (names = new Map()));
+    if (!names.has(name) && names.size >= maxPeersPerSender) return overflowValue;
+    names.set(name, (names.get(name) ?? 0) + 1);
+    stream.peer = { sender: key, name };
+    return name;
+  }
+
+  /** The stream is forgotten, or about to be named anew. */
+  release(stream: Stream): void {
+    if (!stream.peer) return;
+    const { sender, name } = stream.peer;
+    stream.peer = null;
+    const names = this.#senders.get(sender)!;
+    const left = names.get(name)! - 1;
+    if (left > 0) names.set(name, left);
+    else names.delete(name);
+    if (names.size === 0) this.#senders.delete(sender);
+  }
+}

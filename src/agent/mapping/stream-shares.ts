@@ -1,0 +1,38 @@
+/** What the table of streams may hold. */
+export interface StreamBounds {
+  /** Streams of the node, whoever sends them. */
+  readonly node: number;
+  /** Streams of one account: a namespace, or its flows. */
+  readonly namespace: number;
+  /** Streams that each account may have whatever the others hold; beside those of the node. */
+  readonly own: number;
+}
+
+/**
+ * Counts the streams that are remembered, by the account of their sender. A stream beyond a limit of series is
+ * remembered too, folded or not, so a sender that makes ever more of them would fill the table for all others.
+ */
+export class StreamShares {
+  readonly #counts = new Map<string, number>();
+  #total = 0;
+
+  /** Which bound one more stream of the account would exceed; null for none. `''` stands for unknown senders. */
+  exceeded(account: string, bounds: StreamBounds): 'node' | 'namespace' | null {
+    const count = this.#counts.get(account) ?? 0;
+    if (count >= bounds.namespace) return 'namespace';
+    if (this.#total < bounds.node || (account !== '' && count < bounds.own)) return null;
+    return 'node';
+  }
+
+  add(account: string): void {
+    this.#counts.set(account, (this.#counts.get(account) ?? 0) + 1);
+    this.#total++;
+  }
+
+  remove(account: string): void {
+    const left = (this.#counts.get(account) ?? 0) - 1;
+    if (left > 0) this.#counts.set(account, left);
+    else this.#counts.delete(account);
+    this.#total--;
+  }
+}

@@ -1,0 +1,36 @@
+import type { ServerResponse } from 'node:http';
+import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { requestTarget } from '../../base/request-target.ts';
+import { certificatePath, maxCertificateBytes, parseIssuedCertificate } from '../../capture/index.ts';
+import type { HttpHandler } from '../../net/http/index.ts';
+import type { NodeCertificate } from '../certificate/node-certificate.ts';
+import { readBody } from '../otlp/request-body.ts';
+import { answerError, answerJson, answerMethod, answerRefusal, parsedJson } from './answers.ts';
+
+/**
+ * The agent's side of how it comes to a certificate (`src/capture/node-certificate.ts`). Everything else goes to `next`.
+ * Who may call is decided by the TLS listener in front of it: the offer holds a token, which is for the operator alone.
+ */
+export function certificateHandler(
+  certificate: Pick<NodeCertificate, 'offer' | 'install'> | undefined,
+  logger: Logger,
+  next: HttpHandler,
+): HttpHandler {
+  return (req, res) => {
+    if (requestTarget(req).path !== certificatePath) return next(req, res);
+    if (!certificate) return answerError(res, 404, 'not_found', 'this agent was given its certificate');
+    const fail = (error: unknown): void => refuse(res, error, logger);
+    if (req.method === 'GET') return certificate.offer().then((offer) => answerJson(res, 200, offer), fail);
+    if (req.method !== 'PUT') return answerMethod(res, 'GET, PUT');
+    return readBody(req, { wire: maxCertificateBytes, decoded: maxCertificateBytes })
+      .then((body) => certificate.install(parseIssuedCertificate(parsedJson(body)).certificate))
+      .then(() => void res.writeHead(204).end(), fail);
+  };
+}
+
+function refuse(res: ServerResponse, error: unknown, logger: Logger): void {
+  if (res.headersSent || res.destroyed || answerRefusal(res, error)) return;
+  logger.error('certificate request failed', { error: errorText(error) });
+  answerError(res, 503, 'unavailable', errorText(error).slice(0, 200));
+}

@@ -1,0 +1,80 @@
+/** Something that is held for an account, until it is taken away. */
+export interface Held<T> {
+  readonly account: string;
+  readonly item: T;
+  /** What it weighs: bytes, or 1. */
+  readonly weight: number;
+  readonly isHeld: boolean;
+}
+
+interface Entry<T> extends Held<T> {
+  weight: number;
+  isHeld: boolean;
+}
+
+interface Queue<T> {
+  entries: Entry<T>[];
+  /** Index before which no entry is held, and how many entries are not. */
+  head: number;
+  gone: number;
+  weight: number;
+}
+
+/**
+ * What a bounded memory holds, in the order of coming, apart for each account (the namespace of a sender). Beyond its
+ * bound the oldest of the account that holds most makes room, so that one account's masses push out its own.
+ * Guarantees: all calls take constant time on average, beside a look at each account.
+ */
+export class FairQueues<T> {
+  readonly #queues = new Map<string, Queue<T>>();
+  #weight = 0;
+
+  /** What all that is held weighs. */
+  get weight(): number {
+    return this.#weight;
+  }
+
+  add(account: string, item: T, weight: number): Held<T> {
+    let queue = this.#queues.get(account);
+    if (!queue) this.#queues.set(account, (queue = { entries: [], head: 0, gone: 0, weight: 0 }));
+    const entry: Entry<T> = { account, item, weight, isHeld: true };
+    queue.entries.push(entry);
+    queue.weight += weight;
+    this.#weight += weight;
+    return entry;
+  }
+
+  /** Makes something heavier that is held; it keeps its place. */
+  grow(held: Held<T>, weight: number): void {
+    const entry = held as Entry<T>;
+    entry.weight += weight;
+    this.#queues.get(entry.account)!.weight += weight;
+    this.#weight += weight;
+  }
+
+  /** Takes something away; what is not held any more is left alone. */
+  remove(held: Held<T>): void {
+    const entry = held as Entry<T>;
+    const queue = this.#queues.get(entry.account);
+    if (!entry.isHeld || !queue) return;
+    entry.isHeld = false;
+    queue.gone++;
+    queue.weight -= entry.weight;
+    this.#weight -= entry.weight;
+    if (queue.gone === queue.entries.length) this.#queues.delete(entry.account);
+    else if (queue.gone > 64 && queue.gone * 2 > queue.entries.length) {
+      queue.entries = queue.entries.filter(({ isHeld }) => isHeld);
+      queue.head = 0;
+      queue.gone = 0;
+    }
+  }
+
+  /** The oldest of the account that holds most; undefined when nothing is held. */
+  oldestOfHeaviest(): Held<T> | undefined {
+    let heaviest: Queue<T> | undefined;
+    for (const queue of this.#queues.values()) if (!heaviest || queue.weight > heaviest.weight) heaviest = queue;
+    if (!heaviest) return undefined;
+    while (!heaviest.entries[heaviest.head]!.isHeld) heaviest.head++;
+    return heaviest.entries[heaviest.head];
+  }
+}

@@ -1,0 +1,55 @@
+import { chmod, copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { stripTypeScriptTypes } from 'node:module';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { OperatorError } from '../../base/errors.ts';
+
+/** Names inside the folder; the instrument's container starts `ld.so --library-path lib node supervise.mjs`. */
+export const supervisorFiles = { loader: 'ld.so', libraries: 'lib', node: 'node', script: 'supervise.mjs' } as const;
+
+/**
+ * Puts the supervisor into a folder, with everything that it needs to run in an image that holds one static program and
+ * nothing else: this Node, the shared libraries that it has loaded, their loader, and the script.
+ * Guarantees: each file is replaced whole. About 130 MB.
+ * Errors: ERR_CONFIG_INVALID for a Node whose loader cannot be found; those of the file system.
+ */
+export async function installSupervisor(dir: string): Promise<void> {
+  const shared = sharedObjects();
+  const loader = shared.find((path) => /^ld-.*\.so/.test(basename(path)));
+  if (loader === undefined) {
+    throw new OperatorError(
+      'ERR_CONFIG_INVALID',
+      'the supervisor of the instrument: this Node names no dynamic loader',
+    );
+  }
+  const libraries = join(dir, supervisorFiles.libraries);
+  await mkdir(libraries, { recursive: true });
+  for (const path of shared) await install(path, join(libraries, basename(path)));
+  await install(loader, join(dir, supervisorFiles.loader));
+  await install(process.execPath, join(dir, supervisorFiles.node));
+  const script = join(dir, supervisorFiles.script);
+  await writeFile(`${script}.tmp`, await scriptText(), { mode: 0o444 });
+  await rename(`${script}.tmp`, script);
+}
+
+/** The libraries of this process by the names they were loaded with; the kernel's own has no path. */
+function sharedObjects(): string[] {
+  const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean };
+  // Without this the report asks for the names of all network addresses.
+  report.excludeNetwork = true;
+  const { sharedObjects: found } = report.getReport() as { sharedObjects: string[] };
+  return found.filter((path) => path.startsWith('/') && path !== process.execPath);
+}
+
+async function install(from: string, to: string): Promise<void> {
+  await copyFile(from, `${to}.tmp`);
+  await chmod(`${to}.tmp`, 0o555);
+  await rename(`${to}.tmp`, to);
+}
+
+/** The program as JavaScript: a build has it as such, in the sources its types are left out. */
+async function scriptText(): Promise<string> {
+  const own = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  const text = await readFile(fileURLToPath(new URL(`./supervise.${own}`, import.meta.url)), 'utf8');
+  return own === 'ts' ? stripTypeScriptTypes(text) : text;
+}

@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Type, type Static } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { OperatorError } from '../../base/errors.ts';
+import { sha256Hex } from '../../base/canonical-json.ts';
+import { readIfPresent, replaceFile } from '../capture/durable-file.ts';
+
+const stateSchema = Type.Object({
+  version: Type.Literal(1),
+  /** `sha256:…` of the file that the instrument was started with. */
+  config: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
+  /** Starts in the life of the supervisor. */
+  starts: Type.Integer({ minimum: 0 }),
+  /** When the run before was told to end; null before the first restart. Units: ms since the epoch. */
+  stoppedMs: Type.Union([Type.Number(), Type.Null()]),
+  /** Null while none runs. */
+  pid: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
+  startedMs: Type.Union([Type.Number(), Type.Null()]),
+});
+const check = TypeCompiler.Compile(stateSchema);
+
+/** What the supervisor says of the instrument: which file it was started with, and when. */
+export type SupervisorState = Static<typeof stateSchema>;
+
+/**
+ * Reads the supervisor's state; null before its first start.
+ * Errors: ERR_INPUT_INVALID that names the field.
+ */
+export async function readSupervisorState(dir: string): Promise<SupervisorState | null> {
+  const bytes = await readIfPresent(join(dir, 'state.json'));
+  if (bytes === null) return null;
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString('utf8'));
+  } catch (cause) {
+    throw new OperatorError('ERR_INPUT_INVALID', 'state of the instrument: not JSON', { cause });
+  }
+  if (check.Check(value)) return value;
+  const first = check.Errors(value).First();
+  throw new OperatorError('ERR_INPUT_INVALID', `state of the instrument ${first?.path}: ${first?.message}`);
+}
+
+/** The hash by which orders and states name a file of the instrument. */
+export function instrumentFileHash(yaml: string): string {
+  return `sha256:${sha256Hex(yaml)}`;
+}
+
+/** Where the order lies: beside the file that it is about. */
+export function orderPath(instrumentFile: string): string {
+  return join(dirname(instrumentFile), 'run');
+}
+
+/** Orders that the instrument runs the file with this hash: it is restarted unless it does. */
+export async function orderRestart(instrumentFile: string, hash: string): Promise<void> {
+  const path = orderPath(instrumentFile);
+  const present = await readFile(path, 'utf8').catch(() => '');
+  if (present !== hash) await replaceFile(path, hash);
+}

@@ -1,0 +1,149 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { until } from '../../testing/until.ts';
+import { instrumentFileHash, orderPath, orderRestart, readSupervisorState, type SupervisorState } from './state.ts';
+import { parseArguments, Supervisor } from './supervise.ts';
+
+let dir: string;
+let config: string;
+let supervisor: Supervisor | null;
+let ended: Promise<number>;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'supervise-'));
+  config = join(dir, 'config.yaml');
+  writeFileSync(config, 'a: 1\n');
+});
+afterEach(async () => {
+  supervisor?.stop('SIGKILL');
+  await ended;
+  rmSync(dir, { recursive: true });
+});
+
+/** An instrument that notes the file it was given, and runs until a signal. */
+const notes = 'cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; exec sleep 60';
+
+function start(program: string, stopMs = 12_000): void {
+  supervisor = new Supervisor({
+    config,
+    order: orderPath(config),
+    dir: join(dir, 'own'),
+    command: ['/bin/sh', '-c', program],
+    env: { PATH: process.env['PATH'], LOG: join(dir, 'log') },
+    pollMs: 2,
+    stopMs,
+    say: () => {},
+  });
+  ended = supervisor.run();
+}
+
+const log = (): string => (existsSync(join(dir, 'log')) ? readFileSync(join(dir, 'log'), 'utf8') : '');
+const state = (): Promise<SupervisorState | null> => readSupervisorState(join(dir, 'own'));
+/** The instrument was started with this file, and has read it. */
+const runs = (yaml: string): Promise<SupervisorState> =>
+  until(async () => {
+    const now = await state();
+    return now?.pid != null && now.config === instrumentFileHash(yaml) && log().endsWith(yaml) ? now : null;
+  }, `the instrument runs ${yaml}`);
+const write = async (yaml: string): Promise<void> => {
+  writeFileSync(config, yaml);
+  await orderRestart(config, instrumentFileHash(yaml));
+};
+
+test('the state names the file that the instrument was started with, however often the file changes after', async () => {
+  start(notes);
+  const first = await until(state);
+  writeFileSync(config, 'a: 2\n');
+  expect(await runs('a: 1\n')).toEqual(first);
+  expect(first).toMatchObject({ config: instrumentFileHash('a: 1\n'), starts: 1, stoppedMs: null });
+});
+
+test('an order restarts the instrument with the file that it names, and says when the run before had to end', async () => {
+  start(notes);
+  const first = await runs('a: 1\n');
+  await write('a: 2\n');
+  const second = await runs('a: 2\n');
+  expect(second.pid).not.toBe(first.pid);
+  expect(second.starts).toBe(2);
+  expect(second.stoppedMs).toBeGreaterThanOrEqual(first.startedMs!);
+  expect(second.startedMs).toBeGreaterThanOrEqual(second.stoppedMs!);
+  expect(() => process.kill(first.pid!, 0)).toThrow('ESRCH');
+});
+
+test('an order for what runs, or for bytes that are not in the file, restarts nothing', async () => {
+  start(notes);
+  const first = await runs('a: 1\n');
+  await orderRestart(config, instrumentFileHash('a: 1\n'));
+  await orderRestart(config, instrumentFileHash('never written'));
+  writeFileSync(config, 'a: 2\n');
+  await orderRestart(config, instrumentFileHash('a: 3\n'));
+  await write('a: 1\n');
+  // The order that is followed comes after the others, so that it shows that they were not.
+  await write('a: 4\n');
+  expect((await runs('a: 4\n')).starts).toBe(first.starts + 1);
+  expect(log()).toBe('a: 1\na: 4\n');
+});
+
+test('an instrument that ends by itself ends the supervisor with its code, with no run in the state', async () => {
+  start('exit 255');
+  expect(await ended).toBe(255);
+  expect(await state()).toMatchObject({ pid: null, starts: 1 });
+});
+
+test('an instrument that a signal ends counts as a kubelet counts it', async () => {
+  start('kill -9 $$');
+  expect(await ended).toBe(137);
+});
+
+test('SIGTERM is passed on, and its exit code is that of the instrument', async () => {
+  start('trap "exit 0" TERM; cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; while :; do sleep 0.01; done');
+  await runs('a: 1\n');
+  supervisor!.stop('SIGTERM');
+  expect(await ended).toBe(0);
+});
+
+test('an instrument that does not end in its time is killed, and the next one starts', async () => {
+  start('trap "" TERM; cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; while :; do sleep 0.01; done', 20);
+  const first = await runs('a: 1\n');
+  await write('a: 2\n');
+  expect((await runs('a: 2\n')).starts).toBe(2);
+  expect(() => process.kill(first.pid!, 0)).toThrow('ESRCH');
+});
+
+test('without a file it ends as the instrument does', async () => {
+  rmSync(config);
+  start(notes);
+  expect(await ended).toBe(255);
+});
+
+test('a program that cannot be started ends it with 127', async () => {
+  supervisor = new Supervisor({
+    config,
+    order: orderPath(config),
+    dir: join(dir, 'own'),
+    command: [join(dir, 'none')],
+    env: {},
+    say: () => {},
+  });
+  ended = supervisor.run();
+  expect(await ended).toBe(127);
+});
+
+const flags = ['--config=/c', '--order=/o', '--dir=/d'];
+
+test('the first program that the image has is started; a variable names another one', () => {
+  supervisor = null;
+  expect(parseArguments([...flags, '--', '/none', '/bin/sh', '/bin/cat'], {})).toMatchObject({ command: ['/bin/sh'] });
+  const env = { SVC_INSTRUMENT_COMMAND: '["/opt/obi","-x"]' };
+  expect(parseArguments([...flags, '--', '/bin/sh'], env)).toMatchObject({ command: ['/opt/obi', '-x'] });
+});
+
+test.each([
+  ['a flag that is missing', flags.slice(1), {}, /^usage: supervise --config=/],
+  ['no program', [...flags, '--', '/none'], {}, /^the image has none of \/none/],
+  ['a command that is no list', [...flags, '--', '/bin/sh'], { SVC_INSTRUMENT_COMMAND: '{}' }, /JSON array/],
+  ['a command that is not JSON', [...flags, '--', '/bin/sh'], { SVC_INSTRUMENT_COMMAND: '/obi' }, /JSON array/],
+])('%s is refused in words', (_what, argv, env, words) => {
+  supervisor = null;
+  expect(parseArguments(argv, env)).toMatch(words);
+});

@@ -1,0 +1,231 @@
+/**
+ * The first process of the instrument's container. The instrument reads its file once, at start; this program starts it,
+ * and ends and starts it anew when the agent orders so. The kubelet sees one container that goes on running: a config
+ * that changes is no crash to it, and an agent that is away changes nothing.
+ *
+ * Usage: `supervise.mjs supervise --config=<file> --order=<file> --dir=<folder> -- <program>…`; the first of the programs
+ * that exists is started without arguments. `SVC_INSTRUMENT_COMMAND`, a JSON array of program and arguments, takes the
+ * place of the list.
+ *
+ * Flow: read the config → copy it into the folder → start the instrument on the copy → say so in `state.json` → wait for
+ * an order that names the hash of a config other than the running one → SIGTERM → start with the file as it is then.
+ * Guarantees: `config` of the state is the hash of the very bytes that the running instrument was given; an order is
+ * followed only while the file has the bytes that it names; an instrument that ends by itself ends this program with the
+ * same code, so that the kubelet shows its last words and waits as long as it does after any crash.
+ * Assumptions: it runs in an image of another project, from a volume, without any module but Node's own. It must stay one
+ * file without relative imports.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { constants as system } from 'node:os';
+import { join } from 'node:path';
+
+type Say = (level: 'INFO' | 'WARN' | 'ERROR', msg: string) => void;
+
+export interface SuperviseOptions {
+  /** The instrument's file, written by the agent. */
+  readonly config: string;
+  /** Where the agent puts the hash (`sha256:…`) of the file that must run. */
+  readonly order: string;
+  /** Folder of its own, for `state.json` and the copy that the instrument reads. */
+  readonly dir: string;
+  /** The instrument and its arguments. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Time between two looks at the order. Default 250. Units: ms. */
+  readonly pollMs?: number;
+  /** The instrument has this long to end after SIGTERM; its own limit is 10 s. Default 12,000. Units: ms. */
+  readonly stopMs?: number;
+  /** Takes the supervisor's own lines of the log. Default: standard output. */
+  readonly say?: Say;
+}
+
+/** Runs the instrument until it ends by itself or the signal aborts. Resolves to the exit code. */
+export class Supervisor {
+  readonly #options: SuperviseOptions;
+  #child: ChildProcess | null = null;
+  /** Hash of what the running instrument was given. */
+  #running = '';
+  #starts = 0;
+  #stoppedMs: number | null = null;
+  #why: 'order' | 'signal' | null = null;
+  #looked = '';
+  #poller: NodeJS.Timeout | undefined;
+  #over = false;
+  readonly #say: Say;
+  #finish: (code: number) => void = () => {};
+
+  constructor(options: SuperviseOptions) {
+    this.#options = options;
+    this.#say = options.say ?? say;
+  }
+
+  run(): Promise<number> {
+    return new Promise((resolve) => {
+      this.#finish = (code) => {
+        this.#over = true;
+        clearTimeout(this.#poller);
+        resolve(code);
+      };
+      mkdirSync(this.#options.dir, { recursive: true });
+      this.#start();
+      this.#poll();
+    });
+  }
+
+  /** Ends the instrument, and with it the run. */
+  stop(signal: NodeJS.Signals): void {
+    this.#why = 'signal';
+    this.#end(signal);
+  }
+
+  #start(): void {
+    const { config, dir, command, env } = this.#options;
+    const copy = join(dir, 'config.yaml');
+    let bytes: Buffer;
+    try {
+      bytes = readFileSync(config);
+      replace(copy, bytes);
+    } catch (error) {
+      this.#say('ERROR', `can't open ${config}: ${(error as Error).message}`);
+      return this.#finish(255);
+    }
+    this.#running = hashOf(bytes);
+    const startedMs = Date.now();
+    const [program = '', ...args] = command;
+    const child = spawn(program, args, {
+      env: { ...env, OTEL_EBPF_CONFIG_PATH: copy, LD_LIBRARY_PATH: undefined },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    child.once('error', (error) => {
+      if (child.pid !== undefined) return;
+      this.#say('ERROR', `can't start ${program}: ${error.message}`);
+      this.#finish(127);
+    });
+    if (child.pid === undefined) return;
+    this.#child = child;
+    this.#why = null;
+    this.#starts++;
+    this.#tell({ pid: child.pid, startedMs });
+    child.once('exit', (code, signal) => this.#ended(code ?? 128 + (signal ? system.signals[signal] : 0)));
+  }
+
+  #ended(code: number): void {
+    this.#child = null;
+    if (this.#why === 'order') return this.#start();
+    this.#tell({ pid: null, startedMs: null });
+    this.#finish(code);
+  }
+
+  #poll(): void {
+    if (this.#over) return;
+    this.#poller = setTimeout(() => {
+      this.#look();
+      this.#poll();
+    }, this.#options.pollMs ?? 250);
+  }
+
+  /** Follows an order. What was looked at without effect is not read again until one of both files changes. */
+  #look(): void {
+    const { config, order: path } = this.#options;
+    if (this.#child === null || this.#why !== null) return;
+    try {
+      const { ino, mtimeMs, size } = statSync(config);
+      const order = readFileSync(path, 'utf8').trim();
+      const seen = `${order} ${ino} ${mtimeMs} ${size} ${this.#running}`;
+      if (seen === this.#looked) return;
+      this.#looked = seen;
+      if (order === this.#running || order !== hashOf(readFileSync(config))) return;
+    } catch {
+      return; // There is no order yet, or the agent is about to write.
+    }
+    this.#say('INFO', 'restarting the instrument for a new configuration');
+    this.#why = 'order';
+    this.#stoppedMs = Date.now();
+    this.#tell({ pid: null, startedMs: null });
+    this.#end('SIGTERM');
+  }
+
+  #end(signal: NodeJS.Signals): void {
+    const child = this.#child;
+    if (!child) return;
+    child.kill(signal);
+    const timer = setTimeout(() => child.kill('SIGKILL'), this.#options.stopMs ?? 12_000);
+    child.once('exit', () => clearTimeout(timer));
+  }
+
+  #tell(now: { pid: number | null; startedMs: number | null }): void {
+    const state = { version: 1, config: this.#running, starts: this.#starts, stoppedMs: this.#stoppedMs, ...now };
+    try {
+      replace(join(this.#options.dir, 'state.json'), JSON.stringify(state));
+    } catch (error) {
+      this.#say('WARN', `state not written: ${(error as Error).message}`);
+    }
+  }
+}
+
+function replace(path: string, bytes: string | Uint8Array): void {
+  writeFileSync(`${path}.tmp`, bytes, { mode: 0o644 });
+  renameSync(`${path}.tmp`, path);
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}
+
+/** A line in the form of the instrument's own log. */
+function say(level: 'INFO' | 'WARN' | 'ERROR', msg: string): void {
+  process.stdout.write(
+    `time=${new Date().toISOString()} level=${level} msg=${JSON.stringify(msg)} component=supervisor\n`,
+  );
+}
+
+/** Errors: a text that names what is missing. */
+export function parseArguments(argv: readonly string[], env: NodeJS.ProcessEnv): SuperviseOptions | string {
+  const end = argv.indexOf('--');
+  const flags = new Map(
+    argv.slice(0, end < 0 ? argv.length : end).map((a) => a.split(/=(.*)/s, 2) as [string, string]),
+  );
+  const [config, order, dir] = ['--config', '--order', '--dir'].map((name) => flags.get(name));
+  if (!config || !order || !dir) return 'usage: supervise --config=<file> --order=<file> --dir=<folder> -- <program>…';
+  const given = env['SVC_INSTRUMENT_COMMAND'];
+  const programs = end < 0 ? [] : argv.slice(end + 1);
+  const command = given ? parseCommand(given) : programs.filter(isProgram).slice(0, 1);
+  if (command.length === 0) {
+    return `the image has none of ${programs.join(', ')}; SVC_INSTRUMENT_COMMAND names another program as a JSON array`;
+  }
+  return { config, order, dir, command, env };
+}
+
+function parseCommand(text: string): string[] {
+  try {
+    const command = JSON.parse(text) as unknown;
+    return Array.isArray(command) && command.every((part) => typeof part === 'string') ? command : [];
+  } catch {
+    return [];
+  }
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function main(): Promise<void> {
+  const options = parseArguments(process.argv.slice(3), process.env);
+  if (typeof options === 'string') {
+    say('ERROR', options);
+    process.exitCode = 64;
+    return;
+  }
+  const supervisor = new Supervisor(options);
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => supervisor.stop(signal));
+  process.exitCode = await supervisor.run();
+}
+
+if (process.argv[2] === 'supervise') await main();
