@@ -42,7 +42,12 @@ export class QueryMetrics {
     registers: [this.registry],
   });
 
-  constructor(gauges: { missingAgents: () => number; departedNodes: () => number; running: () => number }) {
+  constructor(gauges: {
+    missingAgents: () => number;
+    departedNodes: () => number;
+    running: () => number;
+    heldBytes: () => number;
+  }) {
     const registers = [this.registry];
     new Gauge({
       name: 'svc_query_missing_agents',
@@ -58,6 +63,14 @@ export class QueryMetrics {
       registers,
       collect() {
         this.set(gauges.departedNodes());
+      },
+    });
+    new Gauge({
+      name: 'svc_query_memory_bytes',
+      help: 'Bytes that all queries hold together, beyond the 2 MiB that each may have without asking.',
+      registers,
+      collect() {
+        this.set(gauges.heldBytes());
       },
     });
     new Gauge({

@@ -9,6 +9,7 @@ import { startAgentCluster } from '../testing/query/agent-cluster.ts';
 import type { AgentCluster } from '../testing/query/agent-cluster.ts';
 import { askApi } from '../testing/query/api-client.ts';
 import type { ApiAnswer, ApiParams } from '../testing/query/api-client.ts';
+import { until } from '../testing/until.ts';
 import type { AgentDirectory } from './agents/directory.ts';
 import { querySettingTable, startQueryServer } from './index.ts';
 import type { ExpectedAgent, QueryServer } from './index.ts';
@@ -440,10 +441,24 @@ describe('who may ask', () => {
     expect([(await askAs(undefined, '/-/healthy')).status, (await askAs(undefined, '/')).status]).toEqual([200, 200]);
   });
 
+  test.each([
+    [undefined, 401],
+    ['bad', 401],
+    ['other', 403],
+    ['reader', 200],
+  ])('its own metrics are asked for with the token %p and answered %d', async (token, status) => {
+    const headers = { connection: 'close', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
+    const get = async (path: string) =>
+      (await fetch(`http://127.0.0.1:${guarded.healthPort}${path}`, { headers })).status;
+    expect([await get('/metrics'), await get('/livez'), await get('/readyz')]).toEqual([status, 200, 200]);
+  });
+
   test('a port in use is named in the words people search for, and nothing is left open', async () => {
     const flags = { namespace: 'svc-system', bindAddress: '127.0.0.1', port: String(guarded.port), healthPort: '0' };
     const settings = readSettings(querySettingTable, { flags, env: {}, prefix: 'SVC_' });
     const reviews = { reviewToken: async () => undefined, mayAccessPath: async () => false };
+    const listeners = (): number => process.getActiveResourcesInfo().filter((name) => /TCPServer/.test(name)).length;
+    const before = listeners();
     await expect(
       startQueryServer({
         settings,
@@ -458,6 +473,8 @@ describe('who may ask', () => {
       code: 'ERR_LISTEN',
       message: `query listen 127.0.0.1:${guarded.port}: address already in use`,
     });
+    expect(before).toBeGreaterThan(0);
+    await until(() => listeners() === before, 'the end of every listener of it');
   });
 });
 

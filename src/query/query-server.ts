@@ -1,9 +1,11 @@
-import { createServer } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
+import { defaultPoolBytes } from '../base/memory-pool.ts';
 import type { Logger } from '../base/logger.ts';
+import { createHttpServer, expressHandler, httpServerMetrics, probeLimits } from '../net/http/index.ts';
 import { createApiServer } from '../net/api-server.ts';
+import { untilQuiet } from '../net/drain.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { NamespaceAccess } from '../net/namespace-access.ts';
 import type { NamespaceAccessOptions } from '../net/namespace-access.ts';
@@ -13,10 +15,14 @@ import type { TlsSource } from '../net/tls-material.ts';
 import { TokenAuth } from '../net/token-auth.ts';
 import type { ReviewClient } from '../net/token-auth.ts';
 import { Engine } from '../promql/index.ts';
+import { AddressIndex } from './addresses/address-index.ts';
+import type { Addresses } from './addresses/watch-addresses.ts';
+import { agentNames } from './agents/directory.ts';
 import type { AgentDirectory } from './agents/directory.ts';
+import { refusalForm } from './api/api-error.ts';
 import { createApp } from './api/app.ts';
-import { QueryRunner } from './api/query-runner.ts';
-import type { RunnerOptions } from './api/query-runner.ts';
+import { QueryRunner } from './run/query-runner.ts';
+import type { RunnerOptions } from './run/query-runner.ts';
 import { createAgentReader } from './fanout/agent-reader.ts';
 import { createAgentAsker } from './fanout/ask-agents.ts';
 import type { AgentReader } from './fanout/agent-reader.ts';
@@ -27,13 +33,19 @@ import { noActiveQueries, openActiveQueries } from './log/active-queries.ts';
 import { noQueryLog, openQueryLog } from './log/query-log.ts';
 import { createHttpStore } from './long-term/http-store.ts';
 import { QueryMetrics } from './metrics.ts';
+import type { LimitSource } from './policy-limits.ts';
 import type { QuerySettings } from './settings.ts';
+import { ObjectAccess, type ObjectAccessOptions } from './objects/object-access.ts';
 import { createAgentStreamReader } from './stream/agent-stream.ts';
 import { StreamMetrics } from './stream/metrics.ts';
 import { StreamRelay } from './stream/relay.ts';
 
 /** Requests in flight get this long when the server stops. */
 const graceMs = 5_000;
+/** What a container without a limit of memory counts as: that of the Deployment. Bytes. */
+const unlimitedContainerBytes = 2 * 1024 ** 3;
+/** A reader of a stream may pause this long, such as one that pages through it. Units: ms. */
+const readerStalledMs = 600_000;
 
 export interface QueryServerOptions {
   readonly settings: QuerySettings;
@@ -47,6 +59,12 @@ export interface QueryServerOptions {
   readonly pageDir?: string | undefined;
   /** Namespaces and the reviews about them; needed with the setting `tenancy`. */
   readonly tenants?: Pick<NamespaceAccessOptions, 'reviews' | 'namespaces'>;
+  /** What policies hold queries to. Default: nothing. */
+  readonly limits?: LimitSource;
+  /** Who has which address in the cluster. Default: the ends of spans and flows are as agents name them. */
+  readonly addresses?: Addresses | undefined;
+  /** Objects of the API server for those who may see them. Default: none. */
+  readonly objects?: Pick<ObjectAccessOptions, 'kinds' | 'reviews' | 'namespaces'> | undefined;
   /** How agents are read; default stock remote read over mutual TLS. */
   readonly reader?: AgentReader;
 }
@@ -56,6 +74,8 @@ export interface QueryServer {
   readonly runner: QueryRunner;
   readonly registry: Registry;
   readonly healthPort: number;
+  /** Not ready from now on; resolves when no more connections come. Units: ms. */
+  drain(quietMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -66,7 +86,7 @@ export interface QueryServer {
 export async function startQueryServer(options: QueryServerOptions): Promise<QueryServer> {
   const { settings, clock, logger, directory, tls } = options;
   const client = new TlsClient(tls, attendedTimer({ clock, busyMs: eventLoopBusyMs }));
-  const servername = `svc-agent.${settings.namespace}.svc`;
+  const nameOf = agentNames(settings.namespace);
   const engineOptions = {
     lookbackDeltaMs: settings.lookbackDelta,
     maxSamples: settings.maxSamples,
@@ -77,10 +97,10 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
   const runner = new QueryRunner({
     directory,
     clock,
-    reader: options.reader ?? createAgentReader(client, settings.agentReadPort, servername),
-    partialReader: options.reader ? undefined : createPartialReader(client, settings.agentReadPort, servername),
-    indexReader: options.reader ? undefined : createIndexReader(client, settings.agentReadPort, servername),
-    asker: options.reader ? undefined : createAgentAsker(client, settings.agentReadPort, servername),
+    reader: options.reader ?? createAgentReader(client, settings.agentReadPort, nameOf),
+    partialReader: options.reader ? undefined : createPartialReader(client, settings.agentReadPort, nameOf),
+    indexReader: options.reader ? undefined : createIndexReader(client, settings.agentReadPort, nameOf),
+    asker: options.reader ? undefined : createAgentAsker(client, settings.agentReadPort, nameOf),
     pushdown: settings.pushdown,
     onExecuted: (report, lost) => metrics.executed(report, lost),
     engine: new Engine(engineOptions),
@@ -89,16 +109,21 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     queryTimeoutMs: settings.queryTimeout,
     maxSamples: settings.maxSamples,
     maxConcurrency: settings.maxConcurrency,
+    memoryBytes: settings.queryMemory || defaultPoolBytes(process.constrainedMemory(), unlimitedContainerBytes),
+    limits: options.limits,
     longTerm: longTermOf(settings, clock),
   });
   const metrics = new QueryMetrics({
     missingAgents: () => directory.agents().filter((agent) => agent.address === undefined).length,
     departedNodes: () => directory.departed?.().length ?? 0,
     running: () => runner.running,
+    heldBytes: () => runner.heldBytes,
   });
-  const ready = (): boolean => directory.synced;
+  let draining = false;
+  const ready = (): boolean => directory.synced && !draining;
   const stop = new AbortController();
-  const auth = new TokenAuth({ reviews: options.reviews, clock, loopbackExempt: settings.loopbackExempt });
+  const loopbackExempt = settings.loopbackExempt && !settings.tenancy;
+  const auth = new TokenAuth({ reviews: options.reviews, clock, loopbackExempt });
   const { version, pageDir, tenants } = options;
   if (settings.tenancy && tenants === undefined) {
     throw new OperatorError('ERR_INPUT_INVALID', '--tenancy: there is no API server to ask about namespaces');
@@ -106,18 +131,19 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
   const active =
     settings.activeQueriesFile === ''
       ? noActiveQueries
-      : openActiveQueries(settings.activeQueriesFile, settings.maxConcurrency, logger);
+      : openActiveQueries(settings.activeQueriesFile, 2 * settings.maxConcurrency, logger);
   const { queryLogFile, queryLogMaxBytes: maxBytes } = settings;
   const log = queryLogFile === '' ? noQueryLog : openQueryLog(queryLogFile, { maxBytes, clock, logger });
   const followers = new TlsClient(tls);
   const relay = new StreamRelay({
     directory,
-    read: createAgentStreamReader({ followers, others: client }, clock, settings.agentStreamPort, servername),
+    read: createAgentStreamReader({ followers, others: client }, clock, settings.agentStreamPort, nameOf),
     clock,
     logger,
     metrics: new StreamMetrics(metrics.registry),
     agentTimeoutMs: settings.agentTimeout,
     maxClients: settings.streamMaxClients,
+    addresses: options.addresses?.index,
   });
   const appDeps = {
     runner,
@@ -134,12 +160,31 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     active,
     log,
     relay,
+    objects: options.objects && {
+      kinds: options.objects.kinds,
+      access: new ObjectAccess({ ...options.objects, clock }),
+    },
+    addresses: options.addresses?.index ?? new AddressIndex(),
     startedAt: clock.now(),
   };
-  const http1 = createApp(appDeps, 'http1');
-  const http2 = createApp(appDeps, 'http2');
-  const server = createApiServer(tls, (req, res) => void (req.httpVersionMajor >= 2 ? http2 : http1)(req, res));
-  const health = createServer(healthHandler(ready, metrics.registry));
+  const http1 = expressHandler(createApp(appDeps, 'http1'));
+  const http2 = expressHandler(createApp(appDeps, 'http2'));
+  const door = { logger, metrics: httpServerMetrics(metrics.registry, 'svc_query') };
+  const server = createApiServer(tls, (req, res) => (req.httpVersionMajor >= 2 ? http2 : http1)(req, res), {
+    ...door,
+    name: 'query',
+    form: refusalForm,
+    limits: { stalledMs: readerStalledMs, reservedPaths: ['/-/healthy', '/-/ready'] },
+  });
+  const health = createHttpServer(healthHandler(ready, metrics.registry, auth), {
+    ...door,
+    name: 'query-health',
+    limits: probeLimits,
+  });
+  const drain = (quietMs: number): Promise<void> => {
+    draining = true;
+    return untilQuiet([server], { clock, quietMs });
+  };
   const close = async (): Promise<void> => {
     relay.close();
     await Promise.all([closeServer(server, graceMs), closeServer(health, graceMs)]);
@@ -152,7 +197,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     const healthPort = await listen('query-health', health, { host: settings.bindAddress, port: settings.healthPort });
     const port = await listen('query', server, { host: settings.bindAddress, port: settings.port });
     logger.info('query: listening', { address: settings.bindAddress, port, healthPort });
-    return { port, healthPort, runner, registry: metrics.registry, close };
+    return { port, healthPort, runner, registry: metrics.registry, drain, close };
   } catch (error) {
     await close();
     throw error;

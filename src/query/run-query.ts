@@ -7,10 +7,13 @@ import { ApiReviews, coreResources, createKubeClient } from '../kube/index.ts';
 import type { NamespaceAccessOptions } from '../net/namespace-access.ts';
 import { watchTlsDirectory } from '../net/tls-material.ts';
 import { SharedCache } from '../runtime/index.ts';
+import { watchAddresses } from './addresses/watch-addresses.ts';
 import { watchAgents } from './agents/kube-directory.ts';
 import { ruleProvider } from './custom-metrics/rules/rule-provider.ts';
 import { watchRules, type RuleWatchOptions } from './custom-metrics/rules/watch-rules.ts';
 import { startCustomMetrics } from './custom-metrics/server.ts';
+import { watchObjects } from './objects/watch-objects.ts';
+import { watchQueryLimits } from './policy-limits.ts';
 import { startQueryServer } from './query-server.ts';
 import type { QuerySettings } from './settings.ts';
 import { warmUpQueries } from './warm-up.ts';
@@ -39,8 +42,10 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
     clock,
     logger,
   });
-  const reviews = new ApiReviews(client);
-  const namespaces = settings.tenancy ? cache.informer({ resource: coreResources.namespaces }) : undefined;
+  const reviews = new ApiReviews(client, { audience: 'svc-query', ownToken: () => client.bearerToken() });
+  const namespaces = cache.informer({ resource: coreResources.namespaces });
+  const limits = watchQueryLimits(cache, namespaces);
+  const addresses = watchAddresses(cache, clock);
   const queries = await warmUpQueries(settings.warmUp, clock);
   logger.info('query: warm', { queries });
   const server = await startQueryServer({
@@ -49,7 +54,10 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
     logger,
     directory,
     reviews,
-    ...(namespaces ? { tenants: { reviews, namespaces: namespaceList(namespaces) } } : {}),
+    limits,
+    addresses,
+    objects: { kinds: watchObjects(cache), reviews, namespaces: namespaceList(namespaces) },
+    tenants: { reviews, namespaces: namespaceList(namespaces) },
     tls,
     version: readBuildInfo(process.env).version,
     pageDir: findPage(),
@@ -72,22 +80,30 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
         tls,
         version: readBuildInfo(process.env).version,
         registry: server.registry,
-        instant: (query, timeMs, request) => server.runner.instant(query, timeMs, { ...request, forAutoscaler: true }),
+        instant: (query, timeMs, { namespace, ...request }) => {
+          const tenant = namespace === undefined ? undefined : new Set([namespace]);
+          const caller = `autoscalers ${namespace ?? ''}`;
+          return server.runner.instant(query, timeMs, { ...request, tenant, caller, forAutoscaler: true });
+        },
         providers:
           customMetricsRules === ''
             ? []
             : [ruleProvider(watchRules({ file: customMetricsRules, series, clock, logger, signal }))],
       })
     : undefined;
-  cache.start(signal);
+  const stop = new AbortController();
+  cache.start(stop.signal);
   try {
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       signal.addEventListener('abort', () => resolve(), { once: true });
     });
   } finally {
+    const { shutdownQuiet } = settings;
+    await Promise.all([server.drain(shutdownQuiet), autoscaling?.drain(shutdownQuiet)]);
     await autoscaling?.close();
     await server.close();
+    stop.abort();
     await cache.stopped();
     await client.close();
   }

@@ -35,6 +35,14 @@ export const querySettingTable = {
   agentTimeout: durationSetting(queryOptionTable.agentTimeout),
   queryTimeout: durationSetting(queryOptionTable.queryTimeout),
   maxSamples: queryOptionTable.maxSamples,
+  queryMemory: integerSetting(
+    {
+      help: "bytes that all queries may hold together; further ones wait. 0: half of the container's memory limit",
+      default: '0',
+    },
+    0,
+    2 ** 40,
+  ),
   lookbackDelta: durationSetting(queryOptionTable.lookbackDelta),
   maxConcurrency: queryOptionTable.maxConcurrency,
   tenancy: queryOptionTable.tenancy,
@@ -61,7 +69,11 @@ export const querySettingTable = {
     help: 'time for made-up queries before the listeners open, so that the first real ones are not slow; 0s: none',
     default: '300ms',
   }),
-  loopbackExempt: booleanSetting({ help: 'serve loopback clients without a token', default: 'true' }),
+  shutdownQuiet: durationSetting({
+    help: 'after SIGTERM the listeners stay open until no new connection has come for this long, 15s at most; 0s: close at once',
+    default: '3s',
+  }),
+  loopbackExempt: queryOptionTable.loopbackExempt,
   customMetrics: booleanSetting({ help: 'serve custom.metrics.k8s.io for autoscalers', default: 'false' }),
   customMetricsPort: portSetting({ help: 'port of the API for autoscalers (TLS)', default: '6443' }),
   externalMetrics: booleanSetting({ help: 'serve external.metrics.k8s.io on that port too', default: 'false' }),

@@ -45,7 +45,7 @@ beforeAll(async () => {
   const flags = { pushdown: 'whole', queryTimeout: '10s' };
   shared = await startQueryStage({
     nodes,
-    flags: { ...flags, tenancy: 'true', loopbackExempt: 'false' },
+    flags: { ...flags, tenancy: 'true' },
     reviews: { reviewToken: async (token) => ({ username: token }), mayAccessPath: async () => true },
     tenants: {
       reviews: { mayReadPods: async ({ username }, namespace) => users[username]!.includes(namespace ?? '*') },

@@ -19,7 +19,7 @@ let stage: QueryStage;
 beforeAll(async () => {
   stage = await startQueryStage({
     nodes: ['node-1', 'node-2'],
-    flags: { tenancy: 'true', loopbackExempt: 'false' },
+    flags: { tenancy: 'true' },
     reviews: { reviewToken: async (token) => ({ username: token }), mayAccessPath: async () => true },
     tenants: {
       reviews: {
@@ -78,6 +78,10 @@ test.each([
   expect(await value(user, 'sum(requests_total) + sum(requests_total)')).toBe(requests);
   expect(await value(user, 'sum(ebpf_network_flow_bytes)')).toBe(flows);
   expect(await value(user, 'sum(svc_agent_up)')).toBe(up);
+});
+
+test('where there are tenants, a connection from loopback needs a token too', async () => {
+  expect((await stage.ask('/api/v1/query', { query: 'svc_agent_up', time: at })).status).toBe(401);
 });
 
 test.each([

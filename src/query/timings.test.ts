@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { Engine, evaluateFragment } from '../promql/index.ts';
 import type { SeriesSource } from '../promql/index.ts';
 import { fixedDirectory } from './agents/directory.ts';
-import { QueryRunner } from './api/query-runner.ts';
+import { QueryRunner } from './run/query-runner.ts';
 import { AgentFailure } from './fanout/failure.ts';
 import type { PartialReader } from './fanout/partial-reader.ts';
 import type { ExecutionPath } from './fanout/pushdown-report.ts';
@@ -47,7 +47,7 @@ function stage(fails: { times: number } = { times: 0 }) {
     const source: SeriesSource = { select: async () => ({ series: [seriesOf(node)] }) };
     const { fragment, steps, settings } = call;
     const result = await evaluateFragment(fragment, source, steps, { settings, maxSamples: 1e6 });
-    return { result, stats: { waitMs: 0, evaluateMs: 0 }, bytes: 1 };
+    return { result, stats: { waitMs: 0, evaluateMs: 0 }, bytes: 1, held: { columns: 0, groups: 0 } };
   };
   const runner = new QueryRunner({
     directory: fixedDirectory(['a', 'b'].map((node) => ({ node, address: node, absence: undefined, nodeReady: true }))),
@@ -56,12 +56,13 @@ function stage(fails: { times: number } = { times: 0 }) {
       return queries.map(() => [{ ...seriesOf(node), heldBytes: 16 }]);
     },
     partialReader,
-    engine: new Engine({ monotonic: () => time, yieldTurn: async () => void (time += 1) }),
+    engine: new Engine({ monotonic: () => time, turns: { due: () => true, next: async () => void (time += 1) } }),
     clock,
     agentTimeoutMs: 5_000,
     queryTimeoutMs: 10_000,
     maxSamples: 1e6,
     maxConcurrency: 1,
+    memoryBytes: 2 ** 30,
   });
   return { runner, pass: (ms: number) => void (time += ms) };
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { warmUp } from '../promql/index.ts';
-import { renderQueryData } from './api/render.ts';
+import { renderQueryData } from './json/render.ts';
 
 /**
  * Answers made-up queries, JSON included, for so long: a process just started answers its first users as fast as one

@@ -1,4 +1,6 @@
 import type { ExpectedAgent } from '../../api/agents/expected-agents.ts';
+import { agentIdentity } from '../../api/agents/agent-certificate.ts';
+import type { AgentServerName } from '../../api/agents/agent-certificate.ts';
 
 export type { ExpectedAgent };
 
@@ -24,6 +26,14 @@ export interface AgentDirectory {
    * nodes and times: a name may stand there several times, for one machine after the other.
    */
   departed?(): readonly DepartedNode[];
+}
+
+/** What the certificate at one of an agent's addresses must say for its answer to count. */
+export type AgentNames = (agent: Pick<ExpectedAgent, 'node' | 'shared'>, address: string) => AgentServerName;
+
+/** The names of the agents whose operator runs in that namespace. */
+export function agentNames(namespace: string): AgentNames {
+  return ({ node, shared }, address) => agentIdentity(node, namespace, shared?.includes(address) ?? false);
 }
 
 /** A directory that never changes, for tests and tools. */

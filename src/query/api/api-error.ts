@@ -1,4 +1,5 @@
 import { errorText } from '../../base/errors.ts';
+import type { RefusalForm } from '../../net/http/index.ts';
 import { QueryError } from '../../promql/index.ts';
 
 export type ApiErrorType =
@@ -8,6 +9,7 @@ export type ApiErrorType =
   | 'canceled'
   | 'internal'
   | 'unavailable'
+  | 'too_many_requests'
   | 'not_found'
   | 'unauthorized'
   | 'forbidden';
@@ -20,6 +22,7 @@ const statusOf: Record<ApiErrorType, number> = {
   canceled: 499,
   internal: 500,
   unavailable: 503,
+  too_many_requests: 429,
   not_found: 404,
   unauthorized: 401,
   forbidden: 403,
@@ -54,3 +57,11 @@ export function toApiError(error: unknown, name = 'query'): ApiError {
   }
   return new ApiError('internal', errorText(error), { cause: error });
 }
+
+/** What the listener itself refuses, in the envelope. */
+export const refusalForm: RefusalForm = ({ status, message }) => ({
+  type: 'application/json',
+  body: JSON.stringify({ status: 'error', errorType: refusalTypes[status] ?? 'bad_data', error: message }),
+});
+
+const refusalTypes: Readonly<Record<number, ApiErrorType>> = { 408: 'timeout', 500: 'internal', 503: 'unavailable' };

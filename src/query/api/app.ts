@@ -1,34 +1,36 @@
 import express from 'express';
-import type { Express, Request, Response } from 'express';
+import type { Express, NextFunction, Request, Response } from 'express';
 import { errorText } from '../../base/errors.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
-import type { Logger } from '../../base/logger.ts';
+import type { MemoryAccount } from '../../base/memory-pool.ts';
+import { isUndecodable } from '../../net/http/index.ts';
 import type { NamespaceAccess } from '../../net/namespace-access.ts';
 import type { TokenAuth } from '../../net/token-auth.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { ApiError, toApiError } from './api-error.ts';
-import type { Call, Handler, HandlerDeps } from './call.ts';
-import { exemplars } from './exemplar-handler.ts';
-import { federate } from './federate.ts';
-import * as queries from './handlers.ts';
-import * as language from './language-handlers.ts';
-import * as metadata from './metadata-handlers.ts';
+import { callerOf, type Call, type Handler, type HandlerDeps } from './call.ts';
+import { exemplars } from '../routes/exemplar-handler.ts';
+import { federate } from '../routes/federate.ts';
+import * as queries from '../routes/handlers.ts';
+import * as language from '../routes/language-handlers.ts';
+import * as metadata from '../routes/metadata-handlers.ts';
 import { useHttp2 } from './express-http2.ts';
 import type { Protocol } from './express-http2.ts';
+import * as page from '../routes/page-handlers.ts';
 import { readParams } from './params.ts';
-import { servePage } from './page.ts';
-import { remoteRead } from './remote-read.ts';
+import { servePage } from '../routes/page.ts';
+import { remoteRead } from '../routes/remote-read.ts';
 import { sendError, sendText } from './respond.ts';
-import * as lists from './series-handlers.ts';
-import * as status from './status-handlers.ts';
-import { targetMetadata } from './target-metadata.ts';
+import * as lists from '../routes/series-handlers.ts';
+import * as status from '../routes/status-handlers.ts';
+import { targetMetadata } from '../routes/target-metadata.ts';
+import { topology } from '../routes/topology-handler.ts';
 import { useStream } from '../stream/endpoints.ts';
 import type { StreamRelay } from '../stream/relay.ts';
 import { promqlReadPath } from '../../api/rights.ts';
 
 export interface AppDeps extends HandlerDeps {
   readonly auth: Pick<TokenAuth, 'decide'>;
-  readonly logger: Logger;
   readonly metrics: QueryMetrics;
   readonly ready: () => boolean;
   /** Aborts when the server stops. */
@@ -68,6 +70,9 @@ const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/status/tsdb/blocks', 'GET', status.blocks],
   ['/api/v1/status/walreplay', 'GET', status.walReplay],
   ['/api/v1/notifications', 'GET', status.notifications],
+  ['/api/v1/services', 'GET', page.services],
+  ['/api/v1/objects', 'GET', page.objects],
+  ['/api/v1/topology', 'GET', topology],
   ['/api/v1/read', 'POST', remoteRead],
   ['/federate', 'GET', federate],
 ];
@@ -81,7 +86,7 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
   for (const [path, methods, handler] of routes) {
     // Metrics name a path as they did before there were others beside `/api/v1`.
     const name = path.replace(/^\/api\/v1/, '');
-    const serve = (req: Request, res: Response): void => void answer(req, res, name, handler, deps);
+    const serve = (req: Request, res: Response): Promise<void> => answer(req, res, name, handler, deps);
     const route = app.route(path);
     if (methods !== 'POST') route.get(serve);
     if (methods !== 'GET') route.post(serve);
@@ -100,9 +105,10 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
   });
   if (deps.pageDir !== undefined) servePage(app, deps.pageDir);
   app.use((_req, res) => sendText(res, 404, '404 page not found\n'));
-  app.use((error: unknown, _req: Request, res: Response, _next: unknown) => {
-    // Only a path that cannot be decoded comes here: handlers answer for themselves.
-    sendError(res, new ApiError('bad_data', errorText(error)));
+  app.use((error: unknown, _req: Request, res: Response, next: NextFunction) => {
+    // A path that cannot be decoded. All else is a bug of ours, and the server's to answer.
+    if (isUndecodable(error)) sendError(res, new ApiError('bad_data', errorText(error)));
+    else next(error);
   });
   return app;
 }
@@ -113,16 +119,19 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
   res.once('close', () => {
     if (!res.writableEnded) ended.abort(new Error('client went away'));
   });
+  let memory: MemoryAccount | undefined;
   try {
-    const { user, namespaces } = await authorize(req, deps);
+    const { user, identity, namespaces } = await authorize(req, deps);
     const params = await readParams(req);
+    memory = deps.runner.openMemory(callerOf({ req, user }), () => res.destroy());
     const label = typeof req.params['name'] === 'string' ? { label: req.params['name'] } : {};
-    await handler({ req, res, params, signal: ended.signal, user, namespaces, ...label }, deps);
+    await handler({ req, res, params, signal: ended.signal, user, identity, namespaces, memory, ...label }, deps);
   } catch (error) {
     const known = toApiError(error);
     if (known.errorType === 'internal') deps.logger.error('request failed', { path, error: errorText(error) });
     sendError(res, known);
   } finally {
+    memory?.close();
     ended.release();
     const seconds = (deps.clock.monotonic() - started) / 1000;
     deps.metrics.observe(
@@ -135,17 +144,22 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
 }
 
 /** One right for all of the API, `svc-promql-reader`; then what of it the user may see. Errors: ApiError. */
-async function authorize(req: Request, deps: AppDeps): Promise<Pick<Call, 'user' | 'namespaces'>> {
+async function authorize(req: Request, deps: AppDeps): Promise<Pick<Call, 'user' | 'identity' | 'namespaces'>> {
   const decision = await deps.auth.decide(req, 'get', promqlReadPath);
   if (!decision.allowed) {
-    const types = { 401: 'unauthorized', 403: 'forbidden', 503: 'unavailable' } as const;
+    const types = {
+      401: 'unauthorized',
+      403: 'forbidden',
+      429: 'too_many_requests',
+      503: 'unavailable',
+    } as const;
     throw new ApiError(types[decision.status], decision.message);
   }
   const { user } = decision;
-  if (user === undefined) return { user: '', namespaces: undefined };
-  if (deps.access === undefined) return { user: user.username, namespaces: undefined };
+  if (user === undefined) return { user: '', identity: user, namespaces: undefined };
+  if (deps.access === undefined) return { user: user.username, identity: user, namespaces: undefined };
   try {
-    return { user: user.username, namespaces: await deps.access.visible(user) };
+    return { user: user.username, identity: user, namespaces: await deps.access.visible(user) };
   } catch (error) {
     deps.logger.warn('namespaces could not be reviewed', { user: user.username, error: errorText(error) });
     throw new ApiError('unavailable', 'the namespaces you may see could not be reviewed by the API server; try again');

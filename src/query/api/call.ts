@@ -1,10 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
+import type { MemoryAccount } from '../../base/memory-pool.ts';
+import type { ObjectKind } from '../../api/page/types.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { UserInfo } from '../../net/token-auth.ts';
+import type { AddressIndex } from '../addresses/address-index.ts';
 import type { ActiveQueries } from '../log/active-queries.ts';
 import type { QueryLog } from '../log/query-log.ts';
+import type { ObjectAccess } from '../objects/object-access.ts';
+import type { WatchedKind } from '../objects/watch-objects.ts';
 import type { QuerySettings } from '../settings.ts';
 import { durationParam, partialResponseParam, pushdownHeader } from './params.ts';
-import type { QueryRunner, RunRequest } from './query-runner.ts';
+import type { QueryRunner, RunRequest } from '../run/query-runner.ts';
 
 /** One request, read and under way. */
 export interface Call {
@@ -16,8 +23,12 @@ export interface Call {
   readonly label?: string;
   /** Name of the user whose token was reviewed; empty on a loopback connection. */
   readonly user: string;
+  /** That user, for further reviews; undefined on a connection that needs no token. */
+  readonly identity: UserInfo | undefined;
   /** Only series of these namespaces may be seen; undefined: all. */
   readonly namespaces: ReadonlySet<string> | undefined;
+  /** Holds what the answer takes until it has gone out. */
+  readonly memory: MemoryAccount;
 }
 
 export interface HandlerDeps {
@@ -27,6 +38,12 @@ export interface HandlerDeps {
   readonly version: string;
   readonly log: QueryLog;
   readonly active: ActiveQueries;
+  /** Who has which address in the cluster; empty where that is not watched. */
+  readonly addresses: AddressIndex;
+  /** Objects of the API server, and who may see them; undefined without one. */
+  readonly objects?:
+    { readonly kinds: Readonly<Record<ObjectKind, WatchedKind>>; readonly access: ObjectAccess } | undefined;
+  readonly logger: Logger;
   /** When the server was started, ms since the epoch. */
   readonly startedAt: number;
 }
@@ -34,7 +51,7 @@ export interface HandlerDeps {
 export type Handler = (call: Call, deps: HandlerDeps) => Promise<void>;
 
 /** How the client wants its request to be run. Errors: ApiError bad_data. */
-export function runRequest({ req, params, signal, user, namespaces }: Call): RunRequest {
+export function runRequest({ req, params, signal, user, namespaces, memory }: Call): RunRequest {
   const lookbackDeltaMs = durationParam(params, 'lookback_delta') ?? 0;
   return {
     signal,
@@ -44,6 +61,7 @@ export function runRequest({ req, params, signal, user, namespaces }: Call): Run
     lookbackDeltaMs: lookbackDeltaMs > 0 ? lookbackDeltaMs : undefined,
     partialResponse: partialResponseParam(params),
     namespaces,
+    memory,
     pushdown: pushdownHeader(req),
   };
 }

@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import { parseSelector, QueryError } from '../../promql/index.ts';
+import { parseSelector, QueryError, TextLimits } from '../../promql/index.ts';
 import type { Matcher } from '../../promql/index.ts';
 import { executionPaths } from '../fanout/pushdown-report.ts';
 import type { ExecutionPath } from '../fanout/pushdown-report.ts';
 import { ApiError, invalidParameter } from './api-error.ts';
 import { readBody } from './read-body.ts';
-import { parseDurationParameter, parseTime } from './times.ts';
+import { parseDurationParameter, parseTime } from '../json/times.ts';
 
-const maxBodyBytes = 10 * 1024 * 1024;
+/** The longest query, each of its characters escaped, and what else a form has. */
+const maxBodyBytes = 4 * 1024 * 1024;
 
 /** The parameters of a request: those of a POST form before those of the address, as in Go. Errors: ApiError bad_data. */
 export async function readParams(req: IncomingMessage): Promise<URLSearchParams> {
@@ -68,15 +69,16 @@ export function wholeNumber(text: string | null): number | undefined {
   return /^[+-]?\d+$/.test(text) ? Number(text) : NaN;
 }
 
-/** The selectors in `match[]`, each a list of matchers. */
+/** The selectors in `match[]`, each a list of matchers; they share the limits of a query. */
 export function matcherSets(params: URLSearchParams): Matcher[][] {
-  return params.getAll('match[]').map((text) => selectorParam('match[]', text));
+  const limits = new TextLimits();
+  return params.getAll('match[]').map((text) => selectorParam('match[]', text, limits));
 }
 
 /** The selector that a parameter is, as matchers. */
-export function selectorParam(name: string, text: string): Matcher[] {
+export function selectorParam(name: string, text: string, limits = new TextLimits()): Matcher[] {
   try {
-    return [...parseSelector(text).matchers];
+    return [...parseSelector(text, limits).matchers];
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
     const matchesAll = error.message.endsWith('at least one non-empty matcher');

@@ -6,13 +6,16 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { coreResources, type KubeClient } from '../../kube/index.ts';
+import { httpServerMetrics } from '../../net/http/index.ts';
 import { createTlsServer } from '../../net/https-server.ts';
+import { untilQuiet } from '../../net/drain.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import type { TlsSource } from '../../net/tls-material.ts';
 import type { Cache } from '../../runtime/index.ts';
 import type { AgentDirectory } from '../agents/directory.ts';
 import { createCustomMetricsHandler } from './api/handler.ts';
 import type { Offer } from './api/discovery.ts';
+import { statusForm } from './api/status-error.ts';
 import { Access, type AccessReviews } from './auth/access.ts';
 import { ClientCas, readAuthenticationConfig } from './auth/client-ca.ts';
 import { AdapterClient } from './fallback/adapter-client.ts';
@@ -59,6 +62,8 @@ export interface CustomMetricsOptions {
 
 export interface CustomMetricsServer {
   readonly port: number;
+  /** Not ready from now on; resolves when no more connections come. Units: ms. */
+  drain(quietMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -98,11 +103,13 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
     partialAggregates: settings.partialAggregates,
     now: () => clock.now(),
   });
+  let draining = false;
   const handler = createCustomMetricsHandler({
     access: new Access({ reviews, cas, clock, logger }),
     service,
     fallback: second && new SecondAdapter({ client: second.client, clock, logger, meter }),
     offer: () => ({ ...offerOf(providers, settings.externalMetrics), passedOn: second?.discovery.offer }),
+    draining: () => draining,
     notReady: () => {
       if (!cas.known) return 'the authentication configuration of the API server is not known';
       if (!pods.synced) return 'the list of pods is not complete';
@@ -114,7 +121,14 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
     logger,
     meter,
   });
-  const server = createTlsServer(tls, handler, { clients: cas });
+  const server = createTlsServer(tls, handler, {
+    clients: cas,
+    name: 'custom-metrics',
+    logger,
+    metrics: httpServerMetrics(options.registry, 'svc_query'),
+    limits: { reservedPaths: ['/healthz', '/livez', '/readyz'] },
+    form: statusForm,
+  });
   const port = await listen('custom-metrics', server, {
     host: settings.bindAddress,
     port: settings.customMetricsPort,
@@ -124,6 +138,10 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   const discovering = second?.discovery.run(stopped.signal);
   return {
     port,
+    drain: (quietMs) => {
+      draining = true;
+      return untilQuiet([server], { clock, quietMs });
+    },
     close: async () => {
       stopped.abort();
       await closeServer(server, graceMs);
@@ -133,7 +151,7 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   };
 }
 
-/** The adapter that is asked for metrics that nobody here knows; undefined without one. */
+/** The adapter that is asked for metrics that this server does not have; undefined without one. */
 function secondAdapter({ settings, clock, logger }: CustomMetricsOptions) {
   const { customMetricsFallback: url, externalMetrics: external, agentTimeout: deadlineMs } = settings;
   if (url === '') return undefined;

@@ -1,18 +1,26 @@
+import { turns } from '../../base/turns.ts';
+import { callerHeaders } from '../../net/caller.ts';
 import type { TlsClient } from '../../net/tls-client.ts';
 import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
-import type { ExpectedAgent } from '../agents/directory.ts';
-import type { AgentTime } from './fan-out.ts';
+import type { AgentNames, ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from './failure.ts';
+import type { Asker } from './for-caller.ts';
 import { SeriesCollector } from './series-collector.ts';
 import type { CollectedSeries, SampleBudget } from './series-collector.ts';
-import { TurnQueue } from './turn-queue.ts';
 
 /** Largest answer of one agent. Bytes. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
 /** A turn is given up after so many series: some eight milliseconds. Fewer would let short questions slow this to a crawl. */
 const seriesPerTurn = 512;
+
+/** How long an agent is waited for: less than what is left of the query, so that the answer can be made without it. */
+export interface AgentTime extends Asker {
+  readonly deadlineMs: number;
+  /** With what this process was too busy to read added to it, no longer than this. */
+  readonly latestMs: number;
+}
 
 export interface AgentReadOptions extends AgentTime {
   readonly budget: SampleBudget;
@@ -33,9 +41,8 @@ export type AgentReader = (
  * Errors: AgentFailure for anything the agent does wrong; the signal's reason when the query itself has ended;
  * QueryError when the sample budget is spent.
  */
-export function createAgentReader(client: TlsClient, port: number, servername: string): AgentReader {
-  const turns = new TurnQueue();
-  return async (agent, queries, { deadlineMs, latestMs, budget, signal, onForeign }) => {
+export function createAgentReader(client: TlsClient, port: number, nameOf: AgentNames): AgentReader {
+  return async (agent, queries, { deadlineMs, latestMs, budget, signal, onForeign, caller = '', turns: own }) => {
     const collector = new SeriesCollector(agent.node, queries.length, budget);
     let headArrived = false;
     try {
@@ -43,10 +50,10 @@ export function createAgentReader(client: TlsClient, port: number, servername: s
       const response = await client.stream({
         host: agent.address,
         port,
-        servername,
+        ...nameOf(agent, agent.address),
         method: 'POST',
         path: remoteReadPath,
-        headers,
+        headers: { ...headers, ...callerHeaders(caller) },
         body,
         deadlineMs,
         latestMs,
@@ -64,7 +71,7 @@ export function createAgentReader(client: TlsClient, port: number, servername: s
       let count = 0;
       for await (const series of readStreamedSeries(type, response.body)) {
         collector.add(series);
-        if (++count % seriesPerTurn === 0) await turns.turn();
+        if (++count % seriesPerTurn === 0) await (own ?? turns).next();
       }
       return collector.finish();
     } catch (error) {

@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { TlsClient } from '../../net/tls-client.ts';
-import type { ExpectedAgent } from '../agents/directory.ts';
+import type { AgentNames, ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import { agentTime } from './fan-out.ts';
-import type { AgentTime } from './fan-out.ts';
+import type { AgentTime } from './agent-reader.ts';
 
 /** Largest answer of one agent to a question about its series. Bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;
@@ -18,20 +18,20 @@ export interface AgentQuestion {
 
 /** Asks one address and gives the `data` of its answer. Errors: AgentFailure; the signal's reason. */
 export type AgentAsker = (
-  address: string,
+  agent: ExpectedAgent & { readonly address: string },
   question: AgentQuestion,
   options: AgentTime & { readonly signal: AbortSignal },
 ) => Promise<unknown>;
 
 /** Asks over mutual TLS. */
-export function createAgentAsker(client: TlsClient, port: number, servername: string): AgentAsker {
-  return async (host, { path, form }, { deadlineMs, latestMs, signal }) => {
+export function createAgentAsker(client: TlsClient, port: number, nameOf: AgentNames): AgentAsker {
+  return async (agent, { path, form }, { deadlineMs, latestMs, signal }) => {
     let headArrived = false;
     try {
       const { status, body } = await client.request({
-        host,
+        host: agent.address,
         port,
-        servername,
+        ...nameOf(agent, agent.address),
         path,
         method: form === undefined ? 'GET' : 'POST',
         ...(form === undefined
@@ -89,7 +89,7 @@ export async function askAgents<T>(
     const started = clock.monotonic();
     try {
       const time = agentTime(agent, agentTimeoutMs, remainingMs);
-      const all = [address, ...more].map((host) => asker(host, question, { ...time, signal }));
+      const all = [address, ...more].map((each) => asker({ ...agent, address: each }, question, { ...time, signal }));
       return (await Promise.all(all)).map((data) => read(data, node));
     } catch (error) {
       if (signal.aborted) throw signal.reason;

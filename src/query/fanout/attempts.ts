@@ -1,4 +1,5 @@
 import { LinkedAbort } from '../../base/linked-abort.ts';
+import type { MemoryLease } from '../../base/memory-pool.ts';
 import type { Distribution } from '../../promql/index.ts';
 import type { LostNode } from './failure.ts';
 import type { PartialReader } from './partial-reader.ts';
@@ -9,7 +10,9 @@ import type { ScopeOptions } from './query-scope.ts';
 
 /** What one query may use. */
 export interface AttemptOptions {
-  readonly scope: Omit<ScopeOptions, 'lost'>;
+  readonly scope: Omit<ScopeOptions, 'lost' | 'memory'>;
+  /** Where the memory of each evaluation comes from; that of the last is kept, for its result. */
+  readonly lease: Pick<MemoryLease, 'part'>;
   /** How partial answers are read; undefined: not at all. */
   readonly partialReader: PartialReader | undefined;
   /** The highest way that may be taken. */
@@ -46,7 +49,8 @@ export async function attempt<T>(
   for (;;) {
     // What an attempt has under way is of no use once it has ended.
     const over = new LinkedAbort(scopeOptions.signal);
-    const own = { ...scopeOptions, lost, signal: over.signal };
+    const memory = options.lease.part();
+    const own = { ...scopeOptions, lost, signal: over.signal, memory };
     const scope = new QueryScope(own);
     const { ledger, budget } = scope;
     const pushdown =
@@ -59,6 +63,7 @@ export async function attempt<T>(
       const report = { path: taken, fragments, fallbacks, rawSelectors: scope.rawSelectors };
       return { result, lost: scope.lost, pushdown: report, warnings: [...scope.warnings] };
     } catch (error) {
+      memory.close();
       if (scopeOptions.signal.aborted) throw error;
       if (pushdown?.stepDown !== undefined) {
         fallbacks.push(pushdown.stepDown);

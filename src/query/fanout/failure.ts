@@ -2,7 +2,8 @@ import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 
 /** Why an agent that was asked did not answer. */
-type AgentFailureReason = 'unreachable' | 'timeout' | 'auth' | 'protocol' | 'over limit';
+export const agentFailureReasons = ['unreachable', 'timeout', 'auth', 'identity', 'protocol', 'over limit'] as const;
+type AgentFailureReason = (typeof agentFailureReasons)[number];
 
 /** Why a node's data is not in an answer: `departed` is one that is there no more, so that nobody could be asked. */
 export type FailureReason = AgentFailureReason | 'departed';
@@ -50,6 +51,7 @@ export function asAgentFailure(error: unknown, headArrived: boolean): AgentFailu
   const fail = (reason: AgentFailureReason): AgentFailure => new AgentFailure(reason, message, { cause: error });
   if (isOperatorError(error, 'ERR_TIMEOUT')) return fail('timeout');
   if (isOperatorError(error, 'ERR_TOO_LARGE')) return fail('over limit');
+  if (isOperatorError(error, 'ERR_PEER_IDENTITY')) return fail('identity');
   if (isOperatorError(error, 'ERR_AGENT_UNREACHABLE')) {
     if (headArrived) return fail('protocol');
     return fail(isTlsRefusal(error) ? 'auth' : 'unreachable');

@@ -3,7 +3,7 @@ import { errorText } from '../../base/errors.ts';
 import { compileMatcher } from '../../tsdb/index.ts';
 import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
-import type { AgentReader } from './agent-reader.ts';
+import type { AgentReader, AgentTime } from './agent-reader.ts';
 import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import { nodeLabel } from './series-collector.ts';
@@ -103,13 +103,7 @@ async function readOne(
   }
 }
 
-/** How long an agent is waited for: less than what is left of the query, so that the answer can be made without it. */
-export interface AgentTime {
-  readonly deadlineMs: number;
-  /** With what this process was too busy to read added to it, no longer than this. */
-  readonly latestMs: number;
-}
-
+/** The time of one agent, from its own limit and from what is left of the query. */
 export function agentTime({ nodeReady }: ExpectedAgent, agentTimeoutMs: number, remainingMs: number): AgentTime {
   const whole = nodeReady ? agentTimeoutMs : Math.min(unreadyDeadlineMs, agentTimeoutMs);
   const atMost = (share: number): number => Math.max(1, Math.floor(remainingMs * share));

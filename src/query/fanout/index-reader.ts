@@ -1,4 +1,5 @@
 import { readFrames } from '../../base/frames.ts';
+import { callerHeaders } from '../../net/caller.ts';
 import type { TlsClient } from '../../net/tls-client.ts';
 import {
   encodeIndexRequest,
@@ -7,10 +8,11 @@ import {
   indexPath,
   labelValue,
   QueryError,
+  takeMemory,
 } from '../../promql/index.ts';
 import type { IndexHeader, IndexLists, IndexRequest, SeriesPool } from '../../promql/index.ts';
-import type { ExpectedAgent } from '../agents/directory.ts';
-import type { AgentTime } from './fan-out.ts';
+import type { AgentNames, ExpectedAgent } from '../agents/directory.ts';
+import type { AgentTime } from './agent-reader.ts';
 import { AgentFailure, asAgentFailure } from './failure.ts';
 import { refusal, StepDown } from './partial-reader.ts';
 import { nodeLabel } from './series-collector.ts';
@@ -52,11 +54,17 @@ export type IndexReader = (
  * Errors: AgentFailure for anything the agent does wrong; StepDown when it has no index to ask, or none of this version;
  * QueryError `execution` when the budget is spent; the signal's reason when the question itself has ended.
  */
-export function createIndexReader(client: TlsClient, port: number, servername: string): IndexReader {
-  return async (agent, question, { deadlineMs, latestMs, budget, signal, pool }) => {
+export function createIndexReader(client: TlsClient, port: number, nameOf: AgentNames): IndexReader {
+  return async (agent, question, { deadlineMs, latestMs, budget, signal, pool, caller = '' }) => {
     let headArrived = false;
     let overBudget = false;
     const hold = (bytes: number): void => {
+      try {
+        takeMemory(budget.memory, bytes);
+      } catch (error) {
+        overBudget = true;
+        throw error;
+      }
       budget.left -= bytes / 8;
       if (budget.left >= 0) return;
       overBudget = true;
@@ -67,10 +75,10 @@ export function createIndexReader(client: TlsClient, port: number, servername: s
       const response = await client.stream({
         host: agent.address,
         port,
-        servername,
+        ...nameOf(agent, agent.address),
         method: 'POST',
         path: indexPath,
-        headers: { 'content-type': 'application/json', accept: indexContentType },
+        headers: { 'content-type': 'application/json', accept: indexContentType, ...callerHeaders(caller) },
         body: encodeIndexRequest({ ...question, ...limits }),
         deadlineMs,
         latestMs,

@@ -7,12 +7,13 @@ import type { ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import { agentTime, nodeFilter } from './fan-out.ts';
-import type { AgentTime, FanOutDeps } from './fan-out.ts';
+import type { AgentTime } from './agent-reader.ts';
+import type { FanOutDeps } from './fan-out.ts';
 import type { IndexQuestion, IndexReader, IndexReading } from './index-reader.ts';
 import { mergeLists } from './merge-lists.ts';
 import { StepDown } from './partial-reader.ts';
 import type { SampleBudget } from './series-collector.ts';
-import type { TurnQueue } from './turn-queue.ts';
+import type { TurnTaking } from '../../base/turns.ts';
 
 export interface ListRequest {
   readonly agents: readonly ExpectedAgent[];
@@ -129,7 +130,7 @@ export function listsOf(all: readonly Labels[], { kind, label }: Pick<IndexQuest
 export async function joinLists(
   all: readonly IndexLists[],
   { kind }: Pick<IndexQuestion, 'kind'>,
-  turns: TurnQueue,
+  turns: Pick<TurnTaking, 'next'>,
 ): Promise<IndexLists> {
   if (kind !== 'series') {
     const lists = all.map(({ texts }) => texts);

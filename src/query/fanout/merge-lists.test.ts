@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { mergeLists } from './merge-lists.ts';
-import { TurnQueue } from './turn-queue.ts';
+import { turns as ofProcess } from '../../base/turns.ts';
 
 const byNumber = (a: number, b: number): number => a - b;
 const inOrder = (list: readonly number[]): number[] => [...new Set(list)].sort(byNumber);
@@ -8,7 +8,7 @@ const inOrder = (list: readonly number[]): number[] => [...new Set(list)].sort(b
 test('lists in order become one in order, without repetition', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.integer({ min: 0, max: 30 }))), async (lists) => {
-      const joined = await mergeLists(lists.map(inOrder), byNumber, new TurnQueue(), 'once');
+      const joined = await mergeLists(lists.map(inOrder), byNumber, ofProcess, 'once');
       expect(joined).toEqual(inOrder(lists.flat()));
     }),
   );
@@ -17,7 +17,7 @@ test('lists in order become one in order, without repetition', async () => {
 test('other work has its turns while long lists are joined', async () => {
   const lists = [0, 1, 2].map((k) => Array.from({ length: 50_000 }, (_, i) => 3 * i + k));
   let turns = 0;
-  const counting = { turn: async () => void turns++ } as unknown as TurnQueue;
+  const counting = { next: async () => void turns++ };
   expect(await mergeLists(lists, byNumber, counting, 'once')).toHaveLength(150_000);
   expect(turns).toBeGreaterThan(20);
 });

@@ -1,4 +1,4 @@
-import type { TurnQueue } from './turn-queue.ts';
+import type { TurnTaking } from '../../base/turns.ts';
 
 /** Other work gets a turn after so many. */
 const perTurn = 4_096;
@@ -11,7 +11,7 @@ const perTurn = 4_096;
 export async function mergeLists<T>(
   lists: readonly (readonly T[])[],
   compare: (a: T, b: T) => number,
-  turns: TurnQueue,
+  turns: Pick<TurnTaking, 'next'>,
   equals: 'each' | 'once',
 ): Promise<readonly T[]> {
   let level = lists.filter((list) => list.length > 0);
@@ -30,7 +30,7 @@ async function mergeTwo<T>(
   a: readonly T[],
   b: readonly T[],
   compare: (a: T, b: T) => number,
-  turns: TurnQueue,
+  turns: Pick<TurnTaking, 'next'>,
   equals: 'each' | 'once',
 ): Promise<T[]> {
   // Of its full length at once: one that grows is copied again and again.
@@ -41,7 +41,7 @@ async function mergeTwo<T>(
     merged[n++] = order <= 0 ? a[i]! : b[j]!;
     if (order <= 0) i++;
     if (order > 0 || (order === 0 && equals === 'once')) j++;
-    if (n % perTurn === 0) await turns.turn();
+    if (n % perTurn === 0) await turns.next();
   }
   merged.length = n;
   return merged;

@@ -1,7 +1,7 @@
+import type { TurnTaking } from '../../base/turns.ts';
 import { compareLabels } from '../../tsdb/index.ts';
 import type { Labels } from '../../tsdb/index.ts';
 import { mergeLists } from './merge-lists.ts';
-import type { TurnQueue } from './turn-queue.ts';
 
 /**
  * Joins lists of series that are each in label order into one. `turns` are taken on the way: hundreds of thousands of
@@ -9,7 +9,7 @@ import type { TurnQueue } from './turn-queue.ts';
  */
 export async function mergeSorted<T extends { readonly labels: Labels }>(
   lists: readonly (readonly T[])[],
-  turns: TurnQueue,
+  turns: Pick<TurnTaking, 'next'>,
 ): Promise<T[]> {
   const byLabels = (a: T, b: T): number => compareLabels(a.labels, b.labels);
   return [...(await mergeLists(lists.map(inOrder), byLabels, turns, 'each'))];

@@ -1,5 +1,6 @@
 import { errorText } from '../../base/errors.ts';
 import { FrameCutter } from '../../base/frames.ts';
+import { callerHeaders } from '../../net/caller.ts';
 import type { TlsClient, TlsStreamResponse } from '../../net/tls-client.ts';
 import {
   encodePartialRequest,
@@ -10,6 +11,7 @@ import {
   PartialDecoder,
   partialPath,
   QueryError,
+  takeMemory,
 } from '../../promql/index.ts';
 import type {
   FragmentRequest,
@@ -20,8 +22,8 @@ import type {
   PartialStats,
   Steps,
 } from '../../promql/index.ts';
-import type { ExpectedAgent } from '../agents/directory.ts';
-import type { AgentTime } from './fan-out.ts';
+import type { AgentNames, ExpectedAgent } from '../agents/directory.ts';
+import type { AgentTime } from './agent-reader.ts';
 import { AgentFailure, asAgentFailure } from './failure.ts';
 import { nodeLabel } from './series-collector.ts';
 import type { SampleBudget } from './series-collector.ts';
@@ -30,6 +32,9 @@ import type { SampleBudget } from './series-collector.ts';
 const maxSeries = 1_000_000;
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 128 * 1024 * 1024;
+
+/** What a row takes beside its steps: its objects and labels. Bytes. */
+const rowBytes = 384;
 
 /** What a fragment asks of one agent. */
 export interface PartialCall {
@@ -57,6 +62,8 @@ export interface PartialReading {
   readonly result: FragmentResult;
   readonly stats: PartialStats;
   readonly bytes: number;
+  /** What was taken from the budget's memory for its columns, and for its groups. Bytes. */
+  readonly held: { readonly columns: number; readonly groups: number };
 }
 
 /** Asks one agent for its share of a query: the whole of it, or an error. */
@@ -86,8 +93,8 @@ export class StepDown extends Error {
  * cannot be used in this way; QueryError `execution` when the fragment fails on the node's data, or when the sample
  * budget is spent; the signal's reason when the query itself has ended.
  */
-export function createPartialReader(client: TlsClient, port: number, servername: string): PartialReader {
-  return async (agent, call, { deadlineMs, latestMs, budget, maxSamples, signal }) => {
+export function createPartialReader(client: TlsClient, port: number, nameOf: AgentNames): PartialReader {
+  return async (agent, call, { deadlineMs, latestMs, budget, maxSamples, signal, caller = '' }) => {
     const { fragment, steps } = call;
     let headArrived = false;
     try {
@@ -100,10 +107,10 @@ export function createPartialReader(client: TlsClient, port: number, servername:
       const response = await client.stream({
         host: agent.address,
         port,
-        servername,
+        ...nameOf(agent, agent.address),
         method: 'POST',
         path: partialPath,
-        headers: { 'content-type': 'application/json', accept: partialContentType },
+        headers: { 'content-type': 'application/json', accept: partialContentType, ...callerHeaders(caller) },
         body: encodePartialRequest({ ...call, ...limits }, call.hash),
         deadlineMs,
         latestMs,
@@ -115,13 +122,20 @@ export function createPartialReader(client: TlsClient, port: number, servername:
       if (response.status !== 200) throw await refusal(response, fragment.kind);
       const type = response.headers['content-type'];
       if (type !== partialContentType) throw new AgentFailure('protocol', `content type ${JSON.stringify(type ?? '')}`);
+      const held = { columns: 0, groups: 0 };
       const decoder = new PartialDecoder({
         fragment,
         steps: steps.count,
         maxSeries,
         pool: call.pool,
         onHeader: (header) => checkHeader(header, agent.node, call),
-        onColumn: ({ labels }) => {
+        onGroup: (entries) => {
+          takeMemory(budget.memory, rowBytes + 8 * entries);
+          held.groups += rowBytes + 8 * entries;
+        },
+        onColumn: ({ labels, kinds }) => {
+          takeMemory(budget.memory, rowBytes + 9 * kinds.length);
+          held.columns += rowBytes + 9 * kinds.length;
           // What a whole query gives has the labels that the query leaves.
           if (fragment.kind !== 'whole') checkNode(labelValue(labels, nodeLabel), agent.node);
         },
@@ -135,7 +149,7 @@ export function createPartialReader(client: TlsClient, port: number, servername:
       await response.body.each((part) => frames.push(part));
       frames.end();
       const { result, stats } = decoder.finish();
-      return { result, stats, bytes };
+      return { result, stats, bytes, held };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (error instanceof StepDown || error instanceof QueryError) throw error;

@@ -1,4 +1,5 @@
 import { errorText } from '../../base/errors.ts';
+import { Pace } from '../../base/turns.ts';
 import { fragmentDemands, LabelPool, PartialMerge, planHash, QueryError } from '../../promql/index.ts';
 import type {
   Distribution,
@@ -22,6 +23,9 @@ import { below, fragmentReport } from './pushdown-report.ts';
 import type { ExecutionPath, Fallback, FragmentNode, FragmentReport } from './pushdown-report.ts';
 import { nodeLabel } from './series-collector.ts';
 import type { SampleBudget } from './series-collector.ts';
+
+/** Work of putting a question to one agent, in samples: a query of many selectors asks hundreds. */
+const askWork = 40_000;
 
 export interface PushdownOptions {
   readonly scope: ScopeOptions;
@@ -48,9 +52,11 @@ export class Pushdown implements Distribution {
   readonly reports: FragmentReport[] = [];
   stepDown: Fallback | undefined;
   readonly #options: PushdownOptions;
+  readonly #pace: Pace;
 
   constructor(options: PushdownOptions) {
     this.#options = options;
+    this.#pace = new Pace(options.scope.signal, options.scope.turns);
     this.aggregates = options.path !== 'series';
   }
 
@@ -84,16 +90,28 @@ export class Pushdown implements Distribution {
     const doubled = asked.find(({ more }) => (more ?? []).length > 0);
     if (doubled !== undefined) return this.#giveUp('off', doubled.node, 'two agents speak for the node');
     const hash = planHash({ fragment, steps, settings });
-    const call = { fragment, steps, settings, hash, shiftedTo: shiftedTo(demands), pool: new LabelPool() };
+    const held = { columns: 0 };
+    const call = { fragment, steps, settings, hash, shiftedTo: shiftedTo(demands), pool: new LabelPool(), held };
     const merge = new PartialMerge(fragment);
-    const outcomes = await Promise.all(asked.map((agent, place) => this.#ask(agent, call, merge, place)));
+    const asking: Promise<Outcome>[] = [];
+    for (const [place, agent] of asked.entries()) {
+      if (place > 0 && this.#pace.spend(askWork)) await this.#pace.turn();
+      const outcome = this.#ask(agent, call, merge, place);
+      // A turn may end the query before all are waited for.
+      outcome.catch(() => undefined);
+      asking.push(outcome);
+    }
+    const outcomes = await Promise.all(asking);
     this.#settle(asked, outcomes, report);
     if (report.nodes.length === 0) {
       // No series at all may still give something, or a warning: that is said here.
       report.outcome = 'evaluated here: no node has answered';
       return null;
     }
-    return [merge.finish()];
+    const merged = await merge.finish(new Pace(this.#options.scope.signal, this.#options.scope.turns));
+    // From here on the engine counts the columns.
+    this.#options.budget.memory?.give(held.columns);
+    return [merged];
   }
 
   /** The agents that may have series for any of the requests; agents that are lost do not count. */
@@ -118,7 +136,12 @@ export class Pushdown implements Distribution {
   }
 
   /** A whole answer is merged as soon as it is there, so that no more than one of an agent's is held. */
-  async #ask(agent: ExpectedAgent, call: PartialCall, merge: PartialMerge, place: number): Promise<Outcome> {
+  async #ask(
+    agent: ExpectedAgent,
+    call: PartialCall & { held: { columns: number } },
+    merge: PartialMerge,
+    place: number,
+  ): Promise<Outcome> {
     const { scope, reader, budget } = this.#options;
     const { clock, signal, maxSamples } = scope;
     const { node, address } = agent;
@@ -127,9 +150,14 @@ export class Pushdown implements Distribution {
     try {
       const time = agentTime(agent, scope.agentTimeoutMs, scope.deadline - started);
       const options = { ...time, budget, maxSamples, signal };
-      const { result, stats, bytes } = await reader({ ...agent, address }, call, options);
+      const { result, stats, bytes, held } = await reader({ ...agent, address }, call, options);
       const rows = result.columns.length + result.groups.length;
+      const before = merge.groups;
       merge.add(place, result);
+      // Groups are joined with those of other agents: what is kept is one of each.
+      const joined = result.groups.length - (merge.groups - before);
+      if (joined > 0) budget.memory?.give((held.groups * joined) / result.groups.length);
+      call.held.columns += held.columns;
       const { samplesRead } = result;
       return { told: { node, rows, bytes, samplesRead, elapsedMs: clock.monotonic() - started, ...stats } };
     } catch (error) {

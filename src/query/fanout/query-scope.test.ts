@@ -2,8 +2,8 @@ import { systemClock } from '../../base/clock.ts';
 import { Engine } from '../../promql/index.ts';
 import type { QueryOptions, QueryResult, SelectRequest, Series } from '../../promql/index.ts';
 import { fixedDirectory } from '../agents/directory.ts';
-import { QueryRunner } from '../api/query-runner.ts';
-import type { RunnerOptions } from '../api/query-runner.ts';
+import { QueryRunner } from '../run/query-runner.ts';
+import type { RunnerOptions } from '../run/query-runner.ts';
 import type { AgentReader } from './agent-reader.ts';
 import { AgentFailure } from './failure.ts';
 
@@ -24,6 +24,7 @@ function runner(
     queryTimeoutMs: 10_000,
     maxSamples: 1e6,
     maxConcurrency: 20,
+    memoryBytes: 2 ** 30,
     ...limits,
   });
 }
@@ -126,7 +127,24 @@ test('neither an autoscaler nor a list of labels waits for the queries of people
   await Promise.all([slow, waiting]);
 });
 
-test('a caller waits behind what he asked himself, not behind all that another asked', async () => {
+test('the autoscalers of one namespace have two places, and do not wait for those of another', async () => {
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  let asked = 0;
+  const run = runner(async (_agent, queries) => {
+    asked++;
+    if (queries[0]!.matchers.some(({ value }) => value === 'slow')) await held;
+    return queries.map(() => []);
+  });
+  const of = (namespace: string) => ({ ...request, forAutoscaler: true, caller: `autoscalers ${namespace}` });
+  const slow = Array.from({ length: 9 }, () => run.instant('slow{k8s_node_name="a"}', 1000, of('bank')));
+  await run.instant('up{k8s_node_name="a"}', 1000, of('shop'));
+  expect([run.running, asked]).toEqual([2, 3]);
+  release();
+  await Promise.all(slow);
+});
+
+test('a caller waits behind what he asked himself, and not at all behind what another asked', async () => {
   const order: string[] = [];
   const ends: (() => void)[] = [];
   const engine = {
@@ -145,5 +163,5 @@ test('a caller waits behind what he asked himself, not behind all that another a
     ends[i - 1]!();
   }
   await Promise.all(all);
-  expect(order).toEqual(['a1', 'a2', 'b1', 'a3']);
+  expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
 });

@@ -1,3 +1,6 @@
+import type { Memory } from '../../base/memory-pool.ts';
+import { Pace, turns, type TurnTaking } from '../../base/turns.ts';
+import { takeMemory } from '../../promql/index.ts';
 import type { IndexLists, SelectRequest, SelectResult, SeriesSource } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
@@ -10,9 +13,8 @@ import type { LostNode } from './failure.ts';
 import { mergeDuplicates } from './merge-duplicates.ts';
 import { mergeSorted } from './merge-sorted.ts';
 import { NodeLedger } from './node-ledger.ts';
-import { wholeSeries } from './series-collector.ts';
+import { sampleBytes, wholeSeries } from './series-collector.ts';
 import type { CollectedSeries, ReadSeries, SampleBudget } from './series-collector.ts';
-import { TurnQueue } from './turn-queue.ts';
 
 interface Waiting {
   readonly query: ReadQuery;
@@ -20,12 +22,19 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** Work of taking over a series, in samples. */
+const seriesWork = 50;
+
 export interface ScopeOptions extends ListDeps {
   readonly agents: readonly ExpectedAgent[];
   readonly signal: AbortSignal;
   /** Monotonic ms at which the query's time is up. */
   readonly deadline: number;
   readonly maxSamples: number;
+  /** The turns of the query. Default: those of the process. */
+  readonly turns?: TurnTaking;
+  /** Where the memory for what is read comes from. Default: nothing is counted. */
+  readonly memory?: Memory | undefined;
   /** Nodes that an earlier attempt at the same query lost: they are left out from the start. */
   readonly lost: ReadonlyMap<string, LostNode>;
 }
@@ -47,7 +56,7 @@ export class QueryScope implements SeriesSource {
   readonly budget: SampleBudget;
   readonly ledger: NodeLedger;
   #waiting: Waiting[] = [];
-  readonly #turns = new TurnQueue();
+  readonly #turns: TurnTaking;
   /** Selectors that were read as raw samples. */
   rawSelectors = 0;
   /** One sentence for each node whose series were joined with another's. */
@@ -55,8 +64,14 @@ export class QueryScope implements SeriesSource {
 
   constructor(options: ScopeOptions) {
     this.#options = options;
-    this.budget = { left: options.maxSamples };
+    this.#turns = options.turns ?? turns;
+    this.budget = { left: options.maxSamples, memory: options.memory };
     this.ledger = new NodeLedger(options.lost);
+  }
+
+  /** Where all of this evaluation takes its memory from. */
+  get memory(): Memory | undefined {
+    return this.#options.memory;
   }
 
   get lost(): ReadonlyMap<string, LostNode> {
@@ -83,7 +98,20 @@ export class QueryScope implements SeriesSource {
 
   /** The series of several selectors, with all their samples. */
   async read(queries: readonly ReadQuery[]): Promise<ReadSeries[][]> {
-    return (await this.#collect(queries)).map((series) => series.map(wholeSeries));
+    const collected = await this.#collect(queries);
+    const pace = new Pace(this.#options.signal);
+    const results: ReadSeries[][] = [];
+    for (const all of collected) {
+      const whole: ReadSeries[] = [];
+      for (const one of all) {
+        const series = wholeSeries(one);
+        takeMemory(this.memory, sampleBytes * series.timestamps.length);
+        whole.push(series);
+        if (pace.spend(seriesWork + 2 * series.timestamps.length)) await pace.turn();
+      }
+      results.push(whole);
+    }
+    return results;
   }
 
   async #collect(queries: readonly ReadQuery[]): Promise<CollectedSeries[][]> {
@@ -134,6 +162,8 @@ export class QueryScope implements SeriesSource {
       for (const [i, { resolve }] of batch.entries()) {
         const series = found[i]!;
         const heldBytes = series.reduce((sum, one) => sum + ('read' in one ? one.heldBytes : 0), 0);
+        // From here on the engine counts them.
+        this.memory?.give(heldBytes);
         resolve({ series, sorted: true, heldBytes, warnings: [...this.warnings] });
       }
     } catch (error) {

@@ -1,4 +1,5 @@
-import { fromSpans, QueryError } from '../../promql/index.ts';
+import type { Memory } from '../../base/memory-pool.ts';
+import { fromSpans, QueryError, takeMemory } from '../../promql/index.ts';
 import type { DeferredSeries, FloatHistogram, Series } from '../../promql/index.ts';
 import {
   compareLabels,
@@ -30,10 +31,17 @@ export function wholeSeries(series: Series | DeferredSeries): ReadSeries {
   return { labels: series.labels, ...samples, timestamps: samples.timestamps.slice(), values: samples.values.slice() };
 }
 
-/** Samples that a query may still load; shared by all its agents. */
+/** Samples that a query may still load, and where the memory for them comes from; shared by all its agents. */
 export interface SampleBudget {
   left: number;
+  /** Default: nothing is counted. */
+  readonly memory?: Memory | undefined;
 }
+
+/** What a time and a value take. Bytes. */
+export const sampleBytes = 16;
+/** What a series takes while it is collected: its objects, and a place for each label; their texts are shared. Bytes. */
+const [seriesBytes, labelBytes] = [200, 16];
 
 /** The bits of Prometheus' stale marker. */
 const staleHigh = 0x7ff00000;
@@ -62,7 +70,8 @@ interface Result {
  * Checks one agent's streamed answer, and keeps its chunks.
  * Guarantees: every series carries the agent's own node name (unless the agent says that not all do), times ascend
  * strictly, chunks hold what they state: every one was decoded once, so that decoding it again cannot fail.
- * Errors: AgentFailure `protocol`; QueryError `execution` when the budget is spent (`overBudget` tells it apart).
+ * Errors: AgentFailure `protocol`; QueryError `execution` when the budget is spent, or the process has no more memory
+ * (`overBudget` tells both apart).
  */
 export class SeriesCollector {
   readonly #node: string;
@@ -92,6 +101,7 @@ export class SeriesCollector {
         `series with ${nodeLabel}=${JSON.stringify(node)} from the agent of ${this.#node}`,
       );
     }
+    this.#take(seriesBytes + labelBytes * own.length);
     const series = seriesOf(result, this.#shared(own));
     for (const chunk of chunks) {
       if (chunk.encoding === 1 && series.mixed === undefined) this.#keep(series, chunk);
@@ -124,8 +134,9 @@ export class SeriesCollector {
   #keep(series: Collected, { bytes }: Chunk): void {
     const scratch = this.#scratch;
     scratch.length = 0;
-    this.#spend(decodeXorChunk(bytes, scratch));
+    this.#spend(decodeXorChunk(bytes, scratch), 0);
     series.lastTime = ascending(scratch, 0, series.lastTime);
+    this.#take(bytes.length);
     series.chunks.push(this.#held.keep(bytes));
   }
 
@@ -152,7 +163,18 @@ export class SeriesCollector {
     }
   }
 
-  #spend(samples: number): void {
+  #take(bytes: number): void {
+    try {
+      takeMemory(this.#budget.memory, bytes);
+    } catch (error) {
+      this.overBudget = true;
+      throw error;
+    }
+  }
+
+  /** Counts samples, and takes the memory of those that are kept decoded. */
+  #spend(samples: number, bytes = samples * sampleBytes): void {
+    this.#take(bytes);
     this.#budget.left -= samples;
     if (this.#budget.left >= 0) return;
     this.overBudget = true;

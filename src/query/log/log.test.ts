@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '../../base/logger.ts';
@@ -66,7 +66,9 @@ test('the log is begun anew at its cap, and one old file is kept', () => {
     status: 200,
     seconds: { queue: 0, evaluation: 1 },
   };
-  for (let i = 0; i < 50; i++) log.write({ ...note, missingNodes: [] });
+  for (let i = 0; i < 50; i++) log.write({ ...note, query: `${note.query}${i}`, missingNodes: [] });
+  expect(readdirSync(dir).toSorted()).toEqual(['queries.log', 'queries.log.1']);
+  expect(readFileSync(path, 'utf8')).toContain('x49');
   expect(statSync(path).size).toBeLessThanOrEqual(2_000);
   expect(statSync(`${path}.1`).size).toBeLessThanOrEqual(2_000);
 });

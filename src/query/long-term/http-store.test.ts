@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
-import { systemClock } from '../../base/clock.ts';
 import { closeServer, listen } from '../../net/listen.ts';
+import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { createHttpStore, type HttpStoreOptions } from './http-store.ts';
 
 const end = 1_700_000_000_000;
@@ -14,7 +14,7 @@ afterEach(async () => {
 async function storeOver(handler: RequestListener, more: Partial<HttpStoreOptions>) {
   server = createServer(handler);
   const port = await listen('store', server, { host: '127.0.0.1', port: 0 });
-  const options = { api: 'query', tokenFile: '', tenant: '', clock: systemClock } as const;
+  const options = { api: 'query', tokenFile: '', tenant: '', clock: new ShiftedClock(end) } as const;
   return createHttpStore({ ...options, url: `http://127.0.0.1:${port}`, ...more });
 }
 

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
 import { sleep } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
+import { QueryError, takeMemory } from '../../promql/index.ts';
 import { buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import { AgentFailure, reasonOfStatus } from '../fanout/failure.ts';
-import { SeriesCollector, wholeSeries } from '../fanout/series-collector.ts';
+import { sampleBytes, SeriesCollector, wholeSeries } from '../fanout/series-collector.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
@@ -47,7 +48,7 @@ export function createHttpStore(options: HttpStoreOptions): LongTermStore {
         } catch (error) {
           if (read.signal.aborted) throw read.signal.reason;
           if (deadline.aborted) throw new AgentFailure('timeout', `no answer within ${Math.round(read.deadlineMs)} ms`);
-          if (read.budget.left < 0) throw error;
+          if (error instanceof QueryError) throw error;
           const failure = asFailure(error);
           if (attempt > 0 || !(failure instanceof Passing)) throw failure;
           read.budget.left = left;
@@ -73,7 +74,13 @@ async function byRemoteRead(
   const response = await ask(options, '/api/v1/read', { method: 'POST', headers, body: Buffer.from(body) }, signal);
   const type = response.headers.get('content-type') ?? undefined;
   for await (const series of readStreamedSeries(type, bytesOf(response, options))) collector.add(series);
-  return collector.finish().map((series) => series.map(wholeSeries));
+  return collector.finish().map((series) =>
+    series.map((one) => {
+      const whole = wholeSeries(one);
+      takeMemory(budget.memory, whole.timestamps.length * sampleBytes);
+      return whole;
+    }),
+  );
 }
 
 async function byQuery(

@@ -1,8 +1,8 @@
-import { quote, QueryError } from '../../promql/index.ts';
+import { quote, QueryError, takeMemory } from '../../promql/index.ts';
 import { labelsFromObject } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
-import type { ReadSeries, SampleBudget } from '../fanout/series-collector.ts';
+import { sampleBytes, type ReadSeries, type SampleBudget } from '../fanout/series-collector.ts';
 
 const numbers: Readonly<Record<string, number>> = { NaN: NaN, '+Inf': Infinity, '-Inf': -Infinity };
 
@@ -36,6 +36,7 @@ export function rangeSeries(body: unknown, { startMs, endMs }: ReadQuery, budget
       const message = 'query processing would load too many samples into memory in query execution';
       throw new QueryError('execution', message);
     }
+    takeMemory(budget.memory, values.length * sampleBytes);
     const inside = values.filter(([t]) => t * 1000 >= startMs - 0.5 && t * 1000 <= endMs + 0.5);
     return {
       labels: labelsFromObject(metric),

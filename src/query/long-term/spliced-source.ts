@@ -2,6 +2,7 @@ import type { Distribution, IndexLists, SelectRequest, SelectResult, SeriesSourc
 import { fragmentDemands } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { Clock } from '../../base/clock.ts';
+import { turns, type TurnTaking } from '../../base/turns.ts';
 import { errorText } from '../../base/errors.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import type { LostNode } from '../fanout/failure.ts';
@@ -12,7 +13,6 @@ import { readQuery } from '../fanout/query-scope.ts';
 import type { QueryScope } from '../fanout/query-scope.ts';
 import { wholeSeries } from '../fanout/series-collector.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
-import { TurnQueue } from '../fanout/turn-queue.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermStore } from './long-term-store.ts';
 
@@ -27,6 +27,8 @@ export interface SpliceOptions {
   readonly deadline: number;
   /** Set when an earlier attempt at the same query lost the store: it is not asked again. */
   readonly lost?: LostNode | undefined;
+  /** The turns of the query. Default: those of the process. */
+  readonly turns?: TurnTaking | undefined;
 }
 
 /**
@@ -45,6 +47,10 @@ export class SplicedSource implements SeriesSource {
   constructor(options: SpliceOptions) {
     this.#options = options;
     this.lostStore = options.lost;
+  }
+
+  get memory(): QueryScope['memory'] {
+    return this.#options.scope.memory;
   }
 
   /** The nodes that are missing, as the scope tells them. */
@@ -97,7 +103,7 @@ export class SplicedSource implements SeriesSource {
     return joinLists(
       [recent, before].filter((lists) => lists !== undefined),
       question,
-      new TurnQueue(),
+      this.#options.turns ?? turns,
     );
   }
 

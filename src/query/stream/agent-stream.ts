@@ -3,6 +3,7 @@ import { errorText, isOperatorError } from '../../base/errors.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { TlsClient } from '../../net/tls-client.ts';
 import { concerns, LineSplitter, parseMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
+import type { AgentNames } from '../agents/directory.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from '../fanout/failure.ts';
 
 /** A message of an agent, and what it takes in memory, about: the length of its line. */
@@ -15,6 +16,8 @@ export interface Received {
 export interface AgentAddress {
   readonly node: string;
   readonly address: string;
+  /** As of `ExpectedAgent`. */
+  readonly shared?: readonly string[];
 }
 
 export interface ReadOptions {
@@ -46,9 +49,10 @@ export function createAgentStreamReader(
   clients: { readonly followers: TlsClient; readonly others: TlsClient },
   clock: Clock,
   port: number,
-  servername: string,
+  nameOf: AgentNames,
 ): AgentStreamReader {
-  return async function* read({ node, address }, request, { headMs, idleMs, signal }) {
+  return async function* read(agent, request, { headMs, idleMs, signal }) {
+    const { node, address } = agent;
     const link = new LinkedAbort(signal);
     let late: AgentFailure | undefined;
     const within = async <T>(ms: number | undefined, what: string, work: () => Promise<T>): Promise<T> => {
@@ -68,7 +72,7 @@ export function createAgentStreamReader(
       const open = {
         host: address,
         port,
-        servername,
+        ...nameOf(agent, address),
         method: 'POST',
         path: '/v1/stream',
         body: JSON.stringify(request),

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { requestTarget } from '../../base/request-target.ts';
 import {
   maxRequestBytes,
   readPath,
@@ -37,23 +38,23 @@ const stalledMs = 600_000;
 export function useStream(app: Express, deps: StreamEndpointDeps): void {
   for (const path of streamPaths) {
     const route = app.route(path);
-    const serve = (req: Request, res: Response): void => void serveLines(req, res, deps);
+    const serve = (req: Request, res: Response): Promise<void> => serveLines(req, res, deps);
     // Before GET, which would take it: a stream without a body is none.
     route.head((_req, res) => void res.set('allow', 'GET, POST').status(405).end());
     route.get(serve).post(serve);
     route.all((_req, res) => sendText(res.set('allow', 'GET, POST'), 405, 'Method Not Allowed\n'));
   }
-  app.post(readPath, (req, res) => void serveGrpc(req, res, deps));
+  app.post(readPath, (req, res) => serveGrpc(req, res, deps));
 }
 
 async function serveLines(req: Request, res: Response, deps: StreamEndpointDeps): Promise<void> {
   const { relay, authorize, logger } = deps;
   try {
     const namespaces = await authorize(req);
-    const url = new URL(req.url, 'https://svc-query');
+    const target = requestTarget(req);
     const asked =
-      req.method === 'POST' ? requestOfBody(await readBody(req, maxRequestBytes)) : requestOfParams(url.searchParams);
-    const run = relay.open({ request: requestOfPath(url.pathname, asked), namespaces, review: () => authorize(req) });
+      req.method === 'POST' ? requestOfBody(await readBody(req, maxRequestBytes)) : requestOfParams(target.params);
+    const run = relay.open({ request: requestOfPath(target.path, asked), namespaces, review: () => authorize(req) });
     res.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
     res.flushHeaders();
     await run(

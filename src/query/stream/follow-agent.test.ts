@@ -22,6 +22,8 @@ const connected = (cursor: string): StreamMessage => ({
 interface Script {
   readonly messages?: readonly StreamMessage[];
   readonly failure?: AgentFailure;
+  /** The answer ends without a word. */
+  readonly ends?: true;
 }
 
 /** Follows a scripted agent; `asked` are the requests, `told` what the reader was told. */
@@ -32,10 +34,10 @@ function stage(scripts: Script[], cursor?: string) {
   const told: string[] = [];
   const read: AgentStreamReader = async function* (_, request, { signal }) {
     asked.push(request);
-    const { messages = [], failure } = scripts.shift() ?? {};
+    const { messages = [], failure, ends } = scripts.shift() ?? {};
     if (messages.length > 0) yield messages.map((message): Received => ({ message, bytes: 1 }));
     if (failure) throw failure;
-    if (request.follow)
+    if (request.follow && !ends)
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   };
   const done = followAgent(agent, {
@@ -83,12 +85,15 @@ test('attempts get rarer, up to ten seconds apart, and a failure is told once un
     { failure: refused },
   ]);
   await settle();
-  const attempts: number[] = [];
+  const at: number[] = [];
   for (let t = 0; t < 60_000; t += 250) {
-    attempts.push(asked.length);
+    while (at.length < asked.length) at.push(t);
     await clock.advance(250);
   }
-  expect(asked.length).toBe(11);
+  expect(at.slice(1).map((t, i) => t - at[i]!)).toEqual([
+    ...[250, 500, 1_000, 2_000, 4_000, 8_000],
+    ...[10_000, 10_000, 10_000, 10_000],
+  ]);
   expect(told).toEqual(['unreachable: refused', 'auth: HTTP 403']);
   await end();
 }, 20_000);
@@ -102,6 +107,10 @@ test('an agent that says it is ending, or just ends, is unavailable', async () =
   await settle();
   expect(told).toEqual(['connected', 'unreachable: the agent is ending']);
   await end();
+  const silent = stage([{ messages: [connected('a.1')], ends: true }]);
+  await settle();
+  expect(silent.told).toEqual(['connected', expect.stringMatching(/^unreachable: /)]);
+  await silent.end();
 });
 
 test('a silent agent is asked whether it answers, and left when it does not', async () => {

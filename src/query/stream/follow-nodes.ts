@@ -33,7 +33,7 @@ export class FollowNodes {
   readonly #options: FollowNodesOptions;
   readonly #cursors = new Map<string, string>();
   readonly #told = new Map<string, FailureReason>();
-  readonly #following = new Map<string, { readonly node: string; readonly stop: AbortController }>();
+  readonly #following = new Map<string, { readonly agent: AgentAddress; readonly stop: AbortController }>();
   /** What was said of nodes that have nobody to follow. */
   readonly #absent = new Map<string, string>();
   #cancel = (): void => {};
@@ -69,7 +69,8 @@ export class FollowNodes {
     for (const node of plan.named ?? []) {
       if (!known.has(node) && plan.wants(node)) absent.set(node, 'no agent is expected on a node of this name');
     }
-    for (const { node } of this.#following.values()) if (!known.has(node)) absent.set(node, 'the node has left');
+    for (const { agent } of this.#following.values())
+      if (!known.has(agent.node)) absent.set(agent.node, 'the node has left');
     for (const [node, text] of absent) {
       if (this.#absent.get(node) !== text) states.add('NODE_UNAVAILABLE', node, text);
       this.#absent.set(node, text);
@@ -102,6 +103,8 @@ export class FollowNodes {
       for (const one of addressesOf(agent)) {
         const key = `${one.node} ${one.address}`;
         wanted.add(key);
+        // Another pod at the same address: its certificate is another one too.
+        if (isShared(this.#following.get(key)?.agent) !== isShared(one)) this.#end(key);
         if (!this.#following.has(key)) this.#begin(key, one, headMs(agent, agentTimeoutMs), request);
       }
     }
@@ -111,7 +114,7 @@ export class FollowNodes {
   #begin(key: string, agent: AgentAddress, headLimitMs: number, request: StreamRequest): void {
     const { read, clock, states, onItem, onLost, onFailure } = this.#options;
     const stop = new AbortController();
-    this.#following.set(key, { node: agent.node, stop });
+    this.#following.set(key, { agent, stop });
     const cursor = this.#cursors.get(key) ?? (this.#started ? fromTheStart : undefined);
     void followAgent(agent, {
       ...{ read, clock, request, cursor, headMs: headLimitMs, signal: stop.signal, told: this.#told.get(key) },
@@ -134,4 +137,8 @@ export class FollowNodes {
     this.#following.get(key)?.stop.abort(new Error('not followed any more'));
     this.#following.delete(key);
   }
+}
+
+function isShared(agent: AgentAddress | undefined): boolean {
+  return agent?.shared?.includes(agent.address) ?? false;
 }

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { agentFailureReasons } from '../fanout/failure.ts';
 import type { FailureReason } from '../fanout/failure.ts';
 
 /** What the relay of spans and flows tells of itself. */
@@ -29,8 +30,7 @@ export class StreamMetrics {
       registers,
     });
     for (const source of sources) this.#lost.inc({ source }, 0);
-    for (const reason of ['unreachable', 'timeout', 'auth', 'protocol', 'over limit'])
-      this.#failures.inc({ reason }, 0);
+    for (const reason of agentFailureReasons) this.#failures.inc({ reason }, 0);
   }
 
   clients(now: number): void {

@@ -67,7 +67,24 @@ test('the newest that do not fit into the memory for them are counted', () => {
   expect(newest.lost).toBe(2);
 });
 
-test('one answer that has not come holds up those that are later, and a merge reads no batch ahead of its reader', async () => {
+test('one answer that has not come holds up those that are later', async () => {
+  let come = (): void => {};
+  const waiting = new Promise<void>((resolve) => (come = resolve));
+  async function* late(): AsyncGenerator<readonly Received[]> {
+    await waiting;
+    yield [itemAt(1)];
+  }
+  let answered = false;
+  const first = mergeHistory([inBatches([itemAt(0), itemAt(2)], new Random(1)), late()])
+    .next()
+    .finally(() => (answered = true));
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(answered).toBe(false);
+  come();
+  expect(names((await first).value as readonly Received[])).toEqual(['at 0', 'at 1', 'at 2']);
+});
+
+test('a merge reads no batch ahead of its reader', async () => {
   let asked = 0;
   async function* counted(): AsyncGenerator<readonly Received[]> {
     for (let i = 0; i < 1_000; i++) {

@@ -27,8 +27,8 @@ export interface HistoryOptions {
 }
 
 /** The addresses of an agent's pods: two while it is replaced. */
-export function addressesOf({ node, address, more = [] }: ExpectedAgent): AgentAddress[] {
-  return address === undefined ? [] : [address, ...more].map((one) => ({ node, address: one }));
+export function addressesOf({ node, address, more = [], shared = [] }: ExpectedAgent): AgentAddress[] {
+  return address === undefined ? [] : [address, ...more].map((one) => ({ node, address: one, shared }));
 }
 
 /** How long an agent may take for the head of its answer. Units: ms. */

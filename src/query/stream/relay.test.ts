@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { type Client, credentials, loadPackageDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import type { StreamMessage } from '../../stream/index.ts';
-import { createCa, issueLeaf } from '../../net/ca.ts';
-import { fixedTls } from '../../net/tls-material.ts';
+import { createCa } from '../../net/ca.ts';
+import { fixedTls, type TlsMaterial } from '../../net/tls-material.ts';
+import { agentTls } from '../../testing/agent-tls.ts';
 import { type Follower, startStreamStage, StreamAgent, type StreamStage } from '../../testing/query/stream-stage.ts';
 import { until } from '../../testing/until.ts';
 
@@ -189,14 +190,17 @@ test('an agent that is away, never answers, stops in the middle or breaks off is
   expect(broken.messages.map(({ span, node_status: s }) => span?.name ?? s!.state)).toContain('NODE_UNAVAILABLE');
 });
 
-test('an agent with a certificate of another authority is not read', async () => {
+test.each<[string, RegExp, () => Promise<TlsMaterial>]>([
+  [
+    'of another authority',
+    /certificate/,
+    async () => agentTls(await createCa({ commonName: 'svc-ca', now: Date.now() }), 'node-2'),
+  ],
+  ['of another node', /the certificate is of node-3\./, () => agentTls(stage.ca, 'node-3')],
+])('an agent with a certificate %s is not read', async (_what, reason, material) => {
   pushInTurn(6);
   await stage.agents[1]!.stop('dies');
-  const now = Date.now();
-  const other = await createCa({ commonName: 'svc-ca', now });
-  const name = 'svc-agent.svc-system.svc';
-  const leaf = await issueLeaf(other, { commonName: 'svc-agent', dnsNames: [name] }, { now });
-  const impostor = new StreamAgent('node-2', '127.0.0.2', fixedTls({ ...leaf, ca: other.cert }));
+  const impostor = new StreamAgent('node-2', '127.0.0.2', fixedTls(await material()));
   impostor.push({ name: 'forged' }, start);
   await impostor.start(stage.agents[1]!.port);
   try {
@@ -205,8 +209,12 @@ test('an agent with a certificate of another authority is not read', async () =>
     const told = answer.messages.find(({ node_status: state }) => state);
     expect(told).toMatchObject({
       node: 'node-2',
-      node_status: { state: 'NODE_ERROR', message: expect.stringContaining('certificate') as string },
+      node_status: { state: 'NODE_ERROR', message: expect.stringMatching(reason) as string },
     });
+    const follower = await stage.follow('/v1/stream?follow');
+    await has(follower, new RegExp(`NODE_ERROR node-2: .*${reason.source}`));
+    follower.close();
+    expect(impostor.requests).toBe(0);
   } finally {
     await impostor.stop('dies');
   }

@@ -4,9 +4,11 @@ import type { Logger } from '../../base/logger.ts';
 import { concerns, statusMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import type { AgentDirectory, ExpectedAgent } from '../agents/directory.ts';
 import { ApiError } from '../api/api-error.ts';
+import type { AddressIndex } from '../addresses/address-index.ts';
 import type { AgentStreamReader, Received } from './agent-stream.ts';
 import { FollowNodes } from './follow-nodes.ts';
 import type { StreamMetrics } from './metrics.ts';
+import { EndNamer } from './name-ends.ts';
 import { NodeStates, stateOf } from './node-states.ts';
 import { OrderBuffer } from './order-buffer.ts';
 import { readHistory, withoutCursor } from './read-history.ts';
@@ -25,6 +27,8 @@ export interface StreamRelayOptions {
   readonly maxClients: number;
   /** What one reader who does not keep up holds. Units: bytes. */
   readonly queueBytes?: number;
+  /** Who has which address; without it the ends of spans and flows are as agents name them. */
+  readonly addresses?: AddressIndex | undefined;
 }
 
 type Namespaces = ReadonlySet<string> | undefined;
@@ -98,11 +102,16 @@ export class StreamRelay {
   }
 
   async #serve(plan: StreamPlan, call: StreamCall, sink: StreamSink): Promise<void> {
-    const { clock, metrics, queueBytes = 4 * 1024 * 1024 } = this.#options;
+    const { clock, metrics, addresses, queueBytes = 4 * 1024 * 1024 } = this.#options;
     // One write after the other: words about nodes come whenever they come.
     let written = Promise.resolve();
-    const write = (messages: readonly StreamMessage[]): Promise<void> =>
-      (written = written.then(() => (sink.gone.aborted || messages.length === 0 ? undefined : sink.write(messages))));
+    let { namespaces } = call;
+    const namer = addresses && new EndNamer(addresses, () => namespaces);
+    const write = (messages: readonly StreamMessage[]): Promise<void> => {
+      if (messages.length === 0) return written;
+      const named = namer ? messages.map((message) => namer.named(message)) : messages;
+      return (written = written.then(() => (sink.gone.aborted ? undefined : sink.write(named))));
+    };
     const queue = new ReaderQueue({
       maxBytes: queueBytes,
       now: () => clock.now(),
@@ -132,6 +141,7 @@ export class StreamRelay {
       drained.catch(() => {}); // awaited below; a reader that goes before that is no surprise
       if (scope?.size !== 0) nodes.start(requestOf(plan, scope));
       const last = await this.#whileAllowed(call, signal, (allowed) => {
+        namespaces = allowed;
         const next = visibleNamespaces(plan.namespaces, allowed);
         if (sameSet(next, scope)) return;
         scope = next;

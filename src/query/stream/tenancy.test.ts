@@ -10,7 +10,7 @@ beforeEach(async () => {
   mayRead = true;
   rights['shop'] = ['shop'];
   stage = await startStreamStage(['node-1', 'node-2'], {
-    flags: { tenancy: 'true', loopbackExempt: 'false' },
+    flags: { tenancy: 'true' },
     reviews: {
       reviewToken: async (token) => (token in rights ? { username: token } : undefined),
       mayAccessPath: async () => mayRead,

@@ -2,9 +2,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
 import { silentLogger } from '../../../base/logger.ts';
-import { systemClock } from '../../../base/clock.ts';
 import type { VectorElement } from '../../../promql/index.ts';
 import type { UserInfo } from '../../../net/token-auth.ts';
+import { ShiftedClock } from '../../../testing/shifted-clock.ts';
 import { CustomMetricsMeter } from '../metrics.ts';
 import { presetProvider } from '../providers/preset-provider.ts';
 import type { MetricProvider } from '../providers/provider.ts';
@@ -77,7 +77,7 @@ beforeEach(async () => {
           missingNodes,
         };
       },
-      clock: systemClock,
+      clock: new ShiftedClock(sampled),
       freshMs: 1_000,
       deadlineMs: 1_000,
     }),
@@ -101,7 +101,7 @@ beforeEach(async () => {
     offer: () => ({ custom: everything.names(), external: externalOn ? ['m'] : undefined }),
     notReady: () => undefined,
     version: '0.1.0',
-    clock: systemClock,
+    clock: new ShiftedClock(sampled),
     logger: silentLogger,
     meter,
   });

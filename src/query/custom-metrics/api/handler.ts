@@ -1,7 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../../base/clock.ts';
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
+import { requestTarget, type RequestTarget } from '../../../base/request-target.ts';
+import type { HttpHandler } from '../../../net/http/index.ts';
 import type { Access } from '../auth/access.ts';
 import type { CustomMetricsMeter } from '../metrics.ts';
 import { refusePassedOn } from '../fallback/passed-on.ts';
@@ -18,6 +20,8 @@ export interface HandlerOptions {
   /** Answers for metrics that the service does not know. */
   readonly fallback?: Pick<SecondAdapter, 'values'> | undefined;
   readonly offer: () => Offer;
+  /** True once no more callers are wanted; requests are still answered. */
+  readonly draining?: () => boolean;
   /** Why not ready; undefined when ready. */
   readonly notReady: () => string | undefined;
   readonly version: string;
@@ -34,22 +38,22 @@ interface Answer {
 }
 
 /** The API for autoscalers as one request handler. */
-export function createCustomMetricsHandler(options: HandlerOptions): RequestListener {
-  return (req, res) => void serve(req, res, options);
+export function createCustomMetricsHandler(options: HandlerOptions): HttpHandler {
+  return (req, res) => serve(req, res, options);
 }
 
 async function serve(req: IncomingMessage, res: ServerResponse, options: HandlerOptions): Promise<void> {
   const started = options.clock.monotonic();
-  const url = new URL(req.url ?? '/', 'https://localhost');
+  const target = requestTarget(req);
   let api = 'other';
   let answer: Answer;
   try {
-    const path = valuePath(url.pathname);
+    const path = valuePath(target.path);
     if (path) api = path.kind === 'elsewhere' ? 'custom' : path.kind;
-    answer = await respond(req, url, path, options);
+    answer = await respond(req, target, path, options);
   } catch (error) {
     const known = error instanceof StatusError ? error : new StatusError(500, 'InternalError', 'internal error');
-    if (known !== error) options.logger.error('request failed', { path: url.pathname, error: errorText(error) });
+    if (known !== error) options.logger.error('request failed', { path: target.path, error: errorText(error) });
     answer = { code: known.code, body: known.body };
   }
   send(res, answer);
@@ -66,17 +70,17 @@ function valuePath(path: string): ValuePath | undefined {
 
 async function respond(
   req: IncomingMessage,
-  url: URL,
+  target: RequestTarget,
   path: ValuePath | undefined,
-  { access, service, fallback, offer, notReady, version }: HandlerOptions,
+  { access, service, fallback, offer, draining, notReady, version }: HandlerOptions,
 ): Promise<Answer> {
-  const { pathname, searchParams } = url;
+  const { path: pathname, search, params } = target;
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     throw new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
   }
   if (pathname === '/healthz' || pathname === '/livez') return { code: 200, body: 'ok', type: 'text/plain' };
   if (pathname === '/readyz') {
-    const reason = notReady();
+    const reason = draining?.() ? 'shutting down' : notReady();
     return reason === undefined
       ? { code: 200, body: 'ok', type: 'text/plain' }
       : { code: 503, body: `not ready: ${reason}\n`, type: 'text/plain' };
@@ -94,10 +98,10 @@ async function respond(
     // What is not known yet may be ours.
     const reason = notReady();
     if (reason !== undefined) throw tryAgain(reason);
-    return { code: 200, body: await fallback!.values(path, url) };
+    return { code: 200, body: await fallback!.values(path, { pathname, search }) };
   }
-  const labelSelector = searchParams.get('labelSelector') ?? undefined;
-  const metricLabelSelector = searchParams.get('metricLabelSelector') ?? undefined;
+  const labelSelector = params.get('labelSelector') ?? undefined;
+  const metricLabelSelector = params.get('metricLabelSelector') ?? undefined;
   const { body, degraded } = await (path.kind === 'custom'
     ? service.custom(path, { labelSelector, metricLabelSelector })
     : service.external(path, labelSelector));

@@ -1,3 +1,5 @@
+import type { RefusalForm } from '../../../net/http/index.ts';
+
 /** An answer that is not a success, as a Kubernetes `Status`. */
 export class StatusError extends Error {
   readonly code: number;
@@ -43,3 +45,17 @@ export const notReady = (what: string): StatusError =>
   new StatusError(503, 'ServiceUnavailable', `not ready: ${what}; try again`);
 
 export const badRequest = (message: string): StatusError => new StatusError(400, 'BadRequest', message);
+
+const refusalReasons: Readonly<Record<number, string>> = {
+  405: 'MethodNotAllowed',
+  408: 'Timeout',
+  413: 'RequestEntityTooLarge',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+};
+
+/** What the listener itself refuses. */
+export const statusForm: RefusalForm = ({ status, message }) => ({
+  type: 'application/json',
+  body: JSON.stringify(new StatusError(status, refusalReasons[status] ?? 'BadRequest', message).body),
+});

@@ -3,6 +3,7 @@ import { canonicalJson, sha256Hex } from '../../../base/canonical-json.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
+import { ReviewLimit } from '../../../net/review-limit.ts';
 import { bearerToken, type UserInfo } from '../../../net/token-auth.ts';
 import type { ResourceAttributes } from '../api/paths.ts';
 import { StatusError } from '../api/status-error.ts';
@@ -35,27 +36,35 @@ const maxKept = 4_000;
 const deadlineMs = 5_000;
 
 /**
- * Decides about requests as an aggregated API server does: front proxy, client certificate, bearer token, nobody; then
+ * Decides about requests as an aggregated API server does: front proxy, client certificate, bearer token, anonymous; then
  * a SubjectAccessReview. Reviews are kept for ten seconds, those that fail are not.
  * Errors: StatusError 401, 403, 500.
  */
 export class Access {
   readonly #options: AccessOptions;
+  readonly #limit: ReviewLimit;
   readonly #kept = new Map<string, { until: number; answer: Promise<unknown> }>();
 
   constructor(options: AccessOptions) {
     this.#options = options;
+    this.#limit = new ReviewLimit(options.clock);
   }
 
-  /** Who calls. Errors: 401 for a token that is not valid. */
+  /** Who calls. Errors: 401 for a token that is not valid, 429 where too many are shown. */
   async user(req: IncomingMessage): Promise<UserInfo> {
     const { cas, clock, reviews } = this.#options;
     const known = userByCertificate(req.headersDistinct, peerChain(req), cas, clock.now());
     if (known) return known;
     const token = bearerToken(req.headers.authorization);
     if (token === undefined) return anonymous;
-    const user = await this.#once(`token ${sha256Hex(token)}`, (signal) => reviews.reviewToken(token, signal));
+    const key = `token ${sha256Hex(token)}`;
+    const waitSeconds = this.#isKept(key) ? null : this.#limit.take(req.socket.remoteAddress, token);
+    if (waitSeconds !== null) {
+      throw new StatusError(429, 'TooManyRequests', `too many tokens are shown; try again in ${waitSeconds} s`);
+    }
+    const user = await this.#once(key, (signal) => reviews.reviewToken(token, signal));
     if (!user) throw new StatusError(401, 'Unauthorized', 'Unauthorized');
+    this.#limit.valid(token);
     return user;
   }
 
@@ -68,6 +77,10 @@ export class Access {
         : reviews.mayAccessResource(user, { ...wish }, signal),
     );
     if (!allowed) throw new StatusError(403, 'Forbidden', refusal(user, wish));
+  }
+
+  #isKept(key: string): boolean {
+    return (this.#kept.get(key)?.until ?? 0) > this.#options.clock.monotonic();
   }
 
   async #once<T>(key: string, review: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -1,8 +1,7 @@
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../../base/duration.ts';
-import { errorText } from '../../../base/errors.ts';
 import { compareMonitors } from '../../../capture/index.ts';
-import { parse, print, typeOf, withMatchers, type Matcher } from '../../../promql/index.ts';
+import { judgeMetric, parse, print, typeOf, withMatchers, type Matcher } from '../../../promql/index.ts';
 import { describedResource, namespaceLabel, type DescribedResource } from '../resources.ts';
 import { defaultWindowMs, externalPresetQuery, presetQuery } from './preset-provider.ts';
 import { monitorPresets } from './presets.ts';
@@ -50,16 +49,11 @@ export function declaredMetrics(
   return [...found.values()];
 }
 
-/** The API server cannot check PromQL: what does not parse, or is no number, is not offered. */
+/** The API server cannot check PromQL: what does not parse, is no number, or costs too much, is not offered. */
 function whyUnusable({ expr }: MonitorMetric, { name, ref }: DescribedResource): string | undefined {
   if (!ref.namespaced && name !== 'namespaces') return `a monitor sees one namespace, ${name} are in none`;
-  if (expr === undefined) return undefined;
-  try {
-    const type = typeOf(parse(expr));
-    return type === 'scalar' || type === 'instant vector' ? undefined : `expr is of type ${type}`;
-  } catch (error) {
-    return `expr: ${errorText(error)}`;
-  }
+  const fault = expr === undefined ? undefined : judgeMetric(expr);
+  return fault && `expr: ${fault.message}`;
 }
 
 /** Metrics of `TrafficMonitor.spec.autoscaling`; `monitors` is asked at each use and should be cheap. */

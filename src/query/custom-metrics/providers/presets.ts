@@ -55,8 +55,14 @@ const latency =
 
 const requestBytes = 'http_server_request_body_size_sum';
 const responseBytes = 'http_server_response_body_size_sum';
-const bytesPerSecond: Preset = (scope) =>
-  of(scope, `${summedRate(scope, requestBytes)} + ${summedRate(scope, responseBytes)}`, requestBytes, responseBytes);
+/**
+ * Bytes of the network in both directions. Sizes of bodies are no measure: the instrument counts headers with some
+ * runtimes, twice with others, and none with a third. Without flows of the object there is no value.
+ */
+const bytesPerSecond: Preset = (scope) => {
+  const [received, sent] = [flowRate('dst')(scope), flowRate('src')(scope)];
+  return { value: `${received.value} + ${sent.value}`, samples: [...received.samples, ...sent.samples] };
+};
 
 /** Presets of TrafficMonitor by name. */
 export const monitorPresets: Readonly<Record<PresetName, Preset>> = {
@@ -83,8 +89,8 @@ export const builtInPresets: Readonly<Record<string, Preset>> = {
 };
 
 /**
- * Bytes of one end of the flows. A flow between two nodes is captured on both; where flows name the node of this end,
- * only what that node saw counts, else every capture does.
+ * Bytes of one end of the flows. A flow between two nodes is captured on both, and each agent puts its node's name on
+ * the ends that are pods of it: what the node of this end saw counts.
  */
 function flowRate(end: 'src' | 'dst'): Preset {
   return (scope) => {
@@ -97,9 +103,7 @@ function flowRate(end: 'src' | 'dst'): Preset {
     const rate = (...more: readonly Matcher[]): string =>
       `rate(${selectorText(flows, [...matchers, ...more])}[${scope.window}])`;
     const pairs = `label_replace(count by (k8s_node_name) (${selectorText(flows, matchers)}), "${node}", "$1", "k8s_node_name", "(.*)")`;
-    const seen = rate({ type: '!=', name: node, value: '' });
-    const whole = rate({ type: '=', name: node, value: '' });
-    const kept = `((${seen} and on (k8s_node_name, ${node}) ${pairs}) or ${whole})`;
+    const kept = `(${rate({ type: '!=', name: node, value: '' })} and on (k8s_node_name, ${node}) ${pairs})`;
     const keep = scope.by.map((label) => moved[label] ?? label);
     const renamed = (vector: string): string =>
       scope.by.reduce(

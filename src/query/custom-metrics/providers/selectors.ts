@@ -1,11 +1,11 @@
-import { childrenOf, print, quote, type Expr, type Matcher } from '../../../promql/index.ts';
+import { childrenOf, isPlainLabelName, print, quote, type Expr, type Matcher } from '../../../promql/index.ts';
 
 /** `name{a="b",…}`. */
 export function selectorText(name: string, matchers: readonly Matcher[]): string {
   return `${name}{${matchers.map(({ type, name: label, value }) => `${labelText(label)}${type}${quote(value)}`).join(',')}}`;
 }
 
-const labelText = (name: string): string => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : quote(name));
+const labelText = (name: string): string => (isPlainLabelName(name) ? name : quote(name));
 
 /** The instant selectors behind an expression, each once and without offset; at most `limit`. */
 export function sampleSelectors(expr: Expr, limit = 4): string[] {

@@ -1,8 +1,9 @@
-import { quote, parse, type Matcher } from '../../../promql/index.ts';
+import { parse, type Matcher } from '../../../promql/index.ts';
 import { anyOf } from '../label-selector.ts';
 import type { MetricProvider, MetricQuery } from '../providers/provider.ts';
 import { sampleSelectors, widestRange } from '../providers/selectors.ts';
 import { describedResource } from '../resources.ts';
+import { fillTemplate } from './query-template.ts';
 import type { RuleMetric } from './rule-series.ts';
 
 /** What the rules make of the series that exist now. */
@@ -48,14 +49,7 @@ function objectMatcher(name: string, names: readonly string[] | undefined): Matc
 }
 
 function ruleQuery({ rule, series }: RuleMetric, matchers: readonly Matcher[], label: string | undefined): MetricQuery {
-  const text = matchers.map(({ name, type, value }) => `${name}${type}${quote(value)}`).join(',');
-  const valueOf = (name: string): string => matchers.find((m) => m.name === name)?.value ?? '';
-  const value = rule.metricsQuery
-    .replaceAll(/<<\s*\.Series\s*>>/g, () => series)
-    .replaceAll(/<<\s*\.LabelMatchers\s*>>/g, () => text)
-    .replaceAll(/<<\s*\.GroupBy(Slice)?\s*>>/g, () => label ?? '')
-    .replaceAll(/<<\s*\.LabelValuesByName\.(\w+)\s*>>/g, (_, name: string) => valueOf(name))
-    .replaceAll(/<<\s*index\s+\.LabelValuesByName\s+"(\w+)"\s*>>/g, (_, name: string) => valueOf(name));
+  const value = fillTemplate(rule.metricsQuery, { series, matchers, label });
   const expr = parse(value);
   return { value, samples: sampleSelectors(expr), windowMs: widestRange(expr), label };
 }

@@ -1,5 +1,6 @@
 import { metricName, type Labels } from '../../../promql/index.ts';
 import { describedResource, type DescribedResource } from '../resources.ts';
+import { takesSeries } from './query-template.ts';
 import type { AdapterRule } from './rule.ts';
 
 /** A metric that a rule makes of series that exist. */
@@ -18,6 +19,7 @@ export function ruleMetrics(rule: AdapterRule, found: readonly Labels[]): RuleMe
   for (const labels of found) {
     const series = metricName(labels) ?? '';
     if (!rule.seriesFilters.every(({ is, isNot }) => (is?.test(series) ?? true) && !isNot?.test(series))) continue;
+    if (!takesSeries(rule.metricsQuery, series)) continue;
     const metric = nameOf(rule, series);
     if (metric === undefined) continue;
     const known = metrics.get(series) ?? { metric, labels: new Map<string, string>() };

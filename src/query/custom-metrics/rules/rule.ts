@@ -2,6 +2,7 @@ import { parse as parseYaml } from 'yaml';
 import { OperatorError } from '../../../base/errors.ts';
 import { parseSelector, type Matcher } from '../../../promql/index.ts';
 import { re2 } from './pattern.ts';
+import { readTemplate, type QueryTemplate } from './query-template.ts';
 
 /** One rule of a prometheus-adapter configuration, checked. */
 export interface AdapterRule {
@@ -16,7 +17,7 @@ export interface AdapterRule {
   readonly nameMatches: RegExp;
   /** Undefined: the first group of `nameMatches`, or the whole name. */
   readonly nameAs: string | undefined;
-  readonly metricsQuery: string;
+  readonly metricsQuery: QueryTemplate;
 }
 
 export interface AdapterRules {
@@ -48,7 +49,7 @@ type Mapping = Readonly<Record<string, unknown>>;
 
 function readRule(rule: Mapping, at: string): AdapterRule {
   const seriesQuery = text(rule['seriesQuery'], `${at}.seriesQuery`);
-  const metricsQuery = text(rule['metricsQuery'], `${at}.metricsQuery`);
+  const metricsQuery = readTemplate(text(rule['metricsQuery'], `${at}.metricsQuery`), `${at}.metricsQuery`);
   const resources = mapping(rule['resources'] ?? {}, `${at}.resources`);
   const name = mapping(rule['name'] ?? {}, `${at}.name`);
   const filters = rule['seriesFilters'] ?? [];

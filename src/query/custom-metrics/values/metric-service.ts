@@ -66,7 +66,7 @@ export class MetricService {
     const query = this.#find((p) => p.find({ resource, namespace, metric, matchers, names }));
     const one = name === '*' ? undefined : name;
     if (!query) throw metricNotFound(metric, resource.name, one);
-    const evaluated = await this.#evaluate(query, metric);
+    const evaluated = await this.#evaluate(query, metric, namespace);
     const missing = evaluated.missingNodes;
     const rows =
       query.label === undefined ? describeNamespace(evaluated.rows, one) : byObject(evaluated.rows, query.label);
@@ -92,7 +92,7 @@ export class MetricService {
     const matchers = metricMatchers(labelSelector, 'labelSelector');
     const query = this.#find((p) => p.findExternal({ namespace, metric, matchers }));
     if (!query) return { body: externalValueList(metric, []), degraded: false };
-    const { rows, missingNodes } = await this.#evaluate(query, metric);
+    const { rows, missingNodes } = await this.#evaluate(query, metric, namespace);
     if (missingNodes.length > 0 && !this.#options.partialAggregates) throw this.#refused(metric, missingNodes);
     const values: LabelledValue[] = rows
       .filter((row) => Number.isFinite(row.value))
@@ -138,9 +138,9 @@ export class MetricService {
     }
   }
 
-  async #evaluate(query: MetricQuery, metric: string): Promise<Evaluated> {
+  async #evaluate(query: MetricQuery, metric: string, namespace: string | undefined): Promise<Evaluated> {
     try {
-      return await this.#options.values.get(query);
+      return await this.#options.values.get(query, namespace);
     } catch (error) {
       this.#options.logger.error('a metric could not be evaluated', { metric, error: errorText(error) });
       throw storeFailed(error);

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../base/clock.ts';
-import type { Answered } from '../../api/query-runner.ts';
+import type { Answered } from '../../run/query-runner.ts';
 import type { QueryResult } from '../../../promql/index.ts';
 import type { MetricQuery } from '../providers/provider.ts';
 import { combinedQuery, readRows, type Row } from './evaluate.ts';
@@ -11,11 +11,11 @@ export interface Evaluated {
 }
 
 export interface ValueCacheOptions {
-  /** One instant query over all agents. */
+  /** One instant query over all agents, in the place and within the limits of a namespace. */
   readonly instant: (
     query: string,
     timeMs: number,
-    request: { signal: AbortSignal; partialResponse: boolean; readsOf: string },
+    request: { signal: AbortSignal; partialResponse: boolean; readsOf: string; namespace: string | undefined },
   ) => Promise<Pick<Answered<QueryResult>, 'result' | 'missingNodes'>>;
   readonly clock: Clock;
   /** How long a whole answer is reused. Units: ms. */
@@ -37,28 +37,33 @@ export class ValueCache {
     this.#options = options;
   }
 
-  get(query: MetricQuery): Promise<Evaluated> {
+  get(query: MetricQuery, namespace: string | undefined): Promise<Evaluated> {
     const text = combinedQuery(query);
+    const key = `${namespace ?? ''} ${text}`;
     const now = this.#options.clock.monotonic();
-    for (const [key, { until }] of this.#kept) if (until <= now) this.#kept.delete(key);
-    const kept = this.#kept.get(text);
+    for (const [old, { until }] of this.#kept) if (until <= now) this.#kept.delete(old);
+    const kept = this.#kept.get(key);
     if (kept) return Promise.resolve(kept.answer);
-    const running = this.#running.get(text);
+    const running = this.#running.get(key);
     if (running) return running;
-    const started = this.#evaluate(text, query).finally(() => this.#running.delete(text));
-    this.#running.set(text, started);
+    const started = this.#evaluate(text, query, { key, namespace }).finally(() => this.#running.delete(key));
+    this.#running.set(key, started);
     return started;
   }
 
-  async #evaluate(text: string, query: MetricQuery): Promise<Evaluated> {
+  async #evaluate(
+    text: string,
+    query: MetricQuery,
+    { key, namespace }: { key: string; namespace: string | undefined },
+  ): Promise<Evaluated> {
     const { instant, clock, freshMs, deadlineMs } = this.#options;
     const now = clock.now();
     const signal = AbortSignal.timeout(deadlineMs);
     // A node that left is lacking for as long as the value looks back; the sample times beside it may look further.
-    const request = { signal, partialResponse: true, readsOf: query.value };
+    const request = { signal, partialResponse: true, readsOf: query.value, namespace };
     const { result, missingNodes } = await instant(text, now, request);
     const answer = { rows: readRows(result, query.label, now), missingNodes };
-    if (missingNodes.length === 0) this.#kept.set(text, { until: clock.monotonic() + freshMs, answer });
+    if (missingNodes.length === 0) this.#kept.set(key, { until: clock.monotonic() + freshMs, answer });
     return answer;
   }
 }

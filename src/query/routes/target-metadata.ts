@@ -1,10 +1,10 @@
 import { compileMatchers } from '../../tsdb/index.ts';
-import { runRequest } from './call.ts';
-import type { Handler } from './call.ts';
+import { runRequest } from '../api/call.ts';
+import type { Handler } from '../api/call.ts';
 import { metadataOf } from './metadata.ts';
 import { most } from './metadata-handlers.ts';
-import { selectorParam } from './params.ts';
-import { sendSuccess } from './respond.ts';
+import { selectorParam } from '../api/params.ts';
+import { sendSuccess } from '../api/respond.ts';
 import { targetLabels } from './targets.ts';
 
 /**

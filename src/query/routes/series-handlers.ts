@@ -1,12 +1,12 @@
 import type { Matcher } from '../../tsdb/index.ts';
-import { ApiError } from './api-error.ts';
-import { runRequest } from './call.ts';
-import type { Call, Handler, HandlerDeps } from './call.ts';
-import { limitParam, matcherSets, timeParam } from './params.ts';
-import { labelsJsonOfMany } from './label-json.ts';
-import { noExtras, sendSuccess } from './respond.ts';
-import type { Extras } from './respond.ts';
-import { maxTimeMs, minTimeMs } from './times.ts';
+import { ApiError } from '../api/api-error.ts';
+import { runRequest } from '../api/call.ts';
+import type { Call, Handler, HandlerDeps } from '../api/call.ts';
+import { limitParam, matcherSets, timeParam } from '../api/params.ts';
+import { labelsJsonOfMany } from '../json/label-json.ts';
+import { noExtras, sendSuccess } from '../api/respond.ts';
+import type { Extras } from '../api/respond.ts';
+import { maxTimeMs, minTimeMs } from '../json/times.ts';
 
 export const truncated = 'results truncated due to limit';
 

@@ -1,10 +1,10 @@
 import type { LostNode } from '../fanout/failure.ts';
 import { lostNodeWarning } from '../fanout/failure.ts';
-import { ApiError, invalidParameter } from './api-error.ts';
-import { runRequest } from './call.ts';
-import type { Handler } from './call.ts';
-import { wholeNumber } from './params.ts';
-import { sendSuccess } from './respond.ts';
+import { ApiError, invalidParameter } from '../api/api-error.ts';
+import { runRequest } from '../api/call.ts';
+import type { Handler } from '../api/call.ts';
+import { wholeNumber } from '../api/params.ts';
+import { sendSuccess } from '../api/respond.ts';
 import { buildInfo, configText, flags, runtimeInfo } from './status.ts';
 import { agentPool, targetsJson } from './targets.ts';
 import { storeStatus } from './tsdb-status.ts';
@@ -37,8 +37,12 @@ export const buildinfo: Handler = async ({ req, res }, deps) => {
   await sendSuccess(req, res, [JSON.stringify(buildInfo(deps.version))]);
 };
 
-export const statusFlags: Handler = async ({ req, res }, deps) => {
-  await sendSuccess(req, res, [JSON.stringify(flags(deps.settings))]);
+/** `/api/v1/status/flags`: where a policy holds the caller to less than a flag, what the policy says. */
+export const statusFlags: Handler = async (call, deps) => {
+  const { req, res } = call;
+  await sendSuccess(req, res, [
+    JSON.stringify(flags(deps.settings, deps.runner.heldTo({ namespaces: call.namespaces, partialResponse: true }))),
+  ]);
 };
 
 export const runtimeinfo: Handler = async ({ req, res }, deps) => {

@@ -1,5 +1,8 @@
-import { Gate } from '../../base/gate.ts';
+import { fairPlaces, Gate } from '../../base/gate.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
+import { MemoryPool, type MemoryAccount, type MemoryLease } from '../../base/memory-pool.ts';
+import { sortInTurns } from '../../base/sort-in-turns.ts';
+import { Pace, turns, type TurnTaking } from '../../base/turns.ts';
 import type {
   Distribution,
   IndexLists,
@@ -10,8 +13,10 @@ import type {
   SampleCounts,
   SeriesSource,
 } from '../../promql/index.ts';
+import { metricSamples, tooManySeries } from '../../promql/index.ts';
 import { compareLabels } from '../../tsdb/index.ts';
 import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
+import type { QueryLimits } from '../../capture/index.ts';
 import type { DepartedNode, ExpectedAgent } from '../agents/directory.ts';
 import { Departures, withDeparted } from '../fanout/departed.ts';
 import { lostNodeWarning } from '../fanout/failure.ts';
@@ -21,13 +26,14 @@ import { attempt } from '../fanout/attempts.ts';
 import type { PushdownReport } from '../fanout/pushdown-report.ts';
 import { askAgents } from '../fanout/ask-agents.ts';
 import type { AgentQuestion } from '../fanout/ask-agents.ts';
+import { forCaller } from '../fanout/for-caller.ts';
 import type { IndexQuestion } from '../fanout/index-reader.ts';
 import { restrictIndex, restrictPartials, restrictReader, restrictStore } from '../fanout/restrict-reader.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 import { SplicedSource } from '../long-term/spliced-source.ts';
-import { ApiError } from './api-error.ts';
+import { ApiError } from '../api/api-error.ts';
 import { countQuery } from './count-query.ts';
-import type { Extras } from './respond.ts';
+import type { Extras } from '../api/respond.ts';
 import type { RunnerOptions, RunRequest } from './runner-options.ts';
 
 export type { RunnerOptions, RunRequest };
@@ -42,7 +48,7 @@ export type Answered<T> = {
 } & Extras;
 
 /** What an evaluation reads from: the agents, or agents and long-term store as one. */
-type Reading = SeriesSource & Pick<QueryScope, 'read' | 'list' | 'lost'>;
+type Reading = SeriesSource & Pick<QueryScope, 'read' | 'list' | 'lost' | 'memory'>;
 
 /** What running gave, before it is made an answer. */
 interface Ran<T> {
@@ -57,19 +63,41 @@ interface Ran<T> {
   readonly samples?: SampleCounts;
 }
 
+/** What a query is held to: by the server's flags, and within them by policies. */
+export interface HeldTo {
+  readonly timeoutMs: number;
+  readonly agentTimeoutMs: number;
+  readonly maxSamples: number;
+  /** Infinity: no limit. */
+  readonly maxSeries: number;
+  /** False: an answer that lacks a node is an error. */
+  readonly partialResponse: boolean;
+  readonly places: QueryLimits['places'];
+}
+
+/** A query that was let in. */
+interface Running {
+  readonly signal: AbortSignal;
+  /** Monotonic ms at which its time is up. */
+  readonly deadline: number;
+  readonly turns: TurnTaking;
+  readonly lease: MemoryLease;
+  readonly limits: HeldTo;
+}
+
 type Evaluate<T> = (
   scope: Reading,
-  signal: AbortSignal,
+  running: Running,
   timeoutMs: number,
   distribution: Distribution | undefined,
 ) => Promise<T>;
 
+/** Work of comparing two label sets, in samples. */
+const compareWork = 20;
 /** How far back a probe looks for a sample of the agent itself. */
 const probeWindowMs = 300_000;
-/** Share of the places that only users with no running query get. */
-const keptForOthers = 0.2;
-/** Queries of autoscalers that run at a time: a metric's values are shared, so they are few. */
-const autoscalerConcurrency = 8;
+/** Queries for the autoscalers of one namespace that run at a time, and of all: a metric's values are shared, so they are few. */
+const autoscalerPlaces = { perUser: 2, all: 64 };
 /** Lists of labels and series that are made at a time: they are short, and every dashboard begins with some. */
 const listConcurrency = 8;
 /** Most annotations of a kind in an answer. Source: Prometheus' API. */
@@ -84,17 +112,55 @@ export class QueryRunner {
   readonly #options: RunnerOptions;
   readonly #departures: Departures;
   readonly #gate: Gate;
-  readonly #autoscalers = new Gate(autoscalerConcurrency);
-  readonly #lists = new Gate(listConcurrency);
+  readonly #autoscalers = new Gate(autoscalerPlaces.all, () => ({ perUser: autoscalerPlaces.perUser }));
+  /** Places by policies, beside those of the server. */
+  readonly #gatesOfPolicies = new Map<string, Gate>();
+  readonly #lists = new Gate(listConcurrency, fairPlaces);
+  /** What all queries hold together, and their answers until they have gone out. */
+  readonly #memory: MemoryPool;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#departures = new Departures(options);
-    this.#gate = new Gate(options.maxConcurrency, Math.floor(options.maxConcurrency * keptForOthers));
+    this.#gate = new Gate(options.maxConcurrency, fairPlaces);
+    this.#memory = new MemoryPool({ limitBytes: options.memoryBytes });
+  }
+
+  /** Who should answer now. */
+  agents(): readonly ExpectedAgent[] {
+    return this.#options.directory.agents();
   }
 
   get running(): number {
     return this.#gate.running + this.#autoscalers.running + this.#lists.running;
+  }
+
+  /** Bytes that all queries hold together, beyond what each may have without asking. */
+  get heldBytes(): number {
+    return this.#memory.heldBytes;
+  }
+
+  /**
+   * The memory of one request, to be closed when its answer has gone out; `end` cuts an answer that is read too slowly
+   * while others need the memory.
+   */
+  openMemory(caller: string, end: () => void): MemoryAccount {
+    return this.#memory.open(caller, end);
+  }
+
+  /** What queries of this kind are held to now. */
+  heldTo({ tenant, namespaces, partialResponse, forAutoscaler }: Omit<RunRequest, 'signal'>): HeldTo {
+    const { queryTimeoutMs, agentTimeoutMs, maxSamples, limits } = this.#options;
+    const by = limits?.of(tenant ?? namespaces) ?? {};
+    return {
+      timeoutMs: Math.min(queryTimeoutMs, by.timeoutMs ?? Infinity),
+      agentTimeoutMs: Math.min(agentTimeoutMs, by.agentTimeoutMs ?? Infinity),
+      maxSamples: Math.min(maxSamples, by.maxSamples ?? Infinity, forAutoscaler === true ? metricSamples : Infinity),
+      maxSeries: by.maxSeries ?? Infinity,
+      // Values for autoscalers that lack a node are judged one by one: most are refused, those of pods left out.
+      partialResponse: partialResponse && (forAutoscaler === true || by.failPartial !== true),
+      places: forAutoscaler === true ? undefined : by.places,
+    };
   }
 
   instant(query: string, timeMs: number, request: RunRequest): Promise<Answered<QueryResult>> {
@@ -143,15 +209,25 @@ export class QueryRunner {
     const sets = question.sets.length > 0 ? question.sets : [[]];
     const { startMs: mint, endMs: maxt } = question;
     const reads = sets.map((matchers) => ({ matchers, mint, maxt }));
-    return this.#run(request, (scope) => scope.list({ ...question, sets }), reads, this.#lists);
+    const evaluate: Evaluate<IndexLists> = async (scope, { limits: { maxSeries } }) => {
+      const lists = await scope.list({ ...question, sets });
+      if (lists.series.length > maxSeries) throw tooManySeries(lists.series.length, maxSeries);
+      return lists;
+    };
+    return this.#run(request, evaluate, reads, this.#lists);
   }
 
   /** The samples of several selectors, each list in label order. */
   select(queries: readonly ReadQuery[], request: RunRequest): Promise<Answered<ReadSeries[][]>> {
-    const evaluate = async (scope: Reading): Promise<ReadSeries[][]> => {
+    const evaluate: Evaluate<ReadSeries[][]> = async (scope, { limits: { maxSeries } }) => {
       const results = await scope.read(queries);
-      for (const series of results) series.sort((a, b) => compareLabels(a.labels, b.labels));
-      return results;
+      const series = results.reduce((sum, list) => sum + list.length, 0);
+      if (series > maxSeries) throw tooManySeries(series, maxSeries);
+      const pace = new Pace(request.signal);
+      const byLabels = (a: ReadSeries, b: ReadSeries): number => compareLabels(a.labels, b.labels);
+      const sorted: ReadSeries[][] = [];
+      for (const list of results) sorted.push(await sortInTurns(pace, list, byLabels, compareWork));
+      return sorted;
     };
     const reads = queries.map(({ matchers, startMs, endMs }) => ({ matchers, mint: startMs, maxt: endMs }));
     return this.#run(request, evaluate, reads);
@@ -185,8 +261,8 @@ export class QueryRunner {
     read: (data: unknown, node: string) => T,
     reads: readonly QueryRead[] = [],
   ): Promise<Answered<T[]>> {
-    const { asker, clock, agentTimeoutMs, directory } = this.#options;
-    return this.#within(request, async (signal, deadline) => {
+    const { asker, clock, directory } = this.#options;
+    return this.#within(request, async ({ signal, deadline, limits: { agentTimeoutMs } }) => {
       // What the agents are asked here, no long-term store has.
       const departed = this.#departures.of(() => reads, -Infinity);
       const pushdown = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
@@ -212,11 +288,15 @@ export class QueryRunner {
     const { clock, countingEngine, directory } = this.#options;
     const evaluation =
       (run: typeof evaluate): Evaluate<QueryResult> =>
-      (source, signal, timeoutMs, distribution) =>
-        run({ source, signal, timeoutMs, ...lookback(request), ...(distribution ? { distribution } : {}) });
-    return this.#within(request, async (signal, deadline) => {
+      (source, { signal, turns: own, limits }, timeoutMs, distribution) => {
+        const { maxSamples, maxSeries } = limits;
+        const { memory } = source;
+        const held = { source, signal, timeoutMs, turns: own, maxSamples, maxSeries, memory, ...lookback(request) };
+        return run({ ...held, ...(distribution ? { distribution } : {}) });
+      };
+    return this.#within(request, async (running) => {
       const departed = this.#departures.ofQuery(request.readsOf ?? query, span, request.lookbackDeltaMs);
-      const attempted = await this.#attempts(request, signal, deadline, evaluation(evaluate));
+      const attempted = await this.#attempts(request, running, evaluation(evaluate));
       const whole = { ...attempted, departed, lost: withDeparted(attempted.lost, departed) };
       this.#options.onExecuted?.(whole.pushdown, whole.lost);
       if (request.countSamples === undefined || countingEngine === undefined) return whole;
@@ -232,7 +312,7 @@ export class QueryRunner {
           const counting = evaluation((options) =>
             countingEngine.range(text, start, start + (count - 1) * step, step, options),
           );
-          return this.#attempts(request, signal, deadline, counting, agents);
+          return this.#attempts(request, running, counting, agents);
         },
       );
       return { ...whole, endedAt, samples, warnings: [...attempted.warnings, ...warnings] };
@@ -240,9 +320,9 @@ export class QueryRunner {
   }
 
   #run<T>(request: RunRequest, evaluate: Evaluate<T>, reads: readonly QueryRead[], gate?: Gate): Promise<Answered<T>> {
-    const run = async (signal: AbortSignal, deadline: number): Promise<Ran<T>> => {
+    const run = async (running: Running): Promise<Ran<T>> => {
       const departed = this.#departures.of(() => reads);
-      const attempted = await this.#attempts(request, signal, deadline, evaluate);
+      const attempted = await this.#attempts(request, running, evaluate);
       const lost = withDeparted(attempted.lost, departed);
       this.#options.onExecuted?.(attempted.pushdown, lost);
       return { ...attempted, departed, lost };
@@ -253,11 +333,12 @@ export class QueryRunner {
   /** Runs something within the limits of a query. */
   async #within<T>(
     request: RunRequest,
-    run: (signal: AbortSignal, deadline: number) => Promise<Ran<T>>,
+    run: (running: Running) => Promise<Ran<T>>,
     gate = request.forAutoscaler ? this.#autoscalers : this.#gate,
   ): Promise<Answered<T>> {
-    const { clock, directory, queryTimeoutMs } = this.#options;
-    const limit = Math.min(request.timeoutMs ?? Infinity, queryTimeoutMs);
+    const { clock, directory } = this.#options;
+    const limits = this.heldTo(request);
+    const limit = Math.min(request.timeoutMs ?? Infinity, limits.timeoutMs);
     const started = clock.monotonic();
     const deadline = started + limit;
     const ended = new LinkedAbort(request.signal);
@@ -268,15 +349,23 @@ export class QueryRunner {
     }, limit);
     const { signal } = ended;
     let leave: () => void = () => {};
+    const own = turns.begin(request.caller ?? '', signal);
+    const memory = request.memory ?? this.#memory.open(request.caller ?? '');
     try {
       if (limit <= 0) throw new ApiError('timeout', 'query timed out in expression evaluation');
-      leave = await gate.enter(signal, request.caller);
+      leave = await (gate === this.#gate
+        ? this.#enter(limits, signal, request.caller)
+        : gate.enter(signal, request.caller));
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
-      const { result, warnings, infos, lost, departed, pushdown, samples, endedAt } = await run(signal, deadline);
+      const { result, warnings, infos, lost, departed, pushdown, samples, endedAt } = await memory.run(
+        signal,
+        (lease) => run({ signal: lease.signal, lease, deadline, turns: own, limits }),
+      );
       const missingNodes = [...lost.keys()].sort();
-      if (missingNodes.length > 0 && !request.partialResponse) {
-        throw new ApiError('unavailable', `no answer from ${missingNodes.join(', ')} and partial_response is false`);
+      if (missingNodes.length > 0 && !limits.partialResponse) {
+        const why = request.partialResponse ? 'a policy allows no partial answer' : 'partial_response is false';
+        throw new ApiError('unavailable', `no answer from ${missingNodes.join(', ')} and ${why}`);
       }
       const nodeWarnings = missingNodes.map((node) => lostNodeWarning(lost.get(node)!));
       const seconds = {
@@ -294,28 +383,54 @@ export class QueryRunner {
         samples,
       };
     } catch (error) {
-      if (isLate) throw new ApiError('timeout', 'query timed out in expression evaluation', { cause: error });
+      if (isLate) {
+        const waited = memory.shortage === null ? '' : `, for want of memory: ${memory.shortage.message}`;
+        throw new ApiError('timeout', `query timed out in expression evaluation${waited}`, { cause: error });
+      }
       if (request.signal.aborted)
         throw new ApiError('canceled', 'query was canceled in expression evaluation', { cause: error });
       throw error;
     } finally {
       cancelTimer();
       ended.release();
+      own.end();
       leave();
+      if (request.memory === undefined) memory.close();
+    }
+  }
+
+  /** A place of the policy's, then one of the server's: who waits for the first holds none of the second. */
+  async #enter({ places }: HeldTo, signal: AbortSignal, caller?: string): Promise<() => void> {
+    if (places === undefined) return this.#gate.enter(signal, caller);
+    let gate = this.#gatesOfPolicies.get(places.policy);
+    if (gate === undefined) this.#gatesOfPolicies.set(places.policy, (gate = new Gate(places.limit, fairPlaces)));
+    gate.resize(places.limit);
+    const leave = await gate.enter(signal, caller);
+    try {
+      const leaveServer = await this.#gate.enter(signal, caller);
+      return () => (leaveServer(), leave());
+    } catch (error) {
+      leave();
+      throw error;
     }
   }
 
   async #attempts<T>(
     request: RunRequest,
-    signal: AbortSignal,
-    deadline: number,
+    running: Running,
     evaluate: Evaluate<T>,
     agents = this.#options.directory.agents(),
   ): Promise<Omit<Ran<T>, 'departed'>> {
-    const { clock, agentTimeoutMs, maxSamples } = this.#options;
-    const { namespaces } = request;
-    const reader = namespaces === undefined ? this.#options.reader : restrictReader(this.#options.reader, namespaces);
-    const { partialReader: ownPartials, indexReader: ownIndex } = this.#options;
+    const { clock } = this.#options;
+    const { signal, deadline, turns: own, lease, limits } = running;
+    const { agentTimeoutMs, maxSamples } = limits;
+    const { namespaces, caller = '' } = request;
+    const asker = { caller, turns: own };
+    const ownReader = forCaller(this.#options.reader, asker);
+    const reader = namespaces === undefined ? ownReader : restrictReader(ownReader, namespaces);
+    const { partialReader, indexReader: anyIndex } = this.#options;
+    const ownPartials = partialReader && forCaller(partialReader, asker);
+    const ownIndex = anyIndex && forCaller(anyIndex, asker);
     const indexReader = ownIndex && namespaces ? restrictIndex(ownIndex, namespaces) : ownIndex;
     const { longTerm } = this.#options;
     const boundaryMs = longTerm === undefined ? 0 : clock.now() - longTerm.afterMs;
@@ -323,11 +438,12 @@ export class QueryRunner {
     let lostStore: LostNode | undefined;
     const once = async (scope: QueryScope, distribution: Distribution | undefined): Promise<T> => {
       const left = (): number => Math.max(1, deadline - clock.monotonic());
-      if (store === undefined) return evaluate(scope, signal, left(), distribution);
+      if (store === undefined) return evaluate(scope, running, left(), distribution);
       for (;;) {
-        const source = new SplicedSource({ scope, store, boundaryMs, clock, signal, deadline, lost: lostStore });
+        const spliced = { scope, store, boundaryMs, clock, signal, deadline, turns: own };
+        const source = new SplicedSource({ ...spliced, lost: lostStore });
         try {
-          return await evaluate(source, signal, left(), source.distribution(distribution));
+          return await evaluate(source, running, left(), source.distribution(distribution));
         } catch (error) {
           // The second time the store is left out from the start, so this ends.
           if (!source.restart || scope.restart || signal.aborted) throw error;
@@ -338,7 +454,8 @@ export class QueryRunner {
     };
     const attempted = await attempt(
       {
-        scope: { reader, indexReader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples },
+        scope: { reader, indexReader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples, turns: own },
+        lease,
         partialReader: namespaces === undefined ? ownPartials : restrictPartials(ownPartials, namespaces),
         path: request.pushdown ?? this.#options.pushdown ?? 'whole',
         forced: request.pushdown !== undefined,

@@ -4,13 +4,13 @@ import { compareLabels, labelsFromObject } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import { concerns } from '../fanout/restrict-reader.ts';
 import { nodeLabel } from '../fanout/series-collector.ts';
-import { ApiError } from './api-error.ts';
-import { runRequest } from './call.ts';
-import type { Handler } from './call.ts';
+import { ApiError } from '../api/api-error.ts';
+import { runRequest } from '../api/call.ts';
+import type { Handler } from '../api/call.ts';
 import { queryExpr } from './language-handlers.ts';
-import { timeParam } from './params.ts';
-import { sendSuccess } from './respond.ts';
-import { maxTimeMs, minTimeMs } from './times.ts';
+import { timeParam } from '../api/params.ts';
+import { sendSuccess } from '../api/respond.ts';
+import { maxTimeMs, minTimeMs } from '../json/times.ts';
 
 /** One element of the answer, as Prometheus has it. */
 interface ExemplarSeries {

@@ -1,9 +1,9 @@
-import { runRequest } from './call.ts';
-import type { Handler } from './call.ts';
+import { runRequest } from '../api/call.ts';
+import type { Handler } from '../api/call.ts';
 import { knownMetrics, metadataOf, type MetricMetadata } from './metadata.ts';
-import { ApiError } from './api-error.ts';
-import { wholeNumber } from './params.ts';
-import { sendSuccess } from './respond.ts';
+import { ApiError } from '../api/api-error.ts';
+import { wholeNumber } from '../api/params.ts';
+import { sendSuccess } from '../api/respond.ts';
 
 /**
  * `/api/v1/metadata`: what the agents say of the metrics that they have, and what is known of the fixed ones. Who sees

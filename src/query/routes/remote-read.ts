@@ -10,16 +10,17 @@ import {
 } from '../../tsdb/index.ts';
 import type { Chunk, Point, ReadQuery, SelectedSeries } from '../../tsdb/index.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
-import { ApiError } from './api-error.ts';
-import { callerOf, runRequest } from './call.ts';
-import type { Handler } from './call.ts';
-import { clusterQueries, withCluster } from './cluster-label.ts';
-import { lostNodesHeader } from './lost-nodes-header.ts';
-import { readBody } from './read-body.ts';
-import { toNativeHistogram } from './native-histogram.ts';
-import { sendText } from './respond.ts';
+import { ApiError } from '../api/api-error.ts';
+import { callerOf, runRequest } from '../api/call.ts';
+import type { Handler } from '../api/call.ts';
+import { clusterQueries, withCluster } from '../run/cluster-label.ts';
+import { lostNodesHeader } from '../api/lost-nodes-header.ts';
+import { readBody } from '../api/read-body.ts';
+import { toNativeHistogram } from '../json/native-histogram.ts';
+import { sendText } from '../api/respond.ts';
 
-const maxBodyBytes = 32 * 1024 * 1024;
+/** A request is a few matchers and times, however much it asks for. */
+const maxBodyBytes = 2 * 1024 * 1024;
 /** Source: Prometheus' `storage.remote.read-concurrent-limit`. */
 const gate = new Gate(10);
 

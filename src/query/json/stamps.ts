@@ -1,26 +1,31 @@
 import { textBlocks, type TextBlocks } from './text-blocks.ts';
 import { formatTimestamp } from './times.ts';
 
+/** Texts of times that are kept: more than a range query has steps. */
+const maxTexts = 32_768;
+
 /**
  * The times of a series as JSON, each with what stands around it: the end of the point before, the time, the beginning
  * of its value's text. Series of a range mostly have the same times, whose texts are made once.
  */
 export class Stamps {
   #shown: Float64Array = new Float64Array(0);
+  #fromStart = true;
   readonly #texts = new Map<number, TextBlocks>();
   /** The text of time i begins at block `i * stride` and has `lengths[i]` bytes. */
   blocks: Float64Array = new Float64Array(0);
   lengths: Uint8Array = new Uint8Array(0);
   stride = 0;
 
-  /** Makes the texts those of these times. */
-  show(times: Float64Array): void {
-    if (isSame(times, this.#shown)) return;
+  /** Makes the texts those of these times; `fromStart`: the first of them is the series' first. */
+  show(times: Float64Array, fromStart = true): void {
+    if (fromStart === this.#fromStart && isSame(times, this.#shown)) return;
     this.#shown = times;
+    this.#fromStart = fromStart;
     const texts: TextBlocks[] = [];
     let stride = 0;
     for (let i = 0; i < times.length; i++) {
-      const text = i === 0 ? textBlocks(`[${opened(times[i]!)}`) : this.#textOf(times[i]!);
+      const text = i === 0 && fromStart ? textBlocks(`[${opened(times[i]!)}`) : this.#textOf(times[i]!);
       texts.push(text);
       stride = Math.max(stride, text.blocks.length);
     }
@@ -35,7 +40,10 @@ export class Stamps {
 
   #textOf(time: number): TextBlocks {
     let text = this.#texts.get(time);
-    if (text === undefined) this.#texts.set(time, (text = textBlocks(`"],[${opened(time)}`)));
+    if (text === undefined) {
+      if (this.#texts.size >= maxTexts) this.#texts.clear();
+      this.#texts.set(time, (text = textBlocks(`"],[${opened(time)}`)));
+    }
     return text;
   }
 }

@@ -2,6 +2,7 @@ import { availableParallelism, hostname } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
 import { formatDuration } from '../../base/duration.ts';
 import { fileKeyOf } from '../../base/settings.ts';
+import type { HeldTo } from '../run/query-runner.ts';
 import type { QuerySettings } from '../settings.ts';
 
 /** The version of Prometheus whose API and language this server follows; Grafana chooses its features by it. */
@@ -45,14 +46,15 @@ export function configText(settings: QuerySettings): string {
   return `${lines.sort().join('\n')}\n`;
 }
 
-/** Flags under Prometheus' names where clients look them up. Values are texts, as there. */
-export function flags(settings: QuerySettings): Record<string, string> {
+/** Flags under Prometheus' names where clients look them up, as they hold for the caller. Values are texts, as there. */
+export function flags(settings: QuerySettings, held: HeldTo): Record<string, string> {
   return {
     'query.lookback-delta': formatDuration(settings.lookbackDelta),
-    'query.max-concurrency': String(settings.maxConcurrency),
-    'query.max-samples': String(settings.maxSamples),
-    'query.timeout': formatDuration(settings.queryTimeout),
-    'agent.timeout': formatDuration(settings.agentTimeout),
+    'query.max-concurrency': String(Math.min(settings.maxConcurrency, held.places?.limit ?? Infinity)),
+    'query.max-samples': String(held.maxSamples),
+    'query.timeout': formatDuration(held.timeoutMs),
+    'agent.timeout': formatDuration(held.agentTimeoutMs),
+    ...(held.maxSeries === Infinity ? {} : { 'query.max-series': String(held.maxSeries) }),
     'storage.remote.read-concurrent-limit': '10',
     'storage.remote.read-max-bytes-in-frame': '1048576',
     'storage.remote.read-sample-limit': '50000000',

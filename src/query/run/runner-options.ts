@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import type { MemoryAccount } from '../../base/memory-pool.ts';
 import type { Engine, Expr } from '../../promql/index.ts';
 import type { AgentDirectory } from '../agents/directory.ts';
 import type { AgentReader } from '../fanout/agent-reader.ts';
@@ -7,6 +8,7 @@ import type { LostNode } from '../fanout/failure.ts';
 import type { IndexReader } from '../fanout/index-reader.ts';
 import type { PartialReader } from '../fanout/partial-reader.ts';
 import type { ExecutionPath, PushdownReport } from '../fanout/pushdown-report.ts';
+import type { LimitSource } from '../policy-limits.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';
 
 /** What a query runner works with. */
@@ -31,6 +33,10 @@ export interface RunnerOptions {
   readonly queryTimeoutMs: number;
   readonly maxSamples: number;
   readonly maxConcurrency: number;
+  /** Bytes that all queries may hold together. */
+  readonly memoryBytes: number;
+  /** What policies hold queries to, within the limits above. Default: nothing. */
+  readonly limits?: LimitSource | undefined;
   /** Answers for times older than `afterMs`, which the agents may no longer have. */
   readonly longTerm?: { readonly store: LongTermStore; readonly afterMs: number } | undefined;
 }
@@ -46,6 +52,8 @@ export interface RunRequest {
   readonly partialResponse: boolean;
   /** Only what concerns these namespaces is read; undefined: everything. */
   readonly namespaces?: ReadonlySet<string> | undefined;
+  /** The namespaces whose limits hold. Default: those of `namespaces`. */
+  readonly tenant?: ReadonlySet<string> | undefined;
   /** Takes this way instead of the best one. */
   readonly pushdown?: ExecutionPath | undefined;
   /** The part of the query that nodes which left are looked for in; all of it where it is not said. */
@@ -54,6 +62,8 @@ export interface RunRequest {
   readonly countSamples?: () => Expr;
   /** Who waits, where there is a line: nobody waits behind all that another asked. Default: one and the same. */
   readonly caller?: string;
+  /** Where its memory comes from, which whoever asks closes. Default: an account of its own, closed with the query. */
+  readonly memory?: MemoryAccount | undefined;
   /** Waits at the autoscalers' own gate: queries of people never hold those up. */
   readonly forAutoscaler?: boolean;
 }

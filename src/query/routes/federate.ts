@@ -1,14 +1,15 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Pace, type Pacing } from '../../base/turns.ts';
 import { labelValue } from '../../tsdb/index.ts';
 import type { Labels } from '../../tsdb/index.ts';
-import { lostNodesHeader } from './lost-nodes-header.ts';
-import { ApiError } from './api-error.ts';
-import { runRequest } from './call.ts';
-import type { Handler } from './call.ts';
-import { encoded } from './content-encoding.ts';
-import { formatSample } from './format-value.ts';
-import { matcherSets } from './params.ts';
+import { lostNodesHeader } from '../api/lost-nodes-header.ts';
+import { ApiError } from '../api/api-error.ts';
+import { runRequest } from '../api/call.ts';
+import type { Handler } from '../api/call.ts';
+import { encoded } from '../api/content-encoding.ts';
+import { formatSample } from '../json/format-value.ts';
+import { matcherSets } from '../api/params.ts';
 import type { ReadSeries } from '../fanout/series-collector.ts';
 
 /** Plain names can stand bare in the text format; others are quoted inside the braces. */
@@ -37,7 +38,9 @@ export const federate: Handler = async (call, deps) => {
   const spell = escaping === 'underscores' ? underscored : (name: string): string => name;
   const out = encoded(req, res);
   let batch = '';
-  for (const line of lines(answer.result, { startMs, endMs, spell, cluster: deps.settings.clusterName })) {
+  const pace = new Pace(signal);
+  const families = await familiesOf(answer.result, { startMs, endMs, spell, cluster: deps.settings.clusterName }, pace);
+  for (const line of lines(families)) {
     batch += line;
     if (batch.length < batchLength) continue;
     if (signal.aborted) return;
@@ -62,11 +65,21 @@ function underscored(name: string): string {
   return name.replace(/[^a-zA-Z0-9_:]/gu, '_').replace(/^\d/, '_');
 }
 
-/** Grouped by metric, in order of names; a series that two selectors name stands once. */
-function* lines(results: readonly ReadSeries[][], { startMs, endMs, cluster, spell }: Federated): Generator<string> {
-  const byName = new Map<string, Map<string, string>>();
+/** The newest samples, by metric and by labels; a series that two selectors name stands once. */
+type Families = Map<string, Map<string, string>>;
+
+/** Work of writing a series, in samples. */
+const seriesWork = 300;
+
+async function familiesOf(
+  results: readonly ReadSeries[][],
+  { startMs, endMs, cluster, spell }: Federated,
+  pace: Pacing,
+): Promise<Families> {
+  const byName: Families = new Map();
   for (const result of results) {
     for (const series of result) {
+      if (pace.spend(seriesWork)) await pace.turn();
       const sample = newest(series, startMs, endMs);
       if (sample === undefined) continue;
       const name = spell(labelValue(series.labels, '__name__'));
@@ -76,6 +89,11 @@ function* lines(results: readonly ReadSeries[][], { startMs, endMs, cluster, spe
       family.set(braces(name, labels, cluster), `${formatSample(sample.value)} ${sample.t}`);
     }
   }
+  return byName;
+}
+
+/** In order of the metrics' names. */
+function* lines(byName: Families): Generator<string> {
   for (const name of [...byName.keys()].sort()) {
     yield `# TYPE ${plainMetric.test(name) ? name : quoted(name)} untyped\n`;
     for (const [head, value] of byName.get(name)!) yield `${head} ${value}\n`;

@@ -1,9 +1,9 @@
 import { parse, print, QueryError } from '../../promql/index.ts';
 import type { Expr } from '../../promql/index.ts';
-import { invalidParameter } from './api-error.ts';
-import type { Handler } from './call.ts';
-import { parseTree } from './parse-tree.ts';
-import { sendSuccess } from './respond.ts';
+import { invalidParameter } from '../api/api-error.ts';
+import type { Handler } from '../api/call.ts';
+import { parseTree } from '../json/parse-tree.ts';
+import { sendSuccess } from '../api/respond.ts';
 
 /** `/api/v1/format_query` */
 export const formatQuery: Handler = async ({ req, res, params }) => {

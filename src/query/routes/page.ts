@@ -1,13 +1,16 @@
 import express from 'express';
 import type { Express } from 'express';
 
-/** The page loads nothing from elsewhere and may not be framed. Inline styles are what its chart library sets. */
+/** The page loads nothing from elsewhere, has no inline script or style, and may not be framed. */
 const contentSecurityPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
+/** Views of the page that links name. `ui/state/place.ts` has the same list. */
+const views = ['services', 'service', 'map', 'graph', 'nodes', 'objects'];
+
 /**
- * Serves a folder of built files: `index.html` at `/` and `/graph`, the rest by name.
+ * Serves a folder of built files: `index.html` at `/` and at each view, the rest by name.
  * The page holds no data, so it needs no token; what it shows comes from the API, which does.
  */
 export function servePage(app: Express, dir: string): void {
@@ -20,7 +23,10 @@ export function servePage(app: Express, dir: string): void {
     });
     next();
   });
-  secure.get('/graph', (_req, res) => res.sendFile('index.html', { root: dir, etag: true }));
+  secure.get(
+    views.map((view) => `/${view}`),
+    (_req, res) => res.sendFile('index.html', { root: dir, etag: true }),
+  );
   secure.use(express.static(dir, { index: 'index.html', dotfiles: 'ignore', redirect: false, etag: true }));
   app.get(/^\/(?!api\/|-\/)/, secure);
 }

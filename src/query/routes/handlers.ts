@@ -1,17 +1,17 @@
 import type { QueryResult, QueryValue } from '../../promql/index.ts';
 import type { LoggedRequest } from '../log/query-log.ts';
-import { absenceWarnings } from './absence-warnings.ts';
-import { ApiError, invalidParameter, toApiError } from './api-error.ts';
-import { runRequest } from './call.ts';
-import type { Call, Handler, HandlerDeps } from './call.ts';
-import { explained } from './explained.ts';
+import { absenceWarnings } from '../run/absence-warnings.ts';
+import { ApiError, invalidParameter, toApiError } from '../api/api-error.ts';
+import { runRequest } from '../api/call.ts';
+import type { Call, Handler, HandlerDeps } from '../api/call.ts';
+import { explained } from '../run/explained.ts';
 import { queryExpr } from './language-handlers.ts';
-import { durationParam, limitParam, requiredDuration, requiredTime, timeParam } from './params.ts';
-import type { Answered, RunRequest } from './query-runner.ts';
-import { renderQueryData } from './render.ts';
-import { sendSuccess } from './respond.ts';
+import { durationParam, limitParam, requiredDuration, requiredTime, timeParam } from '../api/params.ts';
+import type { Answered, RunRequest } from '../run/query-runner.ts';
+import { renderQueryData } from '../json/render.ts';
+import { sendSuccess } from '../api/respond.ts';
 import { truncated } from './series-handlers.ts';
-import { statsJson } from './stats-json.ts';
+import { statsJson } from '../json/stats-json.ts';
 
 /** Most points of a series in one answer. Source: Prometheus web/api/v1. */
 const maxPoints = 11_000;

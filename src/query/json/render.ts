@@ -11,6 +11,8 @@ import { Utf8Text } from './utf8-text.ts';
 const pieceBytes = 64 * 1024;
 /** So many values are added before it is looked whether the piece is full. */
 const batch = 256;
+/** Longer series are written in parts of so many samples, so that the texts of their times are not made all at once. */
+const partLength = 16_384;
 
 /** The `data` of an answered query as JSON in UTF-8, in pieces, so that a large matrix is never in one buffer. */
 export function* renderQueryData(value: QueryValue, stats?: object): Generator<Uint8Array> {
@@ -79,11 +81,15 @@ function* renderMatrix(out: Utf8Text, { series }: QueryValue & { type: 'matrix' 
 
 function* renderValues(out: Utf8Text, { timestamps, values }: MatrixSeries, stamps: Stamps): Generator<Uint8Array> {
   if (values.length === 0) return;
-  stamps.show(timestamps);
   out.append(',"values":[');
-  for (let i = 0; i < values.length; i += batch) {
-    out.appendSamples(stamps, values, i, Math.min(i + batch, values.length));
-    if (out.length >= pieceBytes) yield out.take();
+  for (let start = 0; start < values.length; start += partLength) {
+    const isWhole = values.length <= partLength;
+    const part = isWhole ? values : values.subarray(start, start + partLength);
+    stamps.show(isWhole ? timestamps : timestamps.subarray(start, start + partLength), start === 0);
+    for (let i = 0; i < part.length; i += batch) {
+      out.appendSamples(stamps, part, i, Math.min(i + batch, part.length));
+      if (out.length >= pieceBytes) yield out.take();
+    }
   }
   out.append('"]]');
 }

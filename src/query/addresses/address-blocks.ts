@@ -1,0 +1,78 @@
+import { BlockList, isIP } from 'node:net';
+
+/** A range that a policy gives a name. */
+export interface NamedBlock {
+  readonly cidr: string;
+  readonly name: string;
+}
+
+/**
+ * What an address that no object of the cluster has is called: the name that a policy gives its range, else its block:
+ * 256 addresses of IPv4, a /56 of IPv6, which is what one customer of a provider has. Single addresses outside the
+ * cluster are those of people, and are not shown.
+ */
+export class AddressBlocks {
+  readonly #podCidrs = new Map<string, readonly string[]>();
+  #ofPods: BlockList | undefined;
+  /** The most specific first. */
+  #named: readonly { readonly name: string; readonly list: BlockList }[] = [];
+
+  setPodCidrs(node: string, cidrs: readonly string[]): void {
+    if ((this.#podCidrs.get(node) ?? []).join() === cidrs.join()) return;
+    if (cidrs.length === 0) this.#podCidrs.delete(node);
+    else this.#podCidrs.set(node, cidrs);
+    this.#ofPods = undefined;
+  }
+
+  setNamed(blocks: readonly NamedBlock[]): void {
+    this.#named = blocks
+      .toSorted((a, b) => prefixOf(b.cidr) - prefixOf(a.cidr))
+      .flatMap(({ cidr, name }) => {
+        const list = listOf([cidr]);
+        return list.rules.length === 0 ? [] : [{ name, list }];
+      });
+  }
+
+  /** Undefined for an address of the pod network and for text that is not an address. */
+  outside(address: string): string | undefined {
+    const family = isIP(address);
+    if (family === 0) return undefined;
+    const type = family === 4 ? 'ipv4' : 'ipv6';
+    const named = this.#named.find(({ list }) => list.check(address, type));
+    if (named) return named.name;
+    this.#ofPods ??= listOf([...this.#podCidrs.values()].flat());
+    if (this.#ofPods.check(address, type)) return undefined;
+    return family === 4 ? `${address.slice(0, address.lastIndexOf('.'))}.0/24` : block56(address);
+  }
+}
+
+function prefixOf(cidr: string): number {
+  return Number(cidr.slice(cidr.indexOf('/') + 1));
+}
+
+/** Ranges that are none are left out: the API server checks those of its own objects, policies are judged elsewhere. */
+function listOf(cidrs: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [address = '', prefix = ''] = cidr.split('/');
+    const family = isIP(address);
+    const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN;
+    if (family !== 0 && bits <= (family === 4 ? 32 : 128))
+      list.addSubnet(address, bits, family === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}
+
+/** The /56 of an IPv6 address in the short form of RFC 5952, whose last group is 0 from the second byte on. */
+function block56(address: string): string {
+  const [head = '', tail = ''] = address.split('%')[0]!.split('::');
+  const before = head === '' ? [] : head.split(':');
+  const after = tail === '' ? [] : tail.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]));
+  const zeros = address.includes('::')
+    ? Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
+    : [];
+  const groups = [...before, ...zeros, ...after].slice(0, 4).map((group) => Number.parseInt(group, 16));
+  const first = [...groups.slice(0, 3), (groups[3] ?? 0) & 0xff00].map((group) => group.toString(16));
+  while (first.at(-1) === '0') first.pop();
+  return `${first.join(':')}::/56`;
+}

@@ -1,0 +1,271 @@
+import { workloadName, type PodFacts } from '../../capture/index.ts';
+import { AddressBlocks, type NamedBlock } from './address-blocks.ts';
+
+/** A pod as the index keeps it. Units: ms since the epoch. */
+export interface IndexedPod extends PodFacts {
+  readonly uid: string;
+  readonly ips: readonly string[];
+  /** Its addresses are those of its node. */
+  readonly hostNetwork: boolean;
+  /** Since when it may have its addresses. */
+  readonly fromMs: number;
+  /** It has run to its end: its addresses may be given to another. */
+  readonly ended: boolean;
+}
+
+export interface IndexedService {
+  readonly namespace: string;
+  readonly name: string;
+  readonly ips: readonly string[];
+  /** Labels that its pods carry; null for one without a selector. */
+  readonly selector: Readonly<Record<string, string>> | null;
+  readonly fromMs: number;
+}
+
+export interface IndexedNode {
+  readonly name: string;
+  readonly ips: readonly string[];
+  /** Blocks that its pods get their addresses from. */
+  readonly podCidrs: readonly string[];
+}
+
+/** What owns a pod, as far as its own object says: `Deployment shop/web`. A pod without an owner is its own workload. */
+export interface Workload {
+  readonly namespace: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** Who had an address. */
+export type AddressOwner =
+  | { readonly kind: 'pod'; readonly pod: IndexedPod; readonly workload: Workload }
+  /** Pods of the workload, which of them is not known. */
+  | { readonly kind: 'workload'; readonly workload: Workload }
+  | { readonly kind: 'service'; readonly service: IndexedService }
+  | { readonly kind: 'node'; readonly name: string }
+  /** Outside the cluster: its block, or the name that a policy gives it. */
+  | { readonly kind: 'external'; readonly name: string }
+  /** Of the cluster, but of nothing that is known at that time; or no address at all. */
+  | { readonly kind: 'unknown' };
+
+/** From `fromMs` until before `toMs`; Infinity while it lasts. Units: ms since the epoch. */
+interface Holding {
+  readonly id: string;
+  readonly owner: Exclude<AddressOwner, { kind: 'external' | 'unknown' }>;
+  readonly fromMs: number;
+  toMs: number;
+}
+
+/** An ended holding is kept so long: readers of the stream and topologies ask about the past. Units: ms. */
+const rememberMs = 3_600_000;
+/** Of one address; the oldest ended ones go first. */
+const mostPerAddress = 8;
+/** Clocks of the API server and of nodes differ: an address may be seen in use a moment before its pod is said to start. */
+const skewMs = 5_000;
+
+const unknown: AddressOwner = { kind: 'unknown' };
+
+/**
+ * From addresses to pods, Services and nodes of the whole cluster, at a time.
+ * Guarantees: an address that went from one pod to another is each one's in its own time; one that was given up is
+ * remembered for an hour. A pod of the host network has no address of its own: it is its node's.
+ * Shape: pure; the caller says what time it is.
+ */
+export class AddressIndex {
+  readonly #holdings = new Map<string, Holding[]>();
+  readonly #pods = new Map<string, IndexedPod>();
+  readonly #podsOfNamespace = new Map<string, Set<IndexedPod>>();
+  readonly #workloads = new Map<string, Workload>();
+  #workloadsByName: Map<string, Workload[]> | undefined;
+  readonly #services = new Map<string, IndexedService>();
+  readonly #nodes = new Map<string, IndexedNode>();
+  readonly #blocks = new AddressBlocks();
+  #behindServices = new Map<string, Workload | null>();
+  #sweptMs = -Infinity;
+
+  setPod(pod: IndexedPod, nowMs: number): void {
+    const key = `${pod.namespace}/${pod.name}`;
+    const before = this.#pods.get(key);
+    this.#forgetPod(key, before);
+    this.#pods.set(key, pod);
+    const inNamespace = this.#podsOfNamespace.get(pod.namespace) ?? new Set();
+    this.#podsOfNamespace.set(pod.namespace, inNamespace.add(pod));
+    const held = pod.hostNetwork || pod.ended ? [] : pod.ips;
+    // A pod that took the name of another, as a StatefulSet's do, is a new owner.
+    const lost = before?.uid === pod.uid ? before.ips.filter((ip) => !held.includes(ip)) : (before?.ips ?? []);
+    this.#end(`pod ${before?.uid}`, lost, nowMs);
+    const owner = { kind: 'pod', pod, workload: this.workloadOf(pod) } as const;
+    for (const ip of held) this.#hold(ip, { id: `pod ${pod.uid}`, owner, fromMs: pod.fromMs, toMs: Infinity }, nowMs);
+    this.#changed(nowMs);
+  }
+
+  deletePod({ namespace, name }: Pick<IndexedPod, 'namespace' | 'name'>, nowMs: number): void {
+    const key = `${namespace}/${name}`;
+    const before = this.#pods.get(key);
+    this.#forgetPod(key, before);
+    if (before) this.#end(`pod ${before.uid}`, before.ips, nowMs);
+    this.#changed(nowMs);
+  }
+
+  setService(service: IndexedService, nowMs: number): void {
+    const id = `service ${service.namespace}/${service.name}`;
+    const before = this.#services.get(id);
+    this.#services.set(id, service);
+    this.#end(id, before?.ips.filter((ip) => !service.ips.includes(ip)) ?? [], nowMs);
+    const owner = { kind: 'service', service } as const;
+    for (const ip of service.ips) this.#hold(ip, { id, owner, fromMs: service.fromMs, toMs: Infinity }, nowMs);
+    this.#changed(nowMs);
+  }
+
+  deleteService({ namespace, name }: Pick<IndexedService, 'namespace' | 'name'>, nowMs: number): void {
+    const id = `service ${namespace}/${name}`;
+    this.#end(id, this.#services.get(id)?.ips ?? [], nowMs);
+    this.#services.delete(id);
+    this.#changed(nowMs);
+  }
+
+  setNode(node: IndexedNode, nowMs: number): void {
+    const id = `node ${node.name}`;
+    const before = this.#nodes.get(node.name);
+    this.#nodes.set(node.name, node);
+    this.#end(id, before?.ips.filter((ip) => !node.ips.includes(ip)) ?? [], nowMs);
+    const owner = { kind: 'node', name: node.name } as const;
+    for (const ip of node.ips) this.#hold(ip, { id, owner, fromMs: -Infinity, toMs: Infinity }, nowMs);
+    this.#blocks.setPodCidrs(node.name, node.podCidrs);
+  }
+
+  deleteNode(name: string, nowMs: number): void {
+    this.#end(`node ${name}`, this.#nodes.get(name)?.ips ?? [], nowMs);
+    this.#nodes.delete(name);
+    this.#blocks.setPodCidrs(name, []);
+  }
+
+  /** Blocks that policies name; the most specific one counts. */
+  setNamedBlocks(blocks: readonly NamedBlock[]): void {
+    this.#blocks.setNamed(blocks);
+  }
+
+  /** Who had the address at that time. Units: ms since the epoch. */
+  at(address: string, timeMs: number): AddressOwner {
+    const ip = plainAddress(address);
+    const holdings = this.#holdings.get(ip);
+    const held = holdings?.findLast(({ fromMs, toMs }) => fromMs - skewMs <= timeMs && timeMs < toMs);
+    if (held) return held.owner;
+    // Whoever had it and whoever has it now are both wrong answers for the time between.
+    if (holdings) return unknown;
+    const name = this.#blocks.outside(ip);
+    return name === undefined ? unknown : { kind: 'external', name };
+  }
+
+  pod(namespace: string, name: string): IndexedPod | undefined {
+    return this.#pods.get(`${namespace}/${name}`);
+  }
+
+  pods(): Iterable<IndexedPod> {
+    return this.#pods.values();
+  }
+
+  podsOf(namespace: string): Iterable<IndexedPod> {
+    return this.#podsOfNamespace.get(namespace) ?? [];
+  }
+
+  service(namespace: string, name: string): IndexedService | undefined {
+    return this.#services.get(`service ${namespace}/${name}`);
+  }
+
+  /** The one workload of all pods that a Service selects; undefined for none or several. */
+  behind(service: IndexedService): Workload | undefined {
+    const key = `${service.namespace}/${service.name}`;
+    let known = this.#behindServices.get(key);
+    if (known === undefined) {
+      const found = new Set<Workload>();
+      const wanted = Object.entries(service.selector ?? {});
+      if (wanted.length > 0) {
+        for (const pod of this.podsOf(service.namespace)) {
+          if (!pod.ended && wanted.every(([label, value]) => pod.labels[label] === value))
+            found.add(this.workloadOf(pod));
+        }
+      }
+      known = found.size === 1 ? [...found][0]! : null;
+      this.#behindServices.set(key, known);
+    }
+    return known ?? undefined;
+  }
+
+  /** The pod's workload: the same object for all pods of one. */
+  workloadOf(pod: PodFacts): Workload {
+    const { kind, name } = ownerOf(pod);
+    const key = `${kind} ${pod.namespace}/${name}`;
+    let workload = this.#workloads.get(key);
+    if (!workload) {
+      this.#workloads.set(key, (workload = { namespace: pod.namespace, kind, name }));
+      this.#workloadsByName = undefined;
+    }
+    return workload;
+  }
+
+  /** The workload of that name in the namespace, else the only one of that name in the cluster. */
+  workloadNamed(name: string, namespace: string): Workload | undefined {
+    this.#workloadsByName ??= Map.groupBy(this.#workloads.values(), (workload) => workload.name);
+    const named = this.#workloadsByName.get(name) ?? [];
+    return named.find((workload) => workload.namespace === namespace) ?? (named.length === 1 ? named[0] : undefined);
+  }
+
+  get size(): { readonly pods: number; readonly services: number; readonly addresses: number } {
+    return { pods: this.#pods.size, services: this.#services.size, addresses: this.#holdings.size };
+  }
+
+  #forgetPod(key: string, pod: IndexedPod | undefined): void {
+    if (!pod) return;
+    this.#pods.delete(key);
+    const inNamespace = this.#podsOfNamespace.get(pod.namespace);
+    inNamespace?.delete(pod);
+    if (inNamespace?.size === 0) this.#podsOfNamespace.delete(pod.namespace);
+  }
+
+  #hold(address: string, holding: Holding, nowMs: number): void {
+    const ip = plainAddress(address);
+    const kept = (this.#holdings.get(ip) ?? []).filter(({ id }) => id !== holding.id);
+    for (const other of kept) {
+      // The end of the one before may be learned after the beginning of the next.
+      if (other.toMs === Infinity) other.toMs = Math.max(other.fromMs, Math.min(nowMs, holding.fromMs));
+    }
+    kept.push(holding);
+    this.#holdings.set(ip, kept.slice(-mostPerAddress));
+  }
+
+  #end(id: string, addresses: readonly string[], nowMs: number): void {
+    for (const address of addresses) {
+      const holding = this.#holdings.get(plainAddress(address))?.find((one) => one.id === id && one.toMs === Infinity);
+      if (holding) holding.toMs = nowMs;
+    }
+  }
+
+  #changed(nowMs: number): void {
+    if (this.#behindServices.size > 0) this.#behindServices = new Map();
+    if (nowMs - this.#sweptMs < rememberMs / 60) return;
+    this.#sweptMs = nowMs;
+    for (const [ip, holdings] of this.#holdings) {
+      if (!holdings.some(({ toMs }) => toMs < nowMs - rememberMs)) continue;
+      const kept = holdings.filter(({ toMs }) => toMs >= nowMs - rememberMs);
+      if (kept.length === 0) this.#holdings.delete(ip);
+      else this.#holdings.set(ip, kept);
+    }
+    const used = new Set([...this.#pods.values()].map((pod) => this.workloadOf(pod)));
+    for (const [key, workload] of this.#workloads) if (!used.has(workload)) this.#workloads.delete(key);
+    this.#workloadsByName = undefined;
+  }
+}
+
+function ownerOf(pod: PodFacts): { readonly kind: string; readonly name: string } {
+  for (const kind of ['Deployment', 'CronJob'] as const) {
+    const name = workloadName(pod, kind);
+    if (name !== undefined) return { kind, name };
+  }
+  return pod.owner ?? { kind: 'Pod', name: pod.name };
+}
+
+/** An IPv4 address that came over an IPv6 socket is the IPv4 address. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
+}

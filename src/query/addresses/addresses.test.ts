@@ -1,0 +1,156 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { AddressIndex, type AddressOwner, type IndexedPod } from './address-index.ts';
+import { ownerOfHost } from './owner-of-host.ts';
+import { indexedPod, slimPod } from './watch-addresses.ts';
+
+const minute = 60_000;
+const start = 1_700_000_000_000;
+
+const aPod = (name: string, over: Partial<IndexedPod> = {}): IndexedPod => ({
+  ...{ namespace: 'shop', name, uid: `uid-${name}`, labels: {}, nodeName: 'node-1', containers: ['main'] },
+  ...{ ips: ['10.0.0.1'], hostNetwork: false, fromMs: start, ended: false },
+  ...over,
+});
+const ofDeployment = (name: string): Partial<IndexedPod> => ({
+  labels: { 'pod-template-hash': 'abc', app: name },
+  owner: { kind: 'ReplicaSet', name: `${name}-abc` },
+});
+
+const text = (owner: AddressOwner): string => {
+  switch (owner.kind) {
+    case 'pod':
+      return `pod ${owner.pod.namespace}/${owner.pod.name} of ${owner.workload.kind} ${owner.workload.name}`;
+    case 'workload':
+      return `${owner.workload.kind} ${owner.workload.namespace}/${owner.workload.name}`;
+    case 'service':
+      return `service ${owner.service.namespace}/${owner.service.name}`;
+    case 'unknown':
+      return 'unknown';
+    default:
+      return `${owner.kind} ${owner.name}`;
+  }
+};
+
+test('an address that went from one pod to another is each one’s in its own time', () => {
+  const index = new AddressIndex();
+  index.setPod(aPod('old', ofDeployment('web')), start);
+  index.deletePod(aPod('old'), start + 10 * minute);
+  index.setPod(aPod('new', { fromMs: start + 20 * minute }), start + 20 * minute);
+  const at = (minutes: number): string => text(index.at('10.0.0.1', start + minutes * minute));
+  expect([-1, 0, 5, 15, 20, 30].map(at)).toEqual([
+    'unknown',
+    'pod shop/old of Deployment web',
+    'pod shop/old of Deployment web',
+    'unknown',
+    'pod shop/new of Pod new',
+    'pod shop/new of Pod new',
+  ]);
+});
+
+test('a pod that took the name of another with its address is a new owner, whatever came first', () => {
+  const index = new AddressIndex();
+  index.setPod(aPod('db-0', { uid: 'a' }), start);
+  index.setPod(aPod('db-0', { uid: 'b', fromMs: start + 5 * minute, nodeName: 'node-2' }), start + 6 * minute);
+  const nodeAt = (ms: number): string => {
+    const owner = index.at('10.0.0.1', ms);
+    return owner.kind === 'pod' ? owner.pod.nodeName : owner.kind;
+  };
+  expect([nodeAt(start + minute), nodeAt(start + 7 * minute)]).toEqual(['node-1', 'node-2']);
+});
+
+test('a pod that ended gives its address up, and one of the host network never had one', () => {
+  const index = new AddressIndex();
+  index.setNode({ name: 'node-1', ips: ['192.168.0.1'], podCidrs: ['10.0.0.0/16'] }, start);
+  index.setPod(aPod('proxy', { hostNetwork: true, ips: ['192.168.0.1'] }), start);
+  expect(text(index.at('192.168.0.1', start))).toBe('node node-1');
+  index.setPod(aPod('job'), start);
+  index.setPod(aPod('job', { ended: true }), start + minute);
+  expect(text(index.at('10.0.0.1', start))).toBe('pod shop/job of Pod job');
+  expect(text(index.at('10.0.0.1', start + minute))).toBe('unknown');
+  index.setPod(aPod('next', { fromMs: start + 2 * minute }), start + 2 * minute);
+  expect(text(index.at('10.0.0.1', start + 2 * minute))).toBe('pod shop/next of Pod next');
+});
+
+test.each([
+  ['203.0.113.77', 'external 203.0.113.0/24'],
+  ['2001:db8:12:3456::7', 'external 2001:db8:12:3400::/56'],
+  ['2001:db8::7', 'external 2001:db8::/56'],
+  ['::ffff:203.0.113.77', 'external 203.0.113.0/24'],
+  ['198.51.100.9', 'external partner'],
+  ['198.51.100.200', 'external partner-vpn'],
+  ['10.244.3.4', 'unknown'],
+  ['10.96.0.10', 'service kube-system/dns'],
+  ['no address', 'unknown'],
+])('%s is %s', (address, owner) => {
+  const index = new AddressIndex();
+  index.setNode({ name: 'n', ips: ['192.168.0.1'], podCidrs: ['10.244.0.0/16', 'fd00:10::/48'] }, start);
+  const dns = { namespace: 'kube-system', name: 'dns', ips: ['10.96.0.10'], selector: null, fromMs: start };
+  index.setService(dns, start);
+  index.setNamedBlocks([
+    { cidr: '198.51.100.0/24', name: 'partner' },
+    { cidr: '198.51.100.128/25', name: 'partner-vpn' },
+    { cidr: 'nonsense', name: 'never' },
+  ]);
+  expect(text(index.at(address, start))).toBe(owner);
+});
+
+test.each([
+  ['checkout', 'service shop/checkout'],
+  ['checkout.shop', 'service shop/checkout'],
+  ['CHECKOUT.shop.svc.cluster.local.', 'service shop/checkout'],
+  ['web-1.checkout.shop.svc.cluster.local', 'pod shop/web-1 of Deployment web'],
+  ['web', 'Deployment shop/web'],
+  ['gone.shop.svc.cluster.local', 'unknown'],
+  ['api.example.com', 'external api.example.com'],
+  ['outgoing', 'unknown'],
+  ['10.0.0.1', 'pod shop/web-1 of Deployment web'],
+])('a request of a pod of shop to %s went to %s', (host, owner) => {
+  const index = new AddressIndex();
+  index.setPod(aPod('web-1', ofDeployment('web')), start);
+  const checkout = { namespace: 'shop', name: 'checkout', ips: [], selector: { app: 'web' }, fromMs: start };
+  index.setService(checkout, start);
+  expect(text(ownerOfHost(index, host, 'shop', start))).toBe(owner);
+});
+
+test('behind a Service is the one workload of its pods, and none where they are of several', () => {
+  const index = new AddressIndex();
+  const service = { namespace: 'shop', name: 'web', ips: [], selector: { app: 'web' }, fromMs: start };
+  index.setService(service, start);
+  expect(index.behind(service)).toBeUndefined();
+  index.setPod(aPod('web-1', ofDeployment('web')), start);
+  index.setPod(aPod('web-2', { ...ofDeployment('web'), ips: ['10.0.0.2'] }), start);
+  expect(index.behind(service)).toEqual({ namespace: 'shop', kind: 'Deployment', name: 'web' });
+  index.setPod(aPod('canary', { labels: { app: 'web' }, ips: ['10.0.0.3'] }), start);
+  expect(index.behind(service)).toBeUndefined();
+  expect(index.behind({ ...service, name: 'by-hand', selector: null })).toBeUndefined();
+});
+
+test('what was given up is forgotten after an hour, so that addresses do not add up', () => {
+  const index = new AddressIndex();
+  for (let i = 0; i < 500; i++) {
+    const pod = aPod(`job-${i}`, { ips: [`10.0.${i >> 8}.${i & 255}`] });
+    index.setPod(pod, start + i);
+    index.deletePod(pod, start + i);
+  }
+  expect(index.size).toEqual({ pods: 0, services: 0, addresses: 500 });
+  index.setPod(aPod('last'), start + 62 * minute);
+  expect(index.size).toEqual({ pods: 1, services: 0, addresses: 1 });
+});
+
+test('of a pod only what names it is kept', () => {
+  const pod = {
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: {
+      ...{ name: 'web-1', namespace: 'shop', uid: 'u', labels: { app: 'web' }, annotations: { big: 'x'.repeat(999) } },
+      ...{ managedFields: [{ manager: 'kubelet' }], creationTimestamp: '2024-01-01T00:00:00Z' },
+    },
+    spec: { nodeName: 'node-1', containers: [{ name: 'main', image: 'i', env: [{ name: 'TOKEN', value: 'secret' }] }] },
+    status: { phase: 'Running', podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }], conditions: [] },
+  } as unknown as KubeObject;
+  const slim = JSON.stringify(slimPod(pod));
+  expect(slim).not.toMatch(/xxx|secret|kubelet|conditions/);
+  expect(indexedPod(slimPod(pod))).toEqual({
+    ...aPod('web-1', { uid: 'u', labels: { app: 'web' }, ips: ['10.0.0.1', 'fd00::1'] }),
+    fromMs: Date.parse('2024-01-01T00:00:00Z'),
+  });
+});

@@ -1,0 +1,30 @@
+import { isIP } from 'node:net';
+import type { AddressIndex, AddressOwner } from './address-index.ts';
+
+const unknown: AddressOwner = { kind: 'unknown' };
+
+/** What the instrument writes where it does not know the other end, and what every machine calls itself. */
+const noNames: ReadonlySet<string> = new Set(['', 'outgoing', 'incoming', 'unknown', 'localhost', '__overflow__']);
+
+/**
+ * Who is meant by the host that a request of a pod of `namespace` went to: an address, the DNS name of a Service or pod
+ * of the cluster, the name of a workload as the agent of its node gives it, or a name of the world outside.
+ */
+export function ownerOfHost(index: AddressIndex, host: string, namespace: string, timeMs: number): AddressOwner {
+  if (isIP(host) !== 0) return index.at(host, timeMs);
+  const name = host.toLowerCase().replace(/\.$/, '');
+  if (noNames.has(name)) return unknown;
+  const [first = '', second, third, fourth] = name.split('.');
+  const service = index.service(second ?? namespace, first);
+  const isOfCluster = second === undefined || third === 'svc' || fourth === 'svc';
+  if (service && (third === undefined || third === 'svc')) return { kind: 'service', service };
+  if (fourth === 'svc') {
+    const pod = index.pod(third!, first);
+    if (pod) return { kind: 'pod', pod, workload: index.workloadOf(pod) };
+  }
+  if (second === undefined) {
+    const workload = index.workloadNamed(first, namespace);
+    if (workload) return { kind: 'workload', workload };
+  }
+  return isOfCluster ? unknown : { kind: 'external', name };
+}

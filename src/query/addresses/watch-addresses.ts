@@ -1,0 +1,177 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
+import type { Clock } from '../../base/clock.ts';
+import { coreResources } from '../../kube/index.ts';
+import type { Cache, Informer } from '../../runtime/index.ts';
+import { AddressIndex, type IndexedNode, type IndexedPod, type IndexedService } from './address-index.ts';
+
+interface PodShape extends KubeObject {
+  spec?: { nodeName?: string; hostNetwork?: boolean; containers?: { name?: string }[] };
+  status?: { phase?: string; startTime?: string; podIP?: string; podIPs?: { ip?: string }[] };
+}
+
+interface ServiceShape extends KubeObject {
+  spec?: {
+    clusterIP?: string;
+    clusterIPs?: string[];
+    externalIPs?: string[];
+    selector?: Record<string, string>;
+  };
+  status?: { loadBalancer?: { ingress?: { ip?: string }[] } };
+}
+
+interface NodeShape extends KubeObject {
+  spec?: { podCIDR?: string; podCIDRs?: string[] };
+  status?: { addresses?: { type?: string; address?: string }[] };
+}
+
+/** The index, and whether it knows of all there is. */
+export interface Addresses {
+  readonly index: AddressIndex;
+  readonly synced: boolean;
+}
+
+/**
+ * Keeps the index of the cluster's addresses by watches. Ask for it before the cache is started.
+ * Guarantees: of each object only what the index reads is kept. While the API server is away the last known state
+ * answers; a kind that may not be listed leaves its addresses unnamed and fails nothing.
+ */
+export function watchAddresses(cache: Cache, clock: Pick<Clock, 'now'>): Addresses {
+  const index = new AddressIndex();
+  const pods = cache.informer({
+    resource: coreResources.pods,
+    transform: { name: 'query-address-pod', apply: slimPod },
+  });
+  const services = cache.informer({
+    resource: coreResources.services,
+    transform: { name: 'query-address-service', apply: slimService },
+  });
+  const nodes = cache.informer({
+    resource: coreResources.nodes,
+    transform: { name: 'query-address-node', apply: slimNode },
+  });
+  const policies = cache.informer<ClusterTrafficPolicy & KubeObject>({ resource: clusterTrafficPolicies });
+  pods.onEvent(({ type, object }) => {
+    const pod = indexedPod(object);
+    if (type === 'deleted') index.deletePod(pod, clock.now());
+    else index.setPod(pod, clock.now());
+  });
+  services.onEvent(({ type, object }) => {
+    const service = indexedService(object);
+    if (type === 'deleted') index.deleteService(service, clock.now());
+    else index.setService(service, clock.now());
+  });
+  nodes.onEvent(({ type, object }) => {
+    const node = indexedNode(object);
+    if (type === 'deleted') index.deleteNode(node.name, clock.now());
+    else index.setNode(node, clock.now());
+  });
+  policies.onEvent(() => {
+    const blocks = policies.list().flatMap(({ spec }) => spec.network?.cidrs ?? []);
+    index.setNamedBlocks(blocks.flatMap(({ cidr, name }) => (name === undefined ? [] : [{ cidr, name }])));
+  });
+  const informers: readonly Informer[] = [pods, services, nodes];
+  return {
+    index,
+    get synced() {
+      return informers.every((informer) => informer.synced);
+    },
+  };
+}
+
+/** All that `indexedPod` reads. */
+export function slimPod(pod: KubeObject): KubeObject {
+  const { apiVersion, kind, metadata, spec, status } = pod as PodShape;
+  const { name, namespace, uid, labels, ownerReferences, resourceVersion, creationTimestamp } = metadata;
+  const owners = ownerReferences?.filter(({ controller }) => controller);
+  const slim = {
+    ...{ apiVersion, kind },
+    metadata: { name, namespace, uid, labels, ownerReferences: owners, resourceVersion, creationTimestamp },
+    spec: {
+      nodeName: spec?.nodeName,
+      hostNetwork: spec?.hostNetwork,
+      containers: spec?.containers?.map((container) => ({ name: container.name })),
+    },
+    status: {
+      phase: status?.phase,
+      startTime: status?.startTime,
+      podIP: status?.podIP,
+      podIPs: (status?.podIPs?.length ?? 0) > 1 ? status?.podIPs : undefined,
+    },
+  };
+  return slim as unknown as KubeObject;
+}
+
+function slimService(service: KubeObject): KubeObject {
+  const { apiVersion, kind, metadata, spec, status } = service as ServiceShape;
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
+  const { clusterIP, clusterIPs, externalIPs, selector } = spec ?? {};
+  const slim = {
+    ...{ apiVersion, kind },
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    spec: { clusterIP, clusterIPs, externalIPs, selector },
+    status: { loadBalancer: status?.loadBalancer },
+  };
+  return slim as unknown as KubeObject;
+}
+
+function slimNode(node: KubeObject): KubeObject {
+  const { apiVersion, kind, metadata, spec, status } = node as NodeShape;
+  const { name, uid, resourceVersion } = metadata;
+  const slim = {
+    ...{ apiVersion, kind, metadata: { name, uid, resourceVersion } },
+    spec: { podCIDR: spec?.podCIDR, podCIDRs: spec?.podCIDRs },
+    status: { addresses: status?.addresses },
+  };
+  return slim as unknown as KubeObject;
+}
+
+/** Pure. */
+export function indexedPod(object: KubeObject): IndexedPod {
+  const { metadata, spec, status } = object as PodShape;
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller);
+  const ips = [status?.podIP, ...(status?.podIPs ?? []).map(({ ip }) => ip)];
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    labels: metadata.labels ?? {},
+    nodeName: spec?.nodeName ?? '',
+    ...(owner ? { owner: { kind: owner.kind, name: owner.name } } : {}),
+    containers: (spec?.containers ?? []).map(({ name }) => name ?? ''),
+    ips: [...new Set(ips.filter((ip) => ip !== undefined && ip !== ''))] as string[],
+    hostNetwork: spec?.hostNetwork === true,
+    fromMs: timeOf(status?.startTime ?? metadata.creationTimestamp),
+    ended: status?.phase === 'Succeeded' || status?.phase === 'Failed',
+  };
+}
+
+function indexedService(object: KubeObject): IndexedService {
+  const { metadata, spec, status } = object as ServiceShape;
+  const own = [spec?.clusterIP, ...(spec?.clusterIPs ?? []), ...(spec?.externalIPs ?? [])];
+  const outer = (status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip);
+  const ips = [...own, ...outer].filter((ip) => ip !== undefined && ip !== '' && ip !== 'None') as string[];
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name ?? '',
+    ips: [...new Set(ips)],
+    selector: spec?.selector ?? null,
+    fromMs: timeOf(metadata.creationTimestamp),
+  };
+}
+
+function indexedNode(object: KubeObject): IndexedNode {
+  const { metadata, spec, status } = object as NodeShape;
+  const addresses = (status?.addresses ?? []).filter(({ type }) => type === 'InternalIP' || type === 'ExternalIP');
+  return {
+    name: metadata.name ?? '',
+    ips: addresses.flatMap(({ address }) => address ?? []),
+    podCidrs: [...new Set([...(spec?.podCIDRs ?? []), ...(spec?.podCIDR ? [spec.podCIDR] : [])])],
+  };
+}
+
+/** A time that is not there, or none, was always. Units: ms since the epoch. */
+function timeOf(text: string | undefined): number {
+  const ms = Date.parse(text ?? '');
+  return Number.isNaN(ms) ? -Infinity : ms;
+}

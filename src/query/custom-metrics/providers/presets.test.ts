@@ -1,0 +1,57 @@
+import { Engine } from '../../../promql/index.ts';
+import { MemorySource } from '../../../testing/promql/memory-source.ts';
+import { describedResource } from '../resources.ts';
+import { monitorPresets } from './presets.ts';
+
+const bytes = (labels: Record<string, string>, perSecond: number) => ({ labels, perSecond });
+
+/** Counters that grew steadily for two minutes, and the value of a preset for deployments of `shop` at their end. */
+async function valueOf(series: readonly ReturnType<typeof bytes>[]): Promise<Record<string, number>> {
+  const source = new MemorySource();
+  for (const { labels, perSecond } of series) {
+    const pairs = Object.entries({ __name__: 'ebpf_network_flow_bytes', ...labels });
+    source.load(
+      pairs.sort(([a], [b]) => (a < b ? -1 : 1)),
+      Array.from({ length: 13 }, (_, i) => ({ time: i * 10_000, value: 10 * i * perSecond })),
+    );
+  }
+  const { value } = monitorPresets.BytesPerSecond({
+    by: ['k8s_namespace_name', 'k8s_deployment_name'],
+    matchers: [{ type: '=', name: 'k8s_namespace_name', value: 'shop' }],
+    window: '60000ms',
+    resource: describedResource('deployments.apps'),
+  });
+  const answer = await new Engine().instant(value, 120_000, { source });
+  if (answer.value.type !== 'vector') throw new Error(answer.value.type);
+  return Object.fromEntries(
+    answer.value.elements.map((e) => [Object.fromEntries(e.labels)['k8s_deployment_name'] ?? '', e.value]),
+  );
+}
+
+/** A flow between workloads of two nodes, as the agent of `seenOn` sees it: it names its node on its own end. */
+const flow = (from: string, to: string, seenOn: string, perSecond: number) =>
+  bytes(
+    {
+      direction: 'request',
+      k8s_node_name: seenOn,
+      ...end('src', from, seenOn),
+      ...end('dst', to, seenOn),
+    },
+    perSecond,
+  );
+const nodes: Record<string, string> = { web: 'node-1', api: 'node-2' };
+const end = (side: 'src' | 'dst', name: string, seenOn: string): Record<string, string> => ({
+  [`k8s_${side}_namespace`]: 'shop',
+  [`k8s_${side}_owner_name`]: name,
+  [`k8s_${side}_owner_type`]: 'Deployment',
+  ...(nodes[name] === seenOn ? { [`k8s_${side}_node_name`]: seenOn } : {}),
+});
+
+test('BytesPerSecond counts both directions of a flow once, though both nodes have seen it', async () => {
+  const both = ['node-1', 'node-2'].flatMap((node) => [flow('web', 'api', node, 300), flow('api', 'web', node, 50)]);
+  expect(await valueOf(both)).toEqual({ web: 350, api: 350 });
+});
+
+test('BytesPerSecond has no value for what sends or receives nothing that is captured', async () => {
+  expect(await valueOf([])).toEqual({});
+});

@@ -1,0 +1,57 @@
+import type { ObjectKind } from '../../api/page/types.ts';
+import type { Clock } from '../../base/clock.ts';
+import { NamespaceAccess, type NamespaceAccessOptions } from '../../net/namespace-access.ts';
+import type { UserInfo } from '../../net/token-auth.ts';
+import type { WatchedKind } from './watch-objects.ts';
+
+/** The review that decides about objects. */
+export interface ResourceReviews {
+  mayAccessResource(
+    user: UserInfo,
+    attributes: Readonly<Record<string, string | undefined>>,
+    signal: AbortSignal,
+  ): Promise<boolean>;
+}
+
+export interface ObjectAccessOptions {
+  readonly reviews: ResourceReviews & NamespaceAccessOptions['reviews'];
+  readonly namespaces: NamespaceAccessOptions['namespaces'];
+  readonly kinds: Readonly<Record<ObjectKind, WatchedKind>>;
+  readonly clock: Clock;
+}
+
+/** What may be seen of a kind: in all namespaces (undefined), or in these. */
+export type Visible = ReadonlySet<string> | undefined;
+
+/**
+ * Which objects a caller may see: those that it may `list` at the API server itself. The query server's own rights show
+ * nobody anything. A caller without a user is one that needs no token (loopback): it sees what the server sees.
+ */
+export class ObjectAccess {
+  readonly #byKind: ReadonlyMap<string, NamespaceAccess>;
+  readonly #pods: NamespaceAccess;
+
+  constructor({ reviews, namespaces, kinds, clock }: ObjectAccessOptions) {
+    this.#pods = new NamespaceAccess({ reviews, namespaces, clock });
+    this.#byKind = new Map(
+      Object.entries(kinds).map(([kind, { resource }]) => {
+        const { group, plural, namespaced } = resource;
+        const mayRead = (user: UserInfo, namespace: string | undefined, signal: AbortSignal): Promise<boolean> =>
+          reviews.mayAccessResource(user, { verb: 'list', group, resource: plural, namespace }, signal);
+        // Of what is in no namespace one review tells all.
+        const within = namespaced ? namespaces : { synced: true, names: () => [] };
+        return [kind, new NamespaceAccess({ clock, namespaces: within, reviews: { mayReadPods: mayRead } })];
+      }),
+    );
+  }
+
+  /** Errors: what a review fails with; nothing may be shown then. */
+  async objects(user: UserInfo | undefined, kind: ObjectKind): Promise<Visible> {
+    return user && this.#byKind.get(kind)!.visible(user);
+  }
+
+  /** The namespaces whose pods may be named. */
+  async pods(user: UserInfo | undefined): Promise<Visible> {
+    return user && this.#pods.visible(user);
+  }
+}

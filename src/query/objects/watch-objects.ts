@@ -1,0 +1,46 @@
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import type { ObjectKind } from '../../api/page/types.ts';
+import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../../api/v1alpha1/index.ts';
+import { coreResources } from '../../kube/index.ts';
+import type { Cache, Informer } from '../../runtime/index.ts';
+
+/** The objects of one kind, and what the API server calls it. */
+export interface WatchedKind {
+  readonly resource: ResourceRef;
+  readonly synced: boolean;
+  list(): readonly KubeObject[];
+}
+
+/** The kinds that `/api/v1/objects` shows. Ask for it before the cache is started. */
+export function watchObjects(cache: Cache): Readonly<Record<ObjectKind, WatchedKind>> {
+  const of = (resource: ResourceRef, informer: Informer): WatchedKind => ({
+    resource,
+    get synced() {
+      return informer.synced;
+    },
+    list: () => informer.list(),
+  });
+  const slim = { transform: { name: 'query-object', apply: withoutManagers } };
+  return {
+    TrafficMonitor: of(trafficMonitors, cache.informer({ resource: trafficMonitors, ...slim })),
+    // The whole objects are watched for limits of queries already.
+    ClusterTrafficPolicy: of(clusterTrafficPolicies, cache.informer({ resource: clusterTrafficPolicies })),
+    MinterDeployment: of(minterDeployments, cache.informer({ resource: minterDeployments, ...slim })),
+    Node: of(
+      coreResources.nodes,
+      cache.informer({ resource: coreResources.nodes, transform: { name: 'query-object-node', apply: namedNode } }),
+    ),
+  };
+}
+
+function withoutManagers(object: KubeObject): KubeObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+function namedNode({ apiVersion, kind, metadata, status }: KubeObject & { status?: unknown }): KubeObject {
+  const { name, uid, resourceVersion, generation, creationTimestamp } = metadata;
+  const { conditions } = (status ?? {}) as { conditions?: unknown };
+  const slim = { apiVersion, kind, metadata: { name, uid, resourceVersion, generation, creationTimestamp } };
+  return { ...slim, status: { conditions } } as unknown as KubeObject;
+}

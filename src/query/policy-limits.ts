@@ -1,0 +1,50 @@
+import type { KubeObject } from '../api/meta.ts';
+import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../api/v1alpha1/index.ts';
+import { queryLimits, queryPolicies, type QueryLimits } from '../capture/index.ts';
+import type { Cache, Informer } from '../runtime/index.ts';
+
+/** What policies hold queries to, as of now. */
+export interface LimitSource {
+  /** Of a caller who may read these namespaces; undefined: everything. */
+  of(namespaces: ReadonlySet<string> | undefined): QueryLimits;
+}
+
+/** Without policies. */
+export const noLimits: LimitSource = { of: () => ({}) };
+
+/**
+ * Follows the ClusterTrafficPolicies.
+ * Guarantees: a change holds for the next query. What was read is kept while the API server is away.
+ * Caveats: until the first list has come, and in a cluster without the kind, only the server's own flags hold.
+ */
+export function watchQueryLimits(cache: Cache, namespaces: Informer<KubeObject> | undefined): LimitSource {
+  const informer = cache.informer<ClusterTrafficPolicy & KubeObject>({ resource: clusterTrafficPolicies });
+  let policies: ReturnType<typeof queryPolicies> | undefined;
+  let known = new Map<string, QueryLimits>();
+  const forget = (): void => void (known = new Map());
+  informer.onEvent(() => {
+    policies = undefined;
+    forget();
+  });
+  namespaces?.onEvent(forget);
+  return {
+    of(readable) {
+      policies ??= queryPolicies(informer.list());
+      // Tenants have few sets of namespaces, and those in front of a dashboard ask again and again.
+      const key = readable === undefined ? '' : [...readable].sort().join(' ');
+      let limits = known.get(key);
+      if (limits === undefined) {
+        const labelled = readable && [...readable].map((name) => ({ name, labels: labelsOf(namespaces, name) }));
+        if (known.size >= maxKnown) forget();
+        known.set(key, (limits = queryLimits(policies, labelled)));
+      }
+      return limits;
+    },
+  };
+}
+
+const maxKnown = 1_000;
+
+function labelsOf(namespaces: Informer<KubeObject> | undefined, name: string): Readonly<Record<string, string>> {
+  return namespaces?.get({ name })?.metadata.labels ?? {};
+}

@@ -1,0 +1,122 @@
+import type { ObjectKind, Objects } from '../../api/page/types.ts';
+import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import { errorText } from '../../base/errors.ts';
+import { nodeReport, nodesQuery, objectItem } from '../objects/object-items.ts';
+import type { Visible } from '../objects/object-access.ts';
+import { servedRates, topologyQuery } from '../topology/queries.ts';
+import { assembleServices, type RateSeries } from '../topology/services.ts';
+import { ApiError, invalidParameter } from '../api/api-error.ts';
+import { runRequest } from '../api/call.ts';
+import type { Call, Handler, HandlerDeps } from '../api/call.ts';
+import { sendSuccess } from '../api/respond.ts';
+import { rateSamples, windowParams } from './topology-handler.ts';
+
+const hourMs = 3_600_000;
+/** Points of a sparkline. */
+const steps = 60;
+/** A rate needs some samples: at least two of the agents' slowest interval. Units: ms. */
+const shortestRateMs = 120_000;
+
+/** `/api/v1/services`: every workload with its numbers, or why there are none. */
+export const services: Handler = async (call, deps) => {
+  const { req, res } = call;
+  const { endMs, windowMs } = windowParams(call, deps.clock.now(), hourMs);
+  const stepMs = Math.max(1_000, Math.round(windowMs / steps));
+  const startMs = endMs - (steps - 1) * stepMs;
+  const request = runRequest(call);
+  const pods = await seen(() => deps.objects?.access.pods(call.identity), deps);
+  const lines = servedRates(Math.max(shortestRateMs, 2 * stepMs));
+  const [numbers, over] = await Promise.all([
+    deps.runner.instant(topologyQuery('workload', windowMs), endMs, request),
+    deps.runner.range(lines, { start: startMs, end: endMs, step: stepMs }, request),
+  ]);
+  const missingNodes = [...new Set([...numbers.missingNodes, ...over.missingNodes])].sort();
+  const absent = new Map(deps.runner.agents().map(({ node, absence }) => [node, absence]));
+  const data = assembleServices({
+    ...{ index: deps.addresses, samples: rateSamples(numbers.result.value), series: seriesOf(over.result.value) },
+    ...{ startMs, stepMs, steps },
+    pods: both(pods, call.namespaces),
+    monitors: (deps.objects?.kinds.TrafficMonitor.list() ?? []) as unknown as TrafficMonitor[],
+    missing: (node) => {
+      if (!absent.has(node)) return 'no agent is expected there';
+      return absent.get(node) ?? (missingNodes.includes(node) ? 'the agent does not answer' : undefined);
+    },
+  });
+  const monitors = await seen(() => deps.objects?.access.objects(call.identity, 'TrafficMonitor'), deps);
+  const shown = data.map((one) => (monitors?.has(one.namespace) === false ? { ...one, monitors: [] } : one));
+  const warnings = [...new Set([...numbers.warnings, ...over.warnings])];
+  await sendSuccess(req, res, [JSON.stringify(shown)], { warnings, infos: [], missingNodes });
+};
+
+const objectKinds: readonly string[] = [
+  'TrafficMonitor',
+  'ClusterTrafficPolicy',
+  'MinterDeployment',
+  'Node',
+] satisfies ObjectKind[];
+
+/** `/api/v1/objects`: what of a kind the caller may list at the API server. */
+export const objects: Handler = async (call, deps) => {
+  const { req, res, params } = call;
+  const kind = (params.get('kind') ?? '') as ObjectKind;
+  if (!objectKinds.includes(kind)) throw invalidParameter('kind', `must be one of ${objectKinds.join(', ')}`);
+  if (!deps.objects) throw new ApiError('unavailable', 'there is no API server to read objects from');
+  const watched = deps.objects.kinds[kind];
+  const visible = await seen(() => deps.objects!.access.objects(call.identity, kind), deps);
+  if (!watched.synced) throw new ApiError('unavailable', `the list of ${watched.resource.plural} is not complete yet`);
+  const allowed = watched
+    .list()
+    .filter(({ metadata }) => visible === undefined || visible.has(metadata.namespace ?? ''))
+    .toSorted((a, b) => byText(keyOf(a.metadata), keyOf(b.metadata)));
+  const answer = kind === 'Node' && allowed.length > 0 ? await nodesAnswer(call, deps) : undefined;
+  const absent = new Map(deps.runner.agents().map(({ node, absence }) => [node, absence]));
+  const missing = (node: string): string | null => {
+    if (!absent.has(node)) return 'no agent is expected there';
+    return absent.get(node) ?? (answer?.missingNodes.includes(node) ? 'the agent does not answer' : null);
+  };
+  const items = allowed.map((object) => {
+    if (!answer) return objectItem(object);
+    const name = object.metadata.name ?? '';
+    return objectItem(object, nodeReport(name, answer.samples, missing(name)));
+  });
+  const data: Objects = { kind, forbidden: visible !== undefined, items };
+  const extras = { warnings: answer?.warnings ?? [], infos: [], missingNodes: answer?.missingNodes ?? [] };
+  await sendSuccess(req, res, [JSON.stringify(data)], extras);
+};
+
+async function nodesAnswer(call: Call, deps: HandlerDeps) {
+  const { result, warnings, missingNodes } = await deps.runner.instant(nodesQuery, deps.clock.now(), runRequest(call));
+  return { samples: rateSamples(result.value), warnings, missingNodes };
+}
+
+/** Errors: ApiError `unavailable` where a review fails: then nothing is shown. */
+async function seen(review: () => Promise<Visible> | undefined, { logger }: HandlerDeps): Promise<Visible> {
+  try {
+    return await review();
+  } catch (error) {
+    logger.warn('rights could not be reviewed', { error: errorText(error) });
+    throw new ApiError('unavailable', 'what you may see could not be reviewed by the API server; try again');
+  }
+}
+
+/** What both allow. */
+function both(a: Visible, b: Visible): Visible {
+  if (a === undefined || b === undefined) return a ?? b;
+  return new Set([...a].filter((one) => b.has(one)));
+}
+
+function seriesOf(value: Parameters<typeof rateSamples>[0]): RateSeries[] {
+  if (value.type !== 'matrix') throw new ApiError('internal', `a matrix was asked for, a ${value.type} came`);
+  return value.series.map(({ labels, timestamps, values }) => ({
+    labels: Object.fromEntries(labels),
+    points: Array.from(values, (rate, i) => [timestamps[i]!, rate] as const),
+  }));
+}
+
+function keyOf({ namespace = '', name = '' }: { namespace?: string; name?: string }): string {
+  return `${namespace}/${name}`;
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

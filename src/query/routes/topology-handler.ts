@@ -1,0 +1,63 @@
+import type { TopologyGrouping } from '../../api/page/types.ts';
+import type { QueryValue } from '../../promql/index.ts';
+import { assembleTopology, type RateSample } from '../topology/assemble.ts';
+import { nodeGraph } from '../topology/grafana.ts';
+import { topologyQuery } from '../topology/queries.ts';
+import { ApiError, invalidParameter } from '../api/api-error.ts';
+import { runRequest } from '../api/call.ts';
+import type { Call, Handler } from '../api/call.ts';
+import { durationParam, timeParam } from '../api/params.ts';
+import { sendSuccess } from '../api/respond.ts';
+
+/** Shorter windows hold too few samples for a rate, longer ones are dashboards' work. Units: ms. */
+const shortestMs = 60_000;
+const longestMs = 86_400_000;
+const defaultMs = 300_000;
+/** Most edges of an answer; of more the busiest are shown, with a warning. */
+const maxEdges = 10_000;
+const groupings: readonly string[] = ['workload', 'namespace', 'node'] satisfies TopologyGrouping[];
+
+/** `/api/v1/topology`: who talks to whom, in a window that ends at `end`. */
+export const topology: Handler = async (call, deps) => {
+  const { req, res, params } = call;
+  const by = params.get('by') || 'workload';
+  if (!groupings.includes(by)) throw invalidParameter('by', `must be one of ${groupings.join(', ')}`);
+  const format = params.get('format') || 'json';
+  if (format !== 'json' && format !== 'grafana') throw invalidParameter('format', 'must be json or grafana');
+  const { endMs, windowMs } = windowParams(call, deps.clock.now(), defaultMs);
+  const text = topologyQuery(by as TopologyGrouping, windowMs);
+  const answer = await deps.runner.instant(text, endMs, runRequest(call));
+  const { topology: data, leftOut } = assembleTopology(rateSamples(answer.result.value), {
+    ...{ index: deps.addresses, by: by as TopologyGrouping, endMs, windowMs, maxEdges },
+    visible: call.namespaces,
+    namespace: params.get('namespace') || undefined,
+  });
+  const warnings = leftOut > 0 ? [`${leftOut} edges with the least traffic are left out; name a namespace`] : [];
+  const shown = format === 'grafana' ? nodeGraph(data) : data;
+  // Infos are of the query that was made up here, and mean nothing to who did not write it.
+  const extras = { ...answer, infos: [], warnings: [...answer.warnings, ...warnings] };
+  await sendSuccess(req, res, [JSON.stringify(shown)], extras);
+};
+
+/** The window of `start` and `end`, or of `window` before `end`. Units: ms. Errors: ApiError bad_data. */
+export function windowParams(
+  { params }: Pick<Call, 'params'>,
+  nowMs: number,
+  fallbackMs: number,
+): { readonly endMs: number; readonly windowMs: number } {
+  const endMs = timeParam(params, 'end', nowMs);
+  const given = durationParam(params, 'window');
+  const hasStart = (params.get('start') ?? '') !== '';
+  if (given !== undefined && hasStart) throw invalidParameter('window', 'excludes start');
+  const windowMs = hasStart ? endMs - timeParam(params, 'start', 0) : (given ?? fallbackMs);
+  if (windowMs < shortestMs || windowMs > longestMs) {
+    throw invalidParameter(hasStart ? 'start' : 'window', 'the window must be between 1m and 1d long');
+  }
+  return { endMs, windowMs: Math.round(windowMs) };
+}
+
+/** The elements of a vector, with the labels as an object. */
+export function rateSamples(value: QueryValue): RateSample[] {
+  if (value.type !== 'vector') throw new ApiError('internal', `a vector was asked for, a ${value.type} came`);
+  return value.elements.map((element) => ({ labels: Object.fromEntries(element.labels), value: element.value }));
+}

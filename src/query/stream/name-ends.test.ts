@@ -1,0 +1,101 @@
+import { endsOfSpan, endText } from '../../bin/kubectl-svc/observe/words.ts';
+import { encodeMessage, parseMessage, type SpanRecord, type StreamMessage } from '../../stream/index.ts';
+import { AddressIndex } from '../addresses/address-index.ts';
+import { EndNamer } from './name-ends.ts';
+
+const start = Date.parse('2024-01-01T00:00:00Z');
+const time = '2024-01-01T00:01:00.000000000Z';
+
+function cluster(): AddressIndex {
+  const index = new AddressIndex();
+  const pods = {
+    labels: { 'pod-template-hash': 'x' },
+    containers: [],
+    hostNetwork: false,
+    fromMs: start,
+    ended: false,
+  };
+  for (const [name, ip, nodeName] of [
+    ['web', '10.0.0.1', 'node-1'],
+    ['checkout', '10.0.1.1', 'node-2'],
+  ] as const) {
+    const owner = { kind: 'ReplicaSet', name: `${name}-x` };
+    index.setPod({ ...pods, namespace: name, name: `${name}-x-1`, uid: name, nodeName, ips: [ip], owner }, start);
+  }
+  index.setService(
+    { namespace: 'checkout', name: 'checkout', ips: ['10.96.0.7'], selector: null, fromMs: start },
+    start,
+  );
+  return index;
+}
+
+const aSpan = (over: Partial<SpanRecord>): StreamMessage => {
+  const span = { traceId: 't', spanId: 's', name: 'GET /', kind: 'client', start: time, durationNs: 1 };
+  return { node: 'node-1', time, span: { ...span, status: 'unset', attributes: {}, ...over } };
+};
+const ofWeb = { namespace: 'web', pod: 'web-x-1', workload: { kind: 'Deployment', name: 'web' } };
+const shown = (namer: EndNamer, message: StreamMessage): string => {
+  const { source, destination } = endsOfSpan(namer.named(message).span!);
+  return `${source} → ${destination}`;
+};
+
+test.each([
+  ['10.0.1.1', 'web/web-x-1 → checkout/checkout-x-1:8080'],
+  ['10.96.0.7', 'web/web-x-1 → service checkout/checkout:8080'],
+  ['checkout.checkout', 'web/web-x-1 → service checkout/checkout:8080'],
+  ['203.0.113.9', 'web/web-x-1 → 203.0.113.9:8080'],
+  ['outgoing', 'web/web-x-1 → outgoing:8080'],
+])('a request to %s is shown as %s', (address, line) => {
+  const namer = new EndNamer(cluster(), () => undefined);
+  const attributes = { 'server.address': address, 'server.port': 8080 };
+  expect(shown(namer, aSpan({ ...ofWeb, attributes }))).toBe(line);
+});
+
+test('a caller is named by its address, else by its own span of the same request', () => {
+  const namer = new EndNamer(cluster(), () => undefined);
+  const served = { kind: 'server', namespace: 'checkout', pod: 'checkout-x-1', spanId: 'c' } as const;
+  expect(shown(namer, aSpan({ ...served, attributes: { 'client.address': '10.0.0.1' } }))).toBe(
+    'web/web-x-1 → checkout/checkout-x-1',
+  );
+  const followed = aSpan({ ...served, traceId: 'a', parentSpanId: 'b' });
+  expect(shown(namer, followed)).toBe('unknown → checkout/checkout-x-1');
+  namer.named(aSpan({ ...ofWeb, traceId: 'a', spanId: 'b' }));
+  expect(shown(namer, followed)).toBe('web/web-x-1 → checkout/checkout-x-1');
+});
+
+test('of a peer in a namespace that the reader may not see the workload is named, and neither pod nor node', () => {
+  const namer = new EndNamer(cluster(), () => new Set(['web']));
+  const { span } = namer.named(aSpan({ ...ofWeb, attributes: { 'server.address': '10.0.1.1' } }));
+  expect(span!.peer).toEqual({ namespace: 'checkout', workload: { kind: 'Deployment', name: 'checkout' } });
+});
+
+test('what an agent says of a peer is left out, because it knows its own pods alone', () => {
+  const namer = new EndNamer(cluster(), () => undefined);
+  const { span } = namer.named(aSpan({ ...ofWeb, peer: { namespace: 'bank', name: 'vault' } }));
+  expect(span).not.toHaveProperty('peer');
+});
+
+test('an end of a flow that has an address alone gets its names; one that is named stays as it is', () => {
+  const namer = new EndNamer(cluster(), () => undefined);
+  const ends = {
+    source: { namespace: 'web', name: 'its-own-name', address: '10.0.0.1' },
+    destination: { address: '10.0.1.1', port: 8080 },
+  };
+  const { flow } = namer.named({
+    node: 'node-1',
+    time,
+    flow: { end: time, direction: 'request', bytes: 1, attributes: {}, ...ends },
+  });
+  expect([endText(flow!.source), endText(flow!.destination)]).toEqual([
+    'web/its-own-name',
+    'checkout/checkout-x-1:8080',
+  ]);
+  expect(flow!.destination.node).toBe('node-2');
+});
+
+test('the name of a peer passes the check of messages and the encoding', () => {
+  const namer = new EndNamer(cluster(), () => undefined);
+  const message = namer.named(aSpan({ ...ofWeb, attributes: { 'server.address': '10.0.1.1' } }));
+  expect(parseMessage(JSON.stringify(message))).toEqual(message);
+  expect(encodeMessage(message).includes('checkout-x-1')).toBe(true);
+});

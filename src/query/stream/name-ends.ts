@@ -1,0 +1,99 @@
+import type { FlowEnd, SpanRecord, StreamMessage } from '../../stream/index.ts';
+import { timeOf } from '../../stream/index.ts';
+import type { AddressIndex, AddressOwner } from '../addresses/address-index.ts';
+import { ownerOfHost } from '../addresses/owner-of-host.ts';
+
+/** Callers whose spans were seen and whose servers' spans may follow. */
+const mostCallers = 20_000;
+
+/**
+ * Names the ends of spans and flows that their agents cannot: an agent knows the pods of its own node alone. A caller
+ * is found by its address where the policy lets agents keep it, else by its own span of the same request.
+ * Guarantees: what an agent said is never replaced. Of a peer in a namespace that the reader may not see, the namespace
+ * and the workload are named, and neither pod nor node.
+ */
+export class EndNamer {
+  readonly #index: AddressIndex;
+  readonly #visible: () => ReadonlySet<string> | undefined;
+  /** The sender of each client's span, by trace and span; the oldest first. */
+  readonly #callers = new Map<string, FlowEnd>();
+
+  constructor(index: AddressIndex, visible: () => ReadonlySet<string> | undefined) {
+    this.#index = index;
+    this.#visible = visible;
+  }
+
+  named(message: StreamMessage): StreamMessage {
+    const { span, flow } = message;
+    if (span) {
+      // An agent has no word on it: one that has been taken over could call its peers what it likes.
+      const { peer: _, ...own } = span;
+      const peer = this.#peerOf(own);
+      return peer || span.peer ? { ...message, span: peer ? { ...own, peer } : own } : message;
+    }
+    if (!flow) return message;
+    const atMs = Date.parse(timeOf({ flow }));
+    const [source, destination] = [this.#end(flow.source, atMs), this.#end(flow.destination, atMs)];
+    if (source === flow.source && destination === flow.destination) return message;
+    return { ...message, flow: { ...flow, source, destination } };
+  }
+
+  #peerOf(span: SpanRecord): FlowEnd | undefined {
+    const atMs = Date.parse(span.start);
+    const text = (key: string): string => {
+      const value = span.attributes[key];
+      return typeof value === 'string' ? value : '';
+    };
+    const asks = span.kind === 'client' || span.kind === 'producer';
+    if (asks) this.#remember(span);
+    else if (span.kind !== 'server' && span.kind !== 'consumer') return undefined;
+    const hosts = asks ? ['network.peer.address', 'server.address'] : ['client.address', 'network.peer.address'];
+    for (const host of hosts.map(text)) {
+      const owner = host === '' ? undefined : ownerOfHost(this.#index, host, span.namespace ?? '', atMs);
+      if (owner !== undefined && owner.kind !== 'unknown') return this.#endOf(owner, host);
+    }
+    const caller = asks ? undefined : this.#callers.get(`${span.traceId} ${span.parentSpanId ?? ''}`);
+    return caller && this.#allowed(caller);
+  }
+
+  #remember({ traceId, spanId, namespace, pod, workload }: SpanRecord): void {
+    if (pod === undefined || namespace === undefined) return;
+    if (this.#callers.size >= mostCallers) this.#callers.delete(this.#callers.keys().next().value!);
+    const node = this.#index.pod(namespace, pod)?.nodeName;
+    const caller = { namespace, name: pod, kind: 'Pod', ...(workload ? { workload } : {}), ...(node ? { node } : {}) };
+    this.#callers.set(`${traceId} ${spanId}`, caller);
+  }
+
+  #end(end: FlowEnd, atMs: number): FlowEnd {
+    if (end.address === undefined || end.name !== undefined || end.workload !== undefined) return end;
+    const owner = this.#index.at(end.address, atMs);
+    return owner.kind === 'unknown' ? end : { ...this.#endOf(owner, end.address), ...end };
+  }
+
+  #endOf(owner: Exclude<AddressOwner, { kind: 'unknown' }>, address: string): FlowEnd {
+    switch (owner.kind) {
+      case 'pod': {
+        const { namespace, name, nodeName: node } = owner.pod;
+        const { kind, name: workload } = owner.workload;
+        return this.#allowed({ namespace, name, kind: 'Pod', workload: { kind, name: workload }, node, address });
+      }
+      case 'workload': {
+        const { namespace, kind, name } = owner.workload;
+        return { namespace, workload: { kind, name }, address };
+      }
+      case 'service':
+        return { namespace: owner.service.namespace, name: owner.service.name, kind: 'Service', address };
+      case 'node':
+        return { name: owner.name, kind: 'Node', node: owner.name, address };
+      case 'external':
+        return { address, cidr: owner.name };
+    }
+  }
+
+  #allowed(end: FlowEnd): FlowEnd {
+    const visible = this.#visible();
+    if (visible === undefined || visible.has(end.namespace ?? '')) return end;
+    const { namespace, workload } = end;
+    return { ...(namespace === undefined ? {} : { namespace }), ...(workload ? { workload } : {}) };
+  }
+}

@@ -1,0 +1,254 @@
+import type { EdgePromql, EdgeSource, Topology, TopologyEdge, TopologyGrouping } from '../../api/page/types.ts';
+import type { AddressIndex } from '../addresses/address-index.ts';
+import { databases } from '../../stream/index.ts';
+import { Ends, type End } from './ends.ts';
+import { requestFamilies, type RequestFamily } from './families.ts';
+import { FlowTally, type FlowPair } from './flow-tally.ts';
+import { type Bytes, Requests, statsOf } from './measures.ts';
+import { edgeQueries, flowPart, flowQuery, partLabel, subjectLabels } from './queries.ts';
+
+/** One element of the answer to `topologyQuery`. Unit of the value: per second. */
+export interface RateSample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export interface AssembleOptions {
+  readonly index: AddressIndex;
+  readonly by: TopologyGrouping;
+  readonly endMs: number;
+  readonly windowMs: number;
+  /** What the caller may see; undefined: all. */
+  readonly visible: ReadonlySet<string> | undefined;
+  /** Only edges with an end in it. */
+  readonly namespace: string | undefined;
+  /** Of more edges the busiest are shown. */
+  readonly maxEdges: number;
+}
+
+export interface Assembled {
+  readonly topology: Topology;
+  /** Edges that were left out because there are too many. */
+  readonly leftOut: number;
+}
+
+/** What is known of one pair of ends in one protocol. */
+interface Draft {
+  readonly source: End;
+  readonly target: End;
+  readonly protocol: string;
+  requests?: Requests;
+  bytes?: Bytes;
+  promql: EdgePromql;
+  /** Of requests: the one family and caller that the numbers are of; null where they are of several. */
+  of?: { readonly family: RequestFamily; readonly subject: Record<string, string>; readonly system: string } | null;
+  readonly hosts: Set<string>;
+}
+
+/** Servers count a little more or less than their callers in the same window. Below this share of all it is no caller. */
+const noise = 0.05;
+
+/**
+ * A topology from rates: requests as their callers measured them, flows laid over them, and what servers measured where
+ * no caller is captured.
+ * Guarantees: the request rates of the edges of captured callers add up to those of the samples; equal input gives equal
+ * output, in order of ids. Pure.
+ */
+export function assembleTopology(samples: readonly RateSample[], options: AssembleOptions): Assembled {
+  const ends = new Ends({ ...options, atMs: options.endMs });
+  const drafts = new Map<string, Draft>();
+  const served = new Map<
+    string,
+    Map<string, { end: End; family: RequestFamily; subject: Record<string, string>; requests: Requests }>
+  >();
+  const flows = new FlowTally();
+  const draftOf = (source: End, target: End, protocol: string): Draft => {
+    const id = `${source.id}>${target.id}>${protocol}`;
+    let draft = drafts.get(id);
+    if (!draft) drafts.set(id, (draft = { source, target, protocol, promql: {}, hosts: new Set() }));
+    return draft;
+  };
+  for (const { labels, value } of samples) {
+    if (!(value > 0)) continue;
+    const mark = labels[partLabel] ?? '';
+    if (mark === flowPart) {
+      flows.add(labels, value, ends);
+      continue;
+    }
+    const family = familyOf.get(mark.replace(/!$/, ''));
+    if (!family) continue;
+    const le = mark.endsWith('!') ? undefined : labels['le'];
+    const subject = Object.fromEntries(subjectLabels[options.by].map((name) => [name, labels[name] ?? '']));
+    const end = ends.subject(labels);
+    if (family.side === 'server') {
+      const byFamily = served.get(end.id) ?? new Map();
+      served.set(end.id, byFamily);
+      const known = byFamily.get(family.part) ?? { end, family, subject, requests: new Requests() };
+      byFamily.set(family.part, known);
+      known.requests.add(le, value);
+      continue;
+    }
+    const host = labels['server_address'] ?? '';
+    const system = typeof family.protocol === 'string' ? '' : (labels[family.protocol.label] ?? '');
+    const draft = draftOf(end, ends.host(host, labels['k8s_namespace_name'] ?? ''), protocolOf(family, system));
+    (draft.requests ??= new Requests()).add(le, value);
+    draft.hosts.add(host);
+    if (draft.of === undefined) draft.of = { family, subject, system };
+    else if (
+      draft.of &&
+      (draft.of.family !== family || draft.of.system !== system || differs(draft.of.subject, subject))
+    )
+      draft.of = null;
+  }
+  addUncaptured(drafts, served, draftOf, ends);
+  layFlows(flows.pairs(), drafts, draftOf, options);
+  for (const draft of drafts.values()) {
+    if (!draft.of) continue;
+    const { family, subject, system } = draft.of;
+    draft.promql = {
+      ...draft.promql,
+      ...edgeQueries({ family, subject, hosts: [...draft.hosts], system }, options.windowMs),
+    };
+  }
+  return finish([...drafts.values()], served, ends, options);
+}
+
+const familyOf = new Map(requestFamilies.map((family) => [family.part, family]));
+
+function protocolOf({ protocol }: RequestFamily, system: string): string {
+  if (typeof protocol === 'string') return protocol;
+  if (protocol.label === 'messaging_system') return system.toLowerCase() || 'messaging';
+  return (databases[system] ?? 'SQL').toLowerCase();
+}
+
+function differs(a: Record<string, string>, b: Record<string, string>): boolean {
+  return Object.keys(a).some((name) => a[name] !== b[name]);
+}
+
+type Served = ReadonlyMap<
+  string,
+  ReadonlyMap<string, { end: End; family: RequestFamily; subject: Record<string, string>; requests: Requests }>
+>;
+type DraftOf = (source: End, target: End, protocol: string) => Draft;
+
+/** What servers answered and no captured caller asked comes from an end that is not known. */
+function addUncaptured(drafts: ReadonlyMap<string, Draft>, served: Served, draftOf: DraftOf, ends: Ends): void {
+  const asked = new Map<string, number>();
+  for (const { target, protocol, requests } of drafts.values()) {
+    const key = `${target.id}>${protocol}`;
+    asked.set(key, (asked.get(key) ?? 0) + (requests?.rate ?? 0));
+  }
+  for (const byFamily of served.values()) {
+    for (const { end, family, subject, requests } of byFamily.values()) {
+      const protocol = protocolOf(family, '');
+      const rest = requests.rate - (asked.get(`${end.id}>${protocol}`) ?? 0);
+      if (rest <= noise * requests.rate) continue;
+      const draft = draftOf(ends.unknown, end, protocol);
+      if (rest < (1 - noise) * requests.rate) {
+        // How long these took and how many failed is not known apart from those of the captured callers.
+        (draft.requests ??= new Requests()).addUnmeasured(rest);
+        continue;
+      }
+      (draft.requests ??= new Requests()).merge(requests);
+      draft.of = { family, subject, system: '' };
+    }
+  }
+}
+
+/** Bytes go to the one edge of requests between two ends; where there is none, or several, flows have their own. */
+function layFlows(
+  pairs: readonly FlowPair[],
+  drafts: ReadonlyMap<string, Draft>,
+  draftOf: DraftOf,
+  { windowMs }: AssembleOptions,
+): void {
+  const between = Map.groupBy(drafts.values(), ({ source, target }) => `${source.id}>${target.id}`);
+  for (const { client, server, transport, forth, back, subject, local } of pairs) {
+    const known = (between.get(`${client.id}>${server.id}`) ?? []).filter(() => transport !== 'udp');
+    const draft = known.length === 1 ? known[0]! : draftOf(client, server, transport);
+    draft.bytes ??= { forth: 0, back: 0 };
+    draft.bytes.forth += forth;
+    draft.bytes.back += back;
+    if (subject) draft.promql = { ...draft.promql, bytes: flowQuery(subject, local, windowMs) };
+  }
+}
+
+function finish(all: readonly Draft[], served: Served, ends: Ends, options: AssembleOptions): Assembled {
+  const { by, endMs, windowMs, namespace, maxEdges } = options;
+  const concerned = all.filter(
+    ({ source, target }) => namespace === undefined || source.namespace === namespace || target.namespace === namespace,
+  );
+  const busiest = concerned.toSorted((a, b) => weight(b) - weight(a) || byText(idOf(a), idOf(b))).slice(0, maxEdges);
+  const edges = busiest
+    .map((draft): TopologyEdge => ({
+      ...{ id: idOf(draft), source: draft.source.id, target: draft.target.id, protocol: draft.protocol },
+      sources: sourcesOf(draft),
+      stats: statsOf(draft.requests, draft.bytes),
+      promql: draft.promql,
+    }))
+    .sort((a, b) => byText(a.id, b.id));
+  const shown = new Map(busiest.flatMap(({ source, target }) => [source, target].map((end) => [end.id, end] as const)));
+  const [inbound, outbound] = [new Map<string, Draft[]>(), new Map<string, Draft[]>()];
+  for (const draft of busiest) {
+    push(inbound, draft.target.id, draft);
+    push(outbound, draft.source.id, draft);
+  }
+  const nodes = [...shown.values()]
+    .map((end) => {
+      const answered = [...(served.get(end.id)?.values() ?? [])].map(({ requests }) => requests);
+      const asked = inbound.get(end.id) ?? [];
+      const node = end.kind === 'workload' ? ends.nodeOf({ ...end, kind: end.workloadKind }) : undefined;
+      return {
+        ...end,
+        ...(node === undefined ? {} : { node }),
+        inbound: statsOf(sumOf(answered.length > 0 ? answered : requestsOf(asked)), bytesOf(asked)),
+        outbound: statsOf(sumOf(requestsOf(outbound.get(end.id) ?? [])), bytesOf(outbound.get(end.id) ?? [])),
+      };
+    })
+    .sort((a, b) => byText(a.id, b.id));
+  const window = { startMs: endMs - windowMs, endMs };
+  return { topology: { window, by, nodes, edges }, leftOut: concerned.length - busiest.length };
+}
+
+function sourcesOf({ requests, bytes }: Draft): EdgeSource[] {
+  return [...(requests ? (['requests'] as const) : []), ...(bytes ? (['flows'] as const) : [])];
+}
+
+function requestsOf(drafts: readonly Draft[]): Requests[] {
+  return drafts.flatMap(({ requests }) => requests ?? []);
+}
+
+function sumOf(parts: readonly Requests[]): Requests | undefined {
+  if (parts.length === 0) return undefined;
+  const sum = new Requests();
+  for (const part of parts) sum.merge(part);
+  return sum;
+}
+
+function bytesOf(drafts: readonly Draft[]): Bytes | undefined {
+  const known = drafts.flatMap(({ bytes }) => bytes ?? []);
+  if (known.length === 0) return undefined;
+  return known.reduce((sum, one) => ({ forth: sum.forth + one.forth, back: sum.back + one.back }), {
+    forth: 0,
+    back: 0,
+  });
+}
+
+/** A request weighs as much as ten thousand bytes: what people look for first are requests. */
+function weight({ requests, bytes }: Draft): number {
+  return (requests?.rate ?? 0) * 10_000 + (bytes ? bytes.forth + bytes.back : 0);
+}
+
+function idOf({ source, target, protocol }: Draft): string {
+  return `${source.id}>${target.id}>${protocol}`;
+}
+
+function push<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,36 @@
+import type { Matcher } from '../../promql/index.ts';
+
+/** A histogram of request durations, as the agents store it. */
+export interface RequestFamily {
+  /** Marks its samples in an answer. */
+  readonly part: string;
+  /** Without `_bucket`, `_count`. */
+  readonly metric: string;
+  /** Whose clock measured: the caller's series also name the server. */
+  readonly side: 'client' | 'server';
+  /** The protocol, or the label whose value tells it. */
+  readonly protocol: string | { readonly label: string };
+  /** What failed of it. */
+  readonly failed: Matcher;
+}
+
+const httpFailed: Matcher = { type: '=~', name: 'http_response_status_code', value: '5..' };
+const rpcFailed: Matcher = { type: '!~', name: 'rpc_response_status_code', value: '(OK|0)?' };
+const errorType: Matcher = { type: '!=', name: 'error_type', value: '' };
+
+export const requestFamilies: readonly RequestFamily[] = [
+  { part: 'http-c', metric: 'http_client_request_duration', side: 'client', protocol: 'http', failed: httpFailed },
+  { part: 'rpc-c', metric: 'rpc_client_call_duration', side: 'client', protocol: 'grpc', failed: rpcFailed },
+  {
+    ...{ part: 'db-c', metric: 'db_client_operation_duration', side: 'client', failed: errorType },
+    protocol: { label: 'db_system_name' },
+  },
+  {
+    ...{ part: 'msg-c', metric: 'messaging_client_operation_duration', side: 'client', failed: errorType },
+    protocol: { label: 'messaging_system' },
+  },
+  { part: 'http-s', metric: 'http_server_request_duration', side: 'server', protocol: 'http', failed: httpFailed },
+  { part: 'rpc-s', metric: 'rpc_server_call_duration', side: 'server', protocol: 'grpc', failed: rpcFailed },
+];
+
+export const flowMetric = 'ebpf_network_flow_bytes';

@@ -1,0 +1,89 @@
+import type { End, Ends } from './ends.ts';
+
+/** What two ends exchanged, by the direction of their requests. Units: bytes per second. */
+export interface FlowPair {
+  readonly client: End;
+  readonly server: End;
+  readonly transport: string;
+  readonly forth: number;
+  readonly back: number;
+  /** Labels that select the series of `forth`; undefined where no labels alone do. */
+  readonly subject: Readonly<Record<string, string>> | undefined;
+  /** Whose node's series are counted; undefined where neither end is a pod of the node that saw it. */
+  readonly local: Local;
+}
+
+type Local = 'src' | 'dst' | undefined;
+type Labels = Readonly<Record<string, string>>;
+
+/** One direction, as the nodes of both ends saw it. */
+interface Way {
+  readonly source: End;
+  readonly target: End;
+  readonly isResponse: boolean;
+  readonly transport: string;
+  readonly rates: { src: number; dst: number; other: number };
+  /** Labels of the pair; null where several sets of them make it. */
+  subject: Record<string, string> | null;
+}
+
+const pairLabels = [
+  'direction',
+  ...['src', 'dst'].flatMap((end) => ['namespace', 'owner_name', 'owner_type'].map((what) => `k8s_${end}_${what}`)),
+];
+
+/**
+ * Adds flows up by their ends. A flow between two nodes is captured on both, and each agent puts its node's name on the
+ * ends that are its own pods: the sender's node counts, and where that has no agent, the receiver's.
+ */
+export class FlowTally {
+  readonly #ways = new Map<string, Way>();
+
+  add(labels: Labels, rate: number, ends: Ends): void {
+    const [source, target] = [ends.flow(labels, 'src'), ends.flow(labels, 'dst')];
+    const isResponse = labels['direction'] === 'response';
+    const transport = (labels['transport'] || 'tcp').toLowerCase();
+    const key = `${source.id}>${target.id}>${transport}>${isResponse}`;
+    const subject = Object.fromEntries(pairLabels.map((name) => [name, labels[name] ?? '']));
+    const isNamed = (labels['k8s_src_owner_name'] ?? '') !== '' && (labels['k8s_dst_owner_name'] ?? '') !== '';
+    let way = this.#ways.get(key);
+    if (!way) {
+      const rates = { src: 0, dst: 0, other: 0 };
+      this.#ways.set(key, (way = { source, target, isResponse, transport, rates, subject: isNamed ? subject : null }));
+    } else if (way.subject && pairLabels.some((name) => way!.subject![name] !== subject[name])) way.subject = null;
+    way.rates[localOf(labels) ?? 'other'] += rate;
+  }
+
+  pairs(): FlowPair[] {
+    const pairs = new Map<string, FlowPair>();
+    for (const { source, target, isResponse, transport, rates, subject } of this.#ways.values()) {
+      const [client, server] = isResponse ? [target, source] : [source, target];
+      const key = `${client.id}>${server.id}>${transport}`;
+      const known = pairs.get(key) ?? {
+        client,
+        server,
+        transport,
+        forth: 0,
+        back: 0,
+        subject: undefined,
+        local: undefined,
+      };
+      const local = rates.src > 0 ? 'src' : rates.dst > 0 ? 'dst' : undefined;
+      const rate = rates[local ?? 'other'];
+      pairs.set(
+        key,
+        isResponse
+          ? { ...known, back: known.back + rate }
+          : { ...known, forth: known.forth + rate, subject: subject ?? undefined, local },
+      );
+    }
+    return [...pairs.values()];
+  }
+}
+
+/** Which end is a pod of the node that saw the flow; of both, the sender. */
+function localOf(labels: Labels): Local {
+  const node = labels['k8s_node_name'];
+  if (node === labels['k8s_src_node_name']) return 'src';
+  return node === labels['k8s_dst_node_name'] ? 'dst' : undefined;
+}

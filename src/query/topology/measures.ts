@@ -1,0 +1,71 @@
+import type { Stats } from '../../api/page/types.ts';
+import { bucketQuantile } from '../../promql/index.ts';
+
+/** Rates of requests that add up: cumulative buckets by their upper bound, and what failed. Units: per second. */
+export class Requests {
+  readonly #buckets = new Map<number, number>();
+  #failed = 0;
+  #unmeasured = 0;
+
+  /** A sample of a part: with `le` a bucket, without it what failed. */
+  add(le: string | undefined, rate: number): void {
+    if (le === undefined) this.#failed += rate;
+    else {
+      const bound = le === '+Inf' ? Infinity : Number(le);
+      this.#buckets.set(bound, (this.#buckets.get(bound) ?? 0) + rate);
+    }
+  }
+
+  /** Requests of which the durations and failures are not known. */
+  addUnmeasured(rate: number): void {
+    this.#unmeasured += rate;
+  }
+
+  merge(other: Requests): void {
+    for (const [bound, rate] of other.#buckets) this.#buckets.set(bound, (this.#buckets.get(bound) ?? 0) + rate);
+    this.#failed += other.#failed;
+    this.#unmeasured += other.#unmeasured;
+  }
+
+  /** Requests per second. */
+  get rate(): number {
+    return this.measured + this.#unmeasured;
+  }
+
+  /** Those of them whose duration is known. */
+  get measured(): number {
+    return this.#buckets.get(Infinity) ?? 0;
+  }
+
+  get failed(): number {
+    return this.#failed;
+  }
+
+  /** Unit: ms; null where nothing was asked. */
+  quantileMs(q: number): number | null {
+    const sorted = [...this.#buckets].sort(([a], [b]) => a - b);
+    const bounds = Float64Array.from(sorted, ([bound]) => bound);
+    const counts = Float64Array.from(sorted, ([, rate]) => rate);
+    const { value } = bucketQuantile(q, { bounds, counts, length: sorted.length });
+    return Number.isFinite(value) ? value * 1000 : null;
+  }
+}
+
+/** What two ends, or one end with all others, exchange. Units: bytes per second. */
+export interface Bytes {
+  forth: number;
+  back: number;
+}
+
+export function statsOf(requests: Requests | undefined, bytes: Bytes | undefined): Stats {
+  const isMeasured = requests !== undefined && requests.measured > 0;
+  return {
+    requestRate: requests === undefined ? null : requests.rate,
+    errorShare: isMeasured ? Math.min(1, requests.failed / requests.measured) : null,
+    p50Ms: isMeasured ? requests.quantileMs(0.5) : null,
+    p95Ms: isMeasured ? requests.quantileMs(0.95) : null,
+    p99Ms: isMeasured ? requests.quantileMs(0.99) : null,
+    bytesPerSecond: bytes === undefined ? null : bytes.forth,
+    bytesBackPerSecond: bytes === undefined ? null : bytes.back,
+  };
+}

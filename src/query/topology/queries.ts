@@ -1,0 +1,154 @@
+import type { TopologyGrouping } from '../../api/page/types.ts';
+import type { Matcher } from '../../promql/index.ts';
+import { selectorText } from '../custom-metrics/providers/selectors.ts';
+import { flowMetric, requestFamilies, type RequestFamily } from './families.ts';
+
+/** Marks which part of the query a sample is of: a family's `part`, that with `!` for what failed, or `flows`. */
+export const partLabel = 'svc_part';
+export const flowPart = 'flows';
+
+const namespaceLabel = 'k8s_namespace_name';
+export const ownerLabel = 'k8s_owner_name';
+const kindLabel = 'k8s_kind';
+const podLabel = 'k8s_pod_name';
+
+/** Labels that say whose a series of requests is, by grouping. */
+export const subjectLabels: Readonly<Record<TopologyGrouping, readonly string[]>> = {
+  workload: [namespaceLabel, ownerLabel, kindLabel],
+  namespace: [namespaceLabel],
+  node: ['k8s_node_name', namespaceLabel],
+};
+const peerLabels = ['server_address', 'db_system_name', 'messaging_system'];
+const ends = ['src', 'dst'] as const;
+export const flowLabels: readonly string[] = [
+  ...['direction', 'transport', 'k8s_node_name'],
+  ...ends.flatMap((end) => ['namespace', 'owner_name', 'owner_type', 'node_name'].map((what) => `k8s_${end}_${what}`)),
+  ...ends.flatMap((end) => [`${end}_address`, `${end}_cidr`]),
+];
+
+/** A range of whole milliseconds, as PromQL writes it. */
+export const rangeText = (ms: number): string => `${Math.round(ms)}ms`;
+
+/**
+ * The rates of families, each under the mark of its part, added up by labels. One aggregation over a union that every
+ * agent evaluates by itself, so that each is asked once for all of it. A pod without an owner is its own.
+ * Pure.
+ */
+export function requestRates(
+  families: readonly RequestFamily[],
+  by: readonly string[],
+  windowMs: number,
+  matchers: readonly Matcher[] = [],
+): string {
+  const parts = families.flatMap((family) => [
+    { name: `${family.metric}_bucket`, part: family.part, more: [] },
+    { name: `${family.metric}_count`, part: `${family.part}!`, more: [family.failed] },
+  ]);
+  const withOwner = by.includes(ownerLabel);
+  const texts = parts.flatMap(({ name, part, more }) => {
+    const rate = (...own: readonly Matcher[]): string =>
+      `rate(${selectorText(name, [...matchers, ...more, ...own])}[${rangeText(windowMs)}])`;
+    const marked = (vector: string): string => `label_replace(${vector}, "${partLabel}", "${part}", "", "")`;
+    if (!withOwner) return [marked(rate({ type: '!=', name: namespaceLabel, value: '' }))];
+    const alone = rate({ type: '=', name: ownerLabel, value: '' }, { type: '!=', name: podLabel, value: '' });
+    return [
+      marked(rate({ type: '!=', name: ownerLabel, value: '' })),
+      marked(`label_replace(${alone}, "${ownerLabel}", "$1", "${podLabel}", "(.*)")`),
+    ];
+  });
+  return `sum by (${['le', partLabel, ...by].join(', ')}) (${texts.join(' or ')})`;
+}
+
+/** Requests and failures of servers alone, without durations, for a line over time. Pure. */
+export function servedRates(windowMs: number): string {
+  const by = subjectLabels.workload;
+  const rates = requestFamilies
+    .filter(({ side }) => side === 'server')
+    .flatMap(({ metric, part, failed }) => {
+      const rate = (mark: string, more: readonly Matcher[]): string => {
+        const name = `${metric}_count`;
+        const alone: Matcher[] = [...more, { type: '=', name: ownerLabel, value: '' }];
+        const owned: Matcher[] = [...more, { type: '!=', name: ownerLabel, value: '' }];
+        const range = `[${rangeText(windowMs)}]`;
+        const own = `label_replace(rate(${selectorText(name, alone)}${range}), "${ownerLabel}", "$1", "${podLabel}", "(.*)")`;
+        return [`rate(${selectorText(name, owned)}${range})`, own]
+          .map((vector) => `label_replace(${vector}, "${partLabel}", "${mark}", "", "")`)
+          .join(' or ');
+      };
+      return [rate(part, []), rate(`${part}!`, [failed])];
+    });
+  return `sum by (${[partLabel, ...by].join(', ')}) (${rates.join(' or ')})`;
+}
+
+/** All numbers of a topology as one query, so that they are of one moment and lack the same nodes. Pure. */
+export function topologyQuery(by: TopologyGrouping, windowMs: number): string {
+  const requests = requestRates(requestFamilies, [...subjectLabels[by], ...peerLabels], windowMs);
+  const rates = `sum by (${flowLabels.join(', ')}) (rate(${flowMetric}[${rangeText(windowMs)}]))`;
+  return `${requests} or label_replace(${rates}, "${partLabel}", "${flowPart}", "", "")`;
+}
+
+/** What one edge is made of, to ask for it alone. */
+export interface EdgeRequests {
+  readonly family: RequestFamily;
+  /** Labels of the caller, or of the server where only that one is captured. */
+  readonly subject: Readonly<Record<string, string>>;
+  /** Values of `server_address`, and of the protocol's label. */
+  readonly hosts: readonly string[];
+  readonly system: string | undefined;
+}
+
+/** Longer lists of hosts make no query that a person reads. */
+const mostHosts = 20;
+
+/** PromQL of an edge's requests, or of several families of one edge. Undefined where it would be too long. Pure. */
+export function edgeQueries(
+  { family, subject, hosts, system }: EdgeRequests,
+  windowMs: number,
+): { readonly requestRate: string; readonly errorShare: string; readonly p99: string } | undefined {
+  if (hosts.length > mostHosts) return undefined;
+  const owner = subject[ownerLabel];
+  const isAlone = owner !== undefined && (subject[kindLabel] ?? '') === '';
+  const matchers: Matcher[] = Object.entries(subject).flatMap(([name, value]): Matcher[] => {
+    if (isAlone && name === kindLabel) return [];
+    if (!isAlone || name !== ownerLabel) return [{ type: '=', name, value }];
+    return [
+      { type: '=', name: ownerLabel, value: '' },
+      { type: '=', name: podLabel, value: owner },
+    ];
+  });
+  if (family.side === 'client') matchers.push(oneOf('server_address', hosts));
+  if (typeof family.protocol === 'object')
+    matchers.push({ type: '=', name: family.protocol.label, value: system ?? '' });
+  const rate = (suffix: string, ...more: readonly Matcher[]): string =>
+    `rate(${selectorText(`${family.metric}${suffix}`, [...matchers, ...more])}[${rangeText(windowMs)}])`;
+  const all = `sum(${rate('_count')})`;
+  return {
+    requestRate: all,
+    errorShare: `(sum(${rate('_count', family.failed)}) or vector(0)) / ${all}`,
+    p99: `histogram_quantile(0.99, sum by (le) (${rate('_bucket')}))`,
+  };
+}
+
+/** Bytes of the flows from one end to the other, as the node of `local` saw them. Pure. */
+export function flowQuery(
+  subject: Readonly<Record<string, string>>,
+  local: 'src' | 'dst' | undefined,
+  windowMs: number,
+): string {
+  const matchers = Object.entries(subject).map(([name, value]): Matcher => ({ type: '=', name, value }));
+  const selector = selectorText(flowMetric, matchers);
+  const rate = `rate(${selector}[${rangeText(windowMs)}])`;
+  if (local === undefined) return `sum(${rate})`;
+  const node = `k8s_${local}_node_name`;
+  const own = `label_replace(count by (k8s_node_name) (${selector}), "${node}", "$1", "k8s_node_name", "(.*)")`;
+  return `sum(${rate} and on (k8s_node_name, ${node}) ${own})`;
+}
+
+function oneOf(name: string, values: readonly string[]): Matcher {
+  if (values.length === 1) return { type: '=', name, value: values[0]! };
+  const value = values
+    .toSorted()
+    .map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    .join('|');
+  return { type: '=~', name, value };
+}

@@ -1,0 +1,340 @@
+import { systemClock } from '../../base/clock.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { readSettings } from '../../base/settings.ts';
+import { resourceRef, type KubeObject } from '../../api/meta.ts';
+import type { Objects, ServiceSummary, Topology } from '../../api/page/types.ts';
+import { startAgentCluster, type AgentCluster } from '../../testing/query/agent-cluster.ts';
+import { askApi, type ApiAnswer, type ApiParams } from '../../testing/query/api-client.ts';
+import { AddressIndex } from '../addresses/address-index.ts';
+import type { WatchedKind } from '../objects/watch-objects.ts';
+import { querySettingTable, startQueryServer, type QueryServer } from '../index.ts';
+
+const nodes = ['node-1', 'node-2'];
+const end = Math.floor(Date.now() / 60_000) * 60_000;
+const at = String(end / 1000);
+const bounds = ['0.1', '1', '+Inf'];
+
+let cluster: AgentCluster;
+let server: QueryServer;
+
+const owned = (namespace: string, name: string): Record<string, string> => ({
+  ...{ k8s_namespace_name: namespace, k8s_owner_name: name, k8s_kind: 'Deployment', k8s_pod_name: `${name}-x-1` },
+});
+
+/** Requests of a pod on a node, so many a second, of which one in ten fails; nine of ten take below 100 ms. */
+function requests(node: string, metric: string, labels: Record<string, string>, perSecond: number): void {
+  for (let k = 0; k <= 20; k++) {
+    const t = end - (20 - k) * 30_000;
+    const count = k * 30 * perSecond;
+    for (const [code, share] of [
+      ['200', 0.9],
+      ['503', 0.1],
+    ] as const) {
+      const own = { ...labels, http_response_status_code: code };
+      for (const [i, le] of bounds.entries())
+        cluster.append(node, { __name__: `${metric}_bucket`, ...own, le }, t, count * share * (i === 0 ? 0.9 : 1));
+      cluster.append(node, { __name__: `${metric}_count`, ...own }, t, count * share);
+    }
+  }
+}
+
+function flow(node: string, direction: string, src: string, dst: string, perSecond: number): void {
+  const side = (end_: 'src' | 'dst', name: string): Record<string, string> =>
+    name.startsWith('address ')
+      ? { [`${end_}_address`]: name.slice('address '.length) }
+      : {
+          ...{ [`k8s_${end_}_namespace`]: 'shop', [`k8s_${end_}_owner_name`]: name },
+          ...{ [`k8s_${end_}_owner_type`]: 'Deployment' },
+          ...(homes[name] === node ? { [`k8s_${end_}_node_name`]: node } : {}),
+        };
+  const labels = { __name__: 'ebpf_network_flow_bytes', direction, ...side('src', src), ...side('dst', dst) };
+  for (let k = 0; k <= 20; k++) cluster.append(node, labels, end - (20 - k) * 30_000, k * 30 * perSecond);
+}
+
+const homes: Readonly<Record<string, string>> = { web: 'node-1', checkout: 'node-2', cart: 'node-2' };
+
+const kind = (name: string, objects: readonly unknown[], namespaced = true): WatchedKind => ({
+  resource: resourceRef({
+    group: 'svc.dev',
+    version: 'v1alpha1',
+    kind: name,
+    plural: `${name.toLowerCase()}s`,
+    namespaced,
+  }),
+  synced: true,
+  list: () => objects as KubeObject[],
+});
+const aMonitor = (namespace: string, name: string, spec: object): unknown => ({
+  metadata: { name, namespace, generation: 2 },
+  spec,
+  status: { conditions: [{ type: 'Ready', status: 'True', reason: 'Programmed', message: '' }], pods: 1 },
+});
+const monitors = [
+  aMonitor('shop', 'all', {}),
+  aMonitor('shop', 'not-batch', { mode: 'Exclude', selector: { matchLabels: { app: 'batch' } } }),
+  aMonitor('ops', 'probes', {}),
+];
+const clusterNodes = ['node-1', 'node-9'].map((name) => ({ metadata: { name }, status: { conditions: [] } }));
+
+beforeAll(async () => {
+  cluster = await startAgentCluster(nodes, systemClock);
+  const index = new AddressIndex();
+  for (const [i, [name, nodeName]] of Object.entries(homes).entries()) {
+    const pod = { namespace: 'shop', name: `${name}-x-1`, uid: name, nodeName, containers: [], hostNetwork: false };
+    const owner = { kind: 'ReplicaSet', name: `${name}-x` };
+    const labels = { 'pod-template-hash': 'x', app: name };
+    index.setPod({ ...pod, labels, owner, ips: [`10.0.0.${i + 1}`], fromMs: 0, ended: false }, end);
+  }
+  const service = { namespace: 'shop', ips: ['10.96.0.1'], fromMs: 0 };
+  index.setService({ ...service, name: 'checkout-svc', selector: { app: 'checkout' } }, end);
+  index.setService({ ...service, name: 'web', ips: [], selector: { app: 'web' } }, end);
+  index.setNode({ name: 'node-1', ips: ['192.168.0.1'], podCidrs: ['10.0.0.0/16'] }, end);
+
+  const web = owned('shop', 'web');
+  for (const [name, nodeName, labels] of [
+    ['batch', 'node-1', { app: 'batch' }],
+    ['idle', 'node-1', {}],
+    ['away', 'node-9', {}],
+  ] as const) {
+    const pod = { namespace: 'shop', name, uid: name, nodeName, containers: [], hostNetwork: true, labels };
+    index.setPod({ ...pod, ips: [], fromMs: 0, ended: false }, end);
+  }
+  cluster.append('node-1', { __name__: 'svc_agent_up', version: '1.2.3' }, Date.now(), 1);
+  requests('node-1', 'http_client_request_duration', { ...web, server_address: 'checkout-svc' }, 10);
+  requests('node-1', 'http_client_request_duration', { ...web, server_address: '10.0.0.2' }, 2);
+  requests('node-1', 'http_client_request_duration', { ...web, server_address: 'api.example.com' }, 1);
+  requests('node-2', 'http_server_request_duration', owned('shop', 'checkout'), 12);
+  requests('node-1', 'http_server_request_duration', web, 20);
+  // A pod without an owner, in another namespace.
+  requests(
+    'node-2',
+    'http_client_request_duration',
+    { k8s_namespace_name: 'ops', k8s_pod_name: 'probe', server_address: 'web.shop' },
+    4,
+  );
+  flow('node-1', 'request', 'web', 'checkout', 1_000);
+  flow('node-2', 'request', 'web', 'checkout', 1_000);
+  flow('node-2', 'response', 'checkout', 'web', 5_000);
+  flow('node-1', 'response', 'checkout', 'web', 5_000);
+  flow('node-2', 'request', 'checkout', 'cart', 300);
+  flow('node-1', 'request', 'address 203.0.113.9', 'web', 70);
+
+  const flags = { namespace: 'svc-system', bindAddress: '127.0.0.1', port: '0', healthPort: '0' };
+  const limits = { agentReadPort: String(cluster.port), agentTimeout: '30s', queryTimeout: '60s', tenancy: 'true' };
+  server = await startQueryServer({
+    settings: readSettings(querySettingTable, { flags: { ...flags, ...limits }, env: {}, prefix: 'SVC_' }),
+    ...{ clock: systemClock, logger: silentLogger, tls: cluster.tls, version: '0.0.0' },
+    directory: { agents: () => cluster.expected, synced: true },
+    reviews: { reviewToken: async (token) => ({ username: token }), mayAccessPath: async () => true },
+    tenants: {
+      reviews: { mayReadPods: async ({ username }, namespace) => username === 'admin' || namespace === username },
+      namespaces: { synced: true, names: () => ['shop', 'ops'] },
+    },
+    addresses: { index, synced: true },
+    objects: {
+      kinds: {
+        TrafficMonitor: kind('TrafficMonitor', monitors),
+        ClusterTrafficPolicy: kind('ClusterTrafficPolicy', []),
+        MinterDeployment: kind('MinterDeployment', []),
+        Node: kind('Node', clusterNodes, false),
+      },
+      namespaces: { synced: true, names: () => ['shop', 'ops'] },
+      reviews: {
+        mayReadPods: async ({ username }, namespace) => username === 'admin' || namespace === username,
+        mayAccessResource: async ({ username }, { namespace }) => username === 'admin' || namespace === username,
+      },
+    },
+  });
+});
+afterAll(async () => {
+  await server.close();
+  await cluster.close();
+});
+
+const ask = (path: string, params: ApiParams, token = 'admin'): Promise<ApiAnswer> =>
+  askApi({ port: server.port, ca: cluster.ca.cert }, path, params, { headers: { authorization: `Bearer ${token}` } });
+const topology = async (params: ApiParams = {}, token?: string): Promise<Topology> => {
+  const { status, json } = await ask('/api/v1/topology', { end: at, ...params }, token);
+  expect([status, json.degraded, json.warnings]).toEqual([200, false, undefined]);
+  return json.data as Topology;
+};
+const round = (value: number | null): number | null => (value === null ? null : Math.round(value * 1e6) / 1e6);
+const lines = ({ edges }: Topology): string[] =>
+  edges.map(({ id, sources, stats }) => {
+    const { requestRate, errorShare, p50Ms, bytesPerSecond, bytesBackPerSecond } = stats;
+    const numbers = [requestRate, errorShare, p50Ms, bytesPerSecond, bytesBackPerSecond].map(round);
+    return `${id.replaceAll('workload/shop/Deployment/', '')} ${sources.join('+')} ${numbers.join(' ')}`;
+  });
+
+test('workloads are named by address, Service and host, requests and flows of a pair are one edge, the caller counts', async () => {
+  expect(lines(await topology()).sort()).toEqual(
+    [
+      'external/203.0.113.0/24>web>tcp flows    70 0',
+      'unknown>web>http requests 16    ',
+      'checkout>cart>tcp flows    300 0',
+      'web>external/api.example.com>http requests 1 0.1 55.555556  ',
+      'web>checkout>http requests+flows 12 0.1 55.555556 1000 5000',
+      'workload/ops/Pod/probe>web>http requests 4 0.1 55.555556  ',
+    ].sort(),
+  );
+});
+
+test('nodes carry what their own side measured, and their node where all pods are on one', async () => {
+  const { nodes: all, by, window } = await topology();
+  expect([by, window.endMs, window.endMs - window.startMs]).toEqual(['workload', end, 300_000]);
+  const web = all.find(({ name }) => name === 'web')!;
+  expect(web).toMatchObject({ kind: 'workload', namespace: 'shop', workloadKind: 'Deployment', node: 'node-1' });
+  expect([web.inbound, web.outbound].map(({ requestRate }) => round(requestRate))).toEqual([20, 13]);
+  expect([web.inbound.bytesPerSecond, web.outbound.bytesPerSecond].map((v) => round(v))).toEqual([70, 1000]);
+});
+
+test('the PromQL of each edge gives its very numbers', async () => {
+  const { edges } = await topology();
+  let asked = 0;
+  for (const { stats, promql } of edges) {
+    const pairs = [
+      [promql.requestRate, stats.requestRate],
+      [promql.errorShare, stats.errorShare],
+      [promql.p99, stats.p99Ms === null ? null : stats.p99Ms / 1000],
+      [promql.bytes, stats.bytesPerSecond],
+    ] as const;
+    for (const [query, expected] of pairs) {
+      if (query === undefined) continue;
+      const { json } = await ask('/api/v1/query', { query, time: at });
+      const { result } = json.data as { result: { value: [number, string] }[] };
+      expect([query, Number(result[0]?.value[1]).toFixed(6)]).toEqual([query, expected!.toFixed(6)]);
+      asked++;
+    }
+  }
+  expect(asked).toBe(11);
+});
+
+test('the request rates of the edges of captured callers add up to the PromQL sum, in every grouping', async () => {
+  const { json } = await ask('/api/v1/query', { query: 'sum(rate(http_client_request_duration_count[5m]))', time: at });
+  const { result } = json.data as { result: { value: [number, string] }[] };
+  for (const by of ['workload', 'namespace', 'node']) {
+    const { edges } = await topology({ by });
+    const sum = edges
+      .filter(({ source }) => source !== 'unknown')
+      .reduce((total, { stats }) => total + (stats.requestRate ?? 0), 0);
+    expect([by, sum.toFixed(6)]).toEqual([by, Number(result[0]!.value[1]).toFixed(6)]);
+  }
+});
+
+test('by namespace and by node ends are grouped, and a namespace narrows to edges with an end in it', async () => {
+  expect(lines(await topology({ by: 'namespace', namespace: 'ops' }))).toEqual([
+    'namespace/ops>namespace/shop>http requests 4 0.1 55.555556  ',
+  ]);
+  expect((await topology({ by: 'node' })).edges.map(({ id }) => id)).toContain('node/node-1>node/node-2>http');
+});
+
+test('a tenant sees its own edges, the names of direct peers, and nothing of what those do among others', async () => {
+  expect(lines(await topology({}, 'ops'))).toEqual(['workload/ops/Pod/probe>web>http requests 4 0.1 55.555556  ']);
+  const { nodes: seen } = await topology({}, 'ops');
+  const web = seen.find(({ name }) => name === 'web')!;
+  expect([web.node, round(web.inbound.requestRate), web.outbound.requestRate]).toEqual([undefined, 4, null]);
+  expect((await topology({ by: 'node' }, 'ops')).edges.map(({ id }) => id)).toEqual(['node/node-2>unknown>http']);
+});
+
+test('a node that does not answer makes the answer degraded', async () => {
+  cluster.agents[1]!.misbehave = (_req, res) => void res.writeHead(500).end();
+  try {
+    const { json } = await ask('/api/v1/topology', { end: at });
+    expect([json.degraded, json.missingNodes]).toEqual([true, ['node-2']]);
+  } finally {
+    cluster.agents[1]!.misbehave = undefined;
+  }
+});
+
+test('it is computed by the agents, which are asked twice each at most', async () => {
+  const before = cluster.agents.map(({ requests: count }) => count);
+  await topology({ end: String(end / 1000 - 1) });
+  expect(cluster.agents.map(({ requests: count }, i) => count - before[i]!)).toEqual([2, 2]);
+});
+
+test.each([
+  [{ by: 'pod' }, 'by'],
+  [{ window: '5s' }, 'window'],
+  [{ window: '5m', start: '0' }, 'window'],
+  [{ start: '0' }, 'start'],
+  [{ format: 'svg' }, 'format'],
+])('%o is refused with the name of the parameter', async (params, name) => {
+  const { status, json } = await ask('/api/v1/topology', { end: at, ...params });
+  expect([status, json.error]).toEqual([400, expect.stringContaining(`parameter "${name}"`)]);
+});
+
+test('a Grafana node graph gets two frames with the field names that it looks for', async () => {
+  const { json } = await ask('/api/v1/topology', { end: at, format: 'grafana' });
+  const { nodes: rows, edges } = json.data as Record<'nodes' | 'edges', Record<string, unknown>[]>;
+  expect(rows!.find(({ title }) => title === 'checkout')).toMatchObject({ subtitle: 'shop', mainstat: '12 req/s' });
+  expect(Object.keys(edges![0]!)).toEqual(
+    expect.arrayContaining(['id', 'source', 'target', 'mainstat', 'secondarystat']),
+  );
+  for (const row of rows!) {
+    const arcs = Object.entries(row).filter(([key]) => key.startsWith('arc__'));
+    expect(arcs.reduce((sum, [, share]) => sum + (share as number), 0)).toBeCloseTo(1, 9);
+  }
+});
+
+const services = async (token?: string): Promise<ServiceSummary[]> => {
+  const { status, json } = await ask('/api/v1/services', { end: at, window: '8m' }, token);
+  expect(status).toBe(200);
+  return json.data as ServiceSummary[];
+};
+
+test('every workload is a service, with its numbers or why there are none', async () => {
+  const all = await services();
+  expect(
+    all.map(({ namespace, workload, requestRate, captured, why }) => [
+      `${namespace}/${workload}`,
+      round(requestRate),
+      captured,
+      why,
+    ]),
+  ).toEqual([
+    ['ops/probe', null, true, null],
+    ['shop/away', null, false, 'no agent answers where its pods are: node-9: no agent is expected there'],
+    ['shop/batch', null, false, 'TrafficMonitor shop/not-batch excludes it'],
+    ['shop/cart', null, true, null],
+    ['shop/checkout', 12, true, null],
+    ['shop/idle', null, false, 'neither a request nor a flow was seen in the window'],
+    ['shop/web', 20, true, null],
+  ]);
+  const web = all.at(-1)!;
+  expect(web).toMatchObject({ workloadKind: 'Deployment', nodes: ['node-1'], monitors: ['all'] });
+  expect([web.errorShare, web.p50Ms].map(round)).toEqual([0.1, 55.555556]);
+  expect(web.sparkline.stepSeconds).toBe(8);
+  expect([web.sparkline.requestRate.length, round(web.sparkline.requestRate.at(-1)!)]).toEqual([60, 20]);
+  expect(round(web.sparkline.errorShare.at(-1)!)).toBe(0.1);
+});
+
+test('of services a caller sees those of namespaces whose pods it may read', async () => {
+  expect(
+    (await services('ops')).map(({ namespace, workload, monitors: names }) => [namespace, workload, names]),
+  ).toEqual([['ops', 'probe', []]]);
+});
+
+test('objects are those that the caller may list, and it is said when there are others', async () => {
+  const read = async (of: string, token?: string): Promise<Objects> =>
+    (await ask('/api/v1/objects', { kind: of }, token)).json.data as Objects;
+  const all = await read('TrafficMonitor');
+  expect([all.forbidden, all.items.map(({ metadata }) => metadata.name)]).toEqual([
+    false,
+    ['probes', 'all', 'not-batch'],
+  ]);
+  expect(all.items[0]).toEqual({
+    metadata: { name: 'probes', namespace: 'ops', generation: 2 },
+    ...{ spec: {}, status: { pods: 1 } },
+    conditions: [{ type: 'Ready', status: 'True', reason: 'Programmed', message: '' }],
+  });
+  const own = await read('TrafficMonitor', 'ops');
+  expect([own.forbidden, own.items.map(({ metadata }) => metadata.name)]).toEqual([true, ['probes']]);
+  const none = await read('Node', 'ops');
+  expect([none.forbidden, none.items]).toEqual([true, []]);
+  const { items } = await read('Node');
+  expect(items.map(({ metadata, node }) => [metadata.name, node!.agentVersion, node!.missing])).toEqual([
+    ['node-1', '1.2.3', null],
+    ['node-9', null, 'no agent is expected there'],
+  ]);
+  expect((await ask('/api/v1/objects', { kind: 'Secret' })).status).toBe(400);
+});
