@@ -313,7 +313,7 @@ test('/version tells the build and readiness and nothing that helps an attacker'
   const response = await fetch(`${minter.url}/version`);
   const text = await response.text();
   expect(response.status).toBe(200);
-  expect(Object.keys(JSON.parse(text) as object).sort()).toEqual(['commit', 'platform', 'ready', 'version']);
+  expect(Object.keys(JSON.parse(text) as object).sort()).toEqual(['commit', 'date', 'platform', 'ready', 'version']);
   for (const secret of ['projects/', String(world.appId), world.org, agentEmail, 'platform-agent-scope']) {
     expect(text).not.toContain(secret);
   }

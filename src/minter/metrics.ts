@@ -119,7 +119,7 @@ export function createMinterMetrics(build: { version: string; commit: string }, 
       registers,
     }),
   };
-  metrics.buildInfo.set(build, 1);
+  metrics.buildInfo.set({ version: build.version, commit: build.commit }, 1);
   return { registry, ...metrics };
 }
 

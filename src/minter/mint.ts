@@ -39,7 +39,7 @@ export interface MinterDeps {
   metrics: MinterMetrics;
   clock: Clock;
   logger: Logger;
-  /** Called when the platform refuses our App JWT: somebody should ask it who we are. */
+  /** Called when the platform refuses our App JWT: it is time to check the App again. */
   onUnauthorized?: () => void;
   /** Called when the key service says that the key cannot be used. */
   onKeyUnusable?: () => void;
@@ -137,7 +137,7 @@ export class Minter {
     );
   }
 
-  /** Best effort, after the answer: nobody gets the token, so nobody has to wait for its end. */
+  /** Best effort, after the answer: the token is not handed out, so no caller waits for its revocation. */
   #revoke(token: string): void {
     const { platform, clock, logger } = this.#deps;
     platform.call('revoke_token', token, {}, deadlineIn(clock, revokeMs)).then(

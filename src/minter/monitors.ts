@@ -19,7 +19,7 @@ const impatientMs = 2_000;
 const installationMs = 5 * 60_000;
 
 /**
- * Keeps the readiness true while nobody mints. Flow: key → App (once per key, again while it is not known to match) →
+ * Keeps the readiness correct while no tokens are minted. Flow: key → App (once per key, again while it is not known to match) →
  * installation (every five minutes) → wait. One round at a time; `hurry` starts the next one at once.
  */
 export class Monitors {

@@ -14,7 +14,7 @@ export interface ReadinessOptions {
   onChange?: (readiness: Readiness, check: MinterCheck | null) => void;
 }
 
-/** What the other parts know at the time somebody asks. */
+/** What the other parts know at the time of the question. */
 export interface ReadinessFacts {
   rulesHash: string;
   scopes: string[];
@@ -23,7 +23,7 @@ export interface ReadinessFacts {
 
 /**
  * The one place that says whether this process should get traffic: ready = rules ∧ key ∧ app, and not draining.
- * A check that nobody could answer yet blocks; a check whose last answer is older than an outage does not change.
+ * A check without an answer so far blocks readiness; an outage leaves the last answer of a check in force.
  */
 export class Readiness {
   readonly #options: ReadinessOptions;

@@ -4,8 +4,10 @@ import { hostname } from 'node:os';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { openTraceExport } from '../base/trace-export.ts';
+import { untilQuiet } from '../net/drain.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { readBuildInfo, type BuildInfo } from '../base/build-info.ts';
+import { expressHandler, httpServerMetrics } from '../net/http/index.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { createApp } from './http/app.ts';
 import { followServerIdentity, readServerIdentity } from './http/server-identity.ts';
@@ -15,7 +17,7 @@ import { createMinterMetrics } from './metrics.ts';
 import { Minter } from './mint.ts';
 import { Monitors } from './monitors.ts';
 import { PlatformClient } from './platform/platform-client.ts';
-import { RateLimiter } from './rate-limit.ts';
+import { RateLimiter } from '../base/rate-limit.ts';
 import { Readiness } from './readiness.ts';
 import { watchReadiness, watchRules } from './observe.ts';
 import { activeScopes, allFiles } from './rules/rule-set.ts';
@@ -44,8 +46,8 @@ export interface MinterServerDeps {
 const drainMs = 5_000;
 
 /**
- * Runs the minter until `signal` aborts: not ready at once, requests in flight get five seconds, then everything is
- * closed and the promise resolves. It starts and answers `/version` (503) whatever the state of the key.
+ * Runs the minter until `signal` aborts: not ready at once, tokens are minted until no new connection comes, requests in
+ * flight get five seconds, then everything is closed and the promise resolves. It starts and answers `/version` (503) whatever the state of the key.
  * Errors: ERR_LISTEN; ERR_TLS_MATERIAL; ERR_CONFIG_INVALID for a development key that cannot be read.
  */
 export async function runMinterServer(settings: MinterSettings, deps: MinterServerDeps): Promise<void> {
@@ -124,10 +126,13 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     maxRepositories: settings.maxRepositories,
     keyVersion: settings.keyVersion,
     verify: { issuer: settings.issuerUrl, audiences: settings.audiences, keys, clock },
-    issuers: new Map([
-      ['google', settings.issuerUrl],
-      ['github', 'https://token.actions.githubusercontent.com'],
-    ]),
+    bounds: {
+      issuers: new Map([
+        ['google', settings.issuerUrl],
+        ['github', 'https://token.actions.githubusercontent.com'],
+      ]),
+      repositories: settings.repositories,
+    },
     rules: () => rules.current,
     limiter: new RateLimiter(settings.rateLimitPerMinute, clock),
     minter,
@@ -140,8 +145,10 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     beginTrace: tracing && tokenTraces(tracing.tracer, clock),
     audit: deps.audit ?? ((line) => void process.stdout.write(line)),
   });
-  const server = createPublicServer(app, identity);
+  const door = { logger, metrics: httpServerMetrics(metrics.registry, 'minter') };
+  const server = createPublicServer(expressHandler(app), identity, { name: 'minter', ...door });
   const admin = createAdminServer({
+    door: { name: 'minter-admin', ...door },
     registry: metrics.registry,
     readiness: () => {
       const set = rules.current;
@@ -150,9 +157,10 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
   });
   const end = async (): Promise<void> => {
     readiness.drain();
+    await untilQuiet([server], { clock, quietMs: settings.shutdownQuietSeconds * 1_000 });
+    await closeServer(server, drainMs);
     monitors.close();
     rules.close();
-    await closeServer(server, drainMs);
     await closeServer(admin, 500);
     await service.close();
     await tracing?.close();

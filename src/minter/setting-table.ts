@@ -1,6 +1,6 @@
 import type { LogLevel } from '../base/logger.ts';
 import type { Setting } from '../base/settings.ts';
-import { isKeyVersionName, isOrganizationName } from './names.ts';
+import { foldName, isKeyVersionName, isOrganizationName, isRepositoryName } from './names.ts';
 
 /**
  * Every setting of `minter server run`: the key `vcsAppId` is `--vcs-app-id`, `VCS_APP_ID` and, in a settings file,
@@ -38,12 +38,24 @@ export const minterSettingTable = {
   jwksUri: url({ default: 'https://www.googleapis.com/oauth2/v3/certs', help: "the issuer's keys; pinned" }),
   rateLimitPerMinute: integer({ default: '30', help: 'mints per caller, minute and pod' }, 1, 60_000),
   maxRepositories: integer({ default: '10', help: 'repositories per request, at most 500' }, 1, 500),
+  repositories: repositorySet({
+    default: '',
+    help: 'comma list of the only repositories that tokens may reach; absent: what the rule files say',
+  }),
   appJwtReuseSeconds: integer({ default: '240', help: 'how long one App JWT serves; 0 signs for every mint' }, 0, 480),
   rulesReloadSeconds: integer({ default: '15', help: 'poll of the rule files, on top of watching them' }, 1, 60),
+  shutdownQuietSeconds: integer(
+    { default: '3', help: 'after SIGTERM serve until no new connection has come for this long, 15 s at most' },
+    0,
+    10,
+  ),
   allowWildcardRepositories: boolean({ default: 'false', help: "accept repositories: ['*'] in a rule file" }),
   kmsProvider: oneOf({ default: 'gcp', help: 'gcp, or file: a local key, for development only' }, ['gcp', 'file']),
   kmsApiEndpoint: loopbackSetting({ default: '', help: 'host:port of a key service on loopback, plaintext: tests' }),
-  devKeyFile: absolutePath({ default: '', help: 'PEM of the development key (KMS_PROVIDER=file)' }),
+  devKeyFile: absolutePath({
+    default: '',
+    help: 'PEM of the development key (KMS_PROVIDER=file); production builds cannot use one',
+  }),
   allowDevKey: boolean({ default: 'false', help: 'must be true for KMS_PROVIDER=file to start at all' }),
   logLevel: oneOf<LogLevel>({ default: 'info', help: 'debug, info, warn or error' }, [
     'debug',
@@ -139,6 +151,19 @@ function audienceList(meaning: Meaning): Setting<readonly string[]> {
   };
 }
 
+/** Folded names; undefined where none is given. */
+function repositorySet(meaning: Meaning): Setting<ReadonlySet<string> | undefined> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      if (text === '') return undefined;
+      const list = text.split(',');
+      if (!list.every(isRepositoryName)) throw new Error('must be a comma list of plain repository names');
+      return new Set(list.map(foldName));
+    },
+  };
+}
+
 function url(meaning: Meaning): Setting<string> {
   const plain = 'without user, query, fragment or trailing slash';
   return must(meaning, isServiceUrl, `be an https URL (http only to loopback) ${plain}`);
@@ -147,7 +172,7 @@ function url(meaning: Meaning): Setting<string> {
 function isServiceUrl(text: string): boolean {
   const parsed = URL.parse(text);
   if (!parsed || parsed.username !== '' || parsed.password !== '') return false;
-  if (/[?#\s]/.test(text) || text.endsWith('/') || text.length > 256) return false;
+  if (/[?#\s\\]/.test(text) || text.endsWith('/') || text.length > 256) return false;
   return parsed.protocol === 'https:' || (parsed.protocol === 'http:' && isLoopbackHost(parsed.hostname));
 }
 

@@ -28,6 +28,11 @@ test('needs four settings and has a default for the rest', () => {
   });
 });
 
+test('repositories are a set without regard to case, and no bound where none is named', () => {
+  expect(read({ ...env, REPOSITORIES: 'GitOps,docs' }).repositories).toEqual(new Set(['gitops', 'docs']));
+  expect(read(env).repositories).toBeUndefined();
+});
+
 test('audiences are kept byte for byte, in order', () => {
   expect(read({ ...env, AUDIENCES: 'http://b:8080,http://b:8080/token' }).audiences).toEqual([
     'http://b:8080',
@@ -74,6 +79,8 @@ test.each<[field: string, value: string | undefined]>([
   ['ADMIN_PORT', 'x'],
   ['CONFIGS_DIR', 'relative'],
   ['MAX_REPOSITORIES', '501'],
+  ['REPOSITORIES', 'acme/gitops'],
+  ['REPOSITORIES', 'gitops,'],
   ['RATE_LIMIT_PER_MINUTE', '0'],
   ['APP_JWT_REUSE_SECONDS', '600'],
   ['RULES_RELOAD_SECONDS', '0'],

@@ -25,8 +25,11 @@ export interface MinterSettings {
   jwksUri: string;
   rateLimitPerMinute: number;
   maxRepositories: number;
+  /** Folded names of the only repositories that tokens may reach; undefined leaves it to the rule files. */
+  repositories: ReadonlySet<string> | undefined;
   appJwtReuseSeconds: number;
   rulesReloadSeconds: number;
+  shutdownQuietSeconds: number;
   allowWildcardRepositories: boolean;
   /** Which key service signs. A file key exists for development and never without an explicit permission. */
   keyProvider: { kind: 'gcp'; endpoint: { host: string; port: number } | undefined } | { kind: 'file'; path: string };

@@ -13,7 +13,7 @@ export interface TokenTrace {
 /** Starts the trace of a request. */
 export type BeginTokenTrace = () => TokenTrace;
 
-/** Where no endpoint is configured: steps run, nothing is told. */
+/** Used where no endpoint is configured: runs the steps and records nothing. */
 export const noTokenTrace: TokenTrace = { step: (_name, work) => work(), end: () => {} };
 
 /**

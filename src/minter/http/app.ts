@@ -3,6 +3,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { errorText } from '../../base/errors.ts';
+import { isUndecodable } from '../../net/http/index.ts';
 import { auditLine } from '../audit.ts';
 import type { BuildInfo } from '../../base/build-info.ts';
 import type { Readiness } from '../readiness.ts';
@@ -35,8 +36,9 @@ export function createApp(deps: AppDeps): Express {
   app.get('/version', (_req, res) => answerVersion(deps, res));
   app.all('/version', (_req, res) => refuse(res, methodNotAllowed(), 'GET, HEAD'));
   app.use((_req, res) => refuse(res, new Refusal('not_found', 'path', 'there is nothing here')));
-  app.use((error: unknown, _req: Request, res: Response, _next: NextFunction) => {
-    // Only a path that cannot be decoded gets here; routes answer their own errors.
+  app.use((error: unknown, _req: Request, res: Response, next: NextFunction) => {
+    // A path that cannot be decoded. All else is a bug of ours, and the server's to answer.
+    if (!isUndecodable(error)) return next(error);
     deps.logger.warn('request refused by the router', { error: errorText(error) });
     if (!res.headersSent) refuse(res, new Refusal('not_found', 'path', 'there is nothing here'));
   });

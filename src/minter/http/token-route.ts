@@ -6,10 +6,9 @@ import { deadlineIn, type Deadline } from '../deadline.ts';
 import { verifyIdentity, type VerifyOptions } from '../identity/verify.ts';
 import type { MinterMetrics } from '../metrics.ts';
 import type { Minter } from '../mint.ts';
-import type { RateLimiter } from '../rate-limit.ts';
+import type { RateLimiter } from '../../base/rate-limit.ts';
 import { Refusal } from '../refusal.ts';
-import type { Issuers } from '../rules/evaluate.ts';
-import { decide, type RuleSet } from '../rules/rule-set.ts';
+import { decide, type Bounds, type RuleSet } from '../rules/rule-set.ts';
 import type { TokenTrace } from '../token-trace.ts';
 import { readBody, tooLarge } from './body.ts';
 import { parseTokenRequest } from './token-request.ts';
@@ -19,7 +18,7 @@ export interface TokenRouteDeps {
   maxRepositories: number;
   keyVersion: string;
   verify: VerifyOptions;
-  issuers: Issuers;
+  bounds: Bounds;
   rules: () => RuleSet;
   limiter: RateLimiter;
   minter: Pick<Minter, 'mint'>;
@@ -64,7 +63,7 @@ export async function decideToken(
   }
   const rules = deps.rules();
   audit.rules_hash = rules.hash;
-  const decision = decide(rules, request, caller.claims, deps.issuers);
+  const decision = decide(rules, request, caller.claims, deps.bounds);
   audit.rule_file = decision.ruleFiles.join(',');
   audit.permissions = Object.fromEntries(decision.permissions);
   takeFromBucket(deps, caller.email ?? `sub ${caller.sub}`);

@@ -63,7 +63,7 @@ export class Jwks {
     const age = this.ageMs;
     if (age === null || age >= jwksLimits.staleMs) await this.#refresh();
     else if (age >= jwksLimits.freshMs) {
-      // The old set still serves, so nobody waits for the new one unless they need a key it may have.
+      // The old set still serves: only a request whose key it lacks waits for the new one.
       const refreshed = this.#refresh();
       if (!this.#keys?.has(kid)) await refreshed;
     }

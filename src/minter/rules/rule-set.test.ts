@@ -37,13 +37,13 @@ function rules(files: Record<string, string>): RuleSet {
   return compileRules(sources, noRules, { allowWildcard: true });
 }
 
-const ask = (set: RuleSet, request: Partial<RuleRequest>): string => {
+const ask = (set: RuleSet, request: Partial<RuleRequest>, repositories?: ReadonlySet<string>): string => {
   try {
     const decision = decide(
       set,
       { org: 'acme', repositories: ['a'], scope: 's', permissions: undefined, ...request },
       caller,
-      issuers,
+      { issuers, repositories },
     );
     return [...decision.permissions].map((p) => p.join(':')).join(',');
   } catch (error) {
@@ -69,6 +69,17 @@ test('every repository is decided by its own file, all or nothing', () => {
   expect(ask(set, { repositories: ['a', 'c'] })).toBe('permission_denied');
   expect(ask(set, { repositories: ['c', 'a'] })).toBe('contents:read');
   expect(ask(set, { repositories: ['d'] })).toBe('repository_denied');
+});
+
+test('a repository that the service is not declared to serve is denied, whatever a rule grants', () => {
+  const set = rules({ '.yaml': document({ s: s(['a', 'b']), all: s(['*']) }) });
+  const declared = new Set(['a']);
+  expect(ask(set, { repositories: ['a'] }, declared)).toBe('contents:write');
+  expect(ask(set, { repositories: ['A'], scope: 'all' }, declared)).toBe('contents:write');
+  expect(ask(set, { repositories: ['b'] }, declared)).toBe('repository_denied');
+  expect(ask(set, { repositories: ['a', 'b'] }, declared)).toBe('repository_denied');
+  expect(ask(set, { repositories: ['b'], scope: 'all' }, declared)).toBe('repository_denied');
+  expect(ask(set, { repositories: ['b'] })).toBe('contents:write');
 });
 
 test('a file of its own must list the repository too', () => {

@@ -27,6 +27,13 @@ export interface RuleRequest {
   permissions: ReadonlyMap<string, string> | undefined;
 }
 
+/** What bounds every decision, whatever the rule files say. */
+export interface Bounds {
+  issuers: Issuers;
+  /** Folded names of the only repositories that tokens may reach; undefined leaves it to the rule files. */
+  repositories?: ReadonlySet<string> | undefined;
+}
+
 /** What a caller gets, and which files said so. */
 export interface Decision {
   permissions: Permissions;
@@ -36,9 +43,9 @@ export interface Decision {
 /**
  * Decides a request, all or nothing: first the rule of every repository, then the lists, then the permissions.
  * Pure. Errors: Refusal with scope_denied, repository_denied or permission_denied. An unknown scope and a rule that
- * refuses read the same, so that nobody can ask which scopes exist.
+ * refuses give the same answer, so that callers cannot find out which scopes exist.
  */
-export function decide(rules: RuleSet, request: RuleRequest, caller: Claims, issuers: Issuers): Decision {
+export function decide(rules: RuleSet, request: RuleRequest, caller: Claims, bounds: Bounds): Decision {
   const chosen: { repository: string; scope: Scope }[] = [];
   const ruleFiles = new Set<string>();
   for (const repository of request.repositories) {
@@ -46,7 +53,7 @@ export function decide(rules: RuleSet, request: RuleRequest, caller: Claims, iss
     const claims = new Map<ClaimName, string>(caller)
       .set('parsed_org_name', request.org)
       .set('parsed_repo_name', repository);
-    const { scope, reason } = admitted(file, request.scope, claims, issuers);
+    const { scope, reason } = admitted(file, request.scope, claims, bounds.issuers);
     if (!scope || !file) {
       throw new Refusal(
         'scope_denied',
@@ -63,6 +70,13 @@ export function decide(rules: RuleSet, request: RuleRequest, caller: Claims, iss
         'repository_denied',
         'repository_not_listed',
         `repository "${repository}" is not covered by scope "${request.scope}"`,
+      );
+    }
+    if (bounds.repositories && !bounds.repositories.has(foldName(repository))) {
+      throw new Refusal(
+        'repository_denied',
+        'repository_not_declared',
+        `repository "${repository}" is none of those that this service is declared to serve`,
       );
     }
   }

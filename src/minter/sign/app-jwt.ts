@@ -54,7 +54,7 @@ export class AppJwtSource {
     if (this.#current?.jwt === jwt) this.#current = undefined;
   }
 
-  /** Shared by everybody who waits, so its time is its own and not that of the request that came first. */
+  /** Shared by all requests that wait for it, so it has its own time limit instead of the first request's. */
   #renew(): Promise<AppJwt> {
     this.#signing ??= this.#sign(deadlineIn(this.#options.clock, signBudgetMs)).finally(
       () => (this.#signing = undefined),

@@ -45,7 +45,7 @@ export type KeyFailureKind =
 
 export class KeyServiceFailure extends Error {
   readonly kind: KeyFailureKind;
-  /** The version's state where the service told it, e.g. `DISABLED`. */
+  /** The version's state where the service named it, e.g. `DISABLED`. */
   readonly state: string | undefined;
 
   constructor(kind: KeyFailureKind, message: string, options: { state?: string; cause?: unknown } = {}) {

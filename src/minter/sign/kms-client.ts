@@ -20,7 +20,7 @@ export function createKmsClient(endpoint: KmsEndpoint | undefined): KeyManagemen
     port: endpoint.port,
     sslCreds: credentials.createInsecure(),
     projectId: 'local',
-    // Told here so that nobody asks the cloud's metadata server, which a laptop has not.
+    // Given here, so that the library does not ask the cloud's metadata server, which a laptop lacks.
     clientOptions: { universeDomain: 'googleapis.com' },
     ...channel,
   });

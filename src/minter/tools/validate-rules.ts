@@ -82,7 +82,7 @@ export function explain(
     ['github', 'https://token.actions.githubusercontent.com'],
   ]);
   try {
-    const decision = decide(rules, { org, repositories, scope, permissions: undefined }, claims, issuers);
+    const decision = decide(rules, { org, repositories, scope, permissions: undefined }, claims, { issuers });
     const permissions = [...decision.permissions].map(([name, level]) => `${name}:${level}`).join(' ');
     return { admitted: true, lines: [...lines, `ADMITTED: ${permissions}`] };
   } catch (error) {
