@@ -3,8 +3,10 @@ import { hostname } from 'node:os';
 import { collectDefaultMetrics } from 'prom-client';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { createKubeClient } from '../kube/index.ts';
+import { ApiReviews, createKubeClient } from '../kube/index.ts';
+import { httpServerMetrics } from '../net/http/index.ts';
 import { closeServer, listen } from '../net/listen.ts';
+import { TokenAuth } from '../net/token-auth.ts';
 import { openTracing, RuntimeMetrics } from '../runtime/index.ts';
 import { createOperatorServer } from './operator-server.ts';
 import { SvcOperator } from './operator.ts';
@@ -28,6 +30,7 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
   const { logger, clock, signal } = deps;
   const metrics = new RuntimeMetrics({ prefix: 'svc_controller' });
   collectDefaultMetrics({ register: metrics.registry });
+  const http = httpServerMetrics(metrics.registry, 'svc_controller');
   const instance = process.env['POD_NAME'] ?? hostname();
   const client = createKubeClient({
     clock,
@@ -57,7 +60,16 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
       ? { leaderElection: { namespace: settings.namespace, name: 'svc-controller', identity } }
       : {}),
   });
-  const server = createOperatorServer(operator.runtime);
+  const auth = new TokenAuth({
+    reviews: new ApiReviews(client, { audience: 'svc-controller', ownToken: () => client.bearerToken() }),
+    clock,
+    loopbackExempt: settings.loopbackExempt && !settings.tenancy,
+  });
+  const server = createOperatorServer(operator.runtime, auth, {
+    name: 'metrics',
+    logger,
+    metrics: http,
+  });
   try {
     const port = await listen('metrics', server, { host: settings.bindAddress, port: settings.metricsPort });
     logger.info('operator starts', { server: client.server, namespace: settings.namespace, metricsPort: port });

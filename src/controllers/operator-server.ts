@@ -1,8 +1,20 @@
-import { createServer, type Server } from 'node:http';
-import { serverLimits } from '../net/https-server.ts';
+import type { Server } from 'node:http';
+import { createHttpServer, probeLimits, type DoorOptions } from '../net/http/index.ts';
+import { refuseScrape } from '../net/scrape-right.ts';
+import type { TokenAuth } from '../net/token-auth.ts';
 import { probeHandler, type ProbeParts } from '../runtime/index.ts';
 
-/** Probes and `/metrics`, plain HTTP: the NetworkPolicy says who gets here. */
-export function createOperatorServer(parts: ProbeParts): Server {
-  return createServer({ ...serverLimits }, probeHandler(parts));
+/** Probes for every caller that the NetworkPolicy lets through, and `/metrics` for who may `get` that path; plain HTTP. */
+export function createOperatorServer(
+  parts: ProbeParts,
+  auth: Pick<TokenAuth, 'decide'>,
+  options: DoorOptions = {},
+): Server {
+  const handler = probeHandler({
+    liveness: parts.liveness,
+    readiness: parts.readiness,
+    metricsText: () => parts.metricsText(),
+    refuseScrape: (req, res) => refuseScrape(auth, req, res),
+  });
+  return createHttpServer(handler, { ...options, limits: probeLimits });
 }

@@ -1,12 +1,15 @@
 import {
   booleanSetting,
   choiceSetting,
+  durationSetting,
   integerSetting,
+  listSetting,
   logLevelSetting,
   portSetting,
-  textSetting,
   type Setting,
   type SettingValues,
+  textSetting,
+  urlSetting,
 } from '../base/settings.ts';
 import {
   customMetricsModes,
@@ -50,6 +53,14 @@ export const operatorSettingTable = {
     },
     /^(v?[0-9]+\.[0-9]+(\.[0-9]+)?)?$/,
     'a version such as v0.10.0',
+  ),
+  instrumentProgram: textSetting(
+    {
+      help: "path of the instrument's program in its image, where that is none of upstream's /obi, /ebpf-instrument and /beyla",
+      default: '',
+    },
+    /^(\/[^\s$]*)?$/,
+    'an absolute path',
   ),
   imagePullPolicy: choiceSetting(
     {
@@ -121,33 +132,32 @@ export const operatorSettingTable = {
     ['off', 'fail-open', 'fail-closed'],
   ),
   admissionPort: portSetting({ help: 'port of the admission and conversion webhooks', default: '9443' }),
-  admissionUrl: textSetting(
+  admissionUrl: urlSetting(
     { help: 'where the API server reaches the webhooks of an operator outside of its cluster', default: '' },
-    /^(https:\/\/[^\s/]{1,255})?$/,
-    'https://HOST:PORT without a path',
+    { protocols: ['https'], bare: true },
   ),
-  otlpEndpoint: textSetting(
+  shutdownQuiet: durationSetting({
+    help: 'after SIGTERM the webhooks are served until no new connection has come for this long, 15s at most; 0s: close at once',
+    default: '3s',
+  }),
+  admissionClientCaFile: textSetting({
+    help: "file with the authorities, PEM, of the client certificate that the API server shows to webhooks; empty: it shows none, and any caller's objects are judged",
+    default: '',
+  }),
+  admissionClientNames: listSetting(
+    { help: 'subject CNs of that certificate, with commas between; empty: any of those authorities', default: '' },
+    /^[^\s,]{1,253}$/,
+    'a common name',
+  ),
+  otlpEndpoint: urlSetting(
     {
       help: 'OTLP/HTTP endpoint for a span per reconcile; empty for what OTEL_EXPORTER_OTLP_ENDPOINT says, or none',
       default: '',
     },
-    /^(https?:\/\/[^\s]{1,1024})?$/,
-    'an http or https address',
+    { protocols: ['http', 'https'] },
   ),
   logLevel: logLevelSetting,
 };
-
-/** `a,b` → `['a', 'b']`; empty text is the empty list. */
-function listSetting(meaning: { help: string; default: string }, entry: RegExp, expected: string): Setting<string[]> {
-  return {
-    ...meaning,
-    parse: (text) => {
-      const list = text === '' ? [] : text.split(',').map((item) => item.trim());
-      for (const item of list) if (!entry.test(item)) throw new Error(`${JSON.stringify(item)} is not ${expected}`);
-      return list;
-    },
-  };
-}
 
 function serviceAccountSetting(meaning: { help: string; default: string }): Setting<ServiceAccountRef> {
   return {
@@ -170,6 +180,7 @@ export function platformInput(settings: OperatorSettings): PlatformInput {
     svcImage: settings.svcImage,
     instrumentImage: settings.instrumentImage,
     ...(settings.instrumentVersion === '' ? {} : { instrumentVersion: settings.instrumentVersion }),
+    ...(settings.instrumentProgram === '' ? {} : { instrumentProgram: settings.instrumentProgram }),
     ...(settings.imagePullPolicy === '' ? {} : { imagePullPolicy: settings.imagePullPolicy }),
     imagePullSecrets: settings.imagePullSecrets,
     apiServerCidrs: settings.apiServerCidrs,

@@ -1,7 +1,10 @@
 import type { OperatorLogger } from '../kube/dot-i.ts';
 import { RuntimeOperator, type RuntimeOperatorOptions } from '../runtime/dot-i-operator.ts';
 import type { Manager } from '../runtime/index.ts';
+import { ClientCa } from './admission/client-ca.ts';
 import { setupAdmission } from './admission/setup.ts';
+import { setupAgentCertificates } from './agent-certificates/setup.ts';
+import { WaitingAgents } from './agent-certificates/waiting.ts';
 import { setupCapture } from './capture/setup.ts';
 import { setupClusterTrafficPolicies } from './cluster-traffic-policy/setup.ts';
 import { setupDepartedNodes } from './departed-nodes/setup.ts';
@@ -32,7 +35,8 @@ export class SvcOperator extends RuntimeOperator {
     const { namespace, obiInstrumentPorts, customMetrics, externalMetrics } = this.#settings;
     const platform = platformInput(this.#settings);
     const trouble = new PlatformTrouble();
-    setupPlatform(this.manager, platform, { customMetrics, externalMetrics, trouble });
+    const waiting = new WaitingAgents();
+    setupPlatform(this.manager, platform, { customMetrics, externalMetrics, trouble, waiting });
     setupPlatformWatch(this.manager, { namespace, trouble });
     announceTrouble(this.manager, namespace, trouble);
     setupMinterDeployment(this.manager, { namespace });
@@ -45,19 +49,24 @@ export class SvcOperator extends RuntimeOperator {
       ...environment,
       instrumentPorts: obiInstrumentPorts,
     });
+    setupAgentCertificates(this.manager, { namespace, waiting, onIssued: (node) => hub.certified(node) });
     setupDepartedNodes(this.manager, {
       namespace,
       keepMs: (node) => hub.metricsKeptMs(node),
       onKeepChange: (listener) => hub.onChange(({ compiled }) => compiled && listener()),
     });
-    setupTrafficMonitors(this.manager, hub);
-    setupClusterTrafficPolicies(this.manager, hub, trouble);
+    setupTrafficMonitors(this.manager, hub, namespace);
+    setupClusterTrafficPolicies(this.manager, hub, { trouble, query: platform.query ?? {} });
+    const { admissionClientCaFile } = this.#settings;
     setupAdmission(this.manager, {
       namespace,
       mode: this.#settings.admission,
       bindAddress: this.#settings.bindAddress,
       port: this.#settings.admissionPort,
       url: this.#settings.admissionUrl,
+      clientCa: admissionClientCaFile === '' ? null : new ClientCa(admissionClientCaFile),
+      clientNames: this.#settings.admissionClientNames,
+      shutdownQuietMs: this.#settings.shutdownQuiet,
       environment,
     });
     return Promise.resolve();

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
-import { imagePullTrouble, podTroubleTransform } from './pod-trouble.ts';
+import { crashTrouble, imagePullTrouble, podTroubleTransform } from './pod-trouble.ts';
 
 const pod = (name: string, reason?: string, over: object = {}): KubeObject => ({
   apiVersion: 'v1',
@@ -36,4 +36,30 @@ test('what the cache keeps of a pod is little, and enough', () => {
   expect(kept).not.toHaveProperty('spec');
   expect(kept.metadata).toEqual({ name: 'a', namespace: 'shop' });
   expect(imagePullTrouble([kept])).toContain('minter:9');
+});
+
+const crashing = (terminated: object): KubeObject => {
+  const given = pod('a');
+  const state = { waiting: { reason: 'CrashLoopBackOff' } };
+  given['status'] = { containerStatuses: [{ name: 'minter', state, lastState: { terminated } }] };
+  return given;
+};
+
+test.each([
+  [
+    'a line of ours',
+    '{"time":"t","msg":"svc cannot start","error":"KMS_PROVIDER: not known"}\n',
+    'svc cannot start: KMS_PROVIDER: not known',
+  ],
+  ['any other line', 'first\nError: no such module\n', 'Error: no such module'],
+])('a pod that ends again and again is told with its last words, from %s', (_what, message, words) => {
+  expect(crashTrouble([pod('b'), crashing({ exitCode: 1, reason: 'Error', message })])).toBe(
+    `container minter of pod a ended with code 1: ${words}`,
+  );
+});
+
+test('an end at the memory limit is told as such, and a pod that waits for something else not at all', () => {
+  const text = 'container minter of pod a was ended at its memory limit';
+  expect(crashTrouble([crashing({ exitCode: 137, reason: 'OOMKilled' })])).toBe(text);
+  expect(crashTrouble([pod('a', 'ContainerCreating'), pod('c')])).toBeUndefined();
 });

@@ -4,6 +4,7 @@ interface ContainerStatus {
   name: string;
   image?: string;
   state?: { waiting?: { reason?: string; message?: string } };
+  lastState?: { terminated?: { exitCode: number; reason?: string; message?: string } };
 }
 interface PodStatus {
   containerStatuses?: ContainerStatus[];
@@ -35,13 +36,39 @@ export const podTroubleTransform = {
   },
 };
 
+/**
+ * One sentence about the first of the pods that ends again and again, with the last words of its log; undefined when
+ * there is none. Pure.
+ */
+export function crashTrouble(pods: readonly KubeObject[]): string | undefined {
+  for (const { pod, containers } of livingByName(pods)) {
+    const crashed = containers.find((c) => c.state?.waiting?.reason === 'CrashLoopBackOff' && c.lastState?.terminated);
+    if (!crashed) continue;
+    const { exitCode, reason, message = '' } = crashed.lastState!.terminated!;
+    const why = reason === 'OOMKilled' ? 'was ended at its memory limit' : `ended with code ${exitCode}`;
+    const words = lastLine(message);
+    return `container ${crashed.name} of pod ${pod.metadata.name} ${why}${words === '' ? '' : `: ${words}`}`;
+  }
+  return undefined;
+}
+
+/** What the last line of a log says. Lines of ours are JSON: times would keep a status from settling. */
+function lastLine(log: string): string {
+  const line = log.trim().split('\n').at(-1) ?? '';
+  try {
+    const { msg, error } = JSON.parse(line) as { msg?: unknown; error?: unknown };
+    return [msg, error]
+      .filter((part) => typeof part === 'string' && part !== '')
+      .join(': ')
+      .slice(0, 300);
+  } catch {
+    return line.slice(0, 300);
+  }
+}
+
 /** One sentence about the first of the pods whose image cannot be pulled; undefined when there is none. Pure. */
 export function imagePullTrouble(pods: readonly KubeObject[]): string | undefined {
-  const byName = pods.toSorted((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
-  for (const pod of byName) {
-    if (pod.metadata.deletionTimestamp !== undefined) continue;
-    const status = (pod['status'] ?? {}) as PodStatus;
-    const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  for (const { pod, containers } of livingByName(pods)) {
     const stuck = containers.find((c) => pullReasons.has(c.state?.waiting?.reason ?? ''));
     if (!stuck) continue;
     const { namespace = '', name = '' } = pod.metadata;
@@ -49,4 +76,14 @@ export function imagePullTrouble(pods: readonly KubeObject[]): string | undefine
     return `the image ${stuck.image ?? ''} of container ${stuck.name} cannot be pulled; kubectl -n ${namespace} describe pod ${name} tells why`;
   }
   return undefined;
+}
+
+function livingByName(pods: readonly KubeObject[]): { pod: KubeObject; containers: ContainerStatus[] }[] {
+  return pods
+    .filter((pod) => pod.metadata.deletionTimestamp === undefined)
+    .toSorted((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1))
+    .map((pod) => {
+      const { initContainerStatuses = [], containerStatuses = [] } = (pod['status'] ?? {}) as PodStatus;
+      return { pod, containers: [...initContainerStatuses, ...containerStatuses] };
+    });
 }

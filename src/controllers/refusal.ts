@@ -14,7 +14,7 @@ export interface Refusal {
     | 'ImagePullFailed'
     | 'ApplyFailed';
   message: string;
-  /** Only a change by somebody helps; otherwise it is a matter of time. */
+  /** True: only a change of an object helps. False: it is a matter of time. */
   stalled: boolean;
 }
 

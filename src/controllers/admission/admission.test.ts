@@ -1,14 +1,23 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { KubeObject } from '../../api/meta.ts';
 import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/index.ts';
+import { createLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
+import { createTlsServer } from '../../net/https-server.ts';
+import { closeServer, listen } from '../../net/listen.ts';
 import type { AdmissionVerdict } from '../../net/webhook/admission.ts';
 import { objectLabels, names } from '../../render/index.ts';
 import { anObject, noFaults, runController, type ControllerHarness } from '../../testing/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { freePort } from '../../testing/free-port.ts';
-import { setupAdmission } from './setup.ts';
-import { monitorValidator, policyValidator } from './validators.ts';
+import { until } from '../../testing/until.ts';
+import { ClientCa } from './client-ca.ts';
+import { fromApiServer, setupAdmission } from './setup.ts';
+import { monitorValidator, policyValidator, type MaySeeMonitors } from './validators.ts';
 
 const { validatingWebhookConfigurations, services, networkPolicies } = coreResources;
 const namespace = 'svc-system';
@@ -33,6 +42,7 @@ const ask = (object: KubeObject, oldObject?: KubeObject) => ({
   name: 'x',
   namespace: undefined,
   username: 'anna',
+  user: { username: 'anna' },
   dryRun: false,
   object,
   oldObject,
@@ -41,18 +51,19 @@ const silent = { overrides: { signals: { metrics: 'Disabled', spans: 'Disabled' 
 const signal = new AbortController().signal;
 
 describe('the validators', () => {
-  const judgePolicy = policyValidator(() => ({
+  const read = () => ({
     environment: { instrumentVersion: 'v0.10.0' },
     policies: [],
     monitors: [monitor({ selector: {} }) as never],
     namespaces: [{ name: 'shop', labels: {} }],
     nodes: [],
-  }));
-  const verdict = (object: KubeObject, old?: KubeObject): AdmissionVerdict =>
-    judgePolicy(ask(object, old), signal) as AdmissionVerdict;
+  });
+  const judgePolicy = policyValidator(read, async (_user, namespace) => namespace === undefined);
+  const verdict = async (object: KubeObject, old?: KubeObject): Promise<AdmissionVerdict> =>
+    judgePolicy(ask(object, old), signal);
 
-  test('a policy whose overrides would orphan monitors is refused, and told which', () => {
-    expect(verdict(policy(silent))).toEqual({
+  test('a policy whose overrides would orphan monitors is refused, and told which', async () => {
+    expect(await verdict(policy(silent))).toEqual({
       allowed: false,
       reason: 'Forbidden',
       message: expect.stringMatching(
@@ -61,18 +72,34 @@ describe('the validators', () => {
     });
   });
 
-  test('who means it gets a warning instead', () => {
-    expect(verdict(policy(silent, { 'svc.dev/allow-orphans': 'true' }))).toMatchObject({
+  test.each<[string, MaySeeMonitors | undefined, RegExp]>([
+    ['who may see its namespace', async (_user, namespace) => namespace === 'shop', /: shop\/m \(overrides/],
+    [
+      'who may see another namespace',
+      async (_user, namespace) => namespace === 'zoo',
+      /capture: kubectl svc diff names/,
+    ],
+    ['nobody while reviews fail', () => Promise.reject(new Error('away')), /capture: kubectl svc diff names/],
+    ['nobody where the caller need not be the API server', undefined, /capture: kubectl svc diff names/],
+  ])('an orphaned monitor is named to %s', async (_who, maySee, message) => {
+    const answer = await policyValidator(read, maySee)(ask(policy(silent)), signal);
+    expect(answer).toMatchObject({ allowed: false, message: expect.stringMatching(message) as unknown });
+    const named = JSON.stringify(answer).includes('shop/m');
+    expect(named).toBe(message.source.includes('shop'));
+  });
+
+  test('who means it gets a warning instead', async () => {
+    expect(await verdict(policy(silent, { 'svc.dev/allow-orphans': 'true' }))).toMatchObject({
       allowed: true,
       warnings: [expect.stringContaining('shop/m')],
     });
   });
 
-  test('a change that leaves the spec alone passes, and so does one on the way out', () => {
-    expect(verdict(policy(silent), policy(silent))).toEqual({ allowed: true });
+  test('a change that leaves the spec alone passes, and so does one on the way out', async () => {
+    expect(await verdict(policy(silent), policy(silent))).toEqual({ allowed: true });
     const going = policy(silent);
     going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-    expect(verdict(going, policy({}))).toEqual({ allowed: true });
+    expect(await verdict(going, policy({}))).toEqual({ allowed: true });
   });
 
   test('what no schema can tell is refused in its own words', () => {
@@ -81,6 +108,21 @@ describe('the validators', () => {
       allowed: false,
     });
     expect(judge(ask(monitor({ selector: { matchLabels: { app: 'a' } } })), signal)).toEqual({ allowed: true });
+  });
+
+  test('an expression for autoscalers that costs too much is refused when it is written, and warned of where it stays', () => {
+    const judge = monitorValidator();
+    const metrics = (expr: string) => ({
+      selector: {},
+      autoscaling: { metrics: [{ name: 'load', expr, resource: 'pods' as const }] },
+    });
+    const [costly, cheap] = [metrics('avg_over_time(x[30d])'), metrics('rate(x[1m])')];
+    const message = expect.stringContaining('spec.autoscaling metric load: expr: one evaluation looks at') as string;
+    expect(judge(ask(monitor(costly)), signal)).toEqual({ allowed: false, message });
+    expect(judge(ask(monitor(costly), monitor(cheap)), signal)).toEqual({ allowed: false, message });
+    expect(judge(ask(monitor(cheap), monitor(costly)), signal)).toEqual({ allowed: true });
+    const other = monitor({ ...costly, priority: 3 });
+    expect(judge(ask(other, monitor(costly)), signal)).toEqual({ allowed: true, warnings: [message] });
   });
 });
 
@@ -91,7 +133,15 @@ describe('the webhooks of the operator', () => {
     harness = undefined;
   });
   const options = { server: { resources: [clusterTrafficPolicies, trafficMonitors] } };
-  const settings = { environment: { instrumentVersion: 'v0.10.0' }, namespace, bindAddress: '127.0.0.1', url: '' };
+  const settings = {
+    environment: { instrumentVersion: 'v0.10.0' },
+    namespace,
+    bindAddress: '127.0.0.1',
+    shutdownQuietMs: 0,
+    url: '',
+    clientCa: null,
+    clientNames: [],
+  };
 
   test('are registered with the CA once there is a certificate, follow its rotation, and judge over TLS', async () => {
     const port = await freePort();
@@ -181,5 +231,75 @@ describe('the webhooks of the operator', () => {
       () => !server.storage.find(validatingWebhookConfigurations, undefined, names.controller),
       'the removal',
     );
+  });
+});
+
+describe('where the API server shows a certificate', () => {
+  test.each<[string, 'none' | 'api' | 'other' | 'foreign', readonly string[], number]>([
+    ['no certificate', 'none', [], 403],
+    ['a certificate of its authority', 'api', [], 200],
+    ['a certificate of its authority and of the name', 'api', ['kube-apiserver'], 200],
+    ['a certificate of its authority with another name', 'other', ['kube-apiserver'], 403],
+    ['a certificate of another authority', 'foreign', [], 403],
+  ])('a caller with %s is judged by it', async (_what, shown, clientNames, status) => {
+    const now = Date.now(); // TLS itself looks at the real clock
+    const ca = (commonName: string) => createCa({ commonName, now });
+    const [serving, clients, foreign] = await Promise.all([ca('serving'), ca('clients'), ca('clients')]);
+    const leafOf = (authority: typeof serving, commonName: string) =>
+      issueLeaf(authority, { commonName, dnsNames: ['localhost'] }, { now });
+    const own = await leafOf(serving, 'svc-controller');
+    const clientCa = { ca: clients.cert, onChange: () => () => {} };
+    const handler = fromApiServer({ clientCa, clientNames }, (_req, res) => void res.end('{}'));
+    const source = { current: { ...own, ca: serving.cert }, generation: 0, onChange: () => () => {} };
+    const server = createTlsServer(source, handler, { clients: clientCa });
+    const port = await listen('webhook', server, { host: '127.0.0.1', port: 0 });
+    const shows = {
+      none: undefined,
+      api: await leafOf(clients, 'kube-apiserver'),
+      other: await leafOf(clients, 'anna'),
+      foreign: await leafOf(foreign, 'kube-apiserver'),
+    }[shown];
+    const answered = await new Promise<number | undefined>((resolve, reject) => {
+      const target = { host: 'localhost', port, ca: serving.cert, agent: false, method: 'POST', path: '/' };
+      const identity = shows ? { cert: shows.cert, key: shows.key } : {};
+      const req = httpsRequest({ ...target, ...identity }, (res) => resolve(res.resume().statusCode));
+      req.on('error', reject).end('{}');
+    });
+    expect(answered).toBe(status);
+    await closeServer(server, 0);
+  });
+});
+
+describe('the authorities of the API server’s certificate', () => {
+  let dir: string;
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'client-ca-'));
+  });
+  afterEach(() => rm(dir, { recursive: true }));
+
+  test('are followed as their file has them, and the last good ones stay', async () => {
+    const file = join(dir, 'ca.crt');
+    const clock = new FakeClock();
+    const pem = async (commonName: string): Promise<string> => (await createCa({ commonName, now: clock.now() })).cert;
+    const [first, second] = await Promise.all([pem('one'), pem('two')]);
+    await writeFile(file, first);
+    const trust = new ClientCa(file);
+    const seen: string[] = [];
+    trust.onChange(() => seen.push(trust.ca));
+    const lines: string[] = [];
+    const stop = new AbortController();
+    const logger = createLogger({ write: (line) => void lines.push(line) });
+    trust.follow({ clock, logger, signal: stop.signal });
+    await writeFile(file, 'no certificate');
+    await until(() => clock.advance(5_000).then(() => lines.length > 0), 'the refusal');
+    expect([trust.ca, seen, lines[0]]).toEqual([first, [], expect.stringContaining('the last good ones stay')]);
+    await writeFile(file, `${first}${second}`);
+    await until(() => clock.advance(5_000).then(() => seen.length > 0), 'the new authority');
+    expect(seen).toEqual([`${first}${second}`]);
+    stop.abort();
+  });
+
+  test('must be there at the start', () => {
+    expect(() => new ClientCa(join(dir, 'none'))).toThrow(/^--admission-client-ca-file .*none: .*ENOENT/);
   });
 });

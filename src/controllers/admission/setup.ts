@@ -1,3 +1,4 @@
+import type { TLSSocket } from 'node:tls';
 import type { KubeObject } from '../../api/meta.ts';
 import {
   clusterTrafficPolicies,
@@ -7,8 +8,10 @@ import {
 } from '../../api/v1alpha1/index.ts';
 import { sleep } from '../../base/clock.ts';
 import type { CaptureObjects } from '../../capture/index.ts';
-import { coreResources } from '../../kube/index.ts';
-import { createTlsServer } from '../../net/https-server.ts';
+import { ApiReviews, coreResources } from '../../kube/index.ts';
+import { httpServerMetrics, type HttpHandler } from '../../net/http/index.ts';
+import { createTlsServer, peerName, type ClientTrust } from '../../net/https-server.ts';
+import { untilQuiet } from '../../net/drain.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import type { TlsSource } from '../../net/tls-material.ts';
 import { webhookHandler } from '../../net/webhook/handler.ts';
@@ -23,7 +26,9 @@ import {
 import { ApplySet, toKey, type ControllerEnvironment } from '../../runtime/index.ts';
 import { namedLabels, nodeTransform, runsAgents, type NodeObject } from '../capture/facts.ts';
 import { secretTls } from '../capture/secret-tls.ts';
-import { monitorValidator, policyValidator } from './validators.ts';
+import { managedSelector } from '../platform/certificates.ts';
+import type { ClientCa } from './client-ca.ts';
+import { monitorValidator, policyValidator, type MaySeeMonitors } from './validators.ts';
 
 export interface AdmissionSettings {
   namespace: string;
@@ -32,6 +37,12 @@ export interface AdmissionSettings {
   port: number;
   /** Where the API server reaches this process, if not by the Service. */
   url: string;
+  /** See `untilQuiet`. */
+  shutdownQuietMs: number;
+  /** Authorities of the certificate that the API server shows; null where it shows none: then anybody is answered. */
+  clientCa: ClientCa | null;
+  /** Subject CNs of that certificate; empty allows any that those authorities have signed. */
+  clientNames: readonly string[];
   /** What policies are judged for. */
   environment: CaptureObjects['environment'];
 }
@@ -57,7 +68,7 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
   const secrets = cache.informer({
     resource: coreResources.secrets,
     namespace,
-    labelSelector: 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller',
+    labelSelector: managedSelector,
   });
   const labelSelector = `${Object.entries(labels)
     .map(([name, value]) => `${name}=${value}`)
@@ -121,17 +132,56 @@ async function serve(
   if (!source) return;
   const validators = {
     [admissionPaths.trafficmonitors]: monitorValidator(),
-    [admissionPaths.clustertrafficpolicies]: policyValidator(read),
+    [admissionPaths.clustertrafficpolicies]: policyValidator(read, settings.clientCa ? maySeeMonitors(env) : undefined),
   };
   for (const path of [...Object.keys(validators), '/convert']) metrics?.declareWebhook(path);
   const observe = metrics && ((webhook: string) => metrics.observeWebhook(webhook, clock));
   // Every kind has one version. A second one brings its converters here, and `conversion.webhook` to its CRD.
   const handler = webhookHandler({ validators, converters: {}, clock, logger, ...(observe ? { observe } : {}) });
-  const server = createTlsServer(source, handler);
+  const server = createTlsServer(source, fromApiServer(settings, handler), {
+    name: 'webhook',
+    ...(settings.clientCa ? { clients: settings.clientCa } : {}),
+    logger,
+    metrics: metrics && httpServerMetrics(metrics.registry, 'svc_controller'),
+  });
+  settings.clientCa?.follow({ clock, logger, signal });
   const port = await listen('webhook', server, { host: settings.bindAddress, port: settings.port });
   logger.info('webhooks are served', { port, mode: settings.mode });
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  await untilQuiet([server], { clock, quietMs: settings.shutdownQuietMs });
   await closeServer(server, 1_000);
+}
+
+/** Lets only the holder of the API server's client certificate in, where there is one to expect. */
+export function fromApiServer(
+  { clientCa, clientNames }: { readonly clientCa: ClientTrust | null; readonly clientNames: readonly string[] },
+  handler: HttpHandler,
+): HttpHandler {
+  if (!clientCa) return handler;
+  return (req, res) => {
+    const name = (req.socket as TLSSocket).authorized ? (peerName(req) ?? '') : undefined;
+    if (name !== undefined && (clientNames.length === 0 || clientNames.includes(name))) {
+      return handler(req, res);
+    }
+    const message = 'only the API server is answered here: its client certificate is missing, or of another name';
+    // As a Status, whose message the API server passes on to whoever wrote the object.
+    const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Forbidden', code: 403, message };
+    const body = JSON.stringify(status);
+    // The API server's next request is to show its certificate to the authorities in force then.
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    res.writeHead(403, { ...headers, connection: 'close' }).end(body);
+    return undefined;
+  };
+}
+
+function maySeeMonitors(env: ControllerEnvironment): MaySeeMonitors {
+  const reviews = new ApiReviews(env.client, {
+    audience: names.controller,
+    ownToken: () => Promise.resolve(undefined),
+  });
+  const { group, plural: resource } = trafficMonitors;
+  return (user, namespace, signal) =>
+    reviews.mayAccessResource(user, { verb: 'get', group, resource, namespace }, signal);
 }
 
 /** What validators judge by, from the caches that the capture loop has anyway. */

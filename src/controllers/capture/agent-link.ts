@@ -15,9 +15,9 @@ export interface AgentLinkOptions {
   greeting: Limiter;
 }
 
-/** How long one poll waits for news. Units: seconds. */
+/** How long one poll waits for a change. Units: seconds. */
 const waitSeconds = 25;
-/** An agent that answers without news before its wait is over is asked again only after this. Units: ms. */
+/** An agent that answers early without a change is asked again only after this. Units: ms. */
 const idleMs = 1_000;
 const firstBackoffMs = 250;
 const lastBackoffMs = 15_000;
@@ -25,9 +25,9 @@ const lastBackoffMs = 15_000;
 /**
  * Follows the status of one agent until the signal aborts.
  *
- * Flow: an immediate first answer, then long polls, each from the last revision. Failures are told once per failed
- * attempt and retried with backoff and jitter (250 ms doubling to 15 s). First answers take turns: the deadline of a
- * thousand handshakes at once would pass before the last of them, and again at every new attempt.
+ * Flow: an immediate first answer, then long polls, each from the last revision. Each failed
+ * attempt is reported once and retried with back-off and jitter (250 ms doubling to 15 s). First answers take turns: of
+ * a thousand handshakes at once the last would miss its deadline, at every new attempt again.
  * Guarantees: every failure reaches `onLost`, every valid status `onStatus`, in order; it never throws.
  */
 export async function followAgent(options: AgentLinkOptions, signal: AbortSignal): Promise<void> {

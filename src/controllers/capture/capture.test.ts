@@ -51,6 +51,19 @@ test('an applied monitor reaches the file of every node and its status counts th
   });
 });
 
+test('a config goes to no agent that shows the certificate of another node, and the node says why', async () => {
+  await aCluster(2);
+  world.putMonitor('shop/m', checkout);
+  await programmedStatus();
+  const [first, second] = world.agents;
+  const before = second!.taken.length;
+  // What has the key of node-2 is at the address of the agent of node-1.
+  world.putAgentPod({ node: first!.node, host: second!.host });
+  await until(() => world.hub.nodes.get('node-1')?.state === 'unreachable', 'the refusal');
+  expect(world.hub.nodes.get('node-1')!.error).toMatch(/the certificate is of node-2\..*, not of node-1\./);
+  expect(second!.taken.slice(before)).toEqual([]);
+});
+
 test('an edit within a second is one more push per node, not one per keystroke', async () => {
   await aCluster(1);
   await world.settled();
@@ -194,6 +207,41 @@ test('a monitor that did not change stays Programmed while nodes wait for their 
     'the other',
   );
   expect(world.hub.nodes.get('node-1')!.hold).toBe('MinInterval');
+});
+
+test('a namespace that edits all the time has its edits gathered and is told until when; others are not held up', async () => {
+  await aCluster(1);
+  world.putMonitor('shop/m', checkout);
+  world.putMonitor('shop/other', { selector: { matchLabels: { app: 'cart' } } });
+  await world.settled();
+  const has = (text: string) => (): boolean => world.agents[0]!.restarts.some((yaml) => yaml.includes(text));
+  const edit = (port: number): void => world.putMonitor('shop/m', { ...checkout, ports: [{ port }] });
+  for (let i = 1; i <= 5; i++) {
+    edit(7_000 + i);
+    await until(has(`700${i}`), `restart ${i}`);
+    await world.settled();
+  }
+  edit(7_006);
+  await until(() => world.hub.nodes.get('node-1')!.hold === 'RestartBudget', 'the hold');
+  expect(world.agents[0]!.config?.instrument.yaml).toContain('7006');
+  expect(has('7006')()).toBe(false);
+  world.clock.shift(6_000);
+  world.refresh();
+  await until(() => condition('shop/m', 'Programmed') === 'False/RestartsLimited', 'the condition');
+  const { conditions = [] } = world.monitor('shop/m').status as { conditions?: { type: string; message: string }[] };
+  expect(conditions.find((c) => c.type === 'Programmed')!.message).toMatch(
+    /edits of namespace shop are gathered: .*, the next restart is at 20\d\d-.*Z$/,
+  );
+  expect(condition('shop/m', 'Reconciling')).toBe('True/Progressing');
+  // The platform team does not wait for a tenant, and its restart takes the file that waits.
+  world.putPolicy('default', { instrument: { exportInterval: '5s' } });
+  await until(has('7006'), 'the restart for the policy');
+  await world.settled();
+  edit(7_007);
+  await until(() => world.hub.nodes.get('node-1')!.hold === 'RestartBudget', 'the next hold');
+  world.clock.shift(130_000);
+  world.agents[0]!.update({});
+  await until(has('7007'), 'the gathered restart');
 });
 
 test('a changed retention reaches every agent without a restart, and the policy says when all have it', async () => {

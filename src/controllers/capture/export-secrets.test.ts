@@ -1,5 +1,6 @@
 import { silentLogger } from '../../base/logger.ts';
 import { OperatorError } from '../../base/errors.ts';
+import { ApiError } from '../../kube/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { until } from '../../testing/until.ts';
 import { ExportSecretStore } from './export-secrets.ts';
@@ -44,10 +45,30 @@ test('a missing key is missing; an API server that is away changes nothing', asy
   const { store, clock, changes } = aStore(values);
   store.want(['shop/a/k', 'shop/b/k', 'shop/c/k']);
   await until(() => changes() === 1, 'the first read');
-  expect(['shop/a/k', 'shop/b/k', 'shop/c/k'].map((ref) => store.isMissing(ref))).toEqual([true, false, true]);
+  expect(['shop/a/k', 'shop/b/k', 'shop/c/k'].map((ref) => store.absence(ref))).toEqual([
+    'missing',
+    undefined,
+    'missing',
+  ]);
   values.set('shop/b/k', new OperatorError('ERR_API_REQUEST', 'away'));
   await clock.advance(31_000);
-  expect(store.isMissing('shop/b/k')).toBe(false);
+  expect(store.absence('shop/b/k')).toBeUndefined();
   expect(store.deliveryFor(['shop/b/k']).secrets).toEqual({ 'shop/b/k': 'b' });
+  store.stop();
+});
+
+test('a Secret that may not be read any more is not used', async () => {
+  const forbidden = new ApiError('ERR_API_REQUEST', 'forbidden', { status: 403, reason: 'Forbidden' });
+  const values = new Map<string, { text: string; version: string } | Error>([
+    ['shop/s/k', { text: 's', version: '1' }],
+  ]);
+  const { store, clock, changes } = aStore(values);
+  store.want(['shop/s/k']);
+  await until(() => changes() === 1, 'the first read');
+  values.set('shop/s/k', forbidden);
+  await clock.advance(31_000);
+  await until(() => changes() === 2, 'the refusal');
+  expect(store.absence('shop/s/k')).toBe('forbidden');
+  expect(store.deliveryFor(['shop/s/k']).secrets).toEqual({});
   store.stop();
 });

@@ -1,6 +1,7 @@
 import { sha256Hex } from '../../base/canonical-json.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
+import { isForbidden } from '../../kube/index.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ExportSecrets } from '../../capture/index.ts';
 
@@ -10,18 +11,22 @@ export type ReadSecret = (
   signal: AbortSignal,
 ) => Promise<{ text: string; version: string } | null>;
 
+/** Why an export has no value of its Secret. */
+export type SecretAbsence = 'missing' | 'forbidden';
+
 /** How often Secrets in use are read again, so that a rotated token reaches the agents. Units: ms. */
 const refreshMs = 30_000;
 const readDeadlineMs = 10_000;
 
-type Known = { readonly text: string; readonly version: string } | null;
+type Known = { readonly text: string; readonly version: string } | 'missing' | 'forbidden';
 
 /**
  * The Secrets that exports refer to, read one by one: only what an accepted object names is read, nothing is listed
  * or watched, and values are kept in memory only.
  *
  * Flow: `want` (names of the newest compile) → read what is new, and all every 30 s → `onChange`.
- * Guarantees: a read that fails leaves the last value in place; a Secret or key that is gone is missing at once.
+ * Guarantees: a read that fails leaves the last value in place; a Secret or key that is gone, or may not be read any
+ * more, is not used from then on.
  */
 export class ExportSecretStore {
   readonly #read: ReadSecret;
@@ -49,9 +54,10 @@ export class ExportSecretStore {
     if ([...this.#wanted].some((ref) => !this.#known.has(ref))) this.#refresh();
   }
 
-  /** True once it is known that the Secret or its key does not exist. */
-  isMissing(ref: string): boolean {
-    return this.#known.get(ref) === null;
+  /** Why there is no value, once that is known: the Secret or its key does not exist, or may not be read. */
+  absence(ref: string): SecretAbsence | undefined {
+    const known = this.#known.get(ref);
+    return typeof known === 'string' ? known : undefined;
   }
 
   /** What an agent whose exports refer to these names is to have. The revision changes with any of them. */
@@ -60,8 +66,9 @@ export class ExportSecretStore {
     let versions = '';
     for (const ref of refs) {
       const known = this.#known.get(ref);
-      versions += `${ref} ${known?.version ?? ''}\n`;
-      if (known) secrets[ref] = known.text;
+      const value = typeof known === 'object' ? known : undefined;
+      versions += `${ref} ${value?.version ?? ''}\n`;
+      if (value) secrets[ref] = value.text;
     }
     return { revision: sha256Hex(versions).slice(0, 32), secrets };
   }
@@ -91,19 +98,27 @@ export class ExportSecretStore {
       const [namespace = '', name = '', key = ''] = ref.split('/');
       let found: Known;
       try {
-        found = await this.#read({ namespace, name, key }, AbortSignal.timeout(readDeadlineMs));
+        found = (await this.#read({ namespace, name, key }, AbortSignal.timeout(readDeadlineMs))) ?? 'missing';
       } catch (error) {
-        if (!isOperatorError(error, 'ERR_API_NOT_FOUND')) {
+        const absence = absenceOf(error);
+        if (!absence) {
           this.#logger.warn('export secret cannot be read', { namespace, name, error: errorText(error) });
           continue;
         }
-        found = null;
+        found = absence;
       }
       if (this.#stopped || !this.#wanted.has(ref)) continue;
       const before = this.#known.get(ref);
-      if (before === undefined || before?.version !== found?.version) changed = true;
+      if (before === undefined || versionOf(before) !== versionOf(found)) changed = true;
       this.#known.set(ref, found);
     }
     if (changed && !this.#stopped) this.#onChange();
   }
+}
+
+const versionOf = (known: Known): string => (typeof known === 'string' ? known : known.version);
+
+function absenceOf(error: unknown): SecretAbsence | undefined {
+  if (isOperatorError(error, 'ERR_API_NOT_FOUND')) return 'missing';
+  return isForbidden(error) ? 'forbidden' : undefined;
 }

@@ -1,15 +1,20 @@
+import { hasSharedCertificate, type PodVolumes } from '../../api/agents/agent-certificate.ts';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
 import type { NamedLabels, PodFacts } from '../../capture/index.ts';
+import type { Informer } from '../../runtime/index.ts';
 import {
   instrumentContainerName,
   instrumentFault,
+  restartBackOff,
   type ContainerStatus,
   type InstrumentFault,
 } from './instrument-fault.ts';
 
+const agentContainerName = 'agent';
+
 /** A pod, cut down to what capture looks at. */
 export interface PodObject extends KubeObject {
-  spec?: { nodeName?: string; containers?: { name: string }[] };
+  spec?: PodVolumes & { nodeName?: string; containers?: { name: string }[] };
   status?: { phase?: string; podIP?: string; containerStatuses?: ContainerStatus[] };
 }
 
@@ -30,11 +35,20 @@ export const podTransform = {
       apiVersion: pod.apiVersion,
       kind: pod.kind,
       metadata: slim(pod.metadata),
-      spec: { ...optional('nodeName', pod.spec?.nodeName), containers: (pod.spec?.containers ?? []).map(nameOnly) },
+      spec: {
+        ...optional('nodeName', pod.spec?.nodeName),
+        containers: (pod.spec?.containers ?? []).map(nameOnly),
+        ...(isAgentPod(pod)
+          ? optional(
+              'volumes',
+              pod.spec?.volumes?.filter(({ secret }) => secret !== undefined),
+            )
+          : {}),
+      },
       status: {
         ...optional('phase', pod.status?.phase),
         ...optional('podIP', pod.status?.podIP),
-        ...optional('containerStatuses', isAgentPod(pod) ? instrumentStatus(pod) : undefined),
+        ...optional('containerStatuses', isAgentPod(pod) ? agentStatuses(pod) : undefined),
       },
     } satisfies PodObject;
   },
@@ -76,15 +90,23 @@ function slim(meta: ObjectMeta): ObjectMeta {
   };
 }
 
-/** Only how the instrument's runs ended: the rest of its status changes with every probe. */
-function instrumentStatus(pod: PodObject): ContainerStatus[] {
-  return (pod.status?.containerStatuses ?? [])
-    .filter((c) => c.name === instrumentContainerName)
-    .map(({ name, state, lastState }) => ({
-      name,
-      state: optional('terminated', state?.terminated),
-      lastState: optional('terminated', lastState?.terminated),
-    }));
+/**
+ * Only how the instrument's runs ended and what its next start waits for, and of the agent how many runs it had and
+ * whether it is ready: the rest changes with every probe.
+ */
+function agentStatuses(pod: PodObject): ContainerStatus[] {
+  return (pod.status?.containerStatuses ?? []).flatMap(({ name, ready, state, lastState, restartCount }) => {
+    if (name === agentContainerName)
+      return [{ name, ...optional('restartCount', restartCount), ...optional('ready', ready) }];
+    if (name !== instrumentContainerName) return [];
+    return [
+      {
+        name,
+        state: { ...optional('terminated', state?.terminated), ...optional('waiting', state?.waiting) },
+        lastState: optional('terminated', lastState?.terminated),
+      },
+    ];
+  });
 }
 
 function nameOnly({ name }: { name: string }): { name: string } {
@@ -94,6 +116,13 @@ function nameOnly({ name }: { name: string }): { name: string } {
 /** `{[key]: value}`, or nothing for an undefined value. */
 function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
   return value === undefined ? {} : ({ [key]: value } as { [P in K]: V });
+}
+
+/** The agents' pods of a namespace, by an index of their own. */
+export function agentPodsIn(pods: Informer<PodObject>, namespace: string): () => PodObject[] {
+  const index = 'agents-by-namespace';
+  pods.addIndex(index, (pod) => (isAgentPod(pod) ? [pod.metadata.namespace ?? ''] : []));
+  return () => pods.byIndex(index, namespace);
 }
 
 const factsOf = new WeakMap<PodObject, PodFacts | null>();
@@ -143,7 +172,11 @@ export interface AgentPod {
   node: string;
   host: string;
   uid: string;
+  /** Its certificate is the one that agents of earlier versions share. */
+  isShared: boolean;
   fault: InstrumentFault | null;
+  /** What the kubelet says while it waits before the next start of an instrument that ended with code 0. */
+  backOff?: string | null;
 }
 
 /** Null when this pod is no running agent. */
@@ -156,7 +189,14 @@ export function agentOf(pod: PodObject, namespace: string): AgentPod | null {
     status?.phase === 'Running';
   if (!isAgent || !spec?.nodeName || !status?.podIP) return null;
   const fault = instrumentFault(status.containerStatuses);
-  return { node: spec.nodeName, host: status.podIP, uid: metadata.uid ?? '', fault };
+  const isShared = hasSharedCertificate(spec);
+  const backOff = restartBackOff(status.containerStatuses);
+  return { node: spec.nodeName, host: status.podIP, uid: metadata.uid ?? '', isShared, fault, backOff };
+}
+
+/** How often the agent of a pod was started again. */
+export function agentRestarts(pod: PodObject): number {
+  return pod.status?.containerStatuses?.find(({ name }) => name === agentContainerName)?.restartCount ?? 0;
 }
 
 export function isAgentPod({ metadata: { labels } }: PodObject): boolean {

@@ -5,6 +5,7 @@ import type { ReadSecret } from './export-secrets.ts';
 import type { AgentPod } from './facts.ts';
 import type { FailureMemory } from './failure-memory.ts';
 import type { CaptureMetrics } from './metrics.ts';
+import type { RestartBudgetRules } from './restart-budget.ts';
 
 /** The cluster as the caches show it now. */
 export interface World extends Omit<CompileInput, 'environment'> {
@@ -19,6 +20,8 @@ export interface HubOptions {
   logger: Logger;
   random: () => number;
   environment: CompileEnvironment;
+  /** Where the agents run: part of the names in their certificates. */
+  namespace: string;
   /** Port of the agents' capture listener. */
   agentPort: number;
   /** Null as long as there is no client certificate. */
@@ -28,6 +31,8 @@ export interface HubOptions {
   readSecret?: ReadSecret;
   /** What failed before this process led; without it that is forgotten. */
   failures?: Pick<FailureMemory, 'load' | 'remember' | 'stop'>;
+  /** How often the edits of a namespace may restart a node's instrument. Default: `restartBudgetRules`. */
+  restartBudget?: RestartBudgetRules;
   metrics?: CaptureMetrics;
 }
 
@@ -37,6 +42,6 @@ export interface HubChange {
   compiled: boolean;
   /** `namespace/name` of the monitors with another outcome. */
   monitors: ReadonlySet<string>;
-  /** Nodes with news. */
+  /** Nodes whose state changed. */
   nodes: ReadonlySet<string>;
 }

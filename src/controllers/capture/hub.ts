@@ -1,6 +1,8 @@
+import { agentIdentity } from '../../api/agents/agent-certificate.ts';
 import { errorText } from '../../base/errors.ts';
 import {
   AgentClient,
+  builtinRetention,
   compile,
   CompileMemo,
   planRollout,
@@ -10,13 +12,14 @@ import {
 } from '../../capture/index.ts';
 import { followAgent } from './agent-link.ts';
 import { Debounce } from './debounce.ts';
-import { ExportSecretStore } from './export-secrets.ts';
+import { ExportSecretStore, type SecretAbsence } from './export-secrets.ts';
+import type { AgentPod } from './facts.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import type { HubChange, HubOptions, World } from './hub-options.ts';
 import { learnConfigs, needsAny } from './learn-configs.ts';
 import { Files, namespacesByNode } from './concern.ts';
 import { Limiter } from './limiter.ts';
-import { newLink, type Link } from './link.ts';
+import { isSamePeer, newLink, type Link } from './link.ts';
 import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
 
 function noNews(): { compiled: boolean; monitors: Set<string>; nodes: Set<string> } {
@@ -25,7 +28,7 @@ function noNews(): { compiled: boolean; monitors: Set<string>; nodes: Set<string
 
 /** Changes of objects are collected this long before a compile. Units: ms. */
 const compileQuiet = { quietMs: 100, maxMs: 500 };
-/** News of agents are collected this long before anybody is told. Units: ms. */
+/** Changes of agents are collected this long before listeners are notified. Units: ms. */
 const newsQuiet = { quietMs: 50, maxMs: 250 };
 /** A thousand acknowledgements at a time are one new plan, not a thousand. Units: ms. */
 const planQuiet = { quietMs: 10, maxMs: 50 };
@@ -41,7 +44,7 @@ const none: ReadonlySet<string> = new Set();
  * The leader's capture loop: objects → compile → rollout plan → pushes → acknowledgements → whoever writes status.
  *
  * Flow: `changed()` after any event → compile (collected for 100 ms) → aim each node → plan → push. Each agent is
- * followed by a long poll; its news lead to a new plan.
+ * followed by a long poll; each change leads to a new plan.
  * Guarantees: one push per node at a time, always of what the plan wants then; an agent that comes late or returns gets
  * the current config; a config that fails is replaced by the last one that ran there; a compile that throws leaves the
  * last one in force.
@@ -100,7 +103,8 @@ export class CaptureHub {
 
   /** How long the agent of a node keeps samples, by the newest compile; undefined for a node that is not in it. */
   metricsKeptMs(node: string): number | undefined {
-    return this.#result?.nodes.get(node)?.config.retention.metrics.timeMs;
+    const compiled = this.#result?.nodes.get(node);
+    return compiled && (compiled.config.retention.metrics.timeMs ?? builtinRetention.metrics.timeMs);
   }
 
   /** Calls back after changes, at most a few times a second. The returned function ends it. */
@@ -112,6 +116,15 @@ export class CaptureHub {
   /** Something that `read` returns has changed. */
   changed(): void {
     if (this.#signal && !this.#signal.aborted) this.#compiling.call();
+  }
+
+  /** The agent of a node has a new certificate: one that could not be reached is tried again at once. */
+  certified(name: string): void {
+    const link = this.#links.get(name);
+    if (!link || this.#nodes.get(name)?.reachable !== false) return;
+    link.abort.abort();
+    this.#links.delete(name);
+    this.#syncLinks(this.#options.read());
   }
 
   /** Leads until the signal aborts; resolves when nothing of it runs any more. */
@@ -175,7 +188,7 @@ export class CaptureHub {
   }
 
   #newNode(name: string): NodeState {
-    const node = new NodeState(name, this.#before.get(name), this.#files);
+    const node = new NodeState(name, this.#before.get(name), this.#files, this.#options.restartBudget);
     this.#before.delete(name);
     this.#nodes.set(name, node);
     return node;
@@ -185,7 +198,7 @@ export class CaptureHub {
     if (this.#signal?.aborted !== false) return;
     const transport = this.#options.transport();
     for (const [name, link] of this.#links) {
-      if (this.#nodes.has(name) && world.agents.get(name)?.host === link.host) continue;
+      if (this.#nodes.has(name) && isSamePeer(world.agents.get(name), link)) continue;
       link.abort.abort();
       this.#links.delete(name);
     }
@@ -194,18 +207,19 @@ export class CaptureHub {
       node.hasAgent = agent !== undefined;
       if (!agent) node.lost(new Error('no agent pod runs on the node'));
       else {
-        if (transport && !this.#links.has(node.name)) this.#connect(node, agent.host, transport);
-        const back = node.inPod(agent);
+        if (transport && !this.#links.has(node.name)) this.#connect(node, agent, transport);
+        const back = node.inPod(agent, this.#options.clock.monotonic());
         const link = this.#links.get(node.name);
         if (back && link) this.#push(node, link, back);
       }
     }
   }
 
-  #connect(node: NodeState, host: string, transport: AgentTransport): void {
-    const { clock, random, agentPort } = this.#options;
-    const client = new AgentClient(transport, { host, port: agentPort });
-    const link = newLink(host, client);
+  #connect(node: NodeState, { host, isShared }: AgentPod, transport: AgentTransport): void {
+    const { clock, random, agentPort, namespace } = this.#options;
+    const names = agentIdentity(node.name, namespace, isShared);
+    const client = new AgentClient(transport, { host, port: agentPort, ...names });
+    const link = newLink({ host, isShared }, client);
     this.#links.set(node.name, link);
     const current = (): boolean => this.#links.get(node.name) === link;
     this.#track(
@@ -250,9 +264,9 @@ export class CaptureHub {
     if (!abort.signal.aborted) this.#afterNews(node, link, back);
   }
 
-  /** True once it is known that a Secret that an export refers to, or its key, does not exist. */
-  isSecretMissing(ref: string): boolean {
-    return this.#secrets?.isMissing(ref) ?? false;
+  /** Why there is no value of a Secret that an export refers to, once that is known. */
+  secretAbsence(ref: string): SecretAbsence | undefined {
+    return this.#secrets?.absence(ref);
   }
 
   #secretsChanged(): void {
@@ -306,11 +320,12 @@ export class CaptureHub {
       if (back && link) this.#push(node, link, back);
     }
     const plan = planRollout(
-      [...this.#nodes.values()].flatMap((n) => n.rolloutNode() ?? []),
+      [...this.#nodes.values()].flatMap((n) => n.rolloutNode(now) ?? []),
       now,
     );
     for (const node of this.#nodes.values()) {
       node.hold = plan.hold.get(node.name) ?? null;
+      node.waitsUntil = this.#wallTime(plan.until.get(node.name), node.waitsUntil);
       const [back, link] = [node.putBack, this.#links.get(node.name)];
       if (back && link && node.reachable) this.#push(node, link, back, 'hold');
     }
@@ -326,6 +341,14 @@ export class CaptureHub {
     }
     this.#wakeAt(plan.wakeAt);
     this.#options.failures?.remember([...this.#nodes.values()].flatMap((n) => n.remembered ?? []));
+  }
+
+  /** A monotonic time as wall time; the one before where both are the same second, so that a status does not flicker. */
+  #wallTime(monotonic: number | undefined, before: number | null): number | null {
+    if (monotonic === undefined) return null;
+    const { clock } = this.#options;
+    const wall = clock.now() + monotonic - clock.monotonic();
+    return before !== null && Math.abs(wall - before) < 1_000 ? before : wall;
   }
 
   /** Plans again when a wait is over, or an instrument has taken too long. */

@@ -1,4 +1,4 @@
-import { instrumentFault, isLasting, type ContainerStatus } from './instrument-fault.ts';
+import { instrumentFault, isLasting, restartBackOff, type ContainerStatus } from './instrument-fault.ts';
 
 const ended = (message: string, more: object = {}): ContainerStatus[] => [
   { name: 'agent' },
@@ -71,4 +71,35 @@ test('the run that ended last counts, and a pod without the container has no fau
 test('only what the next start would meet again is lasting', () => {
   expect(isLasting(instrumentFault(ended(line('wrong configuration')))!)).toBe(true);
   expect(isLasting(instrumentFault(ended('odd'))!)).toBe(false);
+});
+
+const refused =
+  'failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: ' +
+  "unable to start container process: error during container init: unable to apply caps: can't apply capabilities: operation not permitted";
+
+test.each([
+  ['the run that could not start', ended(refused, { exitCode: 128, reason: 'StartError' })],
+  [
+    'what the kubelet waits for',
+    [{ name: 'instrument', state: { waiting: { reason: 'RunContainerError', message: refused } } }],
+  ],
+])('a container that its runtime refuses for its capabilities lacks them, by %s', (_what, statuses) => {
+  const fault = instrumentFault(statuses)!;
+  expect(fault.reason).toBe('MissingCapability');
+  expect(fault.message).toContain("can't apply capabilities: operation not permitted");
+  expect(isLasting(fault)).toBe(true);
+});
+
+test('a wait of the kubelet is told apart from a failure by how the last run ended', () => {
+  const waits = (exitCode: number): ContainerStatus[] => [
+    {
+      name: 'instrument',
+      state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 40s' } },
+      lastState: { terminated: { exitCode } },
+    },
+  ];
+  expect(restartBackOff(waits(0))).toBe('back-off 40s');
+  expect(restartBackOff(waits(255))).toBeNull();
+  expect(restartBackOff([{ name: 'instrument', state: { waiting: { reason: 'ContainerCreating' } } }])).toBeNull();
+  expect(restartBackOff(undefined)).toBeNull();
 });

@@ -8,8 +8,10 @@ export interface InstrumentFault {
 
 export interface ContainerStatus {
   name: string;
-  state?: { terminated?: Terminated };
+  state?: { terminated?: Terminated; waiting?: { reason?: string; message?: string } };
   lastState?: { terminated?: Terminated };
+  ready?: boolean;
+  restartCount?: number;
 }
 
 interface Terminated {
@@ -24,12 +26,16 @@ interface Terminated {
 export const instrumentContainerName = 'instrument';
 
 /**
- * The fault of the newest run that ended by itself; null when none did. It says nothing about whether the instrument
- * runs now: a container that crashes over and over runs for a moment each time, and its agent knows better. Pure.
+ * The fault of the newest run that ended by itself; null when none did. It does not show whether the
+ * instrument runs now: a container in a crash loop runs for a moment each time; ask its agent for that. Pure.
  * The texts are those of the upstream instrument.
  */
 export function instrumentFault(statuses: readonly ContainerStatus[] | undefined): InstrumentFault | null {
   const status = statuses?.find((c) => c.name === instrumentContainerName);
+  const waiting = status?.state?.waiting;
+  if (waiting?.message !== undefined && refusedCapabilities.test(waiting.message)) {
+    return { reason: 'MissingCapability', message: refusal(waiting.message), at: '' };
+  }
   const ended = status?.state?.terminated ?? status?.lastState?.terminated;
   // 0 is a stop that was asked for; 137 and 143 are how the kubelet ends what does not stop by itself.
   if (!ended || ended.exitCode === 0 || (endedBySignal.has(ended.exitCode) && ended.reason !== 'OOMKilled'))
@@ -37,12 +43,25 @@ export function instrumentFault(statuses: readonly ContainerStatus[] | undefined
   return { ...judge(ended), at: ended.finishedAt ?? '' };
 }
 
-/** True for what happens again with every start, so that nobody needs to wait for it. */
+/**
+ * What the kubelet says while it waits before it starts an instrument again that ended with code 0: nothing failed, it
+ * only waits. Null where it does not, and where the last run failed.
+ */
+export function restartBackOff(statuses: readonly ContainerStatus[] | undefined): string | null {
+  const status = statuses?.find((c) => c.name === instrumentContainerName);
+  const { waiting } = status?.state ?? {};
+  if (waiting?.reason !== 'CrashLoopBackOff' || status?.lastState?.terminated?.exitCode !== 0) return null;
+  return (waiting.message ?? 'back-off restarting the instrument').slice(0, 300);
+}
+
+/** True for a fault that every start meets again, so that waiting is pointless. */
 export function isLasting({ reason }: InstrumentFault): boolean {
   return reason === 'MissingCapability' || reason === 'KernelUnsupported' || reason === 'ConfigRefused';
 }
 
 const endedBySignal: ReadonlySet<number> = new Set([137, 143]);
+/** A container runtime that may not give what the pod asks for; the texts are those of runc and crun. */
+const refusedCapabilities = /(unable to|can't|cannot|failed to) (apply|set) (the )?cap(abilitie)?s/i;
 const missingCapabilities = /following capabilities are required: *((?:CAP_[A-Z_]+[, ]*)+)/;
 const kernelTexts = /\b(kprobes?|BTF|tracefs|debugfs)\b|kernel (version|does not support)|unsupported kernel/i;
 const configTexts =
@@ -56,10 +75,15 @@ function judge({ exitCode, reason, message = '' }: Terminated): Omit<InstrumentF
   if (capabilities) {
     return { reason: 'MissingCapability', message: capabilities.split(/[, ]+/).filter(Boolean).join(', ') };
   }
+  if (refusedCapabilities.test(message)) return { reason: 'MissingCapability', message: refusal(message) };
   const words = lastWords(message) || `the instrument ended with code ${exitCode}`;
   if (configTexts.test(message)) return { reason: 'ConfigRefused', message: words };
   if (kernelTexts.test(message)) return { reason: 'KernelUnsupported', message: words };
   return { reason: 'InstrumentCrashed', message: words };
+}
+
+function refusal(message: string): string {
+  return `the container runtime may not give the capabilities of the instrument's container: ${message.slice(-200)}`;
 }
 
 /** What the last error line says, without time, level and component: a status that repeats them never settles. */

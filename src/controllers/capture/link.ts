@@ -1,8 +1,9 @@
 import type { AgentClient } from '../../capture/index.ts';
+import type { AgentPod } from './facts.ts';
 
 /** The way to one agent, and what goes over it at the moment. */
 export interface Link {
-  readonly host: string;
+  readonly peer: Pick<AgentPod, 'host' | 'isShared'>;
   readonly client: AgentClient;
   readonly abort: AbortController;
   pushing: boolean;
@@ -12,7 +13,12 @@ export interface Link {
   delivered: string;
 }
 
-export function newLink(host: string, client: AgentClient): Link {
+export function newLink(peer: Link['peer'], client: AgentClient): Link {
   const abort = new AbortController();
-  return { host, client, abort, pushing: false, learning: false, delivering: false, delivered: '' };
+  return { peer, client, abort, pushing: false, learning: false, delivering: false, delivered: '' };
+}
+
+/** Whether a link leads to where a node's agent is now, and expects the certificate that it has now. */
+export function isSamePeer(agent: AgentPod | undefined, { peer }: Link): boolean {
+  return agent?.host === peer.host && agent.isShared === peer.isShared;
 }

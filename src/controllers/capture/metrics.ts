@@ -1,5 +1,4 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { CaptureHub } from './hub.ts';
 
 /** What the capture loop tells about itself. */
 export interface CaptureMetrics {
@@ -44,8 +43,13 @@ export function captureMetrics(registry: Registry): CaptureMetrics {
   };
 }
 
-/** How many nodes are in which state, counted when somebody asks. */
-export function nodeGauge(registry: Registry, hub: CaptureHub): void {
+/** The nodes of a capture loop, each with what its agent has come to. */
+interface NodesByState {
+  readonly nodes: ReadonlyMap<string, { readonly state: 'running' | 'behind' | 'failed' | 'unreachable' }>;
+}
+
+/** How many nodes are in which state, counted at each scrape. */
+export function nodeGauge(registry: Registry, hub: NodesByState): void {
   new Gauge({
     name: 'svc_controller_capture_nodes',
     help: 'Nodes by state of their agent: running the wanted config, behind, failed, unreachable.',

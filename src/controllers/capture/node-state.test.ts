@@ -33,7 +33,7 @@ function aNode(status = statusOf({})): NodeState {
   const node = new NodeState('node-1');
   node.ready = node.hasAgent = true;
   node.aim(old);
-  node.inPod({ uid: 'pod-1', fault: null });
+  node.inPod({ uid: 'pod-1', fault: null }, 0);
   node.heard(status, { monotonic: 1_000_000, wall });
   return node;
 }
@@ -49,23 +49,23 @@ function anEditedNode(): NodeState {
 
 test('a leader that has just begun keeps its distance from a restart that it did not ask for', () => {
   const start = new Date(wall - 20_000).toISOString();
-  expect(aNode(statusOf({}, { start, restarts: 2 })).rolloutNode()!.restartedAt).toBe(980_000);
+  expect(aNode(statusOf({}, { start, restarts: 2 })).rolloutNode(1_000_000)!.restartedAt).toBe(980_000);
 });
 
 test('the first start of an instrument is no restart', () => {
   const start = new Date(wall - 20_000).toISOString();
-  expect(aNode(statusOf({}, { start, restarts: 0 })).rolloutNode()!.restartedAt).toBeNull();
+  expect(aNode(statusOf({}, { start, restarts: 0 })).rolloutNode(1_000_000)!.restartedAt).toBeNull();
 });
 
 test('an instrument that ends for a lasting reason fails the new config at once, and the old one comes back', () => {
   const node = anEditedNode();
-  expect(node.inPod({ uid: 'pod-1', fault: fault('t1') })?.hash).toBe(old.hash);
+  expect(node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0)?.hash).toBe(old.hash);
   expect(node.failure).toMatchObject({ reason: 'MissingCapability', message: 'CAP_BPF', hash: next.hash });
 });
 
 test('a crash that may have been an accident waits for the deadline, and the pod then says why', () => {
   const node = anEditedNode();
-  expect(node.inPod({ uid: 'pod-1', fault: fault('t1', 'InstrumentCrashed') })).toBeNull();
+  expect(node.inPod({ uid: 'pod-1', fault: fault('t1', 'InstrumentCrashed') }, 0)).toBeNull();
   expect(node.failure).toBeNull();
   expect(node.tick(1_120_000)?.hash).toBe(old.hash);
   expect(node.failure).toMatchObject({ reason: 'InstrumentCrashed' });
@@ -73,10 +73,10 @@ test('a crash that may have been an accident waits for the deadline, and the pod
 
 test('an end from before the edit says nothing about it', () => {
   const node = aNode();
-  node.inPod({ uid: 'pod-1', fault: fault('t0') });
+  node.inPod({ uid: 'pod-1', fault: fault('t0') }, 0);
   node.aim(next);
   node.sending(knownOf(next), 'now', 1_000_000);
-  expect(node.inPod({ uid: 'pod-1', fault: fault('t0') })).toBeNull();
+  expect(node.inPod({ uid: 'pod-1', fault: fault('t0') }, 0)).toBeNull();
   expect(node.failure).toBeNull();
 });
 
@@ -84,14 +84,47 @@ test('what the agent only sees as silence gets its reason from the pod, whicheve
   const node = anEditedNode();
   node.acknowledged({ node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' });
   expect(node.failure?.reason).toBe('InstrumentNotRunning');
-  node.inPod({ uid: 'pod-1', fault: fault('t1', 'ConfigRefused') });
+  node.inPod({ uid: 'pod-1', fault: fault('t1', 'ConfigRefused') }, 0);
   expect(node.failure).toMatchObject({ reason: 'ConfigRefused', message: 'CAP_BPF' });
 });
 
 test('in a new pod what failed is tried again', () => {
   const node = anEditedNode();
-  node.inPod({ uid: 'pod-1', fault: fault('t1') });
-  node.inPod({ uid: 'pod-2', fault: null });
+  node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
+  node.inPod({ uid: 'pod-2', fault: null }, 0);
   expect(node.failure).toBeNull();
-  expect(node.rolloutNode()!.failedYaml).toBeNull();
+  expect(node.rolloutNode(1_000_000)!.failedYaml).toBeNull();
+});
+
+const silent: Ack = { node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' };
+const backOff = 'back-off 2m40s restarting failed container=instrument';
+
+test('an instrument that the kubelet starts again only after a wait, though it ended well, has not failed', () => {
+  const node = anEditedNode();
+  node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);
+  expect(node.acknowledged(silent)).toBeNull();
+  expect([node.tick(1_500_000), node.deadline]).toEqual([null, null]);
+  expect(node.failure).toBeNull();
+  expect(node.backOff).toBe(backOff);
+  // The wait is over: it has the whole time to run the file, and the agent still sees only that nothing has run.
+  node.inPod({ uid: 'pod-1', fault: null, backOff: null }, 1_500_000);
+  expect(node.acknowledged(silent)).toBeNull();
+  expect([node.tick(1_619_000), node.deadline]).toEqual([null, 1_620_000]);
+  node.acknowledged({ ...silent, phase: 'Running' });
+  expect(node.failure).toBeNull();
+});
+
+test('what does not run in its time after such a wait has failed', () => {
+  const node = anEditedNode();
+  node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);
+  node.inPod({ uid: 'pod-1', fault: null, backOff: null }, 1_500_000);
+  expect(node.tick(1_620_000)?.hash).toBe(old.hash);
+  expect(node.failure).toMatchObject({ reason: 'NotRunning' });
+});
+
+test('a wait that came after the failure was found takes nothing back', () => {
+  const node = anEditedNode();
+  expect(node.acknowledged(silent)?.hash).toBe(old.hash);
+  node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);
+  expect(node.failure).toMatchObject({ reason: 'InstrumentNotRunning' });
 });

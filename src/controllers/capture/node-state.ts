@@ -5,6 +5,7 @@ import {
   type Ack,
   type AgentStatus,
   type CaptureConfig,
+  type FileChanges,
   type HoldReason,
   type NodeConfig,
   type RolloutNode,
@@ -13,6 +14,7 @@ import { Files } from './concern.ts';
 import type { AgentPod } from './facts.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import { isLasting, type InstrumentFault } from './instrument-fault.ts';
+import { RestartBudget, restartBudgetRules, restartCauses } from './restart-budget.ts';
 
 /** A config whose content is known. */
 export interface KnownConfig {
@@ -48,6 +50,8 @@ export class NodeState {
   desired: NodeConfig | null = null;
   status: AgentStatus | null = null;
   hold: HoldReason | null = null;
+  /** When a wait for the next restart ends, wall time in ms; null where none is known to. */
+  waitsUntil: number | null = null;
   /** Namespaces with a pod on the node. */
   namespaces: ReadonlySet<string> = new Set();
   failure: NodeFailure | null = null;
@@ -65,13 +69,19 @@ export class NodeState {
   #putHash: string | null = null;
   #sentAt: number | null = null;
   #restartedAt: number | null = null;
+  readonly #budget: RestartBudget;
   #pod: string | null = null;
+  /** The kubelet waits before it starts the instrument again, in its words, though nothing has failed. */
+  #backOff: string | null = null;
+  /** It has waited since the newest push. */
+  #wasBackedOff = false;
   #fault: InstrumentFault | null = null;
   readonly #spansDroppedAt = new Map<string, number>();
 
   /** `before`: what failed here under another leader. */
-  constructor(name: string, before?: RememberedFailure, files = new Files()) {
+  constructor(name: string, before?: RememberedFailure, files = new Files(), budget = restartBudgetRules) {
     this.name = name;
+    this.#budget = new RestartBudget(budget);
     this.#files = files;
     if (!before) return;
     const { pod, reason, message, yaml, hash } = before;
@@ -92,6 +102,11 @@ export class NodeState {
   /** How the instrument's newest run ended, while it does not run what it should; null when all is well. */
   get fault(): InstrumentFault | null {
     return this.running ? null : this.#fault;
+  }
+
+  /** What the kubelet says while it waits before it starts an instrument again that ended without a failure; else null. */
+  get backOff(): string | null {
+    return this.running ? null : this.#backOff;
   }
 
   /** The instrument runs what the agent holds, or what is the same for the pods of this node. */
@@ -171,9 +186,13 @@ export class NodeState {
    * What the agent's pod says of the instrument. A fault that will come again with every start fails a config that is
    * on its way at once. In a new pod everything may be better: what failed in the old one is tried again.
    */
-  inPod({ uid, fault }: Pick<AgentPod, 'uid' | 'fault'>): KnownConfig | null {
+  inPod({ uid, fault, backOff = null }: Pick<AgentPod, 'uid' | 'fault' | 'backOff'>, now: number): KnownConfig | null {
     if (this.#pod !== null && this.#pod !== uid) this.failure = null;
     this.#pod = uid;
+    // What only waits has its whole time again once the wait is over.
+    if (this.#sentAt !== null && this.#backOff !== null && backOff === null) this.#sentAt = now;
+    this.#backOff = backOff;
+    this.#wasBackedOff ||= backOff !== null;
     const isNew = fault !== null && fault.at !== this.#fault?.at;
     this.#fault = fault;
     if (this.failure && fault && failedToRun.has(this.failure.reason))
@@ -196,11 +215,14 @@ export class NodeState {
     }
     if (ack.phase === 'Running') {
       this.#sentAt = null;
+      this.#wasBackedOff = false;
       this.#granted = true;
       this.#nowRuns(this.#held.known);
       if (ack.hash === this.desired?.hash) this.failure = null;
     }
     if (ack.phase !== 'Failed') return null;
+    // The agent sees only that nothing runs. The kubelet's wait is no failure; `tick` judges what comes after it.
+    if (this.#wasBackedOff && ack.reason === 'InstrumentNotRunning') return null;
     return this.#fail(ack.reason ?? 'Failed', ack.message ?? 'the agent gave no reason');
   }
 
@@ -212,7 +234,7 @@ export class NodeState {
     return this.#failedBefore();
   }
 
-  /** The content of what the agent's instrument runs; null when nobody knows. Returns a config to go back to. */
+  /** The content of what the agent's instrument runs; null when it is unknown. Returns a config to go back to. */
   learnedRunning(config: CaptureConfig | null): KnownConfig | null {
     this.#runsUnknown = null;
     if (!config) return null;
@@ -248,8 +270,12 @@ export class NodeState {
       return;
     }
     // Leaving the seed is the node's start, not a restart that the next change has to keep its distance from.
-    if (this.#held !== null) this.#restartedAt = now;
+    if (this.#held !== null) {
+      this.#restartedAt = now;
+      if (config.hash === this.desired?.hash) this.#budget.spend(this.restartCauses, now);
+    }
     this.#sentAt = now;
+    this.#wasBackedOff = this.#backOff !== null;
   }
 
   /** The agent answered a push. */
@@ -274,7 +300,8 @@ export class NodeState {
 
   /** Time passes. Returns a config to go back to when the instrument took too long; else null. */
   tick(now: number): KnownConfig | null {
-    if (this.#sentAt === null || now < this.#sentAt + runningDeadlineMs || !this.reachable) return null;
+    if (this.#sentAt === null || this.#backOff !== null || now < this.#sentAt + runningDeadlineMs) return null;
+    if (!this.reachable) return null;
     return this.#fail('NotRunning', `the instrument did not run the new file within ${runningDeadlineMs / 1000} s`);
   }
 
@@ -289,12 +316,13 @@ export class NodeState {
 
   /** When `tick` has something to say. */
   get deadline(): number | null {
-    return this.#sentAt === null ? null : this.#sentAt + runningDeadlineMs;
+    return this.#sentAt === null || this.#backOff !== null ? null : this.#sentAt + runningDeadlineMs;
   }
 
   /** The planner's view; null when there is nothing to plan. */
-  rolloutNode(): RolloutNode | null {
+  rolloutNode(now: number): RolloutNode | null {
     if (!this.desired || !this.hasAgent) return null;
+    const concerned = this.#isConcerned(this.desired);
     return {
       name: this.name,
       desired: { hash: this.desired.hash, yaml: this.desired.yamlHash },
@@ -304,23 +332,40 @@ export class NodeState {
       held: this.#held && { hash: this.#held.hash, yaml: this.#held.known?.yaml ?? null },
       granted: this.#granted,
       runs: this.status?.instrument.up === true ? (this.#runs?.yaml ?? null) : null,
-      concerned: this.#isConcerned(this.desired),
+      concerned,
       down: this.status !== null && !this.status.instrument.up && this.failure === null,
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
+      allowedAt: concerned ? this.#budget.allowedAt(this.restartCauses, now) : now,
       failedYaml: this.failure?.yaml ?? null,
       refusedHash: this.failure && this.failure.yaml === null ? this.failure.hash : null,
     };
   }
 
+  /** The namespaces whose edits ask for the restart that is due; none where a policy or anything else does. */
+  get restartCauses(): ReadonlySet<string> {
+    if (!this.desired || !this.#runs) return new Set();
+    const { generations } = this.desired.config;
+    return restartCauses(
+      this.#runs.config.generations,
+      generations,
+      this.#changes(this.#runs, this.desired),
+      this.namespaces,
+    );
+  }
+
   #isConcerned(desired: NodeConfig): boolean {
     if (!this.#runs) return true;
     if (this.#runs.yaml === desired.yamlHash) return false;
-    const { general, namespaces } = this.#files.changes(
-      { hash: this.#runs.yaml, text: this.#runs.config.instrument.yaml },
+    const { general, namespaces } = this.#changes(this.#runs, desired);
+    return general || [...this.namespaces].some((n) => namespaces.has(n));
+  }
+
+  #changes(runs: KnownConfig, desired: NodeConfig): FileChanges {
+    return this.#files.changes(
+      { hash: runs.yaml, text: runs.config.instrument.yaml },
       { hash: desired.yamlHash, text: desired.config.instrument.yaml },
     );
-    return general || [...this.namespaces].some((n) => namespaces.has(n));
   }
 
   #fail(reason: string, message: string): KnownConfig | null {

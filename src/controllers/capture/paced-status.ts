@@ -98,7 +98,7 @@ export function conditionEvents<T extends KubeObject>(
       const [old, next] = [findCondition(before, type), findCondition(conditions, type)];
       if (!next || next.status === 'Unknown' || (old?.status === next.status && old.reason === next.reason)) continue;
       const good = next.status === goodOf(type);
-      // The first word on an object that is well is no news.
+      // The first status of a healthy object is not an Event.
       if (!old && good) continue;
       events.record(object, {
         type: good || isQuiet(next.reason) ? 'Normal' : 'Warning',
@@ -111,5 +111,11 @@ export function conditionEvents<T extends KubeObject>(
 
 /** States on the way, not faults. */
 function isQuiet(reason: string): boolean {
-  return reason === 'RollingOut' || reason === 'NoTraffic' || reason === 'NoMatchingPods';
+  return (
+    reason === 'RollingOut' ||
+    reason === 'RestartsLimited' ||
+    reason === 'RestartBackOff' ||
+    reason === 'NoTraffic' ||
+    reason === 'NoMatchingPods'
+  );
 }

@@ -17,13 +17,20 @@ export interface Programmed {
   failedNodes: FailedNode[];
 }
 
+/** True for reasons of `Programmed` that pass by themselves. */
+export function isMoving(reason: string): boolean {
+  return moving.has(reason);
+}
+
+const moving: ReadonlySet<string> = new Set(['RollingOut', 'NodesUnreachable', 'RestartsLimited', 'RestartBackOff']);
+
 /** Rows that a status shows. */
 const maxRows = 16;
 
 /**
  * How far one generation of an object has come on the nodes that should run it. Pure.
- * `ref` is the object's name in the generations of a config. Nodes that are not Ready do not count: nobody can say
- * what they run, and they are not served either.
+ * `ref` is the object's name in the generations of a config. Nodes that are not Ready do not count: what
+ * they run is unknown, and they are not served either.
  */
 export function programmed(ref: string, generation: number, nodes: readonly NodeState[]): Programmed {
   const desired = nodes.filter((n) => n.ready);
@@ -48,7 +55,7 @@ export function programmed(ref: string, generation: number, nodes: readonly Node
     failedNodes: rows.slice(0, maxRows).map((r) => ({ ...r, message: r.message.slice(0, 1024) })),
     condition: {
       type: 'Programmed',
-      ...verdict(generation, desired.length, updated, { failed, silent, behind }, rows),
+      ...verdict(generation, desired.length, updated, { ready: desired, failed, silent, behind }, rows),
     },
   };
 }
@@ -57,10 +64,10 @@ function verdict(
   generation: number,
   desired: number,
   updated: number,
-  nodes: { failed: NodeState[]; silent: NodeState[]; behind: NodeState[] },
+  nodes: { ready: readonly NodeState[]; failed: NodeState[]; silent: NodeState[]; behind: NodeState[] },
   rows: readonly FailedNode[],
 ): Omit<ConditionInput, 'type'> {
-  const progress = `${updated}/${desired} nodes run generation ${generation}`;
+  const progress = `${updated}/${desired} nodes run generation ${generation}${gapText(nodes.ready)}`;
   const rest = rows.slice(0, 3).map((r) => `${r.name}: ${r.reason} ${r.message}`.slice(0, 200));
   const message = [progress, ...rest].join('; ');
   if (nodes.behind.length === 0) return { status: 'True', reason: 'Programmed', message: progress };
@@ -70,5 +77,30 @@ function verdict(
   }
   if (nodes.failed.length > 0) return { status: 'False', reason: 'NodesFailed', message };
   if (nodes.silent.length > 0) return { status: 'False', reason: 'NodesUnreachable', message };
-  return { status: 'False', reason: 'RollingOut', message };
+  const backedOff = nodes.behind.find((n) => n.backOff !== null);
+  if (backedOff) {
+    const words = `${backedOff.name}: nothing failed, the kubelet waits before it starts the instrument: ${backedOff.backOff}`;
+    return { status: 'False', reason: 'RestartBackOff', message: `${message}; ${words}` };
+  }
+  const limited = nodes.behind.filter((n) => n.hold === 'RestartBudget');
+  if (limited.length > 0) {
+    const names = [...new Set(limited.flatMap((n) => [...n.restartCauses]))].toSorted().slice(0, 5).join(', ');
+    const words = `edits of namespace ${names} are gathered: it has restarted the instrument often`;
+    return { status: 'False', reason: 'RestartsLimited', message: `${message}; ${words}${untilText(limited)}` };
+  }
+  const spaced = nodes.behind.filter((n) => n.hold === 'MinInterval');
+  const gathered = spaced.length > 0 ? `; rollout.minInterval gathers edits${untilText(spaced)}` : '';
+  return { status: 'False', reason: 'RollingOut', message: `${message}${gathered}` };
+}
+
+/** When the last of these nodes may restart. */
+function untilText(nodes: readonly NodeState[]): string {
+  const last = Math.max(...nodes.map((n) => n.waitsUntil ?? 0));
+  return last > 0 ? `, the next restart is at ${new Date(last).toISOString().replace(/\.\d+Z$/, 'Z')}` : '';
+}
+
+/** How long the newest restarts interrupted capture; nothing where none was seen. */
+function gapText(nodes: readonly NodeState[]): string {
+  const longest = Math.max(0, ...nodes.map((n) => n.status?.instrument.gapMs ?? 0));
+  return longest > 0 ? `; the newest restart paused capture for ${(longest / 1_000).toFixed(1)} s` : '';
 }

@@ -3,7 +3,6 @@ import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/inde
 import type { KubeObject } from '../../api/meta.ts';
 import { coreResources } from '../../kube/index.ts';
 import type { AgentTransport } from '../../capture/index.ts';
-import { TlsClient } from '../../net/tls-client.ts';
 import type { ControllerEnvironment, Informer } from '../../runtime/index.ts';
 import {
   agentOf,
@@ -17,10 +16,11 @@ import {
   type PodObject,
 } from './facts.ts';
 import { FailureMemory } from './failure-memory.ts';
+import { controllerTransport } from './controller-transport.ts';
 import { CaptureHub } from './hub.ts';
 import type { World } from './hub-options.ts';
 import { captureMetrics, nodeGauge } from './metrics.ts';
-import { secretTls } from './secret-tls.ts';
+import type { RestartBudgetRules } from './restart-budget.ts';
 
 export interface CaptureSettings {
   /** Where the agents run, and the Secret with the controller's certificate lies. */
@@ -39,12 +39,11 @@ export interface CaptureSettings {
   healthSocket?: string;
   /** Default: mutual TLS with the Secret `svc-controller-tls`. */
   transport?: () => AgentTransport | null;
+  /** How often the edits of a namespace may restart a node's instrument. Default: five times, one more every 2 min. */
+  restartBudget?: RestartBudgetRules;
   /** In [0, 1). Default Math.random. */
   random?: () => number;
 }
-
-/** The Secret with the client certificate towards the agents. */
-export const controllerTlsSecret = 'svc-controller-tls';
 
 /**
  * Adds the capture loop to an operator. Call it before the manager runs.
@@ -57,7 +56,7 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
   const namespaces = cache.informer({ resource: coreResources.namespaces, metadataOnly: true });
   const nodes = cache.informer<NodeObject>({ resource: coreResources.nodes, transform: nodeTransform });
   const pods = cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
-  const identity = settings.transport ? null : identityTransport(env, settings.namespace);
+  const identity = settings.transport ? null : controllerTransport(env, settings.namespace);
   const hub = new CaptureHub({
     clock: env.clock,
     logger: env.logger.with({ controller: 'capture' }),
@@ -69,6 +68,8 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
       ...(settings.otlpEndpoint ? { otlpEndpoint: settings.otlpEndpoint } : {}),
       ...(settings.healthSocket ? { healthSocket: settings.healthSocket } : {}),
     },
+    ...(settings.restartBudget ? { restartBudget: settings.restartBudget } : {}),
+    namespace: settings.namespace,
     agentPort: settings.agentPort ?? 9093,
     transport: settings.transport ?? (() => identity!.transport()),
     read: () => readWorld({ monitors, policies, namespaces, nodes, pods }, settings.namespace),
@@ -145,26 +146,4 @@ async function readSecretKey(
   if (value === undefined) return null;
   const text = Buffer.from(value, 'base64').toString('utf8').trim();
   return { text, version: `${secret.metadata.uid ?? ''}/${secret.metadata.resourceVersion ?? ''}` };
-}
-
-/** Mutual TLS with the controller's Secret; null until it exists. */
-function identityTransport(
-  env: ControllerEnvironment,
-  namespace: string,
-): { transport(): AgentTransport | null; onChange(fn: () => void): void } {
-  const secrets = env.cache.informer({
-    resource: coreResources.secrets,
-    namespace,
-    fieldSelector: `metadata.name=${controllerTlsSecret}`,
-  });
-  const identity = secretTls(secrets, { namespace, name: controllerTlsSecret }, env.logger);
-  let client: TlsClient | null = null;
-  return {
-    transport() {
-      const source = identity.source();
-      if (!client && source) client = new TlsClient(source);
-      return client;
-    },
-    onChange: (fn) => void secrets.onEvent(fn),
-  };
 }

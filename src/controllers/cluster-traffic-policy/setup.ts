@@ -15,7 +15,9 @@ import {
 } from '../../runtime/index.ts';
 import type { CaptureHub } from '../capture/hub.ts';
 import { conditionEvents, PacedStatus, pendingStatus } from '../capture/paced-status.ts';
+import type { QueryOptions } from '../../render/index.ts';
 import { PlatformTrouble } from '../platform/trouble.ts';
+import { queryLimitsCondition } from './query-limits.ts';
 import { eventConditions, policyStatus } from './status.ts';
 
 type PolicyObject = ClusterTrafficPolicy & KubeObject;
@@ -25,13 +27,14 @@ const recheckMs = 60_000;
 const compileWaitMs = 1_000;
 
 /**
- * Writes the status of ClusterTrafficPolicies, as far as capture is concerned; other conditions of the same status
+ * Writes the status of ClusterTrafficPolicies, as far as capture and queries are concerned; `query` is what the query
+ * server is started with; other conditions of the same status
  * belong to other field managers and are left alone.
  */
 export function setupClusterTrafficPolicies(
   env: ControllerEnvironment,
   hub: CaptureHub,
-  trouble: PlatformTrouble = new PlatformTrouble(),
+  { trouble = new PlatformTrouble(), query = {} }: { trouble?: PlatformTrouble; query?: QueryOptions } = {},
 ): ControllerHandle {
   const policies = env.cache.informer<PolicyObject>({ resource: clusterTrafficPolicies });
   const fieldManager = 'svc-controller/cluster-traffic-policy';
@@ -64,7 +67,14 @@ export function setupClusterTrafficPolicies(
       const nodes = outcome.nodes.flatMap((name) => hub.nodes.get(name) ?? []);
       const { waitMs } = await paced.write(
         object,
-        policyStatus({ object, outcome, nodes, trouble: trouble.current, now: clock.now() }),
+        policyStatus({
+          object,
+          outcome,
+          nodes,
+          queryLimits: queryLimitsCondition(object, policies.list(), query),
+          trouble: trouble.current,
+          now: clock.now(),
+        }),
         signal,
       );
       return { requeueAfterMs: waitMs ?? recheckMs };

@@ -4,7 +4,7 @@ import { mergeConditions, progressConditions, summarizeReady, type ConditionInpu
 import type { NodeState } from '../capture/node-state.ts';
 import { heldBack, limitsExceeded, type HeldBack } from '../capture/limits.ts';
 import { sending } from '../capture/sending.ts';
-import { programmed, type Programmed } from '../capture/programmed.ts';
+import { isMoving, programmed, type Programmed } from '../capture/programmed.ts';
 import type { Refusal } from '../refusal.ts';
 
 export interface PolicyStatusInput {
@@ -12,6 +12,8 @@ export interface PolicyStatusInput {
   outcome: PolicyOutcome;
   /** The states of the nodes in scope. */
   nodes: readonly NodeState[];
+  /** Whether queries are held to what the policy says of them; undefined where it says nothing. */
+  queryLimits?: ConditionInput | undefined;
   /** What is wrong with the agents' and query server's own objects. */
   trouble?: Refusal | undefined;
   /** Wall time, ms since the epoch. */
@@ -48,7 +50,7 @@ export function policyStatus(input: PolicyStatusInput): ClusterTrafficPolicyStat
 }
 
 function conditionsOf(
-  { outcome, nodes, trouble }: Pick<PolicyStatusInput, 'outcome' | 'nodes' | 'trouble'>,
+  { outcome, nodes, trouble, queryLimits }: PolicyStatusInput,
   rollout: Programmed,
   dropped: HeldBack,
 ): ConditionInput[] {
@@ -75,10 +77,23 @@ function conditionsOf(
         }
       : { type: 'Degraded', status: 'False', reason: 'AllNodesReady', message: '' },
     limitsExceeded(dropped),
+    ...(queryLimits ? [queryLimits] : []),
+    capturingFlows(outcome.flows),
     ...(outcome.inForce?.export?.length ? [sending(`ClusterTrafficPolicy/${outcome.name}`, nodes)] : []),
   ];
   const ready = summarizeReady(conditions, ['Accepted', 'Programmed'], { reason: 'Ready', message: '' });
   return [readyDespite(trouble, ready), ...conditions, ...progressOf(outcome, rollout, trouble)];
+}
+
+function capturingFlows(flows: PolicyOutcome['flows']): ConditionInput {
+  const message = {
+    Enabled: '',
+    PartlyEnabled: 'another policy decides spec.network.enabled on some of the nodes',
+    NotEnabled: 'flows are off; spec.network.enabled: true turns them on and puts the agents into the host network',
+    SwitchedOff: '',
+    Paused: 'a policy that sets spec.network is paused',
+  }[flows];
+  return { type: 'CapturingFlows', status: flows === 'Enabled' ? 'True' : 'False', reason: flows, message };
 }
 
 /** A policy is not carried out by agents that cannot be kept in place. */
@@ -90,7 +105,7 @@ function readyDespite(trouble: Refusal | undefined, ready: ConditionInput): Cond
 
 function progressOf({ accepted }: PolicyOutcome, rollout: Programmed, trouble?: Refusal): ConditionInput[] {
   const { status, reason, message } = rollout.condition;
-  const moving = status === 'False' && (reason === 'RollingOut' || reason === 'NodesUnreachable');
+  const moving = status === 'False' && isMoving(reason);
   const retrying = trouble && !trouble.stalled ? { reason: 'Retrying', message: trouble.message } : undefined;
   return progressConditions({
     stalled: !accepted.ok

@@ -16,7 +16,14 @@ import {
   type ReconcileContext,
   type ReconcileResult,
 } from '../../runtime/index.ts';
-import { isAgentPod, nodeTransform, podTransform, type NodeObject, type PodObject } from '../capture/facts.ts';
+import {
+  agentPodsIn,
+  isAgentPod,
+  nodeTransform,
+  podTransform,
+  type NodeObject,
+  type PodObject,
+} from '../capture/facts.ts';
 import { departedNodesGauge } from './metrics.ts';
 
 const controllerName = 'departed-nodes';
@@ -26,7 +33,6 @@ const quietMs = 1_000;
 const tidyMs = 3_600_000;
 /** Most faults that one line of the log tells. */
 const maxTold = 5;
-const agentsIndex = 'agents-by-namespace';
 
 export interface DepartedNodesOptions {
   /** Where operator and agents run. */
@@ -43,16 +49,16 @@ export interface DepartedNodesOptions {
  *
  * Flow: nodes, DaemonSet, agents' pods and the record as it is → the record after this look → one apply if it differs.
  * Guarantees: who leaves while no operator runs is noticed by the next one, since the record also says who served; it is
- * written once a second at most, and not while nothing changes; it is never larger than a ConfigMap may be. Whatever in
- * it is not as it must be is told in the log and written anew without it; a record that is deleted, or a member that
- * cannot be read at all, is written as this process knew it last.
+ * written once a second at most, and not while nothing changes; it is never larger than a ConfigMap may be. An
+ * invalid entry is logged and left out of the next write; a record that is deleted, or a member that cannot be read, is
+ * written as this process knew it last.
  */
 export function setupDepartedNodes(env: ControllerEnvironment, options: DepartedNodesOptions): ControllerHandle {
   const { namespace, keepMs } = options;
   const name = { namespace, name: nodeRecordName };
   const nodes = env.cache.informer<NodeObject>({ resource: coreResources.nodes, transform: nodeTransform });
   const pods = env.cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
-  pods.addIndex(agentsIndex, (pod) => (isAgentPod(pod) ? [pod.metadata.namespace ?? ''] : []));
+  const agentPods = agentPodsIn(pods, namespace);
   const daemonSets = env.cache.informer({
     resource: coreResources.daemonSets,
     namespace,
@@ -76,13 +82,13 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
       const faults = refused.slice(0, maxTold);
       logger.error('parts of the record of nodes that left are refused', { faults, count: refused.length });
     }
-    // A member that is gone or cannot be read is as it was: somebody's slip is no reason to forget who left.
+    // A member that is gone or cannot be read keeps its last value: a slip must not erase who left.
     const before = { ...known, ...record };
     const nodeList = nodes.list() as unknown as NodeView[];
     const agents = expectedAgents(
       nodeList,
       daemonSets.list() as unknown as DaemonSetView[],
-      pods.byIndex(agentsIndex, namespace) as unknown as PodView[],
+      agentPods() as unknown as PodView[],
     );
     known = noted(before, sightingsOf(agents, nodeList), {
       nowMs,
@@ -151,7 +157,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
   return handle;
 }
 
-/** Members that somebody else adds are theirs. */
+/** Members of other managers stay theirs. */
 function isSame(data: RecordData, live: unknown): boolean {
   const there = (live ?? {}) as Partial<RecordData>;
   return Object.entries(data).every(([member, text]) => there[member as keyof RecordData] === text);

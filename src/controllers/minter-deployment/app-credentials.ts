@@ -8,9 +8,9 @@ export interface AppCredentials {
   hash?: string;
 }
 
-/** Nobody knows whether the Secret is there: the API server does not let us look. */
-export function unreadableAppCredentials(ref: { name: string }, why: string): AppCredentials {
-  const message = `Secret ${ref.name} cannot be read: ${why}`;
+/** The API server does not let us look; `grant` is what gives the right. */
+export function unreadableAppCredentials(ref: { name: string }, grant: string): AppCredentials {
+  const message = `the operator may not read Secret ${ref.name}; grant it: ${grant}`;
   return { condition: { type: 'AppCredentialsFound', status: 'Unknown', reason: 'Forbidden', message } };
 }
 

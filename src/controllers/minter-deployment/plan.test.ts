@@ -151,6 +151,11 @@ test('a key that was never imported is told with the command that imports it', (
 test('says how many pods share the worst answer', () => {
   const over = { answers: [answer(), answer([check('RulesValid', 'False', 'FileFaulty')])] };
   expect(condition(over, 'RulesValid')?.message).toBe('RulesValid is FileFaulty (1 of 2 pods)');
+  const ignored = { answers: [answer()], ignored: 'ConfigMap gitops-state registers x' };
+  expect(condition(ignored, 'RulesValid')).toMatchObject({
+    status: 'True',
+    message: 'RulesValid is Valid; ConfigMap gitops-state registers x',
+  });
 });
 
 const withStatus = (over: object): KubeObject => ({
@@ -184,7 +189,7 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
     'a Secret that nobody lets us read',
     { appCredentials: unreadableAppCredentials({ name: 's' }, 'no').condition },
     'Forbidden',
-    'Secret s cannot be read',
+    'the operator may not read Secret s; grant it: no',
   ],
   ['a certificate that is not there', { missing: 'Secret tls is missing' }, 'MissingDependency', 'Secret tls'],
   ['an image that cannot be pulled', { imagePull: 'the image x cannot be pulled' }, 'ImagePullFailed', 'the image x'],

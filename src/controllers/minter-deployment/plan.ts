@@ -26,6 +26,8 @@ export interface MinterFacts {
   rulesSourceFound: boolean;
   /** A repository that a rule names and the spec does not declare, as a sentence. */
   outsideSpec?: string | undefined;
+  /** Repositories that are registered and do not count, as a sentence. */
+  ignored?: string | undefined;
   /** Answers of the pods that could be asked. */
   answers: readonly MinterReadiness[];
   /** Pods that run, whether they answered or not. */
@@ -36,6 +38,8 @@ export interface MinterFacts {
   missing?: string | undefined;
   /** Why an image cannot be pulled, as a sentence. */
   imagePull?: string | undefined;
+  /** Which pod ends again and again, with its last words, as a sentence. */
+  crash?: string | undefined;
   /** Wall time, ms. */
   now: number;
 }
@@ -96,11 +100,13 @@ function podCondition(type: MinterCheckType, facts: MinterFacts): ConditionInput
   const worst = checks.toSorted((a, b) => badness(b) - badness(a))[0];
   if (!worst) {
     const message = facts.pods === 0 ? 'no pod is running yet' : `none of ${facts.pods} running pods answered`;
-    return { type, status: 'Unknown', reason: 'NoPodAnswered', message };
+    const why = facts.crash ? `; ${facts.crash}` : '';
+    return { type, status: 'Unknown', reason: 'NoPodAnswered', message: `${message}${why}` };
   }
   const share = checks.filter((c) => c.reason === worst.reason && c.status === worst.status).length;
   const where = checks.length > 1 && share < checks.length ? ` (${share} of ${checks.length} pods)` : '';
-  const message = `${worst.message}${where}${importHint(worst, facts.minter)}`;
+  const ignored = type === 'RulesValid' && facts.ignored ? `; ${facts.ignored}` : '';
+  const message = `${worst.message}${where}${importHint(worst, facts.minter)}${ignored}`;
   return { type, status: worst.status, reason: worst.reason, message };
 }
 
@@ -118,7 +124,7 @@ function importHint(check: MinterCheck, minter: MinterDeployment): string {
   return `; import it: minter tools import-pk --project-id ${project} --location ${location} --key-ring ${ring} --key ${key} --private-key @FILE`;
 }
 
-function deploymentConditions({ deployment, imagePull }: MinterFacts): ConditionInput[] {
+function deploymentConditions({ deployment, imagePull, crash }: MinterFacts): ConditionInput[] {
   const status = deployment?.['status'] as { conditions?: Condition[]; observedGeneration?: number } | undefined;
   const current = status?.observedGeneration === deployment?.metadata.generation;
   return (['Available', 'Progressing'] as const).map((type) => {
@@ -126,7 +132,8 @@ function deploymentConditions({ deployment, imagePull }: MinterFacts): Condition
     if (!found)
       return { type, status: 'Unknown', reason: 'DeploymentPending', message: 'the Deployment has no status yet' };
     const reason = deploymentReason(type, found.reason);
-    const why = type === 'Available' && found.status !== 'True' && imagePull ? `; ${imagePull}` : '';
+    const trouble = imagePull ?? crash;
+    const why = type === 'Available' && found.status !== 'True' && trouble ? `; ${trouble}` : '';
     return { type, status: found.status, reason, message: `${found.message}${why}` };
   });
 }
@@ -216,7 +223,7 @@ function replicaCounts(deployment: KubeObject | undefined): { replicas: number; 
   return { replicas: status.replicas ?? 0, readyReplicas: status.readyReplicas ?? 0 };
 }
 
-/** What the pods tell beyond their checks. While none answers, what they told before stays. */
+/** What the pods report beside their checks. While none answers, the last report stays. */
 function fromPods(
   answers: readonly MinterReadiness[],
   before: MinterDeploymentStatus | undefined,

@@ -11,7 +11,7 @@ const maxBytes = 256 * 1024;
 
 /**
  * `GET http://<pod>:9090/readyz`; the body is the same whether the pod is ready (200) or not (503).
- * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, ERR_INPUT_INVALID for a body of another form, ERR_API_REQUEST when nobody answers.
+ * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, ERR_INPUT_INVALID for a body of another form, ERR_API_REQUEST when no pod answers.
  */
 export const readMinterReadiness: ReadinessReader = async (podIp, signal) => {
   const what = `readyz of minter pod ${podIp}`;

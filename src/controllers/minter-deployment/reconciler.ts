@@ -1,9 +1,8 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { minterDeploymentConditions, minterDeployments, type MinterDeployment } from '../../api/v1alpha1/index.ts';
 import type { MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
-import { errorText } from '../../base/errors.ts';
 import { coreResources, getIfExists, isForbidden, type TypedObject } from '../../kube/index.ts';
-import { declaredRepositories, renderedKinds, renderMinter } from '../../render/index.ts';
+import { appCredentialsSecret, declaredRepositories, renderedKinds, renderMinter } from '../../render/index.ts';
 import {
   ApplySet,
   changed,
@@ -20,11 +19,12 @@ import {
 } from '../../runtime/index.ts';
 import { PacedStatus } from '../capture/paced-status.ts';
 import { withForeignScale } from '../foreign-scale.ts';
-import { imagePullTrouble } from '../pod-trouble.ts';
-import { refusalOf } from '../refusal.ts';
+import { crashTrouble, imagePullTrouble } from '../pod-trouble.ts';
+import { grantMinters, grantSecret } from '../grants.ts';
+import { refusalOf, type Refusal } from '../refusal.ts';
 import { judgeAppCredentials, unreadableAppCredentials, type AppCredentials } from './app-credentials.ts';
 import { planMinterStatus } from './plan.ts';
-import { registeredRepositories, registryConfigMap, withRegistered } from './registered-repositories.ts';
+import { registryConfigMap, repositoriesInForce, withRegistered } from './registered-repositories.ts';
 import { repositoryOutsideSpec } from './rule-repositories.ts';
 import { readMinterReadiness, type ReadinessReader } from './readiness-client.ts';
 
@@ -56,12 +56,13 @@ const childKinds = [
 /**
  * One minter for each MinterDeployment.
  *
- * Flow: Secret and ConfigMap that the spec refers to, repositories registered beside it → children applied and pruned → pods asked for their checks →
- * status → Events for what changed.
- * Guarantees: `Ready` is there from the first write; a failed apply is told in the status before it is retried; the
- * operator reads one Secret value, the App ID, and keeps only its hash.
- * Caveats: the operator may get Secrets but not watch them, so a Secret that appears is noticed by the next look: 5 s
- * while something is missing, 30 s else.
+ * Flow: Secret and ConfigMap that the spec refers to, and repositories registered beside it → children applied and
+ * pruned → pods asked for their checks → status → Events for what changed.
+ * Guarantees: `Ready` is there from the first write; a failed apply is in the status before it is retried; the operator
+ * reads one Secret value, the App ID, and keeps only its hash.
+ * Caveats: rights for minters are granted by namespace; without them `Ready` is False/Forbidden with the command that
+ * grants them, and the reconcile is repeated every 30 s. The operator may get a Secret but not watch it, so it looks
+ * again for a Secret: after 5 s while something is missing, else after 30 s.
  */
 export function setupMinterDeployment(
   env: ControllerEnvironment,
@@ -104,13 +105,10 @@ export function setupMinterDeployment(
       return undefined;
     }
     const registry = registries.get({ namespace: key.namespace, name: registryConfigMap });
-    const registered = registeredRepositories(
-      registry?.['data'] as Record<string, string> | undefined,
-      found.spec.vcs.org,
-    );
+    const registered = repositoriesInForce(found, registry?.['data'] as Record<string, string> | undefined);
     const minter = withRegistered(found, registered.names);
     const [appCredentials, rules, missing] = await Promise.all([
-      lookUpApp(context, minter),
+      lookUpApp(context, minter, settings.namespace),
       lookUpRules(context, minter),
       lookUpOthers(context, minter),
     ]);
@@ -129,11 +127,16 @@ export function setupMinterDeployment(
       appCredentials: appCredentials.condition,
       rulesSourceFound: rules.found,
       outsideSpec: registered.fault ?? rules.outsideSpec,
+      ignored: registered.ignored,
       answers: await askPods(running, readReadiness, context),
       pods: running.length,
-      applyFailures: outcome.failures.map(({ kind, object, error }) => ({ kind, refusal: refusalOf(error, object) })),
+      applyFailures: outcome.failures.map(({ kind, object, error }) => ({
+        kind,
+        refusal: withGrant(refusalOf(error, object), key.namespace ?? '', settings.namespace),
+      })),
       missing,
       imagePull: imagePullTrouble(all),
+      crash: crashTrouble(all),
       now: clock.now(),
     });
     const { waitMs } = await paced.write(minter, plan.status, signal);
@@ -170,14 +173,23 @@ export function setupMinterDeployment(
   return handle;
 }
 
-async function lookUpApp({ client, signal }: ReconcileContext, minter: MinterDeployment): Promise<AppCredentials> {
+async function lookUpApp(
+  { client, signal }: ReconcileContext,
+  minter: MinterDeployment,
+  operatorNamespace: string,
+): Promise<AppCredentials> {
   const ref = minter.spec.vcs.appIdSecretRef;
   const name = { namespace: minter.metadata.namespace, name: ref.name };
   try {
     return judgeAppCredentials(await getIfExists(client, coreResources.secrets, name, { signal }), ref);
   } catch (error) {
     if (!isForbidden(error)) throw error;
-    return unreadableAppCredentials(ref, errorText(error));
+    const namespace = minter.metadata.namespace ?? '';
+    const grant =
+      ref.name === appCredentialsSecret
+        ? grantMinters(namespace, operatorNamespace)
+        : grantSecret(namespace, ref.name, operatorNamespace);
+    return unreadableAppCredentials(ref, grant);
   }
 }
 
@@ -189,7 +201,10 @@ async function lookUpOthers(
   const { tls, serviceAccount } = minter.spec;
   const options = { signal, metadataOnly: true };
   const { namespace } = minter.metadata;
-  if (tls && !(await getIfExists(client, coreResources.secrets, { namespace, name: tls.secretName }, options))) {
+  if (
+    tls &&
+    !(await mayExist(getIfExists(client, coreResources.secrets, { namespace, name: tls.secretName }, options)))
+  ) {
     return `Secret ${tls.secretName} with the certificate does not exist in this namespace`;
   }
   const account = serviceAccount.create ? undefined : (serviceAccount.name ?? minter.metadata.name);
@@ -197,6 +212,23 @@ async function lookUpOthers(
     return `ServiceAccount ${account} does not exist in this namespace; create it, or set serviceAccount.create`;
   }
   return undefined;
+}
+
+/** An object that may not be looked at is taken to be there: the pods say so if it is not. */
+async function mayExist(look: Promise<unknown>): Promise<boolean> {
+  try {
+    return (await look) !== undefined;
+  } catch (error) {
+    if (isForbidden(error)) return true;
+    throw error;
+  }
+}
+
+/** Rights for minters are granted by namespace; the message names the command that grants them. */
+function withGrant(refusal: Refusal, namespace: string, operatorNamespace: string): Refusal {
+  if (refusal.reason !== 'Forbidden' || !/ cannot \w+ resource /.test(refusal.message)) return refusal;
+  const grant = grantMinters(namespace, operatorNamespace);
+  return { ...refusal, message: `${refusal.message}; give the operator its rights in this namespace: ${grant}` };
 }
 
 interface RulesSource {
@@ -235,7 +267,7 @@ function recordTransitions(
   conditions: readonly Condition[],
 ): void {
   for (const { before, after } of conditionTransitions(conditionsBefore, conditions)) {
-    // Things that merely are not known yet, and those that start out well, are no news.
+    // A check that is unknown so far, and one that starts out well, makes no Event.
     // A Deployment is never available in its first seconds.
     const { good } = minterDeploymentConditions[after.type as keyof typeof minterDeploymentConditions];
     if (after.type === 'Reconciling') continue;
@@ -270,7 +302,7 @@ function podState(pod: KubeObject): PodState {
     conditions?: { type: string; status: string }[];
   };
   return {
-    trouble: imagePullTrouble([pod]),
+    trouble: imagePullTrouble([pod]) ?? crashTrouble([pod]),
     ip: status.podIP,
     phase: status.phase,
     ready: status.conditions?.find((c) => c.type === 'Ready')?.status,

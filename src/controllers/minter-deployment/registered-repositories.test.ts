@@ -1,6 +1,6 @@
 import { declaredRepositories, renderMinter } from '../../render/index.ts';
 import { aMinterDeployment } from '../../testing/builders/minter-deployment.ts';
-import { registeredRepositories, withRegistered } from './registered-repositories.ts';
+import { registeredRepositories, repositoriesInForce, withRegistered } from './registered-repositories.ts';
 
 const read = (repositories: string): ReturnType<typeof registeredRepositories> =>
   registeredRepositories({ repositories }, 'acme');
@@ -40,4 +40,37 @@ test('scopes without a list of their own cover what is registered', () => {
   const rules = renderMinter({ minter, operatorNamespace: 'svc-system' }).find((o) => o.kind === 'ConfigMap');
   expect(JSON.stringify(rules)).toContain('fleet');
   expect(withRegistered(aMinterDeployment(), [])).toEqual(aMinterDeployment());
+});
+
+describe('what counts of the registry', () => {
+  const registry = { repositories: 'fleet\nacme/apps\ngitops\nevil/x' };
+  const minter = (trustGitOpsState?: boolean) => {
+    const made = aMinterDeployment();
+    return {
+      ...made,
+      spec: {
+        ...made.spec,
+        vcs: { ...made.spec.vcs, ...(trustGitOpsState === undefined ? {} : { trustGitOpsState }) },
+      },
+    };
+  };
+
+  test.each([undefined, false])("with trustGitOpsState %p nothing, and its faults are not the minter's", (trust) => {
+    expect(repositoriesInForce(minter(trust), registry)).toEqual({
+      names: [],
+      ignored: 'ConfigMap gitops-state registers fleet and 1 more, which count only with vcs.trustGitOpsState: true',
+    });
+  });
+
+  test('with trustGitOpsState every name of the own organisation, and the fault of the others', () => {
+    const { names, fault, ignored } = repositoriesInForce(minter(true), registry);
+    expect(names).toEqual(['fleet', 'apps', 'gitops']);
+    expect(fault).toMatch(/line 4: "evil\/x" is not in the organisation/);
+    expect(ignored).toBeUndefined();
+  });
+
+  test('a registry that adds nothing is not spoken of', () => {
+    expect(repositoriesInForce(minter(), { repositories: 'gitops' })).toEqual({ names: [] });
+    expect(repositoriesInForce(minter(), undefined)).toEqual({ names: [] });
+  });
 });

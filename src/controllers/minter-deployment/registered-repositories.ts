@@ -14,6 +14,26 @@ export interface RegisteredRepositories {
   names: string[];
   /** The first line that cannot be taken, as a sentence; the others are in force. */
   fault?: string;
+  /** What the registry asks for and does not get, because the minter does not trust it, as a sentence. */
+  ignored?: string;
+}
+
+/**
+ * What of the registry counts for a minter. Pure.
+ * Guarantees: without `vcs.trustGitOpsState` nothing in the ConfigMap changes what the minter serves, and no fault in it
+ * makes the minter faulty: who may write a ConfigMap need not be who may decide about repositories.
+ */
+export function repositoriesInForce(
+  { spec: { vcs } }: MinterDeployment,
+  data: Readonly<Record<string, string>> | undefined,
+): RegisteredRepositories {
+  const registered = registeredRepositories(data, vcs.org);
+  if (vcs.trustGitOpsState) return registered;
+  const declared = [vcs.repository, ...(vcs.extraRepositories ?? [])];
+  const more = registered.names.filter((name) => !declared.includes(name));
+  if (more.length === 0) return { names: [] };
+  const ignored = `ConfigMap ${registryConfigMap} registers ${more[0]}${more.length > 1 ? ` and ${more.length - 1} more` : ''}, which count only with vcs.trustGitOpsState: true`;
+  return { names: [], ignored };
 }
 
 /**

@@ -25,8 +25,14 @@ export interface Identity {
   names: LeafNames;
 }
 
-/** Identity is the subject's CN; the DNS names are those a peer connects with. */
-export function platformIdentities(namespace: string): Identity[] {
+/** Labels of every Secret that the platform keeps, and of its other objects. */
+export const managedSelector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller';
+
+/**
+ * Identity is the subject's CN; the DNS names are those a peer connects with. Agents have certificates of their own
+ * (`src/controllers/agent-certificates`): the shared one is kept for pods of earlier versions that mount it.
+ */
+export function platformIdentities(namespace: string, sharedAgents: boolean): Identity[] {
   const identity = (secret: string, component: Component, name: string, local = false, alias?: string): Identity => ({
     secret,
     component,
@@ -41,7 +47,7 @@ export function platformIdentities(namespace: string): Identity[] {
     },
   });
   return [
-    identity(names.agentTls, 'agent', names.agent),
+    ...(sharedAgents ? [identity(names.agentTls, 'agent', names.agent)] : []),
     // People reach the query server through a port-forward.
     identity(names.queryTls, 'query', names.query, true),
     // The API server calls its webhooks through a Service of their own, or on the machine of an operator outside.
@@ -93,7 +99,7 @@ export function readCa(secret: SecretObject | undefined): StoredCa | { fault: st
   };
 }
 
-/** A time that somebody made unreadable counts as long ago: the step that waits for it is taken. */
+/** An unreadable time counts as long ago: the step that waits for it is taken. */
 const since = (text: string | undefined): number => Date.parse(text ?? '') || 0;
 
 /** The Secret of a CA. `present` gives what is not ours in it: its version, other annotations. */
@@ -134,18 +140,17 @@ export interface LeafPlan {
 
 /**
  * The leaf Secrets as they shall be: what still serves is kept byte for byte, the rest is issued anew.
- * Units: `now` in ms since the epoch; `days` of validity of what is issued.
+ * `sharedAgents`: pods of earlier versions still run. Units: `now` in ms since the epoch; `days` of validity of what is issued.
  */
 export async function planLeaves(
   namespace: string,
   ca: CaState,
   live: ReadonlyMap<string, SecretObject>,
-  now: number,
-  days?: number,
+  { now, days, sharedAgents = false }: { now: number; days?: number; sharedAgents?: boolean },
 ): Promise<LeafPlan> {
   const plan: LeafPlan = { secrets: [], issued: {}, renewAt: Infinity };
   const bundle = caBundle(ca);
-  for (const identity of platformIdentities(namespace)) {
+  for (const identity of platformIdentities(namespace, sharedAgents)) {
     const secret = live.get(identity.secret);
     const leaf = leafOf(secret);
     const reason =

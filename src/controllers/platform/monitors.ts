@@ -5,7 +5,7 @@ import { renderedKinds, type PlatformInput } from '../../render/index.ts';
 
 const { PodMonitor, ServiceMonitor } = renderedKinds;
 
-/** Where monitors are watched. Their kinds come and go with somebody else's product. */
+/** Where monitors are watched. Their kinds come and go with another product. */
 export const monitorSources = (namespace: string, labelSelector: string): Source[] =>
   [PodMonitor, ServiceMonitor].map((resource) => ({ resource, namespace, labelSelector, optional: true }));
 
@@ -23,7 +23,7 @@ export const isMonitor = ({ kind }: KubeObject): boolean => kind === PodMonitor.
 
 /**
  * Applies monitors; none is pruned, because they end with their kinds.
- * Errors: the first of an apply, but for a kind that went away in between: nobody is left to read its monitor.
+ * Errors: the first of an apply, but for a kind that went away in between: nothing is left to read its monitor.
  */
 export async function applyMonitors(set: ApplySet, request: Omit<ApplyRequest, 'belongs'>): Promise<void> {
   const { failures } = await set.tryApply({ ...request, belongs: () => false });

@@ -3,7 +3,7 @@ import { clusterTrafficPolicies } from '../../api/v1alpha1/index.ts';
 import { createCa } from '../../net/ca.ts';
 import { createLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
-import { names, platformDefaults, renderedKinds } from '../../render/index.ts';
+import { names, objectLabels, platformDefaults, renderedKinds } from '../../render/index.ts';
 import { resourceRef, type KubeObject, type ResourceRef } from '../../api/meta.ts';
 import { StatusError } from '../../testing/fake-api-server/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
@@ -45,11 +45,10 @@ const secret = (name: string): SecretObject => harness.server.storage.get(secret
 const pem = (name: string, key: string): string => Buffer.from(secret(name).data?.[key] ?? '', 'base64').toString();
 const writes = (): number => harness.server.requests.filter((r) => r.method !== 'GET').length;
 
-test('makes a CA and three leaves that fit it, and everything that is rendered', async () => {
+test('makes a CA and the leaves of the servers that fit it, and everything that is rendered', async () => {
   await begin();
   const ca = new X509Certificate(pem(names.ca, 'ca.crt'));
   for (const [name, cn] of [
-    [names.agentTls, 'svc-agent'],
     [names.queryTls, 'svc-query'],
     [names.controllerTls, 'svc-controller'],
   ] as const) {
@@ -107,8 +106,8 @@ test.each<[string, () => void, () => unknown]>([
   ],
   [
     'a deleted certificate',
-    () => void harness.server.storage.remove(secrets, namespace, names.agentTls),
-    () => harness.server.storage.find(secrets, namespace, names.agentTls),
+    () => void harness.server.storage.remove(secrets, namespace, names.queryTls),
+    () => harness.server.storage.find(secrets, namespace, names.queryTls),
   ],
 ])('repairs %s', async (_what, harm, repaired) => {
   await begin();
@@ -150,29 +149,52 @@ test('removes what an earlier version rendered, and leaves the operator’s own 
   expect(harness.server.storage.find(coreResources.services, namespace, 'svc-controller')).toBeDefined();
 });
 
+test('the certificate that agents of earlier versions share is kept while a pod mounts it, and goes with the last', async () => {
+  const shared = (): unknown => harness.server.storage.find(secrets, namespace, names.agentTls);
+  const pod = (name: string): KubeObject =>
+    ({
+      ...{ apiVersion: 'v1', kind: 'Pod' },
+      metadata: { namespace, name, labels: objectLabels('agent') },
+      spec: { containers: [], volumes: [{ name: 'tls', secret: { secretName: names.agentTls } }] },
+    }) as KubeObject;
+  await begin([
+    [coreResources.pods, pod('svc-agent-a')],
+    [coreResources.pods, pod('svc-agent-b')],
+  ]);
+  expect(shared()).toBeDefined();
+  const leaf = new X509Certificate(pem(names.agentTls, 'tls.crt'));
+  expect(leaf.checkHost('svc-agent.svc-system.svc')).toBeDefined();
+  harness.server.storage.remove(coreResources.pods, namespace, 'svc-agent-a');
+  await harness.idle();
+  expect(shared()).toBeDefined();
+  harness.server.storage.remove(coreResources.pods, namespace, 'svc-agent-b');
+  await harness.passUntil(() => !shared(), 'the end of the shared certificate');
+  for (const name of [names.ca, names.queryTls, names.controllerTls]) expect(secret(name)).toBeDefined();
+});
+
 test('renews a leaf at two thirds of its life, with the same CA, and says when the next is due', async () => {
   await begin();
   const ca = { signer: { cert: pem(names.ca, 'ca.crt'), key: pem(names.ca, 'ca.key') } };
-  const live = new Map([names.agentTls, names.queryTls, names.controllerTls].map((name) => [name, secret(name)]));
+  const live = new Map([names.queryTls, names.controllerTls].map((name) => [name, secret(name)]));
   const start = harness.clock.now();
-  const young = await planLeaves(namespace, ca, live, start + 59 * day);
+  const young = await planLeaves(namespace, ca, live, { now: start + 59 * day });
   expect(young.issued).toEqual({});
   expect(young.secrets.map((s) => s.data)).toEqual([...live.values()].map((s) => s.data));
   expect((young.renewAt - start) / day).toBeCloseTo(60, 0);
-  const due = await planLeaves(namespace, ca, live, start + 61 * day);
+  const due = await planLeaves(namespace, ca, live, { now: start + 61 * day });
   expect(new Set(Object.values(due.issued))).toEqual(new Set(['due for renewal']));
-  expect(due.secrets.every((s) => s.data!['ca.crt'] === live.get(names.agentTls)!.data!['ca.crt'])).toBe(true);
+  expect(due.secrets.every((s) => s.data!['ca.crt'] === live.get(names.queryTls)!.data!['ca.crt'])).toBe(true);
 });
 
 test('a CA bundle that grew reaches the leaves without new keys', async () => {
   await begin();
   const signer = { cert: pem(names.ca, 'ca.crt'), key: pem(names.ca, 'ca.key') };
-  const live = new Map([[names.agentTls, secret(names.agentTls)]]);
+  const live = new Map([[names.queryTls, secret(names.queryTls)]]);
   const now = harness.clock.now();
   const next = { pair: await createCa({ commonName: names.ca, now }), since: now };
-  const plan = await planLeaves(namespace, { signer, next }, live, now);
-  expect(plan.issued[names.agentTls]).toBe('CA bundle changed');
-  expect(plan.secrets[0]!.data!['tls.key']).toBe(live.get(names.agentTls)!.data!['tls.key']);
+  const plan = await planLeaves(namespace, { signer, next }, live, { now });
+  expect(plan.issued[names.queryTls]).toBe('CA bundle changed');
+  expect(plan.secrets[0]!.data!['tls.key']).toBe(live.get(names.queryTls)!.data!['tls.key']);
 });
 
 test('an existing CA is kept, also when the cache has not shown it yet', async () => {
@@ -254,8 +276,13 @@ describe('certificates on the policies', () => {
     expect(states).toMatchObject([{ secret: names.queryTls, overdue: true }]);
     expect(certificateCondition(states)).toMatchObject({ status: 'True', reason: 'RenewalOverdue' });
     expect(certificateCondition(states).message).toContain('svc-query-tls ends ');
+    expect(certificateCondition(states, 'node-1: away')).toMatchObject({ reason: 'RenewalOverdue' });
+    expect(certificateCondition([], 'node-1: away')).toEqual({
+      ...{ type: 'CertificateExpiring', status: 'True', reason: 'AgentsWaiting' },
+      message: 'agents got no certificate: node-1: away',
+    });
     const text = await harness.manager.metricsText();
-    for (const name of [names.ca, names.agentTls, names.queryTls, names.controllerTls])
+    for (const name of [names.ca, names.queryTls, names.controllerTls])
       expect(text).toMatch(new RegExp(`svc_controller_cert_expiry_timestamp_seconds\\{secret="${name}"\\} \\d`));
   });
 });
@@ -269,20 +296,20 @@ describe('the authority', () => {
     const { metadata, ...rest } = secret(names.ca);
     const asked = { ...rest, metadata: { ...metadata, annotations: { 'svc.dev/rotate-ca': 'key seen in a log' } } };
     harness.server.put(secrets, asked, 'kubectl');
-    await harness.passUntil(() => bundleOf(names.agentTls) === 2, 'the new authority in every bundle');
+    await harness.passUntil(() => bundleOf(names.queryTls) === 2, 'the new authority in every bundle');
     expect(pem(names.ca, 'ca.crt')).toBe(old);
-    const before = pem(names.agentTls, 'tls.crt');
+    const before = pem(names.queryTls, 'tls.crt');
     await harness.clock.advance(60_000);
     await harness.passUntil(() => pem(names.ca, 'ca.crt') !== old, 'the change of the signer');
-    await harness.passUntil(() => pem(names.agentTls, 'tls.crt') !== before, 'leaves of the new authority');
+    await harness.passUntil(() => pem(names.queryTls, 'tls.crt') !== before, 'leaves of the new authority');
     expect(
-      new X509Certificate(pem(names.agentTls, 'tls.crt')).verify(
+      new X509Certificate(pem(names.queryTls, 'tls.crt')).verify(
         new X509Certificate(pem(names.ca, 'ca.crt')).publicKey,
       ),
     ).toBe(true);
-    expect(pem(names.agentTls, 'ca.crt')).toContain(old);
+    expect(pem(names.queryTls, 'ca.crt')).toContain(old);
     await harness.clock.advance(120_000);
-    await harness.passUntil(() => bundleOf(names.agentTls) === 1, 'the end of the old authority');
+    await harness.passUntil(() => bundleOf(names.queryTls) === 1, 'the end of the old authority');
     expect(secret(names.ca).metadata.annotations).toMatchObject({ 'svc.dev/rotate-ca-done': 'key seen in a log' });
     expect(Object.keys(secret(names.ca).data ?? {}).sort()).toEqual(['bundle.crt', 'ca.crt', 'ca.key']);
   });

@@ -11,10 +11,16 @@ import type { CertificateState } from './certificates.ts';
 
 export type PolicyObject = ClusterTrafficPolicy & KubeObject;
 
-/** What the certificates are like, in the words of the policy's status. Pure. */
-export function certificateCondition(states: readonly CertificateState[]): ConditionInput {
+/**
+ * What the certificates are like, in the words of the policy's status. Pure.
+ * @param waiting The agents that could not be given one, in a line; `''` for none.
+ */
+export function certificateCondition(states: readonly CertificateState[], waiting = ''): ConditionInput {
   const type = 'CertificateExpiring';
   const overdue = states.filter((state) => state.overdue);
+  if (overdue.length === 0 && waiting !== '') {
+    return { type, status: 'True', reason: 'AgentsWaiting', message: `agents got no certificate: ${waiting}` };
+  }
   if (overdue.length === 0) return { type, status: 'False', reason: 'CertificatesValid', message: '' };
   const list = overdue.map(({ secret, expiresAt }) => `${secret} ends ${new Date(expiresAt).toISOString()}`).join(', ');
   return { type, status: 'True', reason: 'RenewalOverdue', message: `not renewed in time: ${list}` };

@@ -1,3 +1,4 @@
+import { hasSharedCertificate } from '../../api/agents/agent-certificate.ts';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { clusterTrafficPolicies } from '../../api/v1alpha1/index.ts';
 import { coreResources } from '../../kube/index.ts';
@@ -28,9 +29,10 @@ import {
   type CustomMetricsMode,
   type PlatformInput,
 } from '../../render/index.ts';
+import { isAgentPod, podTransform, type PodObject } from '../capture/facts.ts';
 import { withForeignScale } from '../foreign-scale.ts';
 import { keepAuthority } from './authority.ts';
-import { certificateStates, planLeaves, type SecretObject } from './certificates.ts';
+import { certificateStates, managedSelector, planLeaves, type SecretObject } from './certificates.ts';
 import {
   isAvailable,
   isOurs,
@@ -44,6 +46,7 @@ import { fromPolicies } from './from-policies.ts';
 import { certificateGauge } from './metrics.ts';
 import { applyMonitors, isMonitor, monitorSources, servedMonitors } from './monitors.ts';
 import { installationOwner, ownedFromOutside } from './ownership.ts';
+import type { WaitingAgents } from '../agent-certificates/waiting.ts';
 import { certificateCondition, writePolicyConditions, type PolicyObject } from './policy-conditions.ts';
 import { reportingTo, type PlatformTrouble } from './trouble.ts';
 
@@ -70,7 +73,6 @@ const childKinds = [
 /** The operator's own installation carries the same manager label and is not ours to touch. */
 const childSelector =
   'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller,app.kubernetes.io/component in (agent,query)';
-const managedSelector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller';
 /** Certificates are looked at no later than this, whatever the plan says. Units: ms. */
 const longestWaitMs = 12 * 3_600_000;
 
@@ -81,7 +83,9 @@ export interface PlatformOptions {
   externalMetrics?: CustomMetricsMode;
   /** How the certificate authority ages. */
   caTiming?: CaTiming;
-  /** Where failures are told. */
+  /** Agents that could not be given a certificate. */
+  waiting?: Pick<WaitingAgents, 'summary' | 'onChange'>;
+  /** Where failures are reported. */
   trouble?: PlatformTrouble;
 }
 
@@ -111,6 +115,7 @@ export function setupPlatform(
     labelSelector: managedSelector,
   });
   const crds = env.cache.informer({ resource: coreResources.customResourceDefinitions, metadataOnly: true });
+  const pods = env.cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
   const apiServices = env.cache.informer<ApiServiceObject>({ resource: renderedKinds.APIService });
   const children = childKinds.map((resource) => env.cache.informer(childSource(resource, namespace)));
   const common = { client: env.client, fieldManager, controller: controllerName, metrics: env.metrics };
@@ -159,7 +164,7 @@ export function setupPlatform(
     await tried(() => set.apply({ wanted: others, adjust, belongs, force: true, logger, signal }));
     await tried(() => applyMonitors(monitorSet, { wanted: monitorObjects, force: true, logger, signal }));
     const conditions = [
-      certificateCondition(certificateStates(certificatesIn(secrets), clock.now())),
+      certificateCondition(certificateStates(certificatesIn(secrets), clock.now()), options.waiting?.summary),
       ...[plan, external].flatMap(({ condition }) => (condition ? [condition] : [])),
     ];
     await tried(() => writePolicyConditions(policies, writer, conditions, context));
@@ -173,18 +178,26 @@ export function setupPlatform(
     const { clock, logger, signal } = context;
     const authority = await keepAuthority(context, namespace, fieldManager, options.caTiming);
     const live = new Map(secrets.list().map((s) => [s.metadata.name ?? '', s]));
-    const plan = await planLeaves(namespace, authority.state, live, clock.now());
-    await secretSet.apply({ wanted: plan.secrets, belongs: () => false, force: true, logger, signal });
+    const sharedAgents = pods.list().some((pod) => isSharedAgent(pod, namespace));
+    const plan = await planLeaves(namespace, authority.state, live, { now: clock.now(), sharedAgents });
+    // Only the Secret that the agents shared ever goes: with the last pod that mounts it.
+    const belongs = ({ metadata }: KubeObject): boolean => metadata.name === names.agentTls;
+    await secretSet.apply({ wanted: plan.secrets, belongs, force: true, logger, signal });
     for (const [secret, reason] of Object.entries(plan.issued)) logger.info('certificate issued', { secret, reason });
     return { bundle: caBundle(authority.state), nextAt: Math.min(plan.renewAt, authority.nextAt) };
   }
 
-  return env.addController({
+  const handle = env.addController({
     name: controllerName,
     initialKeys: [platformKey],
     watches: [
       ...children.map(({ source }) => ({ source, map: toPlatform, predicates: [worthARun] })),
       { source: secrets.source, map: toPlatform },
+      {
+        source: pods.source,
+        map: toPlatform,
+        predicates: [({ type, object }) => type !== 'updated' && isSharedAgent(object as PodObject, namespace)],
+      },
       ...monitorChildren.map(({ source }) => ({ source, map: toPlatform })),
       { source: policies.source, map: toPlatform, predicates: [generationChanged] },
       { source: apiServices.source, map: toPlatform, predicates: [concernsAutoscaling] },
@@ -192,6 +205,12 @@ export function setupPlatform(
     ],
     reconcile: options.trouble ? reportingTo(options.trouble, reconcile) : reconcile,
   });
+  options.waiting?.onChange(() => handle.trigger(platformKey));
+  return handle;
+}
+
+function isSharedAgent(pod: PodObject, namespace: string): boolean {
+  return pod.metadata.namespace === namespace && isAgentPod(pod) && hasSharedCertificate(pod.spec);
 }
 
 /** The Secrets that hold certificates; the scraper's token is none. */

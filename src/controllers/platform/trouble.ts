@@ -25,7 +25,7 @@ export class PlatformTrouble {
     return undefined;
   }
 
-  /** What a source finds now; undefined when nothing is wrong. Returns whether that is news. */
+  /** What a source finds now; undefined when nothing is wrong. Returns whether that is a change. */
   report(source: TroubleSource, trouble: Refusal | undefined): boolean {
     const known = this.#found.get(source);
     if (known?.reason === trouble?.reason && known?.message === trouble?.message) return false;
@@ -40,7 +40,7 @@ export class PlatformTrouble {
   }
 }
 
-/** A reconcile whose failures are told as trouble until it succeeds. It fails as before. */
+/** A reconcile whose failures are reported as trouble until it succeeds. It still fails. */
 export function reportingTo(
   trouble: PlatformTrouble,
   reconcile: ControllerSpec['reconcile'],

@@ -75,8 +75,8 @@ export function missingKinds(crds: readonly KubeObject[]): Refusal | undefined {
 }
 
 /**
- * Tells the people who look after the operator: on its own Deployment. Where there is none (a test, a process at
- * somebody's desk) the Event stands alone.
+ * Writes Events for the operator's administrators on its own Deployment. Without one (a test, a local process) the
+ * Event regards no object.
  */
 export function announceTrouble(env: ControllerEnvironment, namespace: string, trouble: PlatformTrouble): void {
   const { deployments } = coreResources;

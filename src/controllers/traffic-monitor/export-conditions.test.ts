@@ -74,11 +74,28 @@ test.each([
 });
 
 test('a Secret that does not exist is named; one that was not looked at yet is not', () => {
-  expect(resolvedRefs(outcome([allowed]), () => false)).toMatchObject({ status: 'True', reason: 'ResolvedRefs' });
-  expect(resolvedRefs(outcome([allowed]), (ref) => ref === 'shop/s/token')).toEqual({
+  expect(resolvedRefs(outcome([allowed]), () => undefined, 'svc-system')).toMatchObject({
+    status: 'True',
+    reason: 'ResolvedRefs',
+  });
+  expect(
+    resolvedRefs(outcome([allowed]), (ref) => (ref === 'shop/s/token' ? 'missing' : undefined), 'svc-system'),
+  ).toEqual({
     type: 'ResolvedRefs',
     status: 'False',
     reason: 'SecretNotFound',
     message: 'export x: Secret s or its key token does not exist',
+  });
+});
+
+test('a Secret that the operator may not read is named with the command that grants it', () => {
+  expect(resolvedRefs(outcome([allowed]), () => 'forbidden', 'svc-system')).toEqual({
+    type: 'ResolvedRefs',
+    status: 'False',
+    reason: 'SecretForbidden',
+    message:
+      'export x: the operator may not read Secret s; grant it: ' +
+      'kubectl create role svc-controller-s -n shop --verb=get --resource=secrets --resource-name=s && ' +
+      'kubectl create rolebinding svc-controller-s -n shop --role=svc-controller-s --serviceaccount=svc-system:svc-controller',
   });
 });

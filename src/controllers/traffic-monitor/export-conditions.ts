@@ -1,17 +1,32 @@
 import type { MonitorOutcome } from '../../capture/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from '../capture/node-state.ts';
+import type { SecretAbsence } from '../capture/export-secrets.ts';
 import { notExporting, sending } from '../capture/sending.ts';
+import { grantSecret } from '../grants.ts';
 
-/** `ResolvedRefs`: whether the Secrets that the exports refer to exist. */
-export function resolvedRefs(outcome: MonitorOutcome, isMissing: (ref: string) => boolean): ConditionInput {
-  const missing = outcome.exports.filter((e) => e.secret !== undefined && isMissing(e.secret));
-  if (missing.length === 0) return { type: 'ResolvedRefs', status: 'True', reason: 'ResolvedRefs', message: '' };
-  const named = missing.map(({ name, secret = '' }) => {
-    const [, secretName, key] = secret.split('/');
-    return `export ${name}: Secret ${secretName} or its key ${key} does not exist`;
+/**
+ * `ResolvedRefs`: whether the Secrets that the exports refer to exist, and may be read. The operator has no right to
+ * Secrets in the namespaces of monitors; the message says how to grant it.
+ */
+export function resolvedRefs(
+  outcome: MonitorOutcome,
+  absence: (ref: string) => SecretAbsence | undefined,
+  operatorNamespace: string,
+): ConditionInput {
+  const type = 'ResolvedRefs';
+  const absent = outcome.exports.flatMap(({ name, secret = '' }) => {
+    const why = secret === '' ? undefined : absence(secret);
+    const [namespace = '', secretName = '', key] = secret.split('/');
+    if (why === 'missing') return [`export ${name}: Secret ${secretName} or its key ${key} does not exist`];
+    if (why === undefined) return [];
+    const grant = grantSecret(namespace, secretName, operatorNamespace);
+    return [`export ${name}: the operator may not read Secret ${secretName}; grant it: ${grant}`];
   });
-  return { type: 'ResolvedRefs', status: 'False', reason: 'SecretNotFound', message: named.join('; ').slice(0, 1_024) };
+  if (absent.length === 0) return { type, status: 'True', reason: 'ResolvedRefs', message: '' };
+  const missing = outcome.exports.some(({ secret }) => secret !== undefined && absence(secret) === 'missing');
+  const reason = missing ? 'SecretNotFound' : 'SecretForbidden';
+  return { type, status: 'False', reason, message: absent.join('; ').slice(0, 1_024) };
 }
 
 /**

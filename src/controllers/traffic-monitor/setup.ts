@@ -22,10 +22,14 @@ const compileWaitMs = 1_000;
 
 /**
  * Writes the status of TrafficMonitors: what the compile made of each and how its nodes fare.
- * Flow: an event of the object, or news from the hub → the hub's outcome for exactly this generation → status.
+ * Flow: an event of the object, or a change in the hub → the hub's outcome for exactly this generation → status.
  * Guarantees: `Ready` exists from the first write on; see `PacedStatus` for how often.
  */
-export function setupTrafficMonitors(env: ControllerEnvironment, hub: CaptureHub): ControllerHandle {
+export function setupTrafficMonitors(
+  env: ControllerEnvironment,
+  hub: CaptureHub,
+  operatorNamespace: string,
+): ControllerHandle {
   const monitors = env.cache.informer<MonitorObject>({ resource: trafficMonitors });
   const fieldManager = 'svc-controller/traffic-monitor';
   const paced = new PacedStatus<MonitorObject>({
@@ -63,7 +67,8 @@ export function setupTrafficMonitors(env: ControllerEnvironment, hub: CaptureHub
           outcome,
           nodes,
           now: clock.now(),
-          isSecretMissing: (ref) => hub.isSecretMissing(ref),
+          operatorNamespace,
+          secretAbsence: (ref) => hub.secretAbsence(ref),
         }),
         signal,
       );

@@ -50,7 +50,7 @@ function scene({ object = aMonitor('shop/m', spec), policies = [], nodes = {} }:
       };
       state.heard(answer, { monotonic: 0, wall: now });
     }
-    if (fault) state.inPod({ uid: 'pod', fault });
+    if (fault) state.inPod({ uid: 'pod', fault }, 0);
     return state;
   });
   return { outcome, states, status: monitorStatus({ object, outcome, nodes: states, now }) };

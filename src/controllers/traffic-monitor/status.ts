@@ -10,9 +10,12 @@ import {
   type ConditionInput,
 } from '../../runtime/index.ts';
 import { exporting, resolvedRefs } from './export-conditions.ts';
+import { metricsOffered } from './metric-conditions.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { heldBack, limitsExceeded } from '../capture/limits.ts';
-import { programmed, type Programmed } from '../capture/programmed.ts';
+import type { SecretAbsence } from '../capture/export-secrets.ts';
+import { isMoving, programmed, type Programmed } from '../capture/programmed.ts';
+import { platformDefaults } from '../../render/index.ts';
 
 export interface MonitorStatusInput {
   object: TrafficMonitor;
@@ -21,8 +24,10 @@ export interface MonitorStatusInput {
   nodes: readonly NodeState[];
   /** Wall time, ms since the epoch. */
   now: number;
-  /** True for a Secret key (`<namespace>/<name>/<key>`) that is known not to exist. */
-  isSecretMissing?: (ref: string) => boolean;
+  /** The operator's own namespace: part of what a person runs to grant it a Secret. Default: that of an installation. */
+  operatorNamespace?: string;
+  /** Why a Secret key (`<namespace>/<name>/<key>`) has no value, once that is known. */
+  secretAbsence?: (ref: string) => SecretAbsence | undefined;
 }
 
 /** Reasons of a node that say why it captures nothing: what stops the whole node before what concerns a pod. */
@@ -53,8 +58,13 @@ export function monitorStatus(input: MonitorStatusInput): TrafficMonitorStatus {
     m.namespace === outcome.namespace && m.name === outcome.name;
   const conditions = conditionsOf(outcome, rollout, data, [
     limitsExceeded(heldBack(nodes, own, now)),
-    resolvedRefs(outcome, input.isSecretMissing ?? (() => false)),
+    resolvedRefs(
+      outcome,
+      input.secretAbsence ?? (() => undefined),
+      input.operatorNamespace ?? platformDefaults.namespace,
+    ),
     ...exporting(outcome, nodes),
+    ...metricsOffered(object.spec),
   ]);
   const lastSampleTime = steppedTime(previous?.lastSampleTime, data.lastSampleMs);
   const accepted = outcome.accepted.ok ? object.spec : previous?.lastAcceptedSpec;
@@ -196,10 +206,7 @@ function progressOf(outcome: MonitorOutcome, rollout: Programmed): ConditionInpu
   const { status, reason, message } = rollout.condition;
   return progressConditions({
     stalled: accepted.ok ? undefined : { reason: 'Invalid', message: accepted.message },
-    reconciling:
-      status === 'False' && (reason === 'RollingOut' || reason === 'NodesUnreachable')
-        ? { reason: 'Progressing', message }
-        : undefined,
+    reconciling: status === 'False' && isMoving(reason) ? { reason: 'Progressing', message } : undefined,
   });
 }
 

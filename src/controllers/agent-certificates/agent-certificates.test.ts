@@ -1,0 +1,301 @@
+import { X509Certificate } from 'node:crypto';
+import type { Server } from 'node:https';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { agentIdentity } from '../../api/agents/agent-certificate.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { NodeCertificate } from '../../agent/certificate/node-certificate.ts';
+import { certificateHandler } from '../../agent/servers/certificate-server.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { coreResources, type RestClient } from '../../kube/index.ts';
+import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
+import { createTlsServer } from '../../net/https-server.ts';
+import { closeServer, listen } from '../../net/listen.ts';
+import { TlsClient } from '../../net/tls-client.ts';
+import { fixedTls } from '../../net/tls-material.ts';
+import { Manager } from '../../runtime/index.ts';
+import { names, objectLabels } from '../../render/index.ts';
+import { FakeApiServer } from '../../testing/fake-api-server/index.ts';
+import { ShiftedClock } from '../../testing/shifted-clock.ts';
+import { until } from '../../testing/until.ts';
+import { setupAgentCertificates } from './setup.ts';
+import { WaitingAgents } from './waiting.ts';
+
+const namespace = 'svc-system';
+const day = 86_400_000;
+const { pods, secrets } = coreResources;
+
+/** An agent as far as its certificate goes, over real TLS. Its token is the name of its pod's node. */
+interface Agent {
+  readonly node: string;
+  readonly host: string;
+  readonly certificate: NodeCertificate;
+}
+
+let dir: string;
+let ca: KeyPairPem;
+let api: FakeApiServer;
+let client: RestClient;
+let clock: ShiftedClock;
+let manager: Manager;
+let port: number;
+let issuedFor: string[];
+let reviews: string[];
+const servers: Server[] = [];
+const stop = new AbortController();
+let ended: Promise<void>;
+let leads: AbortController;
+let waiting: WaitingAgents;
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'agents-'));
+  [clock, port, issuedFor, reviews, leads] = [new ShiftedClock(), 0, [], [], new AbortController()];
+  ca = await createCa({ commonName: names.ca, now: Date.now() });
+  api = await FakeApiServer.start();
+  const leaf = await issueLeaf(ca, { commonName: names.controller, dnsNames: [] }, { now: Date.now() });
+  putSecret(names.controllerTls, { 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': ca.cert });
+  putSecret(names.ca, { 'ca.crt': ca.cert, 'ca.key': ca.key });
+});
+afterEach(async () => {
+  leads.abort();
+  await ended;
+  await client.close();
+  await Promise.all(servers.splice(0).map((server) => closeServer(server, 0)));
+  await api.stop();
+  rmSync(dir, { recursive: true });
+});
+afterAll(() => stop.abort());
+
+function putSecret(name: string, data: Record<string, string>): void {
+  const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+  const metadata = { namespace, name, labels: objectLabels('controller') };
+  api.put(secrets, { apiVersion: 'v1', kind: 'Secret', metadata, data: Object.fromEntries(encoded) } as KubeObject);
+}
+
+function putPod(node: string, host: string, volumes: object[] = []): void {
+  const metadata = { namespace, name: `svc-agent-${node}`, labels: objectLabels('agent') };
+  const spec = { nodeName: node, containers: [{ name: 'agent' }], volumes };
+  api.put(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec } as KubeObject);
+  api.putStatus(pods, namespace, metadata.name, { phase: 'Running', podIP: host });
+}
+
+async function startAgent(node: string, host: string, token = node): Promise<Agent> {
+  const own = join(dir, `${node}-${host}`);
+  mkdirSync(join(own, 'tls'), { recursive: true });
+  writeFileSync(join(own, 'tls/ca.crt'), ca.cert);
+  writeFileSync(join(own, 'tls/token'), token);
+  const certificate = await NodeCertificate.open({
+    ...{ dir: join(own, 'tls'), dataDir: join(own, 'data'), node, clock, logger: silentLogger, signal: stop.signal },
+    pollMs: 50,
+  });
+  const handler = certificateHandler(certificate, silentLogger, (_req, res) => void res.writeHead(404).end());
+  const server = createTlsServer(certificate, handler, { clientNames: [names.controller] });
+  servers.push(server);
+  port = await listen('capture-config', server, { host, port });
+  return { node, host, certificate };
+}
+
+/** The controller, leading; tokens are valid as the API server would say of pods as they are in it. */
+function lead(): void {
+  client = api.client(clock);
+  manager = new Manager({ client, clock, logger: silentLogger, component: 'svc-controller', instance: 'test' });
+  waiting = new WaitingAgents();
+  setupAgentCertificates(manager, {
+    namespace,
+    waiting,
+    agentPort: port,
+    onIssued: (node) => issuedFor.push(node),
+    review: (token) => {
+      reviews.push(token);
+      const pod = api.storage.find(pods, namespace, `svc-agent-${token}`);
+      if (!pod) return Promise.resolve(undefined);
+      const extra = {
+        'authentication.kubernetes.io/pod-name': [pod.metadata.name!],
+        'authentication.kubernetes.io/pod-uid': [pod.metadata.uid!],
+        'authentication.kubernetes.io/node-name': [token],
+      };
+      return Promise.resolve({ username: `system:serviceaccount:${namespace}:svc-agent`, extra });
+    },
+  });
+  ended = manager.run(leads.signal);
+}
+
+async function changeLeader(laterMs: number): Promise<void> {
+  leads.abort();
+  await ended;
+  await client.close();
+  clock.shift(laterMs);
+  leads = new AbortController();
+  lead();
+}
+
+const metric = async (line: string): Promise<string | undefined> =>
+  new RegExp(`^svc_controller_agent_certificates${line} (\\S+)$`, 'm').exec(await manager.metricsText())?.[1];
+const serial = ({ certificate }: Agent): string => new X509Certificate(certificate.current.cert).serialNumber;
+
+test('each agent gets a certificate of its own node, over real TLS, and clients then reach each as that node alone', async () => {
+  const agents: Agent[] = [];
+  for (const [i, node] of ['node-1', 'node-2', 'node-3'].entries()) {
+    agents.push(await startAgent(node, `127.0.0.${i + 1}`));
+  }
+  for (const { node, host } of agents) putPod(node, host);
+  lead();
+  await until(() => issuedFor.length === 3, 'a certificate for each');
+  expect(new Set(agents.map(serial)).size).toBe(3);
+  expect(new Set(agents.map(({ certificate }) => certificate.current.key)).size).toBe(3);
+  expect(issuedFor.toSorted()).toEqual(['node-1', 'node-2', 'node-3']);
+  const leaf = await issueLeaf(ca, { commonName: names.controller, dnsNames: [] }, { now: Date.now() });
+  const caller = new TlsClient(fixedTls({ ...leaf, ca: ca.cert }));
+  const ask = ({ host }: Agent, node: string) =>
+    caller.request({
+      ...{ host, port, method: 'GET', path: '/x', deadlineMs: 5_000, maxBytes: 100 },
+      ...agentIdentity(node, namespace, false),
+    });
+  expect((await ask(agents[0]!, 'node-1')).status).toBe(404);
+  await expect(ask(agents[0]!, 'node-2')).rejects.toMatchObject({ code: 'ERR_PEER_IDENTITY' });
+  caller.close();
+  expect(await metric('\\{certificate="own"\\}')).toBe('3');
+  expect(await metric('_issued_total')).toBe('3');
+});
+
+test('who answers at the address of another node’s agent gets no certificate, whatever it says, and an Event tells', async () => {
+  const right = await startAgent('node-1', '127.0.0.1');
+  // The key and token of node-2, at the address of node-1, under the name of node-1.
+  const thief = await startAgent('node-1', '127.0.0.2', 'node-2');
+  putPod('node-2', '127.0.0.3');
+  putPod('node-1', thief.host);
+  lead();
+  await until(async () => Number(await metric('_refused_total\\{reason="OtherPod"\\}')) > 0, 'the refusal');
+  expect(thief.certificate.isIssued).toBe(false);
+  await until(
+    () => api.storage.list(coreResources.events).some((e) => e['reason'] === 'CertificateRefused'),
+    'the Event',
+  );
+  putPod('node-1', right.host);
+  await until(() => right.certificate.isIssued, 'the certificate of the right one');
+  expect(thief.certificate.isIssued).toBe(false);
+});
+
+test('an agent that got none for a minute is shown with the reason, until it has one', async () => {
+  await startAgent('node-0', '127.0.0.9');
+  putPod('node-1', '127.0.0.1');
+  lead();
+  await until(() => clock.shift(2_000) === undefined && waiting.summary !== '', 'the agent that waits');
+  expect(waiting.summary).toBe(`node-1 (pod svc-agent-node-1): it does not answer on port ${port}`);
+  const missing = () => api.storage.list(coreResources.events).filter((e) => e['reason'] === 'CertificateMissing');
+  await until(() => missing().length > 0, 'the Event');
+  const agent = await startAgent('node-1', '127.0.0.1');
+  await until(() => agent.certificate.isIssued && waiting.summary === '', 'the certificate');
+});
+
+test('a ready agent that does not answer to a new leader has a certificate, and is not shown', async () => {
+  await startAgent('node-0', '127.0.0.9');
+  putPod('node-1', '127.0.0.1');
+  const containerStatuses = [{ name: 'agent', ready: true }];
+  api.putStatus(pods, namespace, 'svc-agent-node-1', { phase: 'Running', podIP: '127.0.0.1', containerStatuses });
+  putPod('node-2', '127.0.0.2');
+  lead();
+  await until(() => clock.shift(2_000) === undefined && waiting.summary !== '', 'the other agent');
+  expect(waiting.summary).toMatch(/^node-2 .*[0-9]$/);
+});
+
+test('a token that is good for nothing here gets no certificate', async () => {
+  const agent = await startAgent('node-1', '127.0.0.1', 'stale');
+  putPod('node-1', agent.host);
+  lead();
+  await until(async () => Number(await metric('_refused_total\\{reason="TokenInvalid"\\}')) > 0, 'the refusal');
+  expect(agent.certificate.isIssued).toBe(false);
+});
+
+test('an agent that is not there yet is asked again until it is', async () => {
+  await startAgent('node-0', '127.0.0.9');
+  putPod('node-1', '127.0.0.1');
+  lead();
+  const agent = await startAgent('node-1', '127.0.0.1');
+  await until(() => agent.certificate.isIssued, 'the certificate');
+});
+
+test('one that still serves is kept without a review, and renewed in time with a new key', async () => {
+  const agent = await startAgent('node-1', '127.0.0.1');
+  putPod('node-1', agent.host);
+  lead();
+  await until(() => agent.certificate.isIssued, 'the first');
+  const [first, key] = [serial(agent), agent.certificate.current.key];
+  // A process that comes to lead looks at every agent.
+  await changeLeader(16 * day);
+  await until(async () => (await metric('\\{certificate="own"\\}')) === '1', 'the look');
+  expect(serial(agent)).toBe(first);
+  expect(reviews).toHaveLength(1);
+  await changeLeader(4 * day + day / 10);
+  await until(() => serial(agent) !== first, 'the renewal');
+  expect(agent.certificate.current.key).not.toBe(key);
+  expect(reviews).toHaveLength(2);
+});
+
+test('an agent that lost what it had is given another when it was started again', async () => {
+  const agent = await startAgent('node-1', '127.0.0.1');
+  putPod('node-1', agent.host);
+  lead();
+  await until(() => issuedFor.length === 1, 'the first');
+  await closeServer(servers.pop()!, 0);
+  rmSync(join(dir, 'node-1-127.0.0.1'), { recursive: true });
+  const again = await startAgent('node-1', '127.0.0.1');
+  const restarted = [{ name: 'agent', restartCount: 1 }];
+  const status = { phase: 'Running', podIP: agent.host, containerStatuses: restarted };
+  api.putStatus(pods, namespace, 'svc-agent-node-1', status);
+  await until(() => again.certificate.isIssued, 'another');
+});
+
+test('every agent gets another certificate when another authority signs', async () => {
+  const agent = await startAgent('node-1', '127.0.0.1');
+  putPod('node-1', agent.host);
+  lead();
+  await until(() => agent.certificate.isIssued, 'the first');
+  const next = await createCa({ commonName: names.ca, now: Date.now() });
+  writeFileSync(join(dir, 'node-1-127.0.0.1/tls/ca.crt'), next.cert + ca.cert);
+  await until(() => agent.certificate.current.ca.startsWith(next.cert), 'trust in the next authority');
+  putSecret(names.ca, { 'ca.crt': next.cert, 'ca.key': next.key, 'previous.crt': ca.cert });
+  const { publicKey } = new X509Certificate(next.cert);
+  await until(() => issuedFor.length === 2, 'one of the next authority');
+  expect(new X509Certificate(agent.certificate.current.cert).verify(publicKey)).toBe(true);
+});
+
+test('pods with the certificate that all shared are counted and left alone', async () => {
+  const agent = await startAgent('node-1', '127.0.0.1');
+  putPod('node-1', agent.host, [{ name: 'tls', secret: { secretName: 'svc-agent-tls' } }]);
+  const own = await startAgent('node-2', '127.0.0.2');
+  putPod('node-2', own.host);
+  lead();
+  await until(() => own.certificate.isIssued, 'the certificate of the other');
+  await until(() => manager.idle, 'idleness');
+  expect(agent.certificate.isIssued).toBe(false);
+  expect(await metric('\\{certificate="shared"\\}')).toBe('1');
+  expect(await metric('\\{certificate="own"\\}')).toBe('1');
+});
+
+test('nobody but the operator is shown an offer', async () => {
+  const agent = await startAgent('node-1', '127.0.0.1');
+  lead();
+  const leaf = await issueLeaf(ca, { commonName: names.query, dnsNames: [] }, { now: Date.now() });
+  const other = new TlsClient(fixedTls({ ...leaf, ca: ca.cert }), undefined, { anyServer: true });
+  const answer = await other.request({
+    ...{ host: agent.host, port, servername: 'x', method: 'GET', path: '/v1/certificate' },
+    ...{ deadlineMs: 5_000, maxBytes: 10_000 },
+  });
+  expect(answer.status).toBe(403);
+  expect(answer.body.toString()).not.toContain('REQUEST');
+  other.close();
+});
+
+test('many that wait are one line, and a change that it does not show is none', () => {
+  const agents = new WaitingAgents();
+  const seen: string[] = [];
+  agents.onChange(() => seen.push(agents.summary));
+  const note = (n: number, why = 'away'): boolean => agents.note({ pod: `p${n}`, node: `n${n}`, why });
+  expect([1, 2, 3, 4, 5, 6, 7].map((n) => note(n))).not.toContain(false);
+  expect([note(7), note(7, 'refused'), seen.length]).toEqual([false, true, 7]);
+  expect(agents.summary).toMatch(/^n1 \(pod p1\): away; .*n5 \(pod p5\): away; and 2 more$/);
+  for (const n of [1, 2, 3, 4, 5, 6, 7]) agents.forget(`p${n}`);
+  expect(agents.summary).toBe('');
+});

@@ -1,0 +1,240 @@
+import { X509Certificate } from 'node:crypto';
+import { agentIdentity, certificateAudience } from '../../api/agents/agent-certificate.ts';
+import { errorText, isOperatorError } from '../../base/errors.ts';
+import { CertificateClient } from '../../capture/index.ts';
+import { coreResources, reviewTokenFor } from '../../kube/index.ts';
+import { signLeaf } from '../../net/ca.ts';
+import type { UserInfo } from '../../net/token-auth.ts';
+import { names } from '../../render/index.ts';
+import {
+  allOf,
+  changed,
+  toSelf,
+  type ControllerEnvironment,
+  type ControllerHandle,
+  type Mapper,
+  type ObjectKey,
+  type Predicate,
+  type ReconcileContext,
+  type ReconcileResult,
+} from '../../runtime/index.ts';
+import { agentOf, agentPodsIn, agentRestarts, isAgentPod, podTransform, type PodObject } from '../capture/facts.ts';
+import { controllerTransport } from '../capture/controller-transport.ts';
+import { managedSelector, readCa, type SecretObject } from '../platform/certificates.ts';
+import {
+  agentCertificateDays,
+  agentNames,
+  agentRenewalReason,
+  agentRenewalTime,
+  judgeOffer,
+  OfferRefused,
+  type AgentToCertify,
+} from './judge.ts';
+import { agentCertificateMetrics, type AgentCertificate } from './metrics.ts';
+import { WaitingAgents } from './waiting.ts';
+
+const controllerName = 'agent-certificates';
+/** Agents that are asked at the same time. */
+const concurrency = 8;
+/** An agent that does not answer yet is asked again after this, doubling. Units: ms. */
+const firstRetryMs = 250;
+const lastRetryMs = 15_000;
+/** An agent is asked this often even if nothing is due, in case it lost what it had. Units: ms. */
+const recheckMs = 3_600_000;
+/** An agent that got no certificate for this long is shown as waiting for one. Units: ms. */
+const waitingAfterMs = 60_000;
+/** One that got none is shown as waiting, too, when what it has ends within this. Units: ms. */
+const endsSoonMs = (agentCertificateDays / 10) * 86_400_000;
+
+export interface AgentCertificateSettings {
+  /** Where operator and agents run. */
+  readonly namespace: string;
+  /** Default 9093. */
+  readonly agentPort?: number;
+  /** Where the agents are noted that could not be given a certificate. */
+  readonly waiting?: WaitingAgents;
+  /** Called after the agent of a node took a certificate. */
+  readonly onIssued?: (node: string) => void;
+  /** The user of a token that is valid and made for `certificateAudience`. Default: asks the API server. */
+  readonly review?: (token: string, signal: AbortSignal) => Promise<UserInfo | undefined>;
+}
+
+/**
+ * Gives each agent a certificate of its own, and renews it.
+ *
+ * Flow, for each running agent pod: ask the agent for an offer → if what it answers with still serves, come back when
+ * it is due → judge the offer by the API server's word on its token → sign the key in it → hand the certificate over.
+ * Guarantees: a certificate names the node of the pod that was asked, whatever the offer says; private keys of agents are
+ * never seen here; at most one certificate per pod at a time, after a failure only with the backoff of the queue.
+ * An agent that got none for a minute is noted in `waiting`, and an Event on its pod says why.
+ * Assumptions: the operator's client certificate and the authority exist; until they do, it waits.
+ * Caveats: it runs on the leader alone. While none leads, new agents wait for their first certificate; those that have
+ * one keep it, and a third of its life is left when it is due.
+ */
+export function setupAgentCertificates(
+  env: ControllerEnvironment,
+  settings: AgentCertificateSettings,
+): ControllerHandle {
+  const { namespace, agentPort = 9093 } = settings;
+  const pods = env.cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
+  const agentPods = agentPodsIn(pods, namespace);
+  const secrets = env.cache.informer<SecretObject>({
+    resource: coreResources.secrets,
+    namespace,
+    labelSelector: managedSelector,
+  });
+  const { transport } = controllerTransport(env, namespace, { anyServer: true });
+  const review = settings.review ?? ((token, signal) => reviewTokenFor(env.client, certificateAudience, token, signal));
+  const { waiting = new WaitingAgents() } = settings;
+  const certified = new Map<string, { uid: string; endsMs: number }>();
+  /** When the first attempt failed of those in a row that did, by pod. Units: monotonic ms. */
+  const failing = new Map<string, { uid: string; sinceMs: number }>();
+  /** Attempts in a row that did not reach the agent of a pod. */
+  const unanswered = new Map<string, number>();
+
+  const count = (): Record<AgentCertificate, number> => {
+    const counts = { own: 0, shared: 0, none: 0 };
+    for (const pod of agentPods()) {
+      const agent = agentOf(pod, namespace);
+      if (!agent) continue;
+      if (agent.isShared) counts.shared++;
+      else if (certified.get(pod.metadata.name ?? '')?.uid === agent.uid) counts.own++;
+      else counts.none++;
+    }
+    return counts;
+  };
+  const metrics = agentCertificateMetrics(env.registry, count);
+
+  const forget = (name: string): void => {
+    certified.delete(name);
+    done(name);
+  };
+  const done = (name: string): void => {
+    unanswered.delete(name);
+    failing.delete(name);
+    waiting.forget(name);
+  };
+  const failed = (pod: PodObject, agent: CertifiableAgent, why: string): void => {
+    const name = pod.metadata.name ?? '';
+    const now = env.clock.monotonic();
+    let since = failing.get(name);
+    if (since?.uid !== agent.uid) failing.set(name, (since = { uid: agent.uid, sinceMs: now }));
+    const known = certified.get(name);
+    // A ready agent has a certificate; when it ends is known once the agent was asked.
+    const serves = known?.uid === agent.uid ? known.endsMs - env.clock.now() > endsSoonMs : isReadyAgent(pod);
+    if (serves || now - since.sinceMs < waitingAfterMs) return;
+    if (!waiting.note({ pod: name, node: agent.node, why })) return;
+    const { apiVersion, kind } = coreResources.pods;
+    env.events.record(
+      { apiVersion, kind, metadata: pod.metadata },
+      { type: 'Warning', reason: 'CertificateMissing', message: `the agent got no certificate: ${why}` },
+    );
+  };
+
+  const later = (name: string): ReconcileResult => {
+    const attempts = unanswered.get(name) ?? 0;
+    unanswered.set(name, attempts + 1);
+    return { requeueAfterMs: Math.min(lastRetryMs, firstRetryMs * 2 ** attempts) };
+  };
+
+  const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
+    const { key, clock, signal } = context;
+    const pod = pods.get(key);
+    const agent = pod && agentOf(pod, namespace);
+    if (!agent || agent.isShared) {
+      forget(key.name);
+      return undefined;
+    }
+    const authority = readCa(secrets.get({ namespace, name: names.ca }));
+    const way = transport();
+    if ('fault' in authority || !way) {
+      failed(
+        pod,
+        agent,
+        'fault' in authority ? `the authority: ${authority.fault}` : 'the operator has no certificate yet',
+      );
+      return later(key.name);
+    }
+    const { signer } = authority.state;
+    const wanted: AgentToCertify = { namespace, pod: key.name, uid: agent.uid, node: agent.node };
+    const client = new CertificateClient(way, {
+      host: agent.host,
+      port: agentPort,
+      ...agentIdentity(agent.node, namespace, false),
+    });
+    try {
+      const offer = await client.offer(signal);
+      const reason = await agentRenewalReason(offer.certificate, wanted, signer, clock.now());
+      let certificate = offer.certificate;
+      if (reason !== null) {
+        const publicKey = await judgeOffer(offer, wanted, (token) => review(token, signal));
+        certificate = await signLeaf(signer, publicKey, agentNames(wanted), {
+          now: clock.now(),
+          days: agentCertificateDays,
+        });
+        await client.deliver(certificate, signal);
+        metrics.issued();
+        context.logger.info('certificate issued to an agent', { node: agent.node, reason });
+        settings.onIssued?.(agent.node);
+      }
+      done(key.name);
+      certified.set(key.name, { uid: agent.uid, endsMs: Date.parse(new X509Certificate(certificate!).validTo) });
+      const dueMs = agentRenewalTime(certificate!, agent.node) - clock.now();
+      return { requeueAfterMs: Math.min(Math.max(dueMs, 1_000), recheckMs) };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      if (isOperatorError(error, 'ERR_AGENT_UNREACHABLE') || isOperatorError(error, 'ERR_TIMEOUT')) {
+        context.logger.debug('agent does not answer yet', { node: agent.node, error: error.message });
+        failed(pod, agent, `it does not answer on port ${agentPort}`);
+        return later(key.name);
+      }
+      failed(pod, agent, error instanceof OfferRefused ? `${error.reason}: ${error.message}` : errorText(error));
+      if (error instanceof OfferRefused) {
+        metrics.refused(error.reason);
+        const { apiVersion, kind } = coreResources.pods;
+        env.events.record(
+          { apiVersion, kind, metadata: pod.metadata },
+          { type: 'Warning', reason: 'CertificateRefused', message: `${error.reason}: ${error.message}` },
+        );
+      }
+      throw error;
+    }
+  };
+
+  return env.addController({
+    name: controllerName,
+    concurrency,
+    timeoutMs: 30_000,
+    watches: [
+      { source: pods.source, map: toSelf, predicates: [concerns(namespace)] },
+      // Another authority signs: what the agents have is replaced while the old one is still trusted.
+      {
+        source: secrets.source,
+        map: toAgents(agentPods),
+        predicates: [({ object }) => object.metadata.name === names.ca, changed<SecretObject>(({ data }) => data)],
+      },
+    ],
+    reconcile,
+  });
+}
+
+type CertifiableAgent = NonNullable<ReturnType<typeof agentOf>>;
+
+function isReadyAgent({ status }: PodObject): boolean {
+  return status?.containerStatuses?.find(({ name }) => name === 'agent')?.ready === true;
+}
+
+function toAgents(agentPods: () => PodObject[]): Mapper {
+  return () =>
+    agentPods().map(({ metadata }): ObjectKey => ({ namespace: metadata.namespace!, name: metadata.name ?? '' }));
+}
+
+/** Of an agent's pod, only where it runs, which one it is and that it was started again matters here. */
+function concerns(namespace: string) {
+  const facts = (pod: PodObject): unknown => {
+    const agent = agentOf(pod, namespace);
+    return agent && [agent.node, agent.host, agent.uid, agent.isShared, agentRestarts(pod)];
+  };
+  const isAgent: Predicate<PodObject> = ({ object }) => object.metadata.namespace === namespace && isAgentPod(object);
+  return allOf<PodObject>(isAgent, changed(facts));
+}

@@ -1,0 +1,33 @@
+import type { AgentTransport } from '../../capture/index.ts';
+import { coreResources } from '../../kube/index.ts';
+import { plainTimer } from '../../net/attended-timer.ts';
+import { TlsClient } from '../../net/tls-client.ts';
+import { names } from '../../render/index.ts';
+import type { ControllerEnvironment } from '../../runtime/index.ts';
+import { secretTls } from './secret-tls.ts';
+
+/**
+ * The way to the agents with the controller's own certificate, from its Secret; null until that exists. `anyServer` as
+ * of `TlsClient`.
+ */
+export function controllerTransport(
+  env: ControllerEnvironment,
+  namespace: string,
+  { anyServer = false } = {},
+): { transport(): AgentTransport | null; onChange(fn: () => void): void } {
+  const secrets = env.cache.informer({
+    resource: coreResources.secrets,
+    namespace,
+    fieldSelector: `metadata.name=${names.controllerTls}`,
+  });
+  const identity = secretTls(secrets, { namespace, name: names.controllerTls }, env.logger);
+  let client: TlsClient | null = null;
+  return {
+    transport() {
+      const source = identity.source();
+      if (!client && source) client = new TlsClient(source, plainTimer, { anyServer });
+      return client;
+    },
+    onChange: (fn) => void secrets.onEvent(fn),
+  };
+}

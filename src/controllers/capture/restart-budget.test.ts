@@ -1,0 +1,50 @@
+import { RestartBudget, restartCauses } from './restart-budget.ts';
+
+const names = (...of: string[]): ReadonlySet<string> => new Set(of);
+const aBudget = (): RestartBudget => new RestartBudget({ burst: 2, refillMs: 1_000 });
+
+test('a namespace restarts a node as often as its burst in a row, then once each time it is refilled', () => {
+  const budget = aBudget();
+  budget.spend(names('shop'), 0);
+  expect(budget.allowedAt(names('shop'), 0)).toBe(0);
+  budget.spend(names('shop'), 0);
+  expect(budget.allowedAt(names('shop'), 0)).toBe(1_000);
+  expect(budget.allowedAt(names('shop'), 400)).toBe(1_000);
+  expect(budget.allowedAt(names('shop'), 1_000)).toBe(1_000);
+  budget.spend(names('shop'), 1_000);
+  expect(budget.allowedAt(names('shop'), 1_000)).toBe(2_000);
+});
+
+test('a restart that a rich namespace asks for too, or that no namespace asks for, does not wait', () => {
+  const budget = aBudget();
+  for (let i = 0; i < 9; i++) budget.spend(names('shop'), 0);
+  expect(budget.allowedAt(names('shop', 'pay'), 5)).toBe(5);
+  expect(budget.allowedAt(names(), 5)).toBe(5);
+  expect(budget.allowedAt(names('shop'), 5)).toBe(1_000);
+});
+
+test('in quiet times it fills up to the burst and no further', () => {
+  const budget = aBudget();
+  budget.spend(names('shop'), 0);
+  for (let i = 0; i < 2; i++) budget.spend(names('shop'), 1_000_000);
+  expect(budget.allowedAt(names('shop'), 1_000_000)).toBe(1_001_000);
+});
+
+const running = { 'TrafficMonitor/shop/a': 1, 'TrafficMonitor/pay/b': 1, 'ClusterTrafficPolicy/p': 1 };
+
+test.each([
+  ['an edited monitor of a namespace with changed entries', { 'TrafficMonitor/shop/a': 2 }, false, ['shop']],
+  ['an edited monitor whose entries did not change', { 'TrafficMonitor/pay/b': 2 }, false, []],
+  ['a change that concerns every process', { 'TrafficMonitor/pay/b': 2 }, true, ['pay']],
+  ['a new monitor', { 'TrafficMonitor/shop/c': 1 }, false, ['shop']],
+  [
+    'an edited policy, which is the platform team',
+    { 'TrafficMonitor/shop/a': 2, 'ClusterTrafficPolicy/p': 2 },
+    true,
+    [],
+  ],
+  ['nothing that has a generation', {}, true, []],
+])('%s is charged to those who edited', (_what, edit, general, wanted) => {
+  const changes = { general, namespaces: names('shop', 'elsewhere') };
+  expect([...restartCauses(running, { ...running, ...edit }, changes, names('shop', 'pay'))]).toEqual(wanted);
+});

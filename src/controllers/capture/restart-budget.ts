@@ -1,0 +1,88 @@
+import type { CaptureConfig, FileChanges } from '../../capture/index.ts';
+
+export interface RestartBudgetRules {
+  /** Restarts that a namespace may cause in a row. */
+  readonly burst: number;
+  /** Time after which it may cause one more. Units: ms. */
+  readonly refillMs: number;
+}
+
+/** Five in ten minutes, all at once if need be: a restart is some seconds without capture for every pod of the node. */
+export const restartBudgetRules: RestartBudgetRules = { burst: 5, refillMs: 120_000 };
+
+/**
+ * The restarts of one node's instrument that the edits of each namespace may cause. A restart interrupts the capture of
+ * every namespace on the node, so one that edits all the time has its edits gathered.
+ * Shape: a bucket of restarts for each namespace. Times are of the monotonic clock, in ms.
+ * Guarantees: a namespace is held up by its own restarts alone; where one of several that wait may restart, all of them
+ * come along.
+ * Caveats: it begins anew with a new leader.
+ */
+export class RestartBudget {
+  readonly #rules: RestartBudgetRules;
+  readonly #spent = new Map<string, { left: number; at: number }>();
+
+  constructor(rules: RestartBudgetRules) {
+    this.#rules = rules;
+  }
+
+  /** From when a restart is allowed that these namespaces ask for; in the past or now where it is. */
+  allowedAt(namespaces: ReadonlySet<string>, now: number): number {
+    const times = [...namespaces].map((name) => now + Math.max(0, 1 - this.#left(name, now)) * this.#rules.refillMs);
+    return times.length === 0 ? now : Math.min(...times);
+  }
+
+  /** A restart that these namespaces asked for begins. */
+  spend(namespaces: ReadonlySet<string>, now: number): void {
+    for (const name of namespaces) {
+      this.#spent.set(name, { left: Math.max(0, this.#left(name, now) - 1), at: now });
+    }
+    for (const [name, { left, at }] of this.#spent) {
+      if (left + (now - at) / this.#rules.refillMs >= this.#rules.burst) this.#spent.delete(name);
+    }
+  }
+
+  #left(name: string, now: number): number {
+    const { burst, refillMs } = this.#rules;
+    const spent = this.#spent.get(name);
+    return spent ? Math.min(burst, spent.left + (now - spent.at) / refillMs) : burst;
+  }
+}
+
+const none: ReadonlySet<string> = new Set();
+const prefix = 'TrafficMonitor/';
+
+/**
+ * The namespaces whose edits ask a node to restart; none where something else does, such as a policy or a label. Pure.
+ * `running` and `desired` are the generations of the config that runs and of the one that should; `here` are the
+ * namespaces with a pod on the node.
+ */
+export function restartCauses(
+  running: CaptureConfig['generations'],
+  desired: CaptureConfig['generations'],
+  { general, namespaces }: FileChanges,
+  here: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const edited = editedNamespaces(running, desired);
+  if (edited === null) return none;
+  return general ? edited : new Set([...edited].filter((name) => namespaces.has(name) && here.has(name)));
+}
+
+type Generations = CaptureConfig['generations'];
+const compared = new WeakMap<Generations, WeakMap<Generations, ReadonlySet<string> | null>>();
+
+/** The namespaces of the monitors that differ; null where a policy does. Nodes of a group share both sides. */
+function editedNamespaces(running: Generations, desired: Generations): ReadonlySet<string> | null {
+  const known = compared.get(running) ?? new WeakMap<Generations, ReadonlySet<string> | null>();
+  compared.set(running, known);
+  let found = known.get(desired);
+  if (found === undefined) known.set(desired, (found = compare(running, desired)));
+  return found;
+}
+
+function compare(running: Generations, desired: Generations): ReadonlySet<string> | null {
+  const names = new Set([...Object.keys(running), ...Object.keys(desired)]);
+  const differing = [...names].filter((name) => running[name] !== desired[name]);
+  if (differing.some((name) => !name.startsWith(prefix))) return null;
+  return new Set(differing.map((name) => name.slice(prefix.length).split('/')[0]!));
+}

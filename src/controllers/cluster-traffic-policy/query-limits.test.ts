@@ -1,0 +1,58 @@
+import type { ClusterTrafficPolicy, ClusterTrafficPolicySpec } from '../../api/v1alpha1/index.ts';
+import { queryLimitsCondition } from './query-limits.ts';
+
+const policy = (name: string, spec: ClusterTrafficPolicySpec): ClusterTrafficPolicy => ({
+  apiVersion: 'svc.dev/v1alpha1',
+  kind: 'ClusterTrafficPolicy',
+  metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z' },
+  spec,
+});
+const strict = policy('strict', { priority: 1, query: { timeout: '10s' } });
+const shop = { matchLabels: { team: 'shop' } };
+
+test.each<[string, ClusterTrafficPolicySpec, string | undefined]>([
+  ['says nothing of queries', {}, undefined],
+  ['sets no field', { query: {} }, undefined],
+  ['sets what nobody else sets', { query: { maxSeries: 5, maxSamples: 9 } }, 'True InForce: maxSamples, maxSeries'],
+  [
+    'sets a field that a stronger one sets, too',
+    { query: { timeout: '5s', maxSeries: 5 } },
+    'True InForce: maxSeries; timeout is decided by policy strict',
+  ],
+  [
+    'sets only what a stronger one sets',
+    { query: { timeout: '5s' } },
+    'False Overridden: timeout is decided by policy strict',
+  ],
+  [
+    'sets for some namespaces what a stronger one sets for all',
+    { namespaceSelector: shop, query: { timeout: '5s' } },
+    'False Overridden: timeout is decided by policy strict',
+  ],
+  ['is the strongest', { priority: 2, query: { timeout: '5s' } }, 'True InForce: timeout'],
+  [
+    'sets more than the server allows',
+    { query: { perAgentTimeout: '1m', maxConcurrency: 21, maxSamples: 50_000_000 } },
+    "True InForce: perAgentTimeout, maxSamples, maxConcurrency; perAgentTimeout is above the query server's own 10s, which holds; maxConcurrency is above the query server's own 20, which holds",
+  ],
+  [
+    'covers some nodes',
+    { nodeSelector: { matchLabels: { pool: 'edge' } }, query: { maxSeries: 5 } },
+    'False NodesSelected: a query reads all nodes: set spec.query in a policy without a nodeSelector',
+  ],
+])('of a policy that %s', (_, spec, expected) => {
+  const own = policy('own', spec);
+  const condition = queryLimitsCondition(own, [strict, own], {});
+  expect(condition && `${condition.status} ${condition.reason}: ${condition.message}`).toBe(expected);
+});
+
+test('a policy for some namespaces takes no field from one for all', () => {
+  const all = policy('all', { query: { maxSeries: 5 } });
+  const some = policy('some', { priority: 5, namespaceSelector: shop, query: { maxSeries: 9 } });
+  expect(queryLimitsCondition(all, [all, some], {})).toMatchObject({ status: 'True', message: 'maxSeries' });
+});
+
+test('the bound is the flag that the query server is started with', () => {
+  const own = policy('own', { query: { timeout: '90s' } });
+  expect(queryLimitsCondition(own, [own], { queryTimeout: '1m' })?.message).toContain("the query server's own 1m");
+});

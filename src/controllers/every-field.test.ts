@@ -1,0 +1,181 @@
+import {
+  clusterTrafficPolicyKind,
+  minterDeploymentKind,
+  trafficMonitorKind,
+  type ClusterTrafficPolicySpec,
+  type MinterDeploymentSpec,
+  type TrafficMonitorSpec,
+} from '../api/v1alpha1/index.ts';
+import { readSettings } from '../base/settings.ts';
+import { compile, queryLimits } from '../capture/index.ts';
+import { minterSettings, minterSettingTable } from '../minter/index.ts';
+import { parseRuleFile } from '../minter/rules/rule-file.ts';
+import { platformDefaults, renderMinter } from '../render/index.ts';
+import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
+import { aMonitor, aNamespace, aPod, aPolicy, aWorld } from '../testing/capture/world.ts';
+import { leavesOf, type Spec } from '../testing/spec-leaves.ts';
+import { repositoriesInForce, withRegistered } from './minter-deployment/registered-repositories.ts';
+import { fromPolicies } from './platform/from-policies.ts';
+
+/**
+ * A field that is accepted and changes nothing misleads whoever sets it. So each leaf of a spec is set alone, beside
+ * nothing but what it is a detail of, and has to change what nodes or query servers get, what the platform is rendered
+ * from, what a minter's pods make of their environment and rules, or the verdict on the object.
+ */
+
+/** What a field is a detail of: it means nothing without. By prefix of the path. */
+const details: Readonly<Record<string, Spec>> = {
+  'monitor ': { selector: { matchLabels: { app: 'checkout' } } },
+  'monitor containers.include': { selector: { matchLabels: { app: 'checkout' } }, http: { routes: ['/a'] } },
+  'policy network': { network: { enabled: true } },
+  'policy network.acknowledgeCiliumConflict': { network: { enabled: true, source: 'TC' } },
+  'policy network.excludeInterfaces': {
+    network: { enabled: true, source: 'TC', acknowledgeCiliumConflict: true },
+  },
+};
+
+/** What the objects within a spec need to have an effect. */
+const needs: Readonly<Record<string, Spec>> = {
+  'matchExpressions[]': { key: 'app', operator: 'In', values: ['checkout'] },
+  'export[]': { endpoint: 'https://b.example/x' },
+  'cidrs[]': { cidr: '10.0.0.0/8' },
+};
+const wholeMinter = aMinterDeployment().spec;
+const minterNeeds: Readonly<Record<string, Spec>> = {
+  ...needs,
+  '': wholeMinter,
+  vcs: wholeMinter.vcs,
+  kms: wholeMinter.kms,
+  issuer: wholeMinter.issuer,
+  'scopes[]': wholeMinter.rules.inline!.scopes[0]!,
+};
+
+/** Fields without an effect of their own, each with the reason. */
+const exceptions: Readonly<Record<string, string>> = {
+  'policy limits.maxMonitorsPerNamespace':
+    'counts monitors, of which there is one here: capture/compile/refusals.test.ts',
+  'policy exportAllowList': 'allows what a monitor exports, and there is none here: capture/compile/exports.test.ts',
+  'minter kms.provider': 'has one value, gcp, so that others can come; api/v1alpha1/minter-deployment.ts',
+  'monitor priority': 'orders monitors that share pods, and there is one here: capture/compile/compile.test.ts',
+};
+
+/** What selectors of `needs` find. */
+const selected = { app: 'checkout' };
+const namespaces = [aNamespace('pay', { tier: 'critical' }), aNamespace('shop', selected), aNamespace('svc-system')];
+const nodes = aWorld().nodes.map(({ name, labels }, i) => ({
+  name,
+  labels: { ...labels, ...(i === 0 ? selected : {}) },
+}));
+const pods = [
+  aPod('shop/checkout-1', 'node-1', { labels: { app: 'checkout' }, containers: ['main', 'a'] }),
+  aPod('shop/cart-1', 'node-1', { labels: { app: 'a' } }),
+  aPod('pay/ledger-1', 'node-3'),
+];
+
+/** All that follows from one policy and one monitor, without what changes with every edit. */
+function observed(policy: ClusterTrafficPolicySpec, monitor: TrafficMonitorSpec): string {
+  const policies = [aPolicy('p', policy), aPolicy('z', { limits: { maxSeriesPerNode: 50_000 } })];
+  const environment = { instrumentVersion: 'v0.10.0', ports: '80,443', allowExtraConfig: true };
+  const result = compile(
+    aWorld({ environment, namespaces, nodes, policies, pods, monitors: [aMonitor('shop/m', monitor)] }),
+  );
+  const inForce = policies.map(({ metadata, spec }) => ({ name: metadata.name!, spec }));
+  const kept = (name: string, value: unknown): unknown => (/[hH]ash|^digest$/.test(name) ? undefined : value);
+  return JSON.stringify(
+    [
+      [...result.nodes].map(([node, { config, rollout }]) => [node, config, rollout]),
+      [...result.monitors.values()].map(({ inForce: _, ...outcome }) => outcome),
+      [...result.policies.values()].map(({ inForce: _, ...outcome }) => outcome),
+      fromPolicies(platformDefaults, policies),
+      queryLimits(inForce, namespaces),
+      (monitor as Spec)['autoscaling'],
+    ],
+    kept,
+  );
+}
+
+function merged(a: unknown, b: unknown): unknown {
+  const isMap = (value: unknown): value is Spec => typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isMap(a) || !isMap(b)) return b ?? a;
+  return Object.fromEntries([...new Set([...Object.keys(a), ...Object.keys(b)])].map((k) => [k, merged(a[k], b[k])]));
+}
+
+const detailOf = (kind: string, path: string): Spec => {
+  const prefix = Object.keys(details)
+    .filter((key) => `${kind} ${path}`.startsWith(key))
+    .sort((a, b) => b.length - a.length)[0];
+  return prefix === undefined ? {} : details[prefix]!;
+};
+const baseMonitor: TrafficMonitorSpec = { mode: 'Capture', selector: { matchLabels: { app: 'checkout' } } };
+
+/**
+ * What follows from one minter: its objects, with the environment of its pods as the settings that the program makes of
+ * it, and its rules as the program reads them. A variable that the program does not know changes nothing here.
+ */
+function observedMinter(spec: Spec): string {
+  const own = aMinterDeployment(merged(aMinterDeployment().spec, spec) as MinterDeploymentSpec);
+  const { names } = repositoriesInForce(own, { repositories: 'registered' });
+  const objects = renderMinter({ minter: withRegistered(own, names), operatorNamespace: 'svc-system' });
+  return JSON.stringify(objects, (name, value: unknown) => {
+    if (name === 'env') return settingsOf(value as EnvVar[]);
+    if (name === '.yaml') return rulesOf(value as string);
+    if (value instanceof Map || value instanceof Set) return [...value];
+    return value;
+  });
+}
+
+interface EnvVar {
+  name: string;
+  value?: string;
+  valueFrom?: object;
+}
+
+const settingsOf = (env: readonly EnvVar[]): unknown[] => {
+  const plain = Object.fromEntries(env.map(({ name, value }) => [name, value ?? '1']));
+  return [
+    minterSettings(readSettings(minterSettingTable, { flags: {}, env: plain, prefix: '' })),
+    env.filter(({ valueFrom }) => valueFrom),
+  ];
+};
+
+const rulesOf = (text: string): unknown => {
+  const read = parseRuleFile('.yaml', Buffer.from(text), { allowWildcard: false });
+  if ('fault' in read) throw new Error(read.fault.message);
+  const { top, scopes, faults } = read.file;
+  return { top, scopes, faults };
+};
+
+const permissive: ClusterTrafficPolicySpec = { exportAllowList: ['*.example', 'b.example'] };
+const kinds = {
+  policy: {
+    leaves: leavesOf(clusterTrafficPolicyKind, needs),
+    observe: (spec: Spec) => observed(spec, baseMonitor),
+  },
+  monitor: {
+    leaves: leavesOf(trafficMonitorKind, needs),
+    observe: (spec: Spec) => observed(permissive, { mode: 'Capture', ...spec } as TrafficMonitorSpec),
+  },
+  minter: { leaves: leavesOf(minterDeploymentKind, minterNeeds), observe: observedMinter },
+};
+
+/** What follows; undefined where the value is one that the API server's own rules refuse. */
+const attempt = (observe: (spec: Spec) => string, spec: Spec): string | undefined => {
+  try {
+    return observe(spec);
+  } catch {
+    return undefined;
+  }
+};
+
+describe.each(Object.entries(kinds))('a %s', (kind, { leaves, observe }) => {
+  test.each(leaves.map(({ path, specs, without }) => [path, specs, without] as const))(
+    'that sets %s changes something, or is refused',
+    (path, specs, without) => {
+      expect(specs).not.toEqual([]);
+      const context = detailOf(kind, path);
+      const outcomes = [without, ...specs].map((spec) => attempt(observe, merged(context, spec) as Spec));
+      const effective = new Set(outcomes.filter((outcome) => outcome !== undefined)).size > 1;
+      expect(effective).toBe(exceptions[`${kind} ${path}`] === undefined);
+    },
+  );
+});

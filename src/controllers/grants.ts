@@ -1,0 +1,23 @@
+import { names } from '../render/index.ts';
+
+/**
+ * What a person runs to give the operator a right that an installation does not give everywhere. Each works with the
+ * rights of the namespace's own administrator. Pure; the texts go into conditions.
+ */
+
+const account = (operatorNamespace: string): string => `--serviceaccount=${operatorNamespace}:${names.controller}`;
+
+/** The rights that minters need, in one namespace. */
+export function grantMinters(namespace: string, operatorNamespace: string): string {
+  const name = names.minterManager;
+  return `kubectl create rolebinding ${name} -n ${namespace} --clusterrole=${name} ${account(operatorNamespace)}`;
+}
+
+/** One Secret, by name. */
+export function grantSecret(namespace: string, secret: string, operatorNamespace: string): string {
+  const name = `${names.controller}-${secret}`;
+  return (
+    `kubectl create role ${name} -n ${namespace} --verb=get --resource=secrets --resource-name=${secret} && ` +
+    `kubectl create rolebinding ${name} -n ${namespace} --role=${name} ${account(operatorNamespace)}`
+  );
+}
