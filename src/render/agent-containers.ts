@@ -1,9 +1,10 @@
 import type { PlatformInput } from './input.ts';
 import { nonRootId, ports } from './names.ts';
+import { loopbackExempt } from './query-options.ts';
 import { fromField, lifeProbes, restrictedContainer } from './pod-security.ts';
 import { volumes } from './agent-volumes.ts';
 
-/** The instrument's version: what the configuration file is written for. The image's tag unless told otherwise. */
+/** The instrument's version: what the configuration file is written for. The image's tag by default. */
 export function instrumentVersion(input: PlatformInput): string {
   if (input.instrumentVersion !== undefined) return input.instrumentVersion;
   const tag = /:([^/:@]+)(@.*)?$/.exec(input.instrumentImage)?.[1];
@@ -21,6 +22,7 @@ function sharedFlags(input: PlatformInput): string[] {
     `--instrument-config=${volumes.ebpfConfig.file}`,
     '--instrument-health-socket=@svc-obi-health',
     `--instrument-version=${instrumentVersion(input)}`,
+    ...(input.hostNetwork ? ['--host-network=true'] : []),
   ];
 }
 
@@ -28,7 +30,7 @@ const dataMount = { name: volumes.data.name, mountPath: volumes.data.path };
 const configMount = { name: volumes.ebpfConfig.name, mountPath: volumes.ebpfConfig.path };
 
 /**
- * Writes the instrument's first file, because the instrument ends at once without one.
+ * Writes the instrument's first file, because the instrument ends at once without one, and brings its supervisor.
  *
  * It runs as root for one reason: the kubelet creates the host folder of the store as root, and the volume group has no
  * effect on host paths. With CHOWN and DAC_OVERRIDE and nothing else it can hand the folder to the agent's user, and
@@ -50,13 +52,14 @@ export function initConfigContainer(input: PlatformInput, pullPolicy: object) {
       'agent',
       'init-config',
       ...sharedFlags(input),
+      `--supervisor-dir=${volumes.supervisor.path}`,
       ...(onHost ? [`--data-owner=${nonRootId}:${nonRootId}`] : []),
       `--log-level=${input.logLevel}`,
     ],
     env: [fromField('NODE_NAME', 'spec.nodeName')],
     resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } },
     securityContext: onHost ? asRoot : restrictedContainer,
-    volumeMounts: [configMount, dataMount],
+    volumeMounts: [configMount, dataMount, { name: volumes.supervisor.name, mountPath: volumes.supervisor.path }],
   };
 }
 
@@ -76,10 +79,10 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       `--capture-config-port=${ports.captureConfig}`,
       `--otlp-grpc-port=${ports.otlpGrpc}`,
       ...sharedFlags(input),
+      `--instrument-state-dir=${volumes.instrumentRun.path}`,
       `--tls-dir=${volumes.tls.path}`,
       // On the host's network every process of the node would come from loopback.
-      `--loopback-exempt=${input.hostNetwork ? 'false' : 'true'}`,
-      ...(input.hostNetwork ? ['--host-network=true'] : []),
+      `--loopback-exempt=${!input.hostNetwork && loopbackExempt(input.query)}`,
       '--retention-time=24h',
       `--log-level=${input.logLevel}`,
     ],
@@ -102,6 +105,11 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
     ...lifeProbes('scrape', { path: '/readyz', port: 'scrape' }),
     resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '1Gi' } },
     securityContext: restrictedContainer,
-    volumeMounts: [configMount, dataMount, { name: volumes.tls.name, mountPath: volumes.tls.path, readOnly: true }],
+    volumeMounts: [
+      configMount,
+      dataMount,
+      { name: volumes.tls.name, mountPath: volumes.tls.path, readOnly: true },
+      { name: volumes.instrumentRun.name, mountPath: volumes.instrumentRun.path, readOnly: true },
+    ],
   };
 }

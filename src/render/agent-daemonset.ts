@@ -5,7 +5,7 @@ import { agentVolumes } from './agent-volumes.ts';
 import type { PlatformInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { objectOf } from './objects.ts';
-import { pullSecrets, sharedVolumes } from './pod-security.ts';
+import { podMetadata, pullSecrets, sharedVolumes } from './pod-security.ts';
 
 /**
  * The DaemonSet of the agents: on every Linux node, whatever its taints.
@@ -23,10 +23,7 @@ export function renderAgentDaemonSet(input: PlatformInput): KubeObject {
         selector: { matchLabels: labels },
         updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: input.agentMaxUnavailable } },
         template: {
-          metadata: {
-            labels,
-            annotations: { 'kubectl.kubernetes.io/default-container': 'agent' },
-          },
+          metadata: podMetadata(labels, { 'kubectl.kubernetes.io/default-container': 'agent' }),
           spec: {
             serviceAccountName: names.agent,
             automountServiceAccountToken: true,

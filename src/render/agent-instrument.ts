@@ -1,6 +1,5 @@
 import type { PlatformInput } from './input.ts';
-import { ports } from './names.ts';
-import { fromField, httpProbe } from './pod-security.ts';
+import { fromField } from './pod-security.ts';
 import { volumes } from './agent-volumes.ts';
 
 /**
@@ -18,25 +17,47 @@ const captureCapabilities = [
   'SYS_RESOURCE',
 ];
 
+/** What upstream's images call it, newest first. */
+const programs = ['/obi', '/ebpf-instrument', '/beyla'];
+const bin = volumes.supervisor.path;
+
 /**
  * The upstream eBPF container.
  *
- * Caveats: it has neither command nor args, because its entry point changed its name between versions. It reads its
- * file once, at start; the liveness probe asks the agent, which answers 503 while the file on disk is another one
- * than the running one, so that the kubelet restarts this container alone.
+ * Its first process is our supervisor, which an init step puts onto a volume with all that it needs to run: the image
+ * is upstream's and holds nothing but the instrument. It starts the instrument and, when the agent orders so, starts it
+ * anew with another file. There is no liveness probe: an agent that is away must not end what captures.
+ * Caveats: upstream's program changed its name between versions; the first that exists is started.
  */
 export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
   return {
     name: 'instrument',
     image: input.instrumentImage,
     ...pullPolicy,
+    command: [
+      `${bin}/ld.so`,
+      '--library-path',
+      `${bin}/lib`,
+      `${bin}/node`,
+      // It looks at two small files four times a second: no more heap, no more threads than that takes.
+      '--max-old-space-size=16',
+      '--max-semi-space-size=1',
+      '--v8-pool-size=1',
+      `${bin}/supervise.mjs`,
+    ],
+    args: [
+      'supervise',
+      `--config=${volumes.ebpfConfig.file}`,
+      `--order=${volumes.ebpfConfig.path}/run`,
+      `--dir=${volumes.instrumentRun.path}`,
+      '--',
+      ...(input.instrumentProgram === undefined ? programs : [input.instrumentProgram]),
+    ],
     env: [
       { name: 'OTEL_EBPF_CONFIG_PATH', value: volumes.ebpfConfig.file },
       { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },
       fromField('OTEL_EBPF_NETWORK_AGENT_IP', 'status.hostIP'),
     ],
-    // Asked of the agent, which starts beside it: a refused connection counts as a failure too.
-    livenessProbe: { initialDelaySeconds: 5, ...httpProbe('/instrument/live', ports.scrape, 2, 5) },
     // BPF maps alone take about 338 MiB of the cgroup; some versions leak when processes come and go.
     resources: { requests: { cpu: '100m', memory: '512Mi' }, limits: { memory: '2Gi' } },
     securityContext: {
@@ -55,7 +76,8 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
     terminationMessagePolicy: 'FallbackToLogsOnError',
     volumeMounts: [
       { name: volumes.ebpfConfig.name, mountPath: volumes.ebpfConfig.path, readOnly: true },
-      { name: 'instrument-run', mountPath: '/var/run/obi' },
+      { name: volumes.instrumentRun.name, mountPath: volumes.instrumentRun.path },
+      { name: volumes.supervisor.name, mountPath: bin, readOnly: true },
       { name: 'cgroup', mountPath: '/sys/fs/cgroup', readOnly: true },
     ],
   };

@@ -8,6 +8,7 @@ import {
   apartFromEachOther,
   fromField,
   lifeProbes,
+  podMetadata,
   pullSecrets,
   restrictedContainer,
   spreadOverNodes,
@@ -55,7 +56,7 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
         selector: { matchLabels: labels },
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
         template: {
-          metadata: { labels },
+          metadata: podMetadata(labels),
           spec: {
             serviceAccountName: names.controller,
             automountServiceAccountToken: true,
@@ -78,6 +79,7 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
                   `--svc-image=${input.svcImage}`,
                   `--instrument-image=${input.instrumentImage}`,
                   ...(input.instrumentVersion === undefined ? [] : [`--instrument-version=${input.instrumentVersion}`]),
+                  ...(input.instrumentProgram === undefined ? [] : [`--instrument-program=${input.instrumentProgram}`]),
                   ...(input.imagePullPolicy === undefined ? [] : [`--image-pull-policy=${input.imagePullPolicy}`]),
                   ...(input.imagePullSecrets?.length
                     ? [`--image-pull-secrets=${input.imagePullSecrets.join(',')}`]

@@ -2,6 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import type { PlatformInput, ServiceAccountRef } from './input.ts';
 import { names, ports } from './names.ts';
 import { objectOf } from './objects.ts';
+import { partRules } from './part-rights.ts';
 import { aggregatedTo, clusterRole, clusterRoleBinding, roleBinding } from './rbac.ts';
 
 /** The APIs that autoscalers read, and the versions that the query server speaks; a higher priority is preferred. */
@@ -52,12 +53,8 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
       'extension-apiserver-authentication-reader',
     ),
     reader,
-    // Monitors declare metrics; objects of these kinds are looked up by label, for metrics of many of them at once.
     clusterRole('query', names.customMetricsServer, [
-      { apiGroups: ['svc.dev'], resources: ['trafficmonitors'], verbs: ['list', 'watch'] },
-      { apiGroups: [''], resources: ['namespaces', 'nodes'], verbs: ['list'] },
-      { apiGroups: ['apps'], resources: ['deployments', 'replicasets', 'statefulsets', 'daemonsets'], verbs: ['list'] },
-      { apiGroups: ['batch'], resources: ['jobs', 'cronjobs'], verbs: ['list'] },
+      ...partRules('customMetrics'),
       // A second adapter reviews us as it would review an autoscaler.
       ...(input.query?.customMetricsFallback === undefined
         ? []
@@ -76,7 +73,7 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
   ];
 }
 
-/** The registrations with the aggregator. Never without the CA: nobody in between may answer for us. */
+/** The registrations with the aggregator. Never without the CA, so that no third party can answer for us. */
 export function renderApiServices(input: PlatformInput): KubeObject[] {
   const { caBundle, customMetrics, externalMetrics, namespace } = input;
   if (!customMetrics || caBundle === undefined) return [];

@@ -59,6 +59,7 @@ const everyQueryOption: QueryOptions = {
   lookbackDelta: '1m',
   maxConcurrency: '4',
   tenancy: 'true',
+  loopbackExempt: 'false',
   clusterName: 'east',
   partialAggregates: 'true',
   customMetricsFallback: 'https://prometheus-adapter.monitoring.svc',
@@ -90,7 +91,11 @@ describe.each([
   test('the init step writes what the agent would: they share every flag that decides the file', () => {
     const objects = renderPlatform(input);
     const agent = flagsOf(container(objects, 'DaemonSet', 'agent').args);
-    const { dataOwner: _owner, ...init } = flagsOf(container(objects, 'DaemonSet', 'init-config').args);
+    const {
+      dataOwner: _owner,
+      supervisorDir: _dir,
+      ...init
+    } = flagsOf(container(objects, 'DaemonSet', 'init-config').args);
     expect(agent).toMatchObject(init);
   });
 });
@@ -106,6 +111,33 @@ describe.each<[string, KubeObject[], SettingTable]>([
     expect(Object.keys(flags).filter((flag) => !(flag in table))).toEqual([]);
     expect(() => readSettings(table, { flags, env: {}, prefix: 'SVC_' })).not.toThrow();
   });
+});
+
+test.each<[string, QueryOptions, boolean, string, string]>([
+  ['as they come, query server and agents exempt loopback', {}, false, 'true', 'true'],
+  ['on the host network the agents exempt nothing', {}, true, 'true', 'false'],
+  ['the setting withdraws both', { loopbackExempt: 'false' }, false, 'false', 'false'],
+  ['tenants withdraw both', { tenancy: 'true' }, false, 'false', 'false'],
+])('%s', (_, query, hostNetwork, ofQuery, ofAgent) => {
+  const objects = renderPlatform({ ...platformDefaults, query, hostNetwork });
+  expect(flagsOf(container(objects, 'Deployment', 'query').args)['loopbackExempt']).toBe(ofQuery);
+  expect(flagsOf(container(objects, 'DaemonSet', 'agent').args)['loopbackExempt']).toBe(ofAgent);
+});
+
+test('every pod of ours refuses the proxies of service meshes', () => {
+  const minter = renderMinter({ minter: aMinterDeployment(), operatorNamespace: 'svc-system' });
+  const objects = [...renderPlatform(platformDefaults), ...renderController(controllerDefaults), ...minter];
+  const templates = objects.flatMap((object) => {
+    const spec = object['spec'] as { template?: { metadata: unknown } } | undefined;
+    return spec?.template ? [spec.template] : [];
+  });
+  expect(templates).toHaveLength(4);
+  for (const { metadata } of templates) {
+    expect(metadata).toMatchObject({
+      labels: { 'sidecar.istio.io/inject': 'false', 'kuma.io/sidecar-injection': 'disabled' },
+      annotations: { 'sidecar.istio.io/inject': 'false', 'linkerd.io/inject': 'disabled' },
+    });
+  }
 });
 
 describe('the minter', () => {

@@ -32,6 +32,8 @@ export interface PlatformInput {
   instrumentImage: string;
   /** The instrument's version where the image carries no tag that tells it, e.g. `v0.10.0`. */
   instrumentVersion?: string;
+  /** Path of the instrument's program in its image, where that is none of upstream's. */
+  instrumentProgram?: string;
   /** Left out of the manifests unless set, so that the cluster's default counts. */
   imagePullPolicy?: PullPolicy;
   /** Secrets in the namespace that hold registry credentials. */
@@ -95,6 +97,8 @@ export interface ControllerInput {
   instrumentImage: string;
   /** The instrument's version where the image carries no tag that tells it. */
   instrumentVersion?: string;
+  /** Path of the instrument's program in its image, where that is none of upstream's. */
+  instrumentProgram?: string;
   imagePullPolicy?: PullPolicy;
   imagePullSecrets?: readonly string[];
   instrumentPorts: string;

@@ -3,6 +3,8 @@ import { customResourceDefinition } from '../api/schema/crd.ts';
 import { groupVersion, kinds } from '../api/v1alpha1/index.ts';
 import { renderController } from './controller.ts';
 import type { ControllerInput } from './input.ts';
+import { renderMinterRights } from './controller-rbac.ts';
+import { appCredentialsSecret } from './names.ts';
 import { objectOf } from './objects.ts';
 
 /** A minter that is installed along with the operator, as far as an installer knows about it. */
@@ -11,7 +13,7 @@ export interface MinterInstallation {
   namespace: string;
   image: string;
   replicas: number;
-  /** Numeric App ID. Undefined: the Secret is made by somebody else. */
+  /** Numeric App ID. Undefined: the user creates the Secret. */
   appId?: string;
   org: string;
   repository: string;
@@ -26,6 +28,8 @@ export interface MinterInstallation {
 export interface InstallationInput {
   controller: ControllerInput;
   minter?: MinterInstallation;
+  /** Namespaces in which the operator is given the rights for minters; that of `minter` is one of them anyway. */
+  minterNamespaces?: readonly string[];
 }
 
 /** What the specification of the platform agent's permissions says; a rule file of one's own says otherwise. */
@@ -36,25 +40,29 @@ const callerPermissions = { contents: 'write', pull_requests: 'write', issues: '
  * exactly these: the one-file manifest and the kustomize bases are written from it, the chart's templates too, and
  * `svc install` applies it.
  */
-export function renderInstallation({ controller, minter }: InstallationInput): KubeObject[] {
+export function renderInstallation({ controller, minter, minterNamespaces = [] }: InstallationInput): KubeObject[] {
   const [namespace, ...operator] = renderController(controller);
   return [
     namespace!,
     ...kinds.map((kind) => customResourceDefinition(kind) as unknown as KubeObject),
     ...operator,
-    ...(minter ? renderMinterInstallation(minter) : []),
+    ...minterNamespaces
+      .filter((name) => name !== minter?.namespace)
+      .map((name) => renderMinterRights(controller.namespace, name)),
+    ...(minter ? renderMinterInstallation(minter, controller.namespace) : []),
   ];
 }
 
-function renderMinterInstallation(minter: MinterInstallation): KubeObject[] {
+function renderMinterInstallation(minter: MinterInstallation, operatorNamespace: string): KubeObject[] {
   const { namespace, appId } = minter;
   const credentials = objectOf(
     'Secret',
-    { component: 'minter', name: 'vcs-app-credentials', namespace },
+    { component: 'minter', name: appCredentialsSecret, namespace },
     { type: 'Opaque', stringData: { 'app-id': appId } },
   );
   return [
     objectOf('Namespace', { component: 'minter', name: namespace }, {}),
+    renderMinterRights(operatorNamespace, namespace),
     ...(appId === undefined ? [] : [credentials]),
     {
       apiVersion: groupVersion,

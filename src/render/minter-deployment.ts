@@ -1,8 +1,16 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { MinterInput } from './input.ts';
+import { declaredRepositories } from './minter-rules.ts';
 import { minterNames, minterObject, minterUrl } from './minter-names.ts';
 import { ports, selectorLabels } from './names.ts';
-import { lifeProbes, keyFileMode, restrictedContainer, sharedVolumes, spreadOverNodes } from './pod-security.ts';
+import {
+  lifeProbes,
+  keyFileMode,
+  podMetadata,
+  restrictedContainer,
+  sharedVolumes,
+  spreadOverNodes,
+} from './pod-security.ts';
 import type { EnvVar } from './pod-security.ts';
 
 const configsDir = '/etc/minter';
@@ -26,6 +34,7 @@ function environment(input: MinterInput): EnvVar[] {
     JWKS_URI: spec.issuer.jwksURI,
     RATE_LIMIT_PER_MINUTE: String(spec.limits.requestsPerMinutePerCaller),
     MAX_REPOSITORIES: String(spec.limits.maxRepositoriesPerRequest),
+    ...(spec.rules.undeclaredRepositories === 'Refuse' ? { REPOSITORIES: declaredRepositories(spec).join(',') } : {}),
     ...(spec.tls ? { TLS_DIR: tlsDir } : {}),
   };
   const { name, key } = spec.vcs.appIdSecretRef;
@@ -50,10 +59,7 @@ export function renderMinterDeployment(input: MinterInput): KubeObject {
       selector: { matchLabels: labels },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       template: {
-        metadata: {
-          labels,
-          ...(input.appIdHash === undefined ? {} : { annotations: { 'svc.dev/app-id-hash': input.appIdHash } }),
-        },
+        metadata: podMetadata(labels, input.appIdHash === undefined ? {} : { 'svc.dev/app-id-hash': input.appIdHash }),
         spec: {
           serviceAccountName: name.serviceAccount,
           automountServiceAccountToken: false,
@@ -61,7 +67,7 @@ export function renderMinterDeployment(input: MinterInput): KubeObject {
           ...(spec.nodeSelector ? { nodeSelector: spec.nodeSelector } : {}),
           ...(spec.tolerations ? { tolerations: spec.tolerations } : {}),
           topologySpreadConstraints: spreadOverNodes(labels),
-          terminationGracePeriodSeconds: 15,
+          terminationGracePeriodSeconds: 30,
           securityContext: sharedVolumes,
           containers: [
             {
@@ -75,6 +81,8 @@ export function renderMinterDeployment(input: MinterInput): KubeObject {
                 { name: 'admin', containerPort: ports.minterAdmin, protocol: 'TCP' },
               ],
               ...lifeProbes('admin', { path: '/version', port: 'http', scheme: spec.tls ? 'HTTPS' : undefined }),
+              // Its last words stand in the object's status when it cannot start.
+              terminationMessagePolicy: 'FallbackToLogsOnError',
               resources: spec.resources,
               securityContext: restrictedContainer,
               volumeMounts: [

@@ -28,7 +28,7 @@ describe('renderMinter', () => {
       replicas: 1,
       vcs: { ...base.spec.vcs, apiBaseURL: 'https://git.example:8443/api/v3', extraRepositories: ['extra'] },
       kms: { ...base.spec.kms, nextKeyVersion: base.spec.kms.keyVersion.replace(/1$/, '2') },
-      rules: { configMapRef: { name: 'my-rules' } },
+      rules: { configMapRef: { name: 'my-rules' }, undeclaredRepositories: 'Refuse' },
       audience: { url: 'https://minter.example', additional: ['https://minter.example/token'] },
       serviceAccount: { create: true, name: 'signer', annotations: { 'iam.gke.io/gcp-service-account': 'x@y' } },
       allowedCallers: {

@@ -6,17 +6,18 @@ import { objectOf } from './objects.ts';
 import { clusterRoleBinding, serviceAccount } from './rbac.ts';
 
 const interval = '30s';
+const authorization = { type: 'Bearer', credentials: { name: names.scraperToken, key: 'token' } };
 
 /**
- * How the Prometheus Operator scrapes us, for clusters that serve its kinds. Agents ask for a token, so there is an
- * account that may get /metrics, and its token in a Secret that the monitor names; the others are guarded by their
- * NetworkPolicies. The scraper's namespace is the collector's: a setting changes it.
+ * How the Prometheus Operator scrapes us, for clusters that serve its kinds. Every port with metrics asks for a token, so
+ * there is an account that may get /metrics, and its token in a Secret that the monitors name. The scraper's namespace is the collector's: a setting changes it.
  */
 export function renderMonitors(input: PlatformInput): KubeObject[] {
   const { monitors } = input;
   if (!monitors) return [];
   return [
-    ...(monitors.pod ? [...renderScraper(input), agentMonitor(input)] : []),
+    ...(monitors.pod || monitors.service ? renderScraper(input) : []),
+    ...(monitors.pod ? [agentMonitor(input)] : []),
     ...(monitors.service
       ? [serviceMonitor(input, 'controller', 'metrics'), serviceMonitor(input, 'query', 'health')]
       : []),
@@ -46,13 +47,7 @@ function agentMonitor({ namespace }: PlatformInput): KubeObject {
     {
       spec: {
         selector: { matchLabels: selectorLabels('agent') },
-        podMetricsEndpoints: [
-          {
-            port: 'scrape',
-            interval,
-            authorization: { type: 'Bearer', credentials: { name: names.scraperToken, key: 'token' } },
-          },
-        ],
+        podMetricsEndpoints: [{ port: 'scrape', interval, authorization }],
       },
     },
   );
@@ -62,6 +57,6 @@ function serviceMonitor({ namespace }: PlatformInput, component: Component, port
   return objectOf(
     'ServiceMonitor',
     { component, name: component === 'query' ? names.query : names.controller, namespace },
-    { spec: { selector: { matchLabels: selectorLabels(component) }, endpoints: [{ port, interval }] } },
+    { spec: { selector: { matchLabels: selectorLabels(component) }, endpoints: [{ port, interval, authorization }] } },
   );
 }

@@ -1,3 +1,5 @@
+import { sharedAgentSecret } from '../api/agents/agent-certificate.ts';
+
 /** Names and labels that everything we render has in common. Selectors depend on them: they never change. */
 
 export type Component = 'agent' | 'query' | 'controller' | 'minter';
@@ -7,12 +9,14 @@ export const names = {
   agentScrape: 'svc-agent-scrape',
   query: 'svc-query',
   controller: 'svc-controller',
+  minterManager: 'svc-controller-minters',
   view: 'svc-view',
   edit: 'svc-edit',
   metricsReader: 'svc-metrics-reader',
   promqlReader: 'svc-promql-reader',
   ca: 'svc-ca',
-  agentTls: 'svc-agent-tls',
+  /** Of agents of earlier versions. */
+  agentTls: sharedAgentSecret,
   queryTls: 'svc-query-tls',
   controllerTls: 'svc-controller-tls',
   webhook: 'svc-controller-webhook',
@@ -28,6 +32,9 @@ export const names = {
   authReader: 'svc-query-auth-reader',
   dataRemoval: 'svc-data-removal',
 } as const;
+
+/** The Secret with the App ID that a MinterDeployment has unless it names another. */
+export const appCredentialsSecret = 'vcs-app-credentials';
 
 /** Container ports. The manifests name them; the programs get them as flags. */
 export const ports = {

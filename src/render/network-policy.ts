@@ -58,8 +58,8 @@ export function renderPlatformNetworkPolicies(input: PlatformInput): KubeObject[
 }
 
 /**
- * The API server calls the custom metrics port. It runs outside the pod network more often than in it, and nobody can
- * tell its addresses in general: from anywhere, unless ranges are set. Who it is is checked by its client certificate.
+ * The API server calls the custom metrics port. It mostly runs outside the pod network, and its
+ * addresses are not known in general: any source is allowed unless ranges are set. Its client certificate is checked.
  */
 function apiServerIngress(cidrs: readonly string[] | undefined) {
   const from = cidrs && cidrs.length > 0 ? { from: cidrs.map((cidr) => ({ ipBlock: { cidr } })) } : {};

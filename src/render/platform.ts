@@ -32,7 +32,7 @@ export function renderPlatform(input: PlatformInput): KubeObject[] {
   ];
 }
 
-/** What clients of :9095 verify against. Apart from the CA's Secret, which holds the key and is nobody's to read. */
+/** What clients of :9095 verify against. Apart from the CA's Secret, which holds the key and which clients may not read. */
 function renderCaBundle({ namespace, caBundle }: PlatformInput): KubeObject[] {
   if (caBundle === undefined) return [];
   return [

@@ -20,6 +20,25 @@ export const sharedVolumes = { fsGroup: nonRootId, fsGroupChangePolicy: 'OnRootM
 /** Mode of mounted keys: owner and group only, 0440. */
 export const keyFileMode = 0o440;
 
+/**
+ * Labels and annotations of a pod of ours. They refuse the proxies that service meshes put into pods: such a proxy hands
+ * connections of other pods on from loopback, ends the TLS that these programs speak themselves, and has no way out
+ * through their NetworkPolicies.
+ */
+export function podMetadata(labels: Record<string, string>, annotations: Record<string, string> = {}) {
+  return {
+    labels: { ...labels, 'sidecar.istio.io/inject': 'false', 'kuma.io/sidecar-injection': 'disabled' },
+    annotations: {
+      ...annotations,
+      'sidecar.istio.io/inject': 'false',
+      'linkerd.io/inject': 'disabled',
+      'kuma.io/sidecar-injection': 'disabled',
+      'consul.hashicorp.com/connect-inject': 'false',
+      'appmesh.k8s.aws/sidecarInjectorWebhook': 'disabled',
+    },
+  };
+}
+
 export interface EnvVar {
   name: string;
   value?: string;
@@ -90,7 +109,8 @@ export function httpProbe(
  */
 export function lifeProbes(livePort: string, ready: { path: string; port: string; scheme?: 'HTTPS' | undefined }) {
   return {
-    startupProbe: httpProbe('/livez', livePort, 2, 60),
+    // A process opens its socket within three seconds on an ordinary node; asked earlier it would leave a warning.
+    startupProbe: { initialDelaySeconds: 3, ...httpProbe('/livez', livePort, 2, 60) },
     livenessProbe: httpProbe('/livez', livePort, 10, 3),
     readinessProbe: httpProbe(ready.path, ready.port, 5, 3, ready.scheme),
   };

@@ -1,12 +1,13 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { PlatformInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
-import { queryServerFlags } from './query-options.ts';
+import { loopbackExempt, queryServerFlags } from './query-options.ts';
 import { objectOf } from './objects.ts';
 import {
   apartFromEachOther,
   fromField,
   lifeProbes,
+  podMetadata,
   keyFileMode,
   pullSecrets,
   restrictedContainer,
@@ -37,7 +38,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
         selector: { matchLabels: labels },
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
         template: {
-          metadata: { labels },
+          metadata: podMetadata(labels),
           spec: {
             serviceAccountName: names.query,
             automountServiceAccountToken: true,
@@ -63,7 +64,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                   '--agent-selector=app.kubernetes.io/component=agent',
                   `--agent-read-port=${ports.remoteRead}`,
                   `--agent-stream-port=${ports.spanStream}`,
-                  '--loopback-exempt=true',
+                  `--loopback-exempt=${loopbackExempt(query)}`,
                   // It lives as long as the pod: what a crash of the container left is read by the next one.
                   `--active-queries-file=${statePath}/queries.active`,
                   ...(query.queryLog === 'true' ? ['--query-log-file=-'] : []),

@@ -5,6 +5,7 @@ import {
   flagOf,
   integerSetting,
   textSetting,
+  urlSetting,
   type Setting,
   type SettingTable,
 } from '../base/settings.ts';
@@ -41,13 +42,20 @@ export const queryOptionTable = {
   ),
   lookbackDelta: durationText({ help: 'how far back an instant selector looks', default: '5m' }),
   maxConcurrency: integerSetting(
-    { help: 'queries that run at a time; a fifth of the places is only for users with none running', default: '20' },
+    {
+      help: 'queries that run at a time, of one user at most half of them; as many again may be let in for users with few running',
+      default: '20',
+    },
     1,
     10_000,
   ),
   tenancy: booleanSetting({
     help: 'show a user of the query server only the series of namespaces whose pods they may read',
     default: 'false',
+  }),
+  loopbackExempt: booleanSetting({
+    help: 'serve connections from 127.0.0.1 and ::1, as a port-forward makes them, without a token; off with tenancy',
+    default: 'true',
   }),
   clusterName: textSetting(
     { help: 'value of the label `cluster` in federation and remote read; empty adds none', default: '' },
@@ -58,13 +66,12 @@ export const queryOptionTable = {
     help: 'give autoscalers values that lack a node, which are too small, instead of 503',
     default: 'false',
   }),
-  customMetricsFallback: textSetting(
+  customMetricsFallback: urlSetting(
     {
       help: 'https address of a second adapter that is asked for metrics for autoscalers that nobody here knows; empty: none',
       default: '',
     },
-    /^$|^https:\/\/[^\s?#@]+$/,
-    'an https address',
+    { protocols: ['https'] },
   ),
   customMetricsFallbackSecret: textSetting(
     {
@@ -74,13 +81,12 @@ export const queryOptionTable = {
     /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/,
     'the name of a Secret',
   ),
-  longTermUrl: textSetting(
+  longTermUrl: urlSetting(
     {
       help: 'address before /api/v1 of a Prometheus-compatible store that answers queries for older times; empty: none',
       default: '',
     },
-    /^$|^https?:\/\/[^\s?#]+$/,
-    'an http or https address',
+    { protocols: ['http', 'https'] },
   ),
   longTermAfter: durationText({
     help: 'age from which the long-term store answers; less than the agents keep',
@@ -116,8 +122,13 @@ export type QueryOption = keyof typeof queryOptionTable;
 /** What was chosen, as the text of a flag; what is as it comes is left out. */
 export type QueryOptions = Readonly<Partial<Record<QueryOption, string>>>;
 
-/** Options that `svc query` has no flag for: they say what is mounted, or where to. */
-const ofThePod: readonly QueryOption[] = ['customMetricsFallbackSecret', 'longTermSecret', 'queryLog'];
+/** Options that are not handed to `svc query` as they are: what is mounted, or where to, and what another one decides. */
+const ofThePod: readonly QueryOption[] = [
+  'customMetricsFallbackSecret',
+  'longTermSecret',
+  'queryLog',
+  'loopbackExempt',
+];
 
 /** Of settings read with the table (and maybe others), those options that differ from their defaults. */
 export function queryOptions(settings: Readonly<Record<QueryOption, unknown>>): QueryOptions {
@@ -136,6 +147,11 @@ export function queryOptionFlags(options: QueryOptions): string[] {
     const text = options[key];
     return text === undefined ? [] : [`${flagOf(key)}=${text}`];
   });
+}
+
+/** Whether connections from inside of a pod of ours need no token. Tenants are told apart by their tokens alone. */
+export function loopbackExempt(options: QueryOptions = {}): boolean {
+  return options.loopbackExempt !== 'false' && options.tenancy !== 'true';
 }
 
 /** Those of the flags that `svc query` takes as they are. */

@@ -66,25 +66,32 @@ export function role(component: Component, ref: ServiceAccountRef, rules: Policy
   return objectOf('Role', { component, ...ref }, { rules });
 }
 
-/** Binds a Role of the same namespace, of the same name unless another is given. */
+/** Binds a Role of the same namespace, or a ClusterRole in that namespace; of the same name unless another is given. */
 export function roleBinding(
   component: Component,
   ref: ServiceAccountRef,
   subjects: ServiceAccountRef[],
   roleName = ref.name,
+  kind: 'Role' | 'ClusterRole' = 'Role',
 ): KubeObject {
   return objectOf(
     'RoleBinding',
     { component, ...ref },
     {
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: roleName },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: roleName },
       subjects: subjects.map(subject),
     },
   );
 }
 
+/** A rule of a role, and the calls that need it: what `docs/reference/rights.md` says of it. */
+export interface Right {
+  readonly rule: PolicyRule;
+  readonly why: string;
+}
+
 /** Asks the API server whose token this is, and what its owner may do. */
-export const reviewRules: PolicyRule[] = [
-  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
-  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+export const reviewRights = (why: string): Right[] => [
+  { rule: { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] }, why },
+  { rule: { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] }, why },
 ];
