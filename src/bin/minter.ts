@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command, Option } from 'commander';
-import { readBuildInfo } from '../base/build-info.ts';
+import { readBuildInfo, versionText } from '../base/build-info.ts';
 import { systemClock } from '../base/clock.ts';
 import { addCompletion } from './completion/completion-command.ts';
 import { readSecret } from './read-secret.ts';
@@ -14,7 +14,7 @@ const names: SettingsNames = { prefix: '', file: 'MINTER_SETTINGS_FILE' };
 
 const program = new Command('minter')
   .description('mints 1-hour, repository-scoped tokens from a key that never leaves the key service')
-  .version(readBuildInfo(process.env).version);
+  .version(versionText(readBuildInfo(process.env)));
 
 const run = program
   .command('server')

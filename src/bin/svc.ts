@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
-import { readBuildInfo } from '../base/build-info.ts';
+import { readBuildInfo, versionText } from '../base/build-info.ts';
 import { preferMemoryToSpeed } from '../runtime/memory.ts';
 import { addCompletion } from './completion/completion-command.ts';
 import { runMain } from './main.ts';
@@ -10,7 +10,7 @@ import { settingsCommand, svcNames } from './settings-command.ts';
 const program = new Command('svc')
   .enablePositionalOptions()
   .description('traffic capture and cluster-wide PromQL for Kubernetes, without a central store')
-  .version(readBuildInfo(process.env).version);
+  .version(versionText(readBuildInfo(process.env)));
 
 program
   .command('operator')

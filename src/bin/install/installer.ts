@@ -29,7 +29,7 @@ export interface InstallerDeps {
  * refuse. Nothing is changed.
  *
  * Caveats: an object in a namespace that does not exist yet is judged as if it were in `default`, and one of a kind that
- * this very installation brings is shown unjudged: there is nobody to ask.
+ * this installation brings is shown unjudged, because the server does not know the kind yet.
  * Errors: those of the API server, with the object's name; ERR_APPLY_CONFLICT names who owns the fields.
  */
 export async function planInstallation(

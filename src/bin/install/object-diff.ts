@@ -46,7 +46,7 @@ export function lineDiff(before: string, after: string, context = 3): string[] {
 const lines = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
 
 function script(a: readonly string[], b: readonly string[]): string[] {
-  // Beyond this a table of lengths would be large, and nobody reads such a difference line by line.
+  // Beyond this a table of lengths would be large, and such a difference is not read line by line.
   if (a.length * b.length > 4_000_000) return [...a.map((line) => `-${line}`), ...b.map((line) => `+${line}`)];
   const length = a.map(() => new Int32Array(b.length + 1)).concat([new Int32Array(b.length + 1)]);
   for (let i = a.length - 1; i >= 0; i--)

@@ -7,7 +7,7 @@ export interface ImportRequest {
   pemPath: string;
   /** A key or one of its versions, by its full name. */
   key: string;
-  /** `client` asks nobody: it takes a key's first version for the one that will sign. `server` looks and changes nothing. */
+  /** `client` asks no server: it takes a key's first version for the one that will sign. `server` looks and changes nothing. */
   dryRun: 'none' | 'client' | 'server';
 }
 

@@ -1,6 +1,7 @@
 import {
   choiceSetting,
   integerSetting,
+  listSetting,
   textSetting,
   type SettingTable,
   type SettingValues,
@@ -19,6 +20,7 @@ const {
   svcImage,
   instrumentImage,
   instrumentVersion,
+  instrumentProgram,
   imagePullPolicy,
   imagePullSecrets,
   obiInstrumentPorts,
@@ -37,6 +39,7 @@ export const installSettingTable = {
   svcImage,
   instrumentImage,
   instrumentVersion,
+  instrumentProgram,
   imagePullPolicy,
   imagePullSecrets,
   obiInstrumentPorts,
@@ -52,6 +55,14 @@ export const installSettingTable = {
   ),
   queryReplicas,
   ...queryOptionTable,
+  minterNamespaces: listSetting(
+    {
+      help: 'namespaces in which the operator gets the rights that minters need, with commas between; that of --minter-namespace is given with a minter',
+      default: '',
+    },
+    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+    'a namespace name',
+  ),
   logLevel,
 };
 
@@ -189,6 +200,7 @@ export function installationInput(
       svcImage: settings.svcImage,
       instrumentImage: settings.instrumentImage,
       ...(settings.instrumentVersion === '' ? {} : { instrumentVersion: settings.instrumentVersion }),
+      ...(settings.instrumentProgram === '' ? {} : { instrumentProgram: settings.instrumentProgram }),
       ...(settings.imagePullPolicy === '' ? {} : { imagePullPolicy: settings.imagePullPolicy }),
       ...(settings.imagePullSecrets.length > 0 ? { imagePullSecrets: settings.imagePullSecrets } : {}),
       instrumentPorts: settings.obiInstrumentPorts,
@@ -203,5 +215,6 @@ export function installationInput(
       collector: settings.collector,
     },
     ...(minter ? { minter } : {}),
+    ...(settings.minterNamespaces.length > 0 ? { minterNamespaces: settings.minterNamespaces } : {}),
   };
 }

@@ -114,6 +114,9 @@ class Uninstall {
     );
     for (const ref of clusterWide)
       for (const object of await this.#listed(ref, labels)) await this.#remove(ref, keyOf(object));
+    const rights = await this.#listed(coreResources.roleBindings);
+    for (const object of rights.filter(({ metadata }) => metadata.name === names.minterManager))
+      await this.#remove(coreResources.roleBindings, keyOf(object));
     for (const ref of [coreResources.roleBindings, coreResources.roles])
       for (const object of await this.#listed(ref, labels, 'kube-system')) await this.#remove(ref, keyOf(object));
   }
@@ -129,7 +132,7 @@ class Uninstall {
         (await getIfExists(this.#deps.client, ref, { name: namespace }, this.#deps)) ? [found] : [],
       );
     }
-    // A namespace that somebody else made is theirs: only what we put into it goes.
+    // A namespace that the installer did not create stays: only what we put into it goes.
     for (const kind of namespacedKinds()) {
       for (const object of await this.#listed(kind, labels, namespace)) await this.#remove(kind, keyOf(object));
     }

@@ -21,8 +21,8 @@ export type Register = (command: Command, run: Run) => void;
 
 /**
  * Makes an action of commander's out of the work of a command. `work` gets what commander gives an action (arguments,
- * options, command), with the session before it; it resolves with an exit code, or nothing for 0, and throws what the
- * person is to be told.
+ * options, command), with the session before it; it resolves with an exit code, or nothing for 0, and throws an error
+ * whose message is for the user.
  */
 export type Run = <A extends unknown[]>(
   work: (session: Session, ...args: A) => Promise<number | void>,

@@ -1,5 +1,5 @@
 import { Command, CommanderError, Help } from 'commander';
-import { readBuildInfo } from '../../base/build-info.ts';
+import { readBuildInfo, versionText } from '../../base/build-info.ts';
 import { commands as allCommands } from './commands.ts';
 import type { PluginCommand, Run } from './command.ts';
 import { errorLines, exitCodes, UsageError } from './errors.ts';
@@ -9,7 +9,7 @@ import { Session } from './session.ts';
 
 /**
  * Runs the plugin with the arguments behind its name.
- * Resolves with the exit code: 0 fine, 1 error, 2 wrong usage, 130 interrupted; errors are told on stderr.
+ * Resolves with the exit code: 0 fine, 1 error, 2 wrong usage, 130 interrupted; errors go to stderr.
  */
 export async function runPlugin(
   args: readonly string[],
@@ -56,7 +56,7 @@ export async function wholeProgram(host: Host, commands: readonly PluginCommand[
 function createProgram(host: Host, commands: readonly PluginCommand[]): Command {
   const program = new Command('kubectl svc')
     .description('traffic of every workload, asked of all nodes: see docs/guides/kubectl-svc.md')
-    .version(readBuildInfo(host.env).version)
+    .version(versionText(readBuildInfo(host.env)))
     .exitOverride()
     .configureHelp({
       showGlobalOptions: true,
@@ -89,12 +89,13 @@ function calledCommand(
   host: Host,
   commands: readonly PluginCommand[],
 ): PluginCommand | undefined {
-  const silent: Host = { ...host, stderr: { ...host.stderr, write: () => {} } };
+  const nowhere = { write: () => {} };
+  const silent: Host = { ...host, stdout: { ...host.stdout, ...nowhere }, stderr: { ...host.stderr, ...nowhere } };
   try {
     const [name, argument] = createProgram(silent, []).parseOptions([...args]).operands;
     return commands.find((command) => command.name === (name === 'help' ? argument : name));
   } catch {
-    // A flag without its value: told when the arguments are parsed in earnest.
+    // A flag without its value: the parser of the command reports it.
     return undefined;
   }
 }

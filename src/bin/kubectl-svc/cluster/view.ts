@@ -3,7 +3,7 @@ import type { ClusterTrafficPolicy, MinterDeployment, TrafficMonitor } from '../
 import type { NodeObject } from '../../../controllers/capture/facts.ts';
 import type { PodWithStatus } from './pod-fault.ts';
 
-/** A list as it was read, or why it could not be: what a user may not see is told, and does not hide the rest. */
+/** A list as it was read, or why it could not be: what a user may not see is named, and does not hide the rest. */
 export type Reading<T> =
   | {
       readonly items: readonly T[];

@@ -140,6 +140,11 @@ test('an authority from a file; one that cannot be read is told', async () => {
   rmSync(dir, { recursive: true });
 });
 
+test('--server with a password is wrong usage, and the password is not repeated', async () => {
+  const opened = open({ server: 'https://anna:s3cret@svc-query.example' });
+  await expect(opened).rejects.toThrow(/^--server must not hold a user or a password$/);
+});
+
 test.each([
   ['http://127.0.0.1', 'an address such as'],
   ['svc-query', 'an address such as'],

@@ -34,6 +34,8 @@ async function direct(flags: CommonFlags, server: string, deps: ConnectDeps): Pr
     throw new UsageError(
       `--server ${JSON.stringify(server)}: an address such as https://svc-query.example:9095 is needed`,
     );
+  // Not repeated in the message: it would show the password.
+  if (url.username !== '' || url.password !== '') throw new UsageError('--server must not hold a user or a password');
   const insecure = flags.insecureSkipTlsVerify;
   const ca = insecure ? undefined : await authority(flags, deps);
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -48,7 +50,7 @@ async function direct(flags: CommonFlags, server: string, deps: ConnectDeps): Pr
       rejectUnauthorized: !insecure,
     },
     agent: new Agent({ keepAlive: true }),
-    // A credential of the cluster goes to nobody whose certificate was not looked at.
+    // A credential of the cluster is sent only to a server whose certificate was verified.
     token: flags.token ?? (insecure ? undefined : await ownToken(deps)),
     clock: deps.clock,
   });

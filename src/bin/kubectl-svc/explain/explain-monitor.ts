@@ -96,6 +96,8 @@ const quiet = new Set([
   'SeriesLimit',
   'SpanRateLimit',
   'RollingOut',
+  'RestartsLimited',
+  'RestartBackOff',
 ]);
 
 /** What each condition asks, in a word. */

@@ -89,7 +89,7 @@ function unreadOf({ policies, monitors, nodes, namespaces }: ClusterView): strin
   return [policies, monitors, nodes, namespaces].find((list) => list.fault !== undefined)?.fault;
 }
 
-/** Steps that nobody can tell where part of what decides them may not be listed. */
+/** Steps without an answer where the user may not list what decides them. */
 function sureSteps(steps: readonly Step[], { monitors }: PodView, view: ClusterView): Step[] {
   const fault = unreadOf(view);
   if (fault === undefined) return [...steps];

@@ -1,6 +1,6 @@
 import type { CheckState } from '../status/check.ts';
 
-/** One question on the way from an object to its data: `yes`, `no`, what is only worth knowing, or nobody can tell. */
+/** One question on the way from an object to its data: `yes`, `no`, a remark, or unknown. */
 export interface Step {
   readonly asks: string;
   readonly answer: 'yes' | 'no' | 'note' | 'unknown';

@@ -101,7 +101,7 @@ function leaves(value: unknown, path: string): [string, string][] {
 
 const columns = ['TIME', 'NODE', 'TYPE', 'SOURCE', 'DESTINATION', 'WHAT', 'STATUS', 'SIZE'] as const;
 
-/** Rows as they come: a column gets as wide as the widest text until then, for nobody knows what follows. */
+/** Rows as they come: a column is as wide as the widest text so far, because later rows are not known. */
 function tableWriter(style: Styles, headers: boolean): Writer {
   const widths = [24, 8, 4, 24, 24, 16, 6, 4];
   const line = (cells: readonly string[], paint: (text: string, column: number) => string): string =>

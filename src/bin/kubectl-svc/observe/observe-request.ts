@@ -58,7 +58,7 @@ function moment(text: string, flag: string, now: number): string {
   return /^([0-9]+(ms|s|m|h))+$/.test(text) ? text : timeText(timeFlag(text, flag, now));
 }
 
-/** What the server would refuse, told by the name of the flag. */
+/** What the server would refuse, with the name of the flag. */
 function checked(request: StreamRequest, now: number): void {
   try {
     streamQuery(request, now, { node: '', podLabels: () => undefined });

@@ -13,7 +13,7 @@ export function endText({ namespace, name, kind, workload, address, port, cidr }
   return withPort(who, port);
 }
 
-/** Who asks and who is asked; the second is empty for a span that nobody else takes part in. Pure. */
+/** Who asks and who is asked; the second is empty for a span without a peer. Pure. */
 export function endsOfSpan(span: SpanRecord): { readonly source: string; readonly destination: string } {
   const own = span.pod === undefined ? (span.service ?? 'unknown') : `${span.namespace ?? '?'}/${span.pod}`;
   const attribute = (...keys: string[]): string | undefined => {
@@ -21,12 +21,14 @@ export function endsOfSpan(span: SpanRecord): { readonly source: string; readonl
     return value === undefined ? undefined : String(value);
   };
   const port = Number(attribute('server.port')) || undefined;
+  const { port: _, ...other } = span.peer ?? {};
+  const peer = span.peer && endText(other);
   if (span.kind === 'server' || span.kind === 'consumer') {
-    const from = attribute('client.address', 'network.peer.address');
+    const from = peer ?? attribute('client.address', 'network.peer.address');
     return { source: from ?? 'unknown', destination: withPort(own, port) };
   }
   if (span.kind === 'client' || span.kind === 'producer') {
-    const to = attribute('server.address', 'network.peer.address', 'messaging.destination.name');
+    const to = peer ?? attribute('server.address', 'network.peer.address', 'messaging.destination.name');
     return { source: own, destination: withPort(to ?? 'unknown', port) };
   }
   return { source: own, destination: '' };

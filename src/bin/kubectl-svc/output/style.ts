@@ -1,6 +1,6 @@
 import type { Output } from '../host.ts';
 
-/** Ways to set text off; each gives the text back as it is where nobody looks. */
+/** Ways to set text off; each returns the text unchanged where output is not a terminal. */
 export interface Styles {
   bold(text: string): string;
   dim(text: string): string;

@@ -7,13 +7,17 @@ const section = 'certificates' as const;
 const renewed = `the operator renews certificates two thirds into their life: kubectl logs deployment/${names.controller}`;
 
 /**
- * When the CA and the certificates of the servers end. A user who may not read Secrets is told what the policies'
+ * When the CA and the certificates of the servers end. A user who may not read Secrets gets what the policies'
  * status says of them instead.
  */
 export function certificateChecks(view: ClusterView): Check[] {
   if (view.secrets.fault !== undefined)
     return [unread(section, 'certificates', `${view.secrets.fault}; ${fromPolicies(view)}`)];
-  const wanted: readonly string[] = [names.ca, names.agentTls, names.queryTls, names.controllerTls];
+  const wanted: readonly string[] = [
+    ...[names.ca, names.queryTls, names.controllerTls],
+    // Only while agents of earlier versions run.
+    ...(itemsOf(view.secrets).some(({ metadata }) => metadata.name === names.agentTls) ? [names.agentTls] : []),
+  ];
   const present = new Map(
     itemsOf(view.secrets).flatMap((secret): [string, SecretObject][] =>
       wanted.includes(secret.metadata.name ?? '') ? [[secret.metadata.name!, secret]] : [],

@@ -86,7 +86,7 @@ interface LeaseSpec {
   leaseDurationSeconds?: number;
 }
 
-/** Clocks of a user and of a cluster differ; nobody's lease is judged to the second. Units: ms. */
+/** Clocks of a user and of a cluster differ: a lease is not judged to the second. Units: ms. */
 const skewMs = 60_000;
 
 function leaderChecks(view: ClusterView): Check[] {

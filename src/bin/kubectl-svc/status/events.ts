@@ -15,6 +15,12 @@ interface EventObject extends KubeObject {
   regarding?: { apiVersion?: string; kind?: string; namespace?: string; name?: string };
 }
 
+interface ReadyCondition {
+  type: string;
+  status: string;
+  lastTransitionTime?: string;
+}
+
 const shown = 5;
 /** Older ones tell of what is over. Units: ms. */
 const recentMs = 3_600_000;
@@ -26,7 +32,7 @@ export function eventChecks(view: ClusterView): Check[] {
     .map((event) => event as EventObject)
     .filter(({ type, regarding }) => type === 'Warning' && concerns(regarding, view.namespace))
     .map((event) => ({ event, at: timeOf(event) }))
-    .filter(({ at }) => view.now - at < recentMs)
+    .filter(({ event, at }) => view.now - at < recentMs && !hasPassed(view, event, at))
     .toSorted((a, b) => b.at - a.at);
   return newest.slice(0, shown).map(({ event, at }) => {
     const { kind = '', namespace, name = '' } = event.regarding ?? {};
@@ -40,6 +46,16 @@ export function eventChecks(view: ClusterView): Check[] {
       text: `${ago(view.now - at)} ago ${event.reason ?? ''}${times}: ${(event.note ?? '').replaceAll(/\s+/g, ' ').slice(0, 300)}`,
     };
   });
+}
+
+/** What a pod was warned about before it became ready is over; so is what is said of a pod that is gone. */
+function hasPassed(view: ClusterView, { regarding }: EventObject, at: number): boolean {
+  if (regarding?.kind !== 'Pod' || regarding.namespace !== view.namespace || view.ownPods.fault !== undefined)
+    return false;
+  const pod = view.ownPods.items.find(({ metadata }) => metadata.name === regarding.name);
+  const conditions = (pod?.['status'] as { conditions?: ReadyCondition[] } | undefined)?.conditions;
+  const ready = conditions?.find((c) => c.type === 'Ready');
+  return pod === undefined || (ready?.status === 'True' && at <= Date.parse(ready.lastTransitionTime ?? ''));
 }
 
 function concerns(regarding: EventObject['regarding'], namespace: string): boolean {

@@ -23,7 +23,7 @@ export interface NodeRow {
   readonly monitors: number | null;
   /** Policies that cover the node, the strongest first. */
   readonly policies: readonly string[];
-  /** Begins with the hash of the instrument's file that the node should run; empty where it cannot be told. */
+  /** Begins with the hash of the instrument's file that the node should run; empty where it is unknown. */
   readonly file: string;
 }
 

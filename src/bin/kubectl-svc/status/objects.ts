@@ -35,7 +35,8 @@ export const policyKind: ObjectKind = {
   plural: 'clustertrafficpolicies',
   table: clusterTrafficPolicyConditions,
   faults: new Set(['Degraded', 'Exporting', 'CertificateExpiring']),
-  quiet: new Set(),
+  // Flows that a policy switches off on purpose.
+  quiet: new Set(['SwitchedOff']),
 };
 export const minterKind: ObjectKind = {
   section: 'minters',

@@ -86,7 +86,7 @@ function nodePart(view: ClusterView, name: string | undefined): PartReport {
   return { well: isWell(checks), checks, rows };
 }
 
-/** Each condition with its message: what `kubectl describe` shows, judged. They are told, and do not decide. */
+/** Each condition with its message: what `kubectl describe` shows, judged. They are shown and do not decide. */
 function conditionChecks(object: Conditioned, kind: ObjectKind): Check[] {
   const { namespace, name = '' } = object.metadata;
   const words = ({ status, reason, message }: Condition): string =>

@@ -3,6 +3,7 @@ import {
   minterDeploymentConditions,
   trafficMonitorConditions,
 } from '../../../api/v1alpha1/index.ts';
+import type { KubeObject } from '../../../api/meta.ts';
 import { issueLeaf, createCa } from '../../../net/ca.ts';
 import { aComponentPod, aCondition, aNode, anObject, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
 import { aMonitor, aPolicy } from '../../../testing/capture/world.ts';
@@ -176,6 +177,27 @@ test('a cluster with much amiss names each fault with a way out', () => {
   golden('one-monitor.txt', reportText(part(view, 'trafficmonitors', 'failing'), plain));
 });
 
+test('a warning about a pod that became ready since, or is gone, has passed; one that came later has not', () => {
+  const unhealthy = (name: string, eventTime: string): KubeObject =>
+    anObject('events.k8s.io/v1', 'Event', `svc-system/${name}-${eventTime}`, {
+      type: 'Warning',
+      reason: 'Unhealthy',
+      note: 'Startup probe failed',
+      eventTime,
+      regarding: { apiVersion: 'v1', kind: 'Pod', namespace: 'svc-system', name },
+    });
+  const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-06-01T11:50:00Z' }];
+  const status = { phase: 'Running', podIP: '10.0.0.1', conditions };
+  const shown = (name: string, at: string): number => {
+    const pods = objects(aComponentPod('agent', 'svc-agent-a', 'node-1', { status }));
+    const view = aView({ pods, events: objects(unhealthy(name, at)) });
+    return statusReport(view).checks.filter(({ section }) => section === 'events').length;
+  };
+  expect(shown('svc-agent-a', '2026-06-01T11:49:00Z')).toBe(0);
+  expect(shown('gone', '2026-06-01T11:59:00Z')).toBe(0);
+  expect(shown('svc-agent-a', '2026-06-01T11:51:00Z')).toBe(1);
+});
+
 test('what may not be read is told and is no fault', () => {
   const fault = 'you may not list nodes of all namespaces';
   const view = aView({ nodes: { fault }, apiServices: { fault } });
@@ -285,6 +307,7 @@ test('every reason of a condition that is not well has a way out', () => {
       'WithinLimits',
     ],
     ...['Exporting', 'AllNodesReady', 'CertificatesValid', 'Available', 'Valid', 'Found', 'Enabled', 'Matches'],
+    ...['SwitchedOff', 'InForce', 'Offered'],
     ...['NextMatches', 'MinimumReplicasAvailable', 'NewReplicaSetAvailable', 'ReplicaSetUpdated', 'Applied'],
   ]);
   const missing = Object.values(tables)

@@ -11,8 +11,8 @@ export interface TopKind {
   readonly namespaced: boolean;
   /** Label that `-l` narrows: the names of the selected objects stand in it. */
   readonly selected: { readonly label: string; readonly kind: 'pods' | 'nodes' | 'namespaces' };
-  /** Where flows name such objects, whose bytes `-o wide` shows. */
-  readonly resource: DescribedResource | undefined;
+  /** The kinds by which flows name such objects; empty where they name none. */
+  readonly flows: readonly DescribedResource[];
 }
 
 const pods = describedResource('pods')!;
@@ -31,7 +31,7 @@ export const topKinds: Readonly<Record<TopKindName, TopKind>> = {
     required: undefined,
     namespaced: true,
     selected: { label: pods.label, kind: 'pods' },
-    resource: undefined,
+    flows: workloadKinds,
   },
   pods: {
     name: 'pods',
@@ -39,7 +39,7 @@ export const topKinds: Readonly<Record<TopKindName, TopKind>> = {
     required: pods.label,
     namespaced: true,
     selected: { label: pods.label, kind: 'pods' },
-    resource: pods,
+    flows: [pods],
   },
   services: {
     name: 'services',
@@ -47,7 +47,7 @@ export const topKinds: Readonly<Record<TopKindName, TopKind>> = {
     required: 'service_name',
     namespaced: true,
     selected: { label: pods.label, kind: 'pods' },
-    resource: undefined,
+    flows: [],
   },
   namespaces: {
     name: 'namespaces',
@@ -55,7 +55,7 @@ export const topKinds: Readonly<Record<TopKindName, TopKind>> = {
     required: namespaceLabel,
     namespaced: false,
     selected: { label: namespaceLabel, kind: 'namespaces' },
-    resource: namespaces,
+    flows: [namespaces],
   },
   nodes: {
     name: 'nodes',
@@ -63,6 +63,6 @@ export const topKinds: Readonly<Record<TopKindName, TopKind>> = {
     required: nodes.label,
     namespaced: false,
     selected: { label: nodes.label, kind: 'nodes' },
-    resource: nodes,
+    flows: [nodes],
   },
 };

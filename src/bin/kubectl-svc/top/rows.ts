@@ -44,8 +44,6 @@ const sortFigures = {
   p99: 'p99Seconds',
   in: 'inBytesPerSecond',
   out: 'outBytesPerSecond',
-  'net-in': 'networkInBytesPerSecond',
-  'net-out': 'networkOutBytesPerSecond',
 } as const satisfies Record<SortKey, Figure | undefined>;
 
 /** The rows with the largest figure first, those without it last; equal ones by name. Pure. */

@@ -87,6 +87,22 @@ test.each(Object.values(topKinds).map((kind) => [kind.name, kind] as const))(
   },
 );
 
+test('where no flows are captured the bytes are unknown, and it says so', async () => {
+  const none = { data: { resultType: 'vector', result: [sample(catalog, 'requestsPerSecond', '1')] } };
+  const { stdout, stderr } = await runPluginHere(['top', '-n', 'shop', '--no-headers'], { answer: () => none });
+  expect(stdout).toBe('Deployment   catalog   1   -   -   -   -   -\n');
+  expect(stderr).toMatch(/^warning: bytes in and out are unknown: .*network\.enabled/);
+  const services = await runPluginHere(['top', 'services', '-n', 'shop'], { answer: () => none });
+  expect(services.stderr).toBe('');
+});
+
+test('bytes in and out are of flows, those of bodies only in a wide table', () => {
+  const query = (wide: boolean) =>
+    topQuery({ kind: topKinds.workloads, namespace: 'shop', names: undefined, windowMs: 60_000, wide });
+  expect(query(false)).toMatch(/k8s_dst_owner_type="Deployment"[^]*k8s_src_owner_type="Job"/);
+  expect([query(false), query(true)].map((text) => text.includes('body_size'))).toEqual([false, true]);
+});
+
 test('labels select pods; the namespace is that of the context', async () => {
   const asked: QueryRequest[] = [];
   const { kube, asked: lists } = kubeWith(['catalog-1']);

@@ -15,7 +15,7 @@ export const registerTop: Register = (command, run) => {
     .option('-w, --watch', 'show it anew until Ctrl-C', false)
     .option('--interval <duration>', 'time between two looks of --watch', '5s')
     .addOption(
-      new Option('-o, --output <format>', 'wide adds the bytes of the network')
+      new Option('-o, --output <format>', 'wide adds the sizes of bodies')
         .argParser((text: string) => outputFormat(text, topFormats))
         .default('table'),
     )
@@ -30,7 +30,7 @@ export const registerTop: Register = (command, run) => {
 };
 
 const examples = `
-A dash is a figure without a number: no request in the window. IN and OUT are the bodies of requests and responses.
+A dash is a figure without a number: no request in the window. IN and OUT are bytes on the network, unknown without flows.
 
 Examples:
   # the busiest workloads of the context's namespace; of all namespaces, the worst first

@@ -17,7 +17,7 @@ export const kindAliases: Readonly<Record<string, TopKindName>> = {
 };
 
 /** What rows can be put in order by. */
-export const sortKeys = ['name', 'rps', 'errors', 'p50', 'p99', 'in', 'out', 'net-in', 'net-out'] as const;
+export const sortKeys = ['name', 'rps', 'errors', 'p50', 'p99', 'in', 'out'] as const;
 export type SortKey = (typeof sortKeys)[number];
 
 export const topFormats = ['table', 'wide', 'json'] as const;

@@ -1,7 +1,7 @@
 import type { Matcher } from '../../../promql/index.ts';
 import { anyOf } from '../../../query/custom-metrics/label-selector.ts';
 import { builtInPresets } from '../../../query/custom-metrics/providers/presets.ts';
-import { namespaceLabel } from '../../../query/custom-metrics/resources.ts';
+import { namespaceLabel, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
 import type { TopKind } from './kinds.ts';
 
 /** The figures of a row: its field in JSON, and the preset that autoscalers get under the same meaning. */
@@ -10,10 +10,10 @@ export const figures = {
   errorRatio: 'http_request_error_ratio',
   p50Seconds: 'http_request_duration_p50_seconds',
   p99Seconds: 'http_request_duration_p99_seconds',
-  inBytesPerSecond: 'http_request_bytes_per_second',
-  outBytesPerSecond: 'http_response_bytes_per_second',
-  networkInBytesPerSecond: 'network_receive_bytes_per_second',
-  networkOutBytesPerSecond: 'network_transmit_bytes_per_second',
+  inBytesPerSecond: 'network_receive_bytes_per_second',
+  outBytesPerSecond: 'network_transmit_bytes_per_second',
+  requestBodyBytesPerSecond: 'http_request_bytes_per_second',
+  responseBodyBytesPerSecond: 'http_response_bytes_per_second',
 } as const;
 export type Figure = keyof typeof figures;
 
@@ -27,7 +27,7 @@ export interface TopScope {
   /** Names of the objects that `-l` selects; undefined without it. */
   readonly names: readonly string[] | undefined;
   readonly windowMs: number;
-  /** Bytes of the network too, where flows name such objects. */
+  /** Sizes of bodies too, as the instrument tells them. */
   readonly wide: boolean;
 }
 
@@ -39,17 +39,27 @@ export function topQuery(scope: TopScope): string {
     ...(kind.required === undefined ? [] : [{ type: '!=' as const, name: kind.required, value: '' }]),
     ...(names === undefined ? [] : [{ type: '=~' as const, name: kind.selected.label, value: anyOf(names) }]),
   ];
-  const shown = (Object.keys(figures) as Figure[]).filter((figure) => !isNetwork(figure) || showsNetwork(scope));
+  const shown = (Object.keys(figures) as Figure[]).filter((figure) => scope.wide || !isBody(figure));
   return shown
-    .map((figure) => {
+    .flatMap((figure) => {
       const preset = builtInPresets[figures[figure]]!;
-      const { value } = preset({ by: kind.by, matchers, window: `${windowMs}ms`, resource: kind.resource });
-      return `label_replace(${value}, "${figureLabel}", "${figure}", "", "")`;
+      const of = (by: readonly string[], resource?: DescribedResource): string => {
+        const { value } = preset({ by, matchers, window: `${windowMs}ms`, resource });
+        return `label_replace(${value}, "${figureLabel}", "${figure}", "", "")`;
+      };
+      if (!isOfFlows(figure)) return [of(kind.by)];
+      // A flow names one owner; which label that is goes by its kind.
+      return kind.flows.map((resource) =>
+        of(
+          kind.by.filter((l) => l === namespaceLabel || l === resource.label),
+          resource,
+        ),
+      );
     })
     .join(' or ');
 }
 
-const isNetwork = (figure: Figure): boolean => figure.startsWith('network');
-
-/** Flows name an end's pod, node and namespace. */
-export const showsNetwork = ({ wide, kind }: TopScope): boolean => wide && kind.resource !== undefined;
+/** Figures that come from flows: unknown where none are captured. */
+export const isOfFlows = (figure: Figure): boolean => figures[figure].startsWith('network');
+/** Figures that only a wide table shows. */
+export const isBody = (figure: Figure): boolean => figure.endsWith('BodyBytesPerSecond');

@@ -2,7 +2,7 @@ import { shortNumber } from '../graph/scale.ts';
 import type { Styles } from '../output/style.ts';
 import { table, type Column } from '../output/table.ts';
 import type { TopRow } from './rows.ts';
-import { figures, type Figure } from './top-query.ts';
+import { type Figure, isBody } from './top-query.ts';
 
 interface FigureColumn {
   readonly figure: Figure;
@@ -21,8 +21,8 @@ const figureColumns: readonly FigureColumn[] = [
   { figure: 'p99Seconds', title: 'P99', text: latency },
   { figure: 'inBytesPerSecond', title: 'IN/S', text: bytes },
   { figure: 'outBytesPerSecond', title: 'OUT/S', text: bytes },
-  { figure: 'networkInBytesPerSecond', title: 'NET-IN/S', text: bytes },
-  { figure: 'networkOutBytesPerSecond', title: 'NET-OUT/S', text: bytes },
+  { figure: 'requestBodyBytesPerSecond', title: 'REQ-BODY/S', text: bytes },
+  { figure: 'responseBodyBytesPerSecond', title: 'RESP-BODY/S', text: bytes },
 ];
 
 /** From which share of failed requests on a row is set off. */
@@ -31,9 +31,9 @@ const alarming = 0.05;
 /** Rows for reading; a figure that a row lacks is a dash. Pure; ends with a newline. */
 export function topTable(
   rows: readonly TopRow[],
-  options: { namespaces: boolean; network: boolean; headers: boolean; style: Styles },
+  options: { namespaces: boolean; wide: boolean; headers: boolean; style: Styles },
 ): string {
-  const shown = figureColumns.filter(({ figure }) => options.network || !figures[figure].startsWith('network'));
+  const shown = figureColumns.filter(({ figure }) => options.wide || !isBody(figure));
   const kinds = rows.some(({ kind }) => kind !== undefined);
   const columns: Column[] = [
     ...(options.namespaces ? [{ title: 'NAMESPACE' }] : []),

@@ -8,7 +8,7 @@ import { topKinds } from './kinds.ts';
 import { rowsOf, sorted, type TopRow } from './rows.ts';
 import { selectedNames } from './selected.ts';
 import type { TopFlags, TopKindName } from './top-flags.ts';
-import { showsNetwork, topQuery, type TopScope } from './top-query.ts';
+import { topQuery, type TopScope } from './top-query.ts';
 import { topTable } from './top-table.ts';
 import { watch } from './watch.ts';
 
@@ -69,16 +69,21 @@ function shown(session: Session, { scope, rows, answer }: Look, flags: TopFlags)
   if (rows.length === 0) return '';
   return topTable(rows, {
     namespaces: scope.kind.namespaced && scope.namespace === undefined,
-    network: showsNetwork(scope),
+    wide: scope.wide,
     headers: flags.headers,
     style: session.style,
   });
 }
 
 /** What one has to know of the numbers. */
-function notes({ answer: { warnings, degraded, missingNodes } }: Look): string[] {
-  return [...warnings, ...(degraded ? [lacking(missingNodes)] : [])];
+function notes({ scope: { kind }, rows, answer: { warnings, degraded, missingNodes } }: Look): string[] {
+  const known = rows.some((row) => row.inBytesPerSecond !== undefined || row.outBytesPerSecond !== undefined);
+  const unknown = rows.length > 0 && kind.flows.length > 0 && !known;
+  return [...warnings, ...(degraded ? [lacking(missingNodes)] : []), ...(unknown ? [noFlows] : [])];
 }
+
+const noFlows =
+  'bytes in and out are unknown: no flows of these are captured (network.enabled of a ClusterTrafficPolicy)';
 
 function nothing({ scope: { kind, namespace } }: Look, { selector, window }: TopFlags): string {
   const where = namespace === undefined ? '' : ` in namespace ${namespace}`;

@@ -10,7 +10,7 @@ const clearBelow = '\u001b[J';
 
 /**
  * Draws again and again until Ctrl-C: on a terminal over what is there, line by line, so that nothing flickers, and on a
- * screen of its own that is gone afterwards; elsewhere one after the other. A try that fails is told and does not end
+ * screen of its own that is gone afterwards; elsewhere one after the other. A try that fails is shown and does not end
  * it, except for the first.
  */
 export async function watch(

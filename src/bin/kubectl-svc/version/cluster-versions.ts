@@ -15,7 +15,7 @@ export interface PartVersion {
 
 /**
  * The versions in the cluster: the operator's by the images of its pods, those of query server and agents as they say
- * themselves. What could not be asked is among the faults; the others are told all the same.
+ * themselves. What could not be asked is among the faults; the others are shown all the same.
  */
 export async function clusterVersions(session: Session): Promise<{ parts: PartVersion[]; faults: unknown[] }> {
   const asked = await Promise.allSettled([operator(session), query(session), agents(session)]);
