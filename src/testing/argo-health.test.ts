@@ -54,7 +54,7 @@ test.each<[string, KubeObject, string, string]>([
     'Suspended',
     'Suspended: of it',
   ],
-])('Argo CD says of an object that %s what it is', async (_what, given, status, message) => {
+])('the health script for Argo CD says of an object that %s what it is', async (_what, given, status, message) => {
   const health = await argoHealth(given);
   expect(health).toMatchObject({ status, message: expect.stringContaining(message) as string });
 });
@@ -66,7 +66,7 @@ test.each<[string, KubeObject]>([
   ['rolling out', object(seen(notReady, condition('Reconciling', 'True')))],
   ['stalled', object(seen(notReady, condition('Stalled', 'True')))],
   ['not ready', object(seen(notReady))],
-])('Argo CD and kstatus agree on one that is %s', async (_what, given) => {
+])('the health script and the rules of kstatus agree on one that is %s', async (_what, given) => {
   const same = {
     InProgress: 'Progressing',
     Current: 'Healthy',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { LuaFactory } from 'wasmoon';
 import type { KubeObject } from '../api/meta.ts';
 
-/** What Argo CD's own health script language says of an object. */
+/** What our health script for Argo CD says of an object. */
 export interface ArgoHealth {
   status: 'Healthy' | 'Progressing' | 'Degraded' | 'Suspended';
   message: string;
@@ -13,7 +13,7 @@ const script = join(import.meta.dirname, '../../config/argocd/health.lua');
 
 /**
  * Runs the health script that we ship on an object, as Argo CD does: a Lua interpreter with the object in the global
- * `obj`, the answer in a table.
+ * `obj`, the answer in a table. A Lua of its own stands in for Argo CD's; `make e2e-peers` compares both.
  * Errors: those of the script.
  */
 export async function argoHealth(object: KubeObject): Promise<ArgoHealth> {

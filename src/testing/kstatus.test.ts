@@ -21,6 +21,11 @@ test.each([
   ['InProgress when its newest generation is not observed yet', object([ready], 1), 'InProgress'],
   ['InProgress while Reconciling, ready or not', object([ready, condition('Reconciling', 'True')], 2), 'InProgress'],
   ['Failed when Stalled', object([condition('Ready', 'False'), condition('Stalled', 'True')], 2), 'Failed'],
+  [
+    'Failed when Stalled stands before Reconciling',
+    object([condition('Stalled', 'True'), condition('Reconciling', 'True')], 2),
+    'Failed',
+  ],
   ['InProgress when it is not ready', object([condition('Ready', 'False')], 2), 'InProgress'],
   ['InProgress when nobody knows whether it is ready', object([condition('Ready', 'Unknown')], 2), 'InProgress'],
   ['Terminating when it is being deleted', object([ready], 2, '2026-01-02T03:04:05Z'), 'Terminating'],

@@ -11,11 +11,11 @@ export interface KStatusResult {
 
 /**
  * The kstatus rules for a custom resource, as a pure function.
- * Flow: being deleted → Terminating; a generation not observed yet → InProgress; `Reconciling` True → InProgress;
- * `Stalled` True → Failed; `Ready` not True → InProgress; otherwise Current.
+ * Flow: being deleted → Terminating; a generation not observed yet → InProgress; the first in the list of `Reconciling`
+ * True → InProgress and `Stalled` True → Failed; `Ready` not True → InProgress; otherwise Current.
  * Caveats: an object without `Ready` and without `observedGeneration` counts as Current at once, which is why our
  * controllers write both with their very first status.
- * Source: sigs.k8s.io/cli-utils, pkg/kstatus/status, rules for generic resources.
+ * Source: sigs.k8s.io/cli-utils, pkg/kstatus/status, rules for generic resources; `make e2e-peers` compares with it.
  */
 export function kstatus(object: KubeObject): KStatusResult {
   const { metadata } = object;
@@ -26,12 +26,9 @@ export function kstatus(object: KubeObject): KStatusResult {
     const message = `observed generation ${observedGeneration}, want ${metadata.generation ?? 'none'}`;
     return { status: 'InProgress', message };
   }
-  const find = (type: string) => status.conditions?.find((condition) => condition.type === type);
-  const reconciling = find('Reconciling');
-  if (reconciling?.status === 'True') return { status: 'InProgress', message: textOf(reconciling) };
-  const stalled = find('Stalled');
-  if (stalled?.status === 'True') return { status: 'Failed', message: textOf(stalled) };
-  const ready = find('Ready');
+  const busy = status.conditions?.find((c) => ['Reconciling', 'Stalled'].includes(c.type) && c.status === 'True');
+  if (busy) return { status: busy.type === 'Stalled' ? 'Failed' : 'InProgress', message: textOf(busy) };
+  const ready = status.conditions?.find(({ type }) => type === 'Ready');
   if (ready && ready.status !== 'True') return { status: 'InProgress', message: textOf(ready) };
   return { status: 'Current', message: ready ? textOf(ready) : 'has no Ready condition' };
 }

@@ -1,18 +1,25 @@
 import { systemClock, type Clock } from '../base/clock.ts';
 
 /**
- * The machine's clock, ahead by as much as a test says. Timers run in real time: for tests over real sockets that
- * need a cache to grow old, where a clock that stands still would also stop every deadline.
+ * The machine's clock, at another date or ahead by as much as a test says. Timers run in real time: for tests over
+ * real sockets that need a cache to grow old or the date of recorded data, where a clock that stands still would also
+ * stop every deadline.
  */
 export class ShiftedClock implements Clock {
-  #offset = 0;
+  readonly #ahead: number;
+  #shifted = 0;
+
+  /** Starts at `now`, milliseconds since the epoch; at the machine's time by default. */
+  constructor(now: number = systemClock.now()) {
+    this.#ahead = now - systemClock.now();
+  }
 
   now(): number {
-    return systemClock.now() + this.#offset;
+    return systemClock.now() + this.#ahead + this.#shifted;
   }
 
   monotonic(): number {
-    return systemClock.monotonic() + this.#offset;
+    return systemClock.monotonic() + this.#shifted;
   }
 
   setTimeout(fn: () => void, ms: number): () => void {
@@ -21,6 +28,6 @@ export class ShiftedClock implements Clock {
 
   /** Moves ahead by `ms` milliseconds. */
   shift(ms: number): void {
-    this.#offset += ms;
+    this.#shifted += ms;
   }
 }

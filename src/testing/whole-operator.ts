@@ -1,5 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
 import { kinds } from '../api/v1alpha1/index.ts';
+import { setupAgentCertificates } from '../controllers/agent-certificates/setup.ts';
 import { setupCapture } from '../controllers/capture/setup.ts';
 import { setupClusterTrafficPolicies } from '../controllers/cluster-traffic-policy/setup.ts';
 import { setupDepartedNodes } from '../controllers/departed-nodes/setup.ts';
@@ -54,13 +55,14 @@ export async function runWholeOperator(): Promise<WholeOperator> {
       announceTrouble(env, namespace, trouble);
       setupMinterDeployment(env, { namespace });
       const hub = setupCapture(env, { namespace, instrumentVersion: 'v0.10.0', instrumentPorts: '80' });
+      setupAgentCertificates(env, { namespace, onIssued: (node) => hub.certified(node) });
       setupDepartedNodes(env, {
         namespace,
         keepMs: (node) => hub.metricsKeptMs(node),
         onKeepChange: (listener) => hub.onChange(({ compiled }) => compiled && listener()),
       });
-      setupTrafficMonitors(env, hub);
-      setupClusterTrafficPolicies(env, hub, trouble);
+      setupTrafficMonitors(env, hub, namespace);
+      setupClusterTrafficPolicies(env, hub, { trouble });
     },
     [...crds, ...ordinaryObjects],
     noFaults,

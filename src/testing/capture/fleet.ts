@@ -3,19 +3,18 @@ import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/inde
 import { coreResources } from '../../kube/index.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import type { TlsMaterial } from '../../net/tls-material.ts';
+import { agentTls } from '../agent-tls.ts';
 import { FakeApiServer } from '../fake-api-server/index.ts';
 import { FakeAgent, type FakeAgentOptions } from './fake-agent.ts';
 
-/** Certificates of one CA for both sides. */
-export async function captureIdentities(): Promise<{ agent: TlsMaterial; controller: TlsMaterial }> {
+/** Certificates of one CA for both sides: one for each of `agents` agents, `node-1` first. */
+async function captureIdentities(agents: number): Promise<{ agents: TlsMaterial[]; controller: TlsMaterial }> {
   const ca = await createCa({ commonName: 'svc-ca', now: Date.now() });
-  const identity = async (commonName: string): Promise<TlsMaterial> => {
-    const dnsNames = [commonName, `${commonName}.svc-system.svc`];
-    const leaf = await issueLeaf(ca, { commonName, dnsNames }, { now: Date.now() });
-    return { cert: leaf.cert, key: leaf.key, ca: ca.cert };
-  };
-  const [agent, controller] = await Promise.all([identity('svc-agent'), identity('svc-controller')]);
-  return { agent, controller };
+  const commonName = 'svc-controller';
+  const names = { commonName, dnsNames: [commonName, `${commonName}.svc-system.svc`] };
+  const leaf = await issueLeaf(ca, names, { now: Date.now() });
+  const nodes = Array.from({ length: agents }, (_, i) => agentTls(ca, `node-${i + 1}`));
+  return { agents: await Promise.all(nodes), controller: { ...leaf, ca: ca.cert } };
 }
 
 /**
@@ -33,10 +32,11 @@ export class CaptureFleet {
 
   static async open(options: { nodes: number; agent?: Partial<FakeAgentOptions> }): Promise<CaptureFleet> {
     const api = await FakeApiServer.start({ resources: [trafficMonitors, clusterTrafficPolicies] });
-    const { agent: material, controller } = await captureIdentities();
+    const { agents: materials, controller } = await captureIdentities(options.nodes);
     const agents: FakeAgent[] = [];
     for (let i = 1; i <= options.nodes; i++) {
       const port = agents[0]?.port ?? 0;
+      const material = materials[i - 1]!;
       agents.push(await FakeAgent.start({ node: `node-${i}`, host: loopback(i), port, material, ...options.agent }));
     }
     const fleet = new CaptureFleet(api, agents);
@@ -62,7 +62,7 @@ export class CaptureFleet {
   }
 
   /** `ended`: the last lines of an instrument that ended by itself. */
-  putAgentPod(agent: FakeAgent, ended?: string): void {
+  putAgentPod(agent: Pick<FakeAgent, 'node' | 'host'>, ended?: string): void {
     const terminated = { exitCode: 255, reason: 'Error', message: ended, finishedAt: new Date().toISOString() };
     this.put('pods', {
       metadata: {

@@ -1,11 +1,12 @@
 import type { Clock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
+import type { RestartBudgetRules } from '../../controllers/capture/restart-budget.ts';
 import { setupCapture } from '../../controllers/capture/setup.ts';
 import { setupClusterTrafficPolicies } from '../../controllers/cluster-traffic-policy/setup.ts';
 import { setupTrafficMonitors } from '../../controllers/traffic-monitor/setup.ts';
 import type { CaptureHub } from '../../controllers/capture/hub.ts';
 import type { RestClient } from '../../kube/index.ts';
-import { Manager } from '../../runtime/manager.ts';
+import { Manager } from '../../runtime/control/manager.ts';
 import { ShiftedClock } from '../shifted-clock.ts';
 import { until } from '../until.ts';
 import type { FakeAgentOptions } from './fake-agent.ts';
@@ -21,8 +22,9 @@ export function startCaptureOperator(options: {
   client: RestClient;
   clock: Clock;
   agentPort: number;
+  restartBudget?: RestartBudgetRules;
 }): CaptureOperator {
-  const { client, clock, agentPort } = options;
+  const { client, clock, agentPort, restartBudget } = options;
   const manager = new Manager({
     client,
     clock,
@@ -36,9 +38,10 @@ export function startCaptureOperator(options: {
     instrumentVersion: 'v0.10.0',
     instrumentPorts: '80,443,8080,8443',
     agentPort,
+    ...(restartBudget ? { restartBudget } : {}),
     random: () => 0.5,
   });
-  setupTrafficMonitors(manager, hub);
+  setupTrafficMonitors(manager, hub, 'svc-system');
   setupClusterTrafficPolicies(manager, hub);
   const stopped = new AbortController();
   const done = manager.run(stopped.signal);

@@ -23,6 +23,8 @@ export interface InstrumentConfig {
   readonly include: readonly Selector[];
   readonly exclude: readonly Selector[];
   readonly application: boolean;
+  /** The attributes selected for flows; null where they are off. */
+  readonly flows: readonly string[] | null;
   readonly metricsEndpoint: string | null;
   readonly metricsIntervalMs: number;
   readonly tracesEndpoint: string | null;
@@ -30,6 +32,8 @@ export interface InstrumentConfig {
   readonly sampler: Sampler;
   /** It sends metrics about itself. */
   readonly internalMetrics: boolean;
+  /** Points carry the instance that it knows of their sender. */
+  readonly instanceOnPoints: boolean;
 }
 
 /** Ends the instrument at start-up: exit code 255 after one line on its output. */
@@ -95,13 +99,26 @@ export function parseInstrumentConfig(text: string, env: NodeJS.ProcessEnv): Ins
       ...(defaults === undefined ? defaultExclude : selectors(defaults, 'discovery.default_exclude_instrument')),
     ],
     application,
+    flows: features.some((f) => f === 'all' || f === 'network') ? flowAttributes(doc) : null,
     metricsEndpoint,
     metricsIntervalMs: duration(metricsExport['interval'], 'otel_metrics_export.interval', 60_000),
     tracesEndpoint,
     tracesBatchMs: duration(tracesExport['batch_timeout'], 'otel_traces_export.batch_timeout', 15_000),
     internalMetrics: record(doc['internal_metrics'] ?? {}, 'internal_metrics')['exporter'] === 'otel',
+    instanceOnPoints: strings(
+      record(record(doc['attributes'] ?? {}, 'attributes')['extra_group_attributes'] ?? {}, 'extra_group_attributes')[
+        'k8s_app_meta'
+      ] ?? [],
+      'extra_group_attributes.k8s_app_meta',
+    ).includes('service.instance.id'),
     sampler: record(tracesExport['sampler'] ?? {}, 'otel_traces_export.sampler') as Sampler,
   };
+}
+
+function flowAttributes(doc: Doc): string[] {
+  const select = record(record(doc['attributes'] ?? {}, 'attributes')['select'] ?? {}, 'attributes.select');
+  const flows = record(select['obi_network_flow_bytes'] ?? {}, 'attributes.select.obi_network_flow_bytes');
+  return strings(flows['include'], 'attributes.select.obi_network_flow_bytes.include');
 }
 
 function selectors(value: unknown, path: string): Selector[] {

@@ -7,25 +7,30 @@
  * of its file whose data passes; it adds the Kubernetes attributes; it posts cumulative metrics each interval, with
  * empty posts and info metrics among them; SIGTERM ends it with code 0.
  *
- * Unlike the real one: nothing is read from the kernel. Services instrument their own HTTP traffic with the
- * OpenTelemetry SDK and post to `STANDIN_LISTEN`; every number is theirs. So there are no flows (`obi.network.*`),
- * no body sizes, no protocols but HTTP, and nothing about a process that does not report itself.
+ * Unlike the real one: no program of its runs in the kernel. Services instrument their own HTTP traffic with the
+ * OpenTelemetry SDK and post to `STANDIN_LISTEN`; every number is theirs. So there are no body sizes, no protocols but
+ * HTTP, and no requests of a process that does not report itself. Flows are the TCP payload that the kernel counts for
+ * each socket (`ss`, once a second), of processes whose environment names their pod; see `FlowWatch` for what is missed.
  * It must never be used to judge what the eBPF instrument captures or costs.
  *
  * Environment: OTEL_EBPF_CONFIG_PATH, OTEL_EBPF_ENFORCE_SYS_CAPS, NODE_NAME, KUBECONFIG, and of the stand-in itself
  * STANDIN_LISTEN (host:port for the services), STANDIN_LOOPBACK (what 127.0.0.1 in the file means), STANDIN_SOCKET_SUFFIX
  * (appended to abstract socket names), STANDIN_MISSING_CAPS (capabilities to be missing, comma-separated),
- * STANDIN_FAULTS (`no-kprobes`, `no-metadata`: see `faults` of the reporter).
+ * STANDIN_FAULTS (`no-kprobes`, `no-metadata`: see `faults` of the reporter), STANDIN_HEALTH_MS (from reading the file to
+ * the first health answer and the first data, which takes the real one 2 to 35 s; default 0).
  */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
+import { promisify } from 'node:util';
 import { createHttpReceiver } from '../../agent/otlp/http-receiver.ts';
 import { silentLogger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { readInstrumentConfig, StartError } from './config.ts';
+import { FlowWatch, parseSockets, type FlowEnd } from './flow-watch.ts';
 import { PodDirectory } from './pod-directory.ts';
 import { faults, Reporter } from './reporter.ts';
 
-const started = process.hrtime.bigint() - BigInt(Math.round(process.uptime() * 1e9));
 const { env } = process;
 
 function log(level: 'INFO' | 'WARN' | 'ERROR', msg: string, fields: Record<string, string> = {}): void {
@@ -45,7 +50,9 @@ function listening(server: Server, at: { path: string } | { host: string; port: 
   });
 }
 
+/** Its uptime is its own: it starts after the file was read and the metadata looked up, as the real one does. */
 function healthServer(): Server {
+  const started = process.hrtime.bigint();
   return createServer((req, res) => {
     if (req.url !== '/healthz') return res.writeHead(404).end();
     const body = JSON.stringify({
@@ -85,6 +92,37 @@ async function cluster(): Promise<Pick<KubeClient, 'list'>> {
   }
 }
 
+/** The TCP sockets of this machine; none where `ss` is missing, which the real one would not need. */
+async function sockets(): Promise<ReturnType<typeof parseSockets>> {
+  try {
+    const { stdout } = await promisify(execFile)('ss', ['-tinpHO'], { maxBuffer: 64 * 1024 * 1024, timeout: 5_000 });
+    return parseSockets(stdout);
+  } catch (error) {
+    log('WARN', 'no flows', { error: (error as Error).message.split('\n')[0] ?? '' });
+    return [];
+  }
+}
+
+/** A container's first process has the name of its pod as its host name. */
+async function podOfProcess(pid: number, pods: PodDirectory): Promise<FlowEnd | null> {
+  const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+  const pod = /(?:^|\0)HOSTNAME=([^\0]+)/.exec(environment)?.[1];
+  const facts = pod === undefined ? null : await pods.find('', pod);
+  if (!facts) return null;
+  const [kind, name] = Object.entries(facts.owners).at(-1) ?? ['', pod!];
+  const ownerType = ownerTypes[kind] ?? 'Pod';
+  return { namespace: facts.namespace, pod: pod!, node: facts.node, ownerName: name, ownerType };
+}
+
+const ownerTypes: Readonly<Record<string, string>> = {
+  k8s_deployment_name: 'Deployment',
+  k8s_replicaset_name: 'ReplicaSet',
+  k8s_statefulset_name: 'StatefulSet',
+  k8s_daemonset_name: 'DaemonSet',
+  k8s_job_name: 'Job',
+  k8s_cronjob_name: 'CronJob',
+};
+
 async function main(): Promise<void> {
   log('INFO', 'OpenTelemetry eBPF Instrumentation stand-in', { note: 'captures nothing by itself' });
   const path = process.argv.find((a) => a.startsWith('-config='))?.slice('-config='.length);
@@ -101,10 +139,15 @@ async function main(): Promise<void> {
   for (const fault of given)
     if (!faults.includes(fault)) fail(`STANDIN_FAULTS: ${fault} is none of ${faults.join(' ')}`);
   if (given.has('no-kprobes')) log('ERROR', 'process watcher stopped', { error: 'kprobe not supported' });
+  const pods = new PodDirectory(await cluster(), Date.now);
+  const node = env['NODE_NAME'] ?? '';
+  const endOf = (pid: number): Promise<FlowEnd | null> => podOfProcess(pid, pods);
+  const flows = config.flows && new FlowWatch({ node, include: config.flows, endOf });
   const reporter = new Reporter({
     config: { ...config, metricsEndpoint: local(config.metricsEndpoint), tracesEndpoint: local(config.tracesEndpoint) },
-    pods: new PodDirectory(await cluster(), Date.now),
-    node: env['NODE_NAME'] ?? '',
+    pods,
+    node,
+    ...(flows ? { flows } : {}),
     now: Date.now,
     post,
     faults: given,
@@ -113,6 +156,7 @@ async function main(): Promise<void> {
     if (endpoint === null || /^https?:\/\//.test(endpoint)) continue;
     setTimeout(() => fail(`wrong endpoint ${JSON.stringify(endpoint)}: it must have a scheme`), 2_000);
   }
+  await new Promise((resolve) => setTimeout(resolve, Number(env['STANDIN_HEALTH_MS'] ?? 0)));
   if (config.healthSocket) {
     const suffix = env['STANDIN_SOCKET_SUFFIX'] ?? '';
     const name = config.healthSocket;
@@ -126,6 +170,7 @@ async function main(): Promise<void> {
     const at = { host: listen.slice(0, colon), port: Number(listen.slice(colon + 1)) };
     await listening(createHttpReceiver({ consumer: reporter, logger: silentLogger }), at);
   }
+  if (flows) every(1_000, async () => flows.look(await sockets(), Date.now() * 1e6));
   every(config.metricsIntervalMs, () => reporter.exportMetrics());
   every(config.tracesBatchMs, () => reporter.exportTraces());
   log('INFO', 'instrumentation running', { entries: String(config.include.length) });

@@ -14,6 +14,8 @@ const replicaSets = resourceRef({
 /** What the instrument's informer would know of a pod. */
 export interface PodFacts {
   readonly uid: string;
+  readonly namespace: string;
+  readonly node: string;
   readonly startTime: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Owner names by the selector field of their kind, nearest first. */
@@ -43,7 +45,10 @@ export class PodDirectory {
     this.#now = now;
   }
 
-  /** Facts of a pod; null for one the API server does not know, or while it does not answer. */
+  /**
+   * Facts of a pod; null for one the API server does not know, or while it does not answer.
+   * An empty namespace finds it by its name alone.
+   */
   find(namespace: string, pod: string): Promise<PodFacts | null> {
     const key = `${namespace}/${pod}`;
     const cached = this.#cache.get(key);
@@ -62,6 +67,7 @@ export class PodDirectory {
   async #read(namespace: string, name: string): Promise<PodFacts | null> {
     const pod = await this.#get(pods, namespace, name);
     if (!pod) return null;
+    namespace = pod.metadata.namespace ?? '';
     const owners: Record<string, string> = {};
     const owner = note(owners, pod);
     if (owner?.kind === 'ReplicaSet') {
@@ -74,6 +80,8 @@ export class PodDirectory {
     const status = pod['status'] as { startTime?: string } | undefined;
     return {
       uid: pod.metadata.uid ?? '',
+      namespace,
+      node: (pod['spec'] as { nodeName?: string } | undefined)?.nodeName ?? '',
       startTime: status?.startTime ?? '',
       labels: pod.metadata.labels ?? {},
       owners,
@@ -83,7 +91,8 @@ export class PodDirectory {
   /** By list, because an instrument may list and watch, and nothing else. */
   async #get(resource: typeof pods, namespace: string, name: string): Promise<KubeObject | null> {
     const signal = AbortSignal.timeout(5_000);
-    const { items } = await this.#client.list(resource, { namespace, fieldSelector: `metadata.name=${name}`, signal });
+    const at = namespace === '' ? {} : { namespace };
+    const { items } = await this.#client.list(resource, { ...at, fieldSelector: `metadata.name=${name}`, signal });
     return items[0] ?? null;
   }
 }

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { socketProbe } from '../../agent/capture/health-socket.ts';
+import { request } from 'node:http';
+import { socketHealth } from '../../agent/capture/health-socket.ts';
+import { until } from '../until.ts';
+import { sameDate } from '../faketime.ts';
 
 let dir: string;
 beforeAll(() => void (dir = mkdtempSync(join(tmpdir(), 'stand-in-'))));
@@ -19,7 +22,7 @@ otel_metrics_export: {endpoint: "http://127.0.0.1:1"}
 function start(env: Record<string, string>): { child: ChildProcess; output: () => string } {
   let output = '';
   const child = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
-    env: { PATH: process.env.PATH, HOME: dir, ...env },
+    env: { PATH: process.env.PATH, HOME: dir, ...sameDate(), ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   child.stdout!.on('data', (data: Buffer) => (output += data.toString()));
@@ -55,15 +58,31 @@ test('ends with 255 and names the capability that is missing', async () => {
   expect(output).toContain('the following capabilities are required: CAP_SYS_PTRACE, CAP_BPF');
 });
 
-test('answers on its health socket with its start time, and SIGTERM ends it with 0', async () => {
-  const before = Date.now();
+/** The health answer, as the socket gives it. */
+function health(name: string): Promise<{ now_unix_ns: number; process_uptime_ns: number }> {
+  return new Promise((resolve, reject) => {
+    const req = request({ socketPath: `\0${name}`, path: '/healthz', agent: false }, (res) => {
+      let text = '';
+      res.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      res.on('end', () => resolve(JSON.parse(text) as Awaited<ReturnType<typeof health>>));
+    });
+    req.on('error', reject).end();
+  });
+}
+
+test('answers on its health socket with the uptime of the health server, and SIGTERM ends it with 0', async () => {
   const suffix = `-${process.pid}`;
-  const { child } = start({ OTEL_EBPF_CONFIG_PATH: write('ok.yaml', file), STANDIN_SOCKET_SUFFIX: suffix });
-  const probe = socketProbe(`@stand-in-test${suffix}`);
-  let health = null;
-  while (health === null && child.exitCode === null) health = await probe(new AbortController().signal);
-  expect(health!.startMs).toBeGreaterThan(before - 1_000);
-  expect(health!.startMs).toBeLessThan(Date.now() + 1);
+  const before = Date.now();
+  const { child } = start({
+    OTEL_EBPF_CONFIG_PATH: write('ok.yaml', file),
+    STANDIN_SOCKET_SUFFIX: suffix,
+    STANDIN_HEALTH_MS: '300',
+  });
+  const answers = socketHealth(`@stand-in-test${suffix}`);
+  await until(() => child.exitCode !== null || answers(new AbortController().signal));
+  const { now_unix_ns: now, process_uptime_ns: uptime } = await health(`stand-in-test${suffix}`);
+  // The process started, and read its file, well before.
+  expect((now - uptime) / 1e6).toBeGreaterThan(before + 300);
   child.kill('SIGTERM');
   expect(await once(child, 'close')).toEqual([0, null]);
 });

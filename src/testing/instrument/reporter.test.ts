@@ -1,9 +1,10 @@
 import type { Metric, Span } from '../../agent/otlp/model.ts';
 import { decodeMetricsRequest } from '../../agent/otlp/protobuf/metrics.ts';
 import { decodeTracesRequest } from '../../agent/otlp/protobuf/traces.ts';
-import { instrumentSum } from '../../agent/capture/capture-facts.ts';
+import { attachedProcesses } from '../../agent/capture/capture-facts.ts';
 import { SeriesMapper } from '../../agent/mapping/mapper.ts';
 import { defaultPolicy } from '../../agent/mapping/policy.ts';
+import { nodePods } from '../node-pods.ts';
 import { parseInstrumentConfig } from './config.ts';
 import type { PodFacts } from './pod-directory.ts';
 import { Reporter } from './reporter.ts';
@@ -16,6 +17,8 @@ discovery: {instrument: [{k8s_namespace: shop}]}`,
   {},
 );
 const facts: PodFacts = {
+  namespace: 'shop',
+  node: 'node-1',
   uid: 'u1',
   startTime: '2026-01-01T00:00:00Z',
   labels: {},
@@ -152,7 +155,25 @@ test('passes spans on in one batch, marked as the real exporters mark them', asy
   expect(posts.map((p) => p.url)).toEqual(['http://agent/v1/traces']);
   const [sent] = decodeTracesRequest(posts[0]!.body).resources;
   expect(sent!.attributes).toContainEqual({ key: 'span.metrics.skip', value: true });
-  expect(sent!.scopes[0]).toEqual({ scope: { name: '', version: '' }, spans: [span] });
+  // A server's span has the port that it listens on.
+  const attributes = [{ key: 'server.port', value: 8080 }];
+  expect(sent!.scopes[0]).toEqual({ scope: { name: '', version: '' }, spans: [{ ...span, attributes }] });
+});
+
+test('where the file asks for it every point carries the instance that is known of its sender', async () => {
+  const { reporter, posts } = setUp([], { ...config, instanceOnPoints: true });
+  reporter.metrics({
+    resources: [{ attributes: resource('a'), scopes: [{ scope: { name: 'sdk', version: '' }, metrics: [duration] }] }],
+  });
+  await reporter.exportMetrics();
+  const points = posts
+    .flatMap(({ body }) => decodeMetricsRequest(body).resources)
+    .flatMap(({ scopes }) => scopes.flatMap(({ metrics }) => metrics))
+    .flatMap(({ name, data }) => (name.startsWith('http.') && data?.kind === 'histogram' ? data.points : []));
+  expect(points.length).toBeGreaterThan(0);
+  for (const { attributes } of points) {
+    expect(attributes).toContainEqual({ key: 'service.instance.id', value: 'shop.a.app' });
+  }
 });
 
 describe('the faults of a node reach the agent as facts', () => {
@@ -160,10 +181,10 @@ describe('the faults of a node reach the agent as facts', () => {
     const { reporter, posts } = setUp(faults, { ...config, internalMetrics: true });
     reporter.metrics({ resources: [{ attributes: resource('a'), scopes: [{ scope: sdk, metrics: [duration] }] }] });
     await reporter.exportMetrics();
-    const mapper = new SeriesMapper(defaultPolicy('node-1'));
+    const mapper = new SeriesMapper(defaultPolicy('node-1'), nodePods('shop/a'));
     const now = { wall: 1_000_000, mono: 1_000_000 };
     for (const { body } of posts) mapper.add(decodeMetricsRequest(body), now, { append: () => {}, stale: () => {} });
-    return { attached: instrumentSum(mapper, '_instrumented_processes'), unplaced: mapper.unplaced };
+    return { attached: attachedProcesses(mapper), unplaced: mapper.unplaced };
   };
   const sdk = { name: 'sdk', version: '' };
   test('none: it watches its processes, and their pods are known', async () => {

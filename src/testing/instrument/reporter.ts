@@ -2,9 +2,10 @@ import type { Attribute, MetricsRequest, ResourceSpans, TracesRequest } from '..
 import type { Acceptance, OtlpConsumer } from '../../agent/otlp/consumer.ts';
 import { encodeMetricsRequest, encodeTracesRequest } from '../otlp-encode.ts';
 import type { InstrumentConfig } from './config.ts';
+import type { FlowWatch } from './flow-watch.ts';
 import { sampled, select, type Selection } from './discovery.ts';
 import type { PodDirectory, PodFacts } from './pod-directory.ts';
-import { attachedMetric, infoMetrics, reshapeHttpMetrics } from './reshape.ts';
+import { infoMetrics, reshapeHttpMetrics, withServedPort, selfMetrics } from './reshape.ts';
 import { enrichedResource, type Sender, senderOf, workloadOf } from './resource-attributes.ts';
 
 export interface ReporterOptions {
@@ -14,6 +15,8 @@ export interface ReporterOptions {
   readonly now: () => number;
   /** Posts one body; failures are told to the log and forgotten, as the real exporters do after their retries. */
   readonly post: (url: string, body: Uint8Array) => Promise<void>;
+  /** Where flows come from; absent where the file does not ask for them. */
+  readonly flows?: Pick<FlowWatch, 'metric'>;
   /** What is wrong with the node; see `faults`. */
   readonly faults?: ReadonlySet<string>;
 }
@@ -43,9 +46,11 @@ export class Reporter implements OtlpConsumer {
   readonly #options: ReporterOptions;
   readonly #held = new Map<string, Held>();
   #spans: ResourceSpans[] = [];
+  readonly #startNs: number;
 
   constructor(options: ReporterOptions) {
     this.#options = options;
+    this.#startNs = options.now() * 1e6;
   }
 
   metrics(request: MetricsRequest): Acceptance {
@@ -81,15 +86,25 @@ export class Reporter implements OtlpConsumer {
       if (judged) attached++;
       if (!judged?.selection.metrics) continue;
       const nowNs = now() * 1e6;
-      const metrics = held.request.scopes.flatMap((s) => reshapeHttpMetrics(s.metrics, held.sender, nowNs));
+      const { instanceOnPoints } = config;
+      // Without metadata it knows the process alone.
+      const onPoints = instanceOnPoints && !this.#options.faults?.has('no-metadata');
+      const metrics = held.request.scopes.flatMap((s) => reshapeHttpMetrics(s.metrics, held.sender, nowNs, onPoints));
       if (metrics.length === 0) continue;
       const attributes = this.#resource(held.sender, judged.facts);
       await post(url, encodeMetricsRequest({ resources: [{ attributes, scopes: [{ scope, metrics }] }] }));
       const info = infoMetrics(node, held.sender.service, nowNs);
       await post(url, encodeMetricsRequest({ resources: [{ attributes: [], scopes: [{ scope, metrics: info }] }] }));
     }
+    const flows = this.#options.flows?.metric(now() * 1e6);
+    if (flows) {
+      // As the real one: a Resource that names the host, and a scope of its own.
+      const attributes = [{ key: 'host.id', value: node }];
+      const scopes = [{ scope: { name: 'network_ebpf_events', version: '' }, metrics: [flows] }];
+      await post(url, encodeMetricsRequest({ resources: [{ attributes, scopes }] }));
+    }
     if (!config.internalMetrics) return;
-    const own = [attachedMetric(attached, now() * 1e6)];
+    const own = selfMetrics(attached, this.#startNs, now() * 1e6);
     await post(url, encodeMetricsRequest({ resources: [{ attributes: [], scopes: [{ scope, metrics: own }] }] }));
   }
 
@@ -106,7 +121,12 @@ export class Reporter implements OtlpConsumer {
       const judged = await this.#judge(sender);
       if (!judged?.selection.traces) continue;
       const sampler = judged.selection.sampler ?? config.sampler;
-      const spans = resource.scopes.flatMap((s) => s.spans).filter((span) => sampled(sampler, span.traceId));
+      const spans = resource.scopes
+        .flatMap((s) => s.spans)
+        .filter((span) => sampled(sampler, span.traceId))
+        .map((span) =>
+          span.kind === 'server' ? { ...span, attributes: withServedPort(span.attributes, sender) } : span,
+        );
       if (spans.length === 0) continue;
       // The real exporters leave the scope empty and name it on the Resource.
       const attributes = [
@@ -123,7 +143,12 @@ export class Reporter implements OtlpConsumer {
   #resource(sender: Sender, facts: PodFacts): Attribute[] {
     const whole = enrichedResource(sender, facts, this.#options.node);
     if (!this.#options.faults?.has('no-metadata')) return whole;
-    return [...whole.filter((a) => !a.key.startsWith('k8s.')), { key: 'container.id', value: 'f'.repeat(64) }];
+    const named = (key: string): boolean => key.startsWith('k8s.') || key === 'service.instance.id';
+    return [
+      ...whole.filter((a) => !named(a.key)),
+      { key: 'service.instance.id', value: `${this.#options.node}:4711` },
+      { key: 'container.id', value: 'f'.repeat(64) },
+    ];
   }
 
   async #judge(sender: Sender): Promise<{ selection: Selection; facts: PodFacts } | null> {

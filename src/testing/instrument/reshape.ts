@@ -1,5 +1,5 @@
 import type { Attribute, HistogramPoint, Metric } from '../../agent/otlp/model.ts';
-import type { Sender } from './resource-attributes.ts';
+import { instanceOf, type Sender } from './resource-attributes.ts';
 
 /** The attributes that the real instrument puts on points of `http.*`; the SDK's others are taken away. */
 const pointAttributes = new Set([
@@ -13,15 +13,26 @@ const pointAttributes = new Set([
 
 /**
  * An SDK's HTTP metrics as the real instrument sends them: its point attributes, its times, its first bound of 0.
+ * `instanceOnPoints`: the file asks for the instance on them.
  * No number is made up: counts and sums are the SDK's, and points that become one by losing an attribute are added.
  * Metrics of other names are left out, as the instrument would not see them.
  */
-export function reshapeHttpMetrics(metrics: readonly Metric[], sender: Sender, nowNs: number): Metric[] {
+export function reshapeHttpMetrics(
+  metrics: readonly Metric[],
+  sender: Sender,
+  nowNs: number,
+  instanceOnPoints = false,
+): Metric[] {
   return metrics.flatMap((metric) => {
     if (!metric.name.startsWith('http.') || metric.data?.kind !== 'histogram') return [];
     const byKey = new Map<string, HistogramPoint>();
     for (const point of metric.data.points) {
-      const attributes = reshapeAttributes(point.attributes, sender);
+      const serves = metric.name.startsWith('http.server.');
+      const attributes = reshapeAttributes(
+        serves ? withServedPort(point.attributes, sender) : point.attributes,
+        sender,
+        instanceOnPoints,
+      );
       const key = JSON.stringify(attributes.map((a) => [a.key, String(a.value)]));
       const before = byKey.get(key);
       const shaped = { ...withZeroBound(point), attributes, timeNs: nowNs };
@@ -31,9 +42,16 @@ export function reshapeHttpMetrics(metrics: readonly Metric[], sender: Sender, n
   });
 }
 
-function reshapeAttributes(attributes: readonly Attribute[], sender: Sender): Attribute[] {
+/** The port that a server listens on, in place of what its caller wrote into the Host header. */
+export function withServedPort(attributes: readonly Attribute[], { port }: Sender): readonly Attribute[] {
+  if (port === 0) return attributes;
+  return [...attributes.filter(({ key }) => key !== 'server.port'), { key: 'server.port', value: port }];
+}
+
+function reshapeAttributes(attributes: readonly Attribute[], sender: Sender, withInstance: boolean): Attribute[] {
   const kept = attributes.filter(({ key }) => pointAttributes.has(key));
   const own = [
+    ...(withInstance ? [{ key: 'service.instance.id', value: instanceOf(sender) }] : []),
     { key: 'service.name', value: sender.service },
     { key: 'service.namespace', value: sender.namespace },
   ];
@@ -59,15 +77,34 @@ function added(a: HistogramPoint, b: HistogramPoint): HistogramPoint {
   };
 }
 
-/** What the instrument says about itself: how many processes it watches. */
-export function attachedMetric(processes: number, nowNs: number): Metric {
-  const point = { startNs: nowNs, timeNs: nowNs, noValue: false, exemplars: [], value: processes, attributes: [] };
-  return {
-    name: 'obi.instrumented.processes',
-    description: 'Instrumented processes',
+/**
+ * What the instrument says about itself: its build, and how many processes of each name it watches, a sum that goes up
+ * and down. While it watches none, the real one has no such sum at all. All processes here are Node's.
+ */
+export function selfMetrics(processes: number, startNs: number, nowNs: number): Metric[] {
+  const point = { startNs, timeNs: nowNs, noValue: false, exemplars: [] };
+  const build: Metric = {
+    name: 'obi.internal.build.info',
+    description: 'Build of the instrument',
     unit: '',
-    data: { kind: 'gauge', points: [point] },
+    data: { kind: 'gauge', points: [{ ...point, value: 1, attributes: [] }] },
   };
+  if (processes === 0) return [build];
+  const attributes = [{ key: 'process_name', value: 'node' }];
+  return [
+    build,
+    {
+      name: 'obi.instrumented.processes',
+      description: 'Total number of instrumented processes by process name',
+      unit: '',
+      data: {
+        kind: 'sum',
+        temporality: 'cumulative',
+        monotonic: false,
+        points: [{ ...point, value: processes, attributes }],
+      },
+    },
+  ];
 }
 
 /** The info metrics that the real instrument sends under an empty Resource; a receiver has to drop them. */

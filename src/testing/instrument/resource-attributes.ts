@@ -35,14 +35,32 @@ const ownerAttributes: readonly (readonly [field: string, attribute: string])[] 
   ['k8s_replicaset_name', 'k8s.replicaset.name'],
 ];
 
+/** How the instrument names a container of which it knows the pod. */
+export function instanceOf({ namespace, pod, container }: Sender): string {
+  return `${namespace}.${pod}.${container}`;
+}
+
+/** `k8s_deployment_name` → `Deployment`. */
+function kindOf(field: string): string {
+  const kinds: Readonly<Record<string, string>> = {
+    k8s_deployment_name: 'Deployment',
+    k8s_statefulset_name: 'StatefulSet',
+    k8s_daemonset_name: 'DaemonSet',
+    k8s_cronjob_name: 'CronJob',
+    k8s_job_name: 'Job',
+    k8s_replicaset_name: 'ReplicaSet',
+  };
+  return kinds[field]!;
+}
+
 /** The Resource the instrument would give this sender's data, in the order of keys that it keeps. */
 export function enrichedResource(sender: Sender, facts: PodFacts, node: string): Attribute[] {
   const owners = ownerAttributes.filter(([field]) => facts.owners[field] !== undefined);
   const attributes: Attribute[] = [
     ['host.id', node],
-    ['host.name', node],
+    ['host.name', sender.pod],
     ['os.type', 'linux'],
-    ['service.instance.id', `${sender.namespace}.${sender.pod}.${sender.container}`],
+    ['service.instance.id', instanceOf(sender)],
     ['service.name', sender.service],
     ['service.namespace', sender.namespace],
     ['telemetry.distro.name', 'svc-instrument-stand-in'],
@@ -55,6 +73,8 @@ export function enrichedResource(sender: Sender, facts: PodFacts, node: string):
     ['k8s.pod.uid', facts.uid],
     ['k8s.pod.start_time', facts.startTime],
     ...owners.map(([field, attribute]) => [attribute, facts.owners[field]!] as const),
+    ['k8s.cluster.name', ''],
+    ['k8s.kind', owners[0] ? kindOf(owners[0][0]) : 'Pod'],
     ['k8s.owner.name', owners[0] ? facts.owners[owners[0][0]]! : sender.pod],
   ].map(([key, value]) => ({ key: key!, value: value! }));
   return attributes.sort((a, b) => (a.key < b.key ? -1 : 1));

@@ -61,7 +61,13 @@ export async function startMinter(
 
 /** What a minter in front of this world is set to, unless the variables say otherwise. */
 export function settingsOf(world: MinterWorld, env: Record<string, string> = {}): MinterSettings {
-  const defaults = { AUDIENCES: audience, PORT: '0', ADMIN_PORT: '0', BIND_ADDRESS: '127.0.0.1' };
+  const defaults = {
+    AUDIENCES: audience,
+    PORT: '0',
+    ADMIN_PORT: '0',
+    BIND_ADDRESS: '127.0.0.1',
+    SHUTDOWN_QUIET_SECONDS: '0',
+  };
   const all = { ...world.env, ...defaults, RATE_LIMIT_PER_MINUTE: '60000', ...env };
   return minterSettings(readSettings(minterSettingTable, { flags: {}, env: all, prefix: '' }));
 }

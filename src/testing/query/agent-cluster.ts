@@ -17,8 +17,9 @@ import { closeServer, listen } from '../../net/listen.ts';
 import { fixedTls } from '../../net/tls-material.ts';
 import type { TlsSource } from '../../net/tls-material.ts';
 import { createRemoteReadHandler, labelsFromObject, openStore } from '../../tsdb/index.ts';
-import type { Labels, Store } from '../../tsdb/index.ts';
+import type { FileLayer, Labels, Store } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../../query/index.ts';
+import { agentTls } from '../agent-tls.ts';
 import { MemoryFiles } from '../tsdb/memory-files.ts';
 
 /** One simulated agent: a real store behind a real mutual-TLS port for remote reads and shares of queries. */
@@ -54,7 +55,11 @@ export interface AgentCluster {
  * Starts agents on 127.0.0.1, 127.0.0.2, … and one common port, each with a store of its own.
  * Flow: append samples, then query; `agents[i].stop()` or `.misbehave` make a node fail.
  */
-export async function startAgentCluster(nodes: readonly string[], clock: Clock): Promise<AgentCluster> {
+export async function startAgentCluster(
+  nodes: readonly string[],
+  clock: Clock,
+  files: () => FileLayer = () => new MemoryFiles(),
+): Promise<AgentCluster> {
   const now = Date.now();
   const ca = await createCa({ commonName: 'svc-ca', now });
   const identity = async (commonName: string): Promise<TlsSource> => {
@@ -62,11 +67,10 @@ export async function startAgentCluster(nodes: readonly string[], clock: Clock):
     const leaf = await issueLeaf(ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now });
     return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
   };
-  const agentTls = await identity('svc-agent');
   let port = 0;
   const agents: SimulatedAgent[] = [];
   for (const [i, node] of nodes.entries()) {
-    const agent = await startAgent(node, `127.0.0.${i + 1}`, port, agentTls, clock);
+    const agent = await startAgent(node, `127.0.0.${i + 1}`, port, fixedTls(await agentTls(ca, node)), clock, files());
     port = agent.port;
     agents.push(agent.agent);
   }
@@ -95,11 +99,12 @@ async function startAgent(
   port: number,
   tls: TlsSource,
   clock: Clock,
+  files: FileLayer,
 ): Promise<{ agent: SimulatedAgent; port: number }> {
   const externalLabels = labelsFromObject({ k8s_node_name: node });
   const store = await openStore({
     dir: `/${node}`,
-    files: new MemoryFiles(),
+    files,
     clock,
     logger: silentLogger,
     externalLabels,

@@ -29,7 +29,7 @@ export function askApi(
   { port, ca }: ApiClientOptions,
   path: string,
   params: ApiParams = {},
-  options: { method?: string; form?: boolean; headers?: Record<string, string> } = {},
+  options: { method?: string; form?: boolean; headers?: Record<string, string>; signal?: AbortSignal } = {},
 ): Promise<ApiAnswer> {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
@@ -48,6 +48,7 @@ export function askApi(
         path: target,
         method: options.method ?? (form ? 'POST' : 'GET'),
         headers,
+        ...(options.signal ? { signal: options.signal } : {}),
       },
       (res) => {
         const parts: Buffer[] = [];

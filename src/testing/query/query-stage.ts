@@ -1,4 +1,4 @@
-import { systemClock } from '../../base/clock.ts';
+import { systemClock, type Clock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import type { Logger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
@@ -6,6 +6,7 @@ import { querySettingTable, startQueryServer } from '../../query/index.ts';
 import type { AgentDirectory, QueryServer, QueryServerOptions } from '../../query/index.ts';
 import { startAgentCluster } from './agent-cluster.ts';
 import type { AgentCluster } from './agent-cluster.ts';
+import type { FileLayer } from '../../tsdb/index.ts';
 import { askApi } from './api-client.ts';
 import type { ApiAnswer, ApiParams } from './api-client.ts';
 
@@ -13,12 +14,17 @@ export interface QueryStageOptions {
   readonly nodes?: readonly string[];
   /** Settings by key, beside those that make it listen on loopback. */
   readonly flags?: Readonly<Record<string, string>>;
+  /** Of the agents' stores and of the query servers. Default: the machine's; recorded data needs one of its own date. */
+  readonly clock?: Clock;
+  /** The disk of each agent. Default: one in memory. */
+  readonly files?: () => FileLayer;
   readonly logger?: Logger;
   /** Nodes that left. Default: none. */
   readonly departed?: AgentDirectory['departed'];
   readonly reviews?: QueryServerOptions['reviews'];
   readonly tenants?: QueryServerOptions['tenants'];
   readonly pageDir?: string;
+  readonly limits?: QueryServerOptions['limits'];
 }
 
 /** Agents with stores of their own on loopback, and query servers over them. */
@@ -33,7 +39,8 @@ export interface QueryStage {
 
 /** Starts the agents and the first server. */
 export async function startQueryStage(options: QueryStageOptions = {}): Promise<QueryStage> {
-  const cluster = await startAgentCluster(options.nodes ?? ['node-1', 'node-2', 'node-3'], systemClock);
+  const { clock = systemClock } = options;
+  const cluster = await startAgentCluster(options.nodes ?? ['node-1', 'node-2', 'node-3'], clock, options.files);
   const servers: QueryServer[] = [];
   const replica = async (more: QueryStageOptions = {}): Promise<QueryServer> => {
     const {
@@ -41,6 +48,7 @@ export async function startQueryStage(options: QueryStageOptions = {}): Promise<
       logger = silentLogger,
       tenants,
       pageDir,
+      limits,
       reviews = noReviews,
       departed = () => [],
     } = { ...options, ...more };
@@ -48,7 +56,7 @@ export async function startQueryStage(options: QueryStageOptions = {}): Promise<
     const own = { agentReadPort: String(cluster.port), ...flags };
     const server = await startQueryServer({
       settings: readSettings(querySettingTable, { flags: { ...base, ...own }, env: {}, prefix: 'SVC_' }),
-      clock: systemClock,
+      clock,
       logger,
       directory: { agents: () => cluster.expected, synced: true, departed },
       reviews,
@@ -56,6 +64,7 @@ export async function startQueryStage(options: QueryStageOptions = {}): Promise<
       version: '0.0.0',
       pageDir,
       ...(tenants ? { tenants } : {}),
+      ...(limits ? { limits } : {}),
     });
     servers.push(server);
     return server;

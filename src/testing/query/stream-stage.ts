@@ -12,6 +12,7 @@ import { closeServer, listen } from '../../net/listen.ts';
 import { fixedTls, type TlsSource } from '../../net/tls-material.ts';
 import { querySettingTable, startQueryServer } from '../../query/index.ts';
 import type { ExpectedAgent, QueryServer, QueryServerOptions } from '../../query/index.ts';
+import { agentTls } from '../agent-tls.ts';
 import { type FlowRecord, rfc3339Nano, type SpanRecord, type StreamMessage } from '../../stream/index.ts';
 
 /** An agent's real stream server with a ring that tests fill, on an address of its own. */
@@ -140,8 +141,9 @@ export async function startStreamStage(
     const leaf = await issueLeaf(ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now });
     return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
   };
-  const tls = await identity('svc-agent');
-  const agents = nodes.map((node, i) => new StreamAgent(node, `127.0.0.${i + 1}`, tls));
+  const agents = await Promise.all(
+    nodes.map(async (node, i) => new StreamAgent(node, `127.0.0.${i + 1}`, fixedTls(await agentTls(ca, node)))),
+  );
   for (const agent of agents) await agent.start(agents[0]!.port);
   const stage = {
     expected: agents.map(({ node, address }) => ({ node, address, absence: undefined, nodeReady: true })),

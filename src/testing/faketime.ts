@@ -1,0 +1,27 @@
+import { existsSync, readdirSync } from 'node:fs';
+import type { Need } from './needs.ts';
+
+/** Debian's libfaketime, or `SVC_LIBFAKETIME`; undefined without one. */
+export function findFaketime(): string | undefined {
+  const named = process.env['SVC_LIBFAKETIME'];
+  if (named) return named;
+  if (process.platform !== 'linux') return undefined;
+  // Debian has a folder for each architecture.
+  const folders = readdirSync('/usr/lib', { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return folders.map(({ name }) => `/usr/lib/${name}/faketime/libfaketime.so.1`).find((path) => existsSync(path));
+}
+
+/** What tests at another date need. */
+export const libfaketime: Need = {
+  name: 'libfaketime',
+  missing:
+    findFaketime() === undefined
+      ? 'no libfaketime: install it (Debian: apt-get install libfaketime) or name the library in SVC_LIBFAKETIME'
+      : undefined,
+};
+
+/** The variables that give a process with an environment of its own the date of this one. */
+export function sameDate(): Record<string, string> {
+  const names = ['LD_PRELOAD', 'FAKETIME', 'FAKETIME_DONT_FAKE_MONOTONIC'];
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+}

@@ -1,0 +1,139 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+/** What a process' event loop did since the last look. Units: milliseconds, bytes. */
+export interface LoopReport {
+  /**
+   * Longest processor time of the main thread between two rounds of the event loop. It does not grow when other processes
+   * take the core, so it may be asserted on a busy machine.
+   */
+  readonly longestCpuMs: number;
+  /** Longest delay of a timer, and that of all but one in a thousand, by the clock on the wall. */
+  readonly longestMs: number;
+  readonly p999Ms: number;
+  /** How many rounds of the event loop took so many whole milliseconds of processor time; most take none. */
+  readonly slices: readonly number[];
+  /** Most memory that was resident at a look. */
+  readonly residentBytes: number;
+  /** By path, the longest processor time of the main thread from a request's head to the end of its answer. */
+  readonly answersMs: Readonly<Record<string, number>>;
+}
+
+/** The upper bound of that share of all rounds, in ms, as a delay of the event loop is measured: idle ones count. */
+export function percentileOfSlices(all: readonly (readonly number[])[], share: number): number {
+  const longest = all.reduce((most, { length }) => Math.max(most, length), 0);
+  const counts = Array.from({ length: longest }, (_, ms) => all.reduce((sum, slices) => sum + (slices[ms] ?? 0), 0));
+  let left = counts.reduce((sum, count) => sum + count, 0) * (1 - share);
+  for (let ms = longest - 1; ms >= 0; ms--) {
+    left -= counts[ms]!;
+    if (left < 0) return ms + 1;
+  }
+  return 0;
+}
+
+/** What `http.server.request.start` tells. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** So often a round of the event loop is looked at. */
+const everyMs = 2;
+/** So many looks without a millisecond computed mean that the work has ended. */
+const quietLooks = 20;
+
+/** Watches the event loop of its own process. */
+export class LoopWatch {
+  readonly #delay = monitorEventLoopDelay({ resolution: everyMs });
+  #cpuUs = cpuUs();
+  #longestUs = 0;
+  #resident = 0;
+  #looks = 0;
+  #slices: number[] = [];
+  #quiet = 0;
+  /** Processor time when a client went away last, and when something was computed last. */
+  #closedUs: number | null = null;
+  #busyUs = 0;
+  #onQuiet: ((ms: number) => void) | null = null;
+  #answersUs: Record<string, number> = {};
+  #timer: NodeJS.Timeout | undefined;
+
+  start(): void {
+    this.#delay.enable();
+    subscribe('http.server.request.start', (message) => this.#follow(message as Exchange));
+    this.#look();
+  }
+
+  /** What was seen since the last report. */
+  report(): LoopReport {
+    this.#measure();
+    const report = {
+      longestCpuMs: this.#longestUs / 1000,
+      longestMs: this.#delay.max / 1e6,
+      p999Ms: this.#delay.percentile(99.9) / 1e6,
+      slices: Array.from(this.#slices, (count) => count ?? 0),
+      residentBytes: Math.max(this.#resident, process.memoryUsage.rss()),
+      answersMs: Object.fromEntries(Object.entries(this.#answersUs).map(([path, us]) => [path, us / 1000])),
+    };
+    this.#delay.reset();
+    this.#slices = [];
+    this.#answersUs = {};
+    this.#longestUs = this.#resident = 0;
+    this.#cpuUs = cpuUs();
+    return report;
+  }
+
+  /**
+   * Processor time that the main thread used after a client went away from its request, until nothing was computed any
+   * more. Resolves once that has come to pass, of requests since the last call.
+   */
+  afterClose(): Promise<number> {
+    return new Promise((resolve) => (this.#onQuiet = resolve));
+  }
+
+  stop(): void {
+    this.#delay.disable();
+    clearTimeout(this.#timer);
+  }
+
+  #follow({ request, response }: Exchange): void {
+    const started = cpuUs();
+    const path = (request.url ?? '').split('?', 1)[0]!;
+    response.once('finish', () => {
+      this.#answersUs[path] = Math.max(this.#answersUs[path] ?? 0, cpuUs() - started);
+    });
+    response.once('close', () => {
+      if (response.writableFinished) return;
+      this.#closedUs = this.#busyUs = cpuUs();
+      this.#quiet = 0;
+    });
+  }
+
+  readonly #look = (): void => {
+    this.#measure();
+    this.#timer = setTimeout(this.#look, everyMs).unref();
+  };
+
+  #measure(): void {
+    const now = cpuUs();
+    const slice = now - this.#cpuUs;
+    this.#longestUs = Math.max(this.#longestUs, slice);
+    this.#cpuUs = now;
+    if (++this.#looks % 16 === 0) this.#resident = Math.max(this.#resident, process.memoryUsage.rss());
+    const ms = Math.floor(slice / 1000);
+    this.#slices[ms] = (this.#slices[ms] ?? 0) + 1;
+    if (ms > 0) {
+      this.#busyUs = now;
+      this.#quiet = 0;
+    } else this.#quiet++;
+    if (this.#onQuiet === null || this.#closedUs === null || this.#quiet < quietLooks) return;
+    this.#onQuiet((this.#busyUs - this.#closedUs) / 1000);
+    this.#onQuiet = this.#closedUs = null;
+  }
+}
+
+function cpuUs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
+}

@@ -1,0 +1,56 @@
+/**
+ * What a test needs of its machine. A test that cannot run is skipped with a reason, chosen while Jest collects the
+ * tests: the reason stands in its title, where people and the tally of `make test` find it.
+ */
+
+/** One thing that a machine may lack. */
+export interface Need {
+  /** One word: what `.ci/allowed-skips` calls it. */
+  readonly name: string;
+  /** Why the tests cannot run, and how to install what lacks; undefined where everything is there. */
+  readonly missing: string | undefined;
+}
+
+/** `describe` and `test` for what runs only where its needs are met. */
+export interface Needing {
+  describe(title: string, tests: () => void): void;
+  test(title: string, body: () => Promise<unknown>, timeoutMs?: number): void;
+}
+
+/** Runs tests where every need is met and skips them elsewhere, with the first missing need in their title. */
+export function needing(...needs: readonly Need[]): Needing {
+  const unmet = needs.find(({ missing }) => missing !== undefined);
+  if (unmet === undefined) return { describe, test };
+  const titled = (title: string): string => `${title} ${skipNote(unmet.name, unmet.missing!)}`;
+  return {
+    describe: (title, tests) => describe.skip(titled(title), tests),
+    test: (title, body, timeoutMs) => test.skip(titled(title), body, timeoutMs),
+  };
+}
+
+/** The end of a skipped title. */
+export function skipNote(name: string, reason: string): string {
+  return `[needs ${name}: ${reason}]`;
+}
+
+/** What a title says of its skip; undefined where it says nothing. */
+export function readSkipNote(title: string): { name: string; reason: string; rest: string } | undefined {
+  const found = /\s*\[needs (\S+?): ([^\]]*)\]/.exec(title);
+  if (!found) return undefined;
+  return { name: found[1]!, reason: found[2]!, rest: title.replace(found[0], '') };
+}
+
+/** Root: mounts, network namespaces and control groups. */
+export const root: Need = {
+  name: 'root',
+  missing: process.getuid?.() === 0 ? undefined : 'the user is not root, who alone may mount volumes',
+};
+
+/** The folder of the PromQL conformance data: golden/*.golden.json.gz, input/*.om.gz, promqltest, compliance. */
+export const conformanceDir = process.env['SVC_PROMQL_DATA'] ?? '';
+
+/** Prometheus' scripts and recorded answers, which are no part of this repository. */
+export const conformanceData: Need = {
+  name: 'conformance-data',
+  missing: conformanceDir === '' ? 'SVC_PROMQL_DATA names no folder with the PromQL conformance data' : undefined,
+};

@@ -1,0 +1,55 @@
+import { Identity } from '../agent/identity/identity.ts';
+import { podIdentity } from '../agent/identity/pod-identity.ts';
+import type { Attribute } from '../agent/otlp/model.ts';
+import type { KubeObject } from '../api/meta.ts';
+
+/** What differs of a pod from the plain one of that name. */
+export interface PodChange {
+  readonly uid?: string;
+  readonly ip?: string;
+  readonly labels?: Record<string, string>;
+  readonly containers?: readonly string[];
+  /** Kind and name of its controller. */
+  readonly owner?: readonly [kind: string, name: string];
+}
+
+/** A pod of node `n`, `namespace/name`, with one container `main`. */
+export function aPod(path: string, change: PodChange = {}): KubeObject {
+  const [namespace, name] = path.split('/');
+  const { uid = `uid of ${path}`, ip, labels = {}, containers = ['main'], owner } = change;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      namespace,
+      name,
+      uid,
+      labels,
+      ...(owner
+        ? { ownerReferences: [{ apiVersion: 'apps/v1', kind: owner[0], name: owner[1], uid: 'o', controller: true }] }
+        : {}),
+    },
+    spec: { nodeName: 'n', containers: containers.map((c) => ({ name: c })) },
+    status: ip === undefined ? {} : { podIP: ip },
+  } as unknown as KubeObject;
+}
+
+/** An identity that knows all pods of its node: these. */
+export function nodePods(...pods: readonly (string | KubeObject)[]): Identity {
+  const identity = new Identity();
+  for (const pod of pods) identity.pods.upsert(podIdentity(typeof pod === 'string' ? aPod(pod) : pod));
+  identity.pods.markSynced();
+  return identity;
+}
+
+/** The Resource that the instrument sends for a container, less what describes the instrument itself. */
+export function senderAttributes(path: string, more: Readonly<Record<string, string>> = {}): Attribute[] {
+  const [namespace, name] = path.split('/');
+  const labels = {
+    'k8s.namespace.name': namespace!,
+    'k8s.pod.name': name!,
+    'service.instance.id': `${namespace}.${name}.main`,
+    ...more,
+  };
+  return Object.entries(labels).map(([key, value]) => ({ key, value }));
+}

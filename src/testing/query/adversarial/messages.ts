@@ -1,0 +1,30 @@
+import type { LoopReport } from '../../loop-watch.ts';
+
+/** What the processes of the stage are started with, as JSON in their arguments. */
+export interface AgentStart {
+  readonly node: string;
+  readonly address: string;
+  readonly port: number;
+  readonly dir: string;
+  readonly pods: number;
+  readonly samples: number;
+  /** Bytes that its shares of queries may hold together. */
+  readonly memory: number;
+}
+
+export interface QueryStart {
+  readonly tls: { readonly cert: string; readonly key: string; readonly ca: string };
+  readonly agents: readonly { readonly node: string; readonly address: string }[];
+  readonly agentPort: number;
+  readonly flags: Readonly<Record<string, string>>;
+}
+
+/** What a process sends to the stage: that it serves, or what its event loop did since the last question. */
+export type FromProcess =
+  | { readonly ready: Readonly<Record<string, number>> }
+  | { readonly report: LoopReport }
+  | { readonly afterCloseMs: number }
+  | { readonly failed: string };
+
+/** What the stage sends to a process. */
+export type ToProcess = 'report' | 'afterClose' | 'stop';

@@ -1,0 +1,31 @@
+import { LoopWatch } from '../../loop-watch.ts';
+import type { FromProcess, ToProcess } from './messages.ts';
+
+/** Runs a part in a process of its own: says when it serves, tells of its event loop, ends when it is told to. */
+export async function serveStage(start: (input: unknown) => Promise<StagePart>): Promise<void> {
+  const send = (message: FromProcess): void => void process.send!(message);
+  const watch = new LoopWatch();
+  try {
+    const part = await start(JSON.parse(process.argv[2]!));
+    watch.start();
+    // A stage that died cannot stop its processes.
+    process.on('disconnect', () => void part.close());
+    process.on('message', (message: ToProcess) => {
+      if (message === 'report') send({ report: watch.report() });
+      else if (message === 'afterClose') void watch.afterClose().then((afterCloseMs) => send({ afterCloseMs }));
+      else {
+        watch.stop();
+        void part.close().finally(() => process.disconnect());
+      }
+    });
+    send({ ready: part.ports });
+  } catch (error) {
+    send({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    process.disconnect();
+  }
+}
+
+export interface StagePart {
+  readonly ports: Readonly<Record<string, number>>;
+  close(): Promise<void>;
+}
