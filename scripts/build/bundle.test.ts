@@ -1,0 +1,186 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtemp, cp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Metafile } from 'esbuild';
+import { bundle, programs, root, type Program } from './bundle.ts';
+import { buildIdentity } from './identity.ts';
+import { packagesIn, thirdPartyNotices } from './notices.ts';
+import { sbomOf } from './sbom.ts';
+
+/** Bundles in a folder outside the checkout, where no `node_modules` is in reach. */
+let dir: string;
+const made = new Map<Program, Metafile>();
+const names = Object.keys(programs) as Program[];
+
+const identity = buildIdentity({ SVC_COMMIT: 'c0ffee', SOURCE_DATE_EPOCH: '1767225600' });
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'svc-bundle-'));
+  await cp(join(root, 'package.json'), join(dir, 'package.json'));
+  await Promise.all(
+    names.map(async (name) => made.set(name, await bundle(name, { outDir: join(dir, 'dist'), identity }))),
+  );
+}, 180_000);
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+async function run(entry: string, args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
+  const file = join(dir, 'dist', entry);
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [file, ...args], { env, cwd: dir });
+    return { code: 0, stdout, stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as Outcome;
+    return { code, stdout, stderr };
+  }
+}
+
+/** What dependencies try to load and do without: native speed-ups of `ws`, old text encodings of `node-fetch`. */
+const optional = ['bufferutil', 'utf-8-validate', 'encoding'];
+
+test.each(names)('the bundle of %s needs nothing but built-in modules', (name) => {
+  const outside = Object.values(made.get(name)!.outputs)
+    .flatMap(({ imports }) => imports)
+    .filter(({ external, path }) => external && !isBuiltin(path) && !optional.includes(path));
+  expect(outside).toEqual([]);
+});
+
+test.each(names)('the code of %s takes at most 20 MB, and a map lies beside each file', async (name) => {
+  const files = await readdir(join(dir, 'dist', name));
+  const code = files.filter((file) => file.endsWith('.js'));
+  const sizes = await Promise.all(code.map(async (file) => (await stat(join(dir, 'dist', name, file))).size));
+  expect(sizes.reduce((a, b) => a + b)).toBeLessThanOrEqual(20e6);
+  expect(files.filter((file) => file.endsWith('.js.map')).toSorted()).toEqual(code.map((f) => `${f}.map`).toSorted());
+});
+
+test.each([
+  ['svc/svc.js', ['operator', '--help']],
+  ['svc/svc.js', ['query', '--help']],
+  ['svc/svc.js', ['install', '--dry-run=client']],
+  ['minter/minter.js', ['tools', 'import-pk', '--help']],
+  ['kubectl-svc/kubectl-svc.js', ['--help']],
+  ['kubectl-svc/kubectl-complete-svc.js', ['']],
+])('%s %p runs where there is no node_modules', async (entry, args) => {
+  const { code, stdout, stderr } = await run(entry, args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).not.toBe('');
+});
+
+test.each(['svc/svc.js', 'minter/minter.js', 'kubectl-svc/kubectl-svc.js'])(
+  '%s --version tells version, commit and date',
+  async (entry) => {
+    const { version } = JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')) as { version: string };
+    const { stdout } = await run(entry, ['--version']);
+    expect(stdout).toBe(`${version} (commit c0ffee, 2026-01-01T00:00:00Z)\n`);
+  },
+);
+
+test('the same sources give the same bytes', async () => {
+  await bundle('minter', { outDir: join(dir, 'again'), identity });
+  const [once, again] = await Promise.all(['dist', 'again'].map((out) => contents(join(dir, out, 'minter'))));
+  expect(again).toEqual(once);
+});
+
+async function contents(folder: string): Promise<Record<string, string>> {
+  const files = (await readdir(folder)).toSorted();
+  const hash = async (file: string): Promise<string> =>
+    createHash('sha256')
+      .update(await readFile(join(folder, file)))
+      .digest('hex');
+  return Object.fromEntries(await Promise.all(files.map(async (file) => [file, await hash(file)] as const)));
+}
+
+test('the bill of materials names the program, and each package with its version, licence and hash', async () => {
+  const metafile = made.get('minter')!;
+  const sbom = await sbomOf('minter', metafile, identity);
+  expect(sbom.metadata).toMatchObject({ timestamp: '2026-01-01T00:00:00Z', component: { name: 'minter' } });
+  expect(sbom.components.find(({ name }) => name === 'kms')).toEqual({
+    type: 'library',
+    'bom-ref': 'pkg:npm/%40google-cloud/kms@5.7.0',
+    group: '@google-cloud',
+    name: 'kms',
+    version: '5.7.0',
+    purl: 'pkg:npm/%40google-cloud/kms@5.7.0',
+    licenses: [{ license: { id: 'Apache-2.0' } }],
+    hashes: [{ alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) as unknown }],
+  });
+  expect(sbom.components.filter(({ licenses }) => licenses === undefined)).toEqual([]);
+  const named = new Set(sbom.components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`)));
+  const packages = packagesIn(metafile).map((folder) => folder.slice(folder.lastIndexOf('node_modules/') + 13));
+  expect(named).toEqual(new Set(packages));
+  expect(sbom.dependencies[0]!.dependsOn).toHaveLength(sbom.components.length);
+});
+
+test('a date that is no number of seconds is refused by name', () => {
+  expect(() => buildIdentity({ SOURCE_DATE_EPOCH: 'today' })).toThrow(
+    'SOURCE_DATE_EPOCH=today: it takes whole seconds',
+  );
+});
+
+test('the first file of the instrument is written by the bundle', async () => {
+  const config = join(dir, 'config/config.yaml');
+  const flags = [`--data-dir=${dir}/data`, `--instrument-config=${config}`, '--node-name=n1'];
+  expect(await run('svc/svc.js', ['agent', 'init-config', ...flags])).toMatchObject({ code: 0 });
+  expect(await readFile(config, 'utf8')).toContain('open_ports: "80,443,8080,8443"');
+});
+
+describe('a key from a file', () => {
+  const minter = (): Promise<Outcome> =>
+    run('minter/minter.js', ['server', 'run'], {
+      VCS_ORG: 'acme',
+      VCS_APP_ID: '1',
+      AUDIENCES: 'http://minter',
+      KMS_KEY_VERSION: 'projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1',
+      KMS_PROVIDER: 'file',
+      ALLOW_DEV_KEY: 'true',
+      DEV_KEY_FILE: join(dir, 'package.json'),
+      CONFIGS_DIR: dir,
+      PORT: '0',
+    });
+  test('cannot be signed with by a production build', async () => {
+    const { code, stderr } = await minter();
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('this build cannot sign with a key from a file');
+  });
+  test('is read by a development build', async () => {
+    await bundle('minter', { outDir: join(dir, 'dist'), development: true });
+    const { code, stderr } = await minter();
+    expect(code).not.toBe(0);
+    expect(stderr).not.toContain('this build cannot sign');
+    expect(stderr).toMatch(/DEV_KEY_FILE|PEM|private key/i);
+  });
+});
+
+test('the notices name every package of a bundle with its version and licence', async () => {
+  const metafile = made.get('minter')!;
+  const notices = await thirdPartyNotices(metafile);
+  expect(packagesIn(metafile)).toEqual(expect.arrayContaining(['node_modules/jose', 'node_modules/@google-cloud/kms']));
+  expect(notices).toContain('@google-cloud/kms 5.7.0 (Apache-2.0)');
+  expect(notices.split(`\n${'-'.repeat(80)}\n\n`)).toHaveLength(packagesIn(metafile).length + 1);
+});
+
+test('the supervisor that an init step brings into the container of the instrument runs as one file', async () => {
+  const target = await mkdtemp(join(tmpdir(), 'svc-supervisor-'));
+  try {
+    const flags = [`--instrument-config=${target}/config.yaml`, `--data-dir=${target}/data`, '--node-name=n'];
+    const init = await run('svc/svc.js', ['agent', 'init-config', ...flags, `--supervisor-dir=${target}/program`]);
+    expect(init).toMatchObject({ code: 0 });
+    const script = join(target, 'program', 'supervise.mjs');
+    const alone = await promisify(execFile)(process.execPath, [script, 'supervise'], { env: {} }).catch(
+      (error: unknown) => error as Outcome,
+    );
+    expect(alone).toMatchObject({ code: 64, stderr: '' });
+    expect(alone.stdout).toContain('usage: supervise');
+  } finally {
+    await rm(target, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,148 @@
+/** The one way to the API: typed requests with a deadline, an end by signal, a cap on size, and errors by kind. */
+
+/** What every success carries beside its data. */
+export interface Answer<T> {
+  readonly data: T;
+  readonly warnings: readonly string[];
+  readonly infos: readonly string[];
+  /** Whether the answer lacks nodes. */
+  readonly degraded: boolean;
+  readonly missingNodes: readonly string[];
+  /** How the query ran, where that was asked for. */
+  readonly explain?: unknown;
+}
+
+export type FailureKind =
+  'unauthorized' | 'forbidden' | 'refused' | 'unavailable' | 'timeout' | 'too-large' | 'network';
+
+/** A request that has no answer. `message` is a sentence for people: the API's own where it gave one. */
+export class ApiFailure extends Error {
+  readonly kind: FailureKind;
+
+  constructor(kind: FailureKind, message: string) {
+    super(message);
+    this.name = 'ApiFailure';
+    this.kind = kind;
+  }
+}
+
+export interface AskOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Unit: ms. Default: 30 s. */
+  readonly deadlineMs?: number;
+  /** Most bytes of a body that are read. Default: 64 MiB. */
+  readonly maxBytes?: number;
+}
+
+const tokenKey = 'svc-token';
+const listeners = new Set<() => void>();
+let token = sessionStorage.getItem(tokenKey) ?? '';
+
+/** Keeps the bearer token for this browser tab only; whoever waits for a token asks again. */
+export function setToken(value: string): void {
+  token = value.trim();
+  sessionStorage.setItem(tokenKey, token);
+  for (const listener of listeners) listener();
+}
+
+/** Calls `listener` after each change of the token. Returns the end of it. */
+export function onToken(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** A request with the token of this tab. Errors: ApiFailure `network` and `timeout`; the caller's own abort as it is. */
+export async function send(path: string, init: RequestInit, { signal, deadlineMs }: AskOptions): Promise<Response> {
+  const deadline = deadlineMs === undefined ? [] : [AbortSignal.timeout(deadlineMs)];
+  const ends = [...(signal ? [signal] : []), ...deadline];
+  const headers = { ...init.headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };
+  try {
+    return await fetch(path, { ...init, headers, signal: AbortSignal.any(ends) });
+  } catch (error) {
+    throw failureOf(error, signal);
+  }
+}
+
+/** Any error of a request as the page shows it. An end that the caller asked for stays what it is. */
+export function failureOf(error: unknown, signal?: AbortSignal): unknown {
+  if (signal?.aborted || error instanceof ApiFailure) return error;
+  if (error instanceof DOMException && error.name === 'TimeoutError') {
+    return new ApiFailure('timeout', 'The query server did not answer in time.');
+  }
+  return new ApiFailure('network', 'The query server cannot be reached.');
+}
+
+const kinds: Readonly<Record<number, FailureKind>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  429: 'unavailable',
+  502: 'unavailable',
+  503: 'unavailable',
+  504: 'unavailable',
+};
+
+/** The failure that an answer other than a success is. */
+export async function refusalOf(response: Response): Promise<ApiFailure> {
+  const text = await textOf(response, 64 * 1024).catch(() => '');
+  let sentence = '';
+  try {
+    const body = JSON.parse(text) as { error?: unknown; message?: unknown };
+    sentence = String(body.error ?? body.message ?? '');
+  } catch {
+    // A proxy in between answers with a page of its own, which is not shown.
+  }
+  return new ApiFailure(kinds[response.status] ?? 'refused', sentence || `${response.status} ${response.statusText}`);
+}
+
+/** The body as text. Errors: ApiFailure `too-large`. */
+async function textOf(response: Response, maxBytes: number): Promise<string> {
+  if (response.body === null) return '';
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let bytes = 0;
+  for await (const chunk of chunksOf(response.body)) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) {
+      const most = Math.round(maxBytes / 1024 / 1024);
+      throw new ApiFailure('too-large', `The answer is larger than ${most} MiB: ask for less, or for a shorter time.`);
+    }
+    parts.push(decoder.decode(chunk, { stream: true }));
+  }
+  return parts.join('') + decoder.decode();
+}
+
+/** The chunks of a body; leaving the loop cancels the rest. */
+export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** One GET of `api/v1/<path>`. Errors: ApiFailure; the caller's abort as it is. */
+export async function ask<T>(
+  path: string,
+  params: Readonly<Record<string, string>> = {},
+  options: AskOptions = {},
+): Promise<Answer<T>> {
+  const { signal, deadlineMs = 30_000, maxBytes = 64 * 1024 * 1024 } = options;
+  const query = new URLSearchParams(params).toString();
+  const response = await send(`api/v1/${path}${query && `?${query}`}`, {}, { signal, deadlineMs });
+  if (!response.ok) throw await refusalOf(response);
+  let body: Partial<Answer<T>> & { status?: string };
+  try {
+    body = JSON.parse(await textOf(response, maxBytes)) as typeof body;
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new ApiFailure('refused', 'The answer is not of the query API.');
+    throw failureOf(error, signal);
+  }
+  if (body.status !== 'success') throw new ApiFailure('refused', 'The answer is not of the query API.');
+  const { data, warnings = [], infos = [], degraded = false, missingNodes = [], explain } = body;
+  return { data: data as T, warnings, infos, degraded, missingNodes, explain };
+}

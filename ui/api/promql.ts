@@ -1,0 +1,83 @@
+/** PromQL answers as the page uses them. */
+import { ask, type Answer, type AskOptions } from './client.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** A native histogram: each bucket is [boundary rule, lower, upper, count]. */
+export interface HistogramValue {
+  readonly count: string;
+  readonly sum: string;
+  readonly buckets?: readonly (readonly [number, string, string, string])[];
+}
+
+export interface Series {
+  readonly metric: Labels;
+  readonly value?: readonly [number, string];
+  readonly values?: readonly (readonly [number, string])[];
+  readonly histogram?: readonly [number, HistogramValue];
+  readonly histograms?: readonly (readonly [number, HistogramValue])[];
+}
+
+/** How the agents took part, of `explain=1`. */
+export interface Explained {
+  readonly path: string;
+  readonly fallbacks: readonly unknown[];
+  readonly plan: readonly string[];
+  readonly fragments: readonly {
+    readonly expr?: string;
+    readonly mode?: string;
+    readonly nodes: readonly Readonly<Record<string, unknown>>[];
+  }[];
+}
+
+export type QueryData =
+  | { readonly resultType: 'vector' | 'matrix'; readonly result: readonly Series[] }
+  | { readonly resultType: 'scalar' | 'string'; readonly result: readonly [number, string] };
+
+export interface TimeRange {
+  /** Unit: s since the epoch. */
+  readonly start: number;
+  readonly end: number;
+  /** Unit: s. */
+  readonly step: number;
+}
+
+export function instant(
+  query: string,
+  time: number,
+  options?: AskOptions & { explain?: boolean },
+): Promise<Answer<QueryData>> {
+  const explain = options?.explain ? { explain: '1' } : {};
+  return ask('query', { query, time: String(time), ...explain }, options);
+}
+
+export function range(
+  query: string,
+  { start, end, step }: TimeRange,
+  options?: AskOptions,
+): Promise<Answer<QueryData>> {
+  return ask('query_range', { query, start: String(start), end: String(end), step: String(step) }, options);
+}
+
+export interface ExemplarSeries {
+  readonly seriesLabels: Labels;
+  readonly exemplars: readonly { readonly labels: Labels; readonly value: string; readonly timestamp: number }[];
+}
+
+export function exemplars(
+  query: string,
+  { start, end }: TimeRange,
+  options?: AskOptions,
+): Promise<Answer<ExemplarSeries[]>> {
+  return ask('query_exemplars', { query, start: String(start), end: String(end) }, options);
+}
+
+/** The series of a vector or matrix; none of a scalar or string. */
+export function seriesOf(data: QueryData): readonly Series[] {
+  return data.resultType === 'vector' || data.resultType === 'matrix' ? data.result : [];
+}
+
+/** A label's value as PromQL writes it. */
+export function quoted(text: string): string {
+  return JSON.stringify(text);
+}

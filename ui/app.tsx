@@ -1,0 +1,118 @@
+/** The page: navigation around one view at a time. Views that few people open first are loaded when they are. */
+import { render, type ComponentType, type JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { SignIn, openSignIn } from './parts/sign-in.tsx';
+import { Loading, Note } from './parts/states.tsx';
+import { followLinks, usePlace } from './state/router.ts';
+import type { Place, View } from './state/place.ts';
+import { applyTheme, savedTheme, themes, type Theme } from './state/theme.ts';
+import { Services } from './views/services.tsx';
+
+type ViewComponent = ComponentType<{ place: Place }>;
+
+const titles: Record<View, string> = {
+  services: 'Services',
+  service: 'Service',
+  map: 'Map',
+  graph: 'Query',
+  nodes: 'Nodes',
+  objects: 'Objects',
+};
+const navigation: readonly View[] = ['services', 'map', 'graph', 'nodes', 'objects'];
+
+const onDemand: Record<Exclude<View, 'services'>, () => Promise<ViewComponent>> = {
+  service: async () => (await import('./views/service.tsx')).Service,
+  map: async () => (await import('./views/map.tsx')).MapView,
+  nodes: async () => (await import('./views/nodes.tsx')).Nodes,
+  objects: async () => (await import('./views/objects.tsx')).ObjectsView,
+  graph: async () => (await import('./views/query.tsx')).Query,
+};
+
+/** A view, loaded when it is first shown. */
+function ViewOf({ place }: { place: Place }): JSX.Element {
+  const { view } = place;
+  const [loaded, setLoaded] = useState<Partial<Record<View, ViewComponent>>>({ services: Services });
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    if (view === 'services' || loaded[view]) return;
+    setFailed(false);
+    onDemand[view]().then(
+      (component) => setLoaded((before) => ({ ...before, [view]: component })),
+      () => setFailed(true),
+    );
+  }, [view]);
+  const Component = loaded[view];
+  if (Component) return <Component key={view} place={place} />;
+  if (failed) return <Note kind="bad" title="This view could not be loaded. Reload the page." />;
+  return <Loading what={titles[view].toLowerCase()} />;
+}
+
+function ThemeChoice(): JSX.Element {
+  const [theme, setTheme] = useState<Theme>(savedTheme);
+  return (
+    <select
+      aria-label="Theme"
+      value={theme}
+      onChange={(event) => {
+        const chosen = event.currentTarget.value as Theme;
+        setTheme(chosen);
+        applyTheme(chosen);
+      }}
+    >
+      {themes.map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Page(): JSX.Element {
+  const place = usePlace();
+  const main = useRef<HTMLElement>(null);
+  const first = useRef(true);
+  const title = titles[place.view];
+  useEffect(() => {
+    const name = place.params.get('name');
+    document.title = `${place.view === 'service' && name ? name : title} · svc`;
+    // Who uses a screen reader hears that the view is another one.
+    if (!first.current) main.current?.focus({ preventScroll: true });
+    first.current = false;
+  }, [place.view]);
+  const current = place.view === 'service' ? 'services' : place.view;
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <header>
+        <a class="brand" href="services">
+          svc
+        </a>
+        <nav aria-label="Views">
+          {navigation.map((view) => (
+            <a key={view} href={view} aria-current={view === current ? 'page' : undefined}>
+              {titles[view]}
+            </a>
+          ))}
+        </nav>
+        <ThemeChoice />
+        <button type="button" id="token" title="Set the bearer token that this page sends" onClick={openSignIn}>
+          token…
+        </button>
+      </header>
+      <main id="main" ref={main} tabIndex={-1} class={place.view}>
+        <h1 class={place.view === 'service' ? 'away' : ''}>{title}</h1>
+        <ViewOf place={place} />
+      </main>
+      <SignIn />
+    </>
+  );
+}
+
+applyTheme(savedTheme());
+followLinks();
+const page = document.getElementById('page')!;
+page.replaceChildren();
+render(<Page />, page);

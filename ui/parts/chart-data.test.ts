@@ -1,0 +1,71 @@
+import { columnsOf, heatOf, positive, stacked, stepFor } from './chart-data.ts';
+
+test('series share one time axis, and what one lacks is a gap', () => {
+  const series = [
+    {
+      metric: {},
+      values: [
+        [10, '1'],
+        [30, 'NaN'],
+      ] as const,
+    },
+    {
+      metric: {},
+      values: [
+        [20, '2'],
+        [30, '+Inf'],
+      ] as const,
+    },
+  ];
+  expect(columnsOf(series)).toEqual({
+    times: [10, 20, 30],
+    columns: [
+      [1, null, null],
+      [null, 2, null],
+    ],
+  });
+});
+
+test('stacked lines stand on those before them; a gap adds nothing', () => {
+  expect(
+    stacked([
+      [1, null, 3, null],
+      [10, 20, null, null],
+    ]),
+  ).toEqual([
+    [1, null, 3, null],
+    [11, 20, 3, null],
+  ]);
+});
+
+test('a logarithmic axis has no place for 0 and below', () => {
+  expect(positive([[0, -1, 2, null]])).toEqual([[null, null, 2, null]]);
+});
+
+test('a step is never below a second', () => {
+  expect([stepFor(10), stepFor(900), stepFor(86_400)]).toEqual([1, 4, 346]);
+});
+
+test('native histograms become cells by time and bucket, a wide bucket spread over the narrow ones within it', () => {
+  const histogram = (...buckets: [number, string, string, string][]) => ({ count: '0', sum: '0', buckets });
+  const heat = heatOf([
+    { metric: {}, histograms: [[10, histogram([0, '0', '1', '4'], [0, '1', '2', '2'])]] },
+    {
+      metric: {},
+      histograms: [
+        [10, histogram([0, '0', '2', '2'])],
+        [20, histogram([0, '1', '2', '8'])],
+      ],
+    },
+  ]);
+  expect(heat).toEqual({
+    times: [10, 20],
+    bounds: [0, 1, 2],
+    counts: [
+      [5, 3],
+      [0, 8],
+    ],
+    most: 8,
+  });
+  expect(heatOf([{ metric: {}, values: [[1, '1']] }])).toBeUndefined();
+});

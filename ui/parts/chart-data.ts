@@ -1,0 +1,78 @@
+/** Series as columns over one shared time axis, as the graph draws them. Pure. */
+import type { Series } from '../api/promql.ts';
+
+/** Most lines of a graph: more cannot be told apart. */
+export const maxLines = 50;
+
+export interface Columns {
+  /** Unit: s since the epoch, ascending. */
+  readonly times: readonly number[];
+  /** One column a series; null where it has no finite value, which is a gap and never a line across it. */
+  readonly columns: readonly (readonly (number | null)[])[];
+}
+
+export function columnsOf(series: readonly Series[]): Columns {
+  const times = [...new Set(series.flatMap((s) => (s.values ?? []).map(([t]) => t)))].sort((a, b) => a - b);
+  const index = new Map(times.map((t, i) => [t, i]));
+  const columns = series.map((s) => {
+    const column = new Array<number | null>(times.length).fill(null);
+    for (const [t, v] of s.values ?? []) {
+      const number = Number(v);
+      column[index.get(t)!] = Number.isFinite(number) ? number : null;
+    }
+    return column;
+  });
+  return { times, columns };
+}
+
+/** Each column on top of those before it; a gap adds nothing, and stays a gap where all below are gaps too. */
+export function stacked(columns: Columns['columns']): (number | null)[][] {
+  const below: (number | null)[] = [];
+  return columns.map((column) =>
+    column.map((value, i) => {
+      if (value === null) return below[i] ?? null;
+      return (below[i] = (below[i] ?? 0) + value);
+    }),
+  );
+}
+
+/** What a logarithmic axis can show: values above 0. */
+export function positive(columns: Columns['columns']): (number | null)[][] {
+  return columns.map((column) => column.map((value) => (value !== null && value > 0 ? value : null)));
+}
+
+/** A step that gives about 250 points, at least a second. Units: s. */
+export function stepFor(seconds: number): number {
+  return Math.max(1, Math.round(seconds / 250));
+}
+
+/** One cell of a heat map: at a time, a bucket with this many observations. */
+export interface Heat {
+  readonly times: readonly number[];
+  /** Bounds of the buckets of all series, ascending; bucket i lies between bound i and i + 1. */
+  readonly bounds: readonly number[];
+  /** Observations by time, then by bucket. */
+  readonly counts: readonly (readonly number[])[];
+  readonly most: number;
+}
+
+/** The native histograms of a matrix, summed, as a heat map; undefined where it has none. */
+export function heatOf(series: readonly Series[]): Heat | undefined {
+  const points = series.flatMap((s) => s.histograms ?? []);
+  const buckets = points.flatMap(([, h]) => h.buckets ?? []);
+  if (buckets.length === 0) return undefined;
+  const bounds = [...new Set(buckets.flatMap(([, low, high]) => [Number(low), Number(high)]))].sort((a, b) => a - b);
+  const times = [...new Set(points.map(([t]) => t))].sort((a, b) => a - b);
+  const row = new Map(times.map((t, i) => [t, i]));
+  const place = new Map(bounds.map((bound, i) => [bound, i]));
+  const counts = times.map(() => new Array<number>(bounds.length - 1).fill(0));
+  for (const [t, { buckets: own = [] }] of points) {
+    const cells = counts[row.get(t)!]!;
+    for (const [, low, high, count] of own) {
+      const [from, to] = [place.get(Number(low))!, place.get(Number(high))!];
+      // A bucket that others of finer resolution cut is spread over their parts.
+      for (let i = from; i < to; i++) cells[i]! += Number(count) / (to - from);
+    }
+  }
+  return { times, bounds, counts, most: Math.max(...counts.flat()) };
+}

@@ -1,0 +1,161 @@
+/** Lines over time: uPlot in the colours of the page, with a legend that names each line and its value. */
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import { colourOf, onThemeChange } from '../state/theme.ts';
+import { positive, stacked as stack, type Columns } from './chart-data.ts';
+import { short } from './format.ts';
+
+/** Colours of lines in the style sheet: `--c0` to `--c9`. */
+const colours = 10;
+/** Most lines that the legend names without being asked. */
+const maxNamed = 12;
+
+/** A point beside the lines, such as an exemplar. */
+export interface Mark {
+  /** Unit: s since the epoch. */
+  readonly time: number;
+  readonly value: number;
+  readonly text: string;
+}
+
+export interface ChartProps {
+  readonly data: Columns;
+  readonly names: readonly string[];
+  readonly label: string;
+  readonly height?: number;
+  readonly stacked?: boolean;
+  readonly log?: boolean;
+  readonly format?: (value: number | null) => string;
+  readonly marks?: readonly Mark[];
+  /** A time that was chosen by dragging. Units: s since the epoch. */
+  readonly onZoom?: (start: number, end: number) => void;
+}
+
+export function Chart(props: ChartProps): JSX.Element {
+  const { data, names, label, height = 320, stacked = false, log = false, format = short, marks = [], onZoom } = props;
+  const target = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useState<number | null>(null);
+  const [theme, setTheme] = useState(0);
+  const [all, setAll] = useState(false);
+  useEffect(() => onThemeChange(() => setTheme((n) => n + 1)), []);
+
+  useEffect(() => {
+    const element = target.current!;
+    if (data.times.length === 0) return;
+    const lines = stacked ? stack(data.columns) : data.columns;
+    const drawn = log ? positive(lines) : lines;
+    const strokes = Array.from({ length: colours }, (_, i) => colourOf(`c${i}`));
+    const axis = colourOf('quiet');
+    const grid = { stroke: colourOf('line'), width: 1 };
+    const plot = new uPlot(
+      {
+        width: element.clientWidth || 600,
+        height,
+        legend: { show: false },
+        cursor: { y: false, drag: { x: onZoom !== undefined, y: false, setScale: false } },
+        scales: { y: log ? { distr: 3 } : { range: (_u, low, high) => bounds(low, high) } },
+        series: [
+          {},
+          ...drawn.map((_, i) => ({
+            stroke: strokes[i % colours]!,
+            width: 1.75,
+            ...(stacked ? { fill: `color-mix(in srgb, ${strokes[i % colours]!} 18%, transparent)` } : {}),
+            points: { show: data.times.length < 2 },
+          })),
+        ],
+        axes: [
+          {
+            stroke: axis,
+            grid,
+            ticks: grid,
+            space: 70,
+            values: (_u, times, _i, _s, step) => times.map((t) => timeLabel(t, step)),
+          },
+          {
+            stroke: axis,
+            grid,
+            ticks: grid,
+            size: 64,
+            values: (_u, values) => values.map((v) => (v === null ? '' : format(v))),
+          },
+        ],
+        hooks: {
+          setCursor: [(u) => setAt(u.cursor.idx ?? null)],
+          setSelect: [
+            (u) => {
+              if (onZoom === undefined || u.select.width < 5) return;
+              onZoom(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'));
+              u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            },
+          ],
+          draw: [(u) => drawMarks(u, marks)],
+        },
+      },
+      [data.times, ...drawn] as unknown as uPlot.AlignedData,
+      element,
+    );
+    const watch = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
+    watch.observe(element);
+    return () => {
+      watch.disconnect();
+      plot.destroy();
+    };
+  }, [data, stacked, log, marks, theme, height]);
+
+  const last = data.times.length - 1;
+  const shown = all ? names : names.slice(0, maxNamed);
+  return (
+    <figure class="chart" aria-label={label}>
+      <div class="plot" ref={target} role="img" aria-label={`${label}: ${names.length} lines`} />
+      <ul class="legend">
+        {shown.map((name, i) => (
+          <li key={name}>
+            <span class={`swatch c${i % colours}`} aria-hidden="true" />
+            <span class="name" title={name}>
+              {name}
+            </span>
+            <span class="num">{format(data.columns[i]?.[at ?? last] ?? null)}</span>
+          </li>
+        ))}
+      </ul>
+      {names.length > maxNamed ? (
+        <button type="button" class="plain" onClick={() => setAll(!all)}>
+          {all ? 'fewer names' : `all ${names.length} names`}
+        </button>
+      ) : null}
+    </figure>
+  );
+}
+
+/** A time of the axis, as fine as the distance between two of them asks for. Units: s. */
+function timeLabel(time: number, step: number): string {
+  const date = new Date(time * 1000);
+  if (step >= 86_400) return date.toLocaleDateString(undefined, { month: 'short', day: 'numeric' });
+  const seconds = step < 60 ? ({ second: '2-digit' } as const) : {};
+  return date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', ...seconds, hour12: false });
+}
+
+/** The axis begins at 0 where all is above it, so that heights compare. */
+function bounds(low: number | null, high: number | null): [number, number] {
+  const [from, to] = [Math.min(0, low ?? 0), Math.max(0, high ?? 0)];
+  return from === to ? [0, 1] : [from, to + (to - from) * 0.05];
+}
+
+function drawMarks(u: uPlot, marks: readonly Mark[]): void {
+  const { ctx } = u;
+  ctx.save();
+  ctx.fillStyle = colourOf('c3');
+  for (const { time, value } of marks) {
+    const [x, y] = [u.valToPos(time, 'x', true), u.valToPos(value, 'y', true)];
+    if (x < u.bbox.left || x > u.bbox.left + u.bbox.width || y < u.bbox.top) continue;
+    ctx.beginPath();
+    // A diamond, so that it is no part of a line.
+    ctx.moveTo(x, y - 5);
+    ctx.lineTo(x + 5, y);
+    ctx.lineTo(x, y + 5);
+    ctx.lineTo(x - 5, y);
+    ctx.fill();
+  }
+  ctx.restore();
+}

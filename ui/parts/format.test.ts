@@ -1,0 +1,65 @@
+import { bytes, duration, durationText, percent, secondsOf, seriesName, short, span } from './format.ts';
+
+test.each([
+  [null, '–'],
+  [0, '0'],
+  [0.00042, '4.2e−4'],
+  [0.5, '0.5'],
+  [1.005, '1'],
+  [12.34, '12.3'],
+  [999.96, '1k'],
+  [1_234, '1.23k'],
+  [-4_560_000, '−4.56M'],
+  [Infinity, '∞'],
+])('a number of %p is written %s', (value, text) => expect(short(value)).toBe(text));
+
+test.each([
+  [null, '–'],
+  [0, '0 %'],
+  [0.0002, '<0.1 %'],
+  [0.012, '1.2 %'],
+  [0.5, '50 %'],
+  [1, '100 %'],
+])('a share of %p is written %s', (share, text) => expect(percent(share)).toBe(text));
+
+test.each([
+  [0.25, '250 µs'],
+  [12, '12 ms'],
+  [999.6, '1 s'],
+  [1_500, '1.5 s'],
+  [180_000, '3 min'],
+])('%p ms are written %s', (ms, text) => expect(duration(ms)).toBe(text));
+
+test.each([
+  [512, '512 B'],
+  [1_024, '1 KiB'],
+  [1_048_575, '1 MiB'],
+  [180_000_000, '172 MiB'],
+])('%p bytes are written %s', (value, text) => expect(bytes(value)).toBe(text));
+
+test.each([
+  ['90', 90],
+  ['5m', 300],
+  ['1h30m', 5_400],
+  ['1d 2h', 93_600],
+  ['500ms', 0.5],
+  ['', undefined],
+  ['0', undefined],
+  ['5x', undefined],
+  ['m5', undefined],
+])('the duration %p is %p seconds', (text, seconds) => expect(secondsOf(text)).toBe(seconds));
+
+test('a duration is written so that it is read as the same', () => {
+  const lengths = [1, 59, 60, 300, 5_400, 86_400, 93_784];
+  expect(lengths.map((seconds) => secondsOf(durationText(seconds)))).toEqual(lengths);
+  expect(durationText(5_400)).toBe('1h30m');
+});
+
+test('a time that has passed is told in its largest unit', () => {
+  expect([span(900), span(61_000), span(7_300_000), span(-172_800_000)]).toEqual(['0 s', '1 min', '2 h', '2 d']);
+});
+
+test('a series is written as PromQL writes it', () => {
+  expect(seriesName({ __name__: 'up', a: 'x"y' })).toBe('up{a="x\\"y"}');
+  expect(seriesName({})).toBe('{}');
+});

@@ -1,0 +1,117 @@
+/** Numbers and times as people read them. Pure; what is not known is a dash. */
+
+const dash = '–';
+
+/** Three significant digits with a metric prefix: 0.0123, 1.23, 12.3, 1.23k, 4.56M. */
+export function short(value: number | null | undefined): string {
+  if (value === null || value === undefined || Number.isNaN(value)) return dash;
+  if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞';
+  const sign = value < 0 ? '−' : '';
+  const size = Math.abs(value);
+  if (size === 0) return '0';
+  if (size < 0.001) return sign + size.toExponential(1).replace('e-', 'e−');
+  const prefixes = ['', 'k', 'M', 'G', 'T', 'P'];
+  let step = Math.max(0, Math.min(prefixes.length - 1, Math.floor(Math.log10(size) / 3)));
+  // 999.96 rounds to 1000, which is 1.00 of the next prefix.
+  if (Number((size / 1000 ** step).toPrecision(3)) >= 1000 && step < prefixes.length - 1) step++;
+  return sign + trimmed(size / 1000 ** step) + prefixes[step]!;
+}
+
+function trimmed(value: number): string {
+  const text = value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toPrecision(3);
+  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
+}
+
+/** A rate per second. */
+export const perSecond = (value: number | null | undefined): string =>
+  value === null || value === undefined ? dash : `${short(value)}/s`;
+
+/** A share from 0 to 1 in per cent; what is above 0 never reads as 0. */
+export function percent(share: number | null | undefined): string {
+  if (share === null || share === undefined || Number.isNaN(share)) return dash;
+  if (share === 0) return '0 %';
+  const value = share * 100;
+  if (value < 0.1) return '<0.1 %';
+  return `${value >= 10 ? value.toFixed(0) : value.toFixed(1)} %`;
+}
+
+/** Milliseconds as µs, ms, s or min. */
+export function duration(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || Number.isNaN(ms)) return dash;
+  if (ms === 0) return '0 ms';
+  if (ms < 0.9995) return `${trimmed(ms * 1000)} µs`;
+  if (ms < 999.5) return `${trimmed(ms)} ms`;
+  if (ms < 120_000) return `${trimmed(ms / 1000)} s`;
+  return `${trimmed(ms / 60_000)} min`;
+}
+
+/** Bytes with binary prefixes. */
+export function bytes(value: number | null | undefined): string {
+  if (value === null || value === undefined || Number.isNaN(value)) return dash;
+  const prefixes = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let size = value;
+  let step = 0;
+  while (Math.abs(size) >= 1023.5 && step < prefixes.length - 1) {
+    size /= 1024;
+    step++;
+  }
+  return `${step === 0 ? Math.round(size) : trimmed(size)} ${prefixes[step]!}`;
+}
+
+export const bytesPerSecond = (value: number | null | undefined): string =>
+  value === null || value === undefined ? dash : `${bytes(value)}/s`;
+
+/** How long ago, or until when, in its largest unit. Units: ms. */
+export function span(ms: number): string {
+  const size = Math.abs(ms);
+  const units: [number, string][] = [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1_000, 's'],
+  ];
+  const [unit, name] = units.find(([each]) => size >= each) ?? [1_000, 's'];
+  return `${Math.floor(size / unit)} ${name}`;
+}
+
+/** Seconds of a duration as PromQL and people write it: `90`, `5m`, `1h30m`, `2d`. undefined: not one. */
+export function secondsOf(text: string): number | undefined {
+  const compact = text.trim().replaceAll(' ', '');
+  if (/^\d+(\.\d+)?$/.test(compact)) return Number(compact) || undefined;
+  if (!/^(\d+(\.\d+)?(ms|[smhdwy]))+$/.test(compact)) return undefined;
+  const units: Record<string, number> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800, y: 31_536_000 };
+  const parts = compact.matchAll(/(\d+(?:\.\d+)?)(ms|[smhdwy])/g);
+  return [...parts].reduce((sum, [, count, unit]) => sum + Number(count) * units[unit!]!, 0) || undefined;
+}
+
+/** Seconds as the shortest duration of whole units: 5400 is `1h30m`. */
+export function durationText(seconds: number): string {
+  const units: [string, number][] = [
+    ['d', 86_400],
+    ['h', 3600],
+    ['m', 60],
+    ['s', 1],
+  ];
+  let rest = Math.max(1, Math.round(seconds));
+  let text = '';
+  for (const [name, size] of units) {
+    const count = Math.floor(rest / size);
+    if (count > 0) text += `${count}${name}`;
+    rest -= count * size;
+  }
+  return text;
+}
+
+/** A time of day, with the date where it is another day than `now`. Units: ms since the epoch; the browser's zone. */
+export function timeText(ms: number, now: number): string {
+  const date = new Date(ms);
+  const time = date.toLocaleTimeString(undefined, { hour12: false });
+  return date.toDateString() === new Date(now).toDateString() ? time : `${date.toLocaleDateString()} ${time}`;
+}
+
+/** A series as PromQL writes it. */
+export function seriesName(metric: Readonly<Record<string, string>>): string {
+  const { __name__: name = '', ...labels } = metric;
+  const list = Object.entries(labels).map(([k, v]) => `${k}=${JSON.stringify(v)}`);
+  return `${name}{${list.join(', ')}}`;
+}

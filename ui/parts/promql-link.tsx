@@ -1,0 +1,16 @@
+/** A query with a link that runs it: the user has it before their eyes, so it does not wait for another click. */
+import type { JSX } from 'preact';
+import { addressOf } from '../state/place.ts';
+import { queryParams } from '../state/panels.ts';
+import { markRan } from '../state/ran-here.ts';
+
+export function PromqlLink({ title, expr }: { title: string; expr: string }): JSX.Element {
+  return (
+    <div class="promql">
+      <a href={addressOf('graph', queryParams(expr, 3600))} onClick={() => markRan(expr)}>
+        {title}
+      </a>
+      <code>{expr}</code>
+    </div>
+  );
+}

@@ -1,0 +1,130 @@
+/** What a view shows when it is not just data: nothing yet, nothing at all, a part missing, not allowed, broken. */
+import type { ComponentChildren, JSX } from 'preact';
+import type { Answer, ApiFailure } from '../api/client.ts';
+import type { Asked } from '../state/use-answer.ts';
+import { span } from './format.ts';
+import { openSignIn } from './sign-in.tsx';
+
+export function Note(props: {
+  kind: 'plain' | 'warn' | 'bad';
+  title: string;
+  children?: ComponentChildren;
+}): JSX.Element {
+  const { kind, title, children } = props;
+  return (
+    <section class={`note ${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>
+      <span class="sign" aria-hidden="true">
+        {kind === 'bad' ? '✕' : kind === 'warn' ? '!' : 'i'}
+      </span>
+      <div>
+        <strong>{title}</strong>
+        {children === undefined ? null : <div class="more">{children}</div>}
+      </div>
+    </section>
+  );
+}
+
+export function Loading({ what, cancel }: { what: string; cancel?: (() => void) | undefined }): JSX.Element {
+  return (
+    <div class="loading" role="status">
+      <progress aria-label={`Loading ${what}`} /> <span>Asking the nodes for {what} …</span>
+      {cancel ? (
+        <button type="button" onClick={cancel}>
+          Cancel
+        </button>
+      ) : null}
+    </div>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
+  return (
+    <section class="empty" role="status">
+      <strong>{title}</strong>
+      <div>{children}</div>
+    </section>
+  );
+}
+
+/** Which nodes an answer lacks; nothing where it is whole. */
+export function Degraded({ answer }: { answer: Answer<unknown> | undefined }): JSX.Element | null {
+  if (!answer?.degraded) return null;
+  const missing = [...answer.missingNodes].sort();
+  const some = missing.slice(0, 8).join(', ') + (missing.length > 8 ? ` and ${missing.length - 8} more` : '');
+  return (
+    <p id="degraded" role="alert" class="note warn">
+      <span class="sign" aria-hidden="true">
+        !
+      </span>
+      <span>
+        <strong>Degraded:</strong> no answer from {some}. The numbers below lack these nodes. <a href="nodes">Nodes</a>
+      </span>
+    </p>
+  );
+}
+
+/** Why there is no answer, and the way out. */
+export function Failed({ failure, again }: { failure: ApiFailure; again?: () => void }): JSX.Element {
+  const retry = again ? (
+    <button type="button" onClick={again}>
+      Try again
+    </button>
+  ) : null;
+  switch (failure.kind) {
+    case 'unauthorized':
+      return (
+        <Note kind="plain" title="Sign in to see this">
+          <p>
+            The query server wants a bearer token of a subject that is bound to <code>svc-promql-reader</code>.{' '}
+            <small>{failure.message}</small>
+          </p>
+          <button type="button" class="primary" onClick={openSignIn}>
+            Sign in
+          </button>
+        </Note>
+      );
+    case 'forbidden':
+      return (
+        <Note kind="warn" title="You may not see this">
+          <p>{failure.message}</p>
+          <p>
+            A role that allows <code>get</code> on what the sentence names is missing.{' '}
+            <a href="#token">Another token?</a>
+          </p>
+        </Note>
+      );
+    default:
+      return (
+        <Note kind="bad" title={failure.message}>
+          {retry}
+        </Note>
+      );
+  }
+}
+
+/**
+ * The frame of a view around one answer: loading, failed, degraded, stale, or what `children` makes of the data.
+ * What was seen before stays while a later request fails.
+ */
+export function Shown<T>(props: {
+  asked: Asked<T>;
+  what: string;
+  children: (data: T, answer: Answer<T>) => ComponentChildren;
+}): JSX.Element {
+  const { asked, what, children } = props;
+  const { answer, failure, again, at } = asked;
+  if (answer === undefined) return failure ? <Failed failure={failure} again={again} /> : <Loading what={what} />;
+  return (
+    <>
+      {failure ? (
+        <Note kind="warn" title={`This is ${span(Date.now() - at)} old: ${failure.message}`}>
+          <button type="button" onClick={again}>
+            Try again
+          </button>
+        </Note>
+      ) : null}
+      <Degraded answer={answer} />
+      {children(answer.data, answer)}
+    </>
+  );
+}

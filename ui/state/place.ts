@@ -1,0 +1,45 @@
+/** Where in the page one is: a view and its parameters, which an address says in full. Pure. */
+
+export const views = ['services', 'service', 'map', 'graph', 'nodes', 'objects'] as const;
+export type View = (typeof views)[number];
+
+export interface Place {
+  readonly view: View;
+  readonly params: URLSearchParams;
+}
+
+/**
+ * The place that an address stands for. The last part of the path names the view, so that the page works below any
+ * prefix; without one the page begins with the services, or with the query that the address carries.
+ */
+export function placeOf({ pathname, search }: Pick<URL, 'pathname' | 'search'>): Place {
+  const params = new URLSearchParams(search);
+  const last = pathname.slice(pathname.lastIndexOf('/') + 1);
+  const view = views.find((name) => name === last);
+  if (view !== undefined) return { view, params };
+  return { view: params.has('g0.expr') ? 'graph' : 'services', params };
+}
+
+/** The address of a place, relative to the page's folder. Parameters that are empty are left out. */
+export function addressOf(
+  view: View,
+  params: Readonly<Record<string, string | undefined>> | URLSearchParams = {},
+): string {
+  const given = params instanceof URLSearchParams ? [...params] : Object.entries(params);
+  const filled = given.filter((pair): pair is [string, string] => pair[1] !== undefined && pair[1] !== '');
+  const search = new URLSearchParams(filled).toString();
+  return search === '' ? view : `${view}?${search}`;
+}
+
+/** `params` with some of them replaced; undefined and '' take one away. */
+export function withParams(
+  params: URLSearchParams,
+  changes: Readonly<Record<string, string | undefined>>,
+): URLSearchParams {
+  const changed = new URLSearchParams(params);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === '') changed.delete(name);
+    else changed.set(name, value);
+  }
+  return changed;
+}

@@ -1,0 +1,34 @@
+/**
+ * Which queries the user has run in this tab. A query that a link brought is not run by itself: it would be run with
+ * the token of whoever follows the link, and cost what its author likes. One that was run here before is run again, so
+ * that a page that is loaded anew comes back.
+ */
+const ranKey = 'svc-ran';
+const historyKey = 'svc-history';
+const kept = 50;
+
+function read(storage: Storage, key: string): string[] {
+  try {
+    const list = JSON.parse(storage.getItem(key) ?? '[]') as unknown;
+    return Array.isArray(list) ? list.filter((text) => typeof text === 'string').slice(0, kept) : [];
+  } catch {
+    return [];
+  }
+}
+
+const remembered = (list: readonly string[], query: string): string[] =>
+  [query, ...list.filter((text) => text !== query)].slice(0, kept);
+
+export const ranHere = (query: string): boolean => read(sessionStorage, ranKey).includes(query.trim());
+
+/** The user has run this query, or has followed a link of the page itself that shows it. */
+export function markRan(query: string): void {
+  sessionStorage.setItem(ranKey, JSON.stringify(remembered(read(sessionStorage, ranKey), query.trim())));
+}
+
+/** Queries that were run in this browser, the newest first. */
+export const queryHistory = (): string[] => read(localStorage, historyKey);
+
+export function addToHistory(query: string): void {
+  localStorage.setItem(historyKey, JSON.stringify(remembered(queryHistory(), query.trim())));
+}

@@ -1,0 +1,55 @@
+/** The browser's address as state: one place, changed by links, by the views, and by back and forth. */
+import { useEffect, useState } from 'preact/hooks';
+import { addressOf, placeOf, withParams, type Place, type View } from './place.ts';
+
+const listeners = new Set<(place: Place) => void>();
+const here = (): Place => placeOf(location);
+
+function changed(): void {
+  const place = here();
+  for (const listener of listeners) listener(place);
+}
+
+/** Goes to a view: a new entry of the history. */
+export function go(view: View, params?: Parameters<typeof addressOf>[1]): void {
+  history.pushState(null, '', addressOf(view, params));
+  scrollTo(0, 0);
+  changed();
+}
+
+/** Changes parameters of the view that is shown, in the same entry of the history. */
+export function setParams(changes: Readonly<Record<string, string | undefined>>): void {
+  const { view, params } = here();
+  history.replaceState(null, '', addressOf(view, withParams(params, changes)));
+  changed();
+}
+
+/** Replaces all parameters of the view that is shown. */
+export function replaceParams(view: View, params: URLSearchParams): void {
+  history.replaceState(null, '', addressOf(view, params));
+  changed();
+}
+
+/** Makes links to views change the place without loading the page anew. Called once. */
+export function followLinks(): void {
+  addEventListener('popstate', changed);
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (link === null || link.target || link.origin !== location.origin || link.hasAttribute('download')) return;
+    if (link.getAttribute('href')?.startsWith('#')) return;
+    event.preventDefault();
+    history.pushState(null, '', link.href);
+    scrollTo(0, 0);
+    changed();
+  });
+}
+
+export function usePlace(): Place {
+  const [place, setPlace] = useState(here);
+  useEffect(() => {
+    listeners.add(setPlace);
+    return () => void listeners.delete(setPlace);
+  }, []);
+  return place;
+}

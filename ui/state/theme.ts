@@ -1,0 +1,40 @@
+/** Dark or light: the system's choice until one is made here. */
+export type Theme = 'system' | 'light' | 'dark';
+
+const key = 'svc-theme';
+export const themes: readonly Theme[] = ['system', 'light', 'dark'];
+
+export function savedTheme(): Theme {
+  const saved = localStorage.getItem(key);
+  return themes.find((theme) => theme === saved) ?? 'system';
+}
+
+/** Puts a theme in force and keeps it. Canvases draw anew on the event `themechange` of the window. */
+export function applyTheme(theme: Theme): void {
+  localStorage.setItem(key, theme);
+  if (theme === 'system') delete document.documentElement.dataset['theme'];
+  else document.documentElement.dataset['theme'] = theme;
+  dispatchEvent(new Event('themechange'));
+}
+
+/** The value of a colour of the style sheet, as canvases need it. */
+export function colourOf(name: string): string {
+  const probe = document.createElement('i');
+  probe.hidden = true;
+  probe.style.color = `var(--${name})`;
+  document.body.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}
+
+/** Calls `listener` when the colours change. Returns the end of it. */
+export function onThemeChange(listener: () => void): () => void {
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  addEventListener('themechange', listener);
+  system.addEventListener('change', listener);
+  return () => {
+    removeEventListener('themechange', listener);
+    system.removeEventListener('change', listener);
+  };
+}

@@ -1,0 +1,76 @@
+/** An answer of the API as state: asked now, again after a while, and cancelled when it is no longer wanted. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiFailure, onToken, type Answer } from '../api/client.ts';
+
+export interface Asked<T> {
+  /** The newest answer; kept while a newer one is asked for, gone after a failure of the first kind. */
+  readonly answer: Answer<T> | undefined;
+  readonly failure: ApiFailure | undefined;
+  readonly loading: boolean;
+  /** When the answer came. Unit: ms since the epoch. */
+  readonly at: number;
+  readonly again: () => void;
+}
+
+export interface UseAnswerOptions {
+  /** Asks again this long after an answer, while the page is visible. Unit: ms. 0: not by itself. */
+  readonly everyMs?: number;
+  /** False: nothing is asked. */
+  readonly enabled?: boolean;
+}
+
+/** `key` says what is asked: with another one the answer before is dropped and the request before is cancelled. */
+export function useAnswer<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<Answer<T>>,
+  { everyMs = 0, enabled = true }: UseAnswerOptions = {},
+): Asked<T> {
+  const [state, setState] = useState<{ key: string; answer?: Answer<T>; failure?: ApiFailure; at: number }>({
+    key,
+    at: 0,
+  });
+  const [loading, setLoading] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const latest = useRef(load);
+  latest.current = load;
+  const again = (): void => setTurn((n) => n + 1);
+
+  useEffect(() => onToken(again), []);
+  useEffect(() => {
+    if (!enabled) return;
+    const ended = new AbortController();
+    setLoading(true);
+    latest
+      .current(ended.signal)
+      .then(
+        (answer) => setState({ key, answer, at: Date.now() }),
+        (error: unknown) => {
+          if (ended.signal.aborted) return;
+          const failure = error instanceof ApiFailure ? error : new ApiFailure('network', String(error));
+          // What was seen stays when only a later look at it fails.
+          setState((before) => ({ ...(before.key === key ? before : { at: 0 }), key, failure }));
+        },
+      )
+      .finally(() => {
+        if (!ended.signal.aborted) setLoading(false);
+      });
+    return () => ended.abort();
+  }, [key, turn, enabled]);
+
+  useEffect(() => {
+    if (everyMs === 0 || !enabled || loading || state.failure?.kind === 'unauthorized') return;
+    const timer = setInterval(() => {
+      if (!document.hidden) again();
+    }, everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs, enabled, loading, state]);
+
+  const own = state.key === key;
+  return {
+    answer: own ? state.answer : undefined,
+    failure: own ? state.failure : undefined,
+    loading,
+    at: own ? state.at : 0,
+    again,
+  };
+}

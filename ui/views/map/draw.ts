@@ -1,0 +1,148 @@
+/** The drawing of a map: cytoscape in the colours of the page. */
+import cytoscape, { type Core, type ElementDefinition, type StylesheetJson } from 'cytoscape';
+import { percent } from '../../parts/format.ts';
+import { levelOf, signs } from '../../parts/level.ts';
+import { colourOf } from '../../state/theme.ts';
+import { widthOf, type MapGraph } from './fold.ts';
+import { layoutOf, type Point } from './layout.ts';
+
+export interface Drawing {
+  /** Shows a graph: what stays keeps its place, only what is new is placed. */
+  show(graph: MapGraph): void;
+  select(id: string): void;
+  recolour(): void;
+  fit(): void;
+  destroy(): void;
+}
+
+export function drawMap(host: HTMLElement, onChoose: (id: string) => void): Drawing {
+  const cy = cytoscape({
+    container: host,
+    // Moving shows a picture of the map, which stays fluid with thousands of edges.
+    textureOnViewport: true,
+    minZoom: 0.05,
+    maxZoom: 3,
+    style: styleOf(),
+  });
+  const places = new Map<string, Point>();
+  cy.on('tap', 'node, edge', (event) => onChoose(String(event.target.id()).replace(/^group:/, '')));
+  cy.on('tap', (event) => {
+    if (event.target === cy) onChoose('');
+  });
+  let first = true;
+  return {
+    show: (graph) => {
+      const wanted = layoutOf(graph.nodes, graph.edges);
+      for (const { id } of graph.nodes) if (!places.has(id)) places.set(id, wanted.get(id)!);
+      update(cy, elementsOf(graph, places));
+      if (first) cy.fit(undefined, 30);
+      first = false;
+    },
+    select: (id) => {
+      cy.elements().unselect();
+      if (id !== '') cy.getElementById(id).select();
+    },
+    recolour: () => cy.style(styleOf()),
+    fit: () => cy.fit(undefined, 30),
+    destroy: () => cy.destroy(),
+  };
+}
+
+function update(cy: Core, elements: readonly ElementDefinition[]): void {
+  const ids = new Set(elements.map(({ data }) => String(data.id)));
+  cy.batch(() => {
+    // Edges first: removing a node takes its edges along.
+    cy.elements()
+      .filter((element) => !ids.has(element.id()))
+      .remove();
+    for (const element of elements) {
+      const known = cy.getElementById(String(element.data.id));
+      if (known.empty()) cy.add(element);
+      else known.data(element.data);
+    }
+  });
+}
+
+function elementsOf({ nodes, edges }: MapGraph, places: ReadonlyMap<string, Point>): ElementDefinition[] {
+  const groups = new Set(
+    nodes.filter(({ folded, namespace }) => folded === 0 && namespace !== '').map((n) => n.namespace),
+  );
+  return [
+    ...[...groups].map((namespace) => ({
+      group: 'nodes' as const,
+      data: { id: `group:${namespace}`, label: namespace, kind: 'group' },
+    })),
+    ...nodes.map(({ id, kind, namespace, name, folded }) => ({
+      group: 'nodes' as const,
+      data: {
+        id,
+        kind: folded > 0 ? 'folded' : kind,
+        label: folded > 0 ? `${name} (${folded})` : name || 'unknown',
+        ...(folded === 0 && namespace !== '' ? { parent: `group:${namespace}` } : {}),
+      },
+      position: { ...places.get(id)! },
+    })),
+    ...edges.map((edge) => {
+      const level = levelOf(edge.errorShare);
+      return {
+        group: 'edges' as const,
+        data: {
+          id: edge.id,
+          source: edge.source,
+          target: edge.target,
+          width: widthOf(edge),
+          level,
+          flows: edge.sources.includes('requests') ? 'no' : 'yes',
+          label: level === 'bad' ? `${signs.bad} ${percent(edge.errorShare)}` : '',
+        },
+      };
+    }),
+  ];
+}
+
+function styleOf(): StylesheetJson {
+  const [ink, quiet, line, bad, warn, accent] = ['ink', 'quiet', 'line', 'bad', 'warn', 'accent'].map(
+    colourOf,
+  ) as string[];
+  const raised = colourOf('raised');
+  return [
+    {
+      selector: 'node',
+      style: {
+        ...{ label: 'data(label)', color: ink!, 'font-size': 12, 'min-zoomed-font-size': 7, width: 22, height: 22 },
+        ...{ 'background-color': raised, 'border-width': 2, 'border-color': accent!, 'text-valign': 'bottom' },
+        ...{ 'text-margin-y': 3, 'text-max-width': '130px', 'text-wrap': 'ellipsis' },
+      },
+    },
+    {
+      selector: 'node[kind="group"]',
+      style: {
+        ...{ shape: 'round-rectangle', 'background-opacity': 0.5, 'background-color': raised, 'border-color': line! },
+        ...{ 'border-width': 1, 'text-valign': 'top', color: quiet!, 'font-size': 14, padding: '22px' },
+      },
+    },
+    { selector: 'node[kind="folded"]', style: { shape: 'round-rectangle', width: 54, height: 34 } },
+    { selector: 'node[kind="external"]', style: { shape: 'diamond', 'border-color': quiet! } },
+    { selector: 'node[kind="service"]', style: { shape: 'hexagon' } },
+    { selector: 'node[kind="unknown"]', style: { shape: 'diamond', 'border-style': 'dashed', 'border-color': quiet! } },
+    {
+      selector: 'edge',
+      style: {
+        ...{ width: 'data(width)', 'line-color': quiet!, 'line-opacity': 0.55, 'curve-style': 'bezier' },
+        ...{ 'target-arrow-shape': 'triangle', 'target-arrow-color': quiet!, 'arrow-scale': 0.8 },
+        ...{ label: 'data(label)', color: bad!, 'font-size': 11, 'min-zoomed-font-size': 7 },
+        ...{ 'text-background-color': raised, 'text-background-opacity': 0.9, 'text-background-padding': '2px' },
+      },
+    },
+    { selector: 'edge[flows="yes"]', style: { 'line-style': 'dotted' } },
+    { selector: 'edge[level="warn"]', style: { 'line-color': warn!, 'target-arrow-color': warn! } },
+    {
+      selector: 'edge[level="bad"]',
+      style: { 'line-color': bad!, 'target-arrow-color': bad!, 'line-style': 'dashed', 'line-opacity': 1 },
+    },
+    {
+      selector: ':selected',
+      style: { 'border-width': 4, 'border-color': accent!, 'line-opacity': 1, 'line-color': accent! },
+    },
+  ];
+}

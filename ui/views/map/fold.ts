@@ -1,0 +1,89 @@
+/** A topology with some namespaces folded into one node each. Pure. */
+import type { EdgePromql, Stats, Topology } from '../../../src/api/page/types.ts';
+
+export interface MapNode {
+  readonly id: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Workloads that a folded namespace stands for; 0 for a node of its own. */
+  readonly folded: number;
+}
+
+export interface MapEdge {
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  readonly protocol: string;
+  readonly requestRate: number | null;
+  readonly errorShare: number | null;
+  readonly p99Ms: number | null;
+  readonly bytesPerSecond: number | null;
+  readonly sources: readonly string[];
+  /** Absent of an edge that stands for several. */
+  readonly promql?: EdgePromql;
+}
+
+export interface MapGraph {
+  readonly nodes: readonly MapNode[];
+  readonly edges: readonly MapEdge[];
+}
+
+const foldedId = (namespace: string): string => `folded/${namespace}`;
+
+export function foldTopology(
+  { nodes, edges }: Pick<Topology, 'nodes' | 'edges'>,
+  folded: ReadonlySet<string>,
+): MapGraph {
+  const place = new Map<string, string>();
+  const shown = new Map<string, MapNode>();
+  for (const { id, kind, namespace, name } of nodes) {
+    const inside = namespace !== '' && folded.has(namespace);
+    const own = inside ? foldedId(namespace) : id;
+    place.set(id, own);
+    const before = shown.get(own)?.folded ?? 0;
+    shown.set(own, { id: own, kind, namespace, name: inside ? namespace : name, folded: inside ? before + 1 : 0 });
+  }
+  const lines = new Map<string, MapEdge>();
+  for (const edge of edges) {
+    const [source, target] = [place.get(edge.source), place.get(edge.target)];
+    // An edge inside a folded namespace is not shown; one that names no node is not either.
+    if (source === undefined || target === undefined) continue;
+    if (source === target && edge.source !== edge.target) continue;
+    const whole = source === edge.source && target === edge.target;
+    const id = whole ? edge.id : `${source}>${target}`;
+    const { requestRate, errorShare, p99Ms, bytesPerSecond } = edge.stats;
+    const own = { id, source, target, protocol: edge.protocol, requestRate, errorShare, p99Ms, bytesPerSecond };
+    const one: MapEdge = { ...own, sources: edge.sources, ...(whole ? { promql: edge.promql } : {}) };
+    const before = lines.get(id);
+    lines.set(id, before === undefined ? one : joined(before, one));
+  }
+  return { nodes: [...shown.values()], edges: [...lines.values()] };
+}
+
+/** Two edges as one: rates add up, shares weigh by rate. Quantiles do not add up, so the worse one is kept. */
+function joined(a: MapEdge, b: MapEdge): MapEdge {
+  const rate = sum(a.requestRate, b.requestRate);
+  const failed = (a.errorShare ?? 0) * (a.requestRate ?? 0) + (b.errorShare ?? 0) * (b.requestRate ?? 0);
+  return {
+    id: a.id,
+    source: a.source,
+    target: a.target,
+    protocol: a.protocol === b.protocol ? a.protocol : 'several',
+    requestRate: rate,
+    errorShare: rate ? failed / rate : (a.errorShare ?? b.errorShare),
+    p99Ms: a.p99Ms === null || b.p99Ms === null ? (a.p99Ms ?? b.p99Ms) : Math.max(a.p99Ms, b.p99Ms),
+    bytesPerSecond: sum(a.bytesPerSecond, b.bytesPerSecond),
+    sources: [...new Set([...a.sources, ...b.sources])],
+  };
+}
+
+function sum(a: number | null, b: number | null): number | null {
+  return a === null && b === null ? null : (a ?? 0) + (b ?? 0);
+}
+
+/** Width of an edge: 1.2 px where little or nothing is known of it, one more for each factor of four, at most 7. */
+export function widthOf({ requestRate, bytesPerSecond }: Pick<Stats, 'requestRate' | 'bytesPerSecond'>): number {
+  const rate = requestRate ?? (bytesPerSecond ?? 0) / 10_000;
+  return Math.min(7, 1.2 + Math.log(1 + rate) / Math.log(4));
+}

@@ -1,0 +1,53 @@
+import { foldTopology, widthOf } from './fold.ts';
+import { layoutOf } from './layout.ts';
+import { fixtureTopology, large, small } from '../../../e2e/page/fixture.ts';
+
+test('the same nodes have the same places, whatever their order and their numbers', () => {
+  const [a, b] = [fixtureTopology(small), fixtureTopology(small, 3)];
+  expect(layoutOf(b.nodes.toReversed(), b.edges.toReversed())).toEqual(layoutOf(a.nodes, a.edges));
+});
+
+test('no two nodes of a large map stand on each other', () => {
+  const { nodes, edges } = fixtureTopology(large);
+  const places = [...layoutOf(nodes, edges).values()].map(({ x, y }) => `${x} ${y}`);
+  expect(places).toHaveLength(nodes.length);
+  expect(new Set(places).size).toBe(nodes.length);
+});
+
+test('a circle of calls has a layout', () => {
+  const nodes = ['a', 'b', 'c'].map((id) => ({ id, namespace: 'n' }));
+  const links = [
+    ['a', 'b'],
+    ['b', 'c'],
+    ['c', 'a'],
+    ['a', 'a'],
+  ].map(([source, target]) => ({ source: source!, target: target! }));
+  expect(layoutOf(nodes, links).size).toBe(3);
+});
+
+test('folded namespaces are one node each, and their edges add up', () => {
+  const topology = fixtureTopology(small);
+  const spaces = new Set(topology.nodes.map(({ namespace }) => namespace).filter(Boolean));
+  const { nodes, edges } = foldTopology(topology, spaces);
+  expect(
+    nodes
+      .filter(({ folded }) => folded > 0)
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual([...spaces].sort());
+  const ids = new Set(nodes.map(({ id }) => id));
+  expect(edges.filter(({ source, target }) => !ids.has(source) || !ids.has(target) || source === target)).toEqual([]);
+  const spaceOf = new Map(topology.nodes.map(({ id, namespace }) => [id, namespace]));
+  const across = topology.edges.filter(({ source, target }) => spaceOf.get(source) !== spaceOf.get(target));
+  const total = (list: readonly (number | null)[]): number => list.reduce<number>((sum, rate) => sum + (rate ?? 0), 0);
+  expect(total(edges.map((e) => e.requestRate))).toBeCloseTo(total(across.map((e) => e.stats.requestRate)));
+});
+
+test('an edge is wider the more goes over it, within bounds, also where only bytes are known', () => {
+  const width = (requestRate: number | null, bytesPerSecond: number | null = null): number =>
+    widthOf({ requestRate, bytesPerSecond });
+  expect([width(null), width(0)]).toEqual([1.2, 1.2]);
+  expect(width(100)).toBeGreaterThan(width(10));
+  expect(width(null, 1e6)).toBeGreaterThan(width(null, 1e3));
+  expect(width(1e9)).toBe(7);
+});

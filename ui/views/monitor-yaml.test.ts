@@ -1,0 +1,24 @@
+import { parse } from 'yaml';
+import { monitorYaml, workloadMatchers } from './monitor-yaml.ts';
+
+test.each([
+  ['Deployment', 'k8s_namespace_name="shop", k8s_deployment_name="cart"'],
+  ['StatefulSet', 'k8s_namespace_name="shop", k8s_statefulset_name="cart"'],
+  ['Pod', 'k8s_namespace_name="shop", k8s_pod_name="cart"'],
+  ['', 'k8s_namespace_name="shop", k8s_pod_name="cart"'],
+  ['x="y"}) or vector(1) #', 'k8s_namespace_name="shop", k8s_pod_name="cart"'],
+])('a workload of kind %p is found by %s', (kind, matchers) => {
+  expect(workloadMatchers('shop', 'cart', kind)).toBe(matchers);
+});
+
+test('names that a link brought stay inside their quotes', () => {
+  expect(workloadMatchers('a"}', 'b\\', 'Pod')).toBe('k8s_namespace_name="a\\"}", k8s_pod_name="b\\\\"');
+});
+
+test('the monitor to copy selects the pods of the workload in its namespace', () => {
+  expect(parse(monitorYaml('shop', 'cart'))).toMatchObject({
+    kind: 'TrafficMonitor',
+    metadata: { name: 'cart', namespace: 'shop' },
+    spec: { selector: { matchLabels: { app: 'cart' } } },
+  });
+});

@@ -1,0 +1,23 @@
+/** The TrafficMonitor that captures one workload by its usual label. Pure. */
+export function monitorYaml(namespace: string, workload: string): string {
+  return `apiVersion: svc.dev/v1alpha1
+kind: TrafficMonitor
+metadata:
+  name: ${workload}
+  namespace: ${namespace}
+spec:
+  # Put the labels of the pods here, if they are others.
+  selector:
+    matchLabels:
+      app: ${workload}
+`;
+}
+
+/**
+ * The matchers of a workload's series: `k8s_deployment_name` and the like, by its kind. A kind may come by a link: one
+ * that is no plain word names no label, so that a link cannot write a query.
+ */
+export function workloadMatchers(namespace: string, workload: string, kind: string): string {
+  const label = kind === 'Pod' || !/^[A-Za-z]{1,63}$/.test(kind) ? 'k8s_pod_name' : `k8s_${kind.toLowerCase()}_name`;
+  return `k8s_namespace_name=${JSON.stringify(namespace)}, ${label}=${JSON.stringify(workload)}`;
+}

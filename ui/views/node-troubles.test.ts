@@ -1,0 +1,18 @@
+import { fixtureObjects, small } from '../../e2e/page/fixture.ts';
+import { troublesOf } from './node-troubles.ts';
+
+test('a node says what needs a look, and a healthy one says nothing', () => {
+  const now = 1_795_240_800_000;
+  const [limited, , behind] = fixtureObjects('Node', small, now).items.map(({ node }) => troublesOf(node!, now));
+  expect(limited).toEqual([
+    '12 series went beyond a limit',
+    'the clock is off by -1400 ms',
+    'the certificate ends soon',
+  ]);
+  expect(behind).toEqual([
+    'the configuration is not running yet',
+    'shop/catalog-7d9f-x2x is not captured: the kernel has no kprobes: only flows',
+  ]);
+  const healthy = fixtureObjects('Node', { ...small, nodes: 5 }, now).items[4]!.node!;
+  expect(troublesOf(healthy, now)).toEqual([]);
+});

@@ -1,0 +1,21 @@
+/** What of a node's report needs a look, as sentences. Pure. */
+import type { NodeReport } from '../../src/api/page/types.ts';
+
+/** A certificate is renewed long before: with less time left, something holds it up. Unit: ms. */
+const certificateLeftMs = 7 * 86_400_000;
+/** Beyond this, times of samples and spans of different nodes no longer fit together. Unit: ms. */
+const clockOffMs = 1_000;
+
+export function troublesOf(report: NodeReport, nowMs: number): string[] {
+  const { instrumentUp, phase, seriesActive, seriesLimit, seriesLimitHits, clockOffsetMs, certificateEndMs } = report;
+  return [
+    ...(instrumentUp === false ? ['the instrument does not run'] : []),
+    ...(phase === 'Failed' ? ['the configuration failed'] : []),
+    ...(phase === 'Received' || phase === 'Written' ? ['the configuration is not running yet'] : []),
+    ...report.notCaptured.map(({ namespace, pod, reason }) => `${namespace}/${pod} is not captured: ${reason}`),
+    ...((seriesLimitHits ?? 0) > 0 ? [`${seriesLimitHits} series went beyond a limit`] : []),
+    ...(seriesActive !== null && seriesLimit && seriesActive > seriesLimit * 0.9 ? ['the store is nearly full'] : []),
+    ...(Math.abs(clockOffsetMs ?? 0) > clockOffMs ? [`the clock is off by ${Math.round(clockOffsetMs!)} ms`] : []),
+    ...(certificateEndMs !== null && certificateEndMs - nowMs < certificateLeftMs ? ['the certificate ends soon'] : []),
+  ];
+}

@@ -1,0 +1,397 @@
+/** One expression with its graph, its table, what was said beside the answer, and how it ran. */
+import type { JSX } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ApiFailure, onToken, type Answer } from '../api/client.ts';
+import {
+  exemplars,
+  instant,
+  range as askRange,
+  seriesOf,
+  type Explained,
+  type QueryData,
+  type Series,
+} from '../api/promql.ts';
+import { columnsOf, heatOf, maxLines, stepFor } from '../parts/chart-data.ts';
+import { Chart, type Mark } from '../parts/chart.tsx';
+import { createEditor, type Editor } from '../parts/editor.ts';
+import { errorText } from '../parts/error-text.ts';
+import { durationText, secondsOf, seriesName } from '../parts/format.ts';
+import { HeatMap } from '../parts/heat-map.tsx';
+import { Degraded, Failed } from '../parts/states.tsx';
+import { addToHistory, markRan } from '../state/ran-here.ts';
+import type { Panel } from '../state/panels.ts';
+
+/** Most rows of the table. */
+const maxRows = 500;
+const ranges = ['5m', '15m', '1h', '6h', '1d', '1w'];
+
+interface Result {
+  readonly now: Answer<QueryData>;
+  readonly matrix: Answer<QueryData> | undefined;
+  readonly marks: readonly Mark[];
+  readonly ms: number;
+}
+
+export interface QueryPanelProps {
+  readonly panel: Panel;
+  /** The query came by a link, and waits for the user. */
+  readonly waits: boolean;
+  readonly live: boolean;
+  readonly onLive?: (live: boolean) => void;
+  readonly onChange: (panel: Panel) => void;
+  readonly onRemove?: () => void;
+}
+
+export function QueryPanel(props: QueryPanelProps): JSX.Element {
+  const { panel, waits, live, onLive, onChange, onRemove } = props;
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<Editor>(undefined);
+  const text = useRef(panel.expr);
+  const ended = useRef<AbortController>(undefined);
+  const [waiting, setWaiting] = useState(waits && panel.expr !== '');
+  const [running, setRunning] = useState(false);
+  const [result, setResult] = useState<Result>();
+  const [failure, setFailure] = useState<ApiFailure>();
+  const [rangeText, setRangeText] = useState(durationText(panel.range));
+
+  /** Asks for `asked`, which becomes what the panel shows; what is being written is not asked until it is sent. */
+  const run = async (asked: Panel): Promise<void> => {
+    if (asked.expr.trim() === '') return;
+    ended.current?.abort();
+    const own = (ended.current = new AbortController());
+    setRunning(true);
+    const started = performance.now();
+    try {
+      const answers = await askAll(asked, own.signal);
+      if (own.signal.aborted) return;
+      setResult({ ...answers, ms: Math.round(performance.now() - started) });
+      setFailure(undefined);
+    } catch (error) {
+      if (own.signal.aborted) return;
+      // The numbers before are not what was asked for.
+      setResult(undefined);
+      setFailure(error instanceof ApiFailure ? error : new ApiFailure('network', String(error)));
+    }
+    setRunning(false);
+  };
+  const latest = useRef({ panel, run, onChange });
+  latest.current = { panel, run, onChange };
+
+  /** What the user sends: the text of the editor with the panel's settings, or some of them changed. */
+  const sendNow = (changes: Partial<Panel> = {}): void => {
+    const { panel: before, onChange: changed } = latest.current;
+    const next = { ...before, expr: text.current.trim(), ...changes };
+    if (next.expr === '') return;
+    setWaiting(false);
+    markRan(next.expr);
+    addToHistory(next.expr);
+    changed(next);
+    void run(next);
+  };
+  /** A setting that the user changes: what was asked before is asked anew, a query that waits goes on waiting. */
+  const setting = (changes: Partial<Panel>): void => {
+    const next = { ...panel, ...changes };
+    onChange(next);
+    if (!waiting) void run(next);
+  };
+
+  useEffect(() => {
+    const made = createEditor(host.current!, {
+      text: panel.expr,
+      label: 'PromQL expression',
+      onChange: (written) => (text.current = written),
+      onRun: () => sendNow(),
+    });
+    editor.current = made;
+    if (!waiting) void run(panel);
+    return () => {
+      ended.current?.abort();
+      made.destroy();
+    };
+  }, []);
+  // With the answer that it belongs to, not a moment later.
+  useLayoutEffect(() => editor.current?.invalid(failure?.kind === 'refused'), [failure]);
+  useEffect(() => onToken(() => (waiting ? undefined : void latest.current.run(latest.current.panel))), [waiting]);
+  useEffect(() => {
+    if (!live || waiting || panel.end !== undefined) return;
+    const timer = setInterval(() => {
+      if (!document.hidden) void latest.current.run(latest.current.panel);
+    }, 5_000);
+    return () => clearInterval(timer);
+  }, [live, waiting, panel.end]);
+  useEffect(() => setRangeText(durationText(panel.range)), [panel.range]);
+
+  return (
+    <section class="panel" aria-label="Query panel">
+      <form
+        class="query"
+        onSubmit={(event) => {
+          event.preventDefault();
+          sendNow();
+        }}
+      >
+        <div class="editor" ref={host} />
+        <div class="row wrap">
+          <label>
+            <span class="away">Time range</span>
+            <input
+              class="range"
+              list="ranges"
+              aria-label="Time range"
+              value={rangeText}
+              title="A duration such as 90s, 1h30m or 2d"
+              onChange={(event) => {
+                const seconds = secondsOf(event.currentTarget.value);
+                if (seconds === undefined) setRangeText(durationText(panel.range));
+                else setting({ range: seconds });
+              }}
+            />
+          </label>
+          <datalist id="ranges">
+            {ranges.map((each) => (
+              <option key={each} value={each} />
+            ))}
+          </datalist>
+          <button type="submit" class="primary">
+            Run
+          </button>
+          {running ? (
+            <button
+              type="button"
+              onClick={() => {
+                ended.current?.abort();
+                setRunning(false);
+              }}
+            >
+              Cancel
+            </button>
+          ) : null}
+          {onLive ? <Check label="live" on={live} set={onLive} /> : null}
+          <label class="quiet">
+            until{' '}
+            <input
+              type="datetime-local"
+              aria-label="End of the time; empty is now"
+              value={panel.end === undefined ? '' : localTime(panel.end)}
+              onChange={(event) => {
+                const end = Date.parse(event.currentTarget.value);
+                setting({ end: Number.isNaN(end) ? undefined : end / 1000 });
+              }}
+            />
+          </label>
+          <Check label="stacked" on={panel.stacked} set={(stacked) => onChange({ ...panel, stacked })} />
+          <Check label="log" on={panel.log} set={(log) => onChange({ ...panel, log })} />
+          <Check label="exemplars" on={panel.exemplars} set={(on) => setting({ exemplars: on })} />
+          {onRemove ? (
+            <button type="button" class="plain" onClick={onRemove}>
+              Remove
+            </button>
+          ) : null}
+        </div>
+      </form>
+      <p class="status quiet" role="status">
+        {waiting
+          ? 'A link brought this query. Read it, then press Run.'
+          : running && result === undefined
+            ? 'Asking the nodes …'
+            : result
+              ? summary(result)
+              : ''}
+      </p>
+      {failure ? <QueryFailure failure={failure} expr={panel.expr} again={() => void run(panel)} /> : null}
+      {result ? (
+        <ResultOf result={result} panel={panel} onZoom={(start, end) => setting({ range: end - start, end })} />
+      ) : null}
+    </section>
+  );
+}
+
+async function askAll(asked: Panel, signal: AbortSignal): Promise<Omit<Result, 'ms'>> {
+  const end = asked.end ?? Date.now() / 1000;
+  const times = { start: end - asked.range, end, step: stepFor(asked.range) };
+  const [now, matrix, marks] = await Promise.all([
+    instant(asked.expr, end, { signal }),
+    // Of a string or a range there is no graph; what else is wrong the first answer says.
+    askRange(asked.expr, times, { signal }).catch(() => undefined),
+    asked.exemplars ? exemplars(asked.expr, times, { signal }).catch(() => undefined) : undefined,
+  ]);
+  const points = marks?.data.flatMap((series) => series.exemplars) ?? [];
+  return {
+    now,
+    matrix,
+    marks: points.map(({ timestamp, value, labels }) => ({
+      time: timestamp,
+      value: Number(value),
+      text: labels['trace_id'] ?? seriesName(labels),
+    })),
+  };
+}
+
+function Check({ label, on, set }: { label: string; on: boolean; set: (on: boolean) => void }): JSX.Element {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={on} onChange={(event) => set(event.currentTarget.checked)} /> {label}
+    </label>
+  );
+}
+
+function QueryFailure({ failure, expr, again }: { failure: ApiFailure; expr: string; again: () => void }): JSX.Element {
+  if (failure.kind !== 'refused') return <Failed failure={failure} again={again} />;
+  return (
+    <pre class="error" role="alert">
+      {errorText(failure.message, expr)}
+    </pre>
+  );
+}
+
+function ResultOf(props: { result: Result; panel: Panel; onZoom: (start: number, end: number) => void }): JSX.Element {
+  const { result, panel, onZoom } = props;
+  const { now, matrix, marks } = result;
+  const drawn = useMemo(() => {
+    const series = matrix ? seriesOf(matrix.data) : [];
+    const lines = series.filter(({ values }) => values !== undefined).slice(0, maxLines);
+    return { heat: heatOf(series), data: columnsOf(lines), names: lines.map(({ metric }) => seriesName(metric)) };
+  }, [matrix]);
+  const missing = [...new Set([...now.missingNodes, ...(matrix?.missingNodes ?? [])])];
+  const notes = [...new Set([...now.warnings, ...now.infos, ...(matrix?.warnings ?? []), ...(matrix?.infos ?? [])])];
+  return (
+    <>
+      <Degraded answer={{ ...now, degraded: now.degraded || matrix?.degraded === true, missingNodes: missing }} />
+      {notes.length > 0 ? (
+        <ul class="warnings">
+          {notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      ) : null}
+      {drawn.heat ? <HeatMap heat={drawn.heat} label={panel.expr} /> : null}
+      {drawn.names.length > 0 ? (
+        <Chart {...drawn} label="Graph" stacked={panel.stacked} log={panel.log} marks={marks} onZoom={onZoom} />
+      ) : null}
+      {panel.exemplars ? <Exemplars marks={marks} /> : null}
+      <ResultTable data={now.data} />
+      <Explain panel={panel} />
+    </>
+  );
+}
+
+function Exemplars({ marks }: { marks: readonly Mark[] }): JSX.Element {
+  if (marks.length === 0) return <p class="quiet">No exemplars in this time.</p>;
+  return (
+    <details>
+      <summary>{marks.length} exemplars</summary>
+      <ul class="mono">
+        {marks.slice(-50).map(({ text, value }, i) => (
+          <li key={i}>
+            {text} {value}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function ResultTable({ data }: { data: QueryData }): JSX.Element {
+  const rows: [string, string][] =
+    data.resultType === 'scalar' || data.resultType === 'string'
+      ? [['', data.result[1]]]
+      : seriesOf(data)
+          .slice(0, maxRows)
+          .map((series) => [seriesName(series.metric), lastValue(series)]);
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Table of values">
+      <table class="result mono">
+        <thead>
+          <tr>
+            <th scope="col">series</th>
+            <th scope="col" class="num">
+              value
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([name, value]) => (
+            <tr key={name}>
+              <td>{name}</td>
+              <td class="num">{value}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function lastValue({ value, values, histogram, histograms }: Series): string {
+  const native = histogram ?? histograms?.at(-1);
+  if (native) return `count ${native[1].count}, sum ${native[1].sum}`;
+  return value?.[1] ?? values?.at(-1)?.[1] ?? '';
+}
+
+function summary({ now, matrix, ms }: Result): string {
+  const count = now.data.resultType === 'scalar' || now.data.resultType === 'string' ? 1 : now.data.result.length;
+  const lines = Math.max(count, matrix ? seriesOf(matrix.data).length : 0);
+  const drawn = lines > maxLines ? `; the first ${maxLines} are drawn` : '';
+  const listed = count > maxRows ? `, the first ${maxRows} listed` : '';
+  return `${count} series in ${ms} ms${drawn}${listed}`;
+}
+
+/** How the query ran on the agents; asked for when it is opened. */
+function Explain({ panel }: { panel: Panel }): JSX.Element {
+  const [explained, setExplained] = useState<Explained>();
+  const [error, setError] = useState('');
+  const load = async (): Promise<void> => {
+    try {
+      const answer = await instant(panel.expr, panel.end ?? Date.now() / 1000, { explain: true });
+      setExplained(answer.explain as Explained | undefined);
+      setError('');
+    } catch (failed) {
+      setError(failed instanceof Error ? failed.message : String(failed));
+    }
+  };
+  return (
+    <details onToggle={(event) => (event.currentTarget.open ? void load() : undefined)}>
+      <summary>How it ran on the agents</summary>
+      {error === '' ? null : <p role="alert">{error}</p>}
+      {explained ? (
+        <>
+          <p>
+            Path <code>{explained.path}</code>
+          </p>
+          <pre>{explained.plan.join('\n')}</pre>
+          {explained.fragments.map((fragment, i) => (
+            <div class="scroll" key={i} tabIndex={0} role="region" aria-label={`Fragment ${i + 1}`}>
+              <table class="mono">
+                <caption>{fragment.expr ?? `fragment ${i + 1}`}</caption>
+                <thead>
+                  <tr>
+                    {Object.keys(fragment.nodes[0] ?? {}).map((name) => (
+                      <th scope="col" key={name}>
+                        {name}
+                      </th>
+                    ))}
+                  </tr>
+                </thead>
+                <tbody>
+                  {fragment.nodes.map((node, j) => (
+                    <tr key={j}>
+                      {Object.values(node).map((value, k) => (
+                        <td key={k}>{typeof value === 'object' ? JSON.stringify(value) : String(value)}</td>
+                      ))}
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          ))}
+        </>
+      ) : null}
+    </details>
+  );
+}
+
+/** A time as `datetime-local` has it. Unit: s since the epoch. */
+function localTime(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}

@@ -1,0 +1,204 @@
+/** One workload: its numbers over the last hour, its routes and pods, who calls it, whom it calls, and its monitor. */
+import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { services, topology } from '../api/page.ts';
+import { instant, range, seriesOf, type QueryData } from '../api/promql.ts';
+import { columnsOf } from '../parts/chart-data.ts';
+import { Chart } from '../parts/chart.tsx';
+import { ErrorShare } from '../parts/error-share.tsx';
+import { duration, percent, perSecond } from '../parts/format.ts';
+import { PromqlLink } from '../parts/promql-link.tsx';
+import { Empty, Note, Shown } from '../parts/states.tsx';
+import { windowOf, WindowChoice } from '../parts/window.tsx';
+import type { Place } from '../state/place.ts';
+import { useAnswer } from '../state/use-answer.ts';
+import { monitorYaml, workloadMatchers } from './monitor-yaml.ts';
+
+const requests = 'http_server_request_duration_count';
+const buckets = 'http_server_request_duration_bucket';
+
+export function Service({ place: { params } }: { place: Place }): JSX.Element {
+  const [namespace, name, kind] = ['ns', 'name', 'kind'].map((key) => params.get(key) ?? '') as [
+    string,
+    string,
+    string,
+  ];
+  const window = windowOf(params);
+  const own = workloadMatchers(namespace, name, kind);
+  const rate = `sum(rate(${requests}{${own}}[5m]))`;
+  const failed = `sum(rate(${requests}{${own}, http_response_status_code=~"5.."}[5m])) / ${rate}`;
+  const p99 = `1000 * histogram_quantile(0.99, sum by (le) (rate(${buckets}{${own}}[5m])))`;
+  const asked = useAnswer(`service ${window}`, (signal) => services(window, { signal }), { everyMs: 15_000 });
+  return (
+    <>
+      <div class="row wrap tools">
+        <a href="services">Services</a>
+        <h2 class="title">
+          <span class="quiet">{namespace}/</span>
+          {name} <small>{kind}</small>
+        </h2>
+        <WindowChoice params={params} />
+      </div>
+      <Shown asked={asked} what="this service">
+        {(all) => {
+          const found = all.find((each) => each.namespace === namespace && each.workload === name);
+          if (!found) return <Empty title="This workload was not seen in this time">Try a longer window.</Empty>;
+          return (
+            <>
+              {found.why ? <Note kind="warn" title={`Not captured: ${found.why}`} /> : null}
+              <dl class="facts">
+                <dt>Requests</dt>
+                <dd>{perSecond(found.requestRate)}</dd>
+                <dt>Errors</dt>
+                <dd>
+                  <ErrorShare share={found.errorShare} />
+                </dd>
+                <dt>p50, p99</dt>
+                <dd>
+                  {duration(found.p50Ms)}, {duration(found.p99Ms)}
+                </dd>
+                <dt>Nodes</dt>
+                <dd>{found.nodes.join(', ') || '–'}</dd>
+                <dt>Monitors</dt>
+                <dd>{found.monitors.join(', ') || 'none'}</dd>
+              </dl>
+              {found.monitors.length === 0 ? <AddMonitor namespace={namespace} name={name} /> : null}
+            </>
+          );
+        }}
+      </Shown>
+      <div class="graphs">
+        <Graph title="Requests" expr={rate} format={perSecond} />
+        <Graph title="Errors" expr={failed} format={percent} />
+        <Graph title="p99" expr={p99} format={duration} />
+      </div>
+      <Breakdown
+        title="Routes"
+        label="http_route"
+        expr={`sort_desc(sum by (http_route) (rate(${requests}{${own}}[5m])))`}
+      />
+      <Breakdown
+        title="Pods"
+        label="k8s_pod_name"
+        expr={`sort_desc(sum by (k8s_pod_name, k8s_node_name) (rate(${requests}{${own}}[5m])))`}
+      />
+      <Peers namespace={namespace} name={name} window={window} />
+    </>
+  );
+}
+
+function Graph(props: { title: string; expr: string; format: (value: number | null) => string }): JSX.Element {
+  const { title, expr, format } = props;
+  const asked = useAnswer<QueryData>(
+    expr,
+    (signal) => {
+      const end = Date.now() / 1000;
+      return range(expr, { start: end - 3600, end, step: 15 }, { signal });
+    },
+    { everyMs: 30_000 },
+  );
+  const data = useMemo(() => columnsOf(asked.answer ? seriesOf(asked.answer.data) : []), [asked.answer]);
+  return (
+    <section class="panel" aria-label={title}>
+      <h3>{title}</h3>
+      <Shown asked={asked} what={title.toLowerCase()}>
+        {() =>
+          data.times.length === 0 ? (
+            <p class="quiet">Nothing in the last hour.</p>
+          ) : (
+            <Chart data={data} names={[title]} label={title} height={170} format={format} />
+          )
+        }
+      </Shown>
+      <PromqlLink title="as a query" expr={expr} />
+    </section>
+  );
+}
+
+function Breakdown({ title, label, expr }: { title: string; label: string; expr: string }): JSX.Element {
+  const asked = useAnswer(expr, (signal) => instant(expr, Date.now() / 1000, { signal }), { everyMs: 30_000 });
+  return (
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      <Shown asked={asked} what={title.toLowerCase()}>
+        {(data) => (
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{title}</th>
+                <th scope="col" class="num">
+                  Requests
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {seriesOf(data)
+                .slice(0, 30)
+                .map(({ metric, value }) => (
+                  <tr key={JSON.stringify(metric)}>
+                    <td>
+                      {metric[label] ?? 'not known'} <small>{title === 'Pods' ? metric['k8s_node_name'] : ''}</small>
+                    </td>
+                    <td class="num">{perSecond(Number(value?.[1]))}</td>
+                  </tr>
+                ))}
+            </tbody>
+          </table>
+        )}
+      </Shown>
+    </section>
+  );
+}
+
+/** Who calls it and whom it calls, with the numbers of each edge. */
+function Peers({ namespace, name, window }: { namespace: string; name: string; window: string }): JSX.Element {
+  const asked = useAnswer(
+    `peers ${namespace} ${window}`,
+    (signal) => topology({ by: 'workload', window, namespace }, { signal }),
+    { everyMs: 30_000 },
+  );
+  return (
+    <Shown asked={asked} what="callers">
+      {({ nodes, edges }) => {
+        const own = nodes.find((node) => node.namespace === namespace && node.name === name)?.id;
+        const title = (id: string): string => {
+          const node = nodes.find((each) => each.id === id);
+          return node?.namespace ? `${node.namespace}/${node.name}` : node?.name || 'unknown';
+        };
+        const sides = [
+          ['Called by', edges.filter(({ target }) => target === own), 'source'],
+          ['Calls', edges.filter(({ source }) => source === own), 'target'],
+        ] as const;
+        return sides.map(([heading, list, end]) => (
+          <section key={heading} aria-label={heading}>
+            <h2>
+              {heading} ({list.length})
+            </h2>
+            <ul class="ends">
+              {list.map((edge) => (
+                <li key={edge.id}>
+                  <a href={`map?chosen=${encodeURIComponent(edge.id)}`}>{title(edge[end])}</a>
+                  <span class="num">{perSecond(edge.stats.requestRate)}</span>
+                  <ErrorShare share={edge.stats.errorShare} />
+                </li>
+              ))}
+            </ul>
+          </section>
+        ));
+      }}
+    </Shown>
+  );
+}
+
+function AddMonitor({ namespace, name }: { namespace: string; name: string }): JSX.Element {
+  const yaml = monitorYaml(namespace, name);
+  return (
+    <details>
+      <summary>Add a monitor</summary>
+      <button type="button" onClick={() => void navigator.clipboard.writeText(yaml)}>
+        Copy
+      </button>
+      <pre>{yaml}</pre>
+    </details>
+  );
+}
