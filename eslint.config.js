@@ -1,5 +1,6 @@
 import boundaries from 'eslint-plugin-boundaries';
 import tseslint from 'typescript-eslint';
+import { testRules } from './scripts/eslint/index.js';
 
 /**
  * Layers, top to bottom; an import never goes up (docs/adr/0002-layers.md).
@@ -20,11 +21,60 @@ const policies = layers.flatMap((row, i) =>
   row.map((name) => ({ from: element(name), allow: { to: element([name, ...below(i)]) } })),
 );
 
+/** Every server has the limits and the last resort of src/net/http; a request cannot end a process. */
+const serverRemedy =
+  'make it with createHttpServer (src/net/http), createTlsServer, createApiServer, createAlpnServer or createGrpcServer (src/net): they bring the limits, refusals and counts of every listener';
+const serverImports = [
+  ...['http', 'https', 'http2', 'net', 'tls'].flatMap((module) =>
+    [module, `node:${module}`].map((name) => ({
+      name,
+      importNames: ['createServer', 'createSecureServer', 'Server', 'default'],
+      allowTypeImports: true,
+      message: serverRemedy,
+    })),
+  ),
+  { name: '@grpc/grpc-js', importNames: ['Server'], allowTypeImports: true, message: serverRemedy },
+];
+/** Stand-ins for what is not ours, and what tests and benchmarks are driven by: no caller but the test reaches them. */
+const standIns = [
+  ...['fake-api-server', 'fake-issuer', 'fake-kms', 'fake-platform', 'instrument', 'minter-world'].map(
+    (name) => `src/testing/${name}/**`,
+  ),
+  ...['src/testing/free-port.ts', 'src/testing/query/scripted-adapter.ts'],
+  ...['bench/promql/server.ts', 'bench/runtime/widgets.ts', 'bench/tsdb/serve.ts'],
+];
+/** HTTP/1.1 has no streams that a GOAWAY on its way refuses, and Node's HTTP/2 clients do not repeat those. */
+const clientImports = ['http2', 'node:http2'].map((name) => ({
+  name,
+  importNames: ['connect'],
+  message:
+    'call with TlsClient or fetch, which speak HTTP/1.1: an HTTP/2 client has to repeat streams refused at a GOAWAY',
+}));
+const clusterImports = [
+  { name: '@kubernetes/client-node', message: 'Only src/kube talks to client-node: use its ports' },
+  { name: '@dot-i/k8s-operator', message: 'Load dot-i through src/kube/dot-i.ts' },
+];
+const noExit = {
+  selector: "CallExpression[callee.object.name='process'][callee.property.name='exit']",
+  message: 'process.exit belongs to src/bin: throw, or return an exit code to the entry point',
+};
+const noUrlOfRequest = {
+  selector: "NewExpression[callee.name='URL'] MemberExpression[object.name=/^req(uest)?$/][property.name='url']",
+  message: 'new URL throws on targets such as "//": take them apart with requestTarget (src/base/request-target.ts)',
+};
+const noServerBeside = [
+  { selector: 'CallExpression[callee.property.name=/^create(Secure)?Server$/]', message: serverRemedy },
+  {
+    selector: "CallExpression[callee.property.name='listen'][callee.object.name=/(app|server)$/i]",
+    message: `bind it with listen (src/net); ${serverRemedy}`,
+  },
+];
+
 export default tseslint.config(
-  { ignores: ['dist', 'node_modules', 'coverage', '**/testdata/**', '**/*.cjs'] },
+  { ignores: ['dist', 'release', 'node_modules', 'coverage', '**/testdata/**', '**/*.cjs'] },
   ...tseslint.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     plugins: { boundaries },
     settings: {
@@ -50,37 +100,55 @@ export default tseslint.config(
       '@typescript-eslint/await-thenable': 'error',
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: "CallExpression[callee.object.name='process'][callee.property.name='exit']",
-          message: 'process.exit belongs to src/bin: throw, or return an exit code to the entry point',
-        },
-      ],
+      'no-restricted-syntax': ['error', noExit],
     },
   },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/kube/**'],
     rules: {
-      'no-restricted-imports': [
+      '@typescript-eslint/no-restricted-imports': [
         'error',
-        {
-          paths: [
-            { name: '@kubernetes/client-node', message: 'Only src/kube talks to client-node: use its ports' },
-            { name: '@dot-i/k8s-operator', message: 'Load dot-i through src/kube/dot-i.ts' },
-          ],
-        },
+        { paths: [...clusterImports, ...serverImports, ...clientImports] },
       ],
+      'no-restricted-syntax': ['error', noExit, noUrlOfRequest, ...noServerBeside],
     },
   },
   {
-    files: ['src/bin/**/*.ts', 'e2e/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'],
+    files: ['src/net/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': ['error', { paths: [...clusterImports, ...clientImports] }],
+      'no-restricted-syntax': ['error', noExit, noUrlOfRequest],
+    },
+  },
+  {
+    files: ['src/kube/**/*.ts'],
+    rules: { '@typescript-eslint/no-restricted-imports': ['error', { paths: [...serverImports, ...clientImports] }] },
+  },
+  {
+    files: ['src/bin/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', noUrlOfRequest, ...noServerBeside] },
+  },
+  {
+    files: ['e2e/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'],
     rules: { 'no-restricted-syntax': 'off' },
+  },
+  {
+    files: ['**/*.test.ts', 'src/testing/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', noExit] },
   },
   {
     files: ['**/*.test.ts', 'src/testing/**/*.ts', 'e2e/**/*.ts'],
     plugins: { boundaries },
-    rules: { 'boundaries/dependencies': 'off', 'no-restricted-imports': 'off' },
+    rules: { 'boundaries/dependencies': 'off', '@typescript-eslint/no-restricted-imports': 'off' },
+  },
+  {
+    files: ['src/testing/**/*.ts', 'bench/**/*.ts'],
+    ignores: ['**/*.test.ts', ...standIns],
+    rules: { '@typescript-eslint/no-restricted-imports': ['error', { paths: serverImports }] },
+  },
+  {
+    files: ['**/*.test.ts', 'src/testing/**/*.ts', 'e2e/**/*.ts', 'bench/**/*.ts'],
+    plugins: { tests: testRules },
+    rules: { 'tests/asserts-on-every-path': 'error', 'tests/fixed-date-beside-real-clock': 'error' },
   },
 );

@@ -3,28 +3,49 @@
  *   node scripts/fuzz-promql.ts [--count N] [--seed N] [--only EXPRESSION]
  * Prints each disagreement and ends with `fuzz: A/N agree (seed S)`; exit 1 when any is left. A run is repeated by its
  * seed; --only asks one expression over that seed's series. Prometheus is built the first time (a few minutes).
+ *
+ *   node scripts/fuzz-promql.ts --hostile [--count N] [--seed N]
+ * asks a query server and its agents questions that are made to hold them, and prints each that does; exit 1 when any
+ * did. It wants an idle machine.
  */
 import { parseArgs } from 'node:util';
 import { fuzz } from '../e2e/promql/fuzz.ts';
+import { fuzzHostile } from '../e2e/promql/fuzz-hostile.ts';
 
 const { values: flags } = parseArgs({
   options: {
-    count: { type: 'string', default: '1000' },
+    count: { type: 'string' },
     seed: { type: 'string', default: '1' },
     only: { type: 'string' },
+    hostile: { type: 'boolean', default: false },
   },
 });
-const [count, seed] = [Number(flags.count), Number(flags.seed)];
-if (!(count > 0) || !Number.isInteger(seed)) {
-  process.stderr.write('usage: fuzz-promql [--count N] [--seed N] [--only EXPRESSION]\n');
+const [count, seed] = [Number(flags.count ?? (flags.hostile ? '200' : '1000')), Number(flags.seed)];
+if (!(count > 0) || !Number.isInteger(seed) || (flags.hostile && flags.only !== undefined)) {
+  process.stderr.write('usage: fuzz-promql [--count N] [--seed N] [--only EXPRESSION | --hostile]\n');
   process.exit(2);
 }
-const { agreed, answered, disagreements } = await fuzz({
-  count,
-  seed,
-  ...(flags.only === undefined ? {} : { only: flags.only }),
-  found: ({ query, mode, what }) => console.log(`${query}\n    ${mode}: ${what}`),
-});
-const total = agreed + disagreements.length;
-console.log(`fuzz: ${agreed}/${total} agree, ${answered} of them answered (seed ${seed})`);
-process.exitCode = disagreements.length === 0 ? 0 : 1;
+process.exitCode = flags.hostile ? await hostile() : await compared();
+
+async function compared(): Promise<number> {
+  const { agreed, answered, disagreements } = await fuzz({
+    count,
+    seed,
+    ...(flags.only === undefined ? {} : { only: flags.only }),
+    found: ({ query, mode, what }) => console.log(`${query}\n    ${mode}: ${what}`),
+  });
+  const total = agreed + disagreements.length;
+  console.log(`fuzz: ${agreed}/${total} agree, ${answered} of them answered (seed ${seed})`);
+  return disagreements.length === 0 ? 0 : 1;
+}
+
+async function hostile(): Promise<number> {
+  const { held, byStatus } = await fuzzHostile({
+    count,
+    seed,
+    found: (question, broken) => console.log(`${JSON.stringify(question)}\n    ${broken.join('; ')}`),
+  });
+  const statuses = Object.entries(byStatus).map(([status, times]) => `${times} × ${status}`);
+  console.log(`fuzz: ${held}/${count} held nothing up (seed ${seed}); answers: ${statuses.join(', ')}`);
+  return held === count ? 0 : 1;
+}

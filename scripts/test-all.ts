@@ -1,25 +1,49 @@
 /**
  * The whole proof in order, cheapest first: types, lint, generated files, unit and integration tests, e2e.
- * Every step runs even after a failure, so that one look shows everything; the last line is `N passed, N failed`.
+ * Every step runs even after a failure, so that one look shows everything. The end lists the ten slowest suites and what was skipped and why;
+ * the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
  */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
-interface Tally {
-  passed: number;
-  failed: number;
-}
+import { fileURLToPath } from 'node:url';
+import { libfaketime } from '../src/testing/faketime.ts';
+import { conformanceData, conformanceDir, type Need } from '../src/testing/needs.ts';
+import {
+  add,
+  judgeInCi,
+  lastLines,
+  readAllowedSkips,
+  slowestLines,
+  suiteTimes,
+  tallyOfCommand,
+  tallyOfJest,
+} from './test-all/tally.ts';
+import type { JestReport, SuiteTime, Tally } from './test-all/tally.ts';
 
 const scratch = await mkdtemp(join(tmpdir(), 'svc-test-'));
-const total: Tally = { passed: 0, failed: 0 };
-const steps: { name: string; command: string[]; jest?: string }[] = [
+interface Step {
+  name: string;
+  command: string[];
+  /** The file of its report, where it is a run of Jest. */
+  jest?: string;
+}
+
+let total: Tally = { passed: 0, failed: 0, skipped: [] };
+const times: SuiteTime[] = [];
+const steps: Step[] = [
   { name: 'types', command: ['npm', 'run', '-s', 'typecheck'] },
   { name: 'lint', command: ['npm', 'run', '-s', 'lint'] },
   { name: 'generated files are current', command: ['npm', 'run', '-s', 'generate', '--', '--check'] },
   { name: 'unit and integration', command: ['npm', 'run', '-s', 'test', '--'], jest: 'unit.json' },
-  ...conformance(),
+  ...needed(libfaketime, 'unit and integration across a leap day', {
+    command: ['npm', 'run', '-s', 'test:calendar', '--', '--fast'],
+    jest: 'calendar.json',
+  }),
+  ...needed(conformanceData, 'PromQL conformance', {
+    command: ['npm', 'run', '-s', 'conformance:promql', '--', '--dir', conformanceDir],
+  }),
   { name: 'e2e on a real control plane', command: ['npm', 'run', '-s', 'e2e', '--'], jest: 'e2e.json' },
 ];
 
@@ -39,28 +63,30 @@ try {
     console.error(`\n▶ ${step.name}`);
     const report = step.jest ? join(scratch, step.jest) : undefined;
     const code = await run([...step.command, ...(report ? ['--json', `--outputFile=${report}`] : [])]);
-    const tally = report ? await jestTally(report, code) : { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1 };
-    total.passed += tally.passed;
-    total.failed += tally.failed;
+    const results = report ? await jestReport(report) : undefined;
+    times.push(...suiteTimes(results));
+    const tally = report ? tallyOfJest(results, code) : tallyOfCommand(code);
+    total = add(total, tally);
     const seconds = Math.round((Date.now() - started) / 1000);
-    console.error(
-      `${tally.failed === 0 ? '✔' : '✘'} ${step.name}: ${tally.passed} passed, ${tally.failed} failed in ${seconds} s`,
-    );
+    const counts = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`;
+    console.error(`${tally.failed === 0 ? '✔' : '✘'} ${step.name}: ${counts} in ${seconds} s`);
   }
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }
-console.log(`${total.passed} passed, ${total.failed} failed`);
-if (total.failed > 0) process.exitCode ??= 1;
+const slowest = slowestLines(times, fileURLToPath(new URL('../', import.meta.url)));
+if (slowest.length > 0) console.error(`\n${slowest.join('\n')}`);
+const inCi = ['true', '1'].includes(process.env['CI'] ?? '');
+const allowed = readAllowedSkips(await readFile(new URL('../.ci/allowed-skips', import.meta.url), 'utf8'));
+const { tally, refused } = inCi ? judgeInCi(total, allowed) : { tally: total, refused: [] };
+console.log(lastLines(tally, refused).join('\n'));
+if (tally.failed > 0) process.exitCode ??= 1;
 
-/** Prometheus' own test scripts and recorded answers are not part of this repository; where they are, they must pass. */
-function conformance(): { name: string; command: string[] }[] {
-  const dir = process.env['SVC_PROMQL_DATA'];
-  if (!dir) {
-    console.error('skipped: PromQL conformance, because SVC_PROMQL_DATA names no directory with its data');
-    return [];
-  }
-  return [{ name: 'PromQL conformance', command: ['npm', 'run', '-s', 'conformance:promql', '--', '--dir', dir] }];
+/** The step where its need is met; elsewhere it is a skip. */
+function needed(need: Need, name: string, step: Omit<Step, 'name'>): Step[] {
+  if (need.missing === undefined) return [{ name, ...step }];
+  total = add(total, { passed: 0, failed: 0, skipped: [{ title: name, need: need.name, reason: need.missing }] });
+  return [];
 }
 
 function run(command: string[]): Promise<number> {
@@ -77,17 +103,11 @@ function run(command: string[]): Promise<number> {
   });
 }
 
-/** A suite that could not even start counts as one failure, and so does a run that left no report. */
-async function jestTally(file: string, code: number): Promise<Tally> {
+/** Undefined where the run left none. */
+async function jestReport(file: string): Promise<JestReport | undefined> {
   try {
-    const report = JSON.parse(await readFile(file, 'utf8')) as {
-      numPassedTests: number;
-      numFailedTests: number;
-      numRuntimeErrorTestSuites: number;
-    };
-    const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
-    return { passed: report.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
+    return JSON.parse(await readFile(file, 'utf8')) as JestReport;
   } catch {
-    return { passed: 0, failed: 1 };
+    return undefined;
   }
 }

@@ -2,16 +2,14 @@ import { customResourceDefinition } from '../../src/api/schema/crd.ts';
 import { editorSchema } from '../../src/api/schema/editor.ts';
 import { kinds } from '../../src/api/v1alpha1/index.ts';
 import { chartFiles } from './chart/chart.ts';
+import { dashboardFiles } from './dashboard-model.ts';
+import { dashboards } from './dashboards.ts';
+import type { GeneratedFile } from './generated-file.ts';
 import { installationFiles } from './installation.ts';
 import { processReferenceFiles } from './process-reference.ts';
 import { referenceFiles } from './reference.ts';
+import { rightsFiles } from './rights.ts';
 import { yamlOf } from './yaml.ts';
-
-/** A generated file: its path from the root of the repository, and its whole content. */
-export interface GeneratedFile {
-  path: string;
-  content: string;
-}
 
 /** Every generated file of the repository. Pure: equal sources give equal bytes. */
 export function generatedFiles(): GeneratedFile[] {
@@ -22,6 +20,8 @@ export function generatedFiles(): GeneratedFile[] {
     ...chartFiles(),
     ...referenceFiles(),
     ...processReferenceFiles(),
+    ...rightsFiles(),
+    ...dashboardFiles(dashboards),
   ];
 }
 

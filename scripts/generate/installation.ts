@@ -1,6 +1,12 @@
 import type { KubeObject } from '../../src/api/meta.ts';
-import { controllerDefaults, platformDefaults, renderInstallation, renderMonitors } from '../../src/render/index.ts';
-import type { GeneratedFile } from './files.ts';
+import {
+  controllerDefaults,
+  platformDefaults,
+  renderInstallation,
+  renderMinterRights,
+  renderMonitors,
+} from '../../src/render/index.ts';
+import type { GeneratedFile } from './generated-file.ts';
 import { yamlOf } from './yaml.ts';
 
 /** The operator's installation, in the parts that a kustomize base each is made of, in an order that can be applied. */
@@ -39,6 +45,7 @@ export function installationFiles(): GeneratedFile[] {
       ),
     ),
     ...prometheusFiles(),
+    ...minterFiles(),
   ];
 }
 
@@ -58,6 +65,18 @@ function prometheusFiles(): GeneratedFile[] {
     {
       path: 'config/prometheus/kustomization.yaml',
       content: kustomization('monitors.yaml', 'network-policy.yaml'),
+    },
+  ];
+}
+
+/** A kustomize component that gives the operator the rights for minters in one namespace, that of the samples. */
+function minterFiles(): GeneratedFile[] {
+  const component = { apiVersion: 'kustomize.config.k8s.io/v1alpha1', kind: 'Component', resources: ['rights.yaml'] };
+  return [
+    { path: 'config/minter/kustomization.yaml', content: yamlOf(component) },
+    {
+      path: 'config/minter/rights.yaml',
+      content: yamlOf(renderMinterRights(platformDefaults.namespace, 'platform-agent')),
     },
   ];
 }

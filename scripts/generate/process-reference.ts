@@ -4,7 +4,7 @@ import { flagOf, variableOf, type SettingTable } from '../../src/base/settings.t
 import { operatorSettingTable } from '../../src/controllers/operator-settings.ts';
 import { minterSettingTable } from '../../src/minter/setting-table.ts';
 import { querySettingTable } from '../../src/query/settings.ts';
-import type { GeneratedFile } from './files.ts';
+import type { GeneratedFile } from './generated-file.ts';
 import { table } from './markdown.ts';
 
 /** The reference pages that follow from the programs: every error code, every flag and variable. */

@@ -7,7 +7,7 @@ import {
   minterDeploymentConditions,
   trafficMonitorConditions,
 } from '../../src/api/v1alpha1/index.ts';
-import type { GeneratedFile } from './files.ts';
+import type { GeneratedFile } from './generated-file.ts';
 import { table } from './markdown.ts';
 
 /** The reference pages that follow from the schemas: every field, every condition, every reason. */

@@ -4,6 +4,7 @@ import { createSelfMetrics } from '../../src/agent/self-metrics.ts';
 import { captureMetrics, nodeGauge } from '../../src/controllers/capture/metrics.ts';
 import { departedNodesGauge } from '../../src/controllers/departed-nodes/metrics.ts';
 import { createMinterMetrics } from '../../src/minter/metrics.ts';
+import { httpServerMetrics } from '../../src/net/http/index.ts';
 import { QueryMetrics } from '../../src/query/metrics.ts';
 import { RuntimeMetrics } from '../../src/runtime/index.ts';
 import { Registry as NewRegistry } from 'prom-client';
@@ -24,12 +25,23 @@ export function registeredMetrics(): Record<string, RegisteredMetric[]> {
   departedNodesGauge(controller, () => 0);
   const agent = createSelfMetrics({ node: 'n', version: 'v' }).registry;
   createExportMetrics(agent);
+  const query = new QueryMetrics({
+    missingAgents: () => 0,
+    departedNodes: () => 0,
+    running: () => 0,
+    heldBytes: () => 0,
+  }).registry;
+  const minter = createMinterMetrics({ version: 'v', commit: 'c' }, () => 0).registry;
+  httpServerMetrics(controller, 'svc_controller');
+  httpServerMetrics(agent, 'svc_agent');
+  httpServerMetrics(query, 'svc_query');
+  httpServerMetrics(minter, 'minter');
   return {
     runtime: described(new RuntimeMetrics({ prefix: 'svc_controller' }).registry),
     controller: described(controller),
     agent: described(agent),
-    query: described(new QueryMetrics({ missingAgents: () => 0, departedNodes: () => 0, running: () => 0 }).registry),
-    minter: described(createMinterMetrics({ version: 'v', commit: 'c' }, () => 0).registry),
+    query: described(query),
+    minter: described(minter),
   };
 }
 

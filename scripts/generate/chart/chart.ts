@@ -1,6 +1,11 @@
 import type { KubeObject } from '../../../src/api/meta.ts';
-import { controllerDefaults, renderInstallation, type ControllerInput } from '../../../src/render/index.ts';
-import type { GeneratedFile } from '../files.ts';
+import {
+  controllerDefaults,
+  renderInstallation,
+  renderMinterRights,
+  type ControllerInput,
+} from '../../../src/render/index.ts';
+import type { GeneratedFile } from '../generated-file.ts';
 import { yamlOf } from '../yaml.ts';
 import { markedQueryOptions, queryOptionRules } from './query-options.ts';
 import { valuesSchema, valuesYaml } from './values.ts';
@@ -18,6 +23,7 @@ const marks = {
   image: 'mark-image',
   instrumentImage: 'mark-instrument-image',
   instrumentVersion: 'mark-instrument-version',
+  instrumentProgram: '/mark-instrument-program',
   ports: '9999',
   dataHostPath: '/mark-data-host-path',
   pullSecret: 'mark-pull-secret',
@@ -32,6 +38,7 @@ const marked: ControllerInput = {
   svcImage: marks.image,
   instrumentImage: marks.instrumentImage,
   instrumentVersion: marks.instrumentVersion,
+  instrumentProgram: marks.instrumentProgram,
   imagePullPolicy: 'Never',
   imagePullSecrets: [marks.pullSecret],
   instrumentPorts: marks.ports,
@@ -60,6 +67,11 @@ const lineRules: readonly { find: RegExp; put: (line: string) => string[] }[] = 
     find: /--instrument-version=/,
     put: (line) =>
       when('.Values.instrument.version', line.replace(marks.instrumentVersion, '{{ .Values.instrument.version }}')),
+  },
+  {
+    find: /--instrument-program=/,
+    put: (line) =>
+      when('.Values.instrument.program', line.replace(marks.instrumentProgram, '{{ .Values.instrument.program }}')),
   },
   {
     find: /--image-pull-secrets=/,
@@ -146,6 +158,7 @@ export function chartFiles(): GeneratedFile[] {
       path: `${folder}/templates/disruption-budget.yaml`,
       content: `${header}{{- if gt (int .Values.replicas) 1 }}\n${of('PodDisruptionBudget').slice(header.length)}{{- end }}\n`,
     },
+    { path: `${folder}/templates/minter-rights.yaml`, content: minterRightsTemplate() },
     { path: `${folder}/templates/minter.yaml`, content: minterTemplate },
   ];
 }
@@ -210,6 +223,18 @@ function crdTemplate(crds: readonly KubeObject[]): string {
       ),
   );
   return `${header}{{- if .Values.crds.install }}\n${documents.join('---\n')}{{- end }}\n`;
+}
+
+/** One binding for each namespace that minters may be in; in that of `vcsMinter` after the namespace itself. */
+function minterRightsTemplate(): string {
+  const binding = templateOf([renderMinterRights(marks.namespace, 'NAMESPACE')])
+    .slice(header.length)
+    .replaceAll('{{ .Values.', '{{ $.Values.')
+    .replace('namespace: NAMESPACE', 'namespace: {{ . }}');
+  const namespaces =
+    '{{- $own := ternary (list .Values.vcsMinter.namespace) list .Values.vcsMinter.enabled }}\n' +
+    '{{- range concat .Values.minterNamespaces $own | uniq }}\n';
+  return `${header}${namespaces}---\n${binding}{{- end }}\n`;
 }
 
 const minterTemplate = `${header}{{- with .Values.vcsMinter }}

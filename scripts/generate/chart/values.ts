@@ -68,6 +68,12 @@ export const chartValues: readonly ChartValue[] = [
     help: 'That version, where the tag does not tell it.',
   },
   {
+    path: 'instrument.program',
+    default: '',
+    schema: text('^(/[^\\s$]*)?$'),
+    help: "Path of its program in the image, where that is none of upstream's.",
+  },
+  {
     path: 'instrument.ports',
     default: controllerDefaults.instrumentPorts,
     schema: text('^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$'),
@@ -133,6 +139,12 @@ export const chartValues: readonly ChartValue[] = [
     default: [],
     schema: { type: 'array', items: { type: 'object' } },
     help: 'Tolerations of the operator. Agents tolerate everything.',
+  },
+  {
+    path: 'minterNamespaces',
+    default: [],
+    schema: texts,
+    help: 'Namespaces in which the operator gets the rights that minters need. That of vcsMinter is given with it.',
   },
   { path: 'vcsMinter.enabled', default: false, schema: flag, help: 'Install a token minter too.' },
   { path: 'vcsMinter.name', default: 'minter', schema: text(dnsName), help: 'Its name, also of its Service.' },

@@ -1,0 +1,24 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const text = readFileSync(`${root}docs/architecture.md`, 'utf8');
+
+test('every file and folder that the map names exists', () => {
+  const named = [...text.matchAll(/`((?:src|e2e|bench|scripts|ui)(?:\/[\w./-]+)?)`/g)].map(([, path]) => path!);
+  expect(named.length).toBeGreaterThan(60);
+  expect(named.filter((path) => !existsSync(`${root}${path}`))).toEqual([]);
+});
+
+test('every folder of the sources is in the table', () => {
+  const folders = readdirSync(`${root}src`).map((name) => `src/${name}`);
+  expect(folders.filter((folder) => !text.includes(`| \`${folder}\``) && !text.includes(`\`${folder}\`,`))).toEqual([]);
+});
+
+test('every decision is in the index, by its title', () => {
+  const missing = readdirSync(`${root}docs/adr`).filter((name) => {
+    const title = readFileSync(`${root}docs/adr/${name}`, 'utf8').split('\n')[0]!.replace(/^# /, '');
+    return !text.includes(`- [${title}](adr/${name})`);
+  });
+  expect(missing).toEqual([]);
+});

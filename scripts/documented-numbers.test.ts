@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Numbers that the README and the guides state, beside the line of the code that they come from. A figure that moves in
+ * one place only fails here. What a machine measures is in docs/guides/benchmarks.md, each with the command that prints it.
+ */
+interface Claim {
+  /** The document, and the sentence with the number in its first group. */
+  says: [document: string, sentence: RegExp];
+  /** The source, and the line with the number in its first group. */
+  is: [source: string, line: RegExp];
+  /** Units of the source in one unit of the document. Default 1. */
+  factor?: number;
+}
+
+const second = 1_000;
+const minute = 60 * second;
+const MiB = 1024 * 1024;
+const guide = (name: string): string => `docs/guides/${name}.md`;
+
+const claims: Claim[] = [
+  { says: ['README.md', /Node \((\d+) or newer/], is: ['scripts/setup.sh', /"\$major" -ge (\d+)/] },
+  { says: ['README.md', /brings its own Node (\d+)/], is: ['package.json', /"node": "(\d+)\./] },
+  { says: ['README.md', /Go 1\.(\d+) or newer/], is: ['e2e/cluster/go-toolchain.ts', /Number\(minor\) >= (\d+)/] },
+  { says: ['README.md', /ports (80, 443, 8080 and 8443)/], is: ['src/agent/settings.ts', /default: '(80,[\d,]+)'/] },
+  { says: ['README.md', /svc-operator:(\d+\.\d+\.\d+)/], is: ['package.json', /"version": "(.+)"/] },
+  { says: ['README.md', /port-forward deployment\/svc-query (\d+)/], is: ['src/render/names.ts', /\bquery: (\d+)/] },
+  { says: ['README.md', /minter :(\d+)/], is: ['src/render/names.ts', /\bminter: (\d+)/] },
+  {
+    says: [guide('install'), /Kubernetes (1\.\d+) or newer/],
+    is: ['config/helm/svc-operator/Chart.yaml', />=(1\.\d+)/],
+  },
+  {
+    says: [guide('autoscaling'), /prometheus-adapter (\d+\.\d+\.\d+)/],
+    is: ['e2e/peers/prometheus-adapter/module/go.mod', /prometheus-adapter v(\d+\.\d+\.\d+)/],
+  },
+  {
+    says: [guide('gitops'), /cli-utils (\d+\.\d+\.\d+)/],
+    is: ['e2e/peers/kstatus/go.mod', /cli-utils v(\d+\.\d+\.\d+)/],
+  },
+  {
+    says: [guide('gitops'), /gitops-engine (\d+\.\d+\.\d+)/],
+    is: ['e2e/peers/argo-cd/go.mod', /gitops-engine v(\d+\.\d+\.\d+)/],
+  },
+  {
+    says: [guide('gitops'), /kustomize-controller (\d+\.\d+\.\d+)/],
+    is: ['e2e/peers/flux/module/go.mod', /fluxcd\/kustomize-controller v(\d+\.\d+\.\d+)/],
+  },
+  { says: [guide('install'), /Leaves live (\d+) days/], is: ['src/net/ca.ts', /days = (\d+)/] },
+  {
+    says: [guide('install'), /name of its node, for (\d+) days/],
+    is: ['src/controllers/agent-certificates/judge.ts', /agentCertificateDays = (\d+)/],
+  },
+  { says: [guide('install'), /127\.0\.0\.1:(\d+) and/], is: ['src/render/names.ts', /otlpGrpc: (\d+)/] },
+  { says: [guide('upgrade'), /(\d+)% unless set/], is: ['src/render/input.ts', /agentMaxUnavailable: '(\d+)%'/] },
+  { says: [guide('admission'), /port (\d+) of the operator/], is: ['src/render/names.ts', /webhook: (\d+)/] },
+  { says: [guide('admission'), /answers within (\d+) s/], is: ['src/render/admission.ts', /timeoutSeconds: (\d+)/] },
+  {
+    says: [guide('autoscaling'), /may look at ([\d,]+) samples of each series/],
+    is: ['src/promql/plan/metric-expression.ts', /metricSamplesPerSeries = ([\d_]+)/],
+  },
+  {
+    says: [guide('autoscaling'), /it may hold (\d+) million samples/],
+    is: ['src/promql/plan/metric-expression.ts', /metricSamples = ([\d_]+)/],
+    factor: 1_000_000,
+  },
+  {
+    says: [guide('autoscaling'), /`\[30d\]` is ([\d,]+)/],
+    is: ['src/promql/plan/metric-expression.test.ts', /x\[30d\]\)', 'costly', 'about (\d+) samples/],
+  },
+  {
+    says: [guide('autoscaling'), /looked for every (\d+) seconds/],
+    is: ['src/query/custom-metrics/rules/watch-rules.ts', /everyMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [guide('autoscaling'), /of at most (\d+) MiB, within `--agent-timeout`/],
+    is: ['src/query/custom-metrics/fallback/second-adapter.ts', /maxBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [guide('kubectl-svc'), /An answer beyond (\d+) MiB is refused/],
+    is: ['src/bin/kubectl-svc/connect/https-server.ts', /defaultMaxBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [guide('kubectl-svc'), /over `--window` \((\d+) minutes\)/],
+    is: ['src/bin/kubectl-svc/top/top-command.ts', /'--window <duration>', .*, '(\d+)m'/],
+  },
+  {
+    says: [guide('kubectl-svc'), /every `--interval` \((\d+) seconds\)/],
+    is: ['src/bin/kubectl-svc/top/top-command.ts', /'--interval <duration>', .*, '(\d+)s'/],
+  },
+  {
+    says: [guide('promql-library'), /\| ([\d,]+) samples of 16 bytes/],
+    is: ['src/promql/engine.ts', /defaultMaxSamples = ([\d_]+)/],
+  },
+  {
+    says: [guide('promql-library'), /needs `monotonic` \| ([\d,]+)/],
+    is: ['src/promql/engine.ts', /defaultTimeoutMs = ([\d_]+)/],
+  },
+  {
+    says: [guide('promql-library'), /`lookbackDeltaMs` of the engine or the query \| ([\d,]+)/],
+    is: ['src/promql/engine.ts', /defaultLookbackMs = ([\d_]+)/],
+  },
+  {
+    says: [guide('write-a-controller'), /back-off \((\d+) ms doubling/],
+    is: ['src/runtime/backoff.ts', /return Math\.min\((\d+) \* 2 \*\* Math\.min\([^)]*\) - 1, 30\), 300_000/],
+  },
+  {
+    says: [guide('write-a-controller'), /doubling to (\d+) minutes/],
+    is: ['src/runtime/backoff.ts', /30\), ([\d_]+)\)/],
+    factor: minute,
+  },
+  {
+    says: [guide('api-versions'), /observedGeneration: (-\d+)/],
+    is: ['src/api/schema/common.ts', /minimum: (-\d+)/],
+  },
+  {
+    says: [guide('capture'), /among ([\d,]+) monitors/],
+    is: ['bench/capture.ts', /monitors: 200, nodes: 100 \} : \{ monitors: ([\d_]+)/],
+  },
+  {
+    says: [guide('capture'), /monitors on ([\d,]+) nodes/],
+    is: ['bench/capture.ts', /: \{ monitors: [\d_]+, nodes: ([\d_]+)/],
+  },
+];
+
+test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as const))(
+  '%s states what the code says: %s',
+  (_document, _sentence, { says, is, factor = 1 }) => {
+    const stated = numbers(find(says));
+    expect(numbers(find(is))).toEqual(stated.map((n) => n * factor));
+  },
+);
+
+function find([file, pattern]: readonly [string, RegExp]): string {
+  const found = pattern.exec(readFileSync(join(import.meta.dirname, '..', file), 'utf8'))?.[1];
+  if (found === undefined) throw new Error(`${file} has nothing like ${pattern}`);
+  return found;
+}
+
+/** `50,000,000` and `50_000_000` are one number, `16 * 1024` is its product, `80,443` and `80, 443 and 8080` are lists. */
+function numbers(text: string): number[] {
+  if (text.includes('*')) return [text.split('*').reduce((product, factor) => product * Number(factor), 1)];
+  const whole =
+    /^-?\d{1,3}([,_]\d{3})+$/.test(text) && !text.startsWith('80,443') ? text.replaceAll(/[,_]/g, '') : text;
+  return (whole.match(/-?\d+/g) ?? []).map(Number);
+}

@@ -1,0 +1,5 @@
+import type { Rule } from 'eslint';
+
+export const testRules: {
+  readonly rules: Readonly<Record<'asserts-on-every-path' | 'fixed-date-beside-real-clock', Rule.RuleModule>>;
+};

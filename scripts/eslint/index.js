@@ -1,0 +1,10 @@
+/** The rules of this project for its tests, as an ESLint plugin. */
+import assertsOnEveryPath from './asserts-on-every-path.js';
+import fixedDateBesideRealClock from './fixed-date-beside-real-clock.js';
+
+export const testRules = {
+  rules: {
+    'asserts-on-every-path': assertsOnEveryPath,
+    'fixed-date-beside-real-clock': fixedDateBesideRealClock,
+  },
+};

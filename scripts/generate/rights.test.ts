@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  controllerDefaults,
+  controllerRights,
+  platformDefaults,
+  renderController,
+  renderPlatform,
+  type Right,
+} from '../../src/render/index.ts';
+import { rightsRow } from './rights.ts';
+
+const page = readFileSync(join(import.meta.dirname, '../../docs/reference/rights.md'), 'utf8');
+const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+const parts = /^svc-(controller.*|agent|query|query-custom-metrics)$/;
+const rendered = [
+  ...renderController(controllerDefaults),
+  ...renderPlatform({ ...platformDefaults, customMetrics: { register: true } }),
+]
+  .filter(({ kind, metadata }) => /Role$/.test(kind) && parts.test(metadata.name!))
+  .flatMap((role) => role['rules'] as Right['rule'][]);
+
+test('every rule of the rendered roles has its row, and every row its rule', () => {
+  const cells = (row: string): string[] => row.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, ''));
+  const documented = rows.map((row) => cells(row).slice(0, 4)).sort();
+  const given = rendered.map((rule) => rightsRow({ rule, why: '' }).slice(0, 4)).sort();
+  expect(documented).toEqual(given);
+});
+
+test('every row says what needs it', () => {
+  for (const row of rows) expect(row).toMatch(/\| [A-Z][^|]{8,}\. \|$/);
+});
+
+const clusterWide = controllerRights.cluster.map(({ rule }) => rule);
+const writes = ['create', 'patch', 'update', 'delete', 'deletecollection', '*'];
+
+test('no Secret is readable in the whole cluster', () => {
+  expect(clusterWide.filter(({ resources }) => resources?.some((name) => ['secrets', '*'].includes(name)))).toEqual([]);
+});
+
+test('what may be written in the whole cluster is named, or is a status, a review or an Event', () => {
+  const open = clusterWide.filter(
+    ({ verbs, resourceNames }) => resourceNames === undefined && verbs.some((verb) => writes.includes(verb)),
+  );
+  const harmless = /\/status$|\/finalizers$|^events$|^tokenreviews$|^subjectaccessreviews$/;
+  expect(open.flatMap(({ resources = [] }) => resources.filter((name) => !harmless.test(name)))).toEqual([]);
+});

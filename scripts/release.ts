@@ -1,0 +1,64 @@
+/**
+ * `make release VERSION=x`: fills release/ from what `npm run build` made. `make images`: the images alone.
+ * `--url` is the folder that the release will be published in, which the krew manifest names.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root } from './build/bundle.ts';
+import { buildIdentity } from './build/identity.ts';
+import { assembleRelease } from './release/assemble.ts';
+import { architectures, archiveName, builders, imageCommands, images, type ImageTarget } from './release/images.ts';
+
+const { values: flags } = parseArgs({
+  options: {
+    version: { type: 'string' },
+    url: { type: 'string' },
+    'build-arg': { type: 'string', multiple: true, default: [] },
+    'images-only': { type: 'boolean', default: false },
+  },
+});
+const out = join(root, 'release');
+const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+const version = flags.version || manifest.version;
+const identity = buildIdentity();
+/** Parts that this machine cannot make, with their reasons. */
+const missing: string[] = [];
+/** Images whose build ended with an error: the release is not one. */
+const failed: string[] = [];
+
+await rm(out, { recursive: true, force: true });
+await mkdir(out, { recursive: true });
+buildImages();
+if (!flags['images-only']) {
+  await assembleRelease({ version, identity, dist: join(root, 'dist'), out, url: flags.url || undefined });
+  if (!flags.url) missing.push('krew-svc.yaml: it names where the release is published; give URL=https://…');
+  missing.push('npm tarball: the package has no exports yet');
+}
+for (const line of [...missing, ...failed]) console.error(`not in release/: ${line}`);
+console.error(
+  `release/ holds ${version} (commit ${identity.commit})${missing.length + failed.length > 0 ? ', but for what is named above' : ''}`,
+);
+if (failed.length > 0 || (flags['images-only'] && missing.length > 0)) process.exitCode = 1;
+
+function buildImages(): void {
+  const usable = { docker: ['docker', 'info'], podman: ['podman', 'version'], buildah: ['buildah', 'version'] };
+  const builder = builders.find((name) => spawnSync(usable[name][0]!, usable[name].slice(1)).status === 0);
+  if (!builder) {
+    missing.push(`images: none of ${builders.join(', ')} works here`);
+    return;
+  }
+  for (const target of Object.keys(images) as ImageTarget[]) {
+    for (const architecture of architectures) {
+      const file = join(out, archiveName({ target, version, architecture }));
+      const options = { target, architecture, version, identity, file, buildArgs: flags['build-arg'] };
+      for (const [program = '', ...args] of imageCommands(builder, options)) {
+        const { status } = spawnSync(program, args, { cwd: root, stdio: ['ignore', 2, 'inherit'] });
+        if (status === 0) continue;
+        failed.push(`${archiveName({ target, version, architecture })}: ${program} ended with ${status}`);
+        break;
+      }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { BuildIdentity } from '../build/identity.ts';
+
+/** What can build the images of the Dockerfile, in order of preference. */
+export const builders = ['docker', 'podman', 'buildah'] as const;
+export type Builder = (typeof builders)[number];
+
+/** Target of the Dockerfile → name of its image. */
+export const images = { svc: 'svc-operator', minter: 'svc-minter' } as const;
+export type ImageTarget = keyof typeof images;
+
+export const architectures = ['amd64', 'arm64'] as const;
+export type Architecture = (typeof architectures)[number];
+
+export interface ImageOptions {
+  readonly target: ImageTarget;
+  readonly architecture: Architecture;
+  readonly version: string;
+  readonly identity: BuildIdentity;
+  /** The OCI archive to write. */
+  readonly file: string;
+  /** Further build arguments, `NAME=value`: other bases, where the public ones are out of reach. */
+  readonly buildArgs?: readonly string[];
+}
+
+/** The file of an image's OCI archive. */
+export function archiveName({ target, version, architecture }: Omit<ImageOptions, 'identity' | 'file'>): string {
+  return `${images[target]}-${version}-linux-${architecture}.oci.tar`;
+}
+
+/**
+ * The commands that build one image and write it as an OCI archive, in order. Every time in it is the commit's, so that
+ * the same sources on the same bases give the same digest. Pure.
+ */
+export function imageCommands(builder: Builder, options: ImageOptions): string[][] {
+  const { target, architecture, version, identity, file, buildArgs = [] } = options;
+  const epoch = identity.date === 'unknown' ? '0' : String(Date.parse(identity.date) / 1000);
+  const args = [
+    `VERSION=${version}`,
+    `COMMIT=${identity.commit}`,
+    `CREATED=${identity.date}`,
+    `SOURCE_DATE_EPOCH=${epoch}`,
+    ...buildArgs,
+  ].flatMap((arg) => ['--build-arg', arg]);
+  const what = ['--target', target, '--platform', `linux/${architecture}`, ...args];
+  const name = `${images[target]}:${version}`;
+  if (builder === 'docker') {
+    // Provenance would hold the time of the build.
+    const output = `type=oci,dest=${file},name=${name},rewrite-timestamp=true`;
+    return [['docker', 'buildx', 'build', ...what, '--provenance=false', '--output', output, '.']];
+  }
+  const local = `localhost/${name}-${architecture}`;
+  const isolation = builder === 'buildah' ? ['--isolation', 'chroot'] : [];
+  const build = [builder, 'build', ...what, ...isolation, '--format', 'oci', '--timestamp', epoch, '--tag', local, '.'];
+  return [build, [builder, 'push', local, `oci-archive:${file}:${name}`]];
+}

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse as parseYaml } from 'yaml';
+import { parse } from '../src/promql/index.ts';
+import { flowMetric, requestFamilies } from '../src/query/topology/families.ts';
+import { dashboards } from './generate/dashboards.ts';
+import { registeredMetrics, type RegisteredMetric } from './generate/registered-metrics.ts';
+
+/** The alerts and dashboards that we ship ask only for what our programs and agents expose, by labels that it has. */
+
+interface Rule {
+  alert: string;
+  expr: string;
+  annotations: { summary: string; description: string };
+}
+
+function rulesOf(file: string): Rule[] {
+  const text = readFileSync(join(import.meta.dirname, '../config/prometheus', file), 'utf8');
+  const { groups } = (parseYaml(text) as { spec: { groups: { rules: Rule[] }[] } }).spec;
+  return groups.flatMap((group) => group.rules);
+}
+
+/** What a scrape, a Service monitor or the form of a histogram adds. */
+const targetLabels = ['namespace', 'pod', 'job', 'instance', 'le'];
+const owned = ['k8s_namespace_name', 'k8s_owner_name', 'k8s_kind', 'k8s_pod_name', 'k8s_node_name'];
+const peers = ['src', 'dst'].flatMap((end) => [`k8s_${end}_namespace`, `k8s_${end}_owner_name`]);
+
+/** Labels by metric: those of our own programs, of parts that register with a running server, and of what agents capture. */
+const labelsOf = new Map<string, readonly string[]>([
+  ...Object.entries(registeredMetrics()).flatMap(([part, metrics]) =>
+    metrics.map(({ name, labels }: RegisteredMetric) => {
+      const own = part === 'agent' ? ['k8s_node_name'] : [];
+      return [name, [...labels, ...own, ...targetLabels]] as const;
+    }),
+  ),
+  ['svc_controller_cert_expiry_timestamp_seconds', ['secret', ...targetLabels]],
+  ['svc_custom_metrics_request_duration_seconds', ['api', 'code', ...targetLabels]],
+  ...requestFamilies.map(({ metric, side }) => {
+    const http = ['http_route', 'http_response_status_code', 'http_request_method'];
+    return [metric, [...owned, ...http, ...(side === 'client' ? ['server_address'] : []), 'le']] as const;
+  }),
+  [flowMetric, [...peers, 'k8s_node_name']],
+]);
+
+/** The labels of a metric, or of the histogram that it is a part of; undefined where there is none of that name. */
+const known = (name: string): readonly string[] | undefined =>
+  labelsOf.get(name) ?? labelsOf.get(name.replace(/_(bucket|count|sum)$/, ''));
+
+interface Use {
+  name: string;
+  labels: string[];
+}
+
+/** Each selector of a query with the labels it names, and those that the aggregations around it group by. */
+function usesIn(node: unknown, grouping: readonly string[] = []): Use[] {
+  if (typeof node !== 'object' || node === null) return [];
+  const { matchers, grouping: own } = node as { matchers?: { name: string; value: string }[]; grouping?: string[] };
+  const inside = Array.isArray(own) ? [...grouping, ...own] : grouping;
+  const nested = Object.values(node).flatMap((child) => usesIn(child, inside));
+  if (!Array.isArray(matchers)) return nested;
+  const name = matchers.find((matcher) => matcher.name === '__name__')?.value ?? '';
+  const labels = matchers.map((matcher) => matcher.name).filter((label) => label !== '__name__');
+  return [...nested, { name, labels: [...labels, ...grouping] }];
+}
+
+function expectKnown(expr: string): void {
+  const uses = usesIn(parse(expr));
+  expect(uses.length).toBeGreaterThan(0);
+  for (const { name, labels } of uses) {
+    expect([name, known(name) !== undefined]).toEqual([name, true]);
+    expect([name, labels.filter((label) => !known(name)!.includes(label))]).toEqual([name, []]);
+  }
+}
+
+/** What Grafana puts in for its variables. */
+const filled = (expr: string): string => expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$[a-z]+/g, 'shop');
+
+const rules = ['alerts.yaml', 'minter-alerts.yaml'].flatMap((file) => rulesOf(file));
+test.each(rules.map((rule) => [rule.alert, rule] as const))('the alert %s asks for what there is', (_alert, rule) => {
+  expectKnown(rule.expr);
+  expect(rule.annotations.summary).toMatch(/\.$/);
+  expect(rule.annotations.description).toMatch(/\.$/);
+  const named = [...rule.annotations.summary.matchAll(/\$labels\.(\w+)/g)].map(([, label = '']) => label);
+  const there = usesIn(parse(rule.expr)).flatMap(({ name }) => known(name) ?? []);
+  expect(named.filter((label) => !there.includes(label))).toEqual([]);
+});
+
+test('there is an alert for each way in which the product lets its users down', () => {
+  expect(rules.map((rule) => rule.alert)).toEqual([
+    ...['SvcAgentMissing', 'SvcCaptureStopped', 'SvcInstrumentRestarts', 'SvcSeriesLimited', 'SvcStoreCannotWrite'],
+    ...['SvcIntakeRefused', 'SvcExportBehind', 'SvcAgentCertificateEnds', 'SvcAnswersDegraded', 'SvcQueriesFail'],
+    ...['SvcConfigNotAcknowledged', 'SvcConfigFails', 'SvcReconcilesFail', 'SvcQueueGrows', 'SvcNoLeader'],
+    ...['SvcCertificateEnds', 'MinterErrors', 'MinterSlow', 'MinterNotReady', 'MinterRulesFaulty', 'MinterNoMints'],
+    'MinterPlatformQuotaLow',
+  ]);
+});
+
+const panels = dashboards.flatMap(({ uid, panels: list }) =>
+  list.map((panel) => [`${uid}: ${panel.title}`, panel] as const),
+);
+test.each(panels)('the panel %s asks for what there is', (_title, { targets, description }) => {
+  expect(description).toMatch(/\.$/);
+  for (const { expr } of targets) expectKnown(filled(expr));
+});
+
+test('the labels in legends and the metrics behind variables are there', () => {
+  for (const { variables, panels: list } of dashboards) {
+    for (const query of Object.values(variables)) {
+      const [, selector = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(query) ?? [];
+      expectKnown(`count by (${label}) (${filled(selector)})`);
+    }
+    for (const { expr, legend = '' } of list.flatMap(({ targets }) => targets)) {
+      const there = usesIn(parse(filled(expr))).flatMap(({ name }) => known(name) ?? []);
+      const named = [...legend.matchAll(/{{(\w+)}}/g)].map(([, label = '']) => label);
+      expect(named.filter((label) => !there.includes(label))).toEqual([]);
+    }
+  }
+});

@@ -1,0 +1,37 @@
+import { quickPlan } from './quick-plan.ts';
+
+const names = (...changed: string[]): string[] => quickPlan(changed).map(({ name }) => name);
+const unit = 'unit tests of what changed';
+
+test('nothing is run where nothing changed', () => {
+  expect(quickPlan([])).toEqual([]);
+});
+
+test('a document is only looked at for its format', () => {
+  expect(names('docs/guides/install.md')).toEqual(['format']);
+});
+
+test('a source is formatted, linted and typed, and the tests that import it run', () => {
+  const plan = quickPlan(['src/base/clock.ts']);
+  expect(plan.map(({ name }) => name)).toEqual([
+    'format',
+    'lint',
+    'types',
+    'types of the page',
+    'generated files are current',
+    unit,
+  ]);
+  expect(plan.at(-1)!.command.slice(-2)).toEqual(['--findRelatedTests', 'src/base/clock.ts']);
+});
+
+test('an e2e test is formatted, linted and typed, not run', () => {
+  expect(names('e2e/demo/demo.ts')).toEqual(['format', 'lint', 'types']);
+});
+
+test('a file that is generated is compared with its sources', () => {
+  expect(names('crds/svc.dev_trafficmonitors.yaml')).toEqual(['format', 'generated files are current']);
+});
+
+test('a dependency that changed is a matter of types', () => {
+  expect(names('package-lock.json')).toEqual(['format', 'types']);
+});

@@ -1,0 +1,117 @@
+/** What the steps of `make test` count, and what CI makes of a skip. Pure. */
+import { readSkipNote } from '../../src/testing/needs.ts';
+
+/** A test that did not run. */
+export interface Skip {
+  /** Its full title. */
+  readonly title: string;
+  /** What lacks, by the name of `.ci/allowed-skips`; empty where the test does not say. */
+  readonly need: string;
+  readonly reason: string;
+}
+
+export interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: readonly Skip[];
+}
+
+/** The members of Jest's JSON report that are counted. */
+export interface JestReport {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly numRuntimeErrorTestSuites: number;
+  readonly testResults: readonly {
+    /** The file of the suite. */
+    readonly name: string;
+    /** Milliseconds since the epoch. */
+    readonly startTime: number;
+    readonly endTime: number;
+    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
+  }[];
+}
+
+/** A step that is one test: it passed when it ended with 0. */
+export function tallyOfCommand(code: number): Tally {
+  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: [] };
+}
+
+/**
+ * A suite that could not start counts as one failure; so does a run that ended with an error after its tests, and one
+ * that left no report (`undefined`).
+ */
+export function tallyOfJest(report: JestReport | undefined, code: number): Tally {
+  if (report === undefined) return { passed: 0, failed: 1, skipped: [] };
+  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
+  const skipped = report.testResults.flatMap(({ assertionResults }) =>
+    assertionResults.filter(({ status }) => status !== 'passed' && status !== 'failed').map(skipOf),
+  );
+  return { passed: report.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed, skipped };
+}
+
+function skipOf({ fullName, status }: { fullName: string; status: string }): Skip {
+  const note = readSkipNote(fullName);
+  if (!note) return { title: fullName, need: '', reason: `no reason given (${status})` };
+  return { title: note.rest, need: note.name, reason: note.reason };
+}
+
+export function add(a: Tally, b: Tally): Tally {
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: [...a.skipped, ...b.skipped] };
+}
+
+/**
+ * The needs whose tests CI may skip, each with its reason.
+ * Shape: a line `name: reason` each; empty lines and lines that begin with # are left out.
+ * Errors: names a line without a reason.
+ */
+export function readAllowedSkips(text: string): ReadonlyMap<string, string> {
+  const allowed = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    if (line.trim() === '' || line.startsWith('#')) continue;
+    const found = /^([^\s:]+): *(\S.*)$/.exec(line);
+    if (!found) throw new Error(`.ci/allowed-skips: "${line}" is not "name: reason"`);
+    allowed.set(found[1]!, found[2]!);
+  }
+  return allowed;
+}
+
+/** In CI a skip is a failure unless its need is on the written list. */
+export function judgeInCi(tally: Tally, allowed: ReadonlyMap<string, string>): { tally: Tally; refused: Skip[] } {
+  const refused = tally.skipped.filter(({ need }) => !allowed.has(need));
+  const skipped = tally.skipped.filter(({ need }) => allowed.has(need));
+  return { tally: { passed: tally.passed, failed: tally.failed + refused.length, skipped }, refused };
+}
+
+/** How long a suite took. */
+export interface SuiteTime {
+  readonly file: string;
+  readonly seconds: number;
+}
+
+/** The time of every suite of a run; a suite that could not start has none. */
+export function suiteTimes(report: JestReport | undefined): SuiteTime[] {
+  const ran = (report?.testResults ?? []).filter(({ startTime, endTime }) => startTime > 0 && endTime >= startTime);
+  return ran.map(({ name, startTime, endTime }) => ({ file: name, seconds: (endTime - startTime) / 1000 }));
+}
+
+/** The ten slowest suites, slowest first, their files below `root`; empty where none ran. */
+export function slowestLines(times: readonly SuiteTime[], root: string): string[] {
+  const slowest = times.toSorted((a, b) => b.seconds - a.seconds).slice(0, 10);
+  if (slowest.length === 0) return [];
+  const line = ({ file, seconds }: SuiteTime): string =>
+    `${seconds.toFixed(1).padStart(7)} s  ${file.startsWith(root) ? file.slice(root.length) : file}`;
+  return ['the slowest suites:', ...slowest.map(line)];
+}
+
+/** The end of a run: every skip with its reason, then the line that CI reads. */
+export function lastLines(tally: Tally, refused: readonly Skip[]): string[] {
+  return [
+    ...tally.skipped.map((skip) => `skipped: ${sentence(skip)}`),
+    ...refused.map((skip) => `failed, because CI may not skip it: ${sentence(skip)}`),
+    `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`,
+  ];
+}
+
+function sentence({ title, need, reason }: Skip): string {
+  return need === '' ? `${title}: ${reason}` : `${title}: needs ${need}: ${reason}`;
+}
