@@ -1,0 +1,76 @@
+/** What the status says when a container or a key is refused. */
+import type { Condition } from '../../src/api/meta.ts';
+import { eventually } from '../cluster/eventually.ts';
+import type { Check } from './check.ts';
+import { podsOf, rollout } from './product.ts';
+import { runPods } from './shop.ts';
+
+interface WithStatus {
+  status?: { conditions?: Condition[]; failedNodes?: { reason: string; message: string }[] };
+}
+
+const webMonitor = {
+  apiVersion: 'svc.dev/v1alpha1',
+  kind: 'TrafficMonitor',
+  metadata: { namespace: 'shop', name: 'web' },
+  spec: { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 8_080 }] },
+};
+
+export const failures: readonly Check[] = [
+  {
+    what: 'a container that the runtime refuses for its capabilities is told as MissingCapability',
+    async run({ api, kubectl, node }) {
+      if (!node.refusal) return 'not tried: this machine withholds no capability';
+      await runPods(kubectl, 'shop', 'web');
+      const monitor = '/apis/svc.dev/v1alpha1/namespaces/shop/trafficmonitors/web';
+      await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], { stdin: JSON.stringify(webMonitor) });
+      const agents = (): ReturnType<typeof podsOf> => podsOf(api, 'svc-system', 'app.kubernetes.io/component=agent');
+      const replace = async (): Promise<void> => {
+        const [pod] = await agents();
+        await kubectl(['-n', 'svc-system', 'delete', 'pod', pod!.metadata.name, '--wait']);
+      };
+      node.refusal.forbid();
+      try {
+        await replace();
+        return await eventually(
+          'the reason in the status of a monitor',
+          async () => {
+            const { status } = await api.request<WithStatus>('GET', monitor);
+            const capturing = status?.conditions?.find((c) => c.type === 'Capturing');
+            if (capturing?.reason !== 'MissingCapability') throw new Error(JSON.stringify(status?.conditions));
+            return capturing.message;
+          },
+          120_000,
+        );
+      } finally {
+        node.refusal.allow();
+        await replace();
+        await rollout(kubectl, 'svc-system', 'daemonset/svc-agent');
+      }
+    },
+  },
+  {
+    what: 'a minter whose key does not exist says so in Ready',
+    async run({ api, kubectl }) {
+      const path = '/apis/svc.dev/v1alpha1/namespaces/platform-agent/minterdeployments';
+      const minter = await api.request<{ spec: { kms: { keyVersion: string } } }>('GET', `${path}/minter`);
+      const spec = { ...minter.spec, kms: { keyVersion: minter.spec.kms.keyVersion.replace(/\d+$/, '99') } };
+      const without = { apiVersion: 'svc.dev/v1alpha1', kind: 'MinterDeployment', metadata: { name: 'keyless' }, spec };
+      await api.request('POST', path, without);
+      try {
+        return await eventually(
+          'Ready names the key',
+          async () => {
+            const { status } = await api.request<WithStatus>('GET', `${path}/keyless`);
+            const ready = status?.conditions?.find((c) => c.type === 'Ready');
+            if (ready?.status !== 'False' || !/key/i.test(ready.message ?? '')) throw new Error(JSON.stringify(ready));
+            return `${ready.reason}: ${ready.message}`;
+          },
+          90_000,
+        );
+      } finally {
+        await kubectl(['-n', 'platform-agent', 'delete', 'md/keyless', '--wait']);
+      }
+    },
+  },
+];

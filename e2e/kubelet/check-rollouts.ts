@@ -1,0 +1,126 @@
+/** Rollouts under load: a Service keeps sending to a pod for a while after its SIGTERM. */
+import { request as plainRequest } from 'node:http';
+import { request as tlsRequest } from 'node:https';
+import { agentEmail, minterUrl } from '../demo/stage.ts';
+import type { Check, Stage } from './check.ts';
+import { rollout } from './product.ts';
+
+const everyMs = 40;
+
+interface Target {
+  readonly namespace: string;
+  readonly deployment: string;
+  readonly port: number;
+  readonly tls: boolean;
+  /** The nth request. */
+  readonly request: (stage: Stage, n: number) => Request;
+}
+
+interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** The status of a request that was served. */
+  readonly status: number;
+}
+
+/** One in so many is for a token: what one caller may have in a minute is limited. */
+const mintEvery = 100;
+
+const targets: readonly Target[] = [
+  {
+    namespace: 'svc-system',
+    deployment: 'svc-query',
+    port: 9_095,
+    tls: true,
+    request: () => ({ method: 'GET', path: '/-/healthy', status: 200 }),
+  },
+  {
+    namespace: 'platform-agent',
+    deployment: 'minter',
+    port: 8_080,
+    tls: false,
+    // Not /version: a minter that is about to leave says there that it is not ready, and mints all the same.
+    request({ world }, n) {
+      const body = JSON.stringify({ org_name: 'acme', repositories: ['gitops'], scope: 'platform-agent-scope' });
+      const post = { method: 'POST', path: '/token', body };
+      const headers = { 'content-type': 'application/json' };
+      if (n % mintEvery > 0) return { ...post, headers, status: 401 };
+      const token = world.issuer.token(agentEmail, minterUrl);
+      return { ...post, headers: { ...headers, 'x-oidc-token': token }, status: 200 };
+    },
+  },
+];
+
+/** The authority that the product publishes for its callers. */
+export async function publishedAuthority(stage: Stage): Promise<string> {
+  const path = '/api/v1/namespaces/svc-system/configmaps/svc-ca-bundle';
+  return Object.values((await stage.api.request<{ data: Record<string, string> }>('GET', path)).data).join('\n');
+}
+
+/** One request on a connection of its own. */
+function send(host: string, to: Target, request: Request, ca: string): Promise<void> {
+  const { method, path, headers, body, status } = request;
+  const options = { host, port: to.port, method, path, headers, agent: false, timeout: 5_000 };
+  const servername = `${to.deployment}.${to.namespace}.svc`;
+  return new Promise((resolve, reject) => {
+    const req = to.tls ? tlsRequest({ ...options, ca, servername }) : plainRequest(options);
+    req.once('response', (answer) => {
+      answer.resume().once('end', () => {
+        if (answer.statusCode === status) resolve();
+        else reject(new Error(`status ${answer.statusCode} in place of ${status}`));
+      });
+      answer.once('error', reject);
+    });
+    req.once('timeout', () => req.destroy(new Error('no answer in 5 s')));
+    req.once('error', reject);
+    req.end(body);
+  });
+}
+
+/** Requests at a steady pace until `done`; resolves with how many, and what became of those that were lost. */
+async function load(
+  ask: (n: number) => Promise<void>,
+  done: Promise<unknown>,
+): Promise<{ sent: number; lost: string[] }> {
+  const lost: string[] = [];
+  const pending = new Set<Promise<void>>();
+  let [sent, over] = [0, false];
+  const end = done.finally(() => (over = true));
+  end.catch(() => {});
+  while (!over) {
+    const n = sent++;
+    const at = new Date().toISOString();
+    const one: Promise<void> = ask(n)
+      .catch((error: Error & { code?: string }) => void lost.push(`${at} ${error.code ?? error.message}`))
+      .finally(() => pending.delete(one));
+    pending.add(one);
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+  await Promise.all(pending);
+  await end;
+  return { sent, lost };
+}
+
+export const rollouts: readonly Check[] = targets.map((target) => ({
+  what: `no request to ${target.deployment} is lost while its pods are replaced`,
+  async run(stage) {
+    const { namespace, deployment } = target;
+    const path = `/api/v1/namespaces/${namespace}/services/${deployment}`;
+    const { spec } = await stage.api.request<{ spec: { clusterIP: string } }>('GET', path);
+    const ca = await publishedAuthority(stage);
+    const replace = async (): Promise<void> => {
+      for (let i = 0; i < stage.orders.rollouts; i++) {
+        await stage.kubectl(['-n', namespace, 'rollout', 'restart', `deployment/${deployment}`]);
+        await rollout(stage.kubectl, namespace, `deployment/${deployment}`);
+      }
+      // The last of the old pods still drain.
+      await new Promise((resolve) => setTimeout(resolve, 10_000));
+    };
+    const { sent, lost } = await load((n) => send(spec.clusterIP, target, target.request(stage, n), ca), replace());
+    const seen = `${lost.length} of ${sent} over ${stage.orders.rollouts} rollouts`;
+    if (lost.length > 0) throw new Error(`${seen}: ${lost.slice(0, 10).join('; ')}`);
+    return seen;
+  },
+}));

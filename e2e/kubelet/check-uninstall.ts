@@ -1,0 +1,36 @@
+/** The end of the product, by the two commands of the README. */
+import { join } from 'node:path';
+import { eventually } from '../cluster/eventually.ts';
+import { repository } from '../install/tools.ts';
+import type { Check } from './check.ts';
+import { ctr } from './node.ts';
+
+export const uninstall: readonly Check[] = [
+  {
+    what: 'the commands of the README leave no object, no container and no process of the product',
+    async run({ kubectl }) {
+      const patience = { timeoutMs: 180_000 };
+      await kubectl(['delete', 'pods', '-n', 'svc-system', '-l', 'app=debug']);
+      await kubectl(['delete', 'tm,ctp,md', '-A', '--all', '--timeout=90s'], patience);
+      // The rights were applied by hand here, for one namespace, and go by hand.
+      for (const file of ['config/minter/rights.yaml', 'manifests/install.yaml']) {
+        await kubectl(['delete', '-f', join(repository, file), '--timeout=150s'], patience);
+      }
+      const kinds = (await kubectl(['api-resources', '--verbs=list', '-o', 'name'])).trim().split('\n');
+      const listed = kinds.filter((kind) => !/^(events|componentstatuses)/.test(kind));
+      const left = await eventually('nothing is left', async () => {
+        const names = await kubectl([
+          ...['get', listed.join(','), '-A', '--ignore-not-found', '-l', 'app.kubernetes.io/name=svc-operator'],
+          ...['-o', 'name'],
+        ]);
+        if (names.trim() !== '') throw new Error(names.trim().split('\n').join(', '));
+        return names === '';
+      });
+      const instruments = await eventually('its containers are gone', () => {
+        const found = ctr(['-n', 'k8s.io', 'containers', 'ls']).split('\n');
+        return !found.some((line) => /ebpf-instrument|svc-minter/.test(line));
+      });
+      return left && instruments ? `${listed.length} kinds looked through` : undefined;
+    },
+  },
+];

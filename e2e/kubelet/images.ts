@@ -1,0 +1,266 @@
+/**
+ * The product's images, built from the Dockerfile as it is, and the stand-in of the instrument in an image of its own.
+ *
+ * The public base images may be out of reach. `BUILDER` and `BASE` of the environment name others (`public`: those of the
+ * Dockerfile); without them two stand-ins are made of what this machine has: Node with the libraries that it loads, and
+ * for building a shell and npm beside it.
+ */
+import { execFile } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { bundleFile } from '../../scripts/build/bundle.ts';
+import { repository } from '../install/tools.ts';
+import { defaultCacheDir as cacheDir } from '../cluster/go-programs.ts';
+
+const run = promisify(execFile);
+
+/** An image as a file that a container runtime imports, with its full name. */
+export interface ImageFile {
+  readonly reference: string;
+  readonly path: string;
+}
+
+const outsideFolder = '/outside-world';
+/** Port of the pod's own loopback: the minter talks to a key service other than the real one nowhere else. */
+const kmsPort = 18_443;
+
+export interface ImageOptions {
+  /** Folder for the files. */
+  readonly dir: string;
+  /** Certificate of the authority of the outside world, PEM. */
+  readonly authority: string;
+  /** Where the key service of the outside world is, host:port. */
+  readonly keyService: string;
+  readonly log: (line: string) => void;
+}
+
+/** Builds everything; layers are kept, so that a second time takes seconds where no source has changed. */
+export async function buildImages(options: ImageOptions): Promise<ImageFile[]> {
+  const { dir, log } = options;
+  mkdirSync(dir, { recursive: true });
+  const buildah = storage(join(dir, 'runroot'));
+  const bases = await chooseBases(buildah, log);
+  const packages = (await run('npm', ['config', 'get', 'cache'])).stdout.trim();
+  for (const target of ['svc', 'minter']) {
+    log(`image ${target} from the Dockerfile`);
+    await buildah([
+      'bud',
+      '--isolation',
+      'chroot',
+      '--layers',
+      '--volume',
+      `${packages}:/root/.npm:rw`,
+      ...bases,
+      '--target',
+      target,
+      '-t',
+      `built/${target}`,
+      repository,
+    ]);
+  }
+  log('image of the instrument: the stand-in');
+  const instrument = await bundleStandIn(join(dir, 'stand-in'));
+  const minterFiles = join(dir, 'outside-world');
+  mkdirSync(minterFiles, { recursive: true });
+  writeFileSync(join(minterFiles, 'ca.crt'), options.authority);
+  writeFileSync(join(minterFiles, 'start.mjs'), startMinter(options.keyService));
+  return [
+    // The stand-in reads nothing from the kernel, so what this kernel lacks explains nothing.
+    await derive(buildah, 'built/svc', 'docker.io/library/svc-operator:0.1.0', dir, {
+      env: { SVC_KERNEL_CHECK: 'false' },
+    }),
+    await derive(buildah, 'built/minter', 'docker.io/library/svc-minter:0.1.0', dir, {
+      env: { KMS_API_ENDPOINT: `127.0.0.1:${kmsPort}`, NODE_EXTRA_CA_CERTS: `${outsideFolder}/ca.crt` },
+      files: [minterFiles, outsideFolder],
+      entrypoint: ['node', `${outsideFolder}/start.mjs`],
+    }),
+    await derive(buildah, 'built/svc', 'docker.io/otel/ebpf-instrument:v0.10.0', dir, {
+      files: [instrument, '/'],
+      env: { STANDIN_LISTEN: '0.0.0.0:14318' },
+      user: '0:0',
+    }),
+    await derive(buildah, 'built/svc', pauseImage, dir, {
+      files: [pause(join(dir, 'pause')), '/'],
+      entrypoint: ['node', '/pause.mjs'],
+    }),
+  ];
+}
+
+/** The image of a pod's own sandbox. */
+export const pauseImage = 'localhost/svc-e2e-pause:1';
+
+type Buildah = (args: readonly string[]) => Promise<string>;
+
+function storage(runroot: string): Buildah {
+  const root = join(cacheDir(), 'images');
+  mkdirSync(root, { recursive: true });
+  return async (args) => {
+    const { stdout } = await run(
+      'buildah',
+      ['--root', root, '--runroot', runroot, '--storage-driver', 'overlay', ...args],
+      {
+        maxBuffer: 64 << 20,
+      },
+    );
+    return stdout.trim();
+  };
+}
+
+/** The build arguments that name the bases. */
+async function chooseBases(buildah: Buildah, log: (line: string) => void): Promise<string[]> {
+  const names = { BUILDER: process.env['BUILDER'] ?? '', BASE: process.env['BASE'] ?? '' };
+  if (!names.BUILDER) names.BUILDER = await standInBuilder(buildah, log);
+  if (!names.BASE) names.BASE = await standInBase(buildah, log);
+  return Object.entries(names)
+    .filter(([, name]) => name !== 'public')
+    .flatMap(([arg, name]) => ['--build-arg', `${arg}=${name}`]);
+}
+
+const nodeProgram = join(repository, 'node_modules/node/bin/node');
+const nodeVersion = (): string =>
+  (JSON.parse(readFileSync(join(repository, 'node_modules/node/package.json'), 'utf8')) as { version: string }).version;
+
+/** A builder: shell, Node and npm. */
+function standInBuilder(buildah: Buildah, log: (line: string) => void): Promise<string> {
+  return standIn(buildah, `localhost/svc-e2e-builder:${nodeVersion()}`, log, {
+    programs: { '/bin/sh': '/bin/sh', '/usr/bin/env': '/usr/bin/env', '/usr/local/bin/node': nodeProgram },
+    async more(root) {
+      const npm = (await run('npm', ['root', '-g'])).stdout.trim();
+      cpSync(join(npm, 'npm'), join(root, 'usr/local/lib/node_modules/npm'), { recursive: true, dereference: true });
+      symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
+    },
+    change: { env: { PATH: '/usr/local/bin:/usr/bin:/bin', NODE_EXTRA_CA_CERTS: certificates } },
+  });
+}
+
+/** Node at the path of the public base, what it loads, certificates, and users by name. No shell. */
+function standInBase(buildah: Buildah, log: (line: string) => void): Promise<string> {
+  return standIn(buildah, `localhost/svc-e2e-base:${nodeVersion()}`, log, {
+    programs: { '/nodejs/bin/node': nodeProgram },
+    more: () => Promise.resolve(),
+    change: { user: '65532:65532' },
+  });
+}
+
+/** Whom this machine trusts, an image trusts: a registry may stand behind a proxy of one's own. */
+const certificates = '/etc/ssl/certs/ca-certificates.crt';
+
+interface StandIn {
+  /** Path in the image → program of this machine. */
+  readonly programs: Readonly<Record<string, string>>;
+  readonly more: (root: string) => Promise<void>;
+  readonly change: Change;
+}
+
+/** An image of programs of this machine, each with the libraries that it loads. Made once. */
+async function standIn(
+  buildah: Buildah,
+  name: string,
+  log: (line: string) => void,
+  { programs, more, change }: StandIn,
+): Promise<string> {
+  if ((await buildah(['images', '--quiet', '--filter', `reference=${name}`])) !== '') return name;
+  log(`${name}: of what this machine has, because none was named`);
+  const root = mkdtempSync(join(tmpdir(), 'svc-base-'));
+  try {
+    for (const [path, program] of Object.entries(programs)) {
+      const { stdout } = await run('ldd', [program]);
+      for (const [, library] of stdout.matchAll(/(\/\S+) \(0x/g)) copy(library!, join(root, library!));
+      copy(program, join(root, path));
+    }
+    for (const path of [certificates, '/etc/passwd', '/etc/group']) copy(path, join(root, path));
+    mkdirSync(join(root, 'tmp'));
+    chmodSync(join(root, 'tmp'), 0o1777);
+    await more(root);
+    return await commit(buildah, 'scratch', name, { ...change, files: [root, '/'] });
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+function copy(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  copyFileSync(from, to);
+}
+
+interface Change {
+  readonly env?: Readonly<Record<string, string>>;
+  /** A folder of this machine whose content is put into a folder of the image. */
+  readonly files?: readonly [string, string];
+  readonly user?: string;
+  readonly entrypoint?: readonly string[];
+}
+
+async function commit(buildah: Buildah, from: string, name: string, change: Change): Promise<string> {
+  const container = await buildah(['from', '--pull-never', from]);
+  try {
+    if (change.files) await buildah(['copy', '--quiet', container, ...change.files]);
+    const settings = [
+      ...Object.entries(change.env ?? {}).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
+      ...(change.user === undefined ? [] : ['--user', change.user]),
+      ...(change.entrypoint === undefined ? [] : ['--entrypoint', JSON.stringify(change.entrypoint), '--cmd', '']),
+    ];
+    if (settings.length > 0) await buildah(['config', ...settings, container]);
+    await buildah(['commit', '--quiet', container, name]);
+    return name;
+  } finally {
+    await buildah(['rm', container]);
+  }
+}
+
+async function derive(
+  buildah: Buildah,
+  from: string,
+  reference: string,
+  dir: string,
+  change: Change,
+): Promise<ImageFile> {
+  const path = join(dir, `${reference.replaceAll(/[^\w.-]/g, '_')}.tar`);
+  await commit(buildah, from, reference, change);
+  await buildah(['push', '--quiet', reference, `docker-archive:${path}:${reference}`]);
+  return { reference, path };
+}
+
+/** The stand-in as one file, under the name that upstream's image gives the instrument. */
+async function bundleStandIn(dir: string): Promise<string> {
+  mkdirSync(dir, { recursive: true });
+  await bundleFile('src/testing/instrument/main.ts', join(dir, 'stand-in.mjs'));
+  writeFileSync(join(dir, 'obi'), "#!/nodejs/bin/node\nimport('/stand-in.mjs');\n", { mode: 0o755 });
+  return dir;
+}
+
+/** Starts the minter beside a way from its loopback to the key service. */
+function startMinter(keyService: string): string {
+  const [host, port] = keyService.split(':');
+  return `import { connect, createServer } from 'node:net';
+createServer((from) => {
+  const to = connect(${port}, '${host}');
+  from.on('error', () => to.destroy()).on('close', () => to.destroy());
+  to.on('error', () => from.destroy()).on('close', () => from.destroy());
+  from.pipe(to).pipe(from);
+}).listen(${kmsPort}, '127.0.0.1').unref();
+process.argv[1] = '/app/dist/minter/minter.js';
+await import(process.argv[1]);
+`;
+}
+
+function pause(dir: string): string {
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(
+    join(dir, 'pause.mjs'),
+    "process.on('SIGTERM', () => process.exit(0)); setInterval(() => {}, 1 << 30);\n",
+  );
+  return dir;
+}

@@ -1,0 +1,47 @@
+import { tookMs } from './check-edits.ts';
+import { hierarchies } from './enclosure.ts';
+import { whyNoNode, type Machine } from './needs.ts';
+import { withholdsResources } from './surroundings.ts';
+
+const able: Machine = { platform: 'linux', uid: 0, has: () => true, exists: () => true };
+
+test('a machine with everything can bring up a node', () => {
+  expect(whyNoNode(able)).toBeNull();
+});
+
+test.each<[string, Partial<Machine>, string]>([
+  ['another system', { platform: 'darwin' }, 'a node needs Linux: run it in a virtual machine'],
+  ['another user than root', { uid: 1_000 }, 'a node needs root: run it with sudo'],
+  [
+    'a machine without container programs',
+    { has: (program) => !['containerd', 'ctr', 'runc', 'nft'].includes(program) },
+    'programs are missing: apt-get install containerd nftables runc',
+  ],
+  [
+    'a machine without network plugins',
+    { exists: () => false },
+    'programs are missing: apt-get install containernetworking-plugins',
+  ],
+])('%s is told what to do', (_, lack, reason) => {
+  expect(whyNoNode({ ...able, ...lack })).toBe(reason);
+});
+
+test('control groups of both versions are found where they are mounted', () => {
+  const mounts = `tmpfs /sys/fs/cgroup tmpfs rw 0 0
+cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
+cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0
+none /tmp/elsewhere cgroup2 rw 0 0
+`;
+  expect(hierarchies(mounts)).toEqual(['/sys/fs/cgroup/cpu', '/sys/fs/cgroup/unified']);
+});
+
+test('a machine that withholds CAP_SYS_RESOURCE is recognized by its bounding set', () => {
+  expect(withholdsResources('CapBnd:\t000001fffeffffff\n')).toBe(true);
+  expect(withholdsResources('CapBnd:\t000001ffffffffff\n')).toBe(false);
+});
+
+test('an edit that was gathered counts from the end of the stated time, another from when it was made', () => {
+  expect(tookMs({ generation: 2, at: 1_000, stated: null, done: 4_000 })).toBe(3_000);
+  expect(tookMs({ generation: 2, at: 1_000, stated: 61_000, done: 64_000 })).toBe(3_000);
+  expect(tookMs({ generation: 2, at: 1_000, stated: 61_000, done: 60_500 })).toBe(0);
+});

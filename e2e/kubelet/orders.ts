@@ -1,0 +1,26 @@
+import type { KeyPair } from '../cluster/pki.ts';
+import type { ImageFile } from './images.ts';
+import type { Programs } from './programs.ts';
+
+/** What a person may choose. */
+export interface Orders {
+  readonly edits: number;
+  readonly editSeconds: number;
+  readonly rollouts: number;
+  /** Names of checks; empty for all. */
+  readonly only: readonly string[];
+  readonly keep: boolean;
+}
+
+/** What the process outside hands to the one inside. */
+export interface Given {
+  readonly dir: string;
+  /** When the command began. Units: ms since the epoch. */
+  readonly started: number;
+  readonly orders: Orders;
+  readonly programs: Programs;
+  readonly images: readonly ImageFile[];
+  readonly authority: KeyPair;
+  readonly outsideHost: string;
+  readonly kmsPort: number;
+}

@@ -1,0 +1,105 @@
+/** What the inside of an enclosure needs before a node can start in it. Runs as one of its first processes. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hierarchies } from './enclosure.ts';
+
+/** Address of the node: of the bridge that its pods are on. */
+export const nodeAddress = '10.244.0.1';
+export const podRange = '10.244.0.0/24';
+export const serviceRange = '10.96.0.0/16';
+/** Where the name server of the cluster listens. */
+export const dnsAddress = '10.244.0.1';
+export const bridge = 'cni0';
+
+/** What the kubelet would set for the whole machine: it gets files of the same content instead. */
+const machineWide = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops'];
+
+function exec(program: string, ...args: string[]): void {
+  execFileSync(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+/**
+ * Folders and devices of a node's own.
+ * Guarantees: nothing under /etc, /var/lib, /var/log, /run and no setting of the machine is changed by what runs here.
+ */
+export function prepareSurroundings(dir: string): void {
+  exec('mount', '--make-rshared', '/');
+  mountControlGroups();
+  exec('mount', '-t', 'tmpfs', 'tmpfs', '/run');
+  for (const path of ['/etc', '/var/lib', '/var/log']) {
+    const layer = join(dir, 'layers', path);
+    for (const name of ['upper', 'work']) mkdirSync(join(layer, name), { recursive: true });
+    exec(
+      'mount',
+      '-t',
+      'overlay',
+      'overlay',
+      '-o',
+      `lowerdir=${path},upperdir=${layer}/upper,workdir=${layer}/work`,
+      path,
+    );
+  }
+  for (const name of machineWide) {
+    const own = join(dir, 'sysctl', name);
+    mkdirSync(join(own, '..'), { recursive: true });
+    writeFileSync(own, readFileSync(join('/proc/sys', name)));
+    exec('mount', '--bind', own, join('/proc/sys', name));
+  }
+  exec('ip', 'link', 'set', 'lo', 'up');
+  exec('ip', 'link', 'add', bridge, 'type', 'bridge');
+  exec('ip', 'addr', 'add', `${nodeAddress}/24`, 'dev', bridge);
+  exec('ip', 'link', 'set', bridge, 'up');
+  // Without a way out, a packet to the address of a Service is refused before a rule can send it on.
+  exec('ip', 'route', 'add', 'default', 'via', nodeAddress.replace(/\d+$/, '254'), 'dev', bridge, 'onlink');
+  writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
+  // Packets between pods of the bridge pass the rules of policies only so.
+  const bridged = '/proc/sys/net/bridge/bridge-nf-call-iptables';
+  if (existsSync(bridged)) writeFileSync(bridged, '1');
+  exec('hostname', 'node-1');
+}
+
+/** The same hierarchies again: a mount made inside shows the group of this enclosure as its root. */
+function mountControlGroups(): void {
+  const outside = hierarchies().map((path) => ({ path, options: optionsOf(path) }));
+  exec('mount', '-t', 'sysfs', 'sysfs', '/sys');
+  if (outside.length === 1) {
+    exec('mount', '-t', 'cgroup2', 'cgroup2', '/sys/fs/cgroup');
+    // Of a group that hands controllers on to others, only the others may hold processes.
+    exec(
+      'sh',
+      '-c',
+      'mkdir /sys/fs/cgroup/init && for p in $(cat /sys/fs/cgroup/cgroup.procs); do echo $p > /sys/fs/cgroup/init/cgroup.procs; done',
+    );
+    return;
+  }
+  exec('mount', '-t', 'tmpfs', 'tmpfs', '/sys/fs/cgroup');
+  for (const { path, options } of outside) {
+    mkdirSync(path, { recursive: true });
+    if (options.type === 'cgroup2') exec('mount', '-t', 'cgroup2', 'cgroup2', path);
+    else exec('mount', '-t', 'cgroup', '-o', options.controllers, 'cgroup', path);
+  }
+}
+
+function optionsOf(path: string): { type: string; controllers: string } {
+  const line = execFileSync('findmnt', ['-n', '-o', 'FSTYPE,FS-OPTIONS', path], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .at(-1)!;
+  const [type = '', options = ''] = line.split(/\s+/);
+  const ignored =
+    /^(rw|ro|relatime|nosuid|nodev|noexec|nsdelegate|memory_recursiveprot|clone_children|release_agent=.*)$/;
+  return {
+    type,
+    controllers: options
+      .split(',')
+      .filter((option) => !ignored.test(option))
+      .join(','),
+  };
+}
+
+/** The capability that this machine withholds from every process, and an ordinary node does not. */
+export const withholdsResources = (status: string): boolean => {
+  const bounding = /^CapBnd:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? 'f'.repeat(16);
+  return (BigInt(`0x${bounding}`) & (1n << 24n)) === 0n;
+};
