@@ -1,0 +1,36 @@
+import { createInterface } from 'node:readline';
+import { exited, spawnBound, toolEnvironment } from '../cluster/processes.ts';
+
+/** A program that answers each line of JSON with one. */
+export interface Judge<Question, Answer> {
+  /** Asks; questions are answered in their order. Errors: when the program has ended. */
+  ask(question: Question): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** Starts it; it ends with this process. */
+export function startJudge<Question, Answer>(program: string): Judge<Question, Answer> {
+  const child = spawnBound([program], {
+    run: `judge-${process.pid}`,
+    env: toolEnvironment(),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface(child.stdout!)[Symbol.asyncIterator]();
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    ask(question) {
+      const answer = last.then(async () => {
+        child.stdin!.write(`${JSON.stringify(question)}\n`);
+        const { value, done } = await lines.next();
+        if (done === true) throw new Error(`${program} has ended`);
+        return JSON.parse(value) as Answer;
+      });
+      last = answer.catch(() => {});
+      return answer;
+    },
+    async close() {
+      child.stdin!.end();
+      await exited(child);
+    },
+  };
+}

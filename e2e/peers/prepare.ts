@@ -1,0 +1,10 @@
+/** Builds every peer that is not in the cache. One that cannot be built is named, and its tests are skipped. */
+import { findPeer, peerNames } from './programs.ts';
+
+for (const name of peerNames) {
+  try {
+    await findPeer(name);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,122 @@
+/** A real prometheus-adapter behind the query server: its metrics reach autoscalers beside ours, in its words. */
+import { fileURLToPath } from 'node:url';
+import { needing } from '../../src/testing/needs.ts';
+import type { Values } from '../autoscaling/answers.ts';
+import { passOnTo } from '../autoscaling/second-adapter.ts';
+import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import { until } from '../demo/until.ts';
+import { ownImages } from '../node/images.ts';
+import { peerNeed } from './programs.ts';
+import { startPrometheusAdapter, type PrometheusAdapter } from './prometheus-adapter.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const custom = '/apis/custom.metrics.k8s.io';
+let cluster: Cluster;
+let adapter: PrometheusAdapter;
+const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(args);
+const raw = async <T>(path: string): Promise<T> => JSON.parse(await kubectl('get', '--raw', path)) as T;
+/** A pod that is only there to have a name: the adapter looks pods up before it asks Prometheus. */
+const worker = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'worker-1', namespace: 'shop', labels: { app: 'worker' } },
+  spec: { nodeSelector: { none: 'such' }, containers: [{ name: 'main', image: 'none:1' }] },
+};
+
+needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the query server', () => {
+  beforeAll(async () => {
+    cluster = await startCluster({ nodes: 1, images: ownImages() });
+    adapter = await startPrometheusAdapter(cluster);
+    await kubectl('create', 'namespace', 'shop');
+    await cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(worker) });
+    await kubectl('apply', '--server-side', '-f', `${root}manifests/install.yaml`);
+    await passOnTo(adapter, kubectl, ['--external-metrics=auto']);
+    for (const name of ['v1beta1.custom', 'v1beta2.custom', 'v1beta1.external']) {
+      const apiService = `apiservice/${name}.metrics.k8s.io`;
+      await until(
+        apiService,
+        () => kubectl('wait', '--for=condition=Available', '--timeout=10s', apiService),
+        () => true,
+        { timeoutMs: 240_000 },
+      );
+    }
+  }, 500_000);
+
+  afterAll(async () => {
+    await adapter?.close();
+    await cluster?.stop();
+  }, 60_000);
+
+  test.each(['v1beta1', 'v1beta2'])(
+    'what only it knows of pods and services comes through the aggregator in %s',
+    async (version) => {
+      for (const [resource, kind, name, query] of [
+        ['services', 'Service', 'queue', ''],
+        ['pods', 'Pod', 'worker-1', ''],
+        ['pods', 'Pod', '*', '?labelSelector=app%3Dworker'],
+      ] as const) {
+        const list = await until(
+          `${resource}/${name}`,
+          () => raw<Values>(`${custom}/${version}/namespaces/shop/${resource}/${name}/queue_depth${query}`),
+          ({ items }) => items.length > 0,
+          { timeoutMs: 60_000 },
+        );
+        expect(list).toMatchObject({ kind: 'MetricValueList', apiVersion: `custom.metrics.k8s.io/${version}` });
+        expect(list.items).toMatchObject([
+          {
+            describedObject: { kind, namespace: 'shop', name: name === '*' ? 'worker-1' : name },
+            value: '4200m',
+            ...(version === 'v1beta1' ? { metricName: 'queue_depth' } : { metric: { name: 'queue_depth' } }),
+          },
+        ]);
+        expect(Math.abs(Date.now() - Date.parse(list.items[0]!.timestamp))).toBeLessThan(60_000);
+      }
+    },
+    200_000,
+  );
+
+  test('discovery shows its metrics beside ours, each once', async () => {
+    const { resources } = await until(
+      'its metrics',
+      () => raw<{ resources: { name: string }[] }>(`${custom}/v1beta2`),
+      (list) => list.resources.some(({ name }) => name === 'services/queue_depth'),
+      { timeoutMs: 90_000 },
+    );
+    const names = resources.map(({ name }) => name);
+    expect(names).toEqual(
+      expect.arrayContaining(['pods/queue_depth', 'services/queue_depth', 'pods/http_requests_per_second']),
+    );
+    expect(new Set(names).size).toBe(names.length);
+  }, 100_000);
+
+  test('its external metrics are answered beside ours', async () => {
+    const path = '/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue_length?labelSelector=queue%3Da';
+    const { items } = await until(
+      'rows',
+      () => raw<{ items: object[] }>(path),
+      (list) => list.items.length > 0,
+    );
+    expect(items).toMatchObject([{ metricName: 'queue_length', value: '7' }]);
+  });
+
+  test('what it does not know either is not found, for an object and for a metric', async () => {
+    const of = (object: string): Promise<string> =>
+      kubectl('get', '--raw', `${custom}/v1beta2/namespaces/shop/${object}`);
+    await expect(of('services/queue/nothing')).rejects.toThrow(/could not find the metric nothing/);
+    await expect(of('services/other/queue_depth')).rejects.toThrow(/could not find/);
+  });
+
+  test('once it has gone, its metrics fail with its address and are not taken for zero', async () => {
+    await adapter.kill();
+    const path = `${custom}/v1beta2/namespaces/shop/services/queue/queue_depth`;
+    await until(
+      'the failure',
+      () => kubectl('get', '--raw', path).catch((error: Error) => error.message),
+      (text) => text.includes(`second adapter ${adapter.url}`),
+    );
+    const { resources } = await raw<{ resources: { name: string }[] }>(`${custom}/v1beta2`);
+    expect(resources.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['pods/http_requests_per_second', 'services/queue_depth']),
+    );
+  }, 60_000);
+});

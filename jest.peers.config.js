@@ -1,0 +1,4 @@
+import e2e from './jest.e2e.config.js';
+
+/** Tests beside products that are built for them (`make e2e-peers`): no part of `make test`. @type {import('jest').Config} */
+export default { ...e2e, roots: ['<rootDir>/e2e/peers'], testPathIgnorePatterns: ['/node_modules/'] };
