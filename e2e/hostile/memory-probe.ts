@@ -1,0 +1,9 @@
+/**
+ * Loaded into a victim before its program: at SIGUSR2 it collects garbage and writes what is still in use, so that a
+ * test can tell memory that is held from memory that V8 has not given back yet.
+ */
+process.on('SIGUSR2', () => {
+  globalThis.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  process.stderr.write(`${JSON.stringify({ msg: 'memory in use', bytes: heapUsed + external })}\n`);
+});

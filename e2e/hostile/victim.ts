@@ -1,0 +1,117 @@
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../cluster/eventually.ts';
+import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
+
+/** A process of ours under attack, and what it said. */
+export class Victim {
+  readonly name: string;
+  readonly #child: ChildProcess;
+  #log = '';
+  readonly #memories: number[] = [];
+  /** Memory before the first attack: resident, and in use after a collection. Units: bytes. */
+  #before = 0;
+  #inUseBefore = 0;
+  #mostKept = 0;
+
+  private constructor(name: string, child: ChildProcess) {
+    this.name = name;
+    this.#child = child;
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on('data', (chunk: Buffer) => {
+        this.#log = `${this.#log}${chunk.toString()}`.slice(-1_000_000);
+        // A line of this kind is short and written whole.
+        for (const [, bytes] of chunk.toString().matchAll(/"memory in use","bytes":(\d+)\}/g))
+          this.#memories.push(Number(bytes));
+      });
+    }
+  }
+
+  static async start(
+    name: string,
+    command: readonly string[],
+    env: Readonly<Record<string, string>>,
+    ready: (victim: Victim) => Promise<boolean> | boolean,
+  ): Promise<Victim> {
+    const node = [process.execPath, '--expose-gc', `--import=${new URL('memory-probe.ts', import.meta.url).href}`];
+    const child = spawnBound([...node, source(command[0]!), ...command.slice(1)], {
+      run: `hostile-${process.pid}`,
+      env: toolEnvironment(env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const victim = new Victim(name, child);
+    await eventually(
+      `${name} is ready`,
+      () => {
+        victim.mustLive();
+        return ready(victim);
+      },
+      60_000,
+    ).catch((cause: unknown) => {
+      throw new Error(`${name} is not ready: ${victim.#log.slice(-4_000)}`, { cause });
+    });
+    victim.#before = victim.rss();
+    victim.#inUseBefore = await victim.#inUse();
+    return victim;
+  }
+
+  /** Log lines with this message. */
+  said(msg: string): Record<string, unknown>[] {
+    return this.#log
+      .split('\n')
+      .filter((line) => line.startsWith('{') && line.endsWith('}') && line.includes(JSON.stringify(msg)))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  /** Errors: with the end of the log when the process ended. */
+  mustLive(): void {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode === null && signalCode === null) return;
+    throw new Error(`${this.name} ended with ${exitCode ?? signalCode}: ${this.#log.slice(-4_000)}`);
+  }
+
+  rss(): number {
+    const kb = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#child.pid}/status`, 'utf8'))?.[1];
+    return Number(kb) * 1024;
+  }
+
+  /** Resident memory taken since the start: with what V8 has not given back. Units: bytes. */
+  grown(): number {
+    return this.rss() - this.#before;
+  }
+
+  /** Memory taken since the start that is still in use after a collection. Units: bytes. */
+  async kept(): Promise<number> {
+    const kept = (await this.#inUse()) - this.#inUseBefore;
+    this.#mostKept = Math.max(this.#mostKept, kept);
+    return kept;
+  }
+
+  /** The most that `kept` has returned. */
+  get mostKept(): number {
+    return this.#mostKept;
+  }
+
+  async #inUse(): Promise<number> {
+    const asked = this.#memories.length;
+    process.kill(this.#child.pid!, 'SIGUSR2');
+    await eventually('the word on memory', () => {
+      this.mustLive();
+      return this.#memories.length > asked;
+    });
+    return this.#memories.at(-1)!;
+  }
+
+  async end(): Promise<number | null> {
+    signalGroup(this.#child.pid!, 'SIGTERM');
+    const cut = setTimeout(() => signalGroup(this.#child.pid!, 'SIGKILL'), 20_000);
+    await exited(this.#child);
+    clearTimeout(cut);
+    return this.#child.exitCode;
+  }
+}
+
+function source(program: string): string {
+  return fileURLToPath(new URL(`../../src/bin/${program}`, import.meta.url));
+}
