@@ -1,6 +1,12 @@
+import { execFile } from 'node:child_process';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findGoPrograms, pinnedVersion } from './go-programs.ts';
+import { promisify } from 'node:util';
+import { download, type DownloadOptions } from './download.ts';
+import { defaultCacheDir, findGoPrograms, pinnedVersion, programsIn, toStderr, underLock } from './go-programs.ts';
 import type { FindOptions, GoPrograms } from './go-programs.ts';
+import { release, type BinaryName, type Release, type ReleaseArchive } from './releases.ts';
 
 /** The programs of a control plane, and the Go package each is built from. */
 const controlPlane = {
@@ -16,27 +22,118 @@ const controlPlane = {
   },
   flags: (version: string) => ['-ldflags', linkerFlags(version)],
   cold: '~10 min',
+} as const satisfies GoPrograms<BinaryName>;
+
+const names = Object.keys(controlPlane.packages) as BinaryName[];
+
+/** The programs of a node, from the same module: only what runs pods for real needs them. */
+const node = {
+  ...controlPlane,
+  packages: {
+    kubelet: 'k8s.io/kubernetes/cmd/kubelet',
+    'kube-proxy': 'k8s.io/kubernetes/cmd/kube-proxy',
+  },
+  cold: '~4 min',
 } as const satisfies GoPrograms<string>;
 
-export type BinaryName = keyof typeof controlPlane.packages;
+export type NodeBinaries = Readonly<Record<keyof typeof node.packages, string>>;
 
-/** Absolute path of each program. */
-export type Binaries = Readonly<Record<BinaryName, string>>;
+/** Absolute path of each program, and the version of Kubernetes that they are taken to be. */
+export type Binaries = Readonly<Record<BinaryName | 'version', string>>;
 
-export interface BinariesOptions extends Omit<FindOptions<BinaryName>, 'assets'> {
+export interface BinariesOptions extends Omit<FindOptions<BinaryName>, 'assets' | 'only'> {
   /** The environment to look for KUBEBUILDER_ASSETS in. Default the process's. */
   env?: NodeJS.ProcessEnv;
+  /**
+   * Take the published programs where nothing is built yet; they may be of another patch release than the module pins,
+   * which the tests run on. Default false.
+   */
+  published?: boolean;
+  /** What is published. Default the pinned release. */
+  release?: Release;
+  /** Time limits of its downloads. */
+  limits?: Pick<DownloadOptions, 'answerMs' | 'stallMs' | 'totalMs'>;
 }
 
-/** The one Kubernetes version of the harness, `vX.Y.Z`, as the Go module pins it. */
+/** The one Kubernetes version of the tests, `vX.Y.Z`, as the Go module pins it. */
 export function kubernetesVersion(): string {
   return pinnedVersion(controlPlane);
 }
 
-/** The control plane's programs: from KUBEBUILDER_ASSETS, the cache, or built (about ten minutes the first time). */
-export function findBinaries({ env = process.env, ...options }: BinariesOptions = {}): Promise<Binaries> {
+/**
+ * The control plane's programs: from KUBEBUILDER_ASSETS, the cache, the published archives (`published`), or built
+ * from their modules (about ten minutes the first time).
+ * Guarantees: of a published archive only what has the SHA-512 of the publisher's list is unpacked; whatever else comes
+ * is refused aloud, and built.
+ */
+export async function findBinaries(options: BinariesOptions = {}): Promise<Binaries> {
+  const { env = process.env, published = false, ...find } = options;
   const assets = env['KUBEBUILDER_ASSETS'];
-  return findGoPrograms<BinaryName>(controlPlane, { ...options, ...(assets ? { assets } : {}) });
+  const root = options.cacheDir ?? defaultCacheDir();
+  const built = join(root, controlPlane.folder, kubernetesVersion());
+  if (published && !programsIn([...(assets ? [assets] : []), built], names)) {
+    const got = await findPublished(root, options);
+    if (got) return got;
+    options.signal?.throwIfAborted();
+  }
+  const programs = await findGoPrograms<BinaryName>(controlPlane, { ...find, ...(assets ? { assets } : {}) });
+  return { ...programs, version: kubernetesVersion() };
+}
+
+/**
+ * The published programs, from the cache or downloaded into it below the root.
+ * Undefined, with the reason in the log, where no archive is published for this machine or one cannot be had.
+ * Errors: the signal's reason when it aborts.
+ */
+export async function findPublished(root: string, options: BinariesOptions): Promise<Binaries | undefined> {
+  const { log = toStderr, signal, limits } = options;
+  const { version, archives } = options.release ?? release;
+  const wanted = process.platform === 'linux' ? archives[process.arch] : undefined;
+  if (!wanted) return undefined;
+  const dir = join(root, controlPlane.folder, `${version}-published`);
+  const found = programsIn([dir], names);
+  if (found) return { ...found, version };
+  return underLock(dir, log, async () => {
+    // What a killed download left is in the same folder, and goes with it.
+    const scratch = `${dir}.partial`;
+    try {
+      await rm(scratch, { recursive: true, force: true });
+      await mkdir(scratch);
+      await fetchAll(wanted, scratch, { log, signal, ...limits });
+      const members = wanted.flatMap((archive) => Object.values(archive.members));
+      for (const member of members) await rename(join(scratch, member), join(dir, basename(member)));
+      return { ...programsIn([dir], names)!, version };
+    } catch (error) {
+      signal?.throwIfAborted();
+      log(`${error instanceof Error ? error.message : String(error)}; building from modules instead`);
+      return undefined;
+    } finally {
+      await rm(scratch, { recursive: true, force: true });
+    }
+  });
+}
+
+/** Side by side; the first failure ends the others, and is what it rejects with. */
+async function fetchAll(archives: readonly ReleaseArchive[], dir: string, options: DownloadOptions): Promise<void> {
+  const failed = new AbortController();
+  const signal = options.signal ? AbortSignal.any([options.signal, failed.signal]) : failed.signal;
+  const fetchOne = async (archive: ReleaseArchive): Promise<void> => {
+    const file = join(dir, archive.name);
+    await download(archive, file, { ...options, signal });
+    await unpack(file, dir, Object.values(archive.members));
+  };
+  await Promise.all(archives.map((archive) => fetchOne(archive).catch((error: unknown) => failed.abort(error))));
+  failed.signal.throwIfAborted();
+}
+
+/** Only the members named; tar itself refuses names that lead out of the folder. */
+async function unpack(file: string, dir: string, members: readonly string[]): Promise<void> {
+  await promisify(execFile)('tar', ['-xzf', file, '--no-same-owner', '-C', dir, ...members]);
+}
+
+/** The node's programs: from the cache, or built. */
+export function findNodeBinaries(): Promise<NodeBinaries> {
+  return findGoPrograms<keyof typeof node.packages>(node);
 }
 
 /** Without these the server reports v0.0.0, and some of its own version checks misbehave. */

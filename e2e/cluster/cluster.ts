@@ -6,7 +6,7 @@ import type { Backoff } from '../node/node-context.ts';
 import { startProcessNode } from '../node/process-node.ts';
 import type { ProcessNode } from '../node/process-node.ts';
 import type { Api } from './api.ts';
-import { findBinaries, kubernetesVersion } from './binaries.ts';
+import { findBinaries } from './binaries.ts';
 import type { Binaries } from './binaries.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions, EtcdAccess } from './control-plane.ts';
@@ -27,11 +27,13 @@ export interface ClusterOptions extends Pick<
   dir?: string;
   /** Keep the temporary folder, to look at logs. Default: whether SVC_CLUSTER_KEEP is set. */
   keep?: boolean;
+  /** The programs to start. Default those of `findBinaries`. */
+  binaries?: Binaries;
   /** Progress lines. Default: none, except while binaries are built. */
   log?: (line: string) => void;
   /** More images that the nodes can run, beside this project's own. */
   images?: ImageTable;
-  /** Restart back-off of containers. Default 1 s doubling to 20 s, forgotten after a run of 60 s. */
+  /** Restart back-off of containers. Default 1 s doubling to 20 s, forgotten after a run of 60 s; see `kubeletBackoff`. */
   backoff?: Partial<Backoff>;
 }
 
@@ -80,13 +82,13 @@ export interface Cluster {
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const started = Date.now();
   const log = (line: string): void => options.log?.(`${((Date.now() - started) / 1000).toFixed(1)} s  ${line}`);
-  const binaries = await findBinaries(options.log ? { log: options.log } : {});
+  const binaries = options.binaries ?? (await findBinaries(options.log ? { log: options.log } : {}));
   const run = await openRun({
     ...(options.dir === undefined ? {} : { dir: options.dir }),
     ...((options.keep ?? process.env['SVC_CLUSTER_KEEP'] !== undefined) ? { keep: true } : {}),
   });
   try {
-    log(`starting Kubernetes ${kubernetesVersion()} in ${run.dir}`);
+    log(`starting Kubernetes ${binaries.version} in ${run.dir}`);
     const serviceCidr = run.realAddresses ? `198.19.${run.claimNetwork()}.0/24` : '10.96.0.0/16';
     const plane = await startControlPlane({ ...options, run: run.id, dir: run.dir, binaries, serviceCidr });
     log(`API server ready at ${plane.server}`);
@@ -109,7 +111,7 @@ async function assemble(
   let stopping: Promise<void> | undefined;
   const addNode: Cluster['addNode'] = async (node = {}) => {
     const name = node.name ?? `node-${++numbered}`;
-    const created = await startNode(options, run, plane, name, node.labels ?? {});
+    const created = await startNode({ ...options, binaries }, run, plane, name, node.labels ?? {});
     nodes.push(created);
     await waitForReadyNode(plane.api, name);
     log(`node ${name} (${created.ip}) Ready`);
@@ -160,7 +162,7 @@ async function assemble(
 }
 
 async function startNode(
-  options: ClusterOptions,
+  options: ClusterOptions & { binaries: Binaries },
   run: Run,
   plane: ControlPlane,
   name: string,
@@ -178,7 +180,7 @@ async function startNode(
     ca: plane.ca.cert,
     client: await plane.credentials(`system:node:${name}`, ['system:nodes']),
     serving: await issueLeaf(plane.ca, { commonName: `system:node:${name}`, names: [name, `${prefixes.pods}.1`] }),
-    version: kubernetesVersion(),
+    version: options.binaries.version,
     images: { ...ownImages(), ...options.images },
     labels,
     backoff: { initialMs: 1000, maxMs: 20_000, resetMs: 60_000, ...options.backoff },

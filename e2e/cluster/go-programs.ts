@@ -2,7 +2,8 @@ import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, wri
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findGo } from './go-toolchain.ts';
-import { processIdentity, spawnBound, toolEnvironment } from './processes.ts';
+import { signsOfLife } from './progress.ts';
+import { processIdentity, signalGroup, spawnBound, toolEnvironment } from './processes.ts';
 
 /** Programs that are built, pinned, from a Go module of this repository which holds versions and no code. */
 export interface GoPrograms<Name extends string> {
@@ -29,6 +30,8 @@ export interface FindOptions<Name extends string> {
   only?: readonly Name[];
   /** A folder to look in before the cache. */
   assets?: string;
+  /** Ends a build that is under way. */
+  signal?: AbortSignal | undefined;
 }
 
 /** The version that go.mod pins, with its `v`. */
@@ -55,36 +58,59 @@ export async function findGoPrograms<Name extends string>(
   programs: GoPrograms<Name>,
   options: FindOptions<Name> = {},
 ): Promise<Readonly<Record<Name, string>>> {
-  const log = options.log ?? ((line: string) => void process.stderr.write(`${line}\n`));
+  const log = options.log ?? toStderr;
   const root = options.cacheDir ?? defaultCacheDir();
   const dir = join(root, programs.folder, pinnedVersion(programs));
   const names = options.only ?? (Object.keys(programs.packages) as Name[]);
-  const find = (name: Name): string | undefined =>
-    [...(options.assets ? [join(options.assets, name)] : []), join(dir, name)].find(isExecutable);
-  if (names.some((name) => !find(name))) {
-    mkdirSync(dir, { recursive: true });
-    const unlock = await lock(`${dir}.lock`, log);
-    try {
-      // Asked again under the lock: whoever held it may have built what is missing.
-      const missing = names.filter((name) => !find(name));
-      if (missing.length > 0) await build(programs, missing, root, dir, log);
-    } finally {
-      unlock();
-    }
-  }
-  return Object.fromEntries(names.map((name) => [name, find(name)])) as unknown as Record<Name, string>;
+  const dirs = [...(options.assets ? [options.assets] : []), dir];
+  const found = programsIn(dirs, names);
+  if (found) return found;
+  return underLock(dir, log, async () => {
+    // Asked again under the lock: whoever held it may have built what is missing.
+    const missing = names.filter((name) => !programsIn(dirs, [name]));
+    if (missing.length > 0) await build(programs, missing, { ...options, root, dir, log });
+    return programsIn(dirs, names)!;
+  });
 }
 
-function defaultCacheDir(): string {
+/** The default of `log`. */
+export const toStderr = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** The path of each program in the first of the folders that has it; undefined where one is missing in all of them. */
+export function programsIn<Name extends string>(
+  dirs: readonly string[],
+  names: readonly Name[],
+): Record<Name, string> | undefined {
+  const found = names.map((name) => [name, dirs.map((dir) => join(dir, name)).find(isExecutable)] as const);
+  return found.every(([, path]) => path) ? (Object.fromEntries(found) as Record<Name, string>) : undefined;
+}
+
+/** Makes the folder, and does the work while no other process does the same. */
+export async function underLock<T>(dir: string, log: (line: string) => void, work: () => Promise<T>): Promise<T> {
+  mkdirSync(dir, { recursive: true });
+  const unlock = await lock(`${dir}.lock`, log);
+  try {
+    return await work();
+  } finally {
+    unlock();
+  }
+}
+
+/** The folder outside the checkout where everything is kept that takes long to make. */
+export function defaultCacheDir(): string {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'svc-operator');
+}
+
+interface BuildPlace {
+  root: string;
+  dir: string;
+  signal?: AbortSignal | undefined;
 }
 
 async function build<Name extends string>(
   programs: GoPrograms<Name>,
   names: readonly Name[],
-  root: string,
-  dir: string,
-  log: (line: string) => void,
+  { root, dir, log, signal }: Required<Pick<FindOptions<Name>, 'log'>> & BuildPlace,
 ) {
   const go = await findGo(root, log);
   const started = Date.now();
@@ -93,17 +119,21 @@ async function build<Name extends string>(
   );
   for (const [i, name] of names.entries()) {
     const label = `[${i + 1}/${names.length}] ${name}`;
-    const heartbeat = setInterval(() => log(`${label}: still building, ${seconds(started)} so far`), 15_000);
+    const end = signsOfLife(() => log(`${label}: still building, ${seconds(started)} so far`));
     try {
-      await buildOne(programs, go.path, name, dir);
+      await buildOne(programs, name, { go: go.path, dir, signal });
       log(`${label}: built, ${seconds(started)} so far`);
     } finally {
-      clearInterval(heartbeat);
+      end();
     }
   }
 }
 
-function buildOne<Name extends string>(programs: GoPrograms<Name>, go: string, name: Name, dir: string): Promise<void> {
+function buildOne<Name extends string>(
+  programs: GoPrograms<Name>,
+  name: Name,
+  { go, dir, signal }: Pick<BuildPlace, 'dir' | 'signal'> & { go: string },
+): Promise<void> {
   const temp = join(dir, `.${name}.${process.pid}`);
   const source = programs.packages[name];
   const args = ['build', '-trimpath', ...programs.flags(pinnedVersion(programs)), '-o', temp, source];
@@ -115,10 +145,14 @@ function buildOne<Name extends string>(programs: GoPrograms<Name>, go: string, n
       env,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
+    const end = (): void => void (child.pid !== undefined && signalGroup(child.pid, 'SIGKILL'));
+    signal?.addEventListener('abort', end, { once: true });
+    if (signal?.aborted) end();
     let errors = '';
     child.stderr?.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-4000)));
     child.once('error', reject);
     child.once('exit', (code) => {
+      signal?.removeEventListener('abort', end);
       if (code === 0) {
         renameSync(temp, join(dir, name));
         return resolve();
@@ -139,9 +173,11 @@ function goSettings(): Record<string, string> {
 async function lock(path: string, log: (line: string) => void): Promise<() => void> {
   mkdirSync(dirname(path), { recursive: true });
   const mine = `${process.pid} ${processIdentity(process.pid) ?? ''}`;
-  for (let waited = 0; ; waited++) {
+  let end: (() => void) | undefined;
+  for (;;) {
     try {
       writeFileSync(path, mine, { flag: 'wx' });
+      end?.();
       return () => rmSync(path, { force: true });
     } catch {
       const holder = readHolder(path);
@@ -149,7 +185,11 @@ async function lock(path: string, log: (line: string) => void): Promise<() => vo
         rmSync(path, { force: true });
         continue;
       }
-      if (waited % 15 === 0) log(`waiting for another build (${path} held by ${holder?.pid ?? 'somebody'})`);
+      if (!end) {
+        const say = (): void => log(`waiting for another build (${path} held by process ${holder?.pid ?? 'unknown'})`);
+        say();
+        end = signsOfLife(say);
+      }
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   }
@@ -164,7 +204,8 @@ function readHolder(path: string): { pid: number; identity: string } | undefined
   }
 }
 
-function isExecutable(path: string): boolean {
+/** Whether a file is there that this process may run. */
+export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { findBinaries } from './binaries.ts';
 import { startCluster } from './cluster.ts';
 
 const help = `usage: node e2e/cluster/main.ts [--nodes N] [--dir DIR] [--keep] [--fsync]
@@ -35,13 +36,16 @@ async function main(): Promise<number> {
   });
   const log = (line: string): void => void process.stderr.write(`${line}\n`);
   const cluster = await Promise.race([
-    startCluster({
-      nodes,
-      log,
-      fsync: values.fsync,
-      keep: values.keep,
-      ...(values.dir === undefined ? {} : { dir: values.dir }),
-    }),
+    findBinaries({ log, published: true }).then((binaries) =>
+      startCluster({
+        nodes,
+        log,
+        binaries,
+        fsync: values.fsync,
+        keep: values.keep,
+        ...(values.dir === undefined ? {} : { dir: values.dir }),
+      }),
+    ),
     interrupted,
   ]);
   // Interrupted on the way up: the run's reaper gives back what was taken so far.

@@ -50,7 +50,7 @@ describe('what a run leaves on the machine', () => {
     await exited(left);
     expect(left.signalCode).toBe('SIGKILL');
     expect(existsSync(data)).toBe(false);
-    expect(readdirSync(join(registry, 'runs'))).toEqual([]);
+    expect(readdirSync(temp)).toEqual([]);
     rmSync(temp, { recursive: true });
   });
 });

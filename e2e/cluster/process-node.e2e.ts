@@ -200,6 +200,8 @@ describe('a cluster with two process nodes', () => {
     const metadata = { name: 'once', namespace: 'default' };
     await apply({ apiVersion: 'batch/v1', kind: 'Job', metadata, spec: { template } });
     await cluster.kubectl(['wait', 'job/once', '--for=condition=Complete', '--timeout=20s']);
+    const phases = ['get', 'pods', '-l', 'job-name=once', '-o', 'jsonpath={.items[*].status.phase}'];
+    expect(await cluster.kubectl(phases)).toBe('Succeeded');
     await cluster.kubectl(['delete', 'job', 'once']);
   });
 

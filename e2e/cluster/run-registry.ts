@@ -1,10 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { defaultCacheDir } from './go-programs.ts';
 import { killRun, processIdentity, signalGroup, toolEnvironment } from './processes.ts';
 
 /**
@@ -44,8 +45,8 @@ const runs = join(registry, 'runs');
 const networks = join(registry, 'networks');
 const lastNetwork = 250;
 
-/** Compiled sources, shared by all runs. */
-export const compileCacheDir = join(registry, 'compile-cache');
+/** Compiled sources, shared by all runs and kept between them. */
+export const compileCacheDir = join(defaultCacheDir(), 'compile-cache');
 
 /** The address prefix of network n, without the last octet. `loopback` is what pods see as their own 127.0.0.1. */
 export function networkPrefix(n: number, realAddresses: boolean): { pods: string; loopback: string } {
@@ -54,8 +55,6 @@ export function networkPrefix(n: number, realAddresses: boolean): { pods: string
 
 /** Registers a run owned by this process, after giving back what crashed runs left. */
 export async function openRun(options: RunOptions = {}): Promise<Run> {
-  mkdirSync(runs, { recursive: true });
-  mkdirSync(networks, { recursive: true });
   await reapDeadRuns();
   const id = randomBytes(6).toString('hex');
   const dir = options.dir ?? join(registry, 'data', id);
@@ -65,8 +64,11 @@ export async function openRun(options: RunOptions = {}): Promise<Run> {
   const identity = processIdentity(process.pid) ?? '';
   // Written aside and renamed: whoever starts at this moment must not read half a record and think the run dead.
   const record: RunRecord = { owner: process.pid, ownerIdentity: identity, dir, keep };
-  writeFileSync(join(registry, `${id}.tmp`), JSON.stringify(record));
-  renameSync(join(registry, `${id}.tmp`), join(runs, id));
+  whileFoldersGo(() => {
+    mkdirSync(runs, { recursive: true });
+    writeFileSync(join(registry, `${id}.tmp`), JSON.stringify(record));
+    renameSync(join(registry, `${id}.tmp`), join(runs, id));
+  });
   const realAddresses = canAddAddresses();
   const reaper = startReaper(id);
   let closed: Promise<void> | undefined;
@@ -87,17 +89,55 @@ export async function openRun(options: RunOptions = {}): Promise<Run> {
 export async function giveBack(id: string): Promise<void> {
   const record = readRecord(id);
   await killRun(id);
-  for (const name of readdirSync(networks)) {
+  for (const name of namesIn(networks)) {
     if (readText(join(networks, name)) !== id) continue;
     removeAddress(Number(name));
     rmSync(join(networks, name), { force: true });
   }
   if (record && !record.keep) rmSync(record.dir, { recursive: true, force: true, maxRetries: 5 });
   rmSync(join(runs, id), { force: true });
+  removeEmptyRegistry();
+}
+
+/** The last run takes the folders of the registry with it: what is empty goes, `runs` first. */
+function removeEmptyRegistry(): void {
+  try {
+    for (const dir of [runs, networks, join(registry, 'data'), registry]) removeIfThere(dir);
+  } catch {
+    // Not empty: another run has it.
+  }
+}
+
+function removeIfThere(dir: string): void {
+  try {
+    rmdirSync(dir);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+/** Does it again where the end of another run removed a folder in between. */
+function whileFoldersGo(work: () => void): void {
+  for (let tries = 0; ; tries++) {
+    try {
+      work();
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === 100) throw error;
+    }
+  }
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return [];
+  }
 }
 
 async function reapDeadRuns(): Promise<void> {
-  for (const id of readdirSync(runs)) {
+  for (const id of namesIn(runs)) {
     const record = readRecord(id);
     if (record && processIdentity(record.owner) === record.ownerIdentity) continue;
     await giveBack(id);
@@ -107,9 +147,13 @@ async function reapDeadRuns(): Promise<void> {
 function claimNetwork(run: string, realAddresses: boolean): number {
   for (let n = 1; n <= lastNetwork; n++) {
     try {
-      writeFileSync(join(networks, String(n)), run, { flag: 'wx' });
-    } catch {
-      continue;
+      whileFoldersGo(() => {
+        mkdirSync(networks, { recursive: true });
+        writeFileSync(join(networks, String(n)), run, { flag: 'wx' });
+      });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue;
+      throw error;
     }
     if (realAddresses) execFileSync('ip', ['addr', 'replace', `${networkPrefix(n, true).pods}.1/24`, 'dev', 'lo']);
     return n;
@@ -117,10 +161,10 @@ function claimNetwork(run: string, realAddresses: boolean): number {
   throw new Error(`all ${lastNetwork} networks of ${networks} are in use`);
 }
 
-/** The reaper costs a shell until it is needed: `cat` ends when the owner's end of the pipe is closed. */
+/** The reaper costs a shell until it is needed: `read` ends when the owner's end of the pipe is closed. */
 function startReaper(id: string): ChildProcess {
   const script = fileURLToPath(new URL('./reap.ts', import.meta.url));
-  const reaper = spawn('/bin/sh', ['-c', 'cat >/dev/null; exec "$0" "$@"', process.execPath, script, id], {
+  const reaper = spawn('/bin/sh', ['-c', 'read -r _; exec "$0" "$@"', process.execPath, script, id], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     env: toolEnvironment(),
