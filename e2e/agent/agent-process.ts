@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { canonicalJson } from '../../src/base/canonical-json.ts';
 import {
   type AgentStatus,
-  agentServerName,
   type CaptureConfig,
   captureHash,
   capturePutPath,
@@ -13,7 +12,9 @@ import {
 } from '../../src/capture/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
 import { TlsClient } from '../../src/net/tls-client.ts';
-import { fixedTls } from '../../src/net/tls-material.ts';
+import { fixedTls, type TlsMaterial } from '../../src/net/tls-material.ts';
+import { agentServerName } from '../../src/api/agents/agent-certificate.ts';
+import { agentTls } from '../../src/testing/agent-tls.ts';
 
 const svc = fileURLToPath(new URL('../../src/bin/svc.ts', import.meta.url));
 
@@ -22,11 +23,7 @@ export async function makeIdentities(
   dir: string,
 ): Promise<{ ca: KeyPairPem; client: (name: string) => Promise<TlsClient> }> {
   const ca = await createCa({ commonName: 'svc-ca', now: Date.now() });
-  const leaf = await issueLeaf(ca, { commonName: 'svc-agent', dnsNames: [agentServerName] }, { now: Date.now() });
-  mkdirSync(join(dir, 'tls'), { recursive: true });
-  for (const [name, text] of Object.entries({ 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': ca.cert })) {
-    writeFileSync(join(dir, 'tls', name), text);
-  }
+  writeIdentity(join(dir, 'tls'), await agentTls(ca, 'node-1'));
   return {
     ca,
     client: async (commonName) => {
@@ -34,6 +31,14 @@ export async function makeIdentities(
       return new TlsClient(fixedTls({ ...own, ca: ca.cert }));
     },
   };
+}
+
+/** Files as they are in a directory that an agent is given with its certificate in it. */
+export function writeIdentity(dir: string, { cert, key, ca }: TlsMaterial): void {
+  mkdirSync(dir, { recursive: true });
+  for (const [name, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca })) {
+    writeFileSync(join(dir, name), text);
+  }
 }
 
 /** A real agent in a process of its own, on ports that it chooses. Its log is kept for a failing test. */
@@ -119,7 +124,7 @@ export class AgentProcess {
     return client.request({
       host: '127.0.0.1',
       port: this.port('capture-config'),
-      servername: agentServerName,
+      servername: agentServerName('node-1', 'svc-system'),
       method,
       path,
       ...(body === undefined ? {} : { body }),

@@ -82,7 +82,7 @@ const startMs = Date.now();
 async function send(): Promise<void> {
   const n = sent + 1;
   const times = { startTimeUnixNano: `${startMs}000000`, timeUnixNano: `${Date.now()}000000` };
-  const attributes = [{ key: 'k8s.pod.name', value: { stringValue: 'p1' } }];
+  const attributes = [{ key: 'zone', value: { stringValue: 'z1' } }];
   await agent.otlp('metrics', {
     resourceMetrics: [
       {
@@ -136,11 +136,11 @@ async function missing(server: Peer, selector: string, scale = 1): Promise<numbe
 async function allArrived(): Promise<void> {
   const [fresh, old, otlp] = servers;
   for (const [server, selector, scale] of [
-    [fresh!, 'orders_placed{cluster="c1",k8s_pod_name="p1",k8s_node_name="node-1"}', 1],
+    [fresh!, 'orders_placed{cluster="c1",k8s_node_name="node-1",zone="z1"}', 1],
     [fresh!, 'http_server_request_duration_bucket{le=~"1|1.0",cluster="c1"}', 2],
-    [old!, 'orders_placed{cluster="c1",k8s_pod_name="p1"}', 1],
+    [old!, 'orders_placed{cluster="c1",zone="z1"}', 1],
     [old!, 'http_server_request_duration_count', 2],
-    [otlp!, 'orders_placed_total{cluster="c1",k8s_pod_name="p1"}', 1],
+    [otlp!, 'orders_placed_total{cluster="c1",zone="z1"}', 1],
     [otlp!, 'http_server_request_duration_seconds_bucket{le=~"0.5"}', 1],
     [otlp!, 'http_server_request_duration_seconds_count', 2],
   ] as const) {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { builtinLimits } from '../../src/capture/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { findPrometheus } from '../prometheus/programs.ts';
 import { type Peer, startPeer } from '../prometheus/server.ts';
@@ -23,8 +24,11 @@ const openMetrics = 'application/openmetrics-text; version=1.0.0';
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'exposition-e2e-'));
   programs = await findPrometheus();
-  await makeIdentities(dir);
+  const { client } = await makeIdentities(dir);
   agent = await AgentProcess.start(dir);
+  // All senders are unknown here, and those share the limit of one namespace.
+  const limits = { ...builtinLimits, maxSeriesPerNamespace: 2 * labelSets * seriesPerSet };
+  await agent.push(await client('svc-controller'), { limits });
   await agent.otlp('metrics', requestOf(labelSets));
   await eventually('all series are on the page', async () => (await series()) >= labelSets * seriesPerSet);
 }, 600_000);
@@ -76,7 +80,7 @@ function requestOf(sets: number): object {
       sum: { aggregationTemporality: 2, isMonotonic: true, dataPoints: [{ ...times, asInt: '5' }] },
     },
   ];
-  const attributes = [{ key: 'k8s.pod.name', value: { stringValue: 'p\\"\n1' } }];
+  const attributes = [{ key: 'zone', value: { stringValue: 'p\\"\n1' } }];
   return { resourceMetrics: [{ resource: { attributes }, scopeMetrics: [{ metrics }] }] };
 }
 
@@ -156,7 +160,7 @@ test('a real Prometheus scrapes it all, with types, units and exemplars', async 
   expect(await value('count({__name__=~"http_server_.*"})')).toBe(labelSets * seriesPerSet);
   expect(await value('svc_agent_up')).toBe(1);
   expect((await prometheus.samples('ebpf_network_flow_bytes'))[0]?.metric).toMatchObject({
-    k8s_pod_name: 'p\\"\n1',
+    zone: 'p\\"\n1',
     k8s_node_name: 'node-1',
   });
   const metadata = (await (await fetch(`${prometheus.url}/api/v1/metadata`)).json()) as {

@@ -5,44 +5,40 @@ import { join } from 'node:path';
 import { openDataDir } from '../../src/agent/open-data-dir.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
+import { needing, root } from '../../src/testing/needs.ts';
 import { labelsFromObject, type Store } from '../../src/tsdb/index.ts';
 
 /** Volumes that really are full, and really are read-only. Mounting needs root. */
-const isRoot = process.getuid?.() === 0;
-if (!isRoot) console.error('skipped: full and read-only volumes, because mounting a tmpfs needs root');
-const asRoot = isRoot ? test : test.skip;
-
-let dir: string;
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'agent-volume-'));
-  if (isRoot) execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', dir]);
-});
-afterEach(() => {
-  if (isRoot) execFileSync('umount', [dir]);
-  rmSync(dir, { recursive: true });
-});
-
-const open = (): Promise<Store> =>
-  openDataDir(dir, {
-    dir: join(dir, 'store'),
-    clock: systemClock,
-    logger: silentLogger,
-    externalLabels: labelsFromObject({ k8s_node_name: 'node-1' }),
-    retentionMs: 86_400_000,
-    retentionBytes: 1 << 30,
+needing(root).describe('a volume', () => {
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'agent-volume-'));
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', dir]);
   });
-const labels = labelsFromObject({ __name__: 'up' });
-const fill = (): void => {
-  try {
-    execFileSync('dd', ['if=/dev/zero', `of=${join(dir, 'fill')}`, 'bs=64k'], { stdio: 'ignore' });
-  } catch {
-    // It ends because the volume is full, which is the purpose.
-  }
-};
+  afterEach(() => {
+    execFileSync('umount', [dir]);
+    rmSync(dir, { recursive: true });
+  });
 
-asRoot(
-  'on a full volume appending fails, what was durable is served, also after a restart, and room ends it',
-  async () => {
+  const open = (): Promise<Store> =>
+    openDataDir(dir, {
+      dir: join(dir, 'store'),
+      clock: systemClock,
+      logger: silentLogger,
+      externalLabels: labelsFromObject({ k8s_node_name: 'node-1' }),
+      retentionMs: 86_400_000,
+      retentionBytes: 1 << 30,
+    });
+  const labels = labelsFromObject({ __name__: 'up' });
+  const fill = (): void => {
+    try {
+      execFileSync('dd', ['if=/dev/zero', `of=${join(dir, 'fill')}`, 'bs=64k'], { stdio: 'ignore' });
+    } catch {
+      // It ends because the volume is full, which is the purpose.
+    }
+  };
+
+  test('on a full volume appending fails, what was durable is served, also after a restart, and room ends it', async () => {
     const now = Date.now();
     let store = await open();
     for (let i = 0; i < 100; i++) store.append(labels, now - 60_000 + i * 100, i);
@@ -63,23 +59,23 @@ asRoot(
     store = await open();
     expect(store.latest([{ type: '=', name: '__name__', value: 'up' }], 0).map((s) => s.value)).toEqual([100]);
     await store.close();
-  },
-);
-
-asRoot('a start on a read-only volume says what to do, and nothing is lost once it is writable again', async () => {
-  const now = Date.now();
-  const store = await open();
-  store.append(labels, now - 1_000, 1);
-  await store.commit();
-  // A file that is open for writing would keep the volume writable.
-  await store.close();
-  execFileSync('mount', ['-o', 'remount,ro', dir]);
-  await expect(open()).rejects.toMatchObject({
-    code: 'ERR_STORE_WRITE',
-    message: expect.stringMatching(/EROFS.*mount it writable/) as string,
   });
-  execFileSync('mount', ['-o', 'remount,rw', dir]);
-  const again = await open();
-  expect(again.latest([], 0).map((s) => s.value)).toEqual([1]);
-  await again.close();
+
+  test('a start on a read-only volume says what to do, and nothing is lost once it is writable again', async () => {
+    const now = Date.now();
+    const store = await open();
+    store.append(labels, now - 1_000, 1);
+    await store.commit();
+    // A file that is open for writing would keep the volume writable.
+    await store.close();
+    execFileSync('mount', ['-o', 'remount,ro', dir]);
+    await expect(open()).rejects.toMatchObject({
+      code: 'ERR_STORE_WRITE',
+      message: expect.stringMatching(/EROFS.*mount it writable/) as string,
+    });
+    execFileSync('mount', ['-o', 'remount,rw', dir]);
+    const again = await open();
+    expect(again.latest([], 0).map((s) => s.value)).toEqual([1]);
+    await again.close();
+  });
 });

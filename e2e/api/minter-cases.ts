@@ -26,6 +26,11 @@ const images: Case[] = [
 
 const platform: Case[] = [
   accepts('an enterprise URL', { vcs: { apiBaseURL: 'https://git.example/api/v3' } }),
+  refuses(
+    'a URL with a password',
+    { vcs: { apiBaseURL: 'https://a:b@git.example' } },
+    /must not hold a user or a password/,
+  ),
   refuses('a URL without TLS', { vcs: { apiBaseURL: 'http://api.github.com' } }, /apiBaseURL starts with https:\/\//),
   refuses('a URL that ends with a slash', { vcs: { apiBaseURL: 'https://api.github.com/' } }, /does not end with \//),
   refuses('a URL with a quote', { vcs: { apiBaseURL: "https://a/'b" } }, /apiBaseURL.* should match/),

@@ -125,6 +125,11 @@ const content: Case[] = [
     metrics: { labels: { exclude: ['url_scheme'], podLabels: ['app.kubernetes.io/part-of'] } },
   }),
   refuses(
+    'leaving out a label that says whose a series is',
+    { metrics: { labels: { exclude: ['url_scheme', 'k8s_namespace_name'] } } },
+    /says whose a series is and cannot be taken away/,
+  ),
+  refuses(
     'a label name with a dash',
     { metrics: { labels: { exclude: ['url-scheme'] } } },
     /exclude\[0\].* should match/,
@@ -185,6 +190,11 @@ const exportAndAutoscaling: Case[] = [
   accepts('an https destination with a Secret', {
     export: [{ ...destination, secretRef: { name: 'token', key: 'token' } }],
   }),
+  refuses(
+    'a destination with a password in its URL',
+    { export: [{ ...destination, endpoint: 'https://a:b@metrics.example/push' }] },
+    /must not hold a user or a password/,
+  ),
   accepts('an http destination in the cluster', {
     export: [
       { ...destination, endpoint: 'http://mimir.metrics.svc:8080/api/v1/push' },

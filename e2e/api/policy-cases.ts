@@ -183,6 +183,11 @@ const redactionAndInstrument: Case[] = [
       dbQueryText: 'Drop',
     },
   }),
+  refuses(
+    'redaction of a label that says whose a series is',
+    { redaction: { labels: [{ name: 'k8s_pod_name', action: 'Hash' }] } },
+    /says whose a series is and cannot be taken away/,
+  ),
   refuses('a query parameter with $', { redaction: { queryParams: { add: ['$a'] } } }, /must not contain \$/),
   refuses('a header with a space', { redaction: { headers: { allow: ['X Tenant'] } } }, /allow\[0\].* should match/),
   refuses(
@@ -227,6 +232,11 @@ const redactionAndInstrument: Case[] = [
   refuses('no time between restarts', { rollout: { minInterval: '0s' } }, /must be at least 1s/),
   accepts('an export allow list', { exportAllowList: ['*.metrics.example', 'mimir.metrics.svc'] }),
   refuses('a URL in the export allow list', { exportAllowList: ['https://a'] }, /exportAllowList.* should match/),
+  refuses(
+    'an export with a password in its URL',
+    { export: [{ name: 'a', type: 'OTLP', endpoint: 'https://a:b@metrics.example' }] },
+    /must not hold a user or a password/,
+  ),
   refuses(
     'an http exporter outside',
     { export: [{ name: 'a', type: 'OTLP', endpoint: 'http://a.example' }] },

@@ -4,7 +4,7 @@ import { parseAllDocuments } from 'yaml';
 
 import type { KubeObject } from '../../src/api/meta.ts';
 import { canonicalJson } from '../../src/base/canonical-json.ts';
-import { ownsExactly } from '../../src/runtime/managed-fields.ts';
+import { ownsExactly } from '../../src/runtime/apply/managed-fields.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { installCrds, installMonitorKinds, repository } from './install.ts';

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { platformDefaults, renderMinter, renderPlatform } from '../../src/render/index.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { partRights, platformDefaults, renderMinter, renderPlatform, type Right } from '../../src/render/index.ts';
 import { aMinterDeployment } from '../../src/testing/builders/minter-deployment.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -17,6 +18,7 @@ beforeAll(async () => {
   await installCrds(cluster);
   await cluster.kubectl(['apply', '--server-side', '-f', join(repository, 'config/samples/namespaces.yaml')]);
   await cluster.kubectl(['apply', '--server-side', '-f', join(repository, 'manifests/install.yaml')]);
+  await cluster.kubectl(['apply', '--server-side', '-f', join(repository, 'config/minter/rights.yaml')]);
   await installMonitorKinds(cluster);
   await apply(renderPlatform(platformDefaults));
 });
@@ -91,18 +93,29 @@ describe('the operator', () => {
 
   test.each([
     'watch trafficmonitors.svc.dev -A',
-    'patch minterdeployments.svc.dev/status -A',
+    'patch minterdeployments.svc.dev --subresource=status -A',
     'list pods -A',
     'update leases.coordination.k8s.io -n svc-system',
     'update secrets -n svc-system',
     'create events.events.k8s.io -n shop',
-    'get secrets -n platform-agent',
+    'get secrets/vcs-app-credentials -n platform-agent',
+    'patch deployments.apps -n platform-agent',
+    'patch configmaps -n svc-system',
+    'create tokenreviews.authentication.k8s.io',
   ])('may %s', async (args) => {
     expect(await mayI('svc-controller', args)).toBe(true);
   });
 
   test.each([
     'list secrets -A',
+    'get secrets -n shop',
+    'get secrets/other -n platform-agent',
+    'patch deployments.apps -n shop',
+    'create configmaps -n shop',
+    'delete services -n kube-system',
+    'patch networkpolicies.networking.k8s.io -n shop',
+    'create serviceaccounts -n shop',
+    'patch trafficmonitors.svc.dev -A',
     'create secrets -n platform-agent',
     'create pods -n svc-system',
     'create pods/exec -n svc-system',
@@ -142,6 +155,52 @@ describe.each([
 ])('%s', (name, allowed, denied) => {
   test.each(allowed)('may %s', async (args) => expect(await mayI(name, args)).toBe(true));
   test.each(denied)('may not %s', async (args) => expect(await mayI(name, args)).toBe(false));
+});
+
+describe.each([
+  ['svc-agent', { 'svc-agent': partRights.agent }],
+  ['svc-query', { 'svc-query': partRights.query, 'svc-query-custom-metrics': partRights.customMetrics }],
+])('%s', (name, roles: Readonly<Record<string, readonly Right[]>>) => {
+  const subject = { kind: 'ServiceAccount', name, namespace: 'svc-system' };
+
+  test('has each right of docs/reference/rights.md', async () => {
+    const lists = Object.values(roles).flat();
+    const questions = lists.flatMap(({ rule: { apiGroups, resources, resourceNames = [''], verbs } }) =>
+      apiGroups!.flatMap((group) =>
+        resources!.flatMap((resource) =>
+          resourceNames.flatMap((of) => verbs.map((verb) => ({ group, resource, name: of, verb }))),
+        ),
+      ),
+    );
+    const refused: object[] = [];
+    await Promise.all(
+      questions.map(async (resourceAttributes) => {
+        const spec = { user: `system:serviceaccount:svc-system:${name}`, resourceAttributes };
+        const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+        const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
+        const { status } = await cluster.api.request<{ status: { allowed: boolean } }>('POST', path, review);
+        if (!status.allowed) refused.push(resourceAttributes);
+      }),
+    );
+    expect([questions.length > 8, refused]).toEqual([true, []]);
+  });
+
+  test('has no role beside these, save what the API server has for aggregated APIs', async () => {
+    interface Binding {
+      roleRef: { name: string };
+      subjects?: object[];
+    }
+    const bound = async (kind: string): Promise<string[]> => {
+      const path = `/apis/rbac.authorization.k8s.io/v1/${kind}`;
+      const { items } = await cluster.api.request<{ items: Binding[] }>('GET', path);
+      return items
+        .filter(({ subjects = [] }) => subjects.some((one) => isDeepStrictEqual(one, subject)))
+        .map(({ roleRef }) => roleRef.name);
+    };
+    const found = [...(await bound('clusterrolebindings')), ...(await bound('rolebindings'))];
+    const ofApiServer = ['system:auth-delegator', 'extension-apiserver-authentication-reader'];
+    expect(found.filter((role) => !ofApiServer.includes(role)).toSorted()).toEqual(Object.keys(roles).toSorted());
+  });
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { kinds } from '../../src/api/v1alpha1/index.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
 import { collectionPath, documentOf, tables, verdict } from './documents.ts';
 import { installCrds } from './install.ts';
 import { ruleMessages, specPatterns } from '../../src/testing/schema-walk.ts';
@@ -13,6 +14,10 @@ beforeAll(async () => {
 });
 
 afterAll(() => cluster?.stop());
+
+/** The API server publishes the schema of a new kind some time after it serves the kind. */
+const explain = (what: string): Promise<string> =>
+  eventually(`kubectl explain ${what}`, () => cluster.kubectl(['explain', what]));
 
 describe('the definitions', () => {
   test.each(kinds.map((kind) => [kind.resource.kind, kind] as const))(
@@ -37,13 +42,13 @@ describe('the definitions', () => {
     const listed = await cluster.kubectl(['api-resources', '--categories=svcdev', '--no-headers']);
     for (const kind of kinds) expect(listed).toContain(kind.resource.plural);
     for (const kind of kinds) {
-      const text = await cluster.kubectl(['explain', kind.shortNames[0] ?? '']);
+      const text = await explain(kind.shortNames[0] ?? '');
       expect(text.replaceAll(/\s+/g, ' ')).toContain(kind.description);
     }
   });
 
   test('a field is explained down to its leaves', async () => {
-    const text = await cluster.kubectl(['explain', 'trafficmonitor.spec.sampling.keepSlowerThan']);
+    const text = await explain('trafficmonitor.spec.sampling.keepSlowerThan');
     expect(text).toContain('Keep every span that took longer');
   });
 });

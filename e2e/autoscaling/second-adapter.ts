@@ -26,14 +26,15 @@ export async function startSecondAdapter(cluster: Cluster): Promise<SecondAdapte
   return adapter;
 }
 
-/** Has an installed operator put its query servers before it. */
+/** Has an installed operator put its query servers before it, with further flags of the operator. */
 export async function passOnTo(
-  adapter: ScriptedAdapter,
+  adapter: Pick<ScriptedAdapter, 'ca' | 'url'>,
   kubectl: (...args: string[]) => Promise<string>,
+  more: readonly string[] = [],
 ): Promise<void> {
   const authority = `--from-literal=ca.crt=${adapter.ca}`;
   await kubectl('-n', 'svc-system', 'create', 'secret', 'generic', secret, authority);
-  const flags = [`--custom-metrics-fallback=${adapter.url}`, `--custom-metrics-fallback-secret=${secret}`];
+  const flags = [`--custom-metrics-fallback=${adapter.url}`, `--custom-metrics-fallback-secret=${secret}`, ...more];
   const patch = flags.map((value) => ({ op: 'add', path: '/spec/template/spec/containers/0/args/-', value }));
   const target = ['-n', 'svc-system', 'patch', 'deployment', 'svc-controller', '--type=json'];
   await kubectl(...target, '-p', JSON.stringify(patch));

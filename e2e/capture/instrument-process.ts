@@ -1,13 +1,19 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { orderPath, type SupervisorState } from '../../src/agent/supervisor/state.ts';
+import type { Backoff } from '../node/node-context.ts';
 import { toolEnvironment } from '../cluster/processes.ts';
 
-/** How a run of the instrument ended by itself. */
+/** How a run of the container ended. */
 export interface Ended {
   exitCode: number;
   /** Its last lines. */
   log: string;
   /** RFC 3339. */
   at: string;
+  /** The next run begins only after this, as the pod's status then says. 0 for at once. Units: ms. */
+  backoffMs: number;
 }
 
 export interface InstrumentProcessOptions {
@@ -15,40 +21,53 @@ export interface InstrumentProcessOptions {
   env: Readonly<Record<string, string>>;
   /** More variables, until they are taken away. */
   faults: Readonly<Record<string, string>>;
-  /** Where the agent says whether the instrument may live on. */
-  liveUrl: string;
+  /** The instrument's file. */
+  config: string;
+  /** Folder of the supervisor. */
+  dir: string;
+  backoff: Backoff;
   onEnd: (ended: Ended) => Promise<void>;
+  onStart: () => Promise<void>;
 }
 
-/** Time between probes, and how many in a row must fail. Units: ms. */
-const probeMs = 1_000;
-const failureThreshold = 3;
-/** Pause before a start after an end. Units: ms. */
-const restartMs = 1_000;
+const supervise = join(import.meta.dirname, '../../src/agent/supervisor/supervise.ts');
 
 /**
- * Does to an instrument what the kubelet does: starts it again whenever it has ended, and ends it after three failed
- * probes of its liveness in a row.
+ * The instrument's container: our supervisor with an instrument under it. Whenever it has ended, it is started again
+ * after the back-off that a kubelet keeps.
  */
 export class InstrumentProcess {
   readonly #options: InstrumentProcessOptions;
   #faults: Readonly<Record<string, string>>;
   #child: ChildProcess | null = null;
   #stopped = false;
-  #timers = new Set<NodeJS.Timeout>();
-  /** Runs so far. */
-  starts = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #backoffMs = 0;
+  #startsBefore = 0;
+  /** Runs of the container so far: one more after each end. */
+  runs = 0;
   /** Everything that its runs printed. */
   log = '';
 
   constructor(options: InstrumentProcessOptions) {
     this.#options = options;
     this.#faults = options.faults;
+    mkdirSync(options.dir, { recursive: true });
+  }
+
+  /** Starts of the instrument itself so far, in all runs of the container. */
+  get starts(): number {
+    return this.#startsBefore + (this.state?.starts ?? 0);
+  }
+
+  /** What the supervisor says; null before its first start. */
+  get state(): SupervisorState | null {
+    const path = join(this.#options.dir, 'state.json');
+    return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as SupervisorState) : null;
   }
 
   start(): void {
     this.#run();
-    this.#probe(0);
   }
 
   /** The node is repaired: what runs now ends, and the next run has no fault. */
@@ -57,20 +76,31 @@ export class InstrumentProcess {
     this.#child?.kill('SIGTERM');
   }
 
+  /** The whole container is ended, as by the kernel. */
+  kill(): void {
+    const { pid } = this.#child ?? {};
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const timer of this.#timers) clearTimeout(timer);
+    clearTimeout(this.#timer);
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
+    this.kill();
     await gone;
   }
 
   #run(): void {
-    const [program = '', ...args] = this.#options.command;
-    const env = toolEnvironment({ ...this.#options.env, ...this.#faults });
-    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const { command, config, dir, env } = this.#options;
+    const args = [`--config=${config}`, `--order=${orderPath(config)}`, `--dir=${dir}`];
+    const child = spawn(process.execPath, [supervise, 'supervise', ...args], {
+      env: toolEnvironment({ ...env, ...this.#faults, SVC_INSTRUMENT_COMMAND: JSON.stringify(command) }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own: a container ends with all its processes.
+      detached: true,
+    });
     let own = '';
     const hear = (chunk: Buffer): void => {
       own = (own + chunk.toString()).slice(-2_048);
@@ -79,44 +109,34 @@ export class InstrumentProcess {
     child.stdout.on('data', hear);
     child.stderr.on('data', hear);
     this.#child = child;
-    this.starts++;
+    this.runs++;
+    const startedMs = Date.now();
+    void this.#options.onStart().catch(() => undefined);
     child.once('close', (code, signal) => {
       this.#child = null;
+      this.#startsBefore = this.starts;
+      rmSync(join(dir, 'state.json'), { force: true });
       if (this.#stopped) return;
       const exitCode = code ?? (signal === 'SIGTERM' ? 143 : 137);
-      const told = exitCode === 0 ? Promise.resolve() : this.#options.onEnd({ exitCode, log: own, at: now() });
-      void told.catch(() => undefined).then(() => this.#later(restartMs, () => this.#run()));
+      const backoffMs = this.#nextBackoff(Date.now() - startedMs);
+      const told = this.#options.onEnd({ exitCode, log: own, at: now(), backoffMs });
+      void told.catch(() => undefined).then(() => this.#later(backoffMs, () => this.#run()));
     });
   }
 
-  #probe(failures: number): void {
-    this.#later(probeMs, () => {
-      void this.#live().then((live) => {
-        const failed = live ? 0 : failures + 1;
-        if (failed === failureThreshold) this.#child?.kill('SIGTERM');
-        this.#probe(failed % failureThreshold);
-      });
-    });
-  }
-
-  async #live(): Promise<boolean> {
-    if (!this.#child) return true;
-    try {
-      const answer = await fetch(this.#options.liveUrl, { signal: AbortSignal.timeout(1_000) });
-      await answer.arrayBuffer();
-      return answer.ok;
-    } catch {
-      return false;
-    }
+  /** None after the first end, then from the initial one doubling to the longest. */
+  #nextBackoff(ranMs: number): number {
+    const { initialMs, maxMs, resetMs } = this.#options.backoff;
+    const before = ranMs >= resetMs ? 0 : this.#backoffMs;
+    this.#backoffMs = before === 0 ? initialMs : Math.min(maxMs, before * 2);
+    return before;
   }
 
   #later(ms: number, work: () => void): void {
     if (this.#stopped) return;
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
+    this.#timer = setTimeout(() => {
       if (!this.#stopped) work();
     }, ms);
-    this.#timers.add(timer);
   }
 }
 

@@ -1,32 +1,40 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
+import type { RestartBudgetRules } from '../../src/controllers/capture/restart-budget.ts';
 import { createKubeClient } from '../../src/kube/index.ts';
-import { issueLeaf } from '../../src/net/ca.ts';
+import { issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
+import { agentTls } from '../../src/testing/agent-tls.ts';
 import { startCaptureOperator, type CaptureOperator } from '../../src/testing/capture/operator.ts';
-import { AgentProcess, makeIdentities } from '../agent/agent-process.ts';
+import { AgentProcess, makeIdentities, writeIdentity } from '../agent/agent-process.ts';
 import { mergePatch } from '../cluster/api.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import { type Backoff, kubeletBackoff } from '../node/node-context.ts';
 import { InstrumentProcess, type Ended } from './instrument-process.ts';
 
 export interface StageNode {
   readonly name: string;
   /** Loopback address of its agent. */
   readonly ip: string;
-  readonly agent: AgentProcess;
+  /** The one that runs now. */
+  agent: AgentProcess;
+  /** Starts an agent as this node's first one was started; whoever calls has ended that one. */
+  readonly startAgent: () => Promise<AgentProcess>;
   readonly instrument: InstrumentProcess;
   /** Where what a stand-in captures is posted to. */
   readonly sender: string;
 }
 
 export interface NodeOptions {
-  /** What runs as the instrument, given the path of its file. Default: the stand-in. */
-  command?: (config: string) => readonly string[];
+  /** What runs as the instrument. Default: the stand-in. */
+  command?: readonly string[];
   /** Default: one of the node's own. */
   healthSocket?: string;
   /** More variables for it, e.g. a fault. */
   env?: Readonly<Record<string, string>>;
   agentFlags?: Readonly<Record<string, string>>;
+  /** Of the instrument's container. Default: a kubelet's. */
+  backoff?: Backoff;
 }
 
 interface Row {
@@ -47,29 +55,33 @@ const agentPort = 9093;
 
 /**
  * Capture on a real API server: the capture part of the operator in this process, and real agents with an instrument
- * each, as processes on loopback addresses of their own. Pods are objects without anything that runs; a supervisor
- * does to each instrument what the kubelet does, and tells it in the status of the agent's pod.
+ * each under its supervisor, as processes on loopback addresses of their own. Pods are objects without anything that
+ * runs; what a kubelet does to a container is done to each instrument, and told in the status of the agent's pod.
  */
 export class CaptureStage {
   readonly cluster: Cluster;
   readonly nodes = new Map<string, StageNode>();
   readonly #client: ReturnType<typeof createKubeClient>;
   readonly #operator: CaptureOperator;
-  readonly #tlsDir: string;
+  readonly #ca: KeyPairPem;
 
-  private constructor(cluster: Cluster, tlsDir: string) {
+  private constructor(cluster: Cluster, ca: KeyPairPem, restartBudget: RestartBudgetRules | undefined) {
     this.cluster = cluster;
-    this.#tlsDir = tlsDir;
+    this.#ca = ca;
     this.#client = createKubeClient({ kubeconfig: cluster.kubeconfig });
-    this.#operator = startCaptureOperator({ client: this.#client, clock: systemClock, agentPort });
+    this.#operator = startCaptureOperator({
+      client: this.#client,
+      clock: systemClock,
+      agentPort,
+      ...(restartBudget ? { restartBudget } : {}),
+    });
   }
 
-  static async start(): Promise<CaptureStage> {
+  static async start(restartBudget?: RestartBudgetRules): Promise<CaptureStage> {
     // Nobody renews the leases of the nodes here.
     const cluster = await startCluster({ nodeMonitorGraceSeconds: 3_600 });
     try {
-      const dir = join(cluster.dir, 'capture');
-      const { ca } = await makeIdentities(dir);
+      const { ca } = await makeIdentities(join(cluster.dir, 'capture'));
       const { cert, key } = await issueLeaf(
         ca,
         { commonName: 'svc-controller', dnsNames: ['svc-controller'] },
@@ -83,7 +95,7 @@ export class CaptureStage {
         type: 'kubernetes.io/tls',
         stringData: { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert },
       });
-      return new CaptureStage(cluster, join(dir, 'tls'));
+      return new CaptureStage(cluster, ca, restartBudget);
     } catch (error) {
       await cluster.stop();
       throw error;
@@ -93,24 +105,29 @@ export class CaptureStage {
   async addNode(name: string, ip: string, options: NodeOptions = {}): Promise<StageNode> {
     const dir = join(this.cluster.dir, 'capture', name);
     mkdirSync(join(dir, 'instrument'), { recursive: true });
+    writeIdentity(join(dir, 'tls'), await agentTls(this.#ca, name));
     const socket = options.healthSocket ?? `@svc-obi-health-${process.pid}-${name}`;
     const config = join(dir, 'instrument', 'config.yaml');
-    const agent = await AgentProcess.start(
-      dir,
-      {
-        'node-name': name,
-        'bind-address': ip,
-        'otlp-bind-address': ip,
-        'otlp-http-port': '4318',
-        'capture-config-port': String(agentPort),
-        'instrument-config': config,
-        'instrument-health-socket': socket,
-        'tls-dir': this.#tlsDir,
-        'kernel-check': 'false',
-        ...options.agentFlags,
-      },
-      { KUBECONFIG: this.cluster.kubeconfig },
-    );
+    const state = join(dir, 'instrument-run');
+    const startAgent = (): Promise<AgentProcess> =>
+      AgentProcess.start(
+        dir,
+        {
+          'node-name': name,
+          'bind-address': ip,
+          'otlp-bind-address': ip,
+          'otlp-http-port': '4318',
+          'capture-config-port': String(agentPort),
+          'instrument-config': config,
+          'instrument-state-dir': state,
+          'instrument-health-socket': socket,
+          'tls-dir': join(dir, 'tls'),
+          'kernel-check': 'false',
+          ...options.agentFlags,
+        },
+        { KUBECONFIG: this.cluster.kubeconfig },
+      );
+    const agent = await startAgent();
     await this.cluster.api.request('POST', '/api/v1/nodes', { metadata: { name } });
     await this.cluster.api.request(
       'PATCH',
@@ -120,9 +137,11 @@ export class CaptureStage {
     );
     const sender = `${ip}:14318`;
     const instrument = new InstrumentProcess({
-      command: options.command?.(config) ?? [process.execPath, standIn],
+      command: options.command ?? [process.execPath, standIn],
+      config,
+      dir: state,
+      backoff: options.backoff ?? kubeletBackoff,
       env: {
-        OTEL_EBPF_CONFIG_PATH: config,
         OTEL_EBPF_ENFORCE_SYS_CAPS: 'true',
         NODE_NAME: name,
         KUBECONFIG: this.cluster.kubeconfig,
@@ -131,10 +150,10 @@ export class CaptureStage {
         STANDIN_SOCKET_SUFFIX: socket.slice('@svc-obi-health'.length),
       },
       faults: options.env ?? {},
-      liveUrl: `http://${ip}:${agent.port('scrape')}/instrument/live`,
       onEnd: (ended) => this.#tellEnd(name, ended),
+      onStart: () => this.#tellStart(name),
     });
-    const node = { name, ip, agent, instrument, sender };
+    const node = { name, ip, agent, startAgent, instrument, sender };
     this.nodes.set(name, node);
     await this.putPod('svc-system', `svc-agent-${name}`, name, {
       labels: { 'app.kubernetes.io/name': 'svc-operator', 'app.kubernetes.io/component': 'agent' },
@@ -181,6 +200,14 @@ export class CaptureStage {
     return object.status ?? {};
   }
 
+  async generation(path: string): Promise<number | undefined> {
+    const found = await this.cluster.api.request<{ metadata: { generation?: number } }>(
+      'GET',
+      `/apis/svc.dev/v1alpha1/${path}`,
+    );
+    return found.metadata.generation;
+  }
+
   /** `True/TrafficSeen`: a condition of a monitor of the namespace `shop`. */
   async condition(monitor: string, type: string): Promise<string> {
     const { conditions = [] } = await this.status(`namespaces/shop/trafficmonitors/${monitor}`);
@@ -197,8 +224,14 @@ export class CaptureStage {
   }
 
   /** As the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
-  async #tellEnd(node: string, { exitCode, log, at }: Ended): Promise<void> {
-    const terminated = { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: log, finishedAt: at };
+  async #tellEnd(node: string, { exitCode, log, at, backoffMs }: Ended): Promise<void> {
+    const ok = exitCode === 0;
+    const terminated = {
+      exitCode,
+      reason: ok ? 'Completed' : 'Error',
+      ...(ok ? {} : { message: log }),
+      finishedAt: at,
+    };
     const containerStatuses = [
       {
         name: 'instrument',
@@ -206,11 +239,22 @@ export class CaptureStage {
         imageID: '',
         ready: false,
         restartCount: 1,
-        state: { waiting: { reason: 'CrashLoopBackOff' } },
+        state: backoffMs > 0 ? { waiting: { reason: 'CrashLoopBackOff' } } : { terminated },
         lastState: { terminated },
       },
     ];
     await this.#patchPodStatus('svc-system', `svc-agent-${node}`, { containerStatuses });
+  }
+
+  async #tellStart(node: string): Promise<void> {
+    const path = `/api/v1/namespaces/svc-system/pods/svc-agent-${node}`;
+    const { status } = await this.cluster.api.request<{ status: { containerStatuses?: object[] } }>('GET', path);
+    const before = status.containerStatuses?.[0];
+    if (!before) return;
+    const running = { startedAt: new Date().toISOString() };
+    await this.#patchPodStatus('svc-system', `svc-agent-${node}`, {
+      containerStatuses: [{ ...before, state: { running } }],
+    });
   }
 
   async #patchPodStatus(namespace: string, name: string, status: object): Promise<void> {

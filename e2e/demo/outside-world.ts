@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateKeyPairSync } from 'node:crypto';
-import { createCa, issueLeaf } from '../../src/net/ca.ts';
+import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
 import { FakeIssuer } from '../../src/testing/fake-issuer/fake-issuer.ts';
 import { FakeKms } from '../../src/testing/fake-kms/fake-kms.ts';
 import { FakePlatform } from '../../src/testing/fake-platform/fake-platform.ts';
@@ -26,19 +26,28 @@ export interface OutsideWorld {
 export async function startOutsideWorld(options: {
   org: string;
   repositories: readonly string[];
+  /** Listens on every address and calls itself so. Default: `localhost`, on loopback. */
+  publicHost?: string;
+  /** Port of the key service. Default: a free one. */
+  kmsPort?: number;
+  /** Authority of its certificates. Default: one of its own. */
+  authority?: KeyPairPem;
 }): Promise<OutsideWorld> {
-  const dir = await mkdtemp(join(tmpdir(), 'svc-outside-'));
+  const { publicHost = 'localhost' } = options;
+  const host = options.publicHost === undefined ? '127.0.0.1' : '0.0.0.0';
   const now = Date.now();
-  const ca = await createCa({ commonName: 'outside-world', now, days: 30 });
-  const names = { commonName: 'localhost', dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] };
+  const ca = options.authority ?? (await createCa({ commonName: 'outside-world', now, days: 30 }));
+  const names = {
+    commonName: publicHost,
+    dnsNames: [...new Set(['localhost', publicHost])],
+    ipAddresses: ['127.0.0.1'],
+  };
   const tls = await issueLeaf(ca, names, { now, days: 30 });
-  const caFile = join(dir, 'ca.crt');
-  await writeFile(caFile, ca.cert);
   const appKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
   const issuerKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
-  const common = { now: Date.now, publicHost: 'localhost', tls };
+  const common = { now: Date.now, host, publicHost, tls };
   const [kms, platform, issuer] = await Promise.all([
-    FakeKms.start({ port: 0 }),
+    FakeKms.start({ host, port: options.kmsPort ?? 0 }),
     FakePlatform.start({ ...common, port: 0 }),
     FakeIssuer.start({ ...common, port: 0, keys: [issuerKey] }),
   ]);
@@ -47,13 +56,17 @@ export async function startOutsideWorld(options: {
   platform.state.addApp(appId, appKey);
   platform.state.install({ account: options.org, appId });
   const keyVersion = await importKey(kms.port, appKey.export({ type: 'pkcs1', format: 'pem' }) as string);
+  // Last, so that a start that fails or is interrupted leaves no file.
+  const dir = await mkdtemp(join(tmpdir(), 'svc-outside-'));
+  const caFile = join(dir, 'ca.crt');
+  await writeFile(caFile, ca.cert);
   return {
     appId,
     keyVersion,
     platform,
     issuer,
     kms,
-    minterEnv: { KMS_API_ENDPOINT: `localhost:${kms.port}`, NODE_EXTRA_CA_CERTS: caFile },
+    minterEnv: { KMS_API_ENDPOINT: `${publicHost}:${kms.port}`, NODE_EXTRA_CA_CERTS: caFile },
     stop: async () => {
       await Promise.all([kms.stop(), platform.stop(), issuer.stop()]);
       await rm(dir, { recursive: true, force: true });

@@ -1,6 +1,9 @@
+import { systemClock } from '../../src/base/clock.ts';
+import { signsOfLife, type ProgressOptions } from '../cluster/progress.ts';
+
 /** What the demo says while it works: steps with elapsed time on stderr-like lines, findings with a verdict. */
 export interface Report {
-  /** Runs a slow step; prints its name at once, a sign of life every five seconds, and its time at the end. */
+  /** Runs a slow step; prints its name at once, signs of life, and its time at the end. */
   step<T>(name: string, work: (note: (text: string) => void) => Promise<T>): Promise<T>;
   /** One line of the tour: what was expected, what came, and whether they agree. */
   expect(what: string, ok: boolean, got: string): void;
@@ -9,21 +12,28 @@ export interface Report {
   readonly failures: readonly string[];
 }
 
-export function createReport(write: (text: string) => void = (text) => void process.stdout.write(text)): Report {
-  const origin = performance.now();
+export interface ReportOptions extends ProgressOptions {
+  /** Where the text goes. Default stdout. */
+  write?: (text: string) => void;
+}
+
+export function createReport({
+  write = (text) => void process.stdout.write(text),
+  terminal = process.stdout.isTTY,
+  clock = systemClock,
+}: ReportOptions = {}): Report {
+  const origin = clock.monotonic();
   const failures: string[] = [];
-  const stamp = (): string => `${((performance.now() - origin) / 1000).toFixed(1).padStart(6)} s`;
+  const stamp = (): string => `${((clock.monotonic() - origin) / 1000).toFixed(1).padStart(6)} s`;
   return {
     failures,
     async step(name, work) {
-      const started = performance.now();
-      const elapsed = (): string => `${((performance.now() - started) / 1000).toFixed(1)} s`;
+      const started = clock.monotonic();
+      const elapsed = (): string => `${((clock.monotonic() - started) / 1000).toFixed(1)} s`;
       let note = '';
       write(`${stamp()}  ${name} …\n`);
-      const life = setInterval(
-        () => write(`${stamp()}    still: ${name}${note ? ` (${note})` : ''}, ${elapsed()}\n`),
-        5_000,
-      );
+      const still = (): void => write(`${stamp()}    still: ${name}${note ? ` (${note})` : ''}, ${elapsed()}\n`);
+      const end = signsOfLife(still, { terminal, clock });
       try {
         const result = await work((text) => {
           note = text;
@@ -31,7 +41,7 @@ export function createReport(write: (text: string) => void = (text) => void proc
         write(`${stamp()}    done in ${elapsed()}\n`);
         return result;
       } finally {
-        clearInterval(life);
+        end();
       }
     },
     expect(what, ok, got) {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { findBinaries, type Binaries } from '../cluster/binaries.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { ownImages } from '../node/images.ts';
 import type { ImageTable } from '../node/images.ts';
@@ -34,6 +35,10 @@ export interface StageOptions {
   queryPort?: number;
   /** Set up to which point: `operator` leaves samples and shop out. Default: everything. */
   upTo?: 'operator' | 'everything';
+  /** Take the published programs of a control plane where none are built. Default false: what the tests run on. */
+  published?: boolean;
+  /** Ends a start that is under way: what is up is stopped, the promise rejects with the signal's reason. */
+  signal?: AbortSignal;
 }
 
 /** Brings everything up and waits until every condition is Ready. What was started is stopped again on an error. */
@@ -45,35 +50,57 @@ export async function startStage(options: StageOptions): Promise<Stage> {
     for (const fn of stops.splice(0).reverse()) await fn();
   };
   try {
+    const find = { log: report.show, signal: options.signal };
+    const binaries = await findBinaries({ ...find, published: options.published ?? false });
+    options.signal?.throwIfAborted();
     const world = await report.step(
       'outside world: key service, hosting platform, issuer; key imported by `minter tools import-pk`',
       () => startOutsideWorld({ org: 'acme', repositories: ['gitops', 'extra', 'secret-plans'] }),
     );
     stops.push(() => world.stop());
-    const cluster = await report.step(`control plane and ${options.nodes ?? 3} process nodes`, (note) =>
-      startCluster({ nodes: options.nodes ?? 3, images: images(world), log: note }),
-    );
-    stops.push(() => cluster.stop());
-    await installOperator(cluster, report);
-    const everything = options.upTo !== 'operator';
-    if (everything) await applySamples(cluster, world, report);
-    const targets = everything ? watchShop(cluster, abort.signal) : { catalog: [], checkout: [] };
-    const load = runLoad({ targets: () => targets, perSecond: 20, signal: abort.signal });
-    if (everything) await waitForReady(cluster, report);
-    const queryTarget = await reachQuery(cluster, options.queryPort ?? 0, stops);
-    return {
-      cluster,
-      world,
-      load,
-      queryTarget,
-      query: (promql, params) => instantQuery(queryTarget, promql, params),
-      mint: (email, change) => mint(cluster, world, email, change),
-      stop,
-    };
+    options.signal?.throwIfAborted();
+    const setUp = bringUp({ ...options, binaries }, world, { signal: abort.signal, stops });
+    return { ...(await Promise.race([setUp, aborted(options.signal)])), stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** Rejects with the signal's reason; without a signal it stays pending. */
+function aborted(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}
+
+/** Everything after the outside world. What it starts is added to `stops`; a cluster half up ends with this process. */
+async function bringUp(
+  options: StageOptions & { binaries: Binaries },
+  world: OutsideWorld,
+  { signal, stops }: { signal: AbortSignal; stops: (() => unknown)[] },
+): Promise<Omit<Stage, 'stop'>> {
+  const { report } = options;
+  const cluster = await report.step(`control plane and ${options.nodes ?? 3} process nodes`, (note) =>
+    startCluster({ nodes: options.nodes ?? 3, binaries: options.binaries, images: images(world), log: note }),
+  );
+  stops.push(() => cluster.stop());
+  signal.throwIfAborted();
+  await installOperator(cluster, report);
+  const everything = options.upTo !== 'operator';
+  if (everything) await applySamples(cluster, world, report);
+  const targets = everything ? watchShop(cluster, signal) : { catalog: [], checkout: [] };
+  const load = runLoad({ targets: () => targets, perSecond: 20, signal });
+  if (everything) await waitForReady(cluster, report);
+  const queryTarget = await reachQuery(cluster, options.queryPort ?? 0, stops);
+  return {
+    cluster,
+    world,
+    load,
+    queryTarget,
+    query: (promql, params) => instantQuery(queryTarget, promql, params),
+    mint: (email, change) => mint(cluster, world, email, change),
+  };
 }
 
 /** This project's images, with the demo's shop, and a minter image that knows where the outside world is. */
@@ -102,7 +129,11 @@ const crds = ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments'].
 async function applySamples(cluster: Cluster, world: OutsideWorld, report: Report): Promise<void> {
   await report.step('kubectl apply: the shop, and config/samples (a policy, two monitors, a minter)', async () => {
     const samples = ['namespaces', 'clustertrafficpolicy', 'trafficmonitor-checkout', 'trafficmonitor-catalog'];
-    const files = [...samples.map((name) => `${root}config/samples/${name}.yaml`), `${root}e2e/demo/shop/shop.yaml`];
+    const files = [
+      ...samples.map((name) => `${root}config/samples/${name}.yaml`),
+      `${root}config/minter/rights.yaml`,
+      `${root}e2e/demo/shop/shop.yaml`,
+    ];
     const secret = ['-n', 'platform-agent', 'create', 'secret', 'generic', 'vcs-app-credentials'];
     const spec = {
       vcs: { apiBaseURL: world.platform.apiBaseUrl },

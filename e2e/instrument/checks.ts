@@ -60,7 +60,7 @@ async function begin(stage: CaptureStage, binary: string, network: PodNetwork): 
   await stage.monitor('web', { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 8080 }] });
   await stage.monitor('closed', { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 7 }] });
   return stage.addNode(node, '127.0.0.1', {
-    command: (config) => [binary, '-config', config],
+    command: [binary],
     env: { OTEL_EBPF_NETWORK_AGENT_IP: server.gateway },
     // The file that goes to every node says 127.0.0.1:4318 and @svc-obi-health, as in a pod.
     healthSocket: '@svc-obi-health',

@@ -10,7 +10,7 @@ let stage: Stage;
 let plugin: Plugin;
 
 beforeAll(async () => {
-  stage = await startStage({ report: createReport((text) => void process.stderr.write(text)), nodes: 2 });
+  stage = await startStage({ report: createReport({ write: (text) => void process.stderr.write(text) }), nodes: 2 });
   plugin = await installPlugin(stage.cluster);
 }, 240_000);
 afterAll(async () => {

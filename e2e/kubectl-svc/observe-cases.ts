@@ -26,7 +26,9 @@ export function observeCases(stage: () => Stage, plugin: () => Plugin): void {
     const times = all.map(({ time }) => time);
     expect(times).toEqual([...times].sort());
     expect(all.every(({ span }) => span?.namespace === 'shop')).toBe(true);
-    const lines = (await observe('-n', 'shop', '--workload', 'deployment/catalog', '--last', '5')).stdout
+    const lines = (
+      await observe('-n', 'shop', '--type', 'span', '--workload', 'deployment/catalog', '--last', '5')
+    ).stdout
       .trim()
       .split('\n');
     expect(lines).toHaveLength(5);
@@ -35,15 +37,19 @@ export function observeCases(stage: () => Stage, plugin: () => Plugin): void {
     }
     const one = messages((await observe('-A', '--node', 'node-1', '-o', 'json')).stdout);
     expect(new Set(one.map(({ node }) => node))).toEqual(new Set(['node-1']));
-    expect((await observe('-n', 'shop', '--status', '1-199')).stdout).toBe('');
+    expect((await observe('-n', 'shop', '--type', 'span', '--status', '1-199')).stdout).toBe('');
   }, 60_000);
 
   test('a follower lives through the death of an agent, is told of it, and shows the node again', async () => {
     const { cluster } = stage();
-    const child = spawn(cluster.binaries.kubectl, ['svc', 'observe', '-f', '-n', 'shop', '-o', 'json'], {
-      env: plugin().env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = spawn(
+      cluster.binaries.kubectl,
+      ['svc', 'observe', '-f', '-n', 'shop', '--type', 'span', '-o', 'json'],
+      {
+        env: plugin().env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
     const shown: StreamMessage[] = [];
     const told: string[] = [];

@@ -1,4 +1,6 @@
 /** Somebody edits or deletes what the operator renders, or adds to it; and nobody does anything for a while. */
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { renderedKinds } from '../../src/render/index.ts';
 import { installMonitorKinds } from '../api/install.ts';
@@ -15,13 +17,15 @@ import {
   policyPath,
   startLifeStage,
   type LifeStage,
+  type RunningOperator,
 } from './stage.ts';
 
 let stage: LifeStage;
+let operator: RunningOperator;
 
 beforeAll(async () => {
   stage = await startLifeStage();
-  await stage.startOperator({ leaderElect: 'true' });
+  operator = await stage.startOperator({ leaderElect: 'true', loopbackExempt: 'false' });
   await stage.apply([appCredentials, aMinter(), aPolicy(), aMonitor()]);
   await eventually('the last child of the platform', () => stage.find(pathOf('Deployment', 'svc-query')));
   await eventually('the last child of the minter', () => stage.find(minterDeploymentPath));
@@ -90,7 +94,7 @@ const edits: [string, string, object, readonly (string | number)[]][] = [
   ],
   [
     'a certificate',
-    '/api/v1/namespaces/svc-system/secrets/svc-agent-tls',
+    '/api/v1/namespaces/svc-system/secrets/svc-query-tls',
     { data: { 'ca.crt': 'AAAA' } },
     ['data', 'ca.crt'],
   ],
@@ -273,6 +277,32 @@ test(
   3 * quietMs + 60_000,
 );
 
+test('its metrics are for who may get them, by a token that is meant for the API server', async () => {
+  await stage.kubectl('create', 'serviceaccount', 'scraper', '-n', 'shop');
+  await stage.kubectl(
+    ...['create', 'clusterrolebinding', 'test-scraper', '--clusterrole=svc-metrics-reader'],
+    '--serviceaccount=shop:scraper',
+  );
+  const { metricsPort } = operator.lines.find((line) => line['msg'] === 'operator starts') as { metricsPort: number };
+  const scrape = async (token?: string): Promise<number> => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const [answer] = (await once(
+      get({ host: '127.0.0.1', port: metricsPort, path: '/metrics', headers, agent: false }),
+      'response',
+    )) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode ?? 0;
+  };
+  const token = async (account: string, ...args: string[]): Promise<string> =>
+    (await stage.kubectl('create', 'token', account, '-n', 'shop', ...args)).trim();
+  expect([
+    await scrape(),
+    await scrape(await token('scraper')),
+    await scrape(await token('default')),
+    await scrape(await token('scraper', '--audience=vault')),
+  ]).toEqual([401, 200, 403, 401]);
+});
+
 describe('the rights of the operator', () => {
   test('are enough: nothing was denied', () => {
     const denied = stage.audit.entries().filter((e) => e.user === operatorUser && e.code === 403);
@@ -317,7 +347,6 @@ const explained: [RegExp, string][] = [
   [/^update [a-z]+\/finalizers$/, 'asked by the admission of owner references; no request of its own'],
   [/^(get|list|watch) /, 'a cache reads by list and watch, a single look by get; one rule grants the three'],
   [/^patch events$/, 'an Event that repeats is counted up'],
-  [/^patch (trafficmonitors|clustertrafficpolicies|minterdeployments)$/, 'finalizers'],
   [/^patch leases$/, 'a lease that another holder left'],
   [/^(create|patch|update) secrets$/, 'certificates of its own namespace, and their authority when it changes'],
   [/^(create|patch) (apiservices|rolebindings)$|^bind roles$/, 'where autoscalers are offered captured metrics'],

@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { KubeObject } from '../../src/api/meta.ts';
+import { grantMinters, grantSecret } from '../../src/controllers/grants.ts';
 import { repository } from '../api/install.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { createAuthority, issueLeaf } from '../cluster/pki.ts';
@@ -46,6 +47,11 @@ async function othersGoOn(): Promise<void> {
   });
 }
 
+/** Runs commands as a condition gives them, joined by `&&`. */
+async function run(commands: string): Promise<void> {
+  for (const command of commands.split(' && ')) await stage.kubectl(...command.split(' ').slice(1));
+}
+
 /** An Event of this reason about the minter. */
 const told = (reason: string): Promise<boolean> =>
   eventually(`an Event ${reason}`, async () => (await stage.events(reason)).length > 0);
@@ -72,6 +78,7 @@ test('a missing ConfigMap', async () => {
 });
 
 test('a certificate that is not there', async () => {
+  await run(grantSecret('agents', 'minter-tls', 'svc-system'));
   await change(minterPath, { spec: { tls: { secretName: 'minter-tls' } } });
   const stalled = await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
   expect(stalled.message).toContain('Secret minter-tls');
@@ -98,8 +105,9 @@ async function cannotPull(
   return () => change(path, { status: { containerStatuses: [] } });
 }
 
-describe('an image that cannot be pulled', () => {
-  test('for a minter', async () => {
+// No node here pulls images: the test writes into the pod's status what a kubelet reports.
+describe('a pod whose kubelet reports that its image cannot be pulled', () => {
+  test('is told on the minter', async () => {
     const undo = await cannotPull('agents', '', 'minter', 'svc-minter:0.1.0');
     const stalled = await stage.until(minterPath, 'Stalled', 'True', 'ImagePullFailed');
     expect(stalled.message).toContain('svc-minter:0.1.0');
@@ -109,7 +117,7 @@ describe('an image that cannot be pulled', () => {
     await stage.until(minterPath, 'Reconciling', 'True', 'Progressing');
   });
 
-  test('for the platform', async () => {
+  test('is told on the policy when it is of the platform', async () => {
     const labels = encodeURIComponent('app.kubernetes.io/component=query');
     const undo = await cannotPull('svc-system', labels, 'query', 'svc-operator:0.1.0');
     const stalled = await stage.until(policyPath, 'Stalled', 'True', 'ImagePullFailed');
@@ -201,13 +209,33 @@ describe('an admission webhook', () => {
   });
 });
 
+test('a namespace that was not given to the operator: the message has the command that gives it', async () => {
+  await stage.kubectl('create', 'namespace', 'elsewhere');
+  const there = { name: 'minter', namespace: 'elsewhere' };
+  await stage.apply([
+    { ...aMinter(), metadata: there },
+    { ...appCredentials, metadata: { ...appCredentials.metadata, namespace: 'elsewhere' } },
+  ]);
+  const path = minterPath.replace('/agents/', '/elsewhere/');
+  const ready = await stage.until(path, 'Ready', 'False', 'Forbidden');
+  const command = grantMinters('elsewhere', 'svc-system');
+  expect(ready.message).toContain(command);
+  expect((await stage.until(path, 'AppCredentialsFound', 'Unknown', 'Forbidden')).message).toContain(command);
+  await run(command);
+  await eventually('its Deployment', () => stage.find(minterDeploymentPath.replace('/agents/', '/elsewhere/')), 60_000);
+  await stage.until(path, 'AppCredentialsFound', 'True', 'Found');
+  await stage.kubectl('delete', 'namespace', 'elsewhere', '--wait=false');
+});
+
 describe('a right that is taken away', () => {
-  const role = '/apis/rbac.authorization.k8s.io/v1/clusterroles/svc-controller';
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const ofMinters = `${rbac}/clusterroles/svc-controller-minters`;
+  const ofPlatform = `${rbac}/namespaces/svc-system/roles/svc-controller`;
   interface Role extends KubeObject {
     rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
   }
   /** The operator may still look, but not write. */
-  const without = async (resource: string): Promise<void> => {
+  const without = async (role: string, resource: string): Promise<void> => {
     const { rules } = await stage.get<Role>(role);
     const cut = rules.map((r) => (r.resources.includes(resource) ? { ...r, verbs: ['get', 'list', 'watch'] } : r));
     await change(role, { rules: cut });
@@ -216,7 +244,7 @@ describe('a right that is taken away', () => {
     stage.kubectl('apply', '--server-side', '--force-conflicts', '-f', join(repository, 'manifests/install.yaml'));
 
   test('is told on the minter that cannot be written', async () => {
-    await without('deployments');
+    await without(ofMinters, 'deployments');
     await change(minterPath, { spec: { image: 'svc-minter:0.1.2' } });
     const stalled = await stage.until(minterPath, 'Stalled', 'True', 'Forbidden');
     expect(stalled.message).toContain('cannot patch resource "deployments"');
@@ -228,7 +256,7 @@ describe('a right that is taken away', () => {
   });
 
   test('is told on the policy when the platform cannot be written', async () => {
-    await without('networkpolicies');
+    await without(ofPlatform, 'networkpolicies');
     await stage.kubectl('-n', 'svc-system', 'delete', 'networkpolicy', 'svc-agent-scrape');
     const stalled = await stage.until(policyPath, 'Stalled', 'True', 'Forbidden');
     expect(stalled.message).toContain('networkpolicies');

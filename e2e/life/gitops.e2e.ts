@@ -1,6 +1,7 @@
 /**
  * Objects that come the way GitOps controllers bring them: by other field managers, client-side and server-side, in any
- * order, pruned and made again; and what such controllers read from the statuses that ours wrote.
+ * order, pruned and made again; and what such controllers read from the statuses that ours wrote. kubectl applies in
+ * their stead, and the rules of kstatus and a Lua stand in for their judgement: `make e2e-peers` runs their own.
  */
 import type { KubeObject } from '../../src/api/meta.ts';
 import { canonicalJson } from '../../src/base/canonical-json.ts';
@@ -32,12 +33,18 @@ afterAll(() => stage?.stop());
 const objects = [aMinter(), aMonitor(), aPolicy({ defaults: { protocols: ['HTTP'] } }), appCredentials];
 const paths = [minterPath, monitorPath, policyPath];
 
-/** Server-side, as Flux does it; client-side with its annotation, as Argo CD does unless told otherwise. */
+/** Server-side, as Flux does it; client-side with its annotation, as Argo CD does unless it is set to server-side. */
 const styles: [string, string[]][] = [
-  ['Flux: server-side', ['--server-side', '--force-conflicts', '--field-manager=kustomize-controller']],
-  ['Argo CD: client-side', ['--field-manager=argocd-controller']],
-  ['Argo CD: server-side', ['--server-side', '--force-conflicts', '--field-manager=argocd-controller']],
-  ['a person: client-side', []],
+  [
+    'by kubectl as Flux does it, server-side',
+    ['--server-side', '--force-conflicts', '--field-manager=kustomize-controller'],
+  ],
+  ['by kubectl as Argo CD does it, client-side', ['--field-manager=argocd-controller']],
+  [
+    'by kubectl as Argo CD does it, server-side',
+    ['--server-side', '--force-conflicts', '--field-manager=argocd-controller'],
+  ],
+  ['by a person, client-side', []],
 ];
 
 const children: [string, string][] = [
@@ -108,7 +115,7 @@ describe('the end state is the same', () => {
     expect(Object.keys(expected)).toHaveLength(children.length + paths.length);
   });
 
-  test.each(styles)('when they are applied over and over: %s', async (_style, flags) => {
+  test.each(styles)('when they are applied over and over %s', async (_style, flags) => {
     const generations = async (): Promise<(number | undefined)[]> =>
       Promise.all([...paths, minterDeploymentPath].map(async (path) => (await stage.get(path)).metadata.generation));
     const before = await generations();
@@ -151,7 +158,7 @@ describe('tools understand the statuses that were written', () => {
     );
   });
 
-  test('kstatus and Argo CD: what is ready is Current, what waits for pods is InProgress', async () => {
+  test('by the rules of kstatus and our health script for Argo CD, what is ready is Current, what waits for pods InProgress', async () => {
     for (const path of [policyPath, monitorPath]) {
       const object = await stage.get(path);
       expect(kstatus(object)).toMatchObject({ status: 'Current' });
@@ -162,7 +169,7 @@ describe('tools understand the statuses that were written', () => {
     expect(await argoHealth(minter)).toMatchObject({ status: 'Progressing' });
   });
 
-  test('kstatus and Argo CD: what needs a person is Failed', async () => {
+  test('by the rules of kstatus and our health script for Argo CD, what needs a person is Failed', async () => {
     await stage.kubectl('-n', 'agents', 'delete', 'secret', 'vcs-app-credentials');
     await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
     const minter = await stage.get(minterPath);

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { readSettings } from '../../src/base/settings.ts';
 import { operatorSettingTable, runOperator } from '../../src/controllers/index.ts';
+import { renderMinterRights } from '../../src/render/index.ts';
 import { installCrds, repository } from '../api/install.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -64,6 +65,7 @@ export async function startLifeStage(): Promise<LifeStage> {
   await kubectl('-n', 'svc-system', 'scale', 'deployment', 'svc-controller', '--replicas=0');
   await kubectl('create', 'namespace', 'agents');
   await kubectl('create', 'namespace', 'shop');
+  await cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(renderMinterRights('svc-system', 'agents')) });
   const before = process.env['KUBECONFIG'];
   process.env['KUBECONFIG'] = await cluster.kubeconfigFor(operatorUser, [
     'system:serviceaccounts',

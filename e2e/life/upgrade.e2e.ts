@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../src/api/meta.ts';
+import { renderMinterRights } from '../../src/render/index.ts';
 import { repository } from '../api/install.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { applyRelease, releases } from './releases.ts';
@@ -11,6 +12,7 @@ import {
   aPolicy,
   appCredentials,
   minterDeploymentPath,
+  monitorPath,
   policyPath,
   startLifeStage,
   type LifeStage,
@@ -39,6 +41,8 @@ const restarts: Readonly<Record<string, readonly string[]>> = {};
 describe.each(releases)('what %s left in a cluster', (version) => {
   test('is gone on with, and no pod restarts but for what the changelog tells', async () => {
     await applyRelease(stage, version);
+    // As the upgrade guide says: the operator's rights for minters are given for each namespace.
+    await stage.apply([renderMinterRights('svc-system', 'platform-agent')]);
     const workloads = [agent, query, releasedMinter];
     await eventually('the ReplicaSets', async () => {
       const sets = await Promise.all([replicaSets('svc-system'), replicaSets('platform-agent')]);
@@ -172,12 +176,16 @@ describe('the end', () => {
 
   test('deleted monitors and policies go at once: nothing holds them back, with or without an operator', async () => {
     await stage.kubectl('-n', 'shop', 'delete', 'tm', 'checkout', '--timeout=10s');
+    expect(await stage.find(monitorPath)).toBeUndefined();
     await operator.stop();
     await stage.kubectl('delete', 'ctp', 'default', '--timeout=10s');
+    expect(await stage.find(policyPath)).toBeUndefined();
   });
 
   test('a deleted installation leaves nothing behind', async () => {
     await stage.kubectl('delete', '--wait', '--timeout=100s', '-f', join(repository, 'manifests/install.yaml'));
+    // Rights that were given in single namespaces are taken by whoever gave them, as the guide says.
+    await stage.kubectl('delete', 'rolebindings', '-A', '-l', 'app.kubernetes.io/name=svc-operator');
     await eventually(
       'nothing of it in the cluster',
       async () => {

@@ -3,6 +3,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { checkSettingTable } from '../../src/minter/setting-table.ts';
 import { checkApp } from '../../src/minter/tools/check-app.ts';
 import { askToken, settingsOf, startMinter, untilReady } from '../../src/testing/minter-world/running-minter.ts';
+import { needing, type Need } from '../../src/testing/needs.ts';
 import { startMinterWorld } from '../../src/testing/minter-world/world.ts';
 
 /**
@@ -17,9 +18,11 @@ const need = ['ORG', 'APP_ID', 'KEY_VERSION', 'REPOSITORY', 'TOKEN', 'AUDIENCE',
   (n) => `MINTER_REAL_${n}`,
 );
 const absent = need.filter((name) => !env[name]);
-if (absent.length > 0)
-  console.error(`skipped: the minter against a real project, because ${absent.join(', ')} not set`);
-const onlyWithProject = absent.length > 0 ? test.skip : test;
+const project: Need = {
+  name: 'real-project',
+  missing: absent.length > 0 ? `not set: ${absent.join(', ')}` : undefined,
+};
+const onlyWithProject = needing(project).test;
 const real = (name: string): string => env[`MINTER_REAL_${name}`] ?? '';
 
 const api = 'https://api.github.com';

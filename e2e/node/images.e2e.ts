@@ -15,13 +15,16 @@ const container = { name: 'c', image: 'svc-operator:0.1.0', args: ['agent'] };
 test.each([
   ['the entry point without a command', undefined, ['/node', '/svc.ts', 'agent']],
   ['the entry point by its name', ['svc', '--x'], ['/node', '/svc.ts', '--x', 'agent']],
+  ['what an init step put onto a volume', ['/pods/1/volumes/x/ld.so', 'a'], ['/pods/1/volumes/x/ld.so', 'a', 'agent']],
   ['plain node', ['/nodejs/bin/node', 'a.js'], [process.execPath, 'a.js', 'agent']],
 ])('runs %s', (_name, command, expected) => {
-  expect(commandLine(image, { ...container, ...(command ? { command } : {}) })).toEqual(expected);
+  expect(commandLine(image, { ...container, ...(command ? { command } : {}) }, '/pods/1')).toEqual(expected);
 });
 
 test('refuses a program that the image has not', () => {
-  expect(() => commandLine(image, { ...container, command: ['/bin/sh'] })).toThrow('"/bin/sh": not in the image');
+  expect(() => commandLine(image, { ...container, command: ['/bin/sh'] }, '/pods/1')).toThrow(
+    '"/bin/sh": not in the image',
+  );
 });
 
 test('refuses a foreign image by name', () => {

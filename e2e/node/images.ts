@@ -20,16 +20,19 @@ export type ImageTable = Readonly<Record<string, Image>>;
 /** Port on the node's address where the instrument's stand-in receives OTLP over HTTP from the demo's services. */
 export const instrumentReceiverPort = 4318;
 
-/** This project's own images, run from the sources by this very Node. */
+/** This project's own images: the bundles that real ones have, made by the build before, run by this very Node. */
 export function ownImages(): ImageTable {
   const source = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+  const standIn = [process.execPath, source('src/testing/instrument/main.ts')];
   return {
     // The stand-in reads nothing from the kernel, so what this kernel lacks explains nothing.
-    'svc-operator': { entrypoint: [process.execPath, source('src/bin/svc.ts')], env: { SVC_KERNEL_CHECK: 'false' } },
-    'svc-minter': { entrypoint: [process.execPath, source('src/bin/minter.ts')] },
+    'svc-operator': { entrypoint: [process.execPath, source('dist/svc/svc.js')], env: { SVC_KERNEL_CHECK: 'false' } },
+    'svc-minter': { entrypoint: [process.execPath, source('dist/minter/minter.js')] },
     'ebpf-instrument': {
-      entrypoint: [process.execPath, source('src/testing/instrument/main.ts')],
+      entrypoint: standIn,
       env: {
+        // The container's first process is the supervisor, from a volume; this is what it finds in the image.
+        SVC_INSTRUMENT_COMMAND: JSON.stringify(standIn),
         STANDIN_LISTEN: `{nodeIP}:${instrumentReceiverPort}`,
         STANDIN_LOOPBACK: '{loopback}',
         STANDIN_SOCKET_SUFFIX: '{socketSuffix}',
@@ -60,10 +63,13 @@ export function findImage(images: ImageTable, reference: string): Image {
 
 /**
  * Program and arguments of a container, before any rewriting: `command` replaces the entry point, `args` follows it.
+ * Shape: `podDir` is where the pod's volumes are: what an init step put there can be run.
  * Errors: `WaitingError` RunContainerError when `command` names a program that our images do not have.
  */
-export function commandLine(image: Image, container: Container): string[] {
-  return [...resolveProgram(image, container.image, container.command ?? []), ...(container.args ?? [])];
+export function commandLine(image: Image, container: Container, podDir: string): string[] {
+  const { command = [], args = [] } = container;
+  if (command[0]?.startsWith(`${podDir}/`)) return [...command, ...args];
+  return [...resolveProgram(image, container.image, command), ...args];
 }
 
 /** A command inside an image: only `node`, and the image's own name for its entry point, exist there. */

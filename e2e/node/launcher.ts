@@ -52,11 +52,15 @@ export function createLauncher(node: NodeContext, podDir: string, podIP: string,
       const { mounts } = rewriterOf(pod, container, own);
       const home = join(podDir, 'containers', container.name);
       const rewrite = rewriter(pod, [...mounts, ...(await mountParents(mounts, join(home, 'root')))]);
-      const argv = commandLine(image, {
-        ...container,
-        ...(container.command ? { command: container.command.map((a) => rewrite(expand(a, own))) } : {}),
-        ...(container.args ? { args: container.args.map((a) => rewrite(expand(a, own))) } : {}),
-      });
+      const argv = commandLine(
+        image,
+        {
+          ...container,
+          ...(container.command ? { command: container.command.map((a) => rewrite(expand(a, own))) } : {}),
+          ...(container.args ? { args: container.args.map((a) => rewrite(expand(a, own))) } : {}),
+        },
+        podDir,
+      );
       await mkdir(join(home, 'tmp'), { recursive: true });
       await mkdir(join(podDir, 'logs'), { recursive: true });
       const facts: Record<string, string> = {

@@ -12,6 +12,9 @@ export interface Backoff {
   resetMs: number;
 }
 
+/** What a kubelet does, also after an end with code 0. */
+export const kubeletBackoff: Backoff = { initialMs: 10_000, maxMs: 300_000, resetMs: 600_000 };
+
 /** What the pods of a node share. */
 export interface NodeContext {
   readonly run: string;

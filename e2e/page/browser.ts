@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import type { Need } from '../../src/testing/needs.ts';
 
 const programs = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
@@ -18,6 +19,10 @@ export function findChromium(): string | undefined {
   });
 }
 
-export const noChromium =
-  'The query page was not opened: no Chromium on this machine. Install one (Debian: apt-get install chromium) or name ' +
-  'it in SVC_CHROMIUM.';
+export const browserNeed: Need = {
+  name: 'browser',
+  missing:
+    findChromium() === undefined
+      ? 'no Chromium: install one (Debian: apt-get install chromium) or name it in SVC_CHROMIUM'
+      : undefined,
+};

@@ -3,10 +3,10 @@ import { chromium } from 'playwright-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
-import { findChromium, noChromium } from './browser.ts';
+import { needing } from '../../src/testing/needs.ts';
+import { browserNeed, findChromium } from './browser.ts';
 
 /** The query page in a real browser, in front of a query server over three agents. */
-const program = findChromium();
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
 const now = Math.floor(Date.now() / 15_000) * 15_000;
 const requests = 'http_server_request_duration_count';
@@ -35,13 +35,18 @@ async function open(path = '/', port = stage.server.port): Promise<void> {
   await page.goto(`https://localhost:${port}${path}`);
 }
 
-const expression = () => page.getByRole('combobox', { name: 'PromQL expression' });
-const rows = () => page.locator('#table tbody tr');
-const option = (name: string) => page.getByRole('option', { name });
+const expression = () => page.getByRole('textbox', { name: 'PromQL expression' });
+/** What the editor holds, line by line. */
+const written = async () => (await page.locator('.cm-line').allTextContents()).join('\n');
+const run = () => page.getByRole('button', { name: 'Run' });
+const rows = () => page.locator('table.result tbody tr');
+const option = (name: string) => page.locator('.cm-tooltip-autocomplete').getByRole('option', { name });
+const invalid = () => expression().getAttribute('aria-invalid');
 
 /** Writes a query as a person does, in place of the one that is there. */
 async function write(query: string): Promise<void> {
-  await expression().fill('');
+  await expression().press('Control+a');
+  await expression().press('Delete');
   await expression().pressSequentially(query);
 }
 
@@ -54,7 +59,7 @@ interface Canvas {
 
 /** How many pixels of the graph have the colour of its first line. */
 async function linePixels(): Promise<number> {
-  return page.locator('#graph canvas').evaluate((element: unknown) => {
+  return page.locator('.chart canvas').evaluate((element: unknown) => {
     const canvas = element as Canvas;
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     let found = 0;
@@ -65,11 +70,7 @@ async function linePixels(): Promise<number> {
   });
 }
 
-if (program === undefined) {
-  test('a browser is needed', () => {
-    console.warn(noChromium);
-  });
-} else {
+needing(browserNeed).describe('the query page', () => {
   beforeAll(async () => {
     stage = await startQueryStage({ pageDir });
     for (const node of ['node-1', 'node-2', 'node-3']) {
@@ -82,7 +83,7 @@ if (program === undefined) {
         }
       }
     }
-    browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+    browser = await chromium.launch({ executablePath: findChromium()!, args: ['--no-sandbox'] });
   }, 60_000);
   afterAll(async () => {
     await browser?.close();
@@ -91,16 +92,16 @@ if (program === undefined) {
   afterEach(() => context?.close());
 
   test('a query written with completion is answered by a graph, a table and the nodes', async () => {
-    await open();
+    await open('/graph');
     await page.getByRole('list', { name: 'Nodes' }).getByText('node-3').waitFor();
     await write('sum by (serv');
     await option('service_name').waitFor();
-    expect(await expression().getAttribute('aria-expanded')).toBe('true');
     await expression().press('Tab');
+    // The editor closes brackets by itself; who writes them none the less goes over them.
     await expression().pressSequentially(') (rat');
-    await option('rate function').first().waitFor();
+    await option('rate').first().waitFor();
     await expression().press('Tab');
-    await expression().pressSequentially('http_server_request_duration_c');
+    await expression().pressSequentially('(http_server_request_duration_c');
     await option(requests).waitFor();
     await expression().press('Tab');
     await expression().pressSequentially('{k8s_name');
@@ -109,11 +110,10 @@ if (program === undefined) {
     await expression().pressSequentially('="');
     await option('shop').waitFor();
     await expression().press('ArrowDown');
-    expect(await expression().getAttribute('aria-activedescendant')).toBe('option-0');
     await expression().press('Enter');
-    await expression().pressSequentially('}[5m]))');
+    await expression().pressSequentially('"}[5m]))');
     const query = `sum by (service_name) (rate(${requests}{k8s_namespace_name="shop"}[5m]))`;
-    expect(await expression().inputValue()).toBe(query);
+    expect(await written()).toBe(query);
     await expression().press('Enter');
     await page.getByText(/^2 series in \d+ ms$/).waitFor();
     const cells = (await rows().allTextContents()).map((text) => text.split(/(?<=\})/));
@@ -125,41 +125,60 @@ if (program === undefined) {
     // The address is all there is to it: the page comes back with it.
     await page.reload();
     await page.getByText(/^2 series in \d+ ms$/).waitFor();
-    expect(await expression().inputValue()).toBe(query);
+    expect(await written()).toBe(query);
     expect(complaints).toEqual([]);
   });
 
   test('an error shows its place, takes the old answer away, and is gone with the next query', async () => {
     await open('/graph?g0.expr=svc_agent_up');
+    await run().click();
     await page.getByText(/^3 series in/).waitFor();
-    await write('sum(svc_agent_up');
+    await write('sum(svc_agent_up)');
     await expression().press('Shift+Enter');
     await expression().pressSequentially(' / ]');
     await expression().press('Enter');
-    const error = page.locator('#error');
+    const error = page.locator('pre.error');
     await error.waitFor();
     expect(await error.textContent()).toBe("2:4: parse error: unexpected right bracket ']'\n\n / ]\n   ^");
-    expect(await expression().getAttribute('aria-invalid')).toBe('true');
+    expect(await invalid()).toBe('true');
     expect(await rows().count()).toBe(0);
-    expect(await page.locator('#graph canvas').count()).toBe(0);
+    expect(await page.locator('.chart canvas').count()).toBe(0);
     await write('sum(svc_agent_up)');
-    await page.getByRole('button', { name: 'Run' }).press('Enter');
+    await run().press('Enter');
     await page.getByText(/^1 series in/).waitFor();
-    expect([await error.isHidden(), await expression().getAttribute('aria-invalid')]).toEqual([true, 'false']);
+    expect([await error.count(), await invalid()]).toEqual([0, 'false']);
     // The browser itself notes answers of 400; nothing else was wrong.
     expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([]);
   });
 
+  test('a query that a link brought is run by nothing but the user', async () => {
+    await open('/?g0.expr=count(http_server_request_duration_count)');
+    await page.getByText('A link brought this query. Read it, then press Run.').waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url() + (request.postData() ?? '')));
+    await page.getByLabel('Time range').fill('5m');
+    await page.getByLabel('Time range').press('Tab');
+    await page.getByRole('button', { name: 'token…' }).click();
+    await page.keyboard.press('Enter');
+    await page.getByRole('list', { name: 'Nodes' }).getByText('node-3').waitFor();
+    expect(asked.filter((text) => text.includes('count'))).toEqual([]);
+    await run().click();
+    await page.getByText(/^1 series in/).waitFor();
+    expect(asked.filter((text) => text.includes('count')).length).toBeGreaterThan(0);
+    expect(complaints).toEqual([]);
+  });
+
   test('everything is reached by the keyboard, and Escape closes what is open', async () => {
     await open('/?g0.expr=svc_agent_up');
+    await run().click();
     await page.getByText(/^3 series in/).waitFor();
     await expression().focus();
     await expression().press('End');
     await expression().pressSequentially(' + ab');
     await option('absent_over_time').waitFor();
     await expression().press('Escape');
-    expect(await page.getByRole('listbox').isHidden()).toBe(true);
-    expect(await expression().inputValue()).toBe('svc_agent_up + ab');
+    expect(await option('absent_over_time').count()).toBe(0);
+    expect(await written()).toBe('svc_agent_up + ab');
     await expression().press('Control+Space');
     await option('absent_over_time').waitFor();
     await expression().press('Escape');
@@ -167,9 +186,10 @@ if (program === undefined) {
     for (let i = 0; i < 3; i++) {
       await page.keyboard.press('Tab');
       const focused = page.locator(':focus');
-      order.push((await focused.getAttribute('id')) ?? (await focused.textContent()) ?? '');
+      const label = await focused.getAttribute('aria-label');
+      order.push(label ?? (await focused.locator('xpath=self::button|parent::label').textContent())!.trim());
     }
-    expect(order).toEqual(['range', 'Run', 'live']);
+    expect(order).toEqual(['Time range', 'Run', 'live']);
     expect(complaints).toEqual([]);
   });
 
@@ -182,11 +202,13 @@ if (program === undefined) {
       },
     });
     await open('/?g0.expr=svc_agent_up', port);
-    await page.locator('#error').waitFor();
-    expect(await page.locator('#error').textContent()).toMatch(/token/);
-    await page.getByRole('button', { name: 'token…' }).click();
+    await run().click();
+    const refused = page.locator('.panel .note');
+    await refused.waitFor();
+    expect(await refused.textContent()).toMatch(/token/);
+    await refused.getByRole('button', { name: 'Sign in' }).click();
     await page.getByLabel(/Bearer token/).fill('sesame');
-    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText(/^3 series in/).waitFor();
     expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]);
   });
@@ -194,14 +216,15 @@ if (program === undefined) {
   test('with a node gone the answer is there, and the page says which node it lacks', async () => {
     await stage.cluster.agents[1]!.stop();
     await open('/?g0.expr=sum(svc_agent_up)');
+    await run().click();
     const banner = page.locator('#degraded');
     await banner.waitFor();
     expect(await banner.textContent()).toContain('no answer from node-2');
     expect(await rows().allTextContents()).toEqual(['{}2']);
     const missing = page.locator('#nodes li.missing');
     await missing.waitFor();
-    expect(await missing.allTextContents()).toEqual(['node-2']);
-    expect(await page.locator('#warnings').textContent()).toContain('node node-2 is missing from this answer');
+    expect(await missing.allTextContents()).toEqual(['no answer: node-2']);
+    expect(await page.locator('.warnings').textContent()).toContain('node node-2 is missing from this answer');
     expect(complaints).toEqual([]);
   });
-}
+});

@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { sameAnswer } from '../../bench/promql/same-answer.ts';
 import { labelValue, parse, ParseError, print, withMatchers } from '../../src/promql/index.ts';
+import { conformanceData, conformanceDir, needing } from '../../src/testing/needs.ts';
 import type { GoldenAnswer, GoldenFile } from '../../src/testing/promql/goldens.ts';
 import { parseOpenMetrics } from '../../src/testing/promql/open-metrics.ts';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
+import { ShiftedClock } from '../../src/testing/shifted-clock.ts';
 
 /**
  * Recorded answers of a real Prometheus against the whole way: agents with stores of their own behind mutual TLS, a
  * query server in front, each query on all paths of execution. The data is not part of this repository.
  */
-const dataDir = process.env['SVC_PROMQL_DATA'];
 const acrossNodes = ['off', 'series', 'agg'] as const;
 const ofOneNode = [...acrossNodes, 'whole'] as const;
 const features = { experimentalFunctions: true };
@@ -20,7 +21,7 @@ const nodeLabel = 'k8s_node_name';
 type Row = ReturnType<typeof parseOpenMetrics>[number];
 
 function read(path: string): string {
-  return gunzipSync(readFileSync(join(dataDir!, path))).toString();
+  return gunzipSync(readFileSync(join(conformanceDir, path))).toString();
 }
 
 /** The series of each agent, their node label being the agent's own. */
@@ -37,8 +38,10 @@ function spread(rows: readonly Row[], nodes: number): Map<string, Row[]> {
   return agents;
 }
 
-async function startWith(agents: ReadonlyMap<string, readonly Row[]>): Promise<QueryStage> {
-  const stage = await startQueryStage({ nodes: [...agents.keys()].sort(), flags: { agentTimeout: '60s' } });
+/** The stage has the date of the data, or its retention would delete the data while the queries run. */
+async function startWith(agents: ReadonlyMap<string, readonly Row[]>, end: number): Promise<QueryStage> {
+  const clock = new ShiftedClock(end * 1000);
+  const stage = await startQueryStage({ nodes: [...agents.keys()].sort(), clock, flags: { agentTimeout: '60s' } });
   for (const [node, rows] of agents) {
     for (const { labels, samples } of rows) {
       for (const { time, value } of samples) stage.cluster.append(node, Object.fromEntries(labels), time, value);
@@ -100,45 +103,44 @@ function problemOf(told: readonly Told[], golden: GoldenAnswer | null): string |
 
 type Comparison = 'recorded' | 'with each other' | 'with each other, for one node';
 
-describe.each<[data: string, nodes: number, compared: Comparison]>([
-  ['svc', 3, 'recorded'],
-  ['svc', 1, 'with each other'],
-  ['svc', 20, 'with each other'],
-  ['svc', 3, 'with each other, for one node'],
-  ['demo', 3, 'with each other'],
-  ['demo', 1, 'with each other'],
-  ['demo', 20, 'with each other'],
-])('the recorded queries of %s over %i agents, compared %s', (data, nodes, compared) => {
-  test('are answered alike on all paths', async () => {
-    if (dataDir === undefined) {
-      return void process.stderr.write('skipped: recorded queries, because SVC_PROMQL_DATA names no directory\n');
-    }
-    const file = JSON.parse(read(`golden/${data}.golden.json.gz`)) as GoldenFile;
-    const agents = spread(parseOpenMetrics(read(`input/${data}.om.gz`)), nodes);
-    const stage = await startWith(agents);
-    const node = compared === 'with each other, for one node' ? [...agents.keys()][0]! : null;
-    const paths = nodes === 1 || node !== null ? ofOneNode : acrossNodes;
-    const problems: object[] = [];
-    const taken: Record<string, number> = {};
-    try {
-      for (const { query: text, instant, range } of file.cases) {
-        const query = node === null ? text : forNode(text, node);
-        for (const [kind, golden] of [
-          ['instant', instant],
-          ['range', range],
-        ] as const) {
-          const told = await askAll(stage, query, file, kind, paths);
-          for (const { path } of told) if (path !== undefined) taken[String(path)] = (taken[String(path)] ?? 0) + 1;
-          const problem = problemOf(told, compared === 'recorded' ? golden : null);
-          if (problem !== null) problems.push({ query, kind, problem });
+needing(conformanceData).describe('the recorded queries', () => {
+  describe.each<[data: string, nodes: number, compared: Comparison]>([
+    ['svc', 3, 'recorded'],
+    ['svc', 1, 'with each other'],
+    ['svc', 20, 'with each other'],
+    ['svc', 3, 'with each other, for one node'],
+    ['demo', 3, 'with each other'],
+    ['demo', 1, 'with each other'],
+    ['demo', 20, 'with each other'],
+  ])('of %s over %i agents, compared %s', (data, nodes, compared) => {
+    test('are answered alike on all paths', async () => {
+      const file = JSON.parse(read(`golden/${data}.golden.json.gz`)) as GoldenFile;
+      const agents = spread(parseOpenMetrics(read(`input/${data}.om.gz`)), nodes);
+      const stage = await startWith(agents, file.end);
+      const node = compared === 'with each other, for one node' ? [...agents.keys()][0]! : null;
+      const paths = nodes === 1 || node !== null ? ofOneNode : acrossNodes;
+      const problems: object[] = [];
+      const taken: Record<string, number> = {};
+      try {
+        for (const { query: text, instant, range } of file.cases) {
+          const query = node === null ? text : forNode(text, node);
+          for (const [kind, golden] of [
+            ['instant', instant],
+            ['range', range],
+          ] as const) {
+            const told = await askAll(stage, query, file, kind, paths);
+            for (const { path } of told) if (path !== undefined) taken[String(path)] = (taken[String(path)] ?? 0) + 1;
+            const problem = problemOf(told, compared === 'recorded' ? golden : null);
+            if (problem !== null) problems.push({ query, kind, problem });
+          }
         }
+      } finally {
+        await stage.close();
       }
-    } finally {
-      await stage.close();
-    }
-    process.stderr.write(
-      `${data} over ${nodes} agents, compared ${compared}: answers by path ${JSON.stringify(taken)}\n`,
-    );
-    expect(problems).toEqual([]);
-  }, 600_000);
+      process.stderr.write(
+        `${data} over ${nodes} agents, compared ${compared}: answers by path ${JSON.stringify(taken)}\n`,
+      );
+      expect(problems).toEqual([]);
+    }, 600_000);
+  });
 });

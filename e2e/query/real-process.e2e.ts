@@ -11,6 +11,7 @@ import { startAgentCluster } from '../../src/testing/query/agent-cluster.ts';
 import type { AgentCluster } from '../../src/testing/query/agent-cluster.ts';
 import { askApi } from '../../src/testing/query/api-client.ts';
 import type { ApiAnswer, ApiParams } from '../../src/testing/query/api-client.ts';
+import { installCrds } from '../api/install.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -70,6 +71,7 @@ beforeAll(async () => {
     agents.append(node, { __name__: 'ebpf_network_flow_bytes', ...ends }, now, 10);
   }
   cluster = await startCluster({ nodes: 0 });
+  await installCrds(cluster);
   const kinds = ['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding'];
   await apply(
     ...['svc-system', 'shop', 'bank', 'zoo'].map((name) => ({
@@ -134,6 +136,28 @@ test('a right that is given counts within seconds', async () => {
   const binding = ['-n', 'bank', 'create', 'rolebinding', 's', '--clusterrole=view', '--serviceaccount=shop:shopper'];
   await cluster.kubectl(binding);
   await eventually('both namespaces', async () => (await namespacesOf('shopper')).join() === 'bank,shop');
+});
+
+test('policies limit the queries of those who may read their namespaces, from the next query on and without a restart', async () => {
+  const limited = (name: string, spec: object): Promise<string> =>
+    apply({ apiVersion: 'svc.dev/v1alpha1', kind: 'ClusterTrafficPolicy', metadata: { name }, spec });
+  const flagsOf = async (user: string): Promise<Record<string, string>> =>
+    (await ask(user, '/api/v1/status/flags')).json.data as Record<string, string>;
+  await expect(limited('wrong', { query: { timeout: '1d' } })).rejects.toThrow('spec.query.timeout');
+  await expect(limited('wrong', { query: { maxConcurrency: 0 } })).rejects.toThrow('spec.query.maxConcurrency');
+  await limited('all', { query: { timeout: '30s', maxSeries: 1_000 } });
+  const selector = { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } };
+  await limited('shop', { priority: 1, namespaceSelector: selector, query: { maxSeries: 1, maxConcurrency: 2 } });
+  await eventually('both hold', async () => (await flagsOf('shopper'))['query.max-series'] === '1');
+  expect(await flagsOf('shopper')).toMatchObject({ 'query.timeout': '30s', 'query.max-concurrency': '2' });
+  expect(await flagsOf('admin')).toMatchObject({ 'query.timeout': '30s', 'query.max-series': '1000' });
+  const params = { query: 'requests_total', time: at };
+  const refused = await ask('shopper', '/api/v1/query', params);
+  expect([refused.status, refused.json.error]).toEqual([422, expect.stringContaining('at most 1 are allowed')]);
+  expect((await ask('admin', '/api/v1/query', params)).status).toBe(200);
+  await cluster.kubectl(['delete', 'clustertrafficpolicy', 'shop', 'all']);
+  await eventually('none holds', async () => !('query.max-series' in (await flagsOf('shopper'))));
+  expect((await ask('shopper', '/api/v1/query', params)).status).toBe(200);
 });
 
 test('a new certificate is served without a restart, over both protocols, and connections before it go on', async () => {

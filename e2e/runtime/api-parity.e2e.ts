@@ -10,8 +10,8 @@ import {
   type KubeClient,
   type WatchFrame,
 } from '../../src/kube/index.ts';
-import { handleFinalizer } from '../../src/runtime/finalizer.ts';
-import { ownsExactly } from '../../src/runtime/managed-fields.ts';
+import { handleFinalizer } from '../../src/runtime/apply/finalizer.ts';
+import { ownsExactly } from '../../src/runtime/apply/managed-fields.ts';
 import { configMapIn, failure, onBothServers } from './both-servers.ts';
 
 /**

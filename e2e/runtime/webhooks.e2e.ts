@@ -1,11 +1,13 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request as httpsRequest } from 'node:https';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { createLogger, silentLogger } from '../../src/base/logger.ts';
 import { readSettings } from '../../src/base/settings.ts';
 import { operatorSettingTable, runOperator } from '../../src/controllers/index.ts';
-import { createCa, issueLeaf } from '../../src/net/ca.ts';
+import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
 import { createTlsServer } from '../../src/net/https-server.ts';
 import { closeServer, listen } from '../../src/net/listen.ts';
 import { fixedTls } from '../../src/net/tls-material.ts';
@@ -17,16 +19,42 @@ import { installCrds } from '../api/install.ts';
 
 /** Admission and conversion as a real API server asks for them: its TLS, its reviews, its failure policy. */
 let cluster: Cluster;
+let dir: string;
+/** Who signs the certificate that the API server shows to webhooks. */
+let clients: KeyPairPem;
 const before = process.env['KUBECONFIG'];
 beforeAll(async () => {
-  cluster = await startCluster();
+  dir = await mkdtemp(join(tmpdir(), 'webhooks-'));
+  clients = await createCa({ commonName: 'webhook-clients', now: Date.now() });
+  cluster = await startCluster({
+    apiServerFlags: [`--admission-control-config-file=${await admissionConfiguration(await signed('kube-apiserver'))}`],
+  });
   process.env['KUBECONFIG'] = cluster.kubeconfig;
 });
 afterAll(async () => {
   if (before === undefined) delete process.env['KUBECONFIG'];
   else process.env['KUBECONFIG'] = before;
   await cluster.stop();
+  await rm(dir, { recursive: true });
 });
+
+const signed = (commonName: string): Promise<KeyPairPem> =>
+  issueLeaf(clients, { commonName, dnsNames: [] }, { now: Date.now() });
+
+/** As docs/guides/admission.md asks for. Returns the file's path. */
+async function admissionConfiguration({ cert, key }: KeyPairPem): Promise<string> {
+  const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
+  const user = { 'client-certificate-data': base64(cert), 'client-key-data': base64(key) };
+  const kubeConfigFile = join(dir, 'webhooks.kubeconfig');
+  await writeFile(kubeConfigFile, JSON.stringify({ apiVersion: 'v1', kind: 'Config', users: [{ name: '*', user }] }));
+  const apiVersion = 'apiserver.config.k8s.io/v1';
+  const configuration = { apiVersion, kind: 'WebhookAdmissionConfiguration', kubeConfigFile };
+  const plugins = [{ name: 'ValidatingAdmissionWebhook', configuration }];
+  const file = join(dir, 'admission.json');
+  await writeFile(file, JSON.stringify({ apiVersion, kind: 'AdmissionConfiguration', plugins }));
+  return file;
+}
+
 const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(args);
 /** What kubectl says of it: its output, or its complaint. */
 async function apply(...objects: object[]): Promise<string> {
@@ -35,48 +63,65 @@ async function apply(...objects: object[]): Promise<string> {
   return kubectl('apply', '-f', file).catch((error: Error) => error.message);
 }
 
-describe('the operator with --admission=fail-closed', () => {
-  const stop = new AbortController();
+interface RunningOperator {
+  readonly webhook: number;
+  stop(): Promise<void>;
+}
+
+async function startOperator(flags: Readonly<Record<string, string>> = {}): Promise<RunningOperator> {
+  const [webhook, metrics] = (await freePorts(2)) as [number, number];
+  const settings = readSettings(operatorSettingTable, {
+    flags: {
+      bindAddress: '127.0.0.1',
+      metricsPort: String(metrics),
+      admission: 'fail-closed',
+      admissionPort: String(webhook),
+      admissionUrl: `https://localhost:${webhook}`,
+      ...flags,
+    },
+    env: {},
+    prefix: 'SVC_',
+  });
   const lines: string[] = [];
-  let ended: Promise<void>;
+  const stop = new AbortController();
+  const logger = createLogger({ write: (line) => void lines.push(line) });
+  const ended = runOperator(settings, { logger, clock: systemClock, signal: stop.signal });
+  ended.catch(() => {});
+  await eventually('the registration', async () =>
+    (await kubectl('get', 'validatingwebhookconfigurations', '-o', 'yaml')).includes(`localhost:${webhook}`),
+  );
+  await eventually('the webhooks', () => lines.some((l) => l.includes('webhooks are served')));
+  return {
+    webhook,
+    stop: () => {
+      stop.abort();
+      return ended;
+    },
+  };
+}
+
+const monitor = {
+  apiVersion: 'svc.dev/v1alpha1',
+  kind: 'TrafficMonitor',
+  metadata: { name: 'checkout', namespace: 'shop' },
+  spec: { selector: { matchLabels: { app: 'checkout' } } },
+};
+const policy = (overrides: object, annotations: object = {}): object => ({
+  apiVersion: 'svc.dev/v1alpha1',
+  kind: 'ClusterTrafficPolicy',
+  metadata: { name: 'quiet', annotations },
+  spec: { overrides },
+});
+const silent = { signals: { metrics: 'Disabled', spans: 'Disabled' } };
+
+describe('the operator with --admission=fail-closed', () => {
+  let operator: RunningOperator;
   beforeAll(async () => {
     await installCrds(cluster);
     await kubectl('create', 'namespace', 'svc-system');
     await kubectl('create', 'namespace', 'shop');
-    const [webhook, metrics] = (await freePorts(2)) as [number, number];
-    const settings = readSettings(operatorSettingTable, {
-      flags: {
-        bindAddress: '127.0.0.1',
-        metricsPort: String(metrics),
-        admission: 'fail-closed',
-        admissionPort: String(webhook),
-        admissionUrl: `https://localhost:${webhook}`,
-      },
-      env: {},
-      prefix: 'SVC_',
-    });
-    const logger = createLogger({ write: (line) => void lines.push(line) });
-    ended = runOperator(settings, { logger, clock: systemClock, signal: stop.signal });
-    ended.catch(() => {});
-    await eventually('the registration', async () =>
-      (await kubectl('get', 'validatingwebhookconfigurations', '-o', 'name')).includes('svc-controller'),
-    );
-    await eventually('the webhooks', () => lines.some((l) => l.includes('webhooks are served')));
+    operator = await startOperator();
   });
-
-  const monitor = {
-    apiVersion: 'svc.dev/v1alpha1',
-    kind: 'TrafficMonitor',
-    metadata: { name: 'checkout', namespace: 'shop' },
-    spec: { selector: { matchLabels: { app: 'checkout' } } },
-  };
-  const policy = (overrides: object, annotations: object = {}): object => ({
-    apiVersion: 'svc.dev/v1alpha1',
-    kind: 'ClusterTrafficPolicy',
-    metadata: { name: 'quiet', annotations },
-    spec: { overrides },
-  });
-  const silent = { signals: { metrics: 'Disabled', spans: 'Disabled' } };
 
   test('lets good objects in, and refuses what no schema can tell', async () => {
     await eventually('the first one', async () => /created|unchanged/.test(await apply(monitor)));
@@ -86,7 +131,7 @@ describe('the operator with --admission=fail-closed', () => {
   });
 
   test('a policy whose overrides would orphan monitors is refused, and let in with a warning when it is meant', async () => {
-    expect(await apply(policy(silent))).toMatch(/would leave 1 TrafficMonitor.*shop\/checkout/s);
+    expect(await apply(policy(silent))).toMatch(/would leave 1 TrafficMonitor.*kubectl svc diff names/s);
     expect(await apply(policy({ signals: { spans: 'Disabled' } }))).toMatch(/quiet created/);
     expect(await apply(policy(silent, { 'svc.dev/allow-orphans': 'true' }))).toMatch(/quiet configured/);
     await kubectl('delete', 'clustertrafficpolicy', 'quiet', '--timeout=20s');
@@ -101,13 +146,39 @@ describe('the operator with --admission=fail-closed', () => {
   });
 
   test('closed means closed: without the operator nothing is changed', async () => {
-    stop.abort();
-    await ended;
+    await operator.stop();
     const said = await apply({ ...monitor, metadata: { name: 'late', namespace: 'shop' } });
     expect(said).toMatch(/failed calling webhook/);
     await kubectl('delete', 'validatingwebhookconfiguration', 'svc-controller');
     expect(await apply({ ...monitor, metadata: { name: 'late', namespace: 'shop' } })).toMatch(/late created/);
   });
+});
+
+test('with the API server’s certificate asked for, nobody else is answered, and its authority is followed', async () => {
+  const file = join(dir, 'clients.crt');
+  // Another authority of the same name: the API server's certificate is none of its.
+  await writeFile(file, (await createCa({ commonName: 'webhook-clients', now: Date.now() })).cert);
+  const operator = await startOperator({ admissionClientCaFile: file, admissionClientNames: 'kube-apiserver' });
+  const late = { ...monitor, metadata: { name: 'later', namespace: 'shop' } };
+  try {
+    expect(await apply(late)).toMatch(/only the API server is answered here/);
+    await writeFile(file, clients.cert);
+    await eventually('the authority', async () => /created|unchanged/.test(await apply(late)), 15_000);
+    await eventually('the names', async () => /shop\/checkout/.test(await apply(policy(silent))));
+    const statusOf = (shown: Partial<KeyPairPem>): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        const target = { host: '127.0.0.1', port: operator.webhook, rejectUnauthorized: false, agent: false };
+        const asked = httpsRequest({ ...target, ...shown, method: 'POST', path: '/convert' }, (res) => {
+          resolve(res.resume().statusCode);
+        });
+        asked.on('error', reject).end('{}');
+      });
+    expect([await statusOf({}), await statusOf(await signed('anna'))]).toEqual([403, 403]);
+    expect(await statusOf(await signed('kube-apiserver'))).toBe(400);
+  } finally {
+    await operator.stop();
+  }
+  await kubectl('delete', 'validatingwebhookconfiguration', 'svc-controller');
 });
 
 test('a kind of two versions is converted by the hook, both ways', async () => {

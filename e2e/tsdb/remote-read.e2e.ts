@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { conformanceData, conformanceDir, needing } from '../../src/testing/needs.ts';
 import type { GoldenFile } from '../../src/testing/promql/goldens.ts';
 import { parseOpenMetrics } from '../../src/testing/promql/open-metrics.ts';
 import { labelsFromObject, labelValue } from '../../src/tsdb/index.ts';
@@ -9,9 +10,6 @@ import { ask, difference, readGzip, startOracle } from './oracle.ts';
 import type { LoadedSeries, Oracle } from './oracle.ts';
 import { startPeer } from '../prometheus/server.ts';
 import { writeStores } from '../prometheus/write-stores.ts';
-
-/** The folder of the PromQL conformance data: golden/*.golden.json.gz and input/*.om.gz. */
-const dataDir = process.env['SVC_PROMQL_DATA'];
 
 let dir = '';
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'svc-oracle-'))));
@@ -44,31 +42,36 @@ describe('a real Prometheus that reads agents over mutual TLS', () => {
     ['svc', byNode],
     ['demo', byInstance],
   ] as const;
-  test('gives the recorded answers of the conformance data, instant and range', async () => {
-    if (!dataDir)
-      return void process.stderr.write('skipped: recorded answers, because SVC_PROMQL_DATA names no directory\n');
-    let asked = 0;
-    const problems: string[] = [];
-    for (const [name, agentOf] of recorded) {
-      const golden = JSON.parse(await readGzip(join(dataDir, 'golden', `${name}.golden.json.gz`))) as GoldenFile;
-      const series = parseOpenMetrics(await readGzip(join(dataDir, 'input', `${name}.om.gz`)));
-      const oracle: Oracle = await startOracle(join(dir, name), series, 3, agentOf);
-      try {
-        for (const { query, instant, range } of golden.cases) {
-          const [first, second] = timesOf(query, golden.rangeStart, golden.end);
-          asked++;
-          const now = difference(await ask(oracle.prometheus.url, ...first), instant);
-          const then = difference(await ask(oracle.prometheus.url, ...second), range);
-          if (now) problems.push(`${name} instant ${query}: ${now}`);
-          if (then) problems.push(`${name} range ${query}: ${then}`);
+  const recordedAnswers = 'gives the recorded answers of the conformance data, instant and range';
+  needing(conformanceData).test(
+    recordedAnswers,
+    async () => {
+      let asked = 0;
+      const problems: string[] = [];
+      for (const [name, agentOf] of recorded) {
+        const golden = JSON.parse(
+          await readGzip(join(conformanceDir, 'golden', `${name}.golden.json.gz`)),
+        ) as GoldenFile;
+        const series = parseOpenMetrics(await readGzip(join(conformanceDir, 'input', `${name}.om.gz`)));
+        const oracle: Oracle = await startOracle(join(dir, name), series, 3, agentOf);
+        try {
+          for (const { query, instant, range } of golden.cases) {
+            const [first, second] = timesOf(query, golden.rangeStart, golden.end);
+            asked++;
+            const now = difference(await ask(oracle.prometheus.url, ...first), instant);
+            const then = difference(await ask(oracle.prometheus.url, ...second), range);
+            if (now) problems.push(`${name} instant ${query}: ${now}`);
+            if (then) problems.push(`${name} range ${query}: ${then}`);
+          }
+        } finally {
+          await oracle.stop();
         }
-      } finally {
-        await oracle.stop();
       }
-    }
-    expect(asked).toBeGreaterThanOrEqual(500);
-    expect(problems).toEqual([]);
-  }, 300_000);
+      expect(asked).toBeGreaterThanOrEqual(500);
+      expect(problems).toEqual([]);
+    },
+    300_000,
+  );
 });
 
 type Asked = readonly [path: string, params: Readonly<Record<string, string>>];

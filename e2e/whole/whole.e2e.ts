@@ -4,6 +4,7 @@ import type { KubeObject } from '../../src/api/meta.ts';
 import { mayConnect } from '../../src/testing/network-policy.ts';
 import { agentEmail, readRepositoryFile, startStage, type MintChange, type Stage } from '../demo/stage.ts';
 import { until } from '../demo/until.ts';
+import { agentIdentities, restartAgent } from './agent-certificates.ts';
 import { nodeLeaves } from './node-leaves.ts';
 import { countersAt, instrumentFiles, namesOf, podsOf, queryAtPod } from './probe.ts';
 
@@ -23,7 +24,7 @@ const resource = (path: string): Promise<Resource> =>
 const checkout = 'namespaces/shop/trafficmonitors/checkout';
 
 beforeAll(async () => {
-  stage = await startStage({ report: createReport((text) => void process.stderr.write(text)) });
+  stage = await startStage({ report: createReport({ write: (text) => void process.stderr.write(text) }) });
 }, 240_000);
 
 afterAll(async () => {
@@ -56,6 +57,26 @@ describe('from kubectl apply to an answer', () => {
     expect(Object.keys(labels)).toEqual(
       expect.arrayContaining(['k8s_pod_name', 'k8s_replicaset_name', 'k8s_node_name', 'http_response_status_code']),
     );
+  });
+
+  test('flows between two pods of others name both ends, in both directions', async () => {
+    const of = (direction: string, from: string, to: string): string =>
+      `sum by (k8s_src_namespace, k8s_dst_namespace, k8s_src_owner_type, k8s_dst_owner_type) (rate(ebpf_network_flow_bytes{direction="${direction}",k8s_src_owner_name="${from}",k8s_dst_owner_name="${to}"}[30s]))`;
+    for (const query of [of('request', 'checkout', 'catalog'), of('response', 'catalog', 'checkout')]) {
+      const answer = await until(
+        query,
+        () => stage.query(query),
+        (a) => Number(a.body.data?.result[0]?.value[1]) > 0,
+      );
+      expect(answer.body.data!.result.map(({ metric }) => metric)).toEqual([
+        {
+          k8s_src_namespace: 'shop',
+          k8s_dst_namespace: 'shop',
+          k8s_src_owner_type: 'Deployment',
+          k8s_dst_owner_type: 'Deployment',
+        },
+      ]);
+    }
   });
 
   test('rates, sums and quantiles over all agents are numbers that the load explains', async () => {
@@ -134,7 +155,9 @@ describe('the minter', () => {
     expect([stage.world.kms.count('AsymmetricSign'), stage.world.platform.count('create_token')]).toEqual(before);
   });
 
-  test('a repository registered in gitops-state can be had within seconds, one of another organisation cannot', async () => {
+  test('a repository registered in gitops-state can be had within seconds where the minter trusts it, one of another organisation cannot', async () => {
+    const trust = JSON.stringify({ spec: { vcs: { trustGitOpsState: true } } });
+    await kubectl('-n', 'platform-agent', 'patch', 'minterdeployment', 'minter', '--type=merge', '-p', trust);
     const data = 'repositories=extra\nelsewhere/gitops';
     await kubectl('-n', 'platform-agent', 'create', 'configmap', 'gitops-state', `--from-literal=${data}`);
     await until(
@@ -370,6 +393,69 @@ describe('deleting', () => {
       { timeoutMs: 90_000 },
     );
     expect(await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent')).toHaveLength(3);
+  }, 120_000);
+});
+
+describe('the certificate of an agent', () => {
+  const answerOfAll = (): Promise<unknown> =>
+    until(
+      'an answer of all nodes',
+      () => stage.query('sum(svc_agent_up)'),
+      ({ body }) => body.degraded === false && body.data?.result[0]?.value[1] === '3',
+    );
+  const scaleOperator = async (replicas: number): Promise<void> => {
+    await kubectl('-n', 'svc-system', 'scale', 'deployment/svc-controller', `--replicas=${replicas}`);
+    if (replicas > 0) return;
+    await until(
+      'the operator to be gone',
+      () => podsOf(stage, 'svc-system', 'app.kubernetes.io/component=controller'),
+      (pods) => pods.length === 0,
+    );
+  };
+
+  // Without the policy flows are off, so the agents leave the host network: each pod is replaced.
+  beforeAll(async () => {
+    const path = '/apis/apps/v1/namespaces/svc-system/daemonsets/svc-agent';
+    await until(
+      'the agents to be rendered without the host network',
+      () => stage.cluster.api.request<{ spec: { template: { spec: { hostNetwork?: boolean } } } }>('GET', path),
+      ({ spec }) => spec.template.spec.hostNetwork !== true,
+    );
+    await kubectl('-n', 'svc-system', 'rollout', 'status', 'daemonset/svc-agent', '--timeout=120s');
+    await answerOfAll();
+  }, 180_000);
+
+  test('names its node, and no two have a key in common; no Secret holds one', async () => {
+    const all = await agentIdentities(stage);
+    expect(all.map(({ names }) => names)).toEqual(
+      ['node-1', 'node-2', 'node-3'].map(
+        (node) => `DNS:${node}.svc-agent.svc-system.svc, DNS:svc-agent.svc-system.svc`,
+      ),
+    );
+    expect(new Set(all.map(({ key }) => key)).size).toBe(3);
+    expect(await kubectl('-n', 'svc-system', 'get', 'secrets', '-o', 'name')).not.toContain('svc-agent-tls');
+  });
+
+  test('is kept on its node: an agent that starts while no operator runs answers for it', async () => {
+    const before = await agentIdentities(stage);
+    await scaleOperator(0);
+    try {
+      await restartAgent(stage, 'node-1', 'nothing');
+      expect(await agentIdentities(stage)).toEqual(before);
+      await answerOfAll();
+    } finally {
+      await scaleOperator(2);
+    }
+  }, 120_000);
+
+  test('is issued anew to an agent that lost it, with another key, and the others keep theirs', async () => {
+    const before = await agentIdentities(stage);
+    await restartAgent(stage, 'node-2', 'its certificate');
+    const after = await agentIdentities(stage);
+    expect([after[0], after[2]]).toEqual([before[0], before[2]]);
+    expect(after[1]!.names).toBe(before[1]!.names);
+    expect(after[1]!.key).not.toBe(before[1]!.key);
+    await answerOfAll();
   }, 120_000);
 });
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { coreResources, createKubeClient, type RestClient } from '../../../src/kube/index.ts';
-import { inactivityMs } from '../../../src/runtime/reflector.ts';
+import { inactivityMs } from '../../../src/runtime/watch/reflector.ts';
 import { startCluster, type Cluster } from '../../cluster/cluster.ts';
 import { eventually } from '../../cluster/eventually.ts';
 import { freePorts } from '../../cluster/ports.ts';

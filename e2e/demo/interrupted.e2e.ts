@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../cluster/eventually.ts';
+import { exited } from '../cluster/processes.ts';
+
+test('Ctrl-C while the demo starts leaves nothing in the temporary folder', async () => {
+  const temp = mkdtempSync(join(tmpdir(), 'svc-interrupted-'));
+  const runs = join(temp, `svc-cluster-${process.getuid?.() ?? 0}`, 'data');
+  const hasWal = (run: string): boolean => existsSync(join(runs, run, 'etcd/member/wal'));
+  // Without `ip` on the path the run takes no address of this machine, whose numbers the registry of others gives out.
+  const { XDG_CACHE_HOME, KUBEBUILDER_ASSETS, HOME } = process.env;
+  const env = { XDG_CACHE_HOME, KUBEBUILDER_ASSETS, HOME, PATH: '/nonexistent', TMPDIR: temp };
+  const demo = spawn(process.execPath, [fileURLToPath(new URL('./demo.ts', import.meta.url))], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let shown = '';
+  demo.stdout.on('data', (chunk: Buffer) => (shown += chunk.toString()));
+  try {
+    await eventually('etcd has written its first files', () => readdirSync(runs).some(hasWal), 60_000);
+    expect(readdirSync(temp).some((name) => name.startsWith('svc-outside-'))).toBe(true);
+    demo.kill('SIGINT');
+    await exited(demo);
+    expect([demo.exitCode, shown.includes('stopping: ')]).toEqual([130, true]);
+    await eventually('the temporary folder is empty', () => readdirSync(temp).length === 0);
+  } finally {
+    demo.kill('SIGKILL');
+    rmSync(temp, { recursive: true, force: true, maxRetries: 5 });
+  }
+});

@@ -1,0 +1,134 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { chromium } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import type { Objects } from '../../src/api/page/types.ts';
+import { startQueryStage } from '../../src/testing/query/query-stage.ts';
+import type { QueryStage } from '../../src/testing/query/query-stage.ts';
+import { needing } from '../../src/testing/needs.ts';
+import { browserNeed, findChromium } from './browser.ts';
+import { fixtureObjects, fixtureServices, fixtureTopology, large, small, type FixtureSize } from './fixture.ts';
+
+/** The views of the page in a real browser, over made-up answers of the page's own API. */
+const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+let stage: QueryStage;
+let browser: Browser;
+let page: Page;
+let complaints: string[];
+
+async function open(path: string, { size = small, width = 1280, dark = false }: Partial<Opened> = {}): Promise<void> {
+  const context = await browser.newContext({
+    ignoreHTTPSErrors: true,
+    viewport: { width, height: 900 },
+    colorScheme: dark ? 'dark' : 'light',
+  });
+  const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
+  let turn = 0;
+  await context.route(/\/api\/v1\/services/, (route) => route.fulfill(answer(fixtureServices(size))));
+  await context.route(/\/api\/v1\/topology/, (route) => route.fulfill(answer(fixtureTopology(size, turn++))));
+  await context.route(/\/api\/v1\/objects/, (route) => {
+    const kind = new URL(route.request().url()).searchParams.get('kind') as Objects['kind'];
+    return route.fulfill(answer(fixtureObjects(kind, size, Date.now())));
+  });
+  page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  complaints = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  await page.goto(`https://localhost:${stage.server.port}/${path}`);
+}
+
+interface Opened {
+  readonly size: FixtureSize;
+  readonly width: number;
+  readonly dark: boolean;
+}
+
+/** What the checker finds, as `rule: element`. */
+async function violations(): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(`axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
+    .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map((n) => id + ': ' + n.html.slice(0, 160))))`);
+}
+
+needing(browserNeed).describe('the views of the page', () => {
+  beforeAll(async () => {
+    stage = await startQueryStage({ pageDir });
+    browser = await chromium.launch({ executablePath: findChromium()!, args: ['--no-sandbox'] });
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await stage?.close();
+  });
+  afterEach(() => page?.context().close());
+
+  test('what the first view loads stays below 350 KiB gzipped', async () => {
+    await open('');
+    await page.getByRole('table').waitFor();
+    const loaded: string[] = await page.evaluate(
+      `performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname)`,
+    );
+    const files = ['/index.html', ...loaded.filter((path) => /\.(js|css)$/.test(path))];
+    const sizes = await Promise.all(files.map(async (file) => gzipSync(await readFile(pageDir + file)).length));
+    const kib = sizes.reduce((a, b) => a + b, 0) / 1024;
+    console.log(`first view: ${kib.toFixed(1)} KiB gzipped in ${files.length} files`);
+    expect(files.length).toBeGreaterThan(2);
+    expect(kib).toBeLessThan(350);
+    expect(complaints).toEqual([]);
+  });
+
+  test.each([
+    ['services', 'Services', 1280, false],
+    ['services', 'Services', 375, true],
+    ['map', 'Map', 1280, true],
+    ['map', 'Map', 2560, false],
+    ['nodes', 'Nodes', 1280, false],
+    ['objects', 'Objects', 375, false],
+    ['graph', 'Query', 1280, true],
+    ['service?ns=shop&name=gateway&kind=Deployment', 'Service', 1280, false],
+  ])('%s (%s) at %p px, dark: %p: nothing is wrong with it', async (path, title, width, dark) => {
+    await open(path, { width, dark });
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+    await page.locator('table, .panel').first().waitFor();
+    expect(await violations()).toEqual([]);
+    // Nothing but what scrolls by itself is wider than the page.
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('services are filtered as one types, and the address restores it', async () => {
+    await open('services');
+    await page.getByText('20 workloads').waitFor();
+    await page.getByRole('searchbox').pressSequentially('ns:shop is:failing');
+    await page.getByText('2 of 20 workloads').waitFor();
+    await page.reload();
+    await page.getByText('2 of 20 workloads').waitFor();
+    expect(await page.locator('tbody tr .workload b').allTextContents()).toEqual(['orders', 'checkout']);
+  });
+
+  test('a failing edge of the map is found by its sign, and shows its numbers and their PromQL', async () => {
+    await open('map');
+    const first = page.locator('tbody tr').first();
+    await first.getByText(/✕/).waitFor();
+    await first.getByRole('button').click();
+    const chosen = page.getByRole('complementary', { name: 'Chosen edge' });
+    await chosen.getByText(/sum\(rate\(http_server_request_duration_count/).waitFor();
+    expect(new URL(page.url()).searchParams.get('chosen')).toContain('>');
+    await page.getByText(/^Fold namespaces/).click();
+    await page.getByRole('button', { name: 'all', exact: true }).click();
+    await page.getByText('5 nodes').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('a map of 500 workloads and 2,000 edges is drawn', async () => {
+    await open('map', { size: large });
+    await page.getByText('502 nodes, 2000 edges').waitFor();
+    await page.locator('.map canvas').first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+});
