@@ -21,6 +21,7 @@ import type { MetricsRequest } from '../src/agent/otlp/model.ts';
 import { AttributeCache } from '../src/agent/otlp/protobuf/attribute-cache.ts';
 import { decodeMetricsRequest } from '../src/agent/otlp/protobuf/metrics.ts';
 import { Identity } from '../src/agent/identity/identity.ts';
+import { podIdentity } from '../src/agent/identity/pod-identity.ts';
 import { SpanPipeline } from '../src/agent/spans/span-pipeline.ts';
 import { StreamRing } from '../src/agent/spans/stream-ring.ts';
 import { systemClock } from '../src/base/clock.ts';
@@ -29,8 +30,10 @@ import { openStore } from '../src/tsdb/index.ts';
 import {
   attributes,
   flowBodies,
+  flowSources,
   httpBodies,
   intervalMs,
+  nodePods,
   podResource,
   scope,
   seriesPerPod,
@@ -58,6 +61,14 @@ async function cpuSeconds(work: () => void | Promise<void>): Promise<number> {
 
 const noSink: SampleSink = { append: () => {}, stale: () => {} };
 
+/** An agent's knowledge of its node's pods. */
+function identity(): Identity {
+  const known = new Identity();
+  for (const pod of nodePods(pods, flowSources)) known.pods.upsert(podIdentity(pod));
+  known.pods.markSynced();
+  return known;
+}
+
 async function decodeOnly(name: string, bodies: readonly Uint8Array[][], samples: number): Promise<void> {
   const cache = new AttributeCache();
   for (const body of bodies[0]!) decodeMetricsRequest(body, cache);
@@ -68,7 +79,7 @@ async function decodeOnly(name: string, bodies: readonly Uint8Array[][], samples
 }
 
 async function decodeAndMap(name: string, bodies: readonly Uint8Array[][], samples: number): Promise<SeriesMapper> {
-  const mapper = new SeriesMapper(defaultPolicy('node-1'));
+  const mapper = new SeriesMapper(defaultPolicy('node-1'), identity());
   const cache = new AttributeCache();
   const take = (round: readonly Uint8Array[]): void => {
     for (const body of round) mapper.add(admitted(decodeMetricsRequest(body, cache)), moment(), noSink);
@@ -91,7 +102,7 @@ async function toStore(name: string, bodies: readonly Uint8Array[][], samples: n
     },
     stale: () => {},
   };
-  const mapper = new SeriesMapper(defaultPolicy('node-1'));
+  const mapper = new SeriesMapper(defaultPolicy('node-1'), identity());
   const cache = new AttributeCache();
   const take = async (round: readonly Uint8Array[]): Promise<void> => {
     for (const body of round) mapper.add(admitted(decodeMetricsRequest(body, cache)), moment(), sink);
@@ -158,7 +169,7 @@ async function spans(): Promise<void> {
   const batch = Array.from({ length: perRequest }, () => span);
   const request = { resources: [{ attributes: podResource(1), scopes: [{ scope, spans: batch }] }] };
   const ring = new StreamRing({ maxBytes: 16 * 1024 * 1024, maxAgeMs: 60_000 });
-  const pipeline = new SpanPipeline({ ring, clock: systemClock, identity: new Identity() });
+  const pipeline = new SpanPipeline({ ring, clock: systemClock, identity: identity() });
   const requests = flags.quick ? 20 : 200;
   const seconds = await cpuSeconds(() => {
     for (let i = 0; i < requests; i++) pipeline.take(request);

@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../../e2e/cluster/ports.ts';
 import { cpuSecondsOf, startPeer } from '../../e2e/prometheus/server.ts';
+import { coreResources } from '../../src/kube/index.ts';
+import { FakeApiServer } from '../../src/testing/fake-api-server/index.ts';
+import { flowSources, nodePods } from './workload.ts';
 
 /** A receiver of OTLP that runs as a process of its own, so that its CPU time and memory are its alone. */
 export interface Receiver {
@@ -23,10 +26,24 @@ export interface Receiver {
 /** What the rendered DaemonSet gives the agent, so that memory stays within its budget. */
 const smallMemory = { NODE_OPTIONS: '--max-semi-space-size=4', MALLOC_ARENA_MAX: '1' };
 const startLimitMs = 60_000;
+/** Pods that the API server has on the agent's node: as many as any part of the benchmark sends for. */
+const benchPods = 120;
 
 /** `program`: the agent's `svc`, as built or as sources. */
 export async function startAgent(program: string): Promise<Receiver> {
   const dir = mkdtempSync(join(tmpdir(), 'bench-agent-'));
+  const api = await FakeApiServer.start();
+  for (const pod of nodePods(benchPods, flowSources)) api.storage.create(coreResources.pods, pod);
+  const kubeconfig = join(dir, 'kubeconfig');
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server: api.url } }],
+      users: [{ name: 'u', user: {} }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+  );
   const [http, grpc, scrape] = await freePorts(3);
   const args = ['agent', '--node-name=bench', `--data-dir=${dir}/data`, `--instrument-config=${dir}/instrument.yaml`];
   const ports = [`--otlp-http-port=${http}`, `--otlp-grpc-port=${grpc}`, `--scrape-port=${scrape}`];
@@ -35,12 +52,16 @@ export async function startAgent(program: string): Promise<Receiver> {
     [program, ...args, ...ports, '--tls-dir=', '--bind-address=127.0.0.1', '--instrument-health-socket=@bench-none'],
     {
       stdio: ['ignore', 'ignore', 'inherit'],
-      env: { PATH: process.env['PATH'], ...smallMemory, SVC_LOG_LEVEL: 'error' },
+      env: { PATH: process.env['PATH'], ...smallMemory, SVC_LOG_LEVEL: 'error', KUBECONFIG: kubeconfig },
     },
   );
   const own = `http://127.0.0.1:${scrape}`;
   const started = await receiver(child, dir, `http://127.0.0.1:${http}/v1/metrics`, `${own}/readyz`);
-  return { ...started, scrapeUrl: `${own}/metrics` };
+  const stop = async (): Promise<void> => {
+    await started.stop();
+    await api.stop();
+  };
+  return { ...started, stop, scrapeUrl: `${own}/metrics` };
 }
 
 export async function startPrometheus(): Promise<Receiver> {

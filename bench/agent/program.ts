@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process';
-import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { bundle } from '../../scripts/build/bundle.ts';
 
 /** A `svc` to run, and how to be rid of it. */
 export interface Program {
@@ -17,16 +16,14 @@ export function sourceProgram(): Program {
   return { program: join(root, 'src/bin/svc.ts'), remove: () => {} };
 }
 
-/** What images have: JavaScript, made of the sources as they are now, in a folder of its own beside the dependencies. */
+/** What images have: the bundle, made of the sources as they are now, in a folder of its own. */
 export async function buildProgram(): Promise<Program> {
   const dir = join(root, 'node_modules/.cache/bench-agent');
   rmSync(dir, { recursive: true, force: true });
-  mkdirSync(dir, { recursive: true });
-  const args = ['-p', join(root, 'tsconfig.build.json'), '--outDir', join(dir, 'dist'), '--noCheck'];
-  await promisify(execFile)(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...args]);
+  await bundle('svc', { outDir: join(dir, 'dist') });
   symlinkSync(join(root, 'package.json'), join(dir, 'package.json'));
   return {
-    program: join(dir, 'dist/bin/svc.js'),
+    program: join(dir, 'dist/svc/svc.js'),
     remove: () => rmSync(dir, { recursive: true, force: true }),
   };
 }

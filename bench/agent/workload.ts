@@ -2,6 +2,7 @@
  * OTLP requests of one node: 10 (method, status, route) of each pod as HTTP histograms, 44 series each, and flow counters.
  * Shared by the benchmarks of the agent, so that they speak of the same work.
  */
+import type { KubeObject } from '../../src/api/meta.ts';
 import { defaultDurationBounds, defaultSizeBounds } from '../../src/agent/mapping/policy.ts';
 import type { Attribute, Metric } from '../../src/agent/otlp/model.ts';
 import { encodeMetricsRequest } from '../../src/testing/otlp-encode.ts';
@@ -23,16 +24,42 @@ export function timeline(startMs: number, stepMs = intervalMs): Timeline {
 export const attributes = (labels: Record<string, string | number>): Attribute[] =>
   Object.entries(labels).map(([key, value]) => ({ key, value }));
 
+const namespaceOf = (pod: number): string => `ns-${pod % 3}`;
+const nameOf = (pod: number): string => `dep-${pod % 10}-7d9f-${pod}`;
+
+/** The pods of the node: those that are asked for requests of, and as many as there are sources of flows. */
+export function nodePods(pods: number, flowSources = 0): KubeObject[] {
+  const pod = (namespace: string, name: string, replicaSet: string): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      namespace,
+      name,
+      uid: `uid-${name}`,
+      labels: { 'pod-template-hash': '7d9f' },
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: replicaSet, uid: 'o', controller: true }],
+    },
+    spec: { nodeName: 'bench', containers: [{ name: 'app' }] },
+  });
+  return [
+    ...Array.from({ length: pods }, (_, i) => pod(namespaceOf(i), nameOf(i), `dep-${i % 10}-7d9f`)),
+    ...Array.from({ length: flowSources }, (_, i) => pod(`ns-${i % 5}`, `src-${i}-7d9f-0`, `src-${i}-7d9f`)),
+  ];
+}
+
+/** Sources of flows. */
+export const flowSources = 400;
+
 export function podResource(pod: number): Attribute[] {
   return attributes({
     'host.id': 'bench',
     'k8s.container.name': 'app',
     'k8s.deployment.name': `dep-${pod % 10}`,
-    'k8s.namespace.name': `ns-${pod % 3}`,
+    'k8s.namespace.name': namespaceOf(pod),
     'k8s.node.name': 'node-1',
-    'k8s.pod.name': `dep-${pod % 10}-7d9f-${pod}`,
+    'k8s.pod.name': nameOf(pod),
     'k8s.replicaset.name': `dep-${pod % 10}-7d9f`,
-    'service.instance.id': `i-${pod}`,
+    'service.instance.id': `${namespaceOf(pod)}.${nameOf(pod)}.app`,
     'service.name': `dep-${pod % 10}`,
     'telemetry.sdk.language': 'go',
   });
@@ -92,7 +119,7 @@ export function flowBodies(flows: number, time: Timeline, round: number): Uint8A
       'k8s.dst.owner.name': `dst-${i}`,
       'k8s.dst.owner.type': 'Deployment',
       'k8s.src.namespace': `ns-${i % 5}`,
-      'k8s.src.owner.name': `src-${i % 400}`,
+      'k8s.src.owner.name': `src-${i % flowSources}`,
       'k8s.src.owner.type': 'Deployment',
     }),
     startNs: time.startMs * 1e6,

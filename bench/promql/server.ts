@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Engine, parse } from '../../src/promql/index.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { renderQueryData } from '../../src/query/api/render.ts';
+import { renderQueryData } from '../../src/query/json/render.ts';
 import { querySettingTable } from '../../src/query/settings.ts';
 import { warmUpQueries } from '../../src/query/warm-up.ts';
 import { readChunkFile } from './chunk-file.ts';

@@ -8,10 +8,17 @@ import type { ProcessCost } from './server.ts';
 export interface ClientsOptions {
   readonly clients: number;
   readonly seconds: number;
+  /** Whether the run is over. Default: once `seconds` have passed. */
+  readonly over?: () => boolean;
   readonly port: number;
-  readonly ca: string;
+  /** The server's authority; undefined asks over plain HTTP. */
+  readonly ca?: string;
   readonly server: Pick<Part<unknown, ProcessCost>, 'cost'>;
   readonly fleet: Pick<Part<unknown, AgentsCost>, 'cost'>;
+  /** Takes the first error. Default: stderr. */
+  readonly complain?: (text: string) => void;
+  /** Takes the figures. Default: a line each on stdout. */
+  readonly print?: typeof report;
 }
 
 /** Memory is read so often. Units: ms. */
@@ -21,17 +28,23 @@ const patienceMs = 20;
 
 /**
  * Clients that ask one thing after the other for some time, without a pause: more than any machine answers at once.
- * Any error ends the bench.
+ * An error and an answer with `degraded` are counted, the first of them is printed; times are those of the others.
  */
 export async function manyClients(options: ClientsOptions): Promise<void> {
-  const { clients, seconds, port, ca, server, fleet } = options;
+  const { clients, seconds, port, ca, server, fleet, print = report } = options;
   const until = performance.now() + seconds * 1000;
+  const over = options.over ?? (() => performance.now() >= until);
   const times: { kind: string; ms: number }[] = [];
   const resident: number[] = [];
   let left = 0;
+  let errors = 0;
+  const complain = options.complain ?? ((text) => void process.stderr.write(`first error: ${text}\n`));
+  const wrong = (text: string): void => {
+    if (errors++ === 0) complain(text);
+  };
   const one = async (id: number): Promise<void> => {
     const client = new ApiClient(port, ca);
-    for (let n = id; performance.now() < until; n++) {
+    for (let n = id; !over(); n++) {
       const { kind, path, params, leaves } = mix[n % mix.length]!;
       if (leaves) {
         const gone = new ApiClient(port, ca);
@@ -42,16 +55,21 @@ export async function manyClients(options: ClientsOptions): Promise<void> {
         continue;
       }
       const before = performance.now();
-      const text = await client.ask(path, params);
-      times.push({ kind, ms: performance.now() - before });
-      if (!text.includes('"degraded":false')) throw new Error(`${path} ${JSON.stringify(params)}: ${text.slice(-300)}`);
+      try {
+        const text = await client.ask(path, params);
+        if (text.includes('"degraded":false')) times.push({ kind, ms: performance.now() - before });
+        else wrong(`${path} ${JSON.stringify(params)}: ${text.slice(-300)}`);
+      } catch (error) {
+        wrong(String(error));
+      }
     }
     client.close();
   };
   const watch = async (): Promise<void> => {
-    while (performance.now() < until) {
+    while (!over()) {
       resident.push((await server.cost()).rss / 2 ** 20);
-      await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+      const pauseMs = Math.max(0, Math.min(lookEveryMs, until - performance.now()));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   };
   const spent = async (): Promise<Record<string, number>> => {
@@ -68,27 +86,28 @@ export async function manyClients(options: ClientsOptions): Promise<void> {
   const after = await spent();
   const name = `clients/${clients}`;
   const answers = times.length;
-  report(`${name}/answers`, 'count', answers, null, null);
-  report(`${name}/left`, 'count', left, null, null);
-  report(`${name}/errors`, 'count', 0, null, 0);
+  print(`${name}/answers`, 'count', answers, null, null);
+  print(`${name}/left`, 'count', left, null, null);
+  print(`${name}/errors`, 'count', errors, null, 0);
   for (const kind of ['', 'instant', 'range', 'list']) {
     const own = times.filter((one) => kind === '' || one.kind === kind).map(({ ms }) => ms);
+    if (own.length === 0) continue;
     own.sort((a, b) => a - b);
     const at = (share: number): number => own[Math.min(own.length - 1, Math.floor(own.length * share))]!;
     const label = kind === '' ? name : `${name}/${kind}`;
-    report(`${label}/p50`, 'ms', at(0.5), null, null);
-    report(`${label}/p99`, 'ms', at(0.99), null, null);
+    print(`${label}/p50`, 'ms', at(0.5), null, null);
+    print(`${label}/p99`, 'ms', at(0.99), null, null);
   }
   for (const [what, value] of Object.entries(after)) {
     const each = (value - before[what]!) / answers;
-    report(`${name}/${what}`, what === 'agents-bytes' ? 'bytes' : 'ms', each, null, null);
+    print(`${name}/${what}`, what === 'agents-bytes' ? 'bytes' : 'ms', each, null, null);
   }
   const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
   const third = Math.max(1, Math.floor(resident.length / 3));
-  report(`${name}/rss-first-third`, 'MiB', mean(resident.slice(0, third)), null, null);
-  report(`${name}/rss-last-third`, 'MiB', mean(resident.slice(-third)), null, null);
-  report(`${name}/rss-highest`, 'MiB', Math.max(...resident), null, null);
+  print(`${name}/rss-first-third`, 'MiB', mean(resident.slice(0, third)), null, null);
+  print(`${name}/rss-last-third`, 'MiB', mean(resident.slice(-third)), null, null);
+  print(`${name}/rss-highest`, 'MiB', Math.max(...resident), null, null);
   // Flat: the last third holds no more than the one before it, within what a garbage collector leaves to chance.
   const growth = mean(resident.slice(-third)) / mean(resident.slice(-2 * third, -third));
-  if (resident.length >= 6) report(`${name}/rss-last-to-middle-third`, 'ratio', growth, null, 1.1);
+  if (resident.length >= 6) print(`${name}/rss-last-to-middle-third`, 'ratio', growth, null, 1.1);
 }
