@@ -1,7 +1,11 @@
 import type { AdversarialQuestion } from '../../src/testing/promql/adversarial.ts';
 import { hostileQuestion } from '../../src/testing/promql/hostile.ts';
 import { Random } from '../../src/testing/promql/random.ts';
-import { containerBytes, startAdversarialStage, type AdversarialStage } from '../../src/testing/query/adversarial/stage.ts';
+import {
+  containerBytes,
+  startAdversarialStage,
+  type AdversarialStage,
+} from '../../src/testing/query/adversarial/stage.ts';
 
 export interface HostileFuzzOptions {
   readonly count: number;
