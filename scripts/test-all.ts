@@ -1,7 +1,7 @@
 /**
  * The whole proof in order, cheapest first: types, lint, generated files, unit and integration tests, e2e.
- * Every step runs even after a failure, so that one look shows everything. The end lists the ten slowest suites and what was skipped and why;
- * the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
+ * Every step runs even after a failure, so that one look shows everything. Up to three suites of a step that fail run once more: a failure
+ * that does not repeat is named as unstable. The end lists the ten slowest suites, what was skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
  */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -12,13 +12,16 @@ import { libfaketime } from '../src/testing/faketime.ts';
 import { conformanceData, conformanceDir, type Need } from '../src/testing/needs.ts';
 import {
   add,
+  failureLines,
   judgeInCi,
   lastLines,
   readAllowedSkips,
   slowestLines,
+  suitesToRepeat,
   suiteTimes,
   tallyOfCommand,
   tallyOfJest,
+  withSecondLook,
 } from './test-all/tally.ts';
 import type { JestReport, SuiteTime, Tally } from './test-all/tally.ts';
 
@@ -28,15 +31,20 @@ interface Step {
   command: string[];
   /** The file of its report, where it is a run of Jest. */
   jest?: string;
+  /** Whether its command takes the files of suites to run. */
+  bySuite?: boolean;
 }
 
 let total: Tally = { passed: 0, failed: 0, skipped: [] };
 const times: SuiteTime[] = [];
+const root = fileURLToPath(new URL('../', import.meta.url));
+const failed: string[] = [];
+const unstable: string[] = [];
 const steps: Step[] = [
   { name: 'types', command: ['npm', 'run', '-s', 'typecheck'] },
   { name: 'lint', command: ['npm', 'run', '-s', 'lint'] },
   { name: 'generated files are current', command: ['npm', 'run', '-s', 'generate', '--', '--check'] },
-  { name: 'unit and integration', command: ['npm', 'run', '-s', 'test', '--'], jest: 'unit.json' },
+  { name: 'unit and integration', command: ['npm', 'run', '-s', 'test', '--'], jest: 'unit.json', bySuite: true },
   ...needed(libfaketime, 'unit and integration across a leap day', {
     command: ['npm', 'run', '-s', 'test:calendar', '--', '--fast'],
     jest: 'calendar.json',
@@ -44,7 +52,7 @@ const steps: Step[] = [
   ...needed(conformanceData, 'PromQL conformance', {
     command: ['npm', 'run', '-s', 'conformance:promql', '--', '--dir', conformanceDir],
   }),
-  { name: 'e2e on a real control plane', command: ['npm', 'run', '-s', 'e2e', '--'], jest: 'e2e.json' },
+  { name: 'e2e on a real control plane', command: ['npm', 'run', '-s', 'e2e', '--'], jest: 'e2e.json', bySuite: true },
 ];
 
 let child: ReturnType<typeof spawn> | undefined;
@@ -62,10 +70,8 @@ try {
     const started = Date.now();
     console.error(`\n▶ ${step.name}`);
     const report = step.jest ? join(scratch, step.jest) : undefined;
-    const code = await run([...step.command, ...(report ? ['--json', `--outputFile=${report}`] : [])]);
-    const results = report ? await jestReport(report) : undefined;
-    times.push(...suiteTimes(results));
-    const tally = report ? tallyOfJest(results, code) : tallyOfCommand(code);
+    const { tally, failures } = report ? await jestStep(step, report) : await commandStep(step);
+    failed.push(...failures.map((line) => `${step.name}: ${line}`));
     total = add(total, tally);
     const seconds = Math.round((Date.now() - started) / 1000);
     const counts = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`;
@@ -74,13 +80,48 @@ try {
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }
-const slowest = slowestLines(times, fileURLToPath(new URL('../', import.meta.url)));
+const slowest = slowestLines(times, root);
 if (slowest.length > 0) console.error(`\n${slowest.join('\n')}`);
 const inCi = ['true', '1'].includes(process.env['CI'] ?? '');
 const allowed = readAllowedSkips(await readFile(new URL('../.ci/allowed-skips', import.meta.url), 'utf8'));
 const { tally, refused } = inCi ? judgeInCi(total, allowed) : { tally: total, refused: [] };
-console.log(lastLines(tally, refused).join('\n'));
+console.log(lastLines(tally, refused, { failed, unstable }).join('\n'));
 if (tally.failed > 0) process.exitCode ??= 1;
+
+interface Outcome {
+  tally: Tally;
+  /** A line for each failure. */
+  failures: string[];
+}
+
+async function commandStep({ command }: Step): Promise<Outcome> {
+  const code = await run(command);
+  return { tally: tallyOfCommand(code), failures: code === 0 ? [] : [`${command.join(' ')}: ended with ${code}`] };
+}
+
+async function jestStep({ command, bySuite }: Step, report: string): Promise<Outcome> {
+  const json = ['--json', `--outputFile=${report}`];
+  let code = await run([...command, ...json]);
+  let results = await jestReport(report);
+  times.push(...suiteTimes(results));
+  const again = bySuite && steps.length > 0 ? suitesToRepeat(results) : [];
+  if (results && again.length > 0) {
+    console.error(`\n▶ once more: ${again.length} that failed`);
+    await rm(report, { force: true });
+    const codeAgain = await run([...command, ...json, '--runTestsByPath', ...again]);
+    const second = await jestReport(report);
+    if (second) {
+      const before = failureLines(results, root);
+      results = withSecondLook(results, second);
+      const after = new Set(failureLines(results, root));
+      unstable.push(...before.filter((line) => !after.has(line)));
+      code = codeAgain;
+    }
+  }
+  const tally = tallyOfJest(results, code);
+  const failures = failureLines(results, root);
+  return { tally, failures: tally.failed > 0 && failures.length === 0 ? [`ended with ${code}`] : failures };
+}
 
 /** The step where its need is met; elsewhere it is a skip. */
 function needed(need: Need, name: string, step: Omit<Step, 'name'>): Step[] {

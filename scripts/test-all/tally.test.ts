@@ -1,13 +1,16 @@
 import { skipNote } from '../../src/testing/needs.ts';
 import {
   add,
+  failureLines,
   judgeInCi,
   lastLines,
   readAllowedSkips,
   slowestLines,
+  suitesToRepeat,
   suiteTimes,
   tallyOfCommand,
   tallyOfJest,
+  withSecondLook,
 } from './tally.ts';
 import type { JestReport } from './tally.ts';
 
@@ -20,6 +23,7 @@ const report = (...tests: readonly (readonly [fullName: string, status: string])
       name: '/repo/src/a.test.ts',
       startTime: 1_000,
       endTime: 3_500,
+      status: tests.some(([, status]) => status === 'failed') ? 'failed' : 'passed',
       assertionResults: tests.map(([fullName, status]) => ({ fullName, status })),
     },
   ],
@@ -82,4 +86,48 @@ test('a run without a report, and a suite that could not start, have no times', 
   const [suite] = report().testResults;
   const failed = { ...report(), testResults: [{ ...suite!, startTime: 0, endTime: 0 }] };
   expect([suiteTimes(undefined), suiteTimes(failed), slowestLines([], '/repo/')]).toEqual([[], [], []]);
+});
+
+const suites = (...reports: readonly JestReport[]): JestReport => ({
+  numPassedTests: reports.reduce((sum, { numPassedTests }) => sum + numPassedTests, 0),
+  numFailedTests: reports.reduce((sum, { numFailedTests }) => sum + numFailedTests, 0),
+  numRuntimeErrorTestSuites: 0,
+  testResults: reports.flatMap(({ testResults }, index) =>
+    testResults.map((suite) => ({ ...suite, name: `/repo/src/${index}.test.ts` })),
+  ),
+});
+
+test('a failure that its suite does not repeat is counted as passed and named as unstable', () => {
+  const first = suites(report(['a', 'passed'], ['b', 'failed']), report(['c', 'passed']));
+  expect(suitesToRepeat(first)).toEqual(['/repo/src/0.test.ts']);
+  const both = withSecondLook(first, suites(report(['a', 'passed'], ['b', 'passed'])));
+  expect(tallyOfJest(both, 0)).toMatchObject({ passed: 3, failed: 0 });
+  expect(failureLines(both, '/repo/')).toEqual([]);
+  expect(lastLines(tallyOfJest(both, 0), [], { failed: [], unstable: failureLines(first, '/repo/') })).toEqual([
+    'unstable, passed when run again: src/0.test.ts: b',
+    '3 passed, 0 failed, 0 skipped',
+  ]);
+});
+
+test('a failure that its suite repeats stays a failure and is named above the last line', () => {
+  const first = suites(report(['a', 'passed'], ['b', 'failed']), report(['c', 'passed']));
+  const both = withSecondLook(first, suites(report(['a', 'passed'], ['b', 'failed'])));
+  expect(lastLines(tallyOfJest(both, 1), [], { failed: failureLines(both, '/repo/'), unstable: [] })).toEqual([
+    'failed: src/0.test.ts: b',
+    '2 passed, 1 failed, 0 skipped',
+  ]);
+});
+
+test('a suite that could not start the second time either is one failure', () => {
+  const broken = { ...report().testResults[0]!, status: 'failed' };
+  const first: JestReport = { ...report(), numRuntimeErrorTestSuites: 1, testResults: [broken] };
+  const both = withSecondLook(first, first);
+  expect(tallyOfJest(both, 1)).toMatchObject({ passed: 0, failed: 1 });
+  expect(failureLines(both, '/repo/')).toEqual(['src/a.test.ts: could not run']);
+});
+
+test('when more than three suites fail none of them runs again', () => {
+  const failing = report(['a', 'failed']);
+  expect(suitesToRepeat(suites(failing, failing, failing))).toHaveLength(3);
+  expect(suitesToRepeat(suites(failing, failing, failing, failing))).toEqual([]);
 });

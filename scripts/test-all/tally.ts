@@ -27,6 +27,8 @@ export interface JestReport {
     /** Milliseconds since the epoch. */
     readonly startTime: number;
     readonly endTime: number;
+    /** `failed` also where the suite could not start. */
+    readonly status: string;
     readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
   }[];
 }
@@ -47,6 +49,53 @@ export function tallyOfJest(report: JestReport | undefined, code: number): Tally
     assertionResults.filter(({ status }) => status !== 'passed' && status !== 'failed').map(skipOf),
   );
   return { passed: report.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed, skipped };
+}
+
+type Suite = JestReport['testResults'][number];
+
+/** At most this many suites are looked at twice: more of them are a fault of the change, not of the moment. */
+const SUITES_LOOKED_AT_TWICE = 3;
+
+/** The files of the suites that failed, where they are few enough to run again; empty otherwise. */
+export function suitesToRepeat(report: JestReport | undefined): string[] {
+  const failed = (report?.testResults ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);
+  return failed.length <= SUITES_LOOKED_AT_TWICE ? failed : [];
+}
+
+/** The first run with those of its suites that ran again as they ended the second time. */
+export function withSecondLook(first: JestReport, second: JestReport): JestReport {
+  const again = new Map(second.testResults.map((suite) => [suite.name, suite]));
+  const testResults = first.testResults.map((suite) => again.get(suite.name) ?? suite);
+  return { testResults, ...counts(testResults) };
+}
+
+function counts(suites: readonly Suite[]): Omit<JestReport, 'testResults'> {
+  const tests = suites.flatMap(({ assertionResults }) => assertionResults);
+  const broken = suites.filter((suite) => suite.status === 'failed' && failedTests(suite).length === 0);
+  return {
+    numPassedTests: tests.filter(({ status }) => status === 'passed').length,
+    numFailedTests: tests.filter(({ status }) => status === 'failed').length,
+    numRuntimeErrorTestSuites: broken.length,
+  };
+}
+
+function failedTests({ assertionResults }: Suite): string[] {
+  return assertionResults.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName);
+}
+
+/** A line for each test that failed, and for each suite that could not start; their files below `root`. */
+export function failureLines(report: JestReport | undefined, root: string): string[] {
+  return (report?.testResults ?? [])
+    .filter(({ status }) => status === 'failed')
+    .flatMap((suite) => {
+      const file = below(root, suite.name);
+      const titles = failedTests(suite);
+      return titles.length > 0 ? titles.map((title) => `${file}: ${title}`) : [`${file}: could not run`];
+    });
+}
+
+function below(root: string, file: string): string {
+  return file.startsWith(root) ? file.slice(root.length) : file;
 }
 
 function skipOf({ fullName, status }: { fullName: string; status: string }): Skip {
@@ -98,16 +147,29 @@ export function suiteTimes(report: JestReport | undefined): SuiteTime[] {
 export function slowestLines(times: readonly SuiteTime[], root: string): string[] {
   const slowest = times.toSorted((a, b) => b.seconds - a.seconds).slice(0, 10);
   if (slowest.length === 0) return [];
-  const line = ({ file, seconds }: SuiteTime): string =>
-    `${seconds.toFixed(1).padStart(7)} s  ${file.startsWith(root) ? file.slice(root.length) : file}`;
+  const line = ({ file, seconds }: SuiteTime): string => `${seconds.toFixed(1).padStart(7)} s  ${below(root, file)}`;
   return ['the slowest suites:', ...slowest.map(line)];
 }
 
-/** The end of a run: every skip with its reason, then the line that CI reads. */
-export function lastLines(tally: Tally, refused: readonly Skip[]): string[] {
+/** What is said of the tests beside their counts. */
+export interface Remarks {
+  /** A line for each failure. */
+  readonly failed: readonly string[];
+  /** A line for each failure that a second run of its suite did not repeat. */
+  readonly unstable: readonly string[];
+}
+
+/** The end of a run: every skip with its reason, what was unstable and what failed, then the line that CI reads. */
+export function lastLines(
+  tally: Tally,
+  refused: readonly Skip[],
+  remarks: Remarks = { failed: [], unstable: [] },
+): string[] {
   return [
     ...tally.skipped.map((skip) => `skipped: ${sentence(skip)}`),
     ...refused.map((skip) => `failed, because CI may not skip it: ${sentence(skip)}`),
+    ...remarks.unstable.map((line) => `unstable, passed when run again: ${line}`),
+    ...remarks.failed.map((line) => `failed: ${line}`),
     `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`,
   ];
 }
