@@ -9,7 +9,7 @@ import type { Peer } from '../../e2e/prometheus/server.ts';
 import { postWrite } from '../../e2e/prometheus/remote-write.ts';
 import { writeRequest } from '../../e2e/prometheus/write-stores.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { WireWriter } from '../../src/base/protobuf-wire.ts';
+import { WireWriter } from '../../src/base/wire/protobuf-wire.ts';
 import { buildStreamedRead, openStore } from '../../src/tsdb/index.ts';
 import type { Labels, SeriesRef } from '../../src/tsdb/index.ts';
 import { encodeLabels } from '../../src/tsdb/remote-read/label-bytes.ts';

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { readyPods } from '../demo/stage.ts';
 import { runLoad } from '../demo/shop/load.ts';
-import { ownImages } from '../node/images.ts';
+import { ownImages } from '../node/container/images.ts';
 import { registerForeign } from './foreign-registration.ts';
 import { passOnTo, startSecondAdapter, type SecondAdapter } from './second-adapter.ts';
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ownImages } from '../node/images.ts';
-import type { ImageTable } from '../node/images.ts';
+import { ownImages } from '../node/container/images.ts';
+import type { ImageTable } from '../node/container/images.ts';
 import type { Backoff } from '../node/node-context.ts';
 import { startProcessNode } from '../node/process-node.ts';
 import type { ProcessNode } from '../node/process-node.ts';

@@ -7,8 +7,8 @@ import type { TLSSocket } from 'node:tls';
 import { existsSync } from 'node:fs';
 import { servePortForward } from '../../src/testing/port-forward.ts';
 import type { KeyPair } from '../cluster/pki.ts';
-import { readLog } from './container-log.ts';
-import type { LogLine } from './container-log.ts';
+import { readLog } from './container/log.ts';
+import type { LogLine } from './container/log.ts';
 import type { PodWorker } from './pod-worker.ts';
 
 export interface LogServerOptions {

@@ -1,6 +1,6 @@
 import type { Api } from '../cluster/api.ts';
 import type { AddressPool } from './address-pool.ts';
-import type { ImageTable } from './images.ts';
+import type { ImageTable } from './container/images.ts';
 import type { ObjectCache } from './object-cache.ts';
 import type { Pod } from './types.ts';
 

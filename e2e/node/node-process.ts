@@ -6,7 +6,7 @@ import { ApiError, createApi } from '../cluster/api.ts';
 import type { KeyPair } from '../cluster/pki.ts';
 import { createAddressPool } from './address-pool.ts';
 import { createEventRecorder } from './events.ts';
-import type { ImageTable } from './images.ts';
+import type { ImageTable } from './container/images.ts';
 import { startLogServer } from './log-server.ts';
 import type { Backoff, NodeContext } from './node-context.ts';
 import { registerNode, renewLease, writeNodeStatus } from './node-object.ts';

@@ -1,20 +1,20 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { adoptContainers } from './adopt.ts';
-import { lastWords } from './container-log.ts';
-import { startProcess } from './container-process.ts';
-import type { ContainerProcess, Exit, ProcessSpec } from './container-process.ts';
-import { createLauncher } from './launcher.ts';
-import type { Launcher } from './launcher.ts';
+import { lastWords } from './container/log.ts';
+import { startProcess } from './container/process.ts';
+import type { ContainerProcess, Exit, ProcessSpec } from './container/process.ts';
+import { createLauncher } from './container/launcher.ts';
+import type { Launcher } from './container/launcher.ts';
 import type { NodeContext } from './node-context.ts';
 import { initDone, over, podPhase, podStatus } from './pod-status.ts';
 import type { ContainerRecord } from './pod-status.ts';
-import { startProbe } from './probe-loop.ts';
+import { startProbe } from './container/probe-loop.ts';
 import { createStatusWriter } from './status-writer.ts';
-import { createTokenSource } from './tokens.ts';
+import { createTokenSource } from './volumes/tokens.ts';
 import { keyOf, WaitingError } from './types.ts';
 import type { Pod, Probe } from './types.ts';
-import { materialise } from './volumes.ts';
+import { materialise } from './volumes/volumes.ts';
 
 /** One container of a pod with its process, back-off and probes. */
 interface Managed extends ContainerRecord {

@@ -5,7 +5,7 @@ import type { Values } from '../autoscaling/answers.ts';
 import { passOnTo } from '../autoscaling/second-adapter.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { until } from '../demo/until.ts';
-import { ownImages } from '../node/images.ts';
+import { ownImages } from '../node/container/images.ts';
 import { peerNeed } from './programs.ts';
 import { startPrometheusAdapter, type PrometheusAdapter } from './prometheus-adapter.ts';
 

@@ -1,4 +1,4 @@
-import { WireWriter } from '../../src/base/protobuf-wire.ts';
+import { WireWriter } from '../../src/base/wire/protobuf-wire.ts';
 import type { Store } from '../../src/tsdb/index.ts';
 import { encodeTimeSeries } from '../../src/tsdb/remote-read/sampled-series.ts';
 import { snappyCompress } from '../../src/tsdb/remote-read/snappy.ts';

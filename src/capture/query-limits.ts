@@ -1,8 +1,8 @@
 import type { ClusterTrafficPolicy, ClusterTrafficPolicySpec } from '../api/v1alpha1/index.ts';
 import { parseDuration } from '../base/duration.ts';
-import { policiesOf } from './compile/scope.ts';
-import { comparePolicies } from './compile/precedence.ts';
-import { isEmptySelector } from './compile/selector.ts';
+import { policiesOf } from './compile/select/scope.ts';
+import { comparePolicies } from './compile/select/precedence.ts';
+import { isEmptySelector } from './compile/select/selector.ts';
 import type { PolicyInForce } from './compile/settings.ts';
 import type { NamedLabels } from './compile/types.ts';
 

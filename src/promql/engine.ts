@@ -1,4 +1,4 @@
-import { turns } from '../base/turns.ts';
+import { turns } from '../base/turns/turns.ts';
 import { QueryError } from './errors.ts';
 import { Budget } from './eval/budget.ts';
 import {

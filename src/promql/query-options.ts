@@ -1,5 +1,5 @@
 import type { Memory } from '../base/memory-pool.ts';
-import type { TurnTaking } from '../base/turns.ts';
+import type { TurnTaking } from '../base/turns/turns.ts';
 import type { Distribution } from './plan/fragment.ts';
 import type { SeriesSource } from './types.ts';
 

@@ -2,7 +2,7 @@
  * The public vocabulary of the engine: what it reads (series of one source), what it is told (options) and what it
  * answers (values and annotations). Nothing here knows of HTTP, files, nodes or a store.
  */
-import type { TurnTaking } from '../base/turns.ts';
+import type { TurnTaking } from '../base/turns/turns.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
 
 /** One label as `[name, value]`. */

@@ -4,7 +4,7 @@ import type { SeriesSource } from '../promql/index.ts';
 import { fixedDirectory } from './agents/directory.ts';
 import { QueryRunner } from './run/query-runner.ts';
 import { AgentFailure } from './fanout/failure.ts';
-import type { PartialReader } from './fanout/partial-reader.ts';
+import type { PartialReader } from './fanout/readers/partial-reader.ts';
 import type { ExecutionPath } from './fanout/pushdown-report.ts';
 import { queryTimings } from './timings.ts';
 

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
-import { renderControllerRbac } from './controller-rbac.ts';
+import { renderControllerRbac } from './rights/controller-rbac.ts';
 import type { ControllerInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { renderControllerNetworkPolicies } from './network-policy.ts';
@@ -15,7 +15,7 @@ import {
 } from './pod-security.ts';
 import { queryOptionFlags } from './query-options.ts';
 import { smallProcess } from './small-process.ts';
-import { renderUserRbac } from './user-rbac.ts';
+import { renderUserRbac } from './rights/user-rbac.ts';
 
 /**
  * The operator's own installation: what a person applies. The rest follows from it (`renderPlatform`, `renderMinter`).

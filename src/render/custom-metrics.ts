@@ -2,8 +2,8 @@ import type { KubeObject } from '../api/meta.ts';
 import type { PlatformInput, ServiceAccountRef } from './input.ts';
 import { names, ports } from './names.ts';
 import { objectOf } from './objects.ts';
-import { partRules } from './part-rights.ts';
-import { aggregatedTo, clusterRole, clusterRoleBinding, roleBinding } from './rbac.ts';
+import { partRules } from './rights/part-rights.ts';
+import { aggregatedTo, clusterRole, clusterRoleBinding, roleBinding } from './rights/rbac.ts';
 
 /** The APIs that autoscalers read, and the versions that the query server speaks; a higher priority is preferred. */
 export const customMetricsGroup = 'custom.metrics.k8s.io';

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
-import { volumes } from './agent-volumes.ts';
+import { volumes } from './agent/volumes.ts';
 import type { PlatformInput } from './input.ts';
 import { names, selectorLabels } from './names.ts';
 import { objectOf } from './objects.ts';

@@ -3,7 +3,7 @@ import { customResourceDefinition } from '../api/schema/crd.ts';
 import { groupVersion, kinds } from '../api/v1alpha1/index.ts';
 import { renderController } from './controller.ts';
 import type { ControllerInput } from './input.ts';
-import { renderMinterRights } from './controller-rbac.ts';
+import { renderMinterRights } from './rights/controller-rbac.ts';
 import { appCredentialsSecret } from './names.ts';
 import { objectOf } from './objects.ts';
 

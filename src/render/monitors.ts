@@ -3,7 +3,7 @@ import type { PlatformInput } from './input.ts';
 import { names, selectorLabels } from './names.ts';
 import type { Component } from './names.ts';
 import { objectOf } from './objects.ts';
-import { clusterRoleBinding, serviceAccount } from './rbac.ts';
+import { clusterRoleBinding, serviceAccount } from './rights/rbac.ts';
 
 const interval = '30s';
 const authorization = { type: 'Bearer', credentials: { name: names.scraperToken, key: 'token' } };

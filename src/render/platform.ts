@@ -1,12 +1,12 @@
 import type { KubeObject } from '../api/meta.ts';
-import { renderAgentDaemonSet, renderAgentPriorityClass, renderAgentService } from './agent-daemonset.ts';
+import { renderAgentDaemonSet, renderAgentPriorityClass, renderAgentService } from './agent/daemonset.ts';
 import { renderApiServices, renderCustomMetricsRbac } from './custom-metrics.ts';
 import type { PlatformInput } from './input.ts';
 import { renderMonitors } from './monitors.ts';
 import { names } from './names.ts';
 import { renderPlatformNetworkPolicies } from './network-policy.ts';
 import { objectOf } from './objects.ts';
-import { renderPlatformRbac } from './platform-rbac.ts';
+import { renderPlatformRbac } from './rights/platform-rbac.ts';
 import { renderQueryDeployment, renderQueryDisruptionBudget, renderQueryService } from './query-deployment.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { isOperatorError } from '../base/errors.ts';
-import { sortInTurns } from '../base/sort-in-turns.ts';
-import { Pace, turns } from '../base/turns.ts';
+import { sortInTurns } from '../base/turns/sort-in-turns.ts';
+import { Pace, turns } from '../base/turns/turns.ts';
 import type { Block } from './block/reader.ts';
 import type { Head } from './head/head.ts';
 import { compareLabels, compareUtf8, labelsKey } from './labels.ts';

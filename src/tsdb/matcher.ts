@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js';
 import { OperatorError, errorText } from '../base/errors.ts';
 import { patternCost, refuseDearPattern } from '../base/pattern-cost.ts';
-import type { Pacing } from '../base/turns.ts';
+import type { Pacing } from '../base/turns/turns.ts';
 import { regexShape } from '../base/regex-shape.ts';
 
 export type MatchType = '=' | '!=' | '=~' | '!~';

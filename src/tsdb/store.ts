@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
-import type { Pacing } from '../base/turns.ts';
+import type { Pacing } from '../base/turns/turns.ts';
 import type { Logger } from '../base/logger.ts';
 import { rangeEnd, rangeStart } from './block-range.ts';
 import type { BlockSet } from './block-set.ts';

@@ -1,4 +1,4 @@
-import type { Pacing } from '../base/turns.ts';
+import type { Pacing } from '../base/turns/turns.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { NativeHistogram } from './chunk/native-histogram.ts';

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { ImageTable } from '../images.ts';
+import type { ImageTable } from '../container/images.ts';
 
 /** An image for tests: a tiny HTTP server (see echo-server.ts). */
 export const echoImage: ImageTable = {

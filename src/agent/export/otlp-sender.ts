@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Clock } from '../../base/clock.ts';
-import { WireReader } from '../../base/protobuf-wire.ts';
+import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import type { Labels } from '../../tsdb/index.ts';
 import { encodeOtlpMetrics } from './encode/otlp-metrics.ts';
 import { encodeOtlpSpans } from './encode/otlp-spans.ts';

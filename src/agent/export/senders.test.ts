@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { decodeMetricsRequest } from '../otlp/protobuf/metrics.ts';
 import { decodeTracesRequest } from '../otlp/protobuf/traces.ts';
-import { WireReader } from '../../base/protobuf-wire.ts';
+import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { snappyDecompress } from '../../tsdb/remote-read/snappy.ts';
 import { encodeSpan } from './encode/otlp-spans.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { isOperatorError } from '../../base/errors.ts';
-import { WireWriter } from '../../base/protobuf-wire.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { decodeMetricsJson } from './json/metrics.ts';
 import { decodeTracesJson } from './json/traces.ts';
 import { decodeMetricsRequest } from './protobuf/metrics.ts';

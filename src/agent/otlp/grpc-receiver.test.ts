@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger } from '../../base/logger.ts';
-import { WireReader } from '../../base/protobuf-wire.ts';
+import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import type { Acceptance, OtlpConsumer } from './consumer.ts';
 import { closeGrpc, listenGrpc } from '../../net/grpc-server.ts';
 import { createGrpcReceiver } from './grpc-receiver.ts';

@@ -1,7 +1,7 @@
 import { request as httpRequest, type Server } from 'node:http';
 import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { silentLogger } from '../../base/logger.ts';
-import { WireReader } from '../../base/protobuf-wire.ts';
+import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { encodeMetricsRequest, encodeTracesRequest } from '../../testing/otlp-encode.ts';
 import type { Acceptance } from './consumer.ts';

@@ -1,4 +1,4 @@
-import { WireWriter } from '../../base/protobuf-wire.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 
 /** The two encodings of OTLP over HTTP. A response has the encoding of its request. */
 export type Encoding = 'protobuf' | 'json';

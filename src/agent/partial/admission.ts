@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
-import { fairPlaces, Gate } from '../../base/gate.ts';
+import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 
 /** Bounds of what runs at a time. */
 export interface AdmissionLimits {

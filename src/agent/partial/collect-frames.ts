@@ -1,5 +1,5 @@
 import type { Memory } from '../../base/memory-pool.ts';
-import { Pace } from '../../base/turns.ts';
+import { Pace } from '../../base/turns/turns.ts';
 import { takeMemory } from '../../promql/index.ts';
 import { refuse } from './admission.ts';
 import type { FramedOutcome } from './admission.ts';

@@ -1,4 +1,4 @@
-import { readFrames } from '../../base/frames.ts';
+import { readFrames } from '../../base/wire/frames.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import { createTlsServer } from '../../net/https-server.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { unlimitedMemory, type MemoryLease, type MemoryPool } from '../../base/memory-pool.ts';
-import { turns, type TurnTaking } from '../../base/turns.ts';
+import { turns, type TurnTaking } from '../../base/turns/turns.ts';
 import {
   decodePartialRequest,
   encodePartial,

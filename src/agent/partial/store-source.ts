@@ -1,4 +1,4 @@
-import { Pace } from '../../base/turns.ts';
+import { Pace } from '../../base/turns/turns.ts';
 import { fromSpans, QueryError } from '../../promql/index.ts';
 import type {
   DeferredSeries,

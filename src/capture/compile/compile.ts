@@ -1,13 +1,13 @@
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { judgeMonitors, judgePolicies, objectRef } from './acceptance.ts';
+import { judgeMonitors, judgePolicies, objectRef } from './check/acceptance.ts';
 import { planGroup, type GroupPlan, type MonitorInForce } from './group.ts';
 import { Memo } from './memo.ts';
 import { nodeConfigs } from './node-configs.ts';
 import { monitorOutcomes, policyOutcomes, type Group } from './outcomes.ts';
-import { matchPods } from './pods.ts';
-import { compareMonitors, compareText, objectPath } from './precedence.ts';
-import { matchesSelector } from './selector.ts';
+import { matchPods } from './select/pods.ts';
+import { compareMonitors, compareText, objectPath } from './select/precedence.ts';
+import { matchesSelector } from './select/selector.ts';
 import type { PolicyInForce } from './settings.ts';
 import type { CompileInput, CompileResult, NamedLabels, PodFacts } from './types.ts';
 

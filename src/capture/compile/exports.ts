@@ -1,7 +1,7 @@
 import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import type { CaptureExportRule, CapturePolicyExport } from '../capture-config.ts';
 import { hostMatches, hostOf } from '../host-glob.ts';
-import { policiesOf } from './scope.ts';
+import { policiesOf } from './select/scope.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
 import type { ExportOutcome, NamedLabels } from './types.ts';
 

@@ -10,9 +10,9 @@ import { monitorExports, policyExports } from './exports.ts';
 import { capturedHeaders } from './headers.ts';
 import type { Memo } from './memo.ts';
 import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
-import { headerNames, redactionOf } from './redaction.ts';
-import { baseScopes, policiesOf, type BaseScope } from './scope.ts';
-import { distinct, exclusionSelections, mayOverlap, monitorSelections, portRanges } from './selections.ts';
+import { headerNames, redactionOf } from './check/redaction.ts';
+import { baseScopes, policiesOf, type BaseScope } from './select/scope.ts';
+import { distinct, exclusionSelections, mayOverlap, monitorSelections, portRanges } from './select/selections.ts';
 import {
   effectiveSettings,
   mergeLeaves,

@@ -1,6 +1,6 @@
 import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import type { InstrumentSettings } from '../instrument-yaml/settings.ts';
-import { headerNames } from './redaction.ts';
+import { headerNames } from './check/redaction.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
 
 /**

@@ -5,7 +5,7 @@ import type { MonitorInForce } from './group.ts';
 import type { Memo } from './memo.ts';
 import { rolloutOf } from './node-wide.ts';
 import type { Group } from './outcomes.ts';
-import { matchesSelector } from './selector.ts';
+import { matchesSelector } from './select/selector.ts';
 import type { NodeConfig, PodFacts } from './types.ts';
 
 export interface NodeConfigInput {

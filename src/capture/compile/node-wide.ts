@@ -4,7 +4,7 @@ import { builtinLimits, largestSpanRing, type CaptureLimits, type CaptureRetenti
 import { builtinNetwork, builtinSettings } from '../instrument-yaml/builtin.ts';
 import type { InstrumentSettings, NetworkSettings } from '../instrument-yaml/settings.ts';
 import { parseBytes } from './bytes.ts';
-import { bucketBound } from './policy-checks.ts';
+import { bucketBound } from './check/policy-checks.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
 import type { CompileEnvironment, FlowsState, RolloutRules } from './types.ts';
 

@@ -1,11 +1,11 @@
 import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
-import type { Judged } from './acceptance.ts';
-import { autoscalingConflict, monitorConflict, policyConflicts } from './conflicts.ts';
+import type { Judged } from './check/acceptance.ts';
+import { autoscalingConflict, monitorConflict, policyConflicts } from './check/conflicts.ts';
 import type { GroupPlan, MonitorInForce, MonitorPlan } from './group.ts';
 import type { Memo } from './memo.ts';
 import { flowsOf } from './node-wide.ts';
-import { objectPath } from './precedence.ts';
+import { objectPath } from './select/precedence.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
 import type { Conflict, ExportOutcome, MonitorOutcome, NamedLabels, PodFacts, PolicyOutcome } from './types.ts';
 

@@ -1,5 +1,5 @@
 import { constants, createPublicKey, privateEncrypt, type KeyObject } from 'node:crypto';
-import { crc32c } from '../../base/crc32c.ts';
+import { crc32c } from '../../base/wire/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { readPrivateKey } from './private-key.ts';
 import type { KeyService } from './key-service.ts';

@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
-import { crc32c } from '../../base/crc32c.ts';
+import { crc32c } from '../../base/wire/crc32c.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Deadline } from '../deadline.ts';
 import { isUsableAlgorithm, KeyServiceFailure, type KeyService } from './key-service.ts';

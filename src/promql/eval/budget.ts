@@ -1,5 +1,5 @@
 import type { Memory } from '../../base/memory-pool.ts';
-import type { TurnTaking } from '../../base/turns.ts';
+import type { TurnTaking } from '../../base/turns/turns.ts';
 import { QueryError } from '../errors.ts';
 
 /** How much work (samples touched) may pass between two looks at the clock. */

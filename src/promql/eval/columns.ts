@@ -3,8 +3,8 @@ import type { FloatHistogram } from '../histogram/float-histogram.ts';
 import { compareLabels, dropMetadata, labelsKey, metricName } from '../labels.ts';
 import type { Labels } from '../types.ts';
 import { sampleBytes, type Budget } from './budget.ts';
-import type { Pacing } from '../../base/turns.ts';
-import { sortInTurns } from '../../base/sort-in-turns.ts';
+import type { Pacing } from '../../base/turns/turns.ts';
+import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 
 /** What a step of a column holds. */
 export const absent = 0;

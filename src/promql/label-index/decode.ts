@@ -1,4 +1,4 @@
-import type { WireReader } from '../../base/protobuf-wire.ts';
+import type { WireReader } from '../../base/wire/protobuf-wire.ts';
 import { eachOf, oneContent } from '../partial/messages.ts';
 import { compareStrings } from '../labels.ts';
 import type { Label, Labels } from '../types.ts';

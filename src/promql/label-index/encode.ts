@@ -1,5 +1,5 @@
-import { encodeFrame } from '../../base/frames.ts';
-import { WireWriter } from '../../base/protobuf-wire.ts';
+import { encodeFrame } from '../../base/wire/frames.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { DictionaryWriter } from '../partial/dictionary.ts';
 import type { IndexHeader, IndexLists } from './answer.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { readFrames } from '../../base/frames.ts';
-import { WireWriter } from '../../base/protobuf-wire.ts';
+import { readFrames } from '../../base/wire/frames.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { compareLabels, compareStrings } from '../labels.ts';
 import type { Labels } from '../types.ts';
 import type { IndexHeader, IndexLists } from './answer.ts';

@@ -1,4 +1,4 @@
-import type { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
+import type { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { ForcedMonotonicity, PortableAnnotation } from '../annotations.ts';
 import { malformed } from './numbers.ts';
 

@@ -1,5 +1,5 @@
 import type { OperatorError } from '../../base/errors.ts';
-import type { WireReader } from '../../base/protobuf-wire.ts';
+import type { WireReader } from '../../base/wire/protobuf-wire.ts';
 import type { PortableAnnotation } from '../annotations.ts';
 import type { Column } from '../eval/columns.ts';
 import type { GroupRow } from '../eval/aggregate/group-rows.ts';

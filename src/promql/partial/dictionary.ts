@@ -1,4 +1,4 @@
-import type { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
+import type { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Labels } from '../types.ts';
 import type { LabelPool, Pooled } from './label-pool.ts';
 import { malformed } from './numbers.ts';

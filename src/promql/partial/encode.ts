@@ -1,5 +1,5 @@
-import { encodeFrame } from '../../base/frames.ts';
-import { WireWriter } from '../../base/protobuf-wire.ts';
+import { encodeFrame } from '../../base/wire/frames.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { FragmentResult } from '../plan/fragment.ts';
 import { writeAnnotation } from './annotation-message.ts';
 import type { PartialHeader, PartialStats } from './answer.ts';

@@ -1,4 +1,4 @@
-import type { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
+import type { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Buckets, CounterResetHint, FloatHistogram } from '../histogram/float-histogram.ts';
 import { malformed } from './numbers.ts';
 

@@ -1,4 +1,4 @@
-import { WireReader } from '../../base/protobuf-wire.ts';
+import { WireReader } from '../../base/wire/protobuf-wire.ts';
 
 /**
  * The one content of a framed message and the number of its field.

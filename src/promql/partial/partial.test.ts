@@ -1,4 +1,4 @@
-import { encodeFrame, readFrames } from '../../base/frames.ts';
+import { encodeFrame, readFrames } from '../../base/wire/frames.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { exactText } from '../../testing/promql/exact-text.ts';
 import { randomExpression } from '../../testing/promql/random-expression.ts';

@@ -1,4 +1,4 @@
-import type { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
+import type { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { isHistogram, type Column } from '../eval/columns.ts';
 import { isFoldOperator, type GroupRow } from '../eval/aggregate/group-rows.ts';
 import type { SumState } from '../exact/exact-sums.ts';

@@ -1,5 +1,5 @@
 import type { Memory } from '../../base/memory-pool.ts';
-import { turns, type TurnTaking } from '../../base/turns.ts';
+import { turns, type TurnTaking } from '../../base/turns/turns.ts';
 import { QueryError } from '../errors.ts';
 import { Budget } from '../eval/budget.ts';
 import { candidates } from '../eval/aggregate/candidates.ts';

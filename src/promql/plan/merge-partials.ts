@@ -1,8 +1,8 @@
 import { inLabelOrder, absent, isHistogram, type Column } from '../eval/columns.ts';
 import { groupColumns } from '../eval/aggregate/grouping.ts';
 import { isFoldOperator, RowMerge, type GroupRow } from '../eval/aggregate/group-rows.ts';
-import type { Pacing } from '../../base/turns.ts';
-import { sortInTurns } from '../../base/sort-in-turns.ts';
+import type { Pacing } from '../../base/turns/turns.ts';
+import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { FragmentRequest, FragmentResult, Steps } from './fragment.ts';
 
 /**

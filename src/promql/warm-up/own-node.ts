@@ -1,4 +1,4 @@
-import { readFrames } from '../../base/frames.ts';
+import { readFrames } from '../../base/wire/frames.ts';
 import { PartialDecoder } from '../partial/decode.ts';
 import { encodePartial } from '../partial/encode.ts';
 import { decodePartialRequest, encodePartialRequest, engineVersion } from '../partial/request.ts';

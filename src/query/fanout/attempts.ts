@@ -2,7 +2,7 @@ import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { MemoryLease } from '../../base/memory-pool.ts';
 import type { Distribution } from '../../promql/index.ts';
 import type { LostNode } from './failure.ts';
-import type { PartialReader } from './partial-reader.ts';
+import type { PartialReader } from './readers/partial-reader.ts';
 import { Pushdown } from './pushdown.ts';
 import type { ExecutionPath, Fallback, PushdownReport } from './pushdown-report.ts';
 import { QueryScope } from './query-scope.ts';

@@ -3,11 +3,11 @@ import { errorText } from '../../base/errors.ts';
 import { compileMatcher } from '../../tsdb/index.ts';
 import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
-import type { AgentReader, AgentTime } from './agent-reader.ts';
+import type { AgentReader, AgentTime } from './readers/agent-reader.ts';
 import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
-import { nodeLabel } from './series-collector.ts';
-import type { CollectedSeries, SampleBudget } from './series-collector.ts';
+import { nodeLabel } from './merge/series-collector.ts';
+import type { CollectedSeries, SampleBudget } from './merge/series-collector.ts';
 
 /** A node that Kubernetes reports as not ready is asked, but not waited for longer than this. */
 const unreadyDeadlineMs = 1_000;

@@ -1,4 +1,4 @@
-import type { TurnTaking } from '../../base/turns.ts';
+import type { TurnTaking } from '../../base/turns/turns.ts';
 
 /** For whom an agent is asked. */
 export interface Asker {

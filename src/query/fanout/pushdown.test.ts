@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { encodeFrame } from '../../base/frames.ts';
+import { encodeFrame } from '../../base/wire/frames.ts';
 import { partialContentType, partialPath } from '../../promql/index.ts';
 import { askApi } from '../../testing/query/api-client.ts';
 import type { ApiAnswer, ApiParams } from '../../testing/query/api-client.ts';

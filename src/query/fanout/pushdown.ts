@@ -1,5 +1,5 @@
 import { errorText } from '../../base/errors.ts';
-import { Pace } from '../../base/turns.ts';
+import { Pace } from '../../base/turns/turns.ts';
 import { fragmentDemands, LabelPool, PartialMerge, planHash, QueryError } from '../../promql/index.ts';
 import type {
   Distribution,
@@ -17,12 +17,12 @@ import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import type { ScopeOptions } from './query-scope.ts';
 import type { NodeLedger } from './node-ledger.ts';
-import { StepDown } from './partial-reader.ts';
-import type { PartialCall, PartialReader } from './partial-reader.ts';
+import { StepDown } from './readers/partial-reader.ts';
+import type { PartialCall, PartialReader } from './readers/partial-reader.ts';
 import { below, fragmentReport } from './pushdown-report.ts';
 import type { ExecutionPath, Fallback, FragmentNode, FragmentReport } from './pushdown-report.ts';
-import { nodeLabel } from './series-collector.ts';
-import type { SampleBudget } from './series-collector.ts';
+import { nodeLabel } from './merge/series-collector.ts';
+import type { SampleBudget } from './merge/series-collector.ts';
 
 /** Work of putting a question to one agent, in samples: a query of many selectors asks hundreds. */
 const askWork = 40_000;

@@ -4,7 +4,7 @@ import type { QueryOptions, QueryResult, SelectRequest, Series } from '../../pro
 import { fixedDirectory } from '../agents/directory.ts';
 import { QueryRunner } from '../run/query-runner.ts';
 import type { RunnerOptions } from '../run/query-runner.ts';
-import type { AgentReader } from './agent-reader.ts';
+import type { AgentReader } from './readers/agent-reader.ts';
 import { AgentFailure } from './failure.ts';
 
 const request = { signal: new AbortController().signal, partialResponse: true };

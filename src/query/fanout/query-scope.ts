@@ -1,20 +1,20 @@
 import type { Memory } from '../../base/memory-pool.ts';
-import { Pace, turns, type TurnTaking } from '../../base/turns.ts';
+import { Pace, turns, type TurnTaking } from '../../base/turns/turns.ts';
 import { takeMemory } from '../../promql/index.ts';
 import type { IndexLists, SelectRequest, SelectResult, SeriesSource } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { fanOut } from './fan-out.ts';
 import type { AgentPart } from './fan-out.ts';
-import type { IndexQuestion } from './index-reader.ts';
-import { joinLists, listLabels } from './list-labels.ts';
-import type { ListDeps } from './list-labels.ts';
+import type { IndexQuestion } from './readers/index-reader.ts';
+import { joinLists, listLabels } from './merge/list-labels.ts';
+import type { ListDeps } from './merge/list-labels.ts';
 import type { LostNode } from './failure.ts';
-import { mergeDuplicates } from './merge-duplicates.ts';
-import { mergeSorted } from './merge-sorted.ts';
+import { mergeDuplicates } from './merge/duplicates.ts';
+import { mergeSorted } from './merge/sorted.ts';
 import { NodeLedger } from './node-ledger.ts';
-import { sampleBytes, wholeSeries } from './series-collector.ts';
-import type { CollectedSeries, ReadSeries, SampleBudget } from './series-collector.ts';
+import { sampleBytes, wholeSeries } from './merge/series-collector.ts';
+import type { CollectedSeries, ReadSeries, SampleBudget } from './merge/series-collector.ts';
 
 interface Waiting {
   readonly query: ReadQuery;

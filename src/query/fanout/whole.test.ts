@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { encodeFrame } from '../../base/frames.ts';
+import { encodeFrame } from '../../base/wire/frames.ts';
 import { partialContentType, partialPath } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import type { ApiAnswer, ApiParams } from '../../testing/query/api-client.ts';

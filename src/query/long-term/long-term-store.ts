@@ -1,5 +1,5 @@
 import type { ReadQuery } from '../../tsdb/index.ts';
-import type { ReadSeries, SampleBudget } from '../fanout/series-collector.ts';
+import type { ReadSeries, SampleBudget } from '../fanout/merge/series-collector.ts';
 
 /** The name under which an answer's `missingNodes` tells that the store did not answer. */
 export const longTermName = 'long-term-store';

@@ -2,7 +2,7 @@ import { quote, QueryError, takeMemory } from '../../promql/index.ts';
 import { labelsFromObject } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
-import { sampleBytes, type ReadSeries, type SampleBudget } from '../fanout/series-collector.ts';
+import { sampleBytes, type ReadSeries, type SampleBudget } from '../fanout/merge/series-collector.ts';
 
 const numbers: Readonly<Record<string, number>> = { NaN: NaN, '+Inf': Infinity, '-Inf': -Infinity };
 

@@ -2,17 +2,17 @@ import type { Distribution, IndexLists, SelectRequest, SelectResult, SeriesSourc
 import { fragmentDemands } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { Clock } from '../../base/clock.ts';
-import { turns, type TurnTaking } from '../../base/turns.ts';
+import { turns, type TurnTaking } from '../../base/turns/turns.ts';
 import { errorText } from '../../base/errors.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import type { LostNode } from '../fanout/failure.ts';
-import type { IndexQuestion } from '../fanout/index-reader.ts';
-import { joinLists, listsOf, readQueries } from '../fanout/list-labels.ts';
-import { mergeDuplicates } from '../fanout/merge-duplicates.ts';
+import type { IndexQuestion } from '../fanout/readers/index-reader.ts';
+import { joinLists, listsOf, readQueries } from '../fanout/merge/list-labels.ts';
+import { mergeDuplicates } from '../fanout/merge/duplicates.ts';
 import { readQuery } from '../fanout/query-scope.ts';
 import type { QueryScope } from '../fanout/query-scope.ts';
-import { wholeSeries } from '../fanout/series-collector.ts';
-import type { ReadSeries } from '../fanout/series-collector.ts';
+import { wholeSeries } from '../fanout/merge/series-collector.ts';
+import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermStore } from './long-term-store.ts';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Pace, type Pacing } from '../../base/turns.ts';
+import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import { labelValue } from '../../tsdb/index.ts';
 import type { Labels } from '../../tsdb/index.ts';
 import { lostNodesHeader } from '../api/lost-nodes-header.ts';
@@ -10,7 +10,7 @@ import type { Handler } from '../api/call.ts';
 import { encoded } from '../api/content-encoding.ts';
 import { formatSample } from '../json/format-value.ts';
 import { matcherSets } from '../api/params.ts';
-import type { ReadSeries } from '../fanout/series-collector.ts';
+import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 
 /** Plain names can stand bare in the text format; others are quoted inside the braces. */
 const plainMetric = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;

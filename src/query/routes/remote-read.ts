@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { isOperatorError, errorText } from '../../base/errors.ts';
-import { Gate } from '../../base/gate.ts';
+import { Gate } from '../../base/turns/gate.ts';
 import {
   createRemoteReadHandler,
   decodeReadRequest,
@@ -9,7 +9,7 @@ import {
   snappyDecompress,
 } from '../../tsdb/index.ts';
 import type { Chunk, Point, ReadQuery, SelectedSeries } from '../../tsdb/index.ts';
-import type { ReadSeries } from '../fanout/series-collector.ts';
+import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { ApiError } from '../api/api-error.ts';
 import { callerOf, runRequest } from '../api/call.ts';
 import type { Handler } from '../api/call.ts';

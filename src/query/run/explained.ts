@@ -2,7 +2,7 @@ import { explain, planQuery } from '../../promql/index.ts';
 import type { Expr } from '../../promql/index.ts';
 import type { DepartedNode } from '../agents/directory.ts';
 import type { PushdownReport } from '../fanout/pushdown-report.ts';
-import { nodeLabel } from '../fanout/series-collector.ts';
+import { nodeLabel } from '../fanout/merge/series-collector.ts';
 
 /**
  * The `explain` of an answer: the way it was made, the ways that were given up and why, the planner's reasons line by

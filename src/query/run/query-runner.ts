@@ -1,8 +1,8 @@
-import { fairPlaces, Gate } from '../../base/gate.ts';
+import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import { MemoryPool, type MemoryAccount, type MemoryLease } from '../../base/memory-pool.ts';
-import { sortInTurns } from '../../base/sort-in-turns.ts';
-import { Pace, turns, type TurnTaking } from '../../base/turns.ts';
+import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
+import { Pace, turns, type TurnTaking } from '../../base/turns/turns.ts';
 import type {
   Distribution,
   IndexLists,
@@ -27,9 +27,9 @@ import type { PushdownReport } from '../fanout/pushdown-report.ts';
 import { askAgents } from '../fanout/ask-agents.ts';
 import type { AgentQuestion } from '../fanout/ask-agents.ts';
 import { forCaller } from '../fanout/for-caller.ts';
-import type { IndexQuestion } from '../fanout/index-reader.ts';
-import { restrictIndex, restrictPartials, restrictReader, restrictStore } from '../fanout/restrict-reader.ts';
-import type { ReadSeries } from '../fanout/series-collector.ts';
+import type { IndexQuestion } from '../fanout/readers/index-reader.ts';
+import { restrictIndex, restrictPartials, restrictReader, restrictStore } from '../fanout/readers/restrict-reader.ts';
+import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { SplicedSource } from '../long-term/spliced-source.ts';
 import { ApiError } from '../api/api-error.ts';
 import { countQuery } from './count-query.ts';

@@ -1,4 +1,4 @@
-import { WireReader } from '../../base/protobuf-wire.ts';
+import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { type FilterField, filterFields } from '../item-filter.ts';
 import type { FlowEnd, FlowRecord, SpanRecord } from '../records.ts';

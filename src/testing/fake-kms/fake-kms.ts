@@ -1,6 +1,6 @@
 import { Server, ServerCredentials, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
 import type { KeyObject } from 'node:crypto';
-import { crc32c } from '../../base/crc32c.ts';
+import { crc32c } from '../../base/wire/crc32c.ts';
 import { signSha256Digest } from '../../minter/sign/file-key-service.ts';
 import {
   jobKeyPair,

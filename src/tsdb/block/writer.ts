@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { crc32c } from '../../base/crc32c.ts';
+import { crc32c } from '../../base/wire/crc32c.ts';
 import { ByteWriter } from '../bytes.ts';
 import type { FileLayer } from '../file-layer.ts';
 import type { Labels } from '../labels.ts';

@@ -1,6 +1,6 @@
-import { crc32c, crc32cConcat } from '../../base/crc32c.ts';
+import { crc32c, crc32cConcat } from '../../base/wire/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
-import { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
+import { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Labels } from '../labels.ts';
 import type { Chunk, ChunkEncoding } from '../types.ts';
 

@@ -1,5 +1,5 @@
 import { OperatorError } from '../../base/errors.ts';
-import { maxFrameBytes, readFrames } from '../../base/frames.ts';
+import { maxFrameBytes, readFrames } from '../../base/wire/frames.ts';
 import { assertLabels } from '../labels.ts';
 import { decodeChunkedSeries } from './chunked-series.ts';
 import type { ChunkedSeries } from './chunked-series.ts';

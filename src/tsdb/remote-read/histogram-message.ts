@@ -1,6 +1,6 @@
 import { OperatorError } from '../../base/errors.ts';
-import type { WireReader } from '../../base/protobuf-wire.ts';
-import { WireWriter } from '../../base/protobuf-wire.ts';
+import type { WireReader } from '../../base/wire/protobuf-wire.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { floatOf, isStale, staleHigh, staleLow } from '../chunk/index.ts';
 import type { NativeHistogram, Span } from '../chunk/index.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { WireWriter } from '../../base/protobuf-wire.ts';
-import { crc32c } from '../../base/crc32c.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
+import { crc32c } from '../../base/wire/crc32c.ts';
 import { labelsFromPairs } from '../labels.ts';
 import { encodeSeriesFrame } from './chunked-series.ts';
 import { encodeLabels } from './label-bytes.ts';

@@ -1,4 +1,4 @@
-import { WireWriter } from '../../base/protobuf-wire.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Labels } from '../labels.ts';
 
 /** A label below this many bytes has a length of one byte everywhere. */

@@ -1,5 +1,5 @@
 import { OperatorError } from '../../base/errors.ts';
-import { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
+import { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Matcher, MatchType } from '../matcher.ts';
 
 /** How the answer is sent. Numbers of prometheus.ReadRequest.ResponseType. */

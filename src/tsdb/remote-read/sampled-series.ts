@@ -1,4 +1,4 @@
-import { WireReader, WireWriter } from '../../base/protobuf-wire.ts';
+import { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer } from '../chunk/index.ts';
 import type { NativeHistogram } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';

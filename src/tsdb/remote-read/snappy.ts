@@ -1,4 +1,4 @@
-import type { Pacing } from '../../base/turns.ts';
+import type { Pacing } from '../../base/turns/turns.ts';
 import snappyjs from 'snappyjs';
 import { OperatorError } from '../../base/errors.ts';
 

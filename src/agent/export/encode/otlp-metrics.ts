@@ -1,4 +1,4 @@
-import { WireWriter } from '../../../base/protobuf-wire.ts';
+import { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 import { type Labels, labelValue } from '../../../tsdb/index.ts';
 import type { QueuedExemplar, QueuedSample, SeriesMeta } from '../queue/record.ts';
 import { writeAttribute, writeFixed, writeResource, writeTime } from './otlp-wire.ts';

@@ -1,4 +1,4 @@
-import { WireWriter } from '../../../base/protobuf-wire.ts';
+import { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 import { spanKinds, statusCodes } from '../../otlp/model.ts';
 import type { SpanRecord } from '../../../stream/index.ts';
 import { writeAttribute, writeFixed, writeResource } from './otlp-wire.ts';

@@ -1,4 +1,4 @@
-import type { WireWriter } from '../../../base/protobuf-wire.ts';
+import type { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 
 /** A `fixed64` field. Units of times: ns, given in ms. */
 export function writeTime(out: WireWriter, field: number, timeMs: number): void {

@@ -1,4 +1,4 @@
-import { WireWriter } from '../../../base/protobuf-wire.ts';
+import { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 import type { SeriesMeta } from '../queue/record.ts';
 import { exemplarLabels } from './exemplar-labels.ts';
 import { writeValue } from './stale.ts';

@@ -1,4 +1,4 @@
-import { WireWriter } from '../../../base/protobuf-wire.ts';
+import { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 import type { Labels } from '../../../tsdb/index.ts';
 import { exemplarLabels } from './exemplar-labels.ts';
 import { metricTypes } from './remote-write-1.ts';

@@ -1,4 +1,4 @@
-import type { WireWriter } from '../../../base/protobuf-wire.ts';
+import type { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 
 /** The bit pattern that ends a series, little-endian; a number of the language could lose it. Source: Prometheus. */
 const staleBits = Uint8Array.of(2, 0, 0, 0, 0, 0, 0xf0, 0x7f);

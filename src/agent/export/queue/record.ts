@@ -1,4 +1,4 @@
-import { crc32c } from '../../../base/crc32c.ts';
+import { crc32c } from '../../../base/wire/crc32c.ts';
 import { OperatorError } from '../../../base/errors.ts';
 import type { Labels } from '../../../tsdb/index.ts';
 import { ByteReader, ByteWriter } from '../../../tsdb/bytes.ts';

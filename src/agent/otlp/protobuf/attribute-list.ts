@@ -1,4 +1,4 @@
-import { WireReader } from '../../../base/protobuf-wire.ts';
+import { WireReader } from '../../../base/wire/protobuf-wire.ts';
 import type { Cursor } from '../decode-limits.ts';
 import { type Attribute, noAttributes } from '../model.ts';
 import { readAttribute } from './attributes.ts';

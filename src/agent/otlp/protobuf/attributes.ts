@@ -1,4 +1,4 @@
-import type { WireReader } from '../../../base/protobuf-wire.ts';
+import type { WireReader } from '../../../base/wire/protobuf-wire.ts';
 import { type Cursor, decodeLimits } from '../decode-limits.ts';
 import { type AnyValue, type Attribute, type Scope } from '../model.ts';
 import { expectWire, nameField, wire } from './fields.ts';

@@ -1,4 +1,4 @@
-import type { WireReader } from '../../../base/protobuf-wire.ts';
+import type { WireReader } from '../../../base/wire/protobuf-wire.ts';
 
 /** Longer lists are read each time. */
 const longestKept = 256;

@@ -1,5 +1,5 @@
 import { OperatorError } from '../../../base/errors.ts';
-import type { WireReader } from '../../../base/protobuf-wire.ts';
+import type { WireReader } from '../../../base/wire/protobuf-wire.ts';
 import { type Cursor, decodeLimits } from '../decode-limits.ts';
 
 /** Wire types of the protobuf encoding that OTLP uses. */

@@ -1,4 +1,4 @@
-import type { WireReader } from '../../../base/protobuf-wire.ts';
+import type { WireReader } from '../../../base/wire/protobuf-wire.ts';
 import type { Cursor } from '../decode-limits.ts';
 import type { Attribute } from '../model.ts';
 import { AttributeList } from './attribute-list.ts';

@@ -1,4 +1,4 @@
-import { WireReader } from '../../../base/protobuf-wire.ts';
+import { WireReader } from '../../../base/wire/protobuf-wire.ts';
 import { Cursor } from '../decode-limits.ts';
 import {
   type Attribute,

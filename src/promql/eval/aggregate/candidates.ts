@@ -1,7 +1,7 @@
 import type { Budget } from '../budget.ts';
 import { ColumnBuilder, absent, isHistogram, leastWeight, type Column } from '../columns.ts';
 import { groupColumns } from './grouping.ts';
-import type { Pacing } from '../../../base/turns.ts';
+import type { Pacing } from '../../../base/turns/turns.ts';
 import { sortNumbersInTurns } from './sort-numbers.ts';
 
 /**

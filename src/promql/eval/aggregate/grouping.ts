@@ -1,6 +1,6 @@
 import { dropMetadata, filterLabels, isMetadata, noLabels, partialKey } from '../../labels.ts';
 import type { Labels } from '../../types.ts';
-import type { Pacing } from '../../../base/turns.ts';
+import type { Pacing } from '../../../base/turns/turns.ts';
 
 /** Which output group each input column belongs to, in order of first appearance. */
 export interface Grouping {

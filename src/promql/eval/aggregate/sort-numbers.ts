@@ -1,4 +1,4 @@
-import type { Pacing } from '../../../base/turns.ts';
+import type { Pacing } from '../../../base/turns/turns.ts';
 import { sortNumbers } from '../../numbers.ts';
 
 /** So many numbers are sorted at once, in a few milliseconds. */

@@ -1,5 +1,5 @@
-import type { Pacing } from '../../../base/turns.ts';
-import { sortInTurns } from '../../../base/sort-in-turns.ts';
+import type { Pacing } from '../../../base/turns/turns.ts';
+import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
 
 /** A candidate of topk or bottomk. */
 export interface HeapItem {

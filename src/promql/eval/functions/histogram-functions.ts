@@ -7,7 +7,7 @@ import { ColumnBuilder, isFloat, isHistogram, keyWork, type Column } from '../co
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { bucketFraction, bucketQuantile, type ClassicBuckets } from './classic-histogram.ts';
-import { sortInTurns } from '../../../base/sort-in-turns.ts';
+import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
 import { nameless } from './elementwise.ts';
 
 /** Work of looking into a native histogram, in samples. */

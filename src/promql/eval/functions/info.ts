@@ -10,7 +10,7 @@ import { referenceTime, type Frame, type Timing } from '../frame.ts';
 import { infoReference } from '../run/info-reference.ts';
 import { lookBack } from '../select/instant-selector.ts';
 import type { RawSeries } from '../select/raw-series.ts';
-import type { Pacing } from '../../../base/turns.ts';
+import type { Pacing } from '../../../base/turns/turns.ts';
 
 /** The labels by which a series finds its info series. */
 const identifying = ['instance', 'job'] as const;

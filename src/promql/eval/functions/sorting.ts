@@ -1,7 +1,7 @@
 import { compareLabels, compareStrings, labelValue } from '../../labels.ts';
 import { isHistogram, type Column } from '../columns.ts';
-import type { Pacing } from '../../../base/turns.ts';
-import { sortInTurns } from '../../../base/sort-in-turns.ts';
+import type { Pacing } from '../../../base/turns/turns.ts';
+import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
 
 /** sort and sort_desc of an instant vector: by value, NaN last; histograms are left out. */
 export function sortByValue(pacing: Pacing, columns: readonly Column[], descending: boolean): Promise<Column[]> {

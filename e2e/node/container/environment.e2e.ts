@@ -1,0 +1,67 @@
+import { containerEnvironment, expand } from './environment.ts';
+import { quantity, resourceValue } from '../volumes/downward.ts';
+import type { Container, DataObject, Pod } from '../types.ts';
+
+const addresses = { podIP: '198.18.1.7', hostIP: '198.18.1.1' };
+const pod: Pod = {
+  metadata: { name: 'p', namespace: 'd', uid: 'u', labels: { app: 'x' } },
+  spec: { nodeName: 'n', containers: [] },
+};
+const objects: Record<string, DataObject> = {
+  'configmaps/c': { metadata: { ...pod.metadata, name: 'c' }, data: { K: 'v' } },
+  'secrets/s': { metadata: { ...pod.metadata, name: 's' }, data: { P: Buffer.from('pass').toString('base64') } },
+};
+const environment = (container: Partial<Container>): Promise<Record<string, string>> =>
+  containerEnvironment(pod, { name: 'c', image: 'i', ...container }, addresses, (kind, name) =>
+    Promise.resolve(objects[`${kind}/${name}`]),
+  );
+
+test.each([
+  ['expands what is set', 'a $(A) b', 'a 1 b'],
+  ['leaves what is not set', '$(B)', '$(B)'],
+  ['takes a doubled dollar as one', '$$(A)', '$(A)'],
+  ['leaves a lone dollar', '$A 5$', '$A 5$'],
+])('%s', (_name, text, expected) => {
+  expect(expand(text, { A: '1' })).toBe(expected);
+});
+
+test('later variables win and may use earlier ones', async () => {
+  const env = await environment({
+    envFrom: [{ prefix: 'C_', configMapRef: { name: 'c' } }, { secretRef: { name: 's' } }],
+    env: [
+      { name: 'IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+      { name: 'URL', value: 'http://$(IP):$(C_K)' },
+      { name: 'P', value: 'own' },
+      { name: 'LABEL', valueFrom: { fieldRef: { fieldPath: "metadata.labels['app']" } } },
+    ],
+  });
+  expect(env).toEqual({ C_K: 'v', P: 'own', IP: '198.18.1.7', URL: 'http://198.18.1.7:v', LABEL: 'x' });
+});
+
+test('names a missing key, and forgives an optional one', async () => {
+  const ref = { name: 's', key: 'none' };
+  await expect(environment({ env: [{ name: 'X', valueFrom: { secretKeyRef: ref } }] })).rejects.toMatchObject({
+    reason: 'CreateContainerConfigError',
+    message: "couldn't find key none in secret d/s",
+  });
+  const optional = { ...ref, optional: true };
+  expect(await environment({ env: [{ name: 'X', valueFrom: { secretKeyRef: optional } }] })).toEqual({});
+});
+
+test.each([
+  ['100m', 0.1],
+  ['64Mi', 67_108_864],
+  ['1e3', 1000],
+  ['2', 2],
+  ['1.5E', 1.5e18],
+  ['5 apples', undefined],
+])('reads the quantity %s', (text, expected) => {
+  if (expected === undefined) expect(() => quantity(text)).toThrow('not a quantity');
+  else expect(quantity(text)).toBeCloseTo(expected);
+});
+
+test('divides a limit and rounds up', () => {
+  const container = { name: 'c', image: 'i', resources: { limits: { cpu: '250m', memory: '10Mi' } } };
+  expect(resourceValue(pod, container, { resource: 'limits.cpu' })).toBe('1');
+  expect(resourceValue(pod, container, { resource: 'limits.memory', divisor: '1Mi' })).toBe('10');
+});

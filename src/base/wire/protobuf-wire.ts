@@ -1,0 +1,322 @@
+import { OperatorError } from '../errors.ts';
+
+/**
+ * The protobuf wire format (proto3), read and written by hand where a schema library would cost too much:
+ * OTLP ingest and remote read. Source: the protobuf encoding guide. Groups are refused.
+ */
+export class WireReader {
+  readonly bytes: Uint8Array;
+  pos: number;
+  readonly end: number;
+  readonly #view: DataView;
+
+  /** `view` is the one of the reader around this one: making a view costs more than reading a small message. */
+  constructor(bytes: Uint8Array, start = 0, end = bytes.length, view?: DataView) {
+    this.bytes = bytes;
+    this.pos = start;
+    this.end = end;
+    this.#view = view ?? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  get done(): boolean {
+    return this.pos >= this.end;
+  }
+
+  /** Field key: `(number << 3) | wireType`. */
+  key(): number {
+    const key = this.uint();
+    if (key >>> 3 === 0) throw malformed('field number 0');
+    return key;
+  }
+
+  /** A varint as a double; exact up to 2^53, and rounded above. */
+  uint(): number {
+    let result = 0;
+    let scale = 1;
+    for (let i = 0; i < 10; i++) {
+      if (this.pos >= this.end) throw malformed('truncated varint');
+      const b = this.bytes[this.pos++]!;
+      result += (b & 127) * scale;
+      if (b < 128) return result;
+      scale *= 128;
+    }
+    throw malformed('varint of more than 10 bytes');
+  }
+
+  /** An int64/int32 varint (two's complement) as a double. */
+  int(): number {
+    // Up to 49 bits are exact in a double, and all that is not negative and no more is one of up to seven bytes.
+    for (let at = this.pos; at < this.end && at < this.pos + 7; at++) if (this.bytes[at]! < 128) return this.uint();
+    return Number(BigInt.asIntN(64, this.uint64()));
+  }
+
+  /** A varint with all its 64 bits. */
+  uint64(): bigint {
+    let result = 0n;
+    let shift = 0n;
+    for (let i = 0; i < 10; i++) {
+      if (this.pos >= this.end) throw malformed('truncated varint');
+      const b = this.bytes[this.pos++]!;
+      result |= BigInt(b & 127) << shift;
+      if (b < 128) return BigInt.asUintN(64, result);
+      shift += 7n;
+    }
+    throw malformed('varint of more than 10 bytes');
+  }
+
+  bool(): boolean {
+    return this.uint() !== 0;
+  }
+
+  fixed32(): number {
+    this.#need(4);
+    const value = this.#view.getUint32(this.pos, true);
+    this.pos += 4;
+    return value;
+  }
+
+  fixed64(): bigint {
+    this.#need(8);
+    const value = this.#view.getBigUint64(this.pos, true);
+    this.pos += 8;
+    return value;
+  }
+
+  double(): number {
+    this.#need(8);
+    const value = this.#view.getFloat64(this.pos, true);
+    this.pos += 8;
+    return value;
+  }
+
+  /** A length-delimited field's bytes, without a copy. */
+  view(): Uint8Array {
+    const length = this.uint();
+    this.#need(length);
+    const value = this.bytes.subarray(this.pos, this.pos + length);
+    this.pos += length;
+    return value;
+  }
+
+  /** Steps over a length-delimited field and tells where its bytes begin; they end at `pos`. */
+  span(): number {
+    const length = this.uint();
+    const start = this.pos;
+    this.#advance(length);
+    return start;
+  }
+
+  /** The fixed64 at a position of `bytes` as a double: rounded to the nearest above 2^53. */
+  fixed64At(at: number): number {
+    return this.#view.getUint32(at + 4, true) * 4_294_967_296 + this.#view.getUint32(at, true);
+  }
+
+  /** The double that lies at a position of `bytes`. */
+  doubleAt(at: number): number {
+    return this.#view.getFloat64(at, true);
+  }
+
+  /** UTF-8 text; malformed UTF-8 is refused, as proto3 demands. */
+  string(): string {
+    const bytes = this.view();
+    try {
+      return utf8.decode(bytes);
+    } catch (cause) {
+      throw malformed('string is not UTF-8', cause);
+    }
+  }
+
+  /** A reader over an embedded message. */
+  message(): WireReader {
+    const length = this.uint();
+    this.#need(length);
+    const reader = new WireReader(this.bytes, this.pos, this.pos + length, this.#view);
+    this.pos += length;
+    return reader;
+  }
+
+  /** Steps over a field that is not read. */
+  skip(wireType: number): void {
+    if (wireType === 0) this.uint();
+    else if (wireType === 1) this.#advance(8);
+    else if (wireType === 2) this.#advance(this.uint());
+    else if (wireType === 5) this.#advance(4);
+    else throw malformed(`wire type ${wireType}`);
+  }
+
+  #advance(n: number): void {
+    this.#need(n);
+    this.pos += n;
+  }
+
+  #need(n: number): void {
+    if (n > this.end - this.pos) throw malformed('field reaches past the end of its message');
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+/** A text of so many units has at most 127 bytes, of which the length is one byte. */
+const shortText = 42;
+/** What `open` leaves for the length. */
+const lengthBytes = 4;
+
+function malformed(reason: string, cause?: unknown): OperatorError {
+  return new OperatorError('ERR_INPUT_INVALID', `protobuf: ${reason}`, { cause });
+}
+
+/**
+ * Appends protobuf fields to a buffer that grows by doubling. `finish()` returns a view of what was written.
+ * Its memory comes from Node's pool while it is small: short messages leave nothing to the collector.
+ */
+export class WireWriter {
+  #bytes: Buffer;
+  /** Made for the first double: most messages have none, and making it costs more than writing them. */
+  #view: DataView | undefined;
+  #length = 0;
+
+  constructor(initialCapacity = 256) {
+    this.#bytes = Buffer.allocUnsafe(initialCapacity);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  finish(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  /** Begins anew in the same memory: what `finish` gave before is overwritten. */
+  reset(): this {
+    this.#length = 0;
+    return this;
+  }
+
+  key(field: number, wireType: number): this {
+    return this.rawVarint(field * 8 + wireType);
+  }
+
+  /** An unsigned integer field below 2^53. */
+  uint(field: number, value: number): this {
+    return this.key(field, 0).rawVarint(value);
+  }
+
+  /** An int64 field; negative numbers take ten bytes, as the format has it. */
+  int(field: number, value: number): this {
+    this.key(field, 0);
+    if (value >= 0) return this.rawVarint(value);
+    let rest = BigInt.asUintN(64, BigInt(value));
+    while (rest > 127n) {
+      this.#push(Number(rest & 127n) | 128);
+      rest >>= 7n;
+    }
+    this.#push(Number(rest));
+    return this;
+  }
+
+  double(field: number, value: number): this {
+    return this.key(field, 1).rawDouble(value);
+  }
+
+  rawDouble(value: number): this {
+    this.#reserve(8);
+    this.#view ??= new DataView(this.#bytes.buffer, this.#bytes.byteOffset);
+    this.#view.setFloat64(this.#length, value, true);
+    this.#length += 8;
+    return this;
+  }
+
+  string(field: number, value: string): this {
+    this.key(field, 2);
+    if (value.length > shortText) {
+      const encoded = Buffer.from(value);
+      return this.rawVarint(encoded.length).raw(encoded);
+    }
+    this.#reserve(1 + 3 * value.length);
+    const written = this.#bytes.write(value, this.#length + 1);
+    this.#bytes[this.#length] = written;
+    this.#length += 1 + written;
+    return this;
+  }
+
+  bytes(field: number, value: Uint8Array): this {
+    return this.key(field, 2).rawVarint(value.length).raw(value);
+  }
+
+  /** An embedded message, written by `fill` into a writer of its own. */
+  message(field: number, fill: (writer: WireWriter) => void): this {
+    const inner = new WireWriter(64);
+    fill(inner);
+    return this.bytes(field, inner.finish());
+  }
+
+  /** Begins an embedded message in place: hand what this gives to `close` when all of it has been written. */
+  open(field: number): number {
+    this.key(field, 2).#reserve(lengthBytes);
+    return (this.#length += lengthBytes);
+  }
+
+  /** Ends an embedded message. Its length takes as many bytes however short it is, which the wire format allows. */
+  close(start: number): this {
+    let rest = this.#length - start;
+    if (rest >= 128 ** lengthBytes) throw malformed('embedded message too long');
+    for (let at = start - lengthBytes; at < start; at++) {
+      this.#bytes[at] = at === start - 1 ? rest : (rest & 127) | 128;
+      rest >>>= 7;
+    }
+    return this;
+  }
+
+  rawVarint(value: number): this {
+    let rest = value;
+    while (rest > 127) {
+      this.#push((rest % 128) | 128);
+      rest = Math.floor(rest / 128);
+    }
+    this.#push(rest);
+    return this;
+  }
+
+  /** The first `count` of some varints. */
+  rawVarints(values: readonly number[], count: number): this {
+    this.#reserve(8 * count);
+    const bytes = this.#bytes;
+    let at = this.#length;
+    for (let i = 0; i < count; i++) {
+      let rest = values[i]!;
+      while (rest > 127) {
+        bytes[at++] = (rest % 128) | 128;
+        rest = Math.floor(rest / 128);
+      }
+      bytes[at++] = rest;
+    }
+    this.#length = at;
+    return this;
+  }
+
+  raw(value: Uint8Array): this {
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#length);
+    this.#length += value.length;
+    return this;
+  }
+
+  /** One byte as it is. */
+  rawByte(byte: number): this {
+    this.#push(byte);
+    return this;
+  }
+
+  #push(byte: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#length++] = byte;
+  }
+
+  #reserve(n: number): void {
+    if (this.#length + n <= this.#bytes.length) return;
+    const grown = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#length + n));
+    grown.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = grown;
+    this.#view = undefined;
+  }
+}

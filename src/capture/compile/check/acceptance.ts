@@ -1,0 +1,137 @@
+import type {
+  ClusterTrafficPolicy,
+  ClusterTrafficPolicySpec,
+  TrafficMonitor,
+  TrafficMonitorSpec,
+} from '../../../api/v1alpha1/index.ts';
+import { largestSpanRing } from '../../capture-config.ts';
+import { parseBytes } from '../bytes.ts';
+import { headerFault } from '../headers.ts';
+import { Memo } from '../memo.ts';
+import { monitorFinding } from './monitor-checks.ts';
+import { policyFinding } from './policy-checks.ts';
+import { byAge, comparePolicies, objectPath } from '../select/precedence.ts';
+import { matchesSelector } from '../select/selector.ts';
+import type { PolicyInForce } from '../settings.ts';
+import type { CompileEnvironment, MonitorFinding, NamedLabels } from '../types.ts';
+
+/** The verdict on one object and the spec that is compiled in for it. */
+export interface Judged<T extends { spec: unknown }> {
+  object: T;
+  accepted: { ok: boolean; reason: string; message: string };
+  /** Null when nothing of the object may be compiled in. */
+  inForce: T['spec'] | null;
+}
+
+const accepted = { ok: true, reason: 'Accepted', message: '' } as const;
+
+/**
+ * Policies, strongest first. A bad one is represented by its last accepted spec, where it has one that still compiles:
+ * a typing mistake must not switch off exclusions or ceilings.
+ */
+export function judgePolicies(
+  policies: readonly ClusterTrafficPolicy[],
+  environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>,
+): Judged<ClusterTrafficPolicy>[] {
+  const judged = policies.map((object): Judged<ClusterTrafficPolicy> => {
+    const finding = policyFinding(object.spec, environment);
+    if (!finding) return { object, accepted: acceptedPolicy(object.spec), inForce: object.spec };
+    const last = object.status?.lastAcceptedSpec;
+    return {
+      object,
+      accepted: { ok: false, reason: finding.reason, message: finding.message },
+      inForce: last && policyFinding(last, environment) === null ? last : null,
+    };
+  });
+  return judged.toSorted((a, b) =>
+    comparePolicies(
+      { metadata: a.object.metadata, spec: a.inForce ?? a.object.spec },
+      { metadata: b.object.metadata, spec: b.inForce ?? b.object.spec },
+    ),
+  );
+}
+
+/** Accepted, with a note on what an agent cannot hold. */
+function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<ClusterTrafficPolicy>['accepted'] {
+  const size = retention?.spans?.size;
+  if (size === undefined || parseBytes(size) <= largestSpanRing) return accepted;
+  const message = `spec.retention.spans.size: ${size} is lowered to ${largestSpanRing / 1024 ** 2}Mi, the most memory that an agent gives to spans`;
+  return { ok: true, reason: 'LimitClamped', message };
+}
+
+/**
+ * Monitors, oldest first. A namespace that may not have monitors (or not so many) loses them at once; a bad spec is
+ * represented by the last accepted one.
+ */
+export function judgeMonitors(
+  monitors: readonly TrafficMonitor[],
+  policies: readonly PolicyInForce[],
+  namespaces: readonly NamedLabels[],
+  memo = new Memo(),
+): Judged<TrafficMonitor>[] {
+  const labels = new Map(namespaces.map((ns) => [ns.name, ns.labels]));
+  const coverings = new Map<string, readonly PolicyInForce[]>();
+  const found = (namespace: string): readonly PolicyInForce[] =>
+    memo.cell(memo.owner(`namespace ${namespace}`), 'policies', [policies, labels.get(namespace)], () =>
+      policies.filter((p) => matchesSelector(p.spec.namespaceSelector, labels.get(namespace) ?? {})),
+    );
+  const taken = new Map<string, number>();
+  return monitors
+    .toSorted((a, b) => byAge(a.metadata, b.metadata))
+    .map((object) => {
+      const namespace = object.metadata.namespace ?? '';
+      const covering = coverings.get(namespace) ?? found(namespace);
+      coverings.set(namespace, covering);
+      const verdict = memo.cell(object, 'verdict', [covering], () => judgeSpec(object, covering));
+      if (!verdict.inForce && !verdict.accepted.ok) return verdict;
+      const refused = namespaceFault(namespace, labels.get(namespace) ?? {}, covering, taken.get(namespace) ?? 0);
+      if (refused) {
+        return memo.cell(object, 'refused', [refused], () => ({
+          object,
+          accepted: { ok: false, reason: 'NamespaceNotAllowed', message: refused },
+          inForce: null,
+        }));
+      }
+      taken.set(namespace, (taken.get(namespace) ?? 0) + 1);
+      return verdict;
+    });
+}
+
+function judgeSpec(object: TrafficMonitor, covering: readonly PolicyInForce[]): Judged<TrafficMonitor> {
+  const findingOf = (spec: TrafficMonitorSpec): MonitorFinding | null => {
+    const headers = headerFault(spec, covering);
+    return monitorFinding(spec) ?? (headers ? { reason: 'Invalid', message: headers } : null);
+  };
+  const finding = findingOf(object.spec);
+  if (!finding) return { object, accepted, inForce: object.spec };
+  const last: TrafficMonitorSpec | undefined = object.status?.lastAcceptedSpec;
+  return {
+    object,
+    accepted: { ok: false, reason: finding.reason, message: finding.message },
+    inForce: last && findingOf(last) === null ? last : null,
+  };
+}
+
+/** Every policy that covers the namespace must allow it: a grant of one is not a grant of another. */
+function namespaceFault(
+  namespace: string,
+  labels: Readonly<Record<string, string>>,
+  covering: readonly PolicyInForce[],
+  taken: number,
+): string | null {
+  const forbids = covering.find((p) => p.spec.monitorNamespaces && !matchesSelector(p.spec.monitorNamespaces, labels));
+  if (forbids) {
+    return `namespace ${namespace} may not have monitors: ClusterTrafficPolicy ${forbids.name} monitorNamespaces`;
+  }
+  const ceilings = covering.flatMap((p) => p.spec.limits?.maxMonitorsPerNamespace ?? []);
+  const max = ceilings.length > 0 ? Math.min(...ceilings) : builtinMaxMonitors;
+  return taken >= max ? `namespace ${namespace} already has ${max} older monitors, as many as allowed` : null;
+}
+
+/** Monitors per namespace where no policy says otherwise. */
+const builtinMaxMonitors = 20;
+
+/** The name under which an object appears in generations and conflicts. */
+export function objectRef(object: TrafficMonitor | ClusterTrafficPolicy): string {
+  return `${object.kind}/${objectPath(object.metadata)}`;
+}

@@ -1,0 +1,60 @@
+import type { ClusterTrafficPolicySpec } from '../../../api/v1alpha1/index.ts';
+import type { CaptureRedaction } from '../../capture-config.ts';
+import { patternFault } from '../../redaction-pattern.ts';
+import { policiesOf } from '../select/scope.ts';
+import { sortedSet, type PolicyInForce } from '../settings.ts';
+import type { NamedLabels } from '../types.ts';
+
+/** The redaction rules of the policies for the agents, in their order; a policy of some namespaces names them. */
+export function redactionOf(
+  policies: readonly PolicyInForce[],
+  namespaces: readonly NamedLabels[],
+): CaptureRedaction[] {
+  return policies.flatMap((policy) => {
+    const rule = ruleOf(policy.spec.redaction);
+    if (!rule) return [];
+    if (!policy.spec.namespaceSelector) return [rule];
+    const within = namespaces.filter((ns) => policiesOf([policy], ns.labels).length > 0).map((ns) => ns.name);
+    return [{ namespaces: within.toSorted(), ...rule }];
+  });
+}
+
+function ruleOf(redaction: ClusterTrafficPolicySpec['redaction']): CaptureRedaction | null {
+  const { queryParams, headers, paths, labels, dropClientAddress, dbQueryText } = redaction ?? {};
+  const rule: CaptureRedaction = {
+    ...(queryParams
+      ? { queryParams: { add: sortedSet(queryParams.add ?? []), remove: sortedSet(queryParams.remove ?? []) } }
+      : {}),
+    ...(headers
+      ? {
+          headers: {
+            ...(headers.allow ? { allow: headerNames(headers.allow) } : {}),
+            ...(headers.obfuscate ? { obfuscate: headerNames(headers.obfuscate) } : {}),
+          },
+        }
+      : {}),
+    ...(paths && paths.length > 0
+      ? { paths: paths.map(({ pattern, replacement }) => ({ pattern, replacement })) }
+      : {}),
+    ...(labels && labels.length > 0
+      ? { labels: labels.map(({ name, action }) => ({ name, action })).toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
+      : {}),
+    ...(dropClientAddress === undefined ? {} : { dropClientAddress }),
+    ...(dbQueryText === undefined ? {} : { dbQueryText }),
+  };
+  return Object.keys(rule).length > 0 ? rule : null;
+}
+
+/** Header names as the instrument writes them: lower case. */
+export function headerNames(names: readonly string[]): string[] {
+  return sortedSet(names.map((name) => name.toLowerCase()));
+}
+
+/** The first path rewrite that cannot be used, as a sentence that begins with its field; or null. */
+export function pathRewriteFault(spec: ClusterTrafficPolicySpec): string | null {
+  for (const [i, { pattern, replacement }] of (spec.redaction?.paths ?? []).entries()) {
+    const fault = patternFault(pattern, replacement);
+    if (fault) return `spec.redaction.paths[${i}].${fault}`;
+  }
+  return null;
+}

@@ -1,0 +1,217 @@
+import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
+import { aMonitor, aNamespace, aPolicy, aWorld } from '../../../testing/capture/world.ts';
+import { compile } from '../compile.ts';
+
+const whole: TrafficMonitorSpec = { mode: 'Capture', selector: {} };
+const judge = (spec: Partial<TrafficMonitorSpec>) =>
+  compile(aWorld({ monitors: [aMonitor('shop/m', spec)] })).monitors.get('shop/m')!;
+const judgePolicy = (spec: ClusterTrafficPolicySpec, instrumentVersion = 'v0.10.0') =>
+  compile(aWorld({ policies: [aPolicy('p', spec)], environment: { instrumentVersion, ports: '80' } })).policies.get(
+    'p',
+  )!;
+
+describe('a monitor is refused', () => {
+  test.each<[string, Partial<TrafficMonitorSpec>, string, RegExp]>([
+    ['when it selects nothing', {}, 'Invalid', /^spec: select something/],
+    [
+      'for an operator that the instrument does not have',
+      { selector: { matchExpressions: [{ key: 'a', operator: 'NotIn', values: ['b'] }] } },
+      'UnsupportedSelector',
+      /NotIn/,
+    ],
+    [
+      'for a wildcard as a label value',
+      { selector: { matchLabels: { app: '*' } } },
+      'UnsafeSelector',
+      /matchLabels\[0\]/,
+    ],
+    ['for braces in a label value', { selector: { matchLabels: { app: 'a,b}' } } }, 'UnsafeSelector', /matchLabels/],
+    ['for an empty label value', { selector: { matchLabels: { app: '' } } }, 'UnsafeSelector', /empty/],
+    ['for a label key that is none', { selector: { matchLabels: { 'a: b': 'c' } } }, 'UnsafeSelector', /label key/],
+    [
+      'for In without values',
+      { selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } },
+      'UnsafeSelector',
+      /In for a needs a value/,
+    ],
+    [
+      'for a workload name with braces',
+      { workloads: [{ kind: 'Pod', name: '{a,b}' }] },
+      'UnsafeSelector',
+      /workloads\[0\]\.name/,
+    ],
+    [
+      'for a container name with a dollar sign',
+      { ...whole, containers: { include: ['$HOME'] } },
+      'UnsafeSelector',
+      /include\[0\]/,
+    ],
+    ['for a route with an open brace', { ...whole, http: { routes: ['/a', '/b/{c'] } }, 'Invalid', /routes\[1\]/],
+    ['for a route that would be expanded', { ...whole, http: { routes: ['/${HOME}'] } }, 'Invalid', /routes\[0\]/],
+    ['for an interval of years', { ...whole, metrics: { interval: '99999999h' } }, 'Invalid', /metrics\.interval/],
+    [
+      'for headers that no policy allows',
+      { ...whole, http: { headers: { capture: ['x-a'] } } },
+      'Invalid',
+      /^spec\.http\.headers\.capture\[0\]: "x-a" is allowed by no policy/,
+    ],
+    [
+      'for a header that is no name of one',
+      { ...whole, http: { headers: { capture: ['x-a: ${HOME}'] } } },
+      'Invalid',
+      /capture\[0\]: .* is not the name of a header/,
+    ],
+    [
+      'for leaving out a label that says whose a series is',
+      { ...whole, metrics: { labels: { exclude: ['url_scheme', 'k8s_namespace_name'] } } },
+      'Invalid',
+      /^spec\.metrics\.labels\.exclude\[1\]: "k8s_namespace_name" says whose a series is/,
+    ],
+    [
+      'for an export in plain text to the world',
+      { ...whole, export: [{ name: 'a', type: 'OTLP', endpoint: 'http://example.com' }] },
+      'Invalid',
+      /^spec\.export\[0\]\.endpoint: must be https/,
+    ],
+    [
+      'for an export with credentials in its address',
+      { ...whole, export: [{ name: 'a', type: 'OTLP', endpoint: 'https://u:p@example.com' }] },
+      'Invalid',
+      /^spec\.export\[0\]\.endpoint: credentials/,
+    ],
+  ])('%s', (_when, spec, reason, message) => {
+    const outcome = judge(spec);
+    expect(outcome.accepted).toMatchObject({ ok: false, reason });
+    expect(outcome.accepted.message).toMatch(message);
+    expect(outcome.inForce).toBeNull();
+  });
+
+  test('but accepted without a word where only the agents can do what it asks for', () => {
+    const sampling = { ratio: '0.1', keepErrors: true };
+    const spec: TrafficMonitorSpec = { ...whole, sampling, protocols: ['SQL'], limits: { maxSpansPerSecond: 5 } };
+    expect(judge({ ...spec, metrics: { labels: { podLabels: ['team'] } } }).accepted).toEqual({
+      ok: true,
+      reason: 'Accepted',
+      message: '',
+    });
+  });
+
+  test('and its last accepted spec stays in force', () => {
+    const good: TrafficMonitorSpec = { mode: 'Capture', selector: { matchLabels: { app: 'checkout' } } };
+    const bad = aMonitor('shop/m', {}, { generation: 7, status: { lastAcceptedSpec: good } });
+    const result = compile(aWorld({ monitors: [bad] }));
+    expect(result.monitors.get('shop/m')).toMatchObject({ accepted: { ok: false }, inForce: good, matchedPods: 2 });
+    expect(result.nodes.get('node-1')!.config.monitors).toHaveLength(1);
+    expect(result.nodes.get('node-1')!.config.generations).toEqual({});
+  });
+
+  test('when a policy keeps its namespace from having monitors, and then nothing of it stays', () => {
+    const result = compile(
+      aWorld({
+        policies: [aPolicy('p', { monitorNamespaces: { matchLabels: { tier: 'critical' } } })],
+        monitors: [aMonitor('shop/m', whole, { status: { lastAcceptedSpec: whole } }), aMonitor('pay/m', whole)],
+      }),
+    );
+    expect(result.monitors.get('shop/m')).toMatchObject({ accepted: { reason: 'NamespaceNotAllowed' }, inForce: null });
+    expect(result.monitors.get('pay/m')!.accepted.ok).toBe(true);
+  });
+
+  test('when its namespace has as many older monitors as allowed', () => {
+    const result = compile(
+      aWorld({
+        policies: [aPolicy('p', { limits: { maxMonitorsPerNamespace: 1 } })],
+        monitors: [
+          aMonitor('shop/young', whole, { creationTimestamp: '2026-02-01T00:00:00Z' }),
+          aMonitor('shop/old', whole),
+        ],
+      }),
+    );
+    expect(result.monitors.get('shop/old')!.accepted.ok).toBe(true);
+    expect(result.monitors.get('shop/young')!.accepted.reason).toBe('NamespaceNotAllowed');
+  });
+
+  test('without taking others with it', () => {
+    const result = compile(aWorld({ monitors: [aMonitor('shop/bad', {}), aMonitor('shop/good', whole)] }));
+    expect(result.nodes.get('node-1')!.config.monitors.map((r) => r.name)).toEqual(['good']);
+  });
+});
+
+describe('a policy is refused', () => {
+  const scoped = { namespaceSelector: { matchLabels: { tier: 'critical' } } };
+  test.each<[string, ClusterTrafficPolicySpec, RegExp]>([
+    ['for an exclusion that names nothing', { exclusions: [{}] }, /exclusions\[0\]/],
+    ['for an exclusion with a brace', { exclusions: [{ namespaces: ['{a'] }] }, /exclusions\[0\]\.namespaces\[0\]/],
+    ['for a label key that is none in an exclusion', { exclusions: [{ podLabels: { 'a\nb': 'c' } }] }, /podLabels/],
+    ['for an executable with a space', { exclusions: [{ executables: ['/bin/a b'] }] }, /executables/],
+    ['for a cluster name that would be expanded', { instrument: { clusterName: '${HOME}' } }, /clusterName/],
+    ['for a query parameter with a bracket', { redaction: { queryParams: { add: ['a[b]'] } } }, /queryParams\.add/],
+    ['for TC without the acknowledgement', { network: { source: 'TC' } }, /acknowledgeCiliumConflict/],
+    ['for interface filters, which work with TC only', { network: { excludeInterfaces: ['lo'] } }, /excludeInterfaces/],
+    ['for an address range that does not exist', { network: { cidrs: [{ cidr: '300.0.0.0/8' }] } }, /cidrs\[0\]/],
+    ['for a flow attribute that does not exist', { network: { attributes: ['dst.prot'] } }, /dst\.prot/],
+    ['for buckets that do not ascend', { http: { histogram: { durationBuckets: ['1s', '5ms'] } } }, /durationBuckets/],
+    [
+      'for a node-wide setting in a policy of some namespaces',
+      { ...scoped, http: { unmatched: 'Path' } },
+      /^spec\.http: exists once per node/,
+    ],
+    [
+      'for a node-wide ceiling in a policy of some namespaces',
+      { ...scoped, limits: { maxSeriesPerNode: 5 } },
+      /limits\.maxSeriesPerNode/,
+    ],
+    [
+      'for processes outside of containers in some namespaces',
+      { ...scoped, capture: { containersOnly: false } },
+      /containersOnly/,
+    ],
+    [
+      'for a default route with a dollar sign',
+      { defaults: { http: { routes: ['/$(A)'] } } },
+      /defaults\.http\.routes\[0\]/,
+    ],
+    [
+      'for a path rewrite that is no RE2 expression',
+      { redaction: { paths: [{ pattern: '(a', replacement: 'b' }] } },
+      /^spec\.redaction\.paths\[0\]\.pattern: /,
+    ],
+    [
+      'for a path rewrite that names a group it does not have',
+      { redaction: { paths: [{ pattern: '/u/(a)', replacement: '/u/$2' }] } },
+      /^spec\.redaction\.paths\[0\]\.replacement: \$2 /,
+    ],
+    [
+      'for an export whose label would hide the name of a metric',
+      { export: [{ name: 'a', type: 'OTLP', endpoint: 'https://x', labels: { __name__: 'm' } }] },
+      /^spec\.export\[0\]\.labels/,
+    ],
+  ])('%s', (_when, spec, message) => {
+    const outcome = judgePolicy(spec);
+    expect(outcome.accepted).toMatchObject({ ok: false, reason: 'Invalid' });
+    expect(outcome.accepted.message).toMatch(message);
+  });
+
+  test('for extra keys, with a reason of their own', () => {
+    expect(judgePolicy({ instrument: { extraConfig: { a: 1 } } }).accepted.reason).toBe('ExtraConfigNotAllowed');
+  });
+
+  test('never for redacted query parameters: where the instrument cannot, the agent does it', () => {
+    const spec: ClusterTrafficPolicySpec = { redaction: { queryParams: { add: ['token'] } } };
+    expect(judgePolicy(spec, 'v0.9.0').accepted.ok).toBe(true);
+    expect(judgePolicy(spec, 'v0.10.0').accepted.ok).toBe(true);
+  });
+
+  test('and its last accepted spec keeps excluding what it excluded', () => {
+    const good: ClusterTrafficPolicySpec = { exclusions: [{ namespaces: ['pay'] }] };
+    const bad = aPolicy('p', { exclusions: [{}] }, { status: { lastAcceptedSpec: good } });
+    const yaml = compile(aWorld({ policies: [bad] })).nodes.get('node-1')!.config.instrument.yaml;
+    expect(yaml).toContain('- k8s_namespace: pay');
+  });
+
+  test('without taking the nodes with it', () => {
+    const result = compile(
+      aWorld({ policies: [aPolicy('p', { exclusions: [{}] })], namespaces: [aNamespace('shop')] }),
+    );
+    expect(result.nodes.size).toBe(3);
+  });
+});

@@ -1,0 +1,61 @@
+import { namingLabelFault, namingLabels } from '../../../api/v1alpha1/index.ts';
+
+/**
+ * What may stand in a string that reaches the instrument's file. The instrument expands `${…}` and `$(…)` from its own
+ * environment and reads selector values as globs, so these refuse everything that could widen or break out.
+ * Each returns what is wrong, or null.
+ */
+export type TextCheck = (text: string) => string | null;
+
+/** A literal: no glob operator, nothing that expands, no control character. */
+export const literalText: TextCheck = (text) =>
+  controls.test(text)
+    ? 'must not contain control characters'
+    : /[${}[\]!\\,*?]/.test(text)
+      ? 'must not contain any of $ { } [ ] ! \\ , * ?'
+      : loneSurrogate(text);
+
+/** A glob field: only `*` and `?` have a meaning. */
+export const globText: TextCheck = (text) =>
+  /^[A-Za-z0-9._*?-]+$/.test(text) ? null : 'may contain only letters, digits, . _ - and the wildcards * ?';
+
+/** A path glob of executables. */
+export const pathGlobText: TextCheck = (text) =>
+  /^[A-Za-z0-9._*?/-]+$/.test(text) ? null : 'may contain only letters, digits, . _ - / and the wildcards * ?';
+
+/** A route pattern: braces are its own syntax and stay balanced around a plain name. */
+export const routeText: TextCheck = (text) => {
+  if (controls.test(text)) return 'must not contain control characters';
+  if (!/^\/[^\s$!,[\]\\?]*$/.test(text)) return 'must start with / and contain no space and none of $ ! , [ ] \\ ?';
+  const rest = text.replace(/\{[A-Za-z0-9_.:-]+\}/g, '');
+  return /[{}]/.test(rest) ? 'must use braces only around a parameter name, as in /users/{id}' : loneSurrogate(text);
+};
+
+/** Kubernetes label key: an optional DNS prefix and a name. */
+export const labelKeyText: TextCheck = (text) => {
+  const [name, prefix, ...more] = text.split('/').toReversed();
+  const prefixOk = prefix === undefined || (prefix.length <= 253 && /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(prefix));
+  const nameOk = name !== undefined && name.length <= 63 && /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name);
+  return more.length === 0 && prefixOk && nameOk ? null : 'is not a Kubernetes label key';
+};
+
+/** Kubernetes label value; the empty one is legal there but cannot be told from an absent label as a glob. */
+export const labelValueText: TextCheck = (text) => {
+  if (text === '') return 'is empty, which the instrument cannot select';
+  return text.length <= 63 && /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(text)
+    ? null
+    : 'is not a Kubernetes label value';
+};
+
+/** A label that may be left out of a series. */
+export const droppableText: TextCheck = (text) => (namingLabels.includes(text) ? namingLabelFault : null);
+
+/** The name of an HTTP header, as the API allows it. */
+export const headerText: TextCheck = (text) =>
+  /^[A-Za-z0-9_-]{1,64}$/.test(text) ? null : 'is not the name of a header';
+
+const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/;
+
+function loneSurrogate(text: string): string | null {
+  return text.isWellFormed() ? null : 'is not well-formed text';
+}

@@ -1,0 +1,152 @@
+import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
+import { builtinLimits } from '../../capture-config.ts';
+import { normalisePorts, portsText, type PortRange } from '../../ports.ts';
+import { judgeMonitors, judgePolicies, type Judged } from '../check/acceptance.ts';
+import { monitorExclusions, policyExclusions, type PodExclusion } from './pod-exclusions.ts';
+import { podMismatch } from '../check/pod-mismatch.ts';
+import { matchPods } from './pods.ts';
+import { compareMonitors, objectPath } from './precedence.ts';
+import { baseOf, policiesOf } from './scope.ts';
+import { portRanges } from './selections.ts';
+import { matchesSelector } from './selector.ts';
+import { mergeLeaves, type LeafValue, type PolicyInForce } from '../settings.ts';
+import type { CompileInput, PodFacts } from '../types.ts';
+
+/** Everything that decides whether and how one pod is captured, and which object each part comes from. */
+export interface PodView {
+  /** Names of the policies that count for its node and namespace, the strongest first. */
+  policies: readonly string[];
+  /** The others, and why they do not count. */
+  otherPolicies: readonly { name: string; why: string }[];
+  /** The policy that pauses capture here, if any. */
+  pausedBy: string | null;
+  /** What holds for pods without a monitor; `ports` as text, null for any port. `by` is a policy, or null for built-in. */
+  base: { mode: 'ByPort' | 'All' | 'AllowList'; ports: string | null; by: string | null };
+  /** What keeps the pod out. `ports` and `executables` are set where only processes with them are kept out. */
+  exclusions: readonly PodExclusion[];
+  /** Monitors in force that select it, the strongest first. */
+  monitors: readonly { path: string; ports: string | null }[];
+  /** Monitors of its namespace that do not, or that are not in force, and why. */
+  otherMonitors: readonly { path: string; why: string; selects: boolean }[];
+  /** Ranges that are captured of this pod, as text: of the base and of its monitors; null for any port. */
+  ports: string | null;
+  /** The shared settings as they hold for the pod, each with the layer that it comes from. */
+  settings: readonly PodSetting[];
+}
+
+/** One setting of a pod. `from` names the object, and for a policy whether it overrides or fills in. */
+export interface PodSetting {
+  path: string;
+  /** Undefined where it is built in and means all, none or what the node does. */
+  value: unknown;
+  from: string;
+}
+
+/**
+ * What decides over one pod, by the same rules as `compile`. Pure; `pod` need not be among the pods of the input.
+ * Errors: ERR_CONFIG_INVALID for the environment.
+ */
+export function podView(input: CompileInput, pod: PodFacts): PodView {
+  const judgedPolicies = judgePolicies(input.policies, input.environment);
+  const inForce = judgedPolicies.flatMap((p): PolicyInForce[] =>
+    p.inForce ? [{ name: p.object.metadata.name ?? '', spec: p.inForce }] : [],
+  );
+  const nodeLabels = input.nodes.find((n) => n.name === pod.nodeName)?.labels ?? {};
+  const namespaceLabels = input.namespaces.find((n) => n.name === pod.namespace)?.labels ?? {};
+  const onNode = inForce.filter((p) => matchesSelector(p.spec.nodeSelector, nodeLabels));
+  const covering = policiesOf(onNode, namespaceLabels);
+  const base = baseOf(covering, input.environment);
+  const all = judgeMonitors(input.monitors, inForce, input.namespaces);
+  const own = all.filter((m) => m.object.metadata.namespace === pod.namespace);
+  const selecting = own
+    .flatMap((m) => (m.inForce && isCapturing(m.inForce) && selects(m.inForce, pod) ? [strength(m, m.inForce)] : []))
+    .toSorted(compareMonitors);
+  const monitors = selecting.map(({ metadata, spec }) => ({
+    path: objectPath(metadata),
+    ports: spec.ports ? portsText(portRanges(spec.ports)) : null,
+  }));
+  const strongest = selecting[0];
+  const leaves = mergeLeaves(covering, strongest?.spec ?? {});
+  return {
+    policies: covering.map((p) => p.name),
+    otherPolicies: judgedPolicies.flatMap(({ object, inForce: spec, accepted }) => {
+      const name = object.metadata.name ?? '';
+      if (covering.some((p) => p.name === name)) return [];
+      if (!spec) return [{ name, why: `is not accepted: ${accepted.message}` }];
+      if (!onNode.some((p) => p.name === name)) return [{ name, why: `nodeSelector leaves out node ${pod.nodeName}` }];
+      return [{ name, why: `namespaceSelector leaves out namespace ${pod.namespace}` }];
+    }),
+    pausedBy: base.pausedBy,
+    base: {
+      mode: base.mode,
+      ports: base.mode === 'ByPort' ? portsText(base.ports) : null,
+      by: covering.find((p) => p.spec.capture?.mode ?? p.spec.capture?.ports)?.name ?? null,
+    },
+    exclusions: [...policyExclusions(onNode, input, pod), ...monitorExclusions(own, pod)],
+    monitors,
+    otherMonitors: own.flatMap((m) => otherMonitor(m, pod)),
+    ports: listedPorts(
+      base,
+      selecting.map(({ spec }) => spec),
+    ),
+    settings: [
+      ...leaves.map((leaf) => settingOf(leaf, strongest && objectPath(strongest.metadata))),
+      seriesLimit(strongest && { path: objectPath(strongest.metadata), spec: strongest.spec }, covering),
+    ],
+  };
+}
+
+const isCapturing = (spec: TrafficMonitorSpec): boolean => spec.mode !== 'Exclude' && !spec.suspend;
+const selects = (spec: TrafficMonitorSpec, pod: PodFacts): boolean => matchPods(spec, [pod]).length > 0;
+const strength = ({ object }: Judged<TrafficMonitor>, spec: TrafficMonitorSpec) => ({
+  metadata: object.metadata,
+  spec,
+});
+
+function otherMonitor({ object, accepted, inForce: spec }: Judged<TrafficMonitor>, pod: PodFacts) {
+  const path = objectPath(object.metadata);
+  const of = spec ?? object.spec;
+  const why = podMismatch(of, pod);
+  if (of.mode === 'Exclude') return [];
+  if (why !== null) return [{ path, why, selects: false }];
+  if (!spec) return [{ path, why: `is not accepted: ${accepted.message}`, selects: true }];
+  return spec.suspend ? [{ path, why: 'is suspended', selects: true }] : [];
+}
+
+function listedPorts(
+  base: { mode: string; ports: readonly PortRange[]; pausedBy: string | null },
+  monitors: readonly TrafficMonitorSpec[],
+): string | null {
+  if (base.pausedBy !== null) return '';
+  if (base.mode === 'All' || monitors.some((spec) => !spec.ports)) return null;
+  const own = monitors.flatMap((spec) => portRanges(spec.ports ?? []));
+  return portsText(normalisePorts([...(base.mode === 'ByPort' ? base.ports : []), ...own]));
+}
+
+function settingOf(leaf: LeafValue, monitor: string | undefined): PodSetting {
+  const from = {
+    override: `ClusterTrafficPolicy/${leaf.policy} (overrides)`,
+    monitor: `TrafficMonitor/${monitor}`,
+    default: `ClusterTrafficPolicy/${leaf.policy} (defaults)`,
+    builtin: 'built-in',
+  };
+  return { path: leaf.path, value: leaf.value, from: from[leaf.layer] };
+}
+
+/** The least of the monitor's own ceiling and that of the policies, which is built in where none sets one. */
+function seriesLimit(
+  monitor: { path: string; spec: TrafficMonitorSpec } | undefined,
+  policies: readonly PolicyInForce[],
+): PodSetting {
+  const path = 'limits.maxSeries';
+  const ceilings = policies.flatMap((p): PodSetting[] => {
+    const value = p.spec.limits?.maxSeriesPerMonitor;
+    return value === undefined ? [] : [{ path, value, from: `ClusterTrafficPolicy/${p.name} (limits)` }];
+  });
+  const builtin: PodSetting = { path, value: builtinLimits.maxSeriesPerMonitor, from: 'built-in' };
+  const asked = monitor?.spec.limits?.maxSeries;
+  const own: PodSetting[] =
+    asked === undefined ? [] : [{ path, value: asked, from: `TrafficMonitor/${monitor!.path}` }];
+  const all = [...(ceilings.length > 0 ? ceilings : [builtin]), ...own];
+  return all.reduce((least, one) => (Number(one.value) < Number(least.value) ? one : least));
+}

@@ -1,0 +1,86 @@
+import { canonicalJson } from '../../../base/canonical-json.ts';
+import { parsePorts, normalisePorts, type PortRange } from '../../ports.ts';
+import { compareText } from './precedence.ts';
+import { matchesSelector } from './selector.ts';
+import { effectiveSettings, mergeLeaves, type EffectiveSettings, type PolicyInForce } from '../settings.ts';
+import type { CompileEnvironment, NamedLabels } from '../types.ts';
+
+/** What holds for pods without a monitor in some namespaces. */
+export interface BaseScope {
+  /** Sorted names; undefined = every namespace, and processes outside of pods. */
+  namespaces: readonly string[] | undefined;
+  base: Base;
+}
+
+export interface Base {
+  mode: 'ByPort' | 'All' | 'AllowList';
+  ports: readonly PortRange[];
+  containersOnly: boolean;
+  pausedBy: string | null;
+  settings: EffectiveSettings;
+}
+
+/** The policies that count in a namespace, strongest first. Undefined labels: a process outside of pods. */
+export function policiesOf(
+  policies: readonly PolicyInForce[],
+  labels: Readonly<Record<string, string>> | undefined,
+): PolicyInForce[] {
+  return policies.filter(
+    (p) => !p.spec.namespaceSelector || (labels && matchesSelector(p.spec.namespaceSelector, labels)),
+  );
+}
+
+/** The merged base of one set of policies. */
+export function baseOf(policies: readonly PolicyInForce[], environment: CompileEnvironment): Base {
+  const first = <T>(get: (p: PolicyInForce) => T | undefined): T | undefined => {
+    const found = policies.find((p) => get(p) !== undefined);
+    return found && get(found);
+  };
+  const ports = first((p) => p.spec.capture?.ports);
+  return {
+    mode: first((p) => p.spec.capture?.mode) ?? 'ByPort',
+    ports: ports
+      ? normalisePorts(ports.map((r) => ({ port: r.port, endPort: r.endPort ?? r.port })))
+      : parsePorts(environment.ports, '--obi-instrument-ports'),
+    containersOnly: first((p) => p.spec.capture?.containersOnly) ?? policies.length > 0,
+    pausedBy: policies.find((p) => p.spec.paused)?.name ?? null,
+    settings: effectiveSettings(mergeLeaves(policies, {})),
+  };
+}
+
+/**
+ * Namespaces with equal bases, together. One base everywhere gives a single scope without names. Otherwise every
+ * scope lists its namespaces, because the instrument's globs cannot say "all but these"; processes outside of pods
+ * have no namespace and are then not captured.
+ */
+export function baseScopes(
+  policies: readonly PolicyInForce[],
+  namespaces: readonly NamedLabels[],
+  environment: CompileEnvironment,
+): BaseScope[] {
+  const byPolicies = new Map<string, Base>();
+  const baseFor = (covering: readonly PolicyInForce[]): Base => {
+    const key = covering.map((p) => p.name).join('\n');
+    const found = byPolicies.get(key) ?? baseOf(covering, environment);
+    byPolicies.set(key, found);
+    return found;
+  };
+  const rest = baseFor(policiesOf(policies, undefined));
+  if (!policies.some((p) => p.spec.namespaceSelector)) return [{ namespaces: undefined, base: rest }];
+  const scopes = new Map<string, { namespaces: string[]; base: Base }>([
+    [canonicalJson(rest), { namespaces: [], base: rest }],
+  ]);
+  for (const ns of namespaces) {
+    if (ns.name === 'svc-system') continue;
+    const base = baseFor(policiesOf(policies, ns.labels));
+    const key = canonicalJson(base);
+    const scope = scopes.get(key) ?? { namespaces: [], base };
+    scope.namespaces.push(ns.name);
+    scopes.set(key, scope);
+  }
+  if (scopes.size === 1) return [{ namespaces: undefined, base: rest }];
+  return [...scopes.values()]
+    .filter((scope) => scope.namespaces.length > 0)
+    .map((scope) => ({ ...scope, namespaces: scope.namespaces.toSorted() }))
+    .toSorted((a, b) => compareText(a.namespaces[0]!, b.namespaces[0]!));
+}

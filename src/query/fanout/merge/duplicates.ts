@@ -1,0 +1,57 @@
+import type { FloatHistogram } from '../../../promql/index.ts';
+import { labelsKey } from '../../../tsdb/index.ts';
+import type { ReadSeries } from './series-collector.ts';
+
+/** Series in order of preference, each pair of equal labels joined. */
+export interface Merged {
+  readonly series: ReadSeries[];
+  /** How many series came more than once. */
+  readonly duplicates: number;
+}
+
+/**
+ * Joins series of equal labels: the samples of both, and at a time that both have those of the first. What a series
+ * is, is told by its labels; that two agents have it happens while a node's agent is replaced. Pure.
+ */
+export function mergeDuplicates(all: readonly ReadSeries[]): Merged {
+  const byKey = new Map<string, ReadSeries>();
+  let duplicates = 0;
+  for (const series of all) {
+    const key = labelsKey(series.labels);
+    const known = byKey.get(key);
+    if (known !== undefined) duplicates++;
+    byKey.set(key, known === undefined ? series : joined(known, series));
+  }
+  return { series: [...byKey.values()], duplicates };
+}
+
+/** Values are copied as bits: a stale marker stays one. */
+function joined(first: ReadSeries, second: ReadSeries): ReadSeries {
+  const length = first.timestamps.length + second.timestamps.length;
+  const timestamps = new Float64Array(length);
+  const words = new Uint32Array(2 * length);
+  const sides = [first, second].map((side) => ({
+    ...side,
+    words: new Uint32Array(side.values.buffer, side.values.byteOffset, 2 * side.values.length),
+    at: 0,
+  })) as [Side, Side];
+  const [a, b] = sides;
+  const histograms: (FloatHistogram | null)[] | undefined = first.histograms || second.histograms ? [] : undefined;
+  let n = 0;
+  while (a.at < a.timestamps.length || b.at < b.timestamps.length) {
+    const [ta, tb] = [a.timestamps[a.at] ?? Infinity, b.timestamps[b.at] ?? Infinity];
+    const from = ta <= tb ? a : b;
+    timestamps[n] = from.timestamps[from.at]!;
+    words[2 * n] = from.words[2 * from.at]!;
+    words[2 * n + 1] = from.words[2 * from.at + 1]!;
+    histograms?.push(from.histograms?.[from.at] ?? null);
+    n++;
+    if (ta === tb) b.at++;
+    from.at++;
+  }
+  const values = new Float64Array(words.buffer, 0, n);
+  const { labels } = first;
+  return { labels, timestamps: timestamps.subarray(0, n), values, ...(histograms ? { histograms } : {}) };
+}
+
+type Side = ReadSeries & { readonly words: Uint32Array; at: number };

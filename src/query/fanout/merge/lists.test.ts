@@ -1,0 +1,23 @@
+import fc from 'fast-check';
+import { mergeLists } from './lists.ts';
+import { turns as ofProcess } from '../../../base/turns/turns.ts';
+
+const byNumber = (a: number, b: number): number => a - b;
+const inOrder = (list: readonly number[]): number[] => [...new Set(list)].sort(byNumber);
+
+test('lists in order become one in order, without repetition', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.array(fc.integer({ min: 0, max: 30 }))), async (lists) => {
+      const joined = await mergeLists(lists.map(inOrder), byNumber, ofProcess, 'once');
+      expect(joined).toEqual(inOrder(lists.flat()));
+    }),
+  );
+});
+
+test('other work has its turns while long lists are joined', async () => {
+  const lists = [0, 1, 2].map((k) => Array.from({ length: 50_000 }, (_, i) => 3 * i + k));
+  let turns = 0;
+  const counting = { next: async () => void turns++ };
+  expect(await mergeLists(lists, byNumber, counting, 'once')).toHaveLength(150_000);
+  expect(turns).toBeGreaterThan(20);
+});

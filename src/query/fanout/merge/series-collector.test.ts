@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { aHistogram } from '../../../testing/tsdb/histograms.ts';
+import { encodePoints, labelsFromObject } from '../../../tsdb/index.ts';
+import type { Chunk, Point } from '../../../tsdb/index.ts';
+import { SeriesCollector, wholeSeries } from './series-collector.ts';
+
+const node = 'node-1';
+const labelsOf = (name: string) => labelsFromObject({ __name__: name, k8s_node_name: node, shared: 'by all' });
+const words = new Uint32Array(2);
+const double = new Float64Array(words.buffer);
+const point = (t: number, value: number): Point => {
+  double[0] = value;
+  return { t, low: words[0]!, high: words[1]! };
+};
+const stale = (t: number): Point => ({ t, high: 0x7ff00000, low: 2 });
+const chunksOf = (points: readonly Point[], perChunk = 120): Chunk[] => encodePoints(points, perChunk);
+const collector = (left = 1e6): SeriesCollector => new SeriesCollector(node, 2, { left });
+const add = (to: SeriesCollector, name: string, chunks: readonly Chunk[], queryIndex = 0): void =>
+  to.add({ labels: labelsOf(name), chunks, queryIndex });
+const bits = (values: Float64Array): string => Buffer.from(values.slice().buffer).toString('hex');
+
+const samples = fc.array(fc.record({ gap: fc.integer({ min: 1, max: 90_000 }), value: fc.double() }), {
+  minLength: 1,
+  maxLength: 40,
+});
+
+test('whatever order frames come in, each series has its samples bit for bit, as often as it is read', () => {
+  fc.assert(
+    fc.property(fc.array(samples, { minLength: 1, maxLength: 5 }), fc.boolean(), (all, inOrder) => {
+      const held = collector();
+      const expected = new Map<string, { times: number[]; bits: string }>();
+      const frames = all.flatMap((list, i) => {
+        let t = 0;
+        const points = list.map(({ gap, value }) => point((t += gap), value));
+        const values = Float64Array.from(list, ({ value }) => value);
+        expected.set(`m${i}`, { times: points.map((one) => one.t), bits: bits(values) });
+        return chunksOf(points, 10).map((chunk) => ({ name: `m${i}`, chunk }));
+      });
+      // Out of order: by turns, each series' own chunks one after the other.
+      if (!inOrder) frames.sort((a, b) => a.chunk.minT - b.chunk.minT || (a.name < b.name ? 1 : -1));
+      for (const { name, chunk } of frames) add(held, name, [chunk]);
+      const [found, none] = held.finish();
+      expect(none).toEqual([]);
+      expect(found).toHaveLength(expected.size);
+      for (let round = 0; round < 2; round++) {
+        for (const series of found!) {
+          const { times, bits: wanted } = expected.get(series.labels[0]![1])!;
+          const { timestamps, values } = wholeSeries(series);
+          expect([...timestamps]).toEqual(times);
+          expect(bits(values)).toBe(wanted);
+        }
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('stale markers stay what they are, and labels that series share are one object', () => {
+  const held = collector();
+  add(held, 'a', chunksOf([point(1, 1), stale(2)]));
+  add(held, 'b', chunksOf([point(1, 1)]));
+  const [[a, b]] = held.finish() as [[ReturnType<typeof wholeSeries>, ReturnType<typeof wholeSeries>]];
+  expect(bits(wholeSeries(a).values).slice(16)).toBe('020000000000f07f');
+  expect(a.labels[2]).toBe(b.labels[2]);
+});
+
+test('floats before a native histogram are kept with it', () => {
+  const held = collector();
+  const mixed = encodePoints([point(1, 5), { ...point(2, 0), histogram: aHistogram(0, 3) }], 120);
+  add(held, 'a', mixed.slice(0, 1));
+  add(held, 'a', mixed.slice(1));
+  const [[series]] = held.finish() as [[ReturnType<typeof wholeSeries>]];
+  expect([...series.timestamps]).toEqual([1, 2]);
+  expect(series.histograms!.map((one) => one !== null)).toEqual([false, true]);
+});
+
+test('what an agent may not send is refused before anything is evaluated', () => {
+  const [good] = chunksOf([point(1, 1), point(2, 2)]) as [Chunk];
+  const cut = { ...good, bytes: good.bytes.subarray(0, good.bytes.length - 2) };
+  expect(() => add(collector(), 'a', [cut])).toThrow();
+  expect(() => add(collector(), 'a', [good, good])).toThrow('samples of a series are not in time order');
+  expect(() => add(collector(), 'a', [good], 2)).toThrow('answer to query 2, which was not asked');
+  const foreign = { labels: labelsFromObject({ k8s_node_name: 'node-2' }), chunks: [good], queryIndex: 0 };
+  expect(() => collector().add(foreign)).toThrow('series with k8s_node_name="node-2" from the agent of node-1');
+  const poor = collector(3);
+  add(poor, 'a', [good]);
+  expect(() => add(poor, 'b', [good])).toThrow('too many samples');
+  expect(poor.overBudget).toBe(true);
+});

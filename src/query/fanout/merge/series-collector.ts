@@ -1,0 +1,208 @@
+import type { Memory } from '../../../base/memory-pool.ts';
+import { fromSpans, QueryError, takeMemory } from '../../../promql/index.ts';
+import type { DeferredSeries, FloatHistogram, Series } from '../../../promql/index.ts';
+import {
+  compareLabels,
+  decodeHistogramChunk,
+  decodeXorChunk,
+  kindOf,
+  labelsKey,
+  labelValue,
+  SampleBuffer,
+} from '../../../tsdb/index.ts';
+import type { Chunk, ChunkedSeries, Labels } from '../../../tsdb/index.ts';
+import { AgentFailure } from '../failure.ts';
+import { HeldChunks } from '../readers/held-chunks.ts';
+import type { HeldSeries } from '../readers/held-chunks.ts';
+
+/** The label that says on which node a series was captured; agents add it where it is absent. */
+export const nodeLabel = 'k8s_node_name';
+
+/** A series with all its samples. */
+export type ReadSeries = Series;
+
+/** A series as it was collected: floats in their chunks, or, with native histograms among them, decoded. */
+export type CollectedSeries = HeldSeries | ReadSeries;
+
+/** The series with samples of its own: what is read on demand lies in buffers that are used again. Bits are kept. */
+export function wholeSeries(series: Series | DeferredSeries): ReadSeries {
+  if (!('read' in series)) return series;
+  const samples = series.read();
+  return { labels: series.labels, ...samples, timestamps: samples.timestamps.slice(), values: samples.values.slice() };
+}
+
+/** Samples that a query may still load, and where the memory for them comes from; shared by all its agents. */
+export interface SampleBudget {
+  left: number;
+  /** Default: nothing is counted. */
+  readonly memory?: Memory | undefined;
+}
+
+/** What a time and a value take. Bytes. */
+export const sampleBytes = 16;
+/** What a series takes while it is collected: its objects, and a place for each label; their texts are shared. Bytes. */
+const [seriesBytes, labelBytes] = [200, 16];
+
+/** The bits of Prometheus' stale marker. */
+const staleHigh = 0x7ff00000;
+const staleLow = 2;
+/** A histogram weighs as a sample, and as another for so many of its buckets. */
+const bucketsPerSample = 2;
+
+/** One series while its frames come. */
+interface Collected {
+  readonly labels: Labels;
+  /** Chunks of floats, as long as there are no others. */
+  chunks: Uint8Array[];
+  lastTime: number;
+  /** All samples, once there is a histogram among them. */
+  mixed: { readonly samples: SampleBuffer; readonly histograms: (FloatHistogram | null)[] } | undefined;
+}
+
+/** One query's series, mostly in label order as the protocol has it. */
+interface Result {
+  readonly series: Collected[];
+  /** Filled only when a series did not come in order. */
+  byKey: Map<string, Collected> | undefined;
+}
+
+/**
+ * Checks one agent's streamed answer, and keeps its chunks.
+ * Guarantees: every series carries the agent's own node name (unless the agent says that not all do), times ascend
+ * strictly, chunks hold what they state: every one was decoded once, so that decoding it again cannot fail.
+ * Errors: AgentFailure `protocol`; QueryError `execution` when the budget is spent, or the process has no more memory
+ * (`overBudget` tells both apart).
+ */
+export class SeriesCollector {
+  readonly #node: string;
+  readonly #results: Result[];
+  readonly #budget: SampleBudget;
+  readonly #held = new HeldChunks();
+  readonly #scratch = new SampleBuffer();
+  /** Labels that many series share are kept once. */
+  readonly #pairs = new Map<string, Map<string, Labels[number]>>();
+  overBudget = false;
+  /** The agent has said that it holds series of other nodes' names. */
+  foreignAllowed = false;
+
+  constructor(node: string, queries: number, budget: SampleBudget) {
+    this.#node = node;
+    this.#results = Array.from({ length: queries }, () => ({ series: [], byKey: undefined }));
+    this.#budget = budget;
+  }
+
+  add({ labels: own, chunks, queryIndex }: ChunkedSeries): void {
+    const result = this.#results[queryIndex];
+    if (!result) throw new AgentFailure('protocol', `answer to query ${queryIndex}, which was not asked`);
+    const node = labelValue(own, nodeLabel);
+    if (node !== this.#node && !this.foreignAllowed) {
+      throw new AgentFailure(
+        'protocol',
+        `series with ${nodeLabel}=${JSON.stringify(node)} from the agent of ${this.#node}`,
+      );
+    }
+    this.#take(seriesBytes + labelBytes * own.length);
+    const series = seriesOf(result, this.#shared(own));
+    for (const chunk of chunks) {
+      if (chunk.encoding === 1 && series.mixed === undefined) this.#keep(series, chunk);
+      else this.#decode(series, chunk);
+    }
+  }
+
+  /** Each query's series. */
+  finish(): CollectedSeries[][] {
+    return this.#results.map(({ series: all }) =>
+      all.map(({ labels, chunks, mixed }) => {
+        if (mixed === undefined) return this.#held.series(labels, chunks);
+        const { samples, histograms } = mixed;
+        while (histograms.length < samples.length) histograms.push(null);
+        return { labels, ...samples.slice(), histograms };
+      }),
+    );
+  }
+
+  #shared(labels: Labels): Labels {
+    return labels.map((label) => {
+      let values = this.#pairs.get(label[0]);
+      if (values === undefined) this.#pairs.set(label[0], (values = new Map()));
+      const known = values.get(label[1]);
+      if (known === undefined) values.set(label[1], label);
+      return known ?? label;
+    });
+  }
+
+  #keep(series: Collected, { bytes }: Chunk): void {
+    const scratch = this.#scratch;
+    scratch.length = 0;
+    this.#spend(decodeXorChunk(bytes, scratch), 0);
+    series.lastTime = ascending(scratch, 0, series.lastTime);
+    this.#take(bytes.length);
+    series.chunks.push(this.#held.keep(bytes));
+  }
+
+  #decode(series: Collected, chunk: Chunk): void {
+    if (series.mixed === undefined) {
+      series.mixed = { samples: new SampleBuffer(), histograms: [] };
+      for (const bytes of series.chunks) decodeXorChunk(bytes, series.mixed.samples);
+      series.chunks = [];
+    }
+    const { samples, histograms } = series.mixed;
+    const from = samples.length;
+    if (chunk.encoding === 1) this.#spend(decodeXorChunk(chunk.bytes, samples));
+    else this.#addHistograms(samples, histograms, chunk);
+    series.lastTime = ascending(samples, from, series.lastTime);
+  }
+
+  #addHistograms(samples: SampleBuffer, histograms: (FloatHistogram | null)[], chunk: Chunk): void {
+    for (const { t, histogram } of decodeHistogramChunk(kindOf(chunk.encoding), chunk.bytes).points) {
+      while (histograms.length < samples.length) histograms.push(null);
+      histograms.push(histogram && fromSpans(histogram));
+      samples.pushBits(t, histogram ? 0 : staleHigh, histogram ? 0 : staleLow);
+      const buckets = histogram ? histogram.positive.length + histogram.negative.length : 0;
+      this.#spend(1 + Math.floor(buckets / bucketsPerSample));
+    }
+  }
+
+  #take(bytes: number): void {
+    try {
+      takeMemory(this.#budget.memory, bytes);
+    } catch (error) {
+      this.overBudget = true;
+      throw error;
+    }
+  }
+
+  /** Counts samples, and takes the memory of those that are kept decoded. */
+  #spend(samples: number, bytes = samples * sampleBytes): void {
+    this.#take(bytes);
+    this.#budget.left -= samples;
+    if (this.#budget.left >= 0) return;
+    this.overBudget = true;
+    throw new QueryError('execution', 'query processing would load too many samples into memory in query execution');
+  }
+}
+
+/** The series of these labels: a large one comes in several frames. */
+function seriesOf(result: Result, labels: Labels): Collected {
+  const last = result.series.at(-1);
+  const order = last === undefined ? -1 : compareLabels(last.labels, labels);
+  if (order === 0) return last!;
+  if (order > 0) result.byKey ??= new Map(result.series.map((one) => [labelsKey(one.labels), one]));
+  const known = result.byKey?.get(labelsKey(labels));
+  if (known !== undefined) return known;
+  const series = { labels, chunks: [], lastTime: -Infinity, mixed: undefined };
+  result.series.push(series);
+  result.byKey?.set(labelsKey(labels), series);
+  return series;
+}
+
+/** The last time of the samples from `from` on. Errors: AgentFailure when they do not ascend from `before`. */
+function ascending({ times, length }: SampleBuffer, from: number, before: number): number {
+  let last = before;
+  for (let i = from; i < length; i++) {
+    const time = times[i]!;
+    if (time <= last) throw new AgentFailure('protocol', 'samples of a series are not in time order');
+    last = time;
+  }
+  return last;
+}

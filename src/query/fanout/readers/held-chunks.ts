@@ -1,0 +1,48 @@
+import type { DeferredSeries } from '../../../promql/index.ts';
+import { decodeXorChunk, SampleBuffer } from '../../../tsdb/index.ts';
+import type { Labels } from '../../../tsdb/index.ts';
+
+/** A series whose chunks are held as they came, and decoded when the engine comes to it. */
+export interface HeldSeries extends DeferredSeries {
+  /** Bytes of its chunks. */
+  readonly heldBytes: number;
+}
+
+const firstPageBytes = 4 * 1024;
+const largestPageBytes = 64 * 1024;
+
+/**
+ * Chunks of many series in few large buffers. What comes over the wire lies in buffers of the connection, with labels
+ * and frames between; a buffer for each chunk would cost more than the chunk.
+ */
+export class HeldChunks {
+  #page = new Uint8Array(0);
+  #used = 0;
+  readonly #buffer = new SampleBuffer();
+
+  /** A copy that is kept. */
+  keep(bytes: Uint8Array): Uint8Array {
+    if (this.#used + bytes.length > this.#page.length) {
+      const next = Math.min(largestPageBytes, Math.max(firstPageBytes, this.#page.length * 2));
+      this.#page = new Uint8Array(Math.max(next, bytes.length));
+      this.#used = 0;
+    }
+    const kept = this.#page.subarray(this.#used, (this.#used += bytes.length));
+    kept.set(bytes);
+    return kept;
+  }
+
+  /** A series of chunks that have been found to be sound; all are decoded into one buffer, one series after the other. */
+  series(labels: Labels, chunks: readonly Uint8Array[]): HeldSeries {
+    const buffer = this.#buffer;
+    return {
+      labels,
+      heldBytes: chunks.reduce((sum, bytes) => sum + bytes.length, 0),
+      read: () => {
+        buffer.length = 0;
+        for (const bytes of chunks) decodeXorChunk(bytes, buffer);
+        return buffer.view();
+      },
+    };
+  }
+}

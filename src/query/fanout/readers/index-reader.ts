@@ -1,0 +1,134 @@
+import { readFrames } from '../../../base/wire/frames.ts';
+import { callerHeaders } from '../../../net/caller.ts';
+import type { TlsClient } from '../../../net/tls-client.ts';
+import {
+  encodeIndexRequest,
+  indexContentType,
+  IndexDecoder,
+  indexPath,
+  labelValue,
+  QueryError,
+  takeMemory,
+} from '../../../promql/index.ts';
+import type { IndexHeader, IndexLists, IndexRequest, SeriesPool } from '../../../promql/index.ts';
+import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
+import type { AgentTime } from './agent-reader.ts';
+import { AgentFailure, asAgentFailure } from '../failure.ts';
+import { refusal, StepDown } from './partial-reader.ts';
+import { nodeLabel } from '../merge/series-collector.ts';
+import type { SampleBudget } from '../merge/series-collector.ts';
+
+/** Most bytes of one agent's answer. */
+const maxAnswerBytes = 64 * 1024 * 1024;
+
+/** What the labels of a series take while a list is held and joined: texts are shared, each label is a number. Bytes. */
+const seriesBytes = 28;
+const labelBytes = 4;
+const tooLong = 'the list would take too much memory: ask for less of it by match[], start and end, or by limit';
+
+/** What is asked of the nodes' indexes. */
+export type IndexQuestion = Omit<IndexRequest, 'maxBytes' | 'deadlineMs'>;
+
+export interface IndexReadOptions extends AgentTime {
+  readonly budget: SampleBudget;
+  readonly signal: AbortSignal;
+  /** Shared by the agents that are asked the same. */
+  readonly pool: SeriesPool;
+}
+
+/** One agent's whole, checked answer. */
+export interface IndexReading extends IndexLists {
+  /** Some of its series carry another node's name. */
+  readonly foreign: boolean;
+}
+
+/** Asks one agent's index: the whole answer, or an error. */
+export type IndexReader = (
+  agent: ExpectedAgent & { readonly address: string },
+  question: IndexQuestion,
+  options: IndexReadOptions,
+) => Promise<IndexReading>;
+
+/**
+ * Reads agents' indexes over mutual TLS.
+ * Errors: AgentFailure for anything the agent does wrong; StepDown when it has no index to ask, or none of this version;
+ * QueryError `execution` when the budget is spent; the signal's reason when the question itself has ended.
+ */
+export function createIndexReader(client: TlsClient, port: number, nameOf: AgentNames): IndexReader {
+  return async (agent, question, { deadlineMs, latestMs, budget, signal, pool, caller = '' }) => {
+    let headArrived = false;
+    let overBudget = false;
+    const hold = (bytes: number): void => {
+      try {
+        takeMemory(budget.memory, bytes);
+      } catch (error) {
+        overBudget = true;
+        throw error;
+      }
+      budget.left -= bytes / 8;
+      if (budget.left >= 0) return;
+      overBudget = true;
+      throw new QueryError('execution', tooLong, { code: 'ERR_QUERY_LIMIT' });
+    };
+    try {
+      const limits = { maxBytes: maxAnswerBytes, deadlineMs: Math.max(1, Math.round(deadlineMs)) };
+      const response = await client.stream({
+        host: agent.address,
+        port,
+        ...nameOf(agent, agent.address),
+        method: 'POST',
+        path: indexPath,
+        headers: { 'content-type': 'application/json', accept: indexContentType, ...callerHeaders(caller) },
+        body: encodeIndexRequest({ ...question, ...limits }),
+        deadlineMs,
+        latestMs,
+        maxBytes: maxAnswerBytes + 1024,
+        signal,
+        repeatable: true,
+      });
+      headArrived = true;
+      if (response.status === 413) throw new AgentFailure('over limit', (await refusal(response)).message);
+      if (response.status !== 200) throw await refusal(response);
+      const type = response.headers['content-type'];
+      if (type !== indexContentType) throw new AgentFailure('protocol', `content type ${JSON.stringify(type ?? '')}`);
+      let isClean = true;
+      const { kind, limit } = question;
+      const decoder = new IndexDecoder({
+        kind,
+        limit,
+        pool,
+        onHeader: ({ node, partitionClean }: IndexHeader) => {
+          checkNode(node, agent.node);
+          isClean = partitionClean;
+        },
+        onSeries: (labels) => {
+          hold(seriesBytes + labelBytes * labels.length);
+          if (isClean) checkNode(labelValue(labels, nodeLabel), agent.node);
+        },
+      });
+      for await (const message of readFrames(response.body, 'index answer', maxAnswerBytes)) {
+        hold(message.length);
+        decoder.add(message);
+      }
+      const { texts, series } = decoder.finish();
+      if (isClean) checkTexts(question, texts, agent.node);
+      return { texts, series, foreign: !isClean };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (overBudget || error instanceof StepDown) throw error;
+      throw asAgentFailure(error, headArrived);
+    }
+  };
+}
+
+/** Every series carries its node's name, so every list of names has that label, and the label this one value. */
+function checkTexts({ kind, label, limit }: IndexQuestion, texts: readonly string[], node: string): void {
+  if (kind === 'values' && label === nodeLabel) for (const text of texts) checkNode(text, node);
+  if (kind === 'names' && limit === 0 && texts.length > 0 && !texts.includes(nodeLabel))
+    throw new AgentFailure('protocol', `series without ${nodeLabel} from the agent of ${node}`);
+}
+
+function checkNode(found: string, node: string): void {
+  if (found === node) return;
+  throw new AgentFailure('protocol', `answer of ${JSON.stringify(found)} from the agent of ${node}`);
+}

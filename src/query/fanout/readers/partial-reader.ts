@@ -1,0 +1,227 @@
+import { errorText } from '../../../base/errors.ts';
+import { FrameCutter } from '../../../base/wire/frames.ts';
+import { callerHeaders } from '../../../net/caller.ts';
+import type { TlsClient, TlsStreamResponse } from '../../../net/tls-client.ts';
+import {
+  encodePartialRequest,
+  engineVersion,
+  labelValue,
+  type LabelPool,
+  partialContentType,
+  PartialDecoder,
+  partialPath,
+  QueryError,
+  takeMemory,
+} from '../../../promql/index.ts';
+import type {
+  FragmentRequest,
+  FragmentResult,
+  FragmentSettings,
+  PartialHeader,
+  PartialRequest,
+  PartialStats,
+  Steps,
+} from '../../../promql/index.ts';
+import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
+import type { AgentTime } from './agent-reader.ts';
+import { AgentFailure, asAgentFailure } from '../failure.ts';
+import { nodeLabel } from '../merge/series-collector.ts';
+import type { SampleBudget } from '../merge/series-collector.ts';
+
+/** Most rows of one agent's answer. */
+const maxSeries = 1_000_000;
+/** Most bytes of one agent's answer. */
+const maxAnswerBytes = 128 * 1024 * 1024;
+
+/** What a row takes beside its steps: its objects and labels. Bytes. */
+const rowBytes = 384;
+
+/** What a fragment asks of one agent. */
+export interface PartialCall {
+  readonly fragment: FragmentRequest;
+  readonly steps: Steps;
+  readonly settings: FragmentSettings;
+  /** What of the node's series may be seen; undefined: all. */
+  readonly visible?: PartialRequest['visible'];
+  /** The identity of these: what `planHash` gives for them. */
+  readonly hash: string;
+  /** The earliest time that the fragment reads by `@` or an offset; null when it reads only before its steps. */
+  readonly shiftedTo: number | null;
+  /** Shared by the agents that are asked the same. */
+  readonly pool: LabelPool;
+}
+
+export interface PartialReadOptions extends AgentTime {
+  readonly budget: SampleBudget;
+  readonly maxSamples: number;
+  readonly signal: AbortSignal;
+}
+
+/** One agent's whole, checked answer. */
+export interface PartialReading {
+  readonly result: FragmentResult;
+  readonly stats: PartialStats;
+  readonly bytes: number;
+  /** What was taken from the budget's memory for its columns, and for its groups. Bytes. */
+  readonly held: { readonly columns: number; readonly groups: number };
+}
+
+/** Asks one agent for its share of a query: the whole of it, or an error. */
+export type PartialReader = (
+  agent: ExpectedAgent & { readonly address: string },
+  call: PartialCall,
+  options: PartialReadOptions,
+) => Promise<PartialReading>;
+
+/** An agent is sound but cannot take part in this way: the query as a whole takes another. */
+export class StepDown extends Error {
+  readonly reason: string;
+  /** True when a lower way over partial answers may do; false when only raw chunks will. */
+  readonly gently: boolean;
+
+  constructor(reason: string, gently = false) {
+    super(reason);
+    this.name = 'StepDown';
+    this.reason = reason;
+    this.gently = gently;
+  }
+}
+
+/**
+ * Reads partial answers over mutual TLS.
+ * Errors: AgentFailure for anything the agent does wrong; StepDown when it says, or shows by its header, that its share
+ * cannot be used in this way; QueryError `execution` when the fragment fails on the node's data, or when the sample
+ * budget is spent; the signal's reason when the query itself has ended.
+ */
+export function createPartialReader(client: TlsClient, port: number, nameOf: AgentNames): PartialReader {
+  return async (agent, call, { deadlineMs, latestMs, budget, maxSamples, signal, caller = '' }) => {
+    const { fragment, steps } = call;
+    let headArrived = false;
+    try {
+      const limits = {
+        maxSeries,
+        maxBytes: maxAnswerBytes,
+        maxSamples,
+        deadlineMs: Math.max(1, Math.round(deadlineMs)),
+      };
+      const response = await client.stream({
+        host: agent.address,
+        port,
+        ...nameOf(agent, agent.address),
+        method: 'POST',
+        path: partialPath,
+        headers: { 'content-type': 'application/json', accept: partialContentType, ...callerHeaders(caller) },
+        body: encodePartialRequest({ ...call, ...limits }, call.hash),
+        deadlineMs,
+        latestMs,
+        maxBytes: maxAnswerBytes + 1024,
+        signal,
+        repeatable: true,
+      });
+      headArrived = true;
+      if (response.status !== 200) throw await refusal(response, fragment.kind);
+      const type = response.headers['content-type'];
+      if (type !== partialContentType) throw new AgentFailure('protocol', `content type ${JSON.stringify(type ?? '')}`);
+      const held = { columns: 0, groups: 0 };
+      const decoder = new PartialDecoder({
+        fragment,
+        steps: steps.count,
+        maxSeries,
+        pool: call.pool,
+        onHeader: (header) => checkHeader(header, agent.node, call),
+        onGroup: (entries) => {
+          takeMemory(budget.memory, rowBytes + 8 * entries);
+          held.groups += rowBytes + 8 * entries;
+        },
+        onColumn: ({ labels, kinds }) => {
+          takeMemory(budget.memory, rowBytes + 9 * kinds.length);
+          held.columns += rowBytes + 9 * kinds.length;
+          // What a whole query gives has the labels that the query leaves.
+          if (fragment.kind !== 'whole') checkNode(labelValue(labels, nodeLabel), agent.node);
+        },
+      });
+      let bytes = 0;
+      const frames = new FrameCutter('partial answer', maxAnswerBytes, (message) => {
+        bytes += message.length;
+        spend(budget, message.length);
+        decoder.add(message);
+      });
+      await response.body.each((part) => frames.push(part));
+      frames.end();
+      const { result, stats } = decoder.finish();
+      return { result, stats, bytes, held };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof StepDown || error instanceof QueryError) throw error;
+      throw asAgentFailure(error, headArrived);
+    }
+  };
+}
+
+function checkHeader(header: PartialHeader, node: string, { shiftedTo, hash }: PartialCall): void {
+  checkNode(header.node, node);
+  if (header.engineVersion !== engineVersion)
+    throw new StepDown(`engine ${header.engineVersion}, ours is ${engineVersion}`);
+  if (header.planHash !== hash) throw new AgentFailure('protocol', 'answer to another plan');
+  if (!header.labelsOwned.includes(nodeLabel)) throw new StepDown(`the agent does not own ${nodeLabel}`);
+  if (!header.partitionClean) throw new StepDown('series that carry the name of another node');
+  if (shiftedTo !== null && header.minT !== null && shiftedTo < header.minT) {
+    throw new StepDown('@ or an offset reads before the first sample of the agent');
+  }
+}
+
+function checkNode(found: string, node: string): void {
+  if (found === node) return;
+  throw new AgentFailure('protocol', `answer of ${JSON.stringify(found)} from the agent of ${node}`);
+}
+
+/** Bytes weigh as the doubles they hold. */
+export function spend(budget: SampleBudget, bytes: number): void {
+  budget.left -= bytes / 8;
+  if (budget.left >= 0) return;
+  throw new QueryError('execution', 'query processing would load too many samples into memory in query execution', {
+    code: 'ERR_QUERY_LIMIT',
+  });
+}
+
+/** What a status other than 200 means for the query. */
+export async function refusal(
+  { status, body }: TlsStreamResponse,
+  kind: FragmentRequest['kind'] = 'series',
+): Promise<Error> {
+  let text = '';
+  for await (const part of body) if (text.length < 1_000) text += part.toString();
+  const message = messageOf(text.slice(0, 1_000));
+  switch (status) {
+    case 401:
+    case 403:
+      return new AgentFailure('auth', `HTTP ${status}: ${message}`);
+    case 404:
+    case 405:
+      return new StepDown('the agent has no partial answers');
+    case 413:
+      // The parts of a whole query have the agent's limits each for itself.
+      return new StepDown(`over a limit of the agent: ${message}`, kind === 'whole');
+    case 422:
+      return new QueryError('execution', message);
+    case 429:
+    case 503:
+      return new AgentFailure('over limit', `HTTP ${status}: ${message}`);
+    case 501:
+      return new StepDown(`not supported by the agent: ${message}`, true);
+    case 504:
+      return new AgentFailure('timeout', message);
+    default:
+      return new AgentFailure('protocol', `HTTP ${status}: ${message}`);
+  }
+}
+
+function messageOf(text: string): string {
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    if (typeof message === 'string') return message;
+  } catch (error) {
+    return `${text.slice(0, 200).trim()} (${errorText(error)})`;
+  }
+  return text.slice(0, 200).trim();
+}

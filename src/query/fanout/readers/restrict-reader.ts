@@ -1,0 +1,92 @@
+import { planHash } from '../../../promql/index.ts';
+import { compareLabels } from '../../../tsdb/index.ts';
+import type { Labels, Matcher, MatchType, ReadQuery } from '../../../tsdb/index.ts';
+import type { LongTermStore } from '../../long-term/long-term-store.ts';
+import type { AgentReader } from './agent-reader.ts';
+import type { IndexReader } from './index-reader.ts';
+import type { PartialCall, PartialReader } from './partial-reader.ts';
+
+/** What a series is about, and for a flow its two ends. */
+const namespaceLabels = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_namespace'] as const;
+
+/**
+ * A reader that hands out only what concerns the given namespaces: series of theirs, and flows with an end in one of
+ * them. Everything that the query server reads passes its reader, so no endpoint and no part of a query can leave it out.
+ *
+ * How: each selector becomes up to three that have no series in common, with the condition as matchers of their own.
+ * A series without any of the labels (a node's own state) concerns no namespace and is not shown.
+ */
+export function restrictReader(reader: AgentReader, namespaces: ReadonlySet<string>): AgentReader {
+  return (agent, queries, options) => restricted(queries, namespaces, (all) => reader(agent, all, options));
+}
+
+/** The same for what is asked of indexes. */
+export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<string>): IndexReader {
+  return async (agent, question, options) => {
+    if (namespaces.size === 0) return { texts: [], series: [], foreign: false };
+    const sets = question.sets.flatMap((matchers) => restrictedSets(matchers, namespaces));
+    return reader(agent, { ...question, sets }, options);
+  };
+}
+
+/**
+ * The same for shares of queries: agents evaluate over what may be seen. One that does not know of that refuses, and the
+ * query takes a lower way. Undefined where nothing may be seen: then nobody is asked.
+ */
+export function restrictPartials(
+  reader: PartialReader | undefined,
+  namespaces: ReadonlySet<string>,
+): PartialReader | undefined {
+  if (reader === undefined || namespaces.size === 0) return undefined;
+  const visible = restrictedSets([], namespaces);
+  // A call goes to many agents; its identity is made once.
+  const restricted = new WeakMap<PartialCall, PartialCall>();
+  return (agent, call, options) => {
+    let own = restricted.get(call);
+    if (own === undefined) restricted.set(call, (own = { ...call, visible, hash: planHash({ ...call, visible }) }));
+    return reader(agent, own, options);
+  };
+}
+
+/** The same for what lies outside the cluster. */
+export function restrictStore(store: LongTermStore, namespaces: ReadonlySet<string>): LongTermStore {
+  return { read: (queries, options) => restricted(queries, namespaces, (all) => store.read(all, options)) };
+}
+
+/** Whether a series concerns one of the namespaces. */
+export function concerns(labels: Readonly<Record<string, string>>, namespaces: ReadonlySet<string>): boolean {
+  return namespaceLabels.some((name) => namespaces.has(labels[name] ?? ''));
+}
+
+async function restricted<T extends { readonly labels: Labels }>(
+  queries: readonly ReadQuery[],
+  namespaces: ReadonlySet<string>,
+  read: (queries: readonly ReadQuery[]) => Promise<T[][]>,
+): Promise<T[][]> {
+  if (namespaces.size === 0) return queries.map(() => []);
+  const variants = queries.map((query) =>
+    restrictedSets(query.matchers, namespaces).map((matchers) => ({ ...query, matchers })),
+  );
+  const answers = await read(variants.flat());
+  let next = 0;
+  return variants.map((list) => {
+    const parts = list.map(() => answers[next++]!).filter((part) => part.length > 0);
+    if (parts.length < 2) return parts[0] ?? [];
+    return parts.flat().sort((a, b) => compareLabels(a.labels, b.labels));
+  });
+}
+
+/** Disjoint selectors whose union is the given one within the namespaces. Pure. */
+export function restrictedSets(matchers: readonly Matcher[], namespaces: ReadonlySet<string>): Matcher[][] {
+  // Names of namespaces are DNS labels; nothing in them means anything to a regular expression but to be sure.
+  const value = [...namespaces].sort().map(escaped).join('|');
+  const matcher = (type: MatchType, name: string): Matcher => ({ type, name, value });
+  return namespaceLabels.map((name, i) => {
+    const others = namespaceLabels.slice(0, i).map((before) => matcher('!~', before));
+    return [...matchers, ...others, matcher('=~', name)];
+  });
+}
+
+function escaped(name: string): string {
+  return name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}

@@ -1,0 +1,82 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { agentContainer, initConfigContainer } from './containers.ts';
+import { instrumentContainer } from './instrument.ts';
+import { agentVolumes } from './volumes.ts';
+import type { PlatformInput } from '../input.ts';
+import { names, ports, selectorLabels } from '../names.ts';
+import { objectOf } from '../objects.ts';
+import { podMetadata, pullSecrets, sharedVolumes } from '../pod-security.ts';
+
+/**
+ * The DaemonSet of the agents: on every Linux node, whatever its taints.
+ * hostPID lets the instrument see the processes of the node and tell containers apart; the host's network is used only
+ * where flows are captured, because NetworkPolicies do not hold there.
+ */
+export function renderAgentDaemonSet(input: PlatformInput): KubeObject {
+  const labels = selectorLabels('agent');
+  const pullPolicy = input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy };
+  return objectOf(
+    'DaemonSet',
+    { component: 'agent', name: names.agent, namespace: input.namespace },
+    {
+      spec: {
+        selector: { matchLabels: labels },
+        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: input.agentMaxUnavailable } },
+        template: {
+          metadata: podMetadata(labels, { 'kubectl.kubernetes.io/default-container': 'agent' }),
+          spec: {
+            serviceAccountName: names.agent,
+            automountServiceAccountToken: true,
+            enableServiceLinks: false,
+            hostPID: true,
+            ...(input.hostNetwork ? { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' } : {}),
+            ...pullSecrets(input.imagePullSecrets),
+            priorityClassName: names.agent,
+            nodeSelector: { 'kubernetes.io/os': 'linux' },
+            tolerations: [{ operator: 'Exists' }],
+            // The instrument takes up to 10 s to detach its tracers; the agent then writes its last block.
+            terminationGracePeriodSeconds: 30,
+            securityContext: sharedVolumes,
+            initContainers: [initConfigContainer(input, pullPolicy)],
+            containers: [instrumentContainer(input, pullPolicy), agentContainer(input, pullPolicy)],
+            volumes: agentVolumes(input),
+          },
+        },
+      },
+    },
+  );
+}
+
+/** Above ordinary workloads, so that a full node keeps being observed; below what the node itself needs. */
+export function renderAgentPriorityClass(): KubeObject {
+  return objectOf(
+    'PriorityClass',
+    { component: 'agent', name: names.agent },
+    {
+      value: 1_000_000,
+      preemptionPolicy: 'PreemptLowerPriority',
+      description: 'Node agents of svc-operator.',
+    },
+  );
+}
+
+/** A headless Service: a name for each agent, and the server name of their certificates. Also before they are ready. */
+export function renderAgentService(input: PlatformInput): KubeObject {
+  return objectOf(
+    'Service',
+    { component: 'agent', name: names.agent, namespace: input.namespace },
+    {
+      spec: {
+        clusterIP: 'None',
+        publishNotReadyAddresses: true,
+        selector: selectorLabels('agent'),
+        ports: [
+          { name: 'scrape', port: ports.scrape, protocol: 'TCP', targetPort: 'scrape' },
+          { name: 'remote-read', port: ports.remoteRead, protocol: 'TCP', targetPort: 'remote-read' },
+          { name: 'span-stream', port: ports.spanStream, protocol: 'TCP', targetPort: 'span-stream' },
+          { name: 'capture-config', port: ports.captureConfig, protocol: 'TCP', targetPort: 'capture-config' },
+        ],
+      },
+    },
+  );
+}

@@ -1,0 +1,84 @@
+import type { PlatformInput } from '../input.ts';
+import { fromField } from '../pod-security.ts';
+import { volumes } from './volumes.ts';
+
+/**
+ * What the instrument's own capability check asks for. Without one of them it ends with a message that names it.
+ * BPF loads programs; PERFMON, SYS_PTRACE, CHECKPOINT_RESTORE and DAC_READ_SEARCH attach to processes of other
+ * users; NET_RAW opens the flow socket filter; SYS_RESOURCE lifts the memory lock limit on kernels before 5.11.
+ */
+const captureCapabilities = [
+  'BPF',
+  'CHECKPOINT_RESTORE',
+  'DAC_READ_SEARCH',
+  'NET_RAW',
+  'PERFMON',
+  'SYS_PTRACE',
+  'SYS_RESOURCE',
+];
+
+/** What upstream's images call it, newest first. */
+const programs = ['/obi', '/ebpf-instrument', '/beyla'];
+const bin = volumes.supervisor.path;
+
+/**
+ * The upstream eBPF container.
+ *
+ * Its first process is our supervisor, which an init step puts onto a volume with all that it needs to run: the image
+ * is upstream's and holds nothing but the instrument. It starts the instrument and, when the agent orders so, starts it
+ * anew with another file. There is no liveness probe: an agent that is away must not end what captures.
+ * Caveats: upstream's program changed its name between versions; the first that exists is started.
+ */
+export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
+  return {
+    name: 'instrument',
+    image: input.instrumentImage,
+    ...pullPolicy,
+    command: [
+      `${bin}/ld.so`,
+      '--library-path',
+      `${bin}/lib`,
+      `${bin}/node`,
+      // It looks at two small files four times a second: no more heap, no more threads than that takes.
+      '--max-old-space-size=16',
+      '--max-semi-space-size=1',
+      '--v8-pool-size=1',
+      `${bin}/supervise.mjs`,
+    ],
+    args: [
+      'supervise',
+      `--config=${volumes.ebpfConfig.file}`,
+      `--order=${volumes.ebpfConfig.path}/run`,
+      `--dir=${volumes.instrumentRun.path}`,
+      '--',
+      ...(input.instrumentProgram === undefined ? programs : [input.instrumentProgram]),
+    ],
+    env: [
+      { name: 'OTEL_EBPF_CONFIG_PATH', value: volumes.ebpfConfig.file },
+      { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },
+      fromField('OTEL_EBPF_NETWORK_AGENT_IP', 'status.hostIP'),
+    ],
+    // BPF maps alone take about 338 MiB of the cgroup; some versions leak when processes come and go.
+    resources: { requests: { cpu: '100m', memory: '512Mi' }, limits: { memory: '2Gi' } },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      appArmorProfile: { type: 'Unconfined' },
+      capabilities: {
+        add: input.hostNetwork ? [...captureCapabilities, 'NET_ADMIN'].sort() : captureCapabilities,
+        drop: ['ALL'],
+      },
+      readOnlyRootFilesystem: true,
+      runAsUser: 0,
+      // Default seccomp profiles of older runtimes refuse bpf and perf_event_open whatever the capabilities.
+      seccompProfile: { type: 'Unconfined' },
+    },
+    // The agent cannot read this container's log: its last lines become the container's status instead.
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    volumeMounts: [
+      { name: volumes.ebpfConfig.name, mountPath: volumes.ebpfConfig.path, readOnly: true },
+      { name: volumes.instrumentRun.name, mountPath: volumes.instrumentRun.path },
+      { name: volumes.supervisor.name, mountPath: bin, readOnly: true },
+      { name: 'cgroup', mountPath: '/sys/fs/cgroup', readOnly: true },
+    ],
+  };
+}

@@ -1,0 +1,45 @@
+import { certificateAudience } from '../../api/agents/agent-certificate.ts';
+import type { PlatformInput } from '../input.ts';
+import { names } from '../names.ts';
+import { keyFileMode } from '../pod-security.ts';
+
+/** Where the agent pod's volumes are mounted. The flags repeat these paths: no program has one built in. */
+export const volumes = {
+  ebpfConfig: { name: 'ebpf-config', path: '/etc/svc/ebpf-config', file: '/etc/svc/ebpf-config/config.yaml' },
+  data: { name: 'data', path: '/var/lib/svc-agent' },
+  tls: { name: 'tls', path: '/etc/svc/tls' },
+  supervisor: { name: 'supervisor', path: '/opt/svc-supervisor' },
+  instrumentRun: { name: 'instrument-run', path: '/var/run/obi' },
+} as const;
+
+/** How long a token speaks for the agent. The kubelet renews it at four fifths of that. Units: seconds. */
+const tokenSeconds = 3_600;
+
+/**
+ * The volumes of the agent pod. Its certificate is none of them: the agent makes its key itself, and shows this token for
+ * a certificate. The pod waits until the operator has published its authorities.
+ */
+export function agentVolumes(input: PlatformInput) {
+  return [
+    { name: volumes.ebpfConfig.name, emptyDir: { sizeLimit: '16Mi' } },
+    input.agentDataHostPath === ''
+      ? { name: volumes.data.name, emptyDir: {} }
+      : { name: volumes.data.name, hostPath: { path: input.agentDataHostPath, type: 'DirectoryOrCreate' } },
+    {
+      name: volumes.tls.name,
+      projected: {
+        defaultMode: keyFileMode,
+        sources: [
+          { configMap: { name: names.caBundle, items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+          {
+            serviceAccountToken: { audience: certificateAudience, expirationSeconds: tokenSeconds, path: 'token' },
+          },
+        ],
+      },
+    },
+    { name: volumes.instrumentRun.name, emptyDir: { sizeLimit: '16Mi' } },
+    // Node, its libraries and the program: about 130 MB.
+    { name: volumes.supervisor.name, emptyDir: { sizeLimit: '512Mi' } },
+    { name: 'cgroup', hostPath: { path: '/sys/fs/cgroup' } },
+  ];
+}

@@ -1,0 +1,103 @@
+import { parse } from 'yaml';
+import { aMinterDeployment } from '../../testing/builders/minter-deployment.ts';
+import { expectGolden } from '../../testing/golden.ts';
+import { yamlStream } from '../../testing/yaml.ts';
+import { minterUrl, renderMinter, renderMinterRules } from '../index.ts';
+
+const operatorNamespace = 'svc-system';
+const scope = {
+  name: 'readers',
+  emails: ['one@demo-project.iam.gserviceaccount.com', 'two@demo-project.iam.gserviceaccount.com'],
+  subs: ['112233'],
+  repositories: ['gitops'],
+  permissions: { issues: 'read', contents: 'read' } as const,
+};
+const base = aMinterDeployment();
+
+describe('renderMinter', () => {
+  test('renders a small MinterDeployment as its golden file says', () => {
+    expectGolden(
+      import.meta.dirname,
+      'minter-defaults.golden.yaml',
+      yamlStream(renderMinter({ minter: base, operatorNamespace })),
+    );
+  });
+
+  test('renders a MinterDeployment with every setting as its golden file says', () => {
+    const minter = aMinterDeployment({
+      replicas: 1,
+      vcs: { ...base.spec.vcs, apiBaseURL: 'https://git.example:8443/api/v3', extraRepositories: ['extra'] },
+      kms: { ...base.spec.kms, nextKeyVersion: base.spec.kms.keyVersion.replace(/1$/, '2') },
+      rules: { configMapRef: { name: 'my-rules' }, undeclaredRepositories: 'Refuse' },
+      audience: { url: 'https://minter.example', additional: ['https://minter.example/token'] },
+      serviceAccount: { create: true, name: 'signer', annotations: { 'iam.gke.io/gcp-service-account': 'x@y' } },
+      allowedCallers: {
+        podSelector: { matchLabels: { app: 'agent' } },
+        namespaceSelector: { matchLabels: { team: 'platform' } },
+      },
+      tls: { secretName: 'minter-tls' },
+      metrics: { allowedScrapers: { podSelector: { matchLabels: { app: 'prometheus' } } } },
+      nodeSelector: { pool: 'small' },
+      tolerations: [{ key: 'dedicated', operator: 'Exists' }],
+    });
+    expectGolden(
+      import.meta.dirname,
+      'minter-with-settings.golden.yaml',
+      yamlStream(renderMinter({ minter, operatorNamespace, imagePullPolicy: 'IfNotPresent', appIdHash: 'sha256:1' })),
+    );
+  });
+
+  test('makes every object part of the life of the MinterDeployment', () => {
+    for (const object of renderMinter({ minter: base, operatorNamespace })) {
+      expect(object.metadata.namespace).toBe('platform-agent');
+      expect(object.metadata.ownerReferences).toEqual([
+        expect.objectContaining({ kind: 'MinterDeployment', name: 'minter', uid: base.metadata.uid, controller: true }),
+      ]);
+    }
+  });
+
+  test('leaves the service account alone when it is not to be created', () => {
+    const minter = aMinterDeployment({ serviceAccount: { create: false, name: 'mine' } });
+    const objects = renderMinter({ minter, operatorNamespace });
+    expect(objects.map((o) => o.kind)).not.toContain('ServiceAccount');
+    expect(yamlStream(objects)).toContain('serviceAccountName: mine');
+  });
+
+  test('takes the URL of the service as the audience, https where it serves TLS', () => {
+    expect(minterUrl(base)).toBe('http://minter.platform-agent.svc.cluster.local:8080');
+    expect(minterUrl(aMinterDeployment({ tls: { secretName: 't' } }))).toMatch(/^https:/);
+  });
+});
+
+describe('renderMinterRules', () => {
+  const rulesOf = (text: string) =>
+    parse(text) as { version: string; rule: { if: string }; scope: Record<string, Record<string, unknown>> };
+
+  test('gives a scope without repositories all that the spec declares', () => {
+    const spec = aMinterDeployment({ vcs: { ...base.spec.vcs, extraRepositories: ['extra'] } }).spec;
+    const rules = rulesOf(renderMinterRules(spec, spec.rules.inline!));
+    expect(rules.version).toBe('minty.abcxyz.dev/v2');
+    expect(rules.rule.if).toBe('assertion.iss == issuers.google');
+    expect(rules.scope['platform-agent-scope']).toEqual({
+      rule: { if: "assertion.email in ['platform-agent@demo-project.iam.gserviceaccount.com']" },
+      repositories: ['gitops', 'extra'],
+      permissions: { contents: 'write', issues: 'write', pull_requests: 'write' },
+    });
+  });
+
+  test('asks for email and id where ids are pinned', () => {
+    const rules = rulesOf(renderMinterRules(base.spec, { scopes: [scope] }));
+    expect(rules.scope['readers']?.['rule']).toEqual({
+      if: "assertion.email in ['one@demo-project.iam.gserviceaccount.com', 'two@demo-project.iam.gserviceaccount.com'] && assertion.sub in ['112233']",
+    });
+  });
+
+  test('names another issuer literally', () => {
+    const spec = aMinterDeployment({
+      issuer: { url: 'https://issuer.example', jwksURI: 'https://issuer.example/k' },
+    }).spec;
+    expect(rulesOf(renderMinterRules(spec, { scopes: [scope] })).rule.if).toBe(
+      "assertion.iss == 'https://issuer.example'",
+    );
+  });
+});

@@ -1,0 +1,71 @@
+import { nodeRecordName } from '../../api/agents/record-text.ts';
+import { group } from '../../api/v1alpha1/index.ts';
+import { reviewRights, type Right } from './rbac.ts';
+
+const listWatch = ['list', 'watch'];
+
+/** Of each agent: ClusterRole `svc-agent`. The instrument beside it uses the same account. */
+const agent: Right[] = [
+  {
+    rule: { apiGroups: [''], resources: ['pods', 'services', 'nodes'], verbs: listWatch },
+    why: "Whose data it is: the agent's cache of the pods of its node, and the instrument's informers, which name both ends of a flow.",
+  },
+  {
+    rule: { apiGroups: ['apps'], resources: ['replicasets'], verbs: listWatch },
+    why: "The instrument's informers: which workload a pod belongs to.",
+  },
+  ...reviewRights('Who scrapes its metrics.'),
+];
+
+/** Of the query server: ClusterRole `svc-query`. */
+const query: Right[] = [
+  {
+    rule: { apiGroups: [''], resources: ['pods', 'services', 'nodes', 'namespaces'], verbs: listWatch },
+    why: 'Which nodes should have an agent, at which addresses agents are, whose another address is, and the namespaces that tenants may see.',
+  },
+  {
+    rule: { apiGroups: [''], resources: ['configmaps'], resourceNames: [nodeRecordName], verbs: listWatch },
+    why: 'Which nodes left, so that an answer says what it lacks.',
+  },
+  {
+    rule: { apiGroups: ['apps'], resources: ['daemonsets'], verbs: listWatch },
+    why: 'On which nodes agents should run.',
+  },
+  {
+    rule: {
+      apiGroups: [group],
+      resources: ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments'],
+      verbs: listWatch,
+    },
+    why: 'Limits of queries (`spec.query`), and the objects that the page shows to those who may read them.',
+  },
+  ...reviewRights('Who asks, what they may query, and with tenancy whose pods they may see.'),
+];
+
+/** Of the query server besides, where it serves metrics for autoscalers: ClusterRole `svc-query-custom-metrics`. */
+const customMetrics: Right[] = [
+  {
+    rule: { apiGroups: [group], resources: ['trafficmonitors'], verbs: listWatch },
+    why: 'The metrics that monitors declare for autoscalers.',
+  },
+  {
+    rule: { apiGroups: [''], resources: ['namespaces', 'nodes'], verbs: ['list'] },
+    why: 'Metrics of many objects at once: which of them have the labels that were asked for.',
+  },
+  {
+    rule: {
+      apiGroups: ['apps'],
+      resources: ['deployments', 'replicasets', 'statefulsets', 'daemonsets'],
+      verbs: ['list'],
+    },
+    why: 'The same for workloads.',
+  },
+  { rule: { apiGroups: ['batch'], resources: ['jobs', 'cronjobs'], verbs: ['list'] }, why: 'The same for jobs.' },
+];
+
+export const partRights = { agent, query, customMetrics } as const;
+
+/** The rules of a part's role. */
+export function partRules(part: keyof typeof partRights): Right['rule'][] {
+  return partRights[part].map(({ rule }) => rule);
+}

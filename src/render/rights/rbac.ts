@@ -1,0 +1,97 @@
+import type { KubeObject } from '../../api/meta.ts';
+import type { ServiceAccountRef } from '../input.ts';
+import type { Component } from '../names.ts';
+import { objectOf } from '../objects.ts';
+
+export interface PolicyRule {
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+  nonResourceURLs?: string[];
+  verbs: string[];
+}
+
+const subject = (account: ServiceAccountRef) => ({
+  kind: 'ServiceAccount',
+  name: account.name,
+  namespace: account.namespace,
+});
+
+/** A service account. Its token is mounted only where a pod asks for it. */
+export function serviceAccount(
+  component: Component,
+  account: ServiceAccountRef,
+  extra: { instance?: string; annotations?: Record<string, string> } = {},
+): KubeObject {
+  const object = objectOf(
+    'ServiceAccount',
+    { component, ...account, ...(extra.instance === undefined ? {} : { instance: extra.instance }) },
+    { automountServiceAccountToken: false },
+  );
+  if (extra.annotations && Object.keys(extra.annotations).length > 0) object.metadata.annotations = extra.annotations;
+  return object;
+}
+
+export function clusterRole(component: Component, name: string, rules: PolicyRule[]): KubeObject {
+  return objectOf('ClusterRole', { component, name }, { rules });
+}
+
+/** The role as a part of the API server's own roles for people. */
+export function aggregatedTo(roles: readonly ('view' | 'edit' | 'admin')[], object: KubeObject): KubeObject {
+  const labels = roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']);
+  return {
+    ...object,
+    metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...Object.fromEntries(labels) } },
+  };
+}
+
+/** Binds a ClusterRole, of the same name unless another is given. */
+export function clusterRoleBinding(
+  component: Component,
+  name: string,
+  subjects: ServiceAccountRef[],
+  roleName = name,
+): KubeObject {
+  return objectOf(
+    'ClusterRoleBinding',
+    { component, name },
+    {
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: roleName },
+      subjects: subjects.map(subject),
+    },
+  );
+}
+
+export function role(component: Component, ref: ServiceAccountRef, rules: PolicyRule[]): KubeObject {
+  return objectOf('Role', { component, ...ref }, { rules });
+}
+
+/** Binds a Role of the same namespace, or a ClusterRole in that namespace; of the same name unless another is given. */
+export function roleBinding(
+  component: Component,
+  ref: ServiceAccountRef,
+  subjects: ServiceAccountRef[],
+  roleName = ref.name,
+  kind: 'Role' | 'ClusterRole' = 'Role',
+): KubeObject {
+  return objectOf(
+    'RoleBinding',
+    { component, ...ref },
+    {
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: roleName },
+      subjects: subjects.map(subject),
+    },
+  );
+}
+
+/** A rule of a role, and the calls that need it: what `docs/reference/rights.md` says of it. */
+export interface Right {
+  readonly rule: PolicyRule;
+  readonly why: string;
+}
+
+/** Asks the API server whose token this is, and what its owner may do. */
+export const reviewRights = (why: string): Right[] => [
+  { rule: { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] }, why },
+  { rule: { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] }, why },
+];
