@@ -151,4 +151,9 @@ export default tseslint.config(
     plugins: { tests: testRules },
     rules: { 'tests/asserts-on-every-path': 'error', 'tests/fixed-date-beside-real-clock': 'error' },
   },
+  {
+    files: ['**/*.test.ts', 'e2e/**/*.ts'],
+    plugins: { tests: testRules },
+    rules: { 'tests/loops-that-run': 'error' },
+  },
 );

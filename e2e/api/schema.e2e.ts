@@ -40,7 +40,12 @@ describe('the definitions', () => {
 
   test('all kinds are listed by their category and found by their short names', async () => {
     const listed = await cluster.kubectl(['api-resources', '--categories=svcdev', '--no-headers']);
-    for (const kind of kinds) expect(listed).toContain(kind.resource.plural);
+    const names = listed
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/\s+/)[0]);
+    expect(names.toSorted()).toEqual(kinds.map((kind) => kind.resource.plural).toSorted());
+    expect(kinds).toHaveLength(3);
     for (const kind of kinds) {
       const text = await explain(kind.shortNames[0] ?? '');
       expect(text.replaceAll(/\s+/g, ' ')).toContain(kind.description);

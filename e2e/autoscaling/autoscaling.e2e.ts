@@ -132,6 +132,7 @@ test('objects of every kind of workload, nodes and namespaces have their values 
       'jsonpath={.items[0].metadata.name}',
     ];
     const paths = describedWorkloads(node!.name, await stage.kubectl(...ofCatalog));
+    expect(paths.length).toBeGreaterThan(5);
     for (const { path, kind, name } of paths) {
       const found = ({ items }: Values): boolean =>
         items.some(({ describedObject, value }) => describedObject.name === name && parseFloat(value) > 0);

@@ -55,6 +55,7 @@ test('native histograms in agents are to our queries what they are to a Promethe
   });
   const peer = await startPeer({ dir });
   try {
+    expect(cluster.agents).toHaveLength(2);
     for (const { node, store } of cluster.agents) {
       for (const shape of [0, 1, 2, 3, 6, 7]) {
         const name = shape >= 6 ? 'custom' : shape >= 2 ? 'gauges' : 'counted';
@@ -76,6 +77,7 @@ test('native histograms in agents are to our queries what they are to a Promethe
       end,
     );
     const problems: string[] = [];
+    let asked = 0;
     for (const query of queries) {
       const instant = { query, time: String(end / 1000) };
       const range = { query, start: String(start / 1000 + 600), end: String(end / 1000), step: '60' };
@@ -85,12 +87,14 @@ test('native histograms in agents are to our queries what they are to a Promethe
       ] as const) {
         const want = await ask(peer.url, path, params);
         expect([query, want.code]).toEqual([query, 200]);
+        asked++;
         const answer = await askApi({ port: server.port, ca: cluster.ca.cert }, `/api/v1/${path}`, params);
         const problem = difference({ ...(answer.json as Answer), code: answer.status }, want);
         if (problem) problems.push(`${path} ${query}: ${problem}`);
       }
     }
     expect(problems).toEqual([]);
+    expect(asked).toBe(72);
   } finally {
     await peer.stop();
     await server.close();

@@ -23,15 +23,18 @@ describe('a real Prometheus that reads agents over mutual TLS', () => {
     try {
       await writeStores(oracle.stores, holder.url, start, end);
       const problems: string[] = [];
+      let asked = 0;
       for (const query of ownQueries) {
         for (const [path, params] of timesOf(query, start / 1000 + 3600, end / 1000)) {
           const want = await ask(holder.url, path, params);
           expect([query, want.code]).toEqual([query, 200]);
+          asked++;
           const problem = difference(await ask(oracle.prometheus.url, path, params), want);
           if (problem) problems.push(`${path} ${query}: ${problem}`);
         }
       }
       expect(problems).toEqual([]);
+      expect(asked).toBe(2 * ownQueries.length);
     } finally {
       await holder.stop();
       await oracle.stop();

@@ -1,53 +1,16 @@
+import { calledName, isFunction, isHelperName, isTestCallee } from './test-syntax.js';
+
 /**
  * Finds tests that can pass without having tested anything: no assertion at all, an assertion on some paths only, or
  * a `return` before the first one.
  *
- * An assertion is a call of `expect`, of a function whose name begins with one of `helperPrefixes` (they throw when
- * what they wait for does not come true), or of a function of the same file that makes one. A loop counts as run at
- * least once, and a callback as called, so the rule misses those that are not; it reports no test that asserts.
+ * An assertion is a call of `expect`, of a function with a helper's name (they throw when what they wait for does not
+ * come true), or of a function of the same file that makes one. A loop counts as run at least once (`loops-that-run`
+ * judges those), and a callback as called; it reports no test that asserts.
  */
-const helperPrefixes = [
-  'expect',
-  'assert',
-  'check',
-  'judge',
-  'until',
-  'passUntil',
-  'eventually',
-  'waitFor',
-  'verify',
-  'throws',
-  'rejects',
-];
-const helper = new RegExp(`^(${helperPrefixes.join('|')})([A-Z_]|$)`);
+
 /** Callbacks of these may never run: what they assert does not count. */
 const deferred = new Set(['on', 'once', 'addEventListener', 'setTimeout', 'setInterval', 'catch', 'createServer']);
-
-const isFunction = (node) =>
-  node?.type === 'ArrowFunctionExpression' ||
-  node?.type === 'FunctionExpression' ||
-  node?.type === 'FunctionDeclaration';
-
-/** The last name of what is called: `until` of `stage.until(…)`. */
-function calledName(callee) {
-  if (callee.type === 'Identifier') return callee.name;
-  if (callee.type === 'MemberExpression' && !callee.computed) return callee.property.name;
-  return '';
-}
-
-/** `test`, `it`, `test.each(…)`, `test.failing`, `needing(…).test`. */
-function isTestCallee(callee) {
-  if (callee.type === 'Identifier') return callee.name === 'test' || callee.name === 'it';
-  if (callee.type === 'CallExpression')
-    return calledName(callee.callee) === 'each' && isTestCallee(callee.callee.object);
-  if (callee.type === 'TaggedTemplateExpression') {
-    return calledName(callee.tag) === 'each' && isTestCallee(callee.tag.object);
-  }
-  if (callee.type !== 'MemberExpression') return false;
-  if (['only', 'failing', 'concurrent'].includes(calledName(callee))) return isTestCallee(callee.object);
-  const { object } = callee;
-  return calledName(callee) === 'test' && object.type === 'CallExpression' && calledName(object.callee) === 'needing';
-}
 
 /** @type {import('eslint').Rule.RuleModule} */
 export default {
@@ -89,7 +52,7 @@ export default {
 
     function callAsserts(node) {
       const name = calledName(node.callee);
-      if (helper.test(name)) return true;
+      if (isHelperName(name)) return true;
       if (node.callee.type === 'Identifier') {
         const fn = functionNamed(node.callee);
         if (fn && functionAsserts(fn)) return true;

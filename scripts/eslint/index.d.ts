@@ -1,5 +1,7 @@
 import type { Rule } from 'eslint';
 
 export const testRules: {
-  readonly rules: Readonly<Record<'asserts-on-every-path' | 'fixed-date-beside-real-clock', Rule.RuleModule>>;
+  readonly rules: Readonly<
+    Record<'asserts-on-every-path' | 'fixed-date-beside-real-clock' | 'loops-that-run', Rule.RuleModule>
+  >;
 };

@@ -3,6 +3,7 @@ import type { Rule } from 'eslint';
 import { testRules } from './index.js';
 
 const assertsOnEveryPath = testRules.rules['asserts-on-every-path'];
+const loopsThatRun = testRules.rules['loops-that-run'];
 const fixedDateBesideRealClock = testRules.rules['fixed-date-beside-real-clock'];
 
 /** What a rule says of a file: the id of each message. */
@@ -46,6 +47,83 @@ describe('asserts-on-every-path', () => {
   test('reports a return before the first assertion', () => {
     const code = `test('a', () => { if (!dir) return void log('skipped'); expect(1).toBe(1); });`;
     expect(reports(assertsOnEveryPath, code)).toEqual(['early']);
+  });
+});
+
+describe('loops-that-run', () => {
+  test.each<[what: string, code: string]>([
+    ['a literal', `test('a', () => { for (const x of [1, 2]) expect(x).toBe(1); });`],
+    ['a const of literals', `const all = [1] as const; test('a', () => { for (const x of all) expect(x).toBe(1); });`],
+    ['the keys of a literal', `test('a', () => { for (const x of Object.keys({ a: 1 })) expect(x).toBe(1); });`],
+    ['what a literal is mapped to', `test('a', () => [1].map(f).forEach((x) => expect(x).toBe(1)));`],
+    ['so many turns', `const n = 3; test('a', () => { for (let i = 0; i < n; i++) expect(i).toBe(1); });`],
+    ['an array of so many', `test('a', () => { for (const x of Array.from({ length: 3 })) expect(x).toBe(1); });`],
+    [
+      'lists of a table',
+      `test.each([['a', [1]], ['b', [2]]])('a', (_, l) => { for (const x of l) expect(x).toBe(1); });`,
+    ],
+    [
+      'rows of a table',
+      `test('a', () => { for (const [, l] of [['a', [1]]]) for (const x of l) expect(x).toBe(1); });`,
+    ],
+    [
+      'a list that was counted',
+      `test('a', () => { expect(l).toHaveLength(2); for (const x of l) expect(x).toBe(1); });`,
+    ],
+    [
+      'more than none',
+      `test('a', () => { expect(l.length).toBeGreaterThan(0); for (const x of l) expect(x).toBe(1); });`,
+    ],
+    [
+      'the list of a size',
+      `test('a', () => { expect(m.size).toBe(2); for (const x of m.values()) expect(x).toBe(1); });`,
+    ],
+    [
+      'a list that was not empty',
+      `test('a', () => { expect(l).not.toEqual([]); for (const x of l) expect(x).toBe(1); });`,
+    ],
+    ['an error for none', `test('a', () => { if (l.length === 0) throw e; for (const x of l) expect(x).toBe(1); });`],
+    [
+      'what the loop counted',
+      `test('a', () => { let n = 0; for (const x of l) { n++; expect(x).toBe(1); } expect(n).toBe(5); });`,
+    ],
+    ['a number of assertions', `test('a', () => { expect.assertions(2); for (const x of l) expect(x).toBe(1); });`],
+    ['a loop that asserts nothing', `test('a', () => { for (const x of l) run(x); expect(1).toBe(1); });`],
+    ['a hook', `afterEach(async () => { for (const x of opened) await waitForEnd(x); });`],
+  ])('takes %s', (_what, code) => {
+    expect(reports(loopsThatRun, code.replace(' as const', ''))).toEqual([]);
+  });
+
+  test.each<[what: string, code: string]>([
+    ['a list from elsewhere', `test('a', () => { for (const x of l) expect(x).toBe(1); });`],
+    ['what a filter left', `const l = [1].filter(f); test('a', () => { for (const x of l) expect(x).toBe(1); });`],
+    ['an empty literal', `test('a', () => { for (const x of []) expect(x).toBe(1); });`],
+    [
+      'a list that is filled later',
+      `test('a', () => { const l = []; run(l); for (const x of l) expect(x).toBe(1); });`,
+    ],
+    ['a callback for each', `test('a', () => l.forEach((x) => expect(x).toBe(1)));`],
+    ['a count from elsewhere', `test('a', () => { for (let i = 0; i < l.length; i++) expect(l[i]).toBe(1); });`],
+    [
+      'an empty row of a table',
+      `test.each([['a', [1]], ['b', []]])('a', (_, l) => { for (const x of l) expect(x).toBe(1); });`,
+    ],
+    [
+      'a list that is only there',
+      `test('a', () => { expect(l).toBeDefined(); for (const x of l) expect(x).toBe(1); });`,
+    ],
+    [
+      'an empty list of problems',
+      `test('a', () => { const p = []; for (const x of l) { p.push(x); expect(x).toBe(1); } expect(p).toEqual([]); });`,
+    ],
+    [
+      'what asserts for one element',
+      `const is = (x) => expect(x).toBe(1); test('a', () => { for (const x of l) is(x); });`,
+    ],
+    ['tests that a loop declares', `for (const x of l) test('a', () => { expect(x).toBe(1); });`],
+    ['a helper of the file', `function all(l) { for (const x of l) expect(x).toBe(1); }`],
+  ])('reports %s', (_what, code) => {
+    expect(reports(loopsThatRun, code)).toEqual(['empty']);
   });
 });
 

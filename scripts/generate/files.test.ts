@@ -16,6 +16,7 @@ describe('generated files', () => {
   test('are YAML that a reader of YAML 1.1 takes for the same values', () => {
     // Templates of the chart become YAML only in Helm's hands.
     const yaml = generatedFiles().filter(({ path }) => path.endsWith('.yaml') && !path.includes('/templates/'));
+    expect(yaml.length).toBeGreaterThan(20);
     for (const { path, content } of yaml) {
       const [new12, old11] = (['1.2', '1.1'] as const).map((version) =>
         parseAllDocuments(content, { version }).map((document) => document.toJS() as unknown),

@@ -14,7 +14,9 @@ const rows = [...page.matchAll(row)].map(([, name = '', type, labels = '', meani
 
 test('the page has a row for every metric that a program registers, with its type and labels', () => {
   const byName = new Map(rows.map((r) => [r.name, r]));
-  for (const { name, type, labels } of Object.values(registeredMetrics()).flat()) {
+  const registered = Object.values(registeredMetrics()).flat();
+  expect(registered.length).toBeGreaterThan(100);
+  for (const { name, type, labels } of registered) {
     expect([name, byName.get(name)]).toEqual([name, expect.objectContaining({ name, type, labels })]);
   }
 });

@@ -209,6 +209,7 @@ test('many of the largest queries at once are answered or refused, within the me
 }, 30_000);
 
 test('of the rounds of each event loop all but one in a thousand take at most half the time of the longest', () => {
+  expect(slicesOf.size).toBeGreaterThan(1);
   for (const slices of slicesOf.values())
     expect(percentileOfSlices(slices, 0.999)).toBeLessThanOrEqual(longestCpuMs / 2);
 });

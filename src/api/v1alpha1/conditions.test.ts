@@ -37,7 +37,9 @@ describe.each(tables)('the conditions of a %s', (_, table) => {
 });
 
 test('every word that a minter pod may answer is a documented reason', () => {
+  expect(Object.keys(minterCheckReasons)).not.toHaveLength(0);
   for (const [type, reasons] of Object.entries(minterCheckReasons)) {
+    expect(reasons).not.toHaveLength(0);
     const table = minterDeploymentConditions[type as keyof typeof minterCheckReasons];
     expect(Object.keys(table.reasons)).toEqual(expect.arrayContaining([...reasons]));
   }

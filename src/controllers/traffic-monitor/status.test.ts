@@ -194,7 +194,9 @@ test('spans beyond a rate exceed a limit for a minute after the last one', () =>
 test('every reason is one of the documented ones', async () => {
   const { trafficMonitorConditions } = await import('../../api/v1alpha1/index.ts');
   for (const s of [{}, { object: aMonitor('shop/m', {}) }, { nodes: { 'node-1': { phase: 'Failed' as const } } }]) {
-    for (const { type, reason } of scene(s).status.conditions!) {
+    const conditions = scene(s).status.conditions!;
+    expect(conditions.length).toBeGreaterThan(5);
+    for (const { type, reason } of conditions) {
       const info = trafficMonitorConditions[type as keyof typeof trafficMonitorConditions] as { reasons: object };
       const all =
         type === 'Ready'

@@ -161,6 +161,7 @@ test('rates of the pods of all nodes, at the time of their last samples', async 
     'web-b': expect.closeTo(20, 0),
     'web-c': expect.closeTo(40, 0),
   });
+  expect(answer.body.items).toHaveLength(3);
   for (const { timestamp } of answer.body.items) {
     expect((Date.parse(timestamp) - now) % 5_000).toBe(0);
     expect(Date.parse(timestamp)).toBeLessThanOrEqual(Date.now());

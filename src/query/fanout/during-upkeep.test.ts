@@ -93,6 +93,7 @@ test.each(paths)('path %s: retention takes whole ranges, at once for all series 
   const perRange = 2 * 60 * pods.length;
   const last = whole - 6 * perRange;
   for (const [i, counts] of answers.entries()) {
+    expect(counts).toHaveLength(path === 'whole' ? 1 : nodes.length);
     for (const [n, count] of counts.entries()) {
       expect([count, count % perRange]).toEqual([count, 0]);
       expect(count).toBeGreaterThanOrEqual(last);

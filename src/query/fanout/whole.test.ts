@@ -93,6 +93,8 @@ const queries = [
 /** Those that say something of no series at all, and one that does not. */
 const ofNothing = queries.filter((query) => /^sum by|absent|vector|scalar|1\.5|^topk/.test(query));
 
+test('there are queries that say something of no series', () => expect(ofNothing.length).toBeGreaterThan(5));
+
 test.each(queries)('%s gives the same bytes on every path', async (query) => {
   for (const way of [ask, askRange]) {
     const texts = await Promise.all(paths.map(async (path) => (await way(query, path)).text));

@@ -244,13 +244,15 @@ describe('the client', () => {
   });
 
   test('refuses a stream that ends at any place inside a frame', async () => {
+    expect(frame.length).toBeGreaterThan(20);
     for (let length = 1; length < frame.length; length++) {
       await expect(readAll(parts(frame, frame.subarray(0, length)))).rejects.toThrow(/ended inside a frame/);
     }
   });
 
   test('refuses any flipped bit', async () => {
-    for (let bit = 0; bit < frame.length * 8; bit += 3) {
+    expect(frame.length).toBeGreaterThan(20);
+    for (let bit = 0; bit < frame.length * 8; bit++) {
       const bad = frame.slice();
       bad[bit >> 3]! ^= 1 << (bit & 7);
       await expect(readAll(parts(bad))).rejects.toMatchObject({ code: 'ERR_INPUT_INVALID' });

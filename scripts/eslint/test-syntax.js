@@ -1,0 +1,45 @@
+/** How tests are written in this project, for the rules of this folder. */
+
+const helperPrefixes = [
+  'expect',
+  'assert',
+  'check',
+  'judge',
+  'until',
+  'passUntil',
+  'eventually',
+  'waitFor',
+  'verify',
+  'throws',
+  'rejects',
+];
+const helper = new RegExp(`^(${helperPrefixes.join('|')})([A-Z_]|$)`);
+
+/** `expect`, and helpers that throw when what they wait for does not come true. */
+export const isHelperName = (name) => helper.test(name);
+
+export const isFunction = (node) =>
+  node?.type === 'ArrowFunctionExpression' ||
+  node?.type === 'FunctionExpression' ||
+  node?.type === 'FunctionDeclaration';
+
+/** The last name of what is called: `until` of `stage.until(…)`. */
+export function calledName(callee) {
+  if (callee.type === 'Identifier') return callee.name;
+  if (callee.type === 'MemberExpression' && !callee.computed) return callee.property.name;
+  return '';
+}
+
+/** `test`, `it`, `test.each(…)`, `test.failing`, `needing(…).test`. */
+export function isTestCallee(callee) {
+  if (callee.type === 'Identifier') return callee.name === 'test' || callee.name === 'it';
+  if (callee.type === 'CallExpression')
+    return calledName(callee.callee) === 'each' && isTestCallee(callee.callee.object);
+  if (callee.type === 'TaggedTemplateExpression') {
+    return calledName(callee.tag) === 'each' && isTestCallee(callee.tag.object);
+  }
+  if (callee.type !== 'MemberExpression') return false;
+  if (['only', 'failing', 'concurrent'].includes(calledName(callee))) return isTestCallee(callee.object);
+  const { object } = callee;
+  return calledName(callee) === 'test' && object.type === 'CallExpression' && calledName(object.callee) === 'needing';
+}
