@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
 import { needing } from '../../src/testing/needs.ts';
-import { browserNeed, findChromium } from './browser.ts';
+import { browserNeed } from './browser.ts';
+import { openTab, startBrowser, type Tab } from './tab.ts';
 
 /** The query page in a real browser, in front of a query server over three agents. */
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
@@ -12,27 +12,14 @@ const now = Math.floor(Date.now() / 15_000) * 15_000;
 const requests = 'http_server_request_duration_count';
 let stage: QueryStage;
 let browser: Browser;
-let context: BrowserContext;
+let tab: Tab;
 let page: Page;
-/** What the browser's console and network complained about. */
-let complaints: string[];
+let complaints: readonly string[];
 
 /** Opens the page of a server with an empty history. */
 async function open(path = '/', port = stage.server.port): Promise<void> {
-  context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1200, height: 900 } });
-  page = await context.newPage();
-  page.setDefaultTimeout(15_000);
-  complaints = [];
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(String(error)));
-  page.on('request', (request) => {
-    if (new URL(request.url()).host !== `localhost:${port}` && !request.url().startsWith('data:')) {
-      complaints.push(`asks elsewhere: ${request.url()}`);
-    }
-  });
-  await page.goto(`https://localhost:${port}${path}`);
+  tab = await openTab(browser, `https://localhost:${port}${path}`, { width: 1200 });
+  ({ page, complaints } = tab);
 }
 
 const expression = () => page.getByRole('textbox', { name: 'PromQL expression' });
@@ -83,13 +70,13 @@ needing(browserNeed).describe('the query page', () => {
         }
       }
     }
-    browser = await chromium.launch({ executablePath: findChromium()!, args: ['--no-sandbox'] });
+    browser = await startBrowser();
   }, 60_000);
   afterAll(async () => {
     await browser?.close();
     await stage?.close();
   });
-  afterEach(() => context?.close());
+  afterEach(() => tab?.close());
 
   test('a query written with completion is answered by a graph, a table and the nodes', async () => {
     await open('/graph');

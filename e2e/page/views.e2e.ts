@@ -1,46 +1,39 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
 import type { Objects } from '../../src/api/page/types.ts';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
 import { needing } from '../../src/testing/needs.ts';
-import { browserNeed, findChromium } from './browser.ts';
+import { browserNeed } from './browser.ts';
 import { fixtureObjects, fixtureServices, fixtureTopology, large, small, type FixtureSize } from './fixture.ts';
+import { openTab, startBrowser, type Tab } from './tab.ts';
 
 /** The views of the page in a real browser, over made-up answers of the page's own API. */
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 let stage: QueryStage;
 let browser: Browser;
+let tab: Tab;
 let page: Page;
-let complaints: string[];
+let complaints: readonly string[];
 
 async function open(path: string, { size = small, width = 1280, dark = false }: Partial<Opened> = {}): Promise<void> {
-  const context = await browser.newContext({
-    ignoreHTTPSErrors: true,
-    viewport: { width, height: 900 },
-    colorScheme: dark ? 'dark' : 'light',
-  });
   const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
   let turn = 0;
-  await context.route(/\/api\/v1\/services/, (route) => route.fulfill(answer(fixtureServices(size))));
-  await context.route(/\/api\/v1\/topology/, (route) => route.fulfill(answer(fixtureTopology(size, turn++))));
-  await context.route(/\/api\/v1\/objects/, (route) => {
-    const kind = new URL(route.request().url()).searchParams.get('kind') as Objects['kind'];
-    return route.fulfill(answer(fixtureObjects(kind, size, Date.now())));
+  tab = await openTab(browser, `https://localhost:${stage.server.port}/${path}`, {
+    width,
+    dark,
+    before: async (context) => {
+      await context.route(/\/api\/v1\/services/, (route) => route.fulfill(answer(fixtureServices(size))));
+      await context.route(/\/api\/v1\/topology/, (route) => route.fulfill(answer(fixtureTopology(size, turn++))));
+      await context.route(/\/api\/v1\/objects/, (route) => {
+        const kind = new URL(route.request().url()).searchParams.get('kind') as Objects['kind'];
+        return route.fulfill(answer(fixtureObjects(kind, size, Date.now())));
+      });
+    },
   });
-  page = await context.newPage();
-  page.setDefaultTimeout(15_000);
-  complaints = [];
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(String(error)));
-  await page.goto(`https://localhost:${stage.server.port}/${path}`);
+  ({ page, complaints } = tab);
 }
 
 interface Opened {
@@ -49,23 +42,16 @@ interface Opened {
   readonly dark: boolean;
 }
 
-/** What the checker finds, as `rule: element`. */
-async function violations(): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(`axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
-    .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map((n) => id + ': ' + n.html.slice(0, 160))))`);
-}
-
 needing(browserNeed).describe('the views of the page', () => {
   beforeAll(async () => {
     stage = await startQueryStage({ pageDir });
-    browser = await chromium.launch({ executablePath: findChromium()!, args: ['--no-sandbox'] });
+    browser = await startBrowser();
   }, 60_000);
   afterAll(async () => {
     await browser?.close();
     await stage?.close();
   });
-  afterEach(() => page?.context().close());
+  afterEach(() => tab?.close());
 
   test('what the first view loads stays below 350 KiB gzipped', async () => {
     await open('');
@@ -95,7 +81,7 @@ needing(browserNeed).describe('the views of the page', () => {
     await open(path, { width, dark });
     await page.getByRole('heading', { level: 1, name: title }).waitFor();
     await page.locator('table, .panel').first().waitFor();
-    expect(await violations()).toEqual([]);
+    expect(await tab.violations()).toEqual([]);
     // Nothing but what scrolls by itself is wider than the page.
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
     expect(complaints).toEqual([]);

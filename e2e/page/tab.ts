@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { findChromium } from './browser.ts';
+
+/** How a tab is opened. */
+export interface TabOptions {
+  /** Unit: px. Default: 1280 by 900. */
+  readonly width?: number;
+  readonly height?: number;
+  readonly dark?: boolean;
+  /** Sees the tab's context before it asks for anything, as to answer in the server's place. */
+  readonly before?: (context: BrowserContext) => Promise<void>;
+}
+
+/** A page with an empty history of its own. */
+export interface Tab {
+  readonly page: Page;
+  /** What the console complained about, and requests to anybody but the page's own server. */
+  readonly complaints: readonly string[];
+  /** What axe finds against WCAG 2.2 AA, as `rule: element`. */
+  violations(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** A real Chromium. */
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: findChromium()!, args: ['--no-sandbox'] });
+}
+
+/** Opens an address; what it waits for has 15 seconds. */
+export async function openTab(browser: Browser, url: string, options: TabOptions = {}): Promise<Tab> {
+  const { width = 1280, height = 900, dark = false, before } = options;
+  const context = await browser.newContext({
+    ignoreHTTPSErrors: true,
+    viewport: { width, height },
+    colorScheme: dark ? 'dark' : 'light',
+  });
+  await before?.(context);
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  const { host } = new URL(url);
+  page.on('request', (request) => {
+    if (new URL(request.url()).host !== host && !request.url().startsWith('data:')) {
+      complaints.push(`asks elsewhere: ${request.url()}`);
+    }
+  });
+  await page.goto(url);
+  return { page, complaints, violations: () => violationsOf(page), close: () => context.close() };
+}
+
+async function violationsOf(page: Page): Promise<string[]> {
+  await page.evaluate(await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'));
+  return page.evaluate(`axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
+    .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map((n) => id + ': ' + n.html.slice(0, 160))))`);
+}
