@@ -1,11 +1,11 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { trafficMonitorConditions, type TrafficMonitor } from '../../../api/v1alpha1/index.ts';
+import { no, note, unknown, yes, type Step } from '../../../capture/explain/index.ts';
 import { matchPods, podMismatch, silencedMonitors, type MonitorOutcome } from '../../../capture/index.ts';
 import { itemsOf } from '../cluster/view.ts';
 import { ways, nodeWayOut } from '../status/hints.ts';
 import { isGood } from '../status/readiness.ts';
 import type { Known } from './explain-pod.ts';
-import { no, note, unknown, yes, type Step } from './step.ts';
 
 /** Why a monitor captures or does not: its own verdicts, step by step. Pods are explained one by one. Pure. */
 export function monitorSteps(monitor: TrafficMonitor & KubeObject, all: Known): Step[] {

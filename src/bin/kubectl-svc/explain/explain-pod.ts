@@ -1,4 +1,14 @@
 import {
+  captureSteps,
+  firstNo,
+  no,
+  note,
+  unknown,
+  yes,
+  type DeclaredPort,
+  type Step,
+} from '../../../capture/explain/index.ts';
+import {
   compile,
   podView,
   silencedMonitors,
@@ -15,10 +25,8 @@ import type { PodWithStatus } from '../cluster/pod-fault.ts';
 import { isWhole, itemsOf, type ClusterView } from '../cluster/view.ts';
 import { ago } from '../status/events.ts';
 import { ownerName } from './ask-series.ts';
-import { captureSteps, type DeclaredPort } from './capture-steps.ts';
 import { nodeSteps } from './node-steps.ts';
 import { flowsOf, seriesCounts, seriesOfPod, type SeriesCount, type SeriesFacts } from './series.ts';
-import { firstNo, no, note, unknown, yes, type Step } from './step.ts';
 
 /** What is known before anything is judged. */
 export interface Known {

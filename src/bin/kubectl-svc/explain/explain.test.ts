@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../../api/meta.ts';
+import { firstNo } from '../../../capture/explain/index.ts';
 import { compile } from '../../../capture/index.ts';
 import {
   aComponentPod,
@@ -22,7 +23,6 @@ import { known } from './explain-pod.ts';
 import { explain, podsOfTarget, type Explanation } from './explanation.ts';
 import { explanationText } from './render.ts';
 import { parseFederated, seriesCounts, type SeriesFacts } from './series.ts';
-import { firstNo } from './step.ts';
 import { parseTarget } from './target.ts';
 
 const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});

@@ -1,3 +1,4 @@
+import { firstNo, no, yes, type Step } from '../../../capture/explain/index.ts';
 import type { PodSetting } from '../../../capture/index.ts';
 import { workloadName } from '../../../capture/index.ts';
 import { podFacts } from '../../../controllers/capture/facts.ts';
@@ -7,7 +8,6 @@ import { PluginError } from '../errors.ts';
 import { explainPod, type Known, type PodExplanation } from './explain-pod.ts';
 import { findMonitor, monitorSteps, podsOfMonitor } from './explain-monitor.ts';
 import { nodeSteps } from './node-steps.ts';
-import { firstNo, no, yes, type Step } from './step.ts';
 import type { Target } from './target.ts';
 
 /** The answer to `explain`. */

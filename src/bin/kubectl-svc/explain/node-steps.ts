@@ -1,3 +1,4 @@
+import { no, note, unknown, yes, type Step } from '../../../capture/explain/index.ts';
 import type { CompileResult } from '../../../capture/index.ts';
 import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
 import { instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
@@ -6,7 +7,6 @@ import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
 import { leftOut, podsOf, wantsAgent } from '../status/components.ts';
 import { nodeWayOut } from '../status/hints.ts';
 import { agentConfig, type SeriesFacts } from './series.ts';
-import { no, note, unknown, yes, type Step } from './step.ts';
 
 /** What is known of one node's way from the operator to the instrument. */
 export interface NodeInput {

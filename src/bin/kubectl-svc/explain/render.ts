@@ -1,10 +1,19 @@
+import { firstNo, type Step } from '../../../capture/explain/index.ts';
 import type { PodSetting } from '../../../capture/index.ts';
 import type { Styles } from '../output/style.ts';
 import { printable, table, width } from '../output/table.ts';
 import { sign } from '../status/render.ts';
 import type { Explanation } from './explanation.ts';
 import type { PodExplanation } from './explain-pod.ts';
-import { firstNo, stateOfAnswer, type Step } from './step.ts';
+import type { CheckState } from '../status/check.ts';
+
+/** The sign that a step is shown with. */
+const stateOfAnswer: Readonly<Record<Step['answer'], CheckState>> = {
+  yes: 'ok',
+  no: 'bad',
+  note: 'note',
+  unknown: 'unknown',
+};
 
 /** The explanation as text: the steps, the first that is in the way once more with its way out, the settings. Pure. */
 export function explanationText(explanation: Explanation, style: Styles): string {

@@ -1,5 +1,3 @@
-import type { CheckState } from '../status/check.ts';
-
 /** One question on the way from an object to its data: `yes`, `no`, a remark, or unknown. */
 export interface Step {
   readonly asks: string;
@@ -24,11 +22,3 @@ export const unknown = (asks: string, fact: string): Step => ({ asks, answer: 'u
 export function firstNo(steps: readonly Step[]): Step | undefined {
   return steps.find(({ answer }) => answer === 'no');
 }
-
-/** The sign that a step is shown with. */
-export const stateOfAnswer: Readonly<Record<Step['answer'], CheckState>> = {
-  yes: 'ok',
-  no: 'bad',
-  note: 'note',
-  unknown: 'unknown',
-};
