@@ -12,6 +12,7 @@ import {
   type CaptureConfig,
   captureHash,
   capturePutPath,
+  builtinLimits,
   zeroConfig,
 } from '../capture/index.ts';
 import type { RestClient } from '../kube/index.ts';
@@ -198,6 +199,11 @@ test('what comes in by OTLP is scraped, read back by remote read, and still ther
   expect(await readBack(agent.ports.remoteRead, 'svc_agent_up')).toMatchObject([
     { labels: { k8s_node_name: 'node-1' }, values: [1] },
   ]);
+  // How it fares is in the store too, as of that moment.
+  const instrument = { labels: { k8s_node_name: 'node-1', version: 'v0.10.0' } };
+  expect(await readBack(agent.ports.remoteRead, 'svc_instrument_info')).toMatchObject([instrument]);
+  const [limit] = await readBack(agent.ports.remoteRead, 'svc_series_limit');
+  expect(limit!.values).toEqual([builtinLimits.maxSeriesPerNode]);
   await sendCounter(agent.ports.otlpHttp, 9);
   await agent.stop();
   agent = await start();

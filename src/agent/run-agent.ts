@@ -36,7 +36,8 @@ import { defaultPolicy, policyOf } from './mapping/policy.ts';
 import { createGrpcReceiver } from './otlp/grpc-receiver.ts';
 import type { OtlpConsumer } from './otlp/consumer.ts';
 import { createHttpReceiver } from './otlp/http-receiver.ts';
-import { createSelfMetrics, showConfig, type SelfMetrics } from './self-metrics.ts';
+import { refreshMetrics } from './refresh-metrics.ts';
+import { createSelfMetrics, type SelfMetrics } from './self-metrics.ts';
 import { agentPage } from './servers/agent-page.ts';
 import { captureHandler } from './servers/capture-server.ts';
 import { certificateHandler } from './servers/certificate-server.ts';
@@ -113,6 +114,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
   try {
     const version = readBuildInfo(process.env).version;
     const metrics = createSelfMetrics({ node: settings.nodeName, version });
+    metrics.instrumentInfo.set({ version: settings.instrumentVersion }, 1);
     const bind = async (name: string, server: NetServer, host: string, port: number): Promise<number> => {
       const bound = await listen(name, server, { host, port });
       listeners.push(() => closeServer(server, closeGraceMs));
@@ -195,7 +197,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       clock,
       logger,
       spans,
-      refreshSelf: () => showConfig(metrics, capture.ack),
+      refreshSelf: () => refreshMetrics({ mapper, metrics, store, capture }),
     });
     closers.push(() => ingest.close());
     const retain = followRetention(store, settings, logger);

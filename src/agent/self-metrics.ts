@@ -8,11 +8,20 @@ import type { Ack } from '../capture/index.ts';
  */
 export type SelfMetrics = ReturnType<typeof createSelfMetrics>;
 
-/** Those that the product's users query by name: they also go into the store, so that PromQL sees them. */
+/** Those that tell how a node fares: they also go into the store, so that PromQL sees them over all nodes. */
 export const storedSelfMetrics: readonly string[] = [
   'svc_agent_up',
+  'svc_agent_memory_bytes',
   'svc_capture_events_total',
+  'svc_cert_expiry_timestamp_seconds',
   'svc_instrument_config_hash_info',
+  'svc_instrument_info',
+  'svc_instrument_memory_bytes',
+  'svc_instrument_restarts_total',
+  'svc_instrument_up',
+  'svc_series_active',
+  'svc_series_limit',
+  'svc_series_limit_hits_total',
 ];
 
 /** Shows which config is in force, and how far it is; nothing while that is the agent's seed. */
@@ -33,6 +42,7 @@ export function createSelfMetrics(options: { node: string; version: string }) {
   const metrics = {
     registry,
     agentUp: gauge('svc_agent_up', '1 once the agent has started.', ['version']),
+    agentMemory: gauge('svc_agent_memory_bytes', 'Resident memory of the agent.'),
     captureEvents: counter(
       'svc_capture_events_total',
       'Points and spans taken in: l4_tcp counts network flow points, http1 counts HTTP points and spans.',
@@ -58,6 +68,7 @@ export function createSelfMetrics(options: { node: string; version: string }) {
       ['kind'],
     ),
     seriesActive: gauge('svc_series_active', 'Captured series that are alive now.'),
+    seriesLimit: gauge('svc_series_limit', 'Most captured series that the node may have.'),
     tsdbSeries: gauge('svc_tsdb_series', 'Series in the head of the store.'),
     tsdbSamples: counter('svc_tsdb_samples_appended_total', 'Samples appended to the store since it was opened.', []),
     tsdbBytes: gauge('svc_tsdb_bytes', 'Bytes of finished blocks.'),
@@ -78,6 +89,9 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     instrumentStart: gauge('svc_instrument_start_time_seconds', 'Start of the running instrument.'),
     instrumentGap: gauge('svc_instrument_gap_seconds', 'How long nothing was captured around its newest restart.'),
     instrumentConfig: gauge('svc_instrument_config_hash_info', 'The config in force, by its hash.', ['hash', 'phase']),
+    instrumentInfo: gauge('svc_instrument_info', '1, with the version of the instrument that the config is for.', [
+      'version',
+    ]),
     instrumentMemory: gauge(
       'svc_instrument_memory_bytes',
       'Resident memory of the instrument, where its process is seen.',

@@ -17,6 +17,7 @@ import type { ReviewClient } from '../net/token-auth.ts';
 import { Engine } from '../promql/index.ts';
 import { AddressIndex } from './addresses/address-index.ts';
 import type { Addresses } from './addresses/watch-addresses.ts';
+import { AgentClocks } from './agents/agent-clocks.ts';
 import { agentNames } from './agents/directory.ts';
 import type { AgentDirectory } from './agents/directory.ts';
 import { refusalForm } from './api/api-error.ts';
@@ -94,11 +95,12 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     monotonic: () => clock.monotonic(),
     experimentalFunctions: true,
   };
+  const agentClocks = new AgentClocks(clock);
   const runner = new QueryRunner({
     directory,
     clock,
     reader: options.reader ?? createAgentReader(client, settings.agentReadPort, nameOf),
-    partialReader: options.reader ? undefined : createPartialReader(client, settings.agentReadPort, nameOf),
+    partialReader: options.reader ? undefined : createPartialReader(client, settings.agentReadPort, nameOf, agentClocks),
     indexReader: options.reader ? undefined : createIndexReader(client, settings.agentReadPort, nameOf),
     asker: options.reader ? undefined : createAgentAsker(client, settings.agentReadPort, nameOf),
     pushdown: settings.pushdown,
@@ -160,6 +162,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     active,
     log,
     relay,
+    agentClocks,
     objects: options.objects && {
       kinds: options.objects.kinds,
       access: new ObjectAccess({ ...options.objects, clock }),

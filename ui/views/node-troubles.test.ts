@@ -11,7 +11,7 @@ test('a node says what needs a look, and a healthy one says nothing', () => {
   ]);
   expect(behind).toEqual([
     'the configuration is not running yet',
-    'shop/catalog-7d9f-x2x is not captured: the kernel has no kprobes: only flows',
+    'does not run monitor shop/catalog: KernelUnsupported: the kernel has no kprobes',
   ]);
   const healthy = fixtureObjects('Node', { ...small, nodes: 5 }, now).items[4]!.node!;
   expect(troublesOf(healthy, now)).toEqual([]);

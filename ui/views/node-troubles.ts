@@ -12,7 +12,9 @@ export function troublesOf(report: NodeReport, nowMs: number): string[] {
     ...(instrumentUp === false ? ['the instrument does not run'] : []),
     ...(phase === 'Failed' ? ['the configuration failed'] : []),
     ...(phase === 'Received' || phase === 'Written' ? ['the configuration is not running yet'] : []),
-    ...report.notCaptured.map(({ namespace, pod, reason }) => `${namespace}/${pod} is not captured: ${reason}`),
+    ...report.notCaptured.map(
+      ({ namespace, monitor, reason }) => `does not run monitor ${namespace}/${monitor}: ${reason}`,
+    ),
     ...((seriesLimitHits ?? 0) > 0 ? [`${seriesLimitHits} series went beyond a limit`] : []),
     ...(seriesActive !== null && seriesLimit && seriesActive > seriesLimit * 0.9 ? ['the store is nearly full'] : []),
     ...(Math.abs(clockOffsetMs ?? 0) > clockOffMs ? [`the clock is off by ${Math.round(clockOffsetMs!)} ms`] : []),

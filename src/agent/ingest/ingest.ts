@@ -35,7 +35,7 @@ export interface IngestOptions {
   /** Requests that wait may hold this much. Units: bytes of their bodies. Default 64 MiB. */
   readonly budgetBytes?: number;
   /** Brings those of the stored metrics up to date that are not counted as things happen. */
-  readonly refreshSelf?: () => void;
+  readonly refreshSelf?: () => void | Promise<void>;
 }
 
 /** Requests that one commit makes durable. */
@@ -277,7 +277,7 @@ export class Ingest implements OtlpConsumer {
   }
 
   async #storeSelfMetrics(tMs: number): Promise<void> {
-    this.#options.refreshSelf?.();
+    await this.#options.refreshSelf?.();
     const gone = new Set(this.#selfSeries.keys());
     for (const name of storedSelfMetrics) {
       const metric = this.#options.metrics.registry.getSingleMetric(name);

@@ -49,6 +49,10 @@ export class SeriesLimits {
     return this.#monitors;
   }
 
+  get maxNodeSeries(): number {
+    return this.#limits.maxSeriesPerNode;
+  }
+
   get onLimit(): 'Aggregate' | 'Drop' {
     return this.#limits.onLimit;
   }

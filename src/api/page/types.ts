@@ -156,8 +156,8 @@ export interface NodeReport {
   /** Starts of the instrument after its first. */
   readonly instrumentRestarts: number | null;
   readonly instrumentUp: boolean | null;
-  /** Pods of the node that are not captured, and why; empty also where nothing of it is known. */
-  readonly notCaptured: readonly { readonly namespace: string; readonly pod: string; readonly reason: string }[];
+  /** TrafficMonitors that the node does not run, and why, as far as the caller may list them. */
+  readonly notCaptured: readonly { readonly namespace: string; readonly monitor: string; readonly reason: string }[];
   /** Resident memory of the instrument. Unit: bytes. */
   readonly instrumentMemoryBytes: number | null;
   /** Resident memory of the agent. Unit: bytes. */
@@ -168,7 +168,7 @@ export interface NodeReport {
   readonly seriesLimit: number | null;
   /** Series that went beyond a limit since the agent started. */
   readonly seriesLimitHits: number | null;
-  /** How far the node's clock is ahead of the query server's (negative: behind). Unit: ms. */
+  /** How far the node's clock is at least ahead of the query server's (negative: behind). Unit: ms. */
   readonly clockOffsetMs: number | null;
   /** End of the agent certificate's life. Unit: ms since the epoch. */
   readonly certificateEndMs: number | null;

@@ -4,6 +4,7 @@ import type { MemoryAccount } from '../../base/memory-pool.ts';
 import type { ObjectKind } from '../../api/page/types.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { UserInfo } from '../../net/token-auth.ts';
+import type { AgentClocks } from '../agents/agent-clocks.ts';
 import type { AddressIndex } from '../addresses/address-index.ts';
 import type { ActiveQueries } from '../log/active-queries.ts';
 import type { QueryLog } from '../log/query-log.ts';
@@ -40,6 +41,7 @@ export interface HandlerDeps {
   readonly active: ActiveQueries;
   /** Who has which address in the cluster; empty where that is not watched. */
   readonly addresses: AddressIndex;
+  readonly agentClocks: AgentClocks;
   /** Objects of the API server, and who may see them; undefined without one. */
   readonly objects?:
     { readonly kinds: Readonly<Record<ObjectKind, WatchedKind>>; readonly access: ObjectAccess } | undefined;

@@ -26,26 +26,63 @@ function condition(given: Partial<ObjectCondition>): ObjectCondition {
 /** One element of the answer to `nodesQuery`. */
 interface StoredSelf {
   readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
 }
 
-/** What agents keep of themselves in their stores: version, and the capture configuration with its phase. */
-export const nodesQuery =
-  'label_replace(svc_agent_up, "svc_part", "up", "", "") or ' +
-  'label_replace(svc_instrument_config_hash_info == 1, "svc_part", "config", "", "")';
+/** What agents keep of themselves in their stores and a node's report is made of. */
+const stored = {
+  up: 'svc_agent_up',
+  config: 'svc_instrument_config_hash_info',
+  instrument: 'svc_instrument_info',
+  instrumentUp: 'svc_instrument_up',
+  instrumentRestarts: 'svc_instrument_restarts_total',
+  instrumentMemory: 'svc_instrument_memory_bytes',
+  agentMemory: 'svc_agent_memory_bytes',
+  series: 'svc_series_active',
+  seriesLimit: 'svc_series_limit',
+  limitHits: 'svc_series_limit_hits_total',
+  certificateEnd: 'svc_cert_expiry_timestamp_seconds',
+} as const;
+
+/** One question for all of it, so that its parts are of one moment. */
+export const nodesQuery = `{__name__=~"${Object.values(stored).join('|')}"}`;
+
+/** What a node's report takes besides what its agent stored. */
+export interface NodeSurroundings {
+  /** Why the node has no agent that answers; null where it has one. */
+  readonly missing: string | null;
+  /** Unit: ms. */
+  readonly clockOffsetMs: number | null;
+  readonly notCaptured: NodeReport['notCaptured'];
+}
 
 /** How a node fares, from its own series; what those do not tell is null. Pure. */
-export function nodeReport(node: string, samples: readonly StoredSelf[], missing: string | null): NodeReport {
-  const of = (part: string): Readonly<Record<string, string>> | undefined =>
-    samples.find(({ labels }) => labels['k8s_node_name'] === node && labels['svc_part'] === part)?.labels;
-  const config = of('config');
+export function nodeReport(node: string, samples: readonly StoredSelf[], around: NodeSurroundings): NodeReport {
+  const own = samples.filter(({ labels }) => labels['k8s_node_name'] === node);
+  const of = (name: keyof typeof stored): StoredSelf[] =>
+    own.filter(({ labels }) => labels['__name__'] === stored[name]);
+  const sum = (name: keyof typeof stored): number | null => {
+    const found = of(name);
+    return found.length === 0 ? null : found.reduce((total, { value }) => total + value, 0);
+  };
+  // A gauge that was never set is 0, which no process weighs and no certificate ends at.
+  const known = (name: keyof typeof stored): number | null => sum(name) || null;
+  const up = sum('instrumentUp');
+  const end = known('certificateEnd');
+  const { labels: config } = of('config').find(({ value }) => value === 1) ?? {};
   return {
-    missing,
-    agentVersion: of('up')?.['version'] ?? null,
+    ...around,
+    agentVersion: of('up')[0]?.labels['version'] ?? null,
+    instrumentVersion: of('instrument')[0]?.labels['version'] ?? null,
     phase: config?.['phase'] ?? null,
     configHash: config?.['hash'] ?? null,
-    instrumentVersion: null,
-    ...{ instrumentUp: null, instrumentRestarts: null, instrumentMemoryBytes: null, agentMemoryBytes: null },
-    ...{ seriesActive: null, seriesLimit: null, seriesLimitHits: null, clockOffsetMs: null, certificateEndMs: null },
-    notCaptured: [],
+    instrumentUp: up === null ? null : up === 1,
+    instrumentRestarts: sum('instrumentRestarts'),
+    instrumentMemoryBytes: known('instrumentMemory'),
+    agentMemoryBytes: known('agentMemory'),
+    seriesActive: sum('series'),
+    seriesLimit: known('seriesLimit'),
+    seriesLimitHits: sum('limitHits'),
+    certificateEndMs: end === null ? null : end * 1_000,
   };
 }

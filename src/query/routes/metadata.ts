@@ -9,6 +9,8 @@ export interface MetricMetadata {
 
 const histogramOf = (what: string, unit: string): MetricMetadata => ({ type: 'histogram', help: what, unit });
 
+const ofAgent = (help: string, unit = ''): MetricMetadata => ({ type: 'gauge', help, unit });
+
 /** The metrics every agent serves under fixed names. Of others the agents know what their senders said. */
 export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
   ebpf_network_flow_bytes: {
@@ -19,17 +21,26 @@ export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
   http_server_request_body_size: histogramOf('Size of HTTP request bodies.', 'bytes'),
   http_server_request_duration: histogramOf('Time from an HTTP request to the end of its answer.', 'seconds'),
   http_server_response_body_size: histogramOf('Size of HTTP response bodies.', 'bytes'),
+  svc_agent_memory_bytes: ofAgent('Resident memory of the agent.', 'bytes'),
   svc_agent_up: { type: 'gauge', help: '1 while the agent of a node runs.', unit: '' },
   svc_capture_events_total: {
     type: 'counter',
     help: 'Events the instrument handed to the agent, by kind and module.',
     unit: '',
   },
+  svc_cert_expiry_timestamp_seconds: ofAgent("End of the agent certificate's life.", 'seconds'),
   svc_instrument_config_hash_info: {
     type: 'gauge',
     help: 'The capture config that the agent of a node holds, by its hash, and how far it is.',
     unit: '',
   },
+  svc_instrument_info: ofAgent('1, with the version of the instrument.'),
+  svc_instrument_memory_bytes: ofAgent('Resident memory of the instrument.', 'bytes'),
+  svc_instrument_restarts_total: { type: 'counter', help: 'Starts of the instrument seen after the first.', unit: '' },
+  svc_instrument_up: ofAgent("1 while the instrument's health socket answers."),
+  svc_series_active: ofAgent('Captured series that are alive now.'),
+  svc_series_limit: ofAgent('Most captured series that the node may have.'),
+  svc_series_limit_hits_total: { type: 'counter', help: 'Series that went beyond a limit, by that limit.', unit: '' },
 };
 
 /** Units as senders write them, and as Prometheus does. */

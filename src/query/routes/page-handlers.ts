@@ -1,4 +1,4 @@
-import type { ObjectKind, Objects } from '../../api/page/types.ts';
+import type { NodeReport, ObjectKind, Objects } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { errorText } from '../../base/errors.ts';
 import { nodeReport, nodesQuery, objectItem } from '../objects/object-items.ts';
@@ -74,15 +74,33 @@ export const objects: Handler = async (call, deps) => {
     if (!absent.has(node)) return 'no agent is expected there';
     return absent.get(node) ?? (answer?.missingNodes.includes(node) ? 'the agent does not answer' : null);
   };
+  const failures = answer ? await failuresByNode(call, deps) : new Map<string, NodeReport['notCaptured']>();
   const items = allowed.map((object) => {
     if (!answer) return objectItem(object);
     const name = object.metadata.name ?? '';
-    return objectItem(object, nodeReport(name, answer.samples, missing(name)));
+    const clockOffsetMs = deps.agentClocks.offsetMs(name);
+    const around = { missing: missing(name), clockOffsetMs, notCaptured: failures.get(name) ?? [] };
+    return objectItem(object, nodeReport(name, answer.samples, around));
   });
   const data: Objects = { kind, forbidden: visible !== undefined, items };
   const extras = { warnings: answer?.warnings ?? [], infos: [], missingNodes: answer?.missingNodes ?? [] };
   await sendSuccess(req, res, [JSON.stringify(data)], extras);
 };
+
+/** What monitors say of the nodes that do not run them, as far as the caller may list monitors. */
+async function failuresByNode(call: Call, deps: HandlerDeps): Promise<Map<string, NodeReport['notCaptured']>> {
+  const { access, kinds } = deps.objects!;
+  const visible = await seen(() => access.objects(call.identity, 'TrafficMonitor'), deps);
+  const failures = (kinds.TrafficMonitor.list() as unknown as TrafficMonitor[]).flatMap(({ metadata, status }) => {
+    const { name: monitor = '', namespace = '' } = metadata;
+    if (visible?.has(namespace) === false) return [];
+    return (status?.failedNodes ?? []).map(({ name: node, reason, message }) => {
+      return { node, failure: { namespace, monitor, reason: message ? `${reason}: ${message}` : reason } };
+    });
+  });
+  const byNode = Map.groupBy(failures, ({ node }) => node);
+  return new Map([...byNode].map(([node, list]) => [node, list.map(({ failure }) => failure)]));
+}
 
 async function nodesAnswer(call: Call, deps: HandlerDeps) {
   const { result, warnings, missingNodes } = await deps.runner.instant(nodesQuery, deps.clock.now(), runRequest(call));

@@ -64,15 +64,31 @@ const kind = (name: string, objects: readonly unknown[], namespaced = true): Wat
   synced: true,
   list: () => objects as KubeObject[],
 });
-const aMonitor = (namespace: string, name: string, spec: object): unknown => ({
+const aMonitor = (namespace: string, name: string, spec: object, status: object = {}): unknown => ({
   metadata: { name, namespace, generation: 2 },
   spec,
-  status: { conditions: [{ type: 'Ready', status: 'True', reason: 'Programmed', message: '' }], pods: 1 },
+  status: { conditions: [{ type: 'Ready', status: 'True', reason: 'Programmed', message: '' }], pods: 1, ...status },
 });
+const notAttached = { name: 'node-1', reason: 'NotAttached', message: 'no process to watch' };
 const monitors = [
-  aMonitor('shop', 'all', {}),
+  aMonitor('shop', 'all', {}, { failedNodes: [notAttached] }),
   aMonitor('shop', 'not-batch', { mode: 'Exclude', selector: { matchLabels: { app: 'batch' } } }),
   aMonitor('ops', 'probes', {}),
+];
+/** What the agent of node-1 stored of itself. */
+const ownSeries: readonly (readonly [name: string, value: number, labels: Readonly<Record<string, string>>])[] = [
+  ['agent_up', 1, { version: '1.2.3' }],
+  ['agent_memory_bytes', 96e6, {}],
+  ['cert_expiry_timestamp_seconds', 1.8e9, {}],
+  ['instrument_config_hash_info', 1, { hash: 'abc', phase: 'Running' }],
+  ['instrument_info', 1, { version: 'v0.10.0' }],
+  ['instrument_memory_bytes', 0, {}],
+  ['instrument_restarts_total', 2, {}],
+  ['instrument_up', 1, {}],
+  ['series_active', 40, {}],
+  ['series_limit', 1000, {}],
+  ['series_limit_hits_total', 3, { scope: 'node' }],
+  ['series_limit_hits_total', 4, { scope: 'monitor' }],
 ];
 const clusterNodes = ['node-1', 'node-9'].map((name) => ({ metadata: { name }, status: { conditions: [] } }));
 
@@ -99,7 +115,8 @@ beforeAll(async () => {
     const pod = { namespace: 'shop', name, uid: name, nodeName, containers: [], hostNetwork: true, labels };
     index.setPod({ ...pod, ips: [], fromMs: 0, ended: false }, end);
   }
-  cluster.append('node-1', { __name__: 'svc_agent_up', version: '1.2.3' }, Date.now(), 1);
+  for (const [name, value, labels] of ownSeries)
+    cluster.append('node-1', { __name__: `svc_${name}`, ...labels }, Date.now(), value);
   requests('node-1', 'http_client_request_duration', { ...web, server_address: 'checkout-svc' }, 10);
   requests('node-1', 'http_client_request_duration', { ...web, server_address: '10.0.0.2' }, 2);
   requests('node-1', 'http_client_request_duration', { ...web, server_address: 'api.example.com' }, 1);
@@ -336,5 +353,12 @@ test('objects are those that the caller may list, and it is said when there are 
     ['node-1', '1.2.3', null],
     ['node-9', null, 'no agent is expected there'],
   ]);
+  expect(items[0]!.node).toEqual({
+    ...{ missing: null, agentVersion: '1.2.3', instrumentVersion: 'v0.10.0', phase: 'Running', configHash: 'abc' },
+    ...{ instrumentUp: true, instrumentRestarts: 2, seriesActive: 40, seriesLimit: 1000, seriesLimitHits: 7 },
+    // What was never measured is 0 in the store, and not known.
+    ...{ agentMemoryBytes: 96e6, instrumentMemoryBytes: null, clockOffsetMs: 0, certificateEndMs: 1.8e12 },
+    notCaptured: [{ namespace: 'shop', monitor: 'all', reason: 'NotAttached: no process to watch' }],
+  });
   expect((await ask('/api/v1/objects', { kind: 'Secret' })).status).toBe(400);
 });

@@ -22,6 +22,7 @@ import type {
   PartialStats,
   Steps,
 } from '../../../promql/index.ts';
+import type { AgentClocks } from '../../agents/agent-clocks.ts';
 import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
 import type { AgentTime } from './agent-reader.ts';
 import { AgentFailure, asAgentFailure } from '../failure.ts';
@@ -93,7 +94,12 @@ export class StepDown extends Error {
  * cannot be used in this way; QueryError `execution` when the fragment fails on the node's data, or when the sample
  * budget is spent; the signal's reason when the query itself has ended.
  */
-export function createPartialReader(client: TlsClient, port: number, nameOf: AgentNames): PartialReader {
+export function createPartialReader(
+  client: TlsClient,
+  port: number,
+  nameOf: AgentNames,
+  clocks?: Pick<AgentClocks, 'ask'>,
+): PartialReader {
   return async (agent, call, { deadlineMs, latestMs, budget, maxSamples, signal, caller = '' }) => {
     const { fragment, steps } = call;
     let headArrived = false;
@@ -104,6 +110,7 @@ export function createPartialReader(client: TlsClient, port: number, nameOf: Age
         maxSamples,
         deadlineMs: Math.max(1, Math.round(deadlineMs)),
       };
+      const answered = clocks?.ask(agent.node);
       const response = await client.stream({
         host: agent.address,
         port,
@@ -120,6 +127,7 @@ export function createPartialReader(client: TlsClient, port: number, nameOf: Age
       });
       headArrived = true;
       if (response.status !== 200) throw await refusal(response, fragment.kind);
+      answered?.(response.headers.date);
       const type = response.headers['content-type'];
       if (type !== partialContentType) throw new AgentFailure('protocol', `content type ${JSON.stringify(type ?? '')}`);
       const held = { columns: 0, groups: 0 };

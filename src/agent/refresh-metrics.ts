@@ -1,0 +1,46 @@
+import type { Store } from '../tsdb/index.ts';
+import { instrumentSum } from './capture/capture-facts.ts';
+import type { CaptureState } from './capture/capture-state.ts';
+import { residentMemory } from './capture/instrument-memory.ts';
+import type { SeriesMapper } from './mapping/mapper.ts';
+import { showConfig, type SelfMetrics } from './self-metrics.ts';
+
+/** Where figures come from that nobody counts as they change. */
+export interface StateSources {
+  readonly mapper: SeriesMapper;
+  readonly metrics: SelfMetrics;
+  readonly store: Pick<Store, 'stats'>;
+  readonly capture: Pick<CaptureState, 'instrument' | 'generations' | 'ack'>;
+}
+
+/** Takes over how the agent fares now, for whoever reads its metrics next: a scrape, or the store. */
+export async function refreshMetrics({ mapper, metrics, store, capture }: StateSources): Promise<void> {
+  const stats = store.stats();
+  metrics.tsdbSeries.set(stats.series);
+  setCounter(metrics.tsdbSamples, stats.samplesAppended);
+  metrics.tsdbBytes.set(stats.blockBytes);
+  metrics.tsdbWalBytes.set(stats.walBytes);
+  metrics.tsdbHeadBytes.set(stats.headChunkBytes);
+  setCounter(metrics.tsdbQuarantined, stats.quarantinedBlocks);
+  if (stats.oldestMs !== undefined) metrics.tsdbOldest.set(stats.oldestMs / 1_000);
+  metrics.agentMemory.set(process.memoryUsage.rss());
+  metrics.seriesLimit.set(mapper.limits.maxNodeSeries);
+  const { up, restarts, gapMs, process: running } = capture.instrument;
+  metrics.instrumentUp.set(up ? 1 : 0);
+  setCounter(metrics.instrumentRestarts, restarts);
+  if (running) metrics.instrumentStart.set(running.startMs / 1_000);
+  if (gapMs !== null) metrics.instrumentGap.set(gapMs / 1_000);
+  const { desired, running: inForce } = capture.generations;
+  metrics.configGeneration.set({ state: 'desired' }, desired);
+  metrics.configGeneration.set({ state: 'running' }, inForce);
+  metrics.instrumentAvoided.set(instrumentSum(mapper, '_avoided_services') ?? 0);
+  const instrumentBytes = await residentMemory(up && running ? running.pid : null);
+  if (instrumentBytes !== null) metrics.instrumentMemory.set(instrumentBytes);
+  showConfig(metrics, capture.ack);
+}
+
+/** Shows a count that is kept elsewhere. */
+function setCounter(counter: SelfMetrics['tsdbSamples'], value: number): void {
+  counter.reset();
+  counter.inc(value);
+}

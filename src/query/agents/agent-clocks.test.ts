@@ -1,0 +1,30 @@
+import { AgentClocks } from './agent-clocks.ts';
+
+/** The offset after an answer that took 200 ms, of an agent whose clock is off by so many ms. */
+function offsetOf(offMs: number): number | null {
+  let now = 1_700_000_000_900;
+  const clocks = new AgentClocks({ now: () => now });
+  const answered = clocks.ask('node-1');
+  const saidMs = now + 100 + offMs;
+  now += 200;
+  answered(new Date(saidMs).toUTCString());
+  return clocks.offsetMs('node-1');
+}
+
+test.each([
+  ['a right clock is off by nothing, whenever in a second it is read', [0, 1, 99, 500, -300, -900], [0, 0]],
+  ['a clock that is ahead is off by as much, or a second less', [5_000, 5_499, 5_999], [3_900, 5_999]],
+  ['a clock that is behind is off by as much, or a second less', [-5_000, -5_499, -5_999], [-5_999, -3_800]],
+])('%s', (_sentence, offsets, [least, most]) => {
+  for (const offset of offsets) {
+    expect(offsetOf(offset)).toBeGreaterThanOrEqual(least!);
+    expect(offsetOf(offset)).toBeLessThanOrEqual(most!);
+  }
+});
+
+test('an answer without a date changes nothing, and of an agent that never answered nothing is known', () => {
+  const clocks = new AgentClocks({ now: () => 0 });
+  clocks.ask('node-1')(undefined);
+  clocks.ask('node-1')('soon');
+  expect(clocks.offsetMs('node-1')).toBeNull();
+});

@@ -1,0 +1,33 @@
+import type { Clock } from '../../base/clock.ts';
+
+/** An HTTP date tells the second, not when in it. Unit: ms. */
+const resolutionMs = 1_000;
+
+/**
+ * How far the clocks of agents are from ours, by the `Date` of their answers.
+ * Guarantees: an offset is the least that explains the newest answer: 0 for a clock that may be right.
+ */
+export class AgentClocks {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #offsets = new Map<string, number>();
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  /** Begins to time one answer; call the result with the answer's `Date`. */
+  ask(node: string): (date: string | undefined) => void {
+    const askedMs = this.#clock.now();
+    return (date) => {
+      const saidMs = Date.parse(date ?? '');
+      if (Number.isNaN(saidMs)) return;
+      const [least, most] = [saidMs - this.#clock.now(), saidMs + resolutionMs - askedMs];
+      this.#offsets.set(node, least > 0 ? least : Math.min(0, most));
+    };
+  }
+
+  /** Positive: the agent's clock is ahead. null before its first answer. Unit: ms. */
+  offsetMs(node: string): number | null {
+    return this.#offsets.get(node) ?? null;
+  }
+}
