@@ -1,4 +1,4 @@
-import type { PodView } from '../compile/pod-view.ts';
+import type { PodView } from '../compile/select/pod-view.ts';
 import { no, note, unknown, yes, type Step } from './step.ts';
 
 /** What a pod declares: a process may listen elsewhere all the same. */
