@@ -174,7 +174,9 @@ function nodeReport(i: number, nowMs: number): NodeReport {
     instrumentRestarts: known(i % 5),
     instrumentUp: known(true),
     notCaptured:
-      i === 2 ? [{ namespace: 'shop', monitor: 'catalog', reason: 'KernelUnsupported: the kernel has no kprobes' }] : [],
+      i === 2
+        ? [{ namespace: 'shop', monitor: 'catalog', reason: 'KernelUnsupported: the kernel has no kprobes' }]
+        : [],
     instrumentMemoryBytes: known(180_000_000 + i * 1_000_000),
     agentMemoryBytes: known(96_000_000),
     seriesActive: known(4_000 + i * 300),

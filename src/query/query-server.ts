@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../base/clock.ts';
+import type { NamedLabels } from '../capture/index.ts';
 import { OperatorError } from '../base/errors.ts';
 import { defaultPoolBytes } from '../base/memory-pool.ts';
 import type { Logger } from '../base/logger.ts';
@@ -65,7 +66,11 @@ export interface QueryServerOptions {
   /** Who has which address in the cluster. Default: the ends of spans and flows are as agents name them. */
   readonly addresses?: Addresses | undefined;
   /** Objects of the API server for those who may see them. Default: none. */
-  readonly objects?: Pick<ObjectAccessOptions, 'kinds' | 'reviews' | 'namespaces'> | undefined;
+  readonly objects?:
+    | (Pick<ObjectAccessOptions, 'kinds' | 'reviews' | 'namespaces'> & {
+        readonly labelledNamespaces: () => readonly NamedLabels[];
+      })
+    | undefined;
   /** How agents are read; default stock remote read over mutual TLS. */
   readonly reader?: AgentReader;
 }
@@ -100,7 +105,9 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     directory,
     clock,
     reader: options.reader ?? createAgentReader(client, settings.agentReadPort, nameOf),
-    partialReader: options.reader ? undefined : createPartialReader(client, settings.agentReadPort, nameOf, agentClocks),
+    partialReader: options.reader
+      ? undefined
+      : createPartialReader(client, settings.agentReadPort, nameOf, agentClocks),
     indexReader: options.reader ? undefined : createIndexReader(client, settings.agentReadPort, nameOf),
     asker: options.reader ? undefined : createAgentAsker(client, settings.agentReadPort, nameOf),
     pushdown: settings.pushdown,
@@ -166,6 +173,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     objects: options.objects && {
       kinds: options.objects.kinds,
       access: new ObjectAccess({ ...options.objects, clock }),
+      namespaces: options.objects.labelledNamespaces,
     },
     addresses: options.addresses?.index ?? new AddressIndex(),
     startedAt: clock.now(),

@@ -56,7 +56,12 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
     reviews,
     limits,
     addresses,
-    objects: { kinds: watchObjects(cache), reviews, namespaces: namespaceList(namespaces) },
+    objects: {
+      kinds: watchObjects(cache),
+      reviews,
+      namespaces: namespaceList(namespaces),
+      labelledNamespaces: () => namespaces.list().map(({ metadata: { name = '', labels = {} } }) => ({ name, labels })),
+    },
     tenants: { reviews, namespaces: namespaceList(namespaces) },
     tls,
     version: readBuildInfo(process.env).version,

@@ -126,6 +126,32 @@ export interface ServiceSummary {
   readonly why: string | null;
 }
 
+/** One question on the way from the objects to the data of a pod, as `kubectl svc explain` puts it. */
+export interface ExplainStep {
+  readonly asks: string;
+  readonly answer: 'yes' | 'no' | 'note' | 'unknown';
+  /** The fact that answers it. */
+  readonly fact: string;
+  /** The way out; present for every `no`. */
+  readonly way?: string;
+}
+
+/** Why one pod is captured or not. */
+export interface PodExplanation {
+  readonly pod: string;
+  readonly node: string;
+  /** In order: the first `no` is what stands in the way. */
+  readonly steps: readonly ExplainStep[];
+}
+
+/** `data` of `/api/v1/explain`: what holds for a workload's pods, and which object each part comes from. */
+export interface WorkloadExplanation {
+  /** By name, at most 50. */
+  readonly pods: readonly PodExplanation[];
+  /** The settings that are the same for all its pods. A value that is built in and means all or none is null. */
+  readonly settings: readonly { readonly path: string; readonly value: unknown; readonly from: string }[];
+}
+
 /** Kinds that `/api/v1/objects` shows. */
 export type ObjectKind = 'TrafficMonitor' | 'ClusterTrafficPolicy' | 'MinterDeployment' | 'Node';
 

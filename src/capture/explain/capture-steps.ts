@@ -7,6 +7,21 @@ export interface DeclaredPort {
   readonly port: number;
 }
 
+/** A container as a pod's spec has it. */
+interface ContainerSpec {
+  readonly name?: string;
+  readonly ports?: readonly { readonly containerPort?: number; readonly protocol?: string }[];
+}
+
+/** The TCP ports that containers declare. */
+export function declaredPorts(containers: readonly ContainerSpec[]): DeclaredPort[] {
+  return containers.flatMap(({ name = '', ports = [] }) =>
+    ports.flatMap(({ containerPort, protocol = 'TCP' }) =>
+      protocol === 'TCP' && containerPort !== undefined ? [{ container: name, port: containerPort }] : [],
+    ),
+  );
+}
+
 /**
  * The steps that objects decide alone: policy, exclusions, selection, ports, signals. Pure.
  * `hasData`: there are series of the pod, so whatever ports it declares, it listens on one that is listed.

@@ -1,12 +1,18 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
+import { declaredPorts } from '../../capture/explain/index.ts';
 import type { Clock } from '../../base/clock.ts';
 import { coreResources } from '../../kube/index.ts';
 import type { Cache, Informer } from '../../runtime/index.ts';
 import { AddressIndex, type IndexedNode, type IndexedPod, type IndexedService } from './address-index.ts';
 
+interface ContainerShape {
+  name?: string;
+  ports?: { containerPort?: number; protocol?: string }[];
+}
+
 interface PodShape extends KubeObject {
-  spec?: { nodeName?: string; hostNetwork?: boolean; containers?: { name?: string }[] };
+  spec?: { nodeName?: string; hostNetwork?: boolean; containers?: ContainerShape[] };
   status?: { phase?: string; startTime?: string; podIP?: string; podIPs?: { ip?: string }[] };
 }
 
@@ -90,7 +96,7 @@ export function slimPod(pod: KubeObject): KubeObject {
     spec: {
       nodeName: spec?.nodeName,
       hostNetwork: spec?.hostNetwork,
-      containers: spec?.containers?.map((container) => ({ name: container.name })),
+      containers: spec?.containers?.map(slimContainer),
     },
     status: {
       phase: status?.phase,
@@ -100,6 +106,10 @@ export function slimPod(pod: KubeObject): KubeObject {
     },
   };
   return slim as unknown as KubeObject;
+}
+
+function slimContainer({ name, ports }: ContainerShape) {
+  return { name, ports: ports?.map(({ containerPort, protocol }) => ({ containerPort, protocol })) };
 }
 
 function slimService(service: KubeObject): KubeObject {
@@ -130,6 +140,7 @@ function slimNode(node: KubeObject): KubeObject {
 export function indexedPod(object: KubeObject): IndexedPod {
   const { metadata, spec, status } = object as PodShape;
   const owner = metadata.ownerReferences?.find(({ controller }) => controller);
+  const ports = declaredPorts(spec?.containers ?? []);
   const ips = [status?.podIP, ...(status?.podIPs ?? []).map(({ ip }) => ip)];
   return {
     namespace: metadata.namespace ?? '',
@@ -139,6 +150,7 @@ export function indexedPod(object: KubeObject): IndexedPod {
     nodeName: spec?.nodeName ?? '',
     ...(owner ? { owner: { kind: owner.kind, name: owner.name } } : {}),
     containers: (spec?.containers ?? []).map(({ name }) => name ?? ''),
+    ...(ports.length > 0 ? { ports } : {}),
     ips: [...new Set(ips.filter((ip) => ip !== undefined && ip !== ''))] as string[],
     hostNetwork: spec?.hostNetwork === true,
     fromMs: timeOf(status?.startTime ?? metadata.creationTimestamp),

@@ -16,6 +16,7 @@ import * as language from '../routes/language-handlers.ts';
 import * as metadata from '../routes/metadata-handlers.ts';
 import { useHttp2 } from './express-http2.ts';
 import type { Protocol } from './express-http2.ts';
+import { explain } from '../routes/explain-handler.ts';
 import * as page from '../routes/page-handlers.ts';
 import { readParams } from './params.ts';
 import { servePage } from '../routes/page.ts';
@@ -72,6 +73,7 @@ const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/notifications', 'GET', status.notifications],
   ['/api/v1/services', 'GET', page.services],
   ['/api/v1/objects', 'GET', page.objects],
+  ['/api/v1/explain', 'GET', explain],
   ['/api/v1/topology', 'GET', topology],
   ['/api/v1/read', 'POST', remoteRead],
   ['/federate', 'GET', federate],

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import type { MemoryAccount } from '../../base/memory-pool.ts';
+import type { NamedLabels } from '../../capture/index.ts';
 import type { ObjectKind } from '../../api/page/types.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { UserInfo } from '../../net/token-auth.ts';
@@ -44,7 +45,12 @@ export interface HandlerDeps {
   readonly agentClocks: AgentClocks;
   /** Objects of the API server, and who may see them; undefined without one. */
   readonly objects?:
-    { readonly kinds: Readonly<Record<ObjectKind, WatchedKind>>; readonly access: ObjectAccess } | undefined;
+    | {
+        readonly kinds: Readonly<Record<ObjectKind, WatchedKind>>;
+        readonly access: ObjectAccess;
+        readonly namespaces: () => readonly NamedLabels[];
+      }
+    | undefined;
   readonly logger: Logger;
   /** When the server was started, ms since the epoch. */
   readonly startedAt: number;

@@ -39,8 +39,8 @@ function withoutManagers(object: KubeObject): KubeObject {
 }
 
 function namedNode({ apiVersion, kind, metadata, status }: KubeObject & { status?: unknown }): KubeObject {
-  const { name, uid, resourceVersion, generation, creationTimestamp } = metadata;
+  const { name, uid, resourceVersion, generation, creationTimestamp, labels } = metadata;
   const { conditions } = (status ?? {}) as { conditions?: unknown };
-  const slim = { apiVersion, kind, metadata: { name, uid, resourceVersion, generation, creationTimestamp } };
+  const slim = { apiVersion, kind, metadata: { name, uid, resourceVersion, generation, creationTimestamp, labels } };
   return { ...slim, status: { conditions } } as unknown as KubeObject;
 }

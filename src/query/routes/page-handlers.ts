@@ -1,6 +1,5 @@
 import type { NodeReport, ObjectKind, Objects } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
-import { errorText } from '../../base/errors.ts';
 import { nodeReport, nodesQuery, objectItem } from '../objects/object-items.ts';
 import type { Visible } from '../objects/object-access.ts';
 import { servedRates, topologyQuery } from '../topology/queries.ts';
@@ -9,6 +8,7 @@ import { ApiError, invalidParameter } from '../api/api-error.ts';
 import { runRequest } from '../api/call.ts';
 import type { Call, Handler, HandlerDeps } from '../api/call.ts';
 import { sendSuccess } from '../api/respond.ts';
+import { absences, reviewed } from './caller-view.ts';
 import { rateSamples, windowParams } from './topology-handler.ts';
 
 const hourMs = 3_600_000;
@@ -24,25 +24,21 @@ export const services: Handler = async (call, deps) => {
   const stepMs = Math.max(1_000, Math.round(windowMs / steps));
   const startMs = endMs - (steps - 1) * stepMs;
   const request = runRequest(call);
-  const pods = await seen(() => deps.objects?.access.pods(call.identity), deps);
+  const pods = await reviewed(() => deps.objects?.access.pods(call.identity), deps);
   const lines = servedRates(Math.max(shortestRateMs, 2 * stepMs));
   const [numbers, over] = await Promise.all([
     deps.runner.instant(topologyQuery('workload', windowMs), endMs, request),
     deps.runner.range(lines, { start: startMs, end: endMs, step: stepMs }, request),
   ]);
   const missingNodes = [...new Set([...numbers.missingNodes, ...over.missingNodes])].sort();
-  const absent = new Map(deps.runner.agents().map(({ node, absence }) => [node, absence]));
   const data = assembleServices({
     ...{ index: deps.addresses, samples: rateSamples(numbers.result.value), series: seriesOf(over.result.value) },
     ...{ startMs, stepMs, steps },
     pods: both(pods, call.namespaces),
     monitors: (deps.objects?.kinds.TrafficMonitor.list() ?? []) as unknown as TrafficMonitor[],
-    missing: (node) => {
-      if (!absent.has(node)) return 'no agent is expected there';
-      return absent.get(node) ?? (missingNodes.includes(node) ? 'the agent does not answer' : undefined);
-    },
+    missing: absences(deps, missingNodes),
   });
-  const monitors = await seen(() => deps.objects?.access.objects(call.identity, 'TrafficMonitor'), deps);
+  const monitors = await reviewed(() => deps.objects?.access.objects(call.identity, 'TrafficMonitor'), deps);
   const shown = data.map((one) => (monitors?.has(one.namespace) === false ? { ...one, monitors: [] } : one));
   const warnings = [...new Set([...numbers.warnings, ...over.warnings])];
   await sendSuccess(req, res, [JSON.stringify(shown)], { warnings, infos: [], missingNodes });
@@ -62,24 +58,20 @@ export const objects: Handler = async (call, deps) => {
   if (!objectKinds.includes(kind)) throw invalidParameter('kind', `must be one of ${objectKinds.join(', ')}`);
   if (!deps.objects) throw new ApiError('unavailable', 'there is no API server to read objects from');
   const watched = deps.objects.kinds[kind];
-  const visible = await seen(() => deps.objects!.access.objects(call.identity, kind), deps);
+  const visible = await reviewed(() => deps.objects!.access.objects(call.identity, kind), deps);
   if (!watched.synced) throw new ApiError('unavailable', `the list of ${watched.resource.plural} is not complete yet`);
   const allowed = watched
     .list()
     .filter(({ metadata }) => visible === undefined || visible.has(metadata.namespace ?? ''))
     .toSorted((a, b) => byText(keyOf(a.metadata), keyOf(b.metadata)));
   const answer = kind === 'Node' && allowed.length > 0 ? await nodesAnswer(call, deps) : undefined;
-  const absent = new Map(deps.runner.agents().map(({ node, absence }) => [node, absence]));
-  const missing = (node: string): string | null => {
-    if (!absent.has(node)) return 'no agent is expected there';
-    return absent.get(node) ?? (answer?.missingNodes.includes(node) ? 'the agent does not answer' : null);
-  };
+  const missing = absences(deps, answer?.missingNodes ?? []);
   const failures = answer ? await failuresByNode(call, deps) : new Map<string, NodeReport['notCaptured']>();
   const items = allowed.map((object) => {
     if (!answer) return objectItem(object);
     const name = object.metadata.name ?? '';
     const clockOffsetMs = deps.agentClocks.offsetMs(name);
-    const around = { missing: missing(name), clockOffsetMs, notCaptured: failures.get(name) ?? [] };
+    const around = { missing: missing(name) ?? null, clockOffsetMs, notCaptured: failures.get(name) ?? [] };
     return objectItem(object, nodeReport(name, answer.samples, around));
   });
   const data: Objects = { kind, forbidden: visible !== undefined, items };
@@ -90,7 +82,7 @@ export const objects: Handler = async (call, deps) => {
 /** What monitors say of the nodes that do not run them, as far as the caller may list monitors. */
 async function failuresByNode(call: Call, deps: HandlerDeps): Promise<Map<string, NodeReport['notCaptured']>> {
   const { access, kinds } = deps.objects!;
-  const visible = await seen(() => access.objects(call.identity, 'TrafficMonitor'), deps);
+  const visible = await reviewed(() => access.objects(call.identity, 'TrafficMonitor'), deps);
   const failures = (kinds.TrafficMonitor.list() as unknown as TrafficMonitor[]).flatMap(({ metadata, status }) => {
     const { name: monitor = '', namespace = '' } = metadata;
     if (visible?.has(namespace) === false) return [];
@@ -105,16 +97,6 @@ async function failuresByNode(call: Call, deps: HandlerDeps): Promise<Map<string
 async function nodesAnswer(call: Call, deps: HandlerDeps) {
   const { result, warnings, missingNodes } = await deps.runner.instant(nodesQuery, deps.clock.now(), runRequest(call));
   return { samples: rateSamples(result.value), warnings, missingNodes };
-}
-
-/** Errors: ApiError `unavailable` where a review fails: then nothing is shown. */
-async function seen(review: () => Promise<Visible> | undefined, { logger }: HandlerDeps): Promise<Visible> {
-  try {
-    return await review();
-  } catch (error) {
-    logger.warn('rights could not be reviewed', { error: errorText(error) });
-    throw new ApiError('unavailable', 'what you may see could not be reviewed by the API server; try again');
-  }
 }
 
 /** What both allow. */

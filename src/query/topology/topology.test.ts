@@ -2,7 +2,7 @@ import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
 import { resourceRef, type KubeObject } from '../../api/meta.ts';
-import type { Objects, ServiceSummary, Topology } from '../../api/page/types.ts';
+import type { Objects, ServiceSummary, Topology, WorkloadExplanation } from '../../api/page/types.ts';
 import { startAgentCluster, type AgentCluster } from '../../testing/query/agent-cluster.ts';
 import { askApi, type ApiAnswer, type ApiParams } from '../../testing/query/api-client.ts';
 import { AddressIndex } from '../addresses/address-index.ts';
@@ -79,7 +79,7 @@ const monitors = [
 const ownSeries: readonly (readonly [name: string, value: number, labels: Readonly<Record<string, string>>])[] = [
   ['agent_up', 1, { version: '1.2.3' }],
   ['agent_memory_bytes', 96e6, {}],
-  ['cert_expiry_timestamp_seconds', 1.8e9, {}],
+  ['cert_expiry_timestamp_seconds', end / 1000 + 86_400, {}],
   ['instrument_config_hash_info', 1, { hash: 'abc', phase: 'Running' }],
   ['instrument_info', 1, { version: 'v0.10.0' }],
   ['instrument_memory_bytes', 0, {}],
@@ -113,7 +113,7 @@ beforeAll(async () => {
     ['away', 'node-9', {}],
   ] as const) {
     const pod = { namespace: 'shop', name, uid: name, nodeName, containers: [], hostNetwork: true, labels };
-    index.setPod({ ...pod, ips: [], fromMs: 0, ended: false }, end);
+    index.setPod({ ...pod, ports: [{ container: 'web', port: 8080 }], ips: [], fromMs: 0, ended: false }, end);
   }
   for (const [name, value, labels] of ownSeries)
     cluster.append('node-1', { __name__: `svc_${name}`, ...labels }, Date.now(), value);
@@ -156,6 +156,7 @@ beforeAll(async () => {
         Node: kind('Node', clusterNodes, false),
       },
       namespaces: { synced: true, names: () => ['shop', 'ops'] },
+      labelledNamespaces: () => [{ name: 'shop', labels: {} }],
       reviews: {
         mayReadPods: async ({ username }, namespace) => username === 'admin' || namespace === username,
         mayAccessResource: async ({ username }, { namespace }) => username === 'admin' || namespace === username,
@@ -357,8 +358,41 @@ test('objects are those that the caller may list, and it is said when there are 
     ...{ missing: null, agentVersion: '1.2.3', instrumentVersion: 'v0.10.0', phase: 'Running', configHash: 'abc' },
     ...{ instrumentUp: true, instrumentRestarts: 2, seriesActive: 40, seriesLimit: 1000, seriesLimitHits: 7 },
     // What was never measured is 0 in the store, and not known.
-    ...{ agentMemoryBytes: 96e6, instrumentMemoryBytes: null, clockOffsetMs: 0, certificateEndMs: 1.8e12 },
+    ...{ agentMemoryBytes: 96e6, instrumentMemoryBytes: null, clockOffsetMs: 0, certificateEndMs: end + 86_400_000 },
     notCaptured: [{ namespace: 'shop', monitor: 'all', reason: 'NotAttached: no process to watch' }],
   });
   expect((await ask('/api/v1/objects', { kind: 'Secret' })).status).toBe(400);
+});
+
+test('a workload is explained by what decides over its pods, to whoever may list all of that', async () => {
+  const of = async (workload: string): Promise<WorkloadExplanation> => {
+    const { status, json } = await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod', workload });
+    expect(status).toBe(200);
+    return json.data as WorkloadExplanation;
+  };
+  const said = ({ pods }: WorkloadExplanation): string[] =>
+    pods.flatMap(({ pod, node, steps }) => [
+      `${pod} on ${node}`,
+      ...steps.map(({ asks, answer, fact }) => `${asks} ${answer}: ${fact}`),
+    ]);
+  expect(said(await of('batch'))).toEqual([
+    'batch on node-1',
+    'policy yes: none counts here, what is built in holds',
+    'not excluded no: excluded by TrafficMonitor/shop/not-batch',
+    'selected yes: no monitor does; processes on 80,443,8080,8443 are captured without one (built in); ' +
+      'TrafficMonitor shop/all: is not accepted: spec: select something; use selector: {} for the whole namespace',
+    'port yes: 8080 (web) in 80,443,8080,8443',
+    'signals yes: metrics and spans',
+    'agent yes: the agent of node-1 answers',
+    'data no: no series of the pod in the last 5 minutes',
+  ]);
+  expect(said(await of('away')).slice(-2)).toEqual([
+    'agent no: node-9: no agent is expected there',
+    'data unknown: nobody can tell without the agent of node-9',
+  ]);
+  const { settings } = await of('idle');
+  expect(settings.find(({ path }) => path === 'limits.maxSeries')).toMatchObject({ from: 'built-in' });
+  const refused = await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod', workload: 'idle' }, 'shop');
+  expect([refused.status, refused.json.error]).toEqual([403, 'you may not list clustertrafficpolicies, nodes']);
+  expect((await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod' })).status).toBe(400);
 });

@@ -1,11 +1,11 @@
 import {
   captureSteps,
+  declaredPorts,
   firstNo,
   no,
   note,
   unknown,
   yes,
-  type DeclaredPort,
   type Step,
 } from '../../../capture/explain/index.ts';
 import {
@@ -75,7 +75,11 @@ export function explainPod(pod: PodWithStatus, all: Known): PodExplanation {
   const monitors = decided.monitors.map((m) => m.path);
   const steps = [
     podStep(pod),
-    ...sureSteps(captureSteps(decided, declaredPorts(pod), silenced, counts.length > 0), decided, all.view),
+    ...sureSteps(
+      captureSteps(decided, declaredPorts(pod.spec?.containers ?? []), silenced, counts.length > 0),
+      decided,
+      all.view,
+    ),
     ...nodeSteps({ ...all, node: facts.nodeName, monitors, hasData: counts.length > 0 }),
     conflictStep(decided, all),
     all.view.monitors.fault === undefined ? limitStep(decided, all) : unknown('limits', all.view.monitors.fault),
@@ -115,18 +119,6 @@ function podStep(pod: PodWithStatus): Step {
   const where = `on ${pod.spec?.nodeName}`;
   if (phase === 'Running') return yes('pod', `runs ${where}`);
   return note('pod', `is ${phase} ${where}`, 'processes are found once they run');
-}
-
-function declaredPorts(pod: PodWithStatus): DeclaredPort[] {
-  const containers = (pod.spec?.containers ?? []) as {
-    name: string;
-    ports?: { containerPort: number; protocol?: string }[];
-  }[];
-  return containers.flatMap(({ name, ports = [] }) =>
-    ports
-      .filter(({ protocol = 'TCP' }) => protocol === 'TCP')
-      .map(({ containerPort }) => ({ container: name, port: containerPort })),
-  );
 }
 
 function conflictStep({ monitors }: PodView, { compiled }: Known): Step {

@@ -1,0 +1,51 @@
+import type { ExplainStep, PodExplanation, WorkloadExplanation } from '../../api/page/types.ts';
+import { captureSteps, no, unknown, yes } from '../../capture/explain/index.ts';
+import { podView, silencedMonitors, type CompileInput, type PodView } from '../../capture/index.ts';
+import type { IndexedPod } from '../addresses/address-index.ts';
+
+/** What an explanation takes beside the pods. */
+export interface ExplainInput {
+  /** What the operator compiles from, of the pods' namespace. */
+  readonly input: CompileInput;
+  /** Why the agent of a node does not answer; undefined where it does. */
+  readonly missing: (node: string) => string | undefined;
+  /** Series of the last minutes, by pod. */
+  readonly series: ReadonlyMap<string, number>;
+}
+
+/**
+ * What holds for pods of one workload, by the rules of the operator's compile.
+ * Shape: pure. What only the operator and the instrument know (config, kernel, conflicts) is `kubectl svc explain`'s.
+ */
+export function explainWorkload(pods: readonly IndexedPod[], around: ExplainInput): WorkloadExplanation {
+  const { input, series } = around;
+  const silenced = silencedMonitors(input);
+  const views = pods.map((pod) => podView(input, pod));
+  return {
+    pods: pods.map((pod, i): PodExplanation => {
+      const found = series.get(pod.name) ?? 0;
+      const objects = captureSteps(views[i]!, pod.ports ?? [], silenced, found > 0);
+      return { pod: pod.name, node: pod.nodeName, steps: [...objects, ...dataSteps(pod.nodeName, found, around)] };
+    }),
+    settings: commonSettings(views),
+  };
+}
+
+function dataSteps(node: string, found: number, { missing }: ExplainInput): ExplainStep[] {
+  const absent = missing(node);
+  const agent =
+    absent === undefined
+      ? yes('agent', `the agent of ${node} answers`)
+      : no('agent', `${node}: ${absent}`, 'look at the node: kubectl svc status');
+  if (found > 0) return [agent, yes('data', `${found} series`)];
+  if (absent !== undefined) return [agent, unknown('data', `nobody can tell without the agent of ${node}`)];
+  const way = 'send a request to the pod; a new process is seen after about 30 s';
+  return [agent, no('data', 'no series of the pod in the last 5 minutes', way)];
+}
+
+function commonSettings(views: readonly PodView[]): WorkloadExplanation['settings'] {
+  const keys = views.map(({ settings }) => new Set(settings.map((setting) => JSON.stringify(setting))));
+  return (views[0]?.settings ?? [])
+    .filter((setting) => keys.every((of) => of.has(JSON.stringify(setting))))
+    .map(({ path, value = null, from }) => ({ path, value, from }));
+}

@@ -1,0 +1,25 @@
+import { errorText } from '../../base/errors.ts';
+import { ApiError } from '../api/api-error.ts';
+import type { HandlerDeps } from '../api/call.ts';
+
+/** What a review of the caller's rights gives. Errors: ApiError `unavailable` where it fails: then nothing is shown. */
+export async function reviewed<T>(review: () => T, { logger }: Pick<HandlerDeps, 'logger'>): Promise<Awaited<T>> {
+  try {
+    return await review();
+  } catch (error) {
+    logger.warn('rights could not be reviewed', { error: errorText(error) });
+    throw new ApiError('unavailable', 'what you may see could not be reviewed by the API server; try again');
+  }
+}
+
+/** Why the agent of a node does not answer; undefined for one that does, as of an answer that lacks these nodes. */
+export function absences(
+  { runner }: Pick<HandlerDeps, 'runner'>,
+  missingNodes: readonly string[],
+): (node: string) => string | undefined {
+  const absent = new Map(runner.agents().map(({ node, absence }) => [node, absence]));
+  return (node) => {
+    if (!absent.has(node)) return 'no agent is expected there';
+    return absent.get(node) ?? (missingNodes.includes(node) ? 'the agent does not answer' : undefined);
+  };
+}

@@ -1,0 +1,82 @@
+import type { TrafficMonitor, ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
+import type { CompileInput } from '../../capture/index.ts';
+import { instrumentVersion, platformDefaults } from '../../render/index.ts';
+import { explainWorkload } from '../objects/explain-workload.ts';
+import { selectorText } from '../custom-metrics/providers/selectors.ts';
+import { ApiError, invalidParameter } from '../api/api-error.ts';
+import { runRequest } from '../api/call.ts';
+import type { Call, Handler, HandlerDeps } from '../api/call.ts';
+import { sendSuccess } from '../api/respond.ts';
+import { absences, reviewed } from './caller-view.ts';
+import { rateSamples } from './topology-handler.ts';
+
+/** Most pods that are explained: those of a larger workload are alike. */
+const mostPods = 50;
+
+/** `/api/v1/explain`: which policies and monitors hold for a workload's pods, and what stands in the way of their data. */
+export const explain: Handler = async (call, deps) => {
+  const { req, res, params } = call;
+  const [namespace, workload, kind] = ['namespace', 'workload', 'kind'].map((name) => {
+    const value = params.get(name) ?? '';
+    if (value === '') throw invalidParameter(name, 'is missing');
+    return value;
+  }) as [string, string, string];
+  if (!deps.objects) throw new ApiError('unavailable', 'there is no API server to read objects from');
+  await mayExplain(namespace, call, deps);
+  const pods = [...deps.addresses.podsOf(namespace)]
+    .filter((pod) => {
+      const owner = deps.addresses.workloadOf(pod);
+      return !pod.ended && pod.nodeName !== '' && owner.kind === kind && owner.name === workload;
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .slice(0, mostPods);
+  const selector = selectorText('', [
+    { type: '=', name: 'k8s_namespace_name', value: namespace },
+    { type: '=~', name: 'k8s_pod_name', value: pods.map(({ name }) => name.replaceAll('.', '\\.')).join('|') },
+  ]);
+  const counted = `count by (k8s_pod_name) (${selector})`;
+  const answer = await deps.runner.instant(counted, deps.clock.now(), runRequest(call));
+  const data = explainWorkload(pods, {
+    input: inputOf(namespace, deps),
+    missing: absences(deps, answer.missingNodes),
+    series: new Map(rateSamples(answer.result.value).map(({ labels, value }) => [labels['k8s_pod_name'] ?? '', value])),
+  });
+  await sendSuccess(req, res, [JSON.stringify(data)], { ...answer, infos: [] });
+};
+
+/** Errors: ApiError `forbidden` with the first list that the caller may not see: what is told is made of all of them. */
+async function mayExplain(namespace: string, call: Call, deps: HandlerDeps): Promise<void> {
+  const { access } = deps.objects!;
+  const { identity } = call;
+  const [pods, monitors, policies, nodes] = await reviewed(
+    () =>
+      Promise.all([
+        access.pods(identity),
+        access.objects(identity, 'TrafficMonitor'),
+        access.objects(identity, 'ClusterTrafficPolicy'),
+        access.objects(identity, 'Node'),
+      ]),
+    deps,
+  );
+  const refused = [
+    ...(call.namespaces?.has(namespace) === false || pods?.has(namespace) === false ? [`pods in ${namespace}`] : []),
+    ...(monitors?.has(namespace) === false ? [`trafficmonitors in ${namespace}`] : []),
+    ...(policies === undefined ? [] : ['clustertrafficpolicies']),
+    ...(nodes === undefined ? [] : ['nodes']),
+  ];
+  if (refused.length > 0) throw new ApiError('forbidden', `you may not list ${refused.join(', ')}`);
+}
+
+/** As the operator compiles, but for its own flags: those of a new installation stand for them. */
+function inputOf(namespace: string, { objects }: HandlerDeps): CompileInput {
+  const { kinds, namespaces } = objects!;
+  const monitors = kinds.TrafficMonitor.list() as unknown as TrafficMonitor[];
+  return {
+    environment: { instrumentVersion: instrumentVersion(platformDefaults), ports: platformDefaults.instrumentPorts },
+    monitors: monitors.filter(({ metadata }) => metadata.namespace === namespace),
+    policies: kinds.ClusterTrafficPolicy.list() as unknown as ClusterTrafficPolicy[],
+    namespaces: namespaces(),
+    nodes: kinds.Node.list().map(({ metadata: { name = '', labels = {} } }) => ({ name, labels })),
+    pods: [],
+  };
+}
