@@ -128,7 +128,7 @@ function agentCpuMs(): number {
   return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
-test('a scrape of 22,000 series costs less than 250 ms, and OTLP is answered meanwhile', async () => {
+test('a scrape of 22,000 series costs less than 250 ms, and OTLP that comes with it is answered', async () => {
   const costs: number[] = [];
   const times: number[] = [];
   for (let i = 0; i < 5; i++) {

@@ -121,6 +121,7 @@ test('once a node is repaired, its monitors capture and nothing is left of the f
   for (const name of ['caps', 'attached', 'metadata']) stage.nodes.get(`node-${name}`)!.instrument.repair();
   for (const name of ['caps', 'attached', 'metadata']) await capturing(name, 'True/TrafficSeen');
   expect(await stage.condition('caps', 'Ready')).toBe('True/Ready');
+  expect((await stage.status('namespaces/shop/trafficmonitors/caps')).failedNodes ?? []).toEqual([]);
   const policy = await eventually('one failed node in the policy', async () => {
     const found = await stage.status('clustertrafficpolicies/default');
     return found.failedNodes?.length === 1 && found;

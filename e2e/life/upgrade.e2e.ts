@@ -121,7 +121,9 @@ describe('the next version', () => {
     await operator.stop();
     operator = await stage.startOperator({ svcImage: 'svc-operator:0.2.0' });
     await eventually('the new image', async () =>
-      JSON.stringify(await templateOf(query)).includes('svc-operator:0.2.0'),
+      (await Promise.all([agent, query].map(templateOf))).every((template) =>
+        JSON.stringify(template).includes('svc-operator:0.2.0'),
+      ),
     );
     expect(await templateOf(minterDeploymentPath)).toEqual(minter);
     expect(await replicaSets('agents')).toEqual(sets);

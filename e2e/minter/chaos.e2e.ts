@@ -168,9 +168,11 @@ test.each(weathers)(
 test('in fair weather every request of the agent is granted and every hostile one refused', async () => {
   const seen = await storm();
   expect(judge(seen).granted).toBe(perPhase * 0.9);
-  expect(seen.filter((answer) => answer.hostile).every((answer) => answer.status === 403)).toBe(true);
+  const hostile = seen.filter((answer) => answer.hostile).map(({ status }) => status);
+  expect(hostile).toEqual(Array(perPhase * 0.1).fill(403));
 });
 
 test('nothing secret was logged in all of this', () => {
+  expect(minter.output()).toContain('"decision":"allow"');
   expect(minter.output()).not.toMatch(/ghs_|PRIVATE KEY|eyJ[A-Za-z0-9_-]{20}/);
 });

@@ -354,7 +354,7 @@ describe('bad days', () => {
 });
 
 describe('deleting', () => {
-  test('a deleted monitor leaves the instrument files and nothing else changes', async () => {
+  test('a deleted monitor leaves the instrument files, and what other monitors ask for stays in them', async () => {
     await kubectl('-n', 'shop', 'delete', 'tm', 'checkout', '--timeout=30s');
     await until(
       'its entry to be gone',

@@ -8,6 +8,7 @@ test('every base image is named by digest', () => {
   for (const base of bases) expect(base).toMatch(/^ARG \w+=[a-z0-9./:-]+@sha256:[0-9a-f]{64}$/);
   const stages = new Set(lines.flatMap((line) => /^FROM (?:--platform=\S+ )?\S+ AS (\w+)$/.exec(line)?.[1] ?? []));
   const from = lines.flatMap((line) => /^FROM (?:--platform=\S+ )?(\S+)/.exec(line)?.[1] ?? []);
+  expect(from).toContain('${BASE}');
   expect(from.filter((name) => !['${BUILDER}', '${BASE}'].includes(name) && !stages.has(name))).toEqual([]);
 });
 

@@ -134,6 +134,7 @@ test(
 );
 
 test('nothing secret was logged on the way', () => {
+  expect(minter.output()).toContain('"decision":"deny"');
   expect(minter.output()).not.toMatch(/ghs_|eyJ|PRIVATE KEY|unexpected error/);
 });
 

@@ -344,6 +344,7 @@ test('a rule that is removed ends within seconds', async () => {
 });
 
 test('nothing secret is in any log, and no request went where an answer pointed', () => {
+  expect(minter.output()).toContain('"decision"');
   expect(minter.output()).not.toMatch(/ghs_|eyJ|PRIVATE KEY/);
   expect(world.platform.requests.filter((r) => r.route === 'unknown')).toEqual([]);
 });

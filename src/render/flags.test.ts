@@ -84,6 +84,7 @@ describe.each([
     ['init-config', initConfigSettingTable],
   ])('container %s knows and takes each of its flags', (name, table) => {
     const flags = flagsOf(container(renderPlatform(input), 'DaemonSet', name).args);
+    expect(Object.keys(flags).length).toBeGreaterThan(5);
     expect(Object.keys(flags).filter((flag) => !(flag in table))).toEqual([]);
     expect(() => readSettings(table, { flags, env: {}, prefix: 'SVC_' })).not.toThrow();
   });
@@ -96,6 +97,7 @@ describe.each([
       supervisorDir: _dir,
       ...init
     } = flagsOf(container(objects, 'DaemonSet', 'init-config').args);
+    expect(Object.keys(init).length).toBeGreaterThan(3);
     expect(agent).toMatchObject(init);
   });
 });
@@ -108,6 +110,7 @@ describe.each<[string, KubeObject[], SettingTable]>([
 ])('container %s', (name, objects, table) => {
   test('knows and takes each of its flags', () => {
     const flags = flagsOf(container(objects, 'Deployment', name).args);
+    expect(Object.keys(flags).length).toBeGreaterThan(3);
     expect(Object.keys(flags).filter((flag) => !(flag in table))).toEqual([]);
     expect(() => readSettings(table, { flags, env: {}, prefix: 'SVC_' })).not.toThrow();
   });

@@ -350,6 +350,9 @@ test('beyond a limit with Drop nothing is kept, and nothing is made up later', (
   const { send, mapper } = setUp({ limits });
   expect(send(1, counter(routes(3), pod('p1')))).toHaveLength(1);
   expect(mapper.limitHits.namespace).toBe(2);
+  expect(send(2, counter(routes(3, 2), pod('p1')))).toEqual([
+    'c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r0} 1 @2',
+  ]);
 });
 
 test('the node limit folds namespaces together too', () => {

@@ -45,6 +45,17 @@ describe('every kind', () => {
     },
   );
 
+  // The rules below ask what breaks them; an empty answer tells nothing unless there is something to ask.
+  test.each([
+    ['string', 200],
+    ['integer', 40],
+    ['boolean', 10],
+    ['array', 30],
+    ['object', 50],
+  ])('has many fields of type %s that the rules look at', (type, number) => {
+    expect(ofType(type).length).toBeGreaterThan(number);
+  });
+
   test('has no fractions: ratios are text, amounts are whole numbers', () => {
     expect(pathsOf(ofType('number'))).toEqual([]);
   });

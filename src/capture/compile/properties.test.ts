@@ -184,6 +184,7 @@ describe('hostile strings', () => {
     typeof value === 'string' && /^[*?{},]*\*[*?{},]*$/.test(value) && !/[A-Za-z0-9]/.test(value);
 
   test('in a label selector are refused, or select exactly that value', () => {
+    const outcomes = new Set<boolean>();
     fc.assert(
       fc.property(hostile, hostile, (key, value) => {
         const matchLabels = Object.fromEntries([[key, value]]);
@@ -192,14 +193,17 @@ describe('hostile strings', () => {
         expect(expands(yaml)).toBe(false);
         const file = parse(yaml) as { discovery: { instrument: { k8s_pod_labels?: Record<string, string> }[] } };
         const entry = file.discovery.instrument[1];
+        outcomes.add(result.monitors.get('shop/m')!.accepted.ok);
         if (!result.monitors.get('shop/m')!.accepted.ok) expect(entry).toBeUndefined();
         else expect(entry).toMatchObject({ k8s_namespace: 'shop', k8s_pod_labels: { [key]: value } });
       }),
       { numRuns: 200 },
     );
+    expect(outcomes).toEqual(new Set([true, false]));
   });
 
   test('anywhere in a monitor never leave its namespace, never expand and never change another entry', () => {
+    const outcomes = new Set<boolean>();
     const clean = compile(aWorld()).nodes.get('node-1')!.config.instrument.yaml;
     fc.assert(
       fc.property(hostile, fc.integer({ min: 0, max: 8 }), (text, where) => {
@@ -217,6 +221,7 @@ describe('hostile strings', () => {
         const result = compile(aWorld({ monitors: [aMonitor('shop/m', specs[where]!)] }));
         const { yaml } = result.nodes.get('node-1')!.config.instrument;
         expect(expands(yaml)).toBe(false);
+        outcomes.add(result.monitors.get('shop/m')!.accepted.ok);
         if (!result.monitors.get('shop/m')!.accepted.ok) return expect(yaml).toBe(clean);
         const { discovery } = parse(yaml) as {
           discovery: { instrument: Record<string, unknown>[]; exclude_instrument: Record<string, unknown>[] };
@@ -228,9 +233,11 @@ describe('hostile strings', () => {
       }),
       { numRuns: 200 },
     );
+    expect(outcomes).toEqual(new Set([true, false]));
   });
 
   test('in the exclusions of a policy are refused, or match no more than their literal characters say', () => {
+    const outcomes = new Set<boolean>();
     fc.assert(
       fc.property(hostile, (text) => {
         const result = compile(aWorld({ policies: [aPolicy('p', { exclusions: [{ podLabels: { app: text } }] })] }));
@@ -239,10 +246,12 @@ describe('hostile strings', () => {
         const accepted = result.policies.get('p')!.accepted.ok;
         const file = parse(yaml) as { discovery: { exclude_instrument: { k8s_pod_labels?: { app: string } }[] } };
         expect(file.discovery.exclude_instrument[1]?.k8s_pod_labels?.app).toBe(accepted ? text : undefined);
+        outcomes.add(accepted);
         if (accepted && matchesEverything(text)) expect(text).toMatch(/^[*?]+$/);
       }),
       { numRuns: 60 },
     );
+    expect(outcomes).toEqual(new Set([true, false]));
   });
 
   /** A cluster with a pod, a monitor and a policy of the namespace `name`, whose label `tier` is `tier`. */

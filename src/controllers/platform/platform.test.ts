@@ -259,12 +259,18 @@ test('the strongest policy that says so decides how many agents are replaced at 
 
 describe('certificates on the policies', () => {
   test('each policy says that they are renewed in time, for the generation it has', async () => {
-    await begin([[clusterTrafficPolicies, aPolicy('default', {})]]);
-    await harness.passUntil(() => conditionOf('default', 'CertificateExpiring'), 'the condition');
-    expect(conditionOf('default', 'CertificateExpiring')).toMatchObject({
-      status: 'False',
-      reason: 'CertificatesValid',
-    });
+    const edited = aPolicy('edited', {}, { generation: 7 });
+    await begin([
+      [clusterTrafficPolicies, aPolicy('default', {})],
+      [clusterTrafficPolicies, edited],
+    ]);
+    for (const name of ['default', 'edited']) {
+      await harness.passUntil(() => conditionOf(name, 'CertificateExpiring'), `the condition of ${name}`);
+      const { generation } = harness.server.storage.get(clusterTrafficPolicies, undefined, name).metadata;
+      expect(conditionOf(name, 'CertificateExpiring')).toMatchObject({
+        ...{ status: 'False', reason: 'CertificatesValid', observedGeneration: generation },
+      });
+    }
   });
 
   test('a certificate that cannot be renewed is told before it ends, and in a metric', async () => {

@@ -80,22 +80,28 @@ test('whatever comes in, what is accepted is never wider than what was asked', (
   const nameArb = fc.constantFrom('gitops', 'extra', 'secret', '', '__proto__');
   const loginArb = fc.constantFrom('acme', 'evil');
   const levelArb = fc.constantFrom('read', 'write', 'admin', 'root');
+  // Mostly what was asked, so that what is accepted and what is next to it both come up.
+  const mostly = <T>(asked: T, other: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
+    fc.oneof({ weight: 4, arbitrary: fc.constant(asked) }, { weight: 1, arbitrary: other });
+  const repositoryArb = fc.oneof(fc.record({ name: nameArb, owner: fc.record({ login: loginArb }) }), fc.jsonValue());
+  const permissionArb = fc.constantFrom('contents', 'metadata', 'administration', '__proto__');
   const answerArb = fc.record(
     {
-      token: fc.constantFrom('t', ''),
-      expires_at: fc.constantFrom(inMs(1000), inMs(4_000_000), 'x'),
-      repositories: fc.array(
-        fc.oneof(fc.record({ name: nameArb, owner: fc.record({ login: loginArb }) }), fc.jsonValue()),
-        { maxLength: 3 },
-      ),
-      permissions: fc.dictionary(fc.constantFrom('contents', 'metadata', 'administration', '__proto__'), levelArb),
+      token: mostly('t', fc.constant('')),
+      expires_at: mostly(inMs(1000), fc.constantFrom(inMs(4_000_000), 'x')),
+      repositories: fc
+        .tuple(mostly(good.repositories, fc.constant([])), fc.array(repositoryArb, { maxLength: 2 }), fc.nat(3))
+        .map(([asked, more, at]) => (asked as object[]).concat(at === 0 ? (more as object[]) : [])),
+      permissions: mostly(good.permissions, fc.dictionary(permissionArb, levelArb)),
     },
-    { requiredKeys: [] },
+    { requiredKeys: ['token', 'repositories', 'permissions'] },
   );
+  let granted = 0;
   fc.assert(
     fc.property(fc.oneof(answerArb, fc.jsonValue()), (answer) => {
       const checked = checkGrant(answer, request, now);
       if (!('ok' in checked)) return;
+      granted++;
       const { repositories, permissions } = answer as typeof good;
       expect(repositories.every((r) => ['gitops', 'extra'].includes((r as { name: string }).name))).toBe(true);
       expect(
@@ -106,4 +112,6 @@ test('whatever comes in, what is accepted is never wider than what was asked', (
     }),
     { numRuns: 1_000 },
   );
+  expect(granted).toBeGreaterThan(20);
+  expect(granted).toBeLessThan(900);
 });

@@ -161,7 +161,7 @@ describe('on an API server', () => {
     await held;
   });
 
-  test('of two that race for a free lease exactly one wins', async () => {
+  test('of three that race for a free lease exactly one wins', async () => {
     const clock = new FakeClock();
     const electors = ['a', 'b', 'c'].map((id) => elector(id, clock));
     const stop = new AbortController();

@@ -54,6 +54,7 @@ test('an index shows our own writes at once: new ones, moved ones, and no more t
 test('a write whose echo never comes leaves the index when it leaves the cache', async () => {
   informer.replace([object('a', 'red', '1')]);
   informer.wrote(object('a', 'blue', '2'));
+  expect(names('blue')).toEqual(['a']);
   await clock.advance(60_000);
   expect(names('blue')).toEqual([]);
   expect(names('red')).toEqual(['a']);

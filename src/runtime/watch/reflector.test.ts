@@ -98,9 +98,16 @@ test.each([
 test('always asks for bookmarks, and for a server-side end', async () => {
   await begin();
   await start();
-  const { query } = server.seen({ verb: 'watch' })[0]!;
-  expect(query.get('allowWatchBookmarks')).toBe('true');
-  expect(Number(query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300);
+  for (let ends = 0; ends < 3; ends++) {
+    server.openWatches()[0]!.end();
+    await watchesAgain();
+  }
+  const asked = server.seen({ verb: 'watch' });
+  expect(asked).toHaveLength(4);
+  for (const { query } of asked) {
+    expect(query.get('allowWatchBookmarks')).toBe('true');
+    expect(Number(query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300);
+  }
 });
 
 test('is not synced until a list succeeded and handlers saw it', async () => {

@@ -212,6 +212,7 @@ test('who may see one namespace is told of no other, and who may see none is tol
   }
   const { json } = await ask('/api/v1/label/k8s_namespace_name/values', everything, 'shop');
   expect(json).toMatchObject({ data: ['shop'], degraded: false });
+  expect(bodies).toHaveLength(nodes.length);
   expect(bodies.every((body) => body.includes('"value":"shop"'))).toBe(true);
   expect((await ask('/api/v1/label/__name__/values', span, 'shop')).json.data).toEqual(['requests_total']);
   bodies.length = 0;
