@@ -18,8 +18,14 @@ const layers = [
 const element = (type) => ({ element: { type } });
 const below = (row) => layers.slice(row + 1).flat();
 const policies = layers.flatMap((row, i) =>
-  row.map((name) => ({ from: element(name), allow: { to: element([name, ...below(i)]) } })),
+  row.map((name) => ({ from: element(name), allow: { to: element([name, ...below(i), 'page-types']) } })),
 );
+/** The same for the page, which has four (docs/adr/0036-the-page.md); of the sources it knows the types of its API alone. */
+const pageLayers = ['views', 'parts', 'state', 'api'].map((name) => `page-${name}`);
+const pagePolicies = pageLayers.map((name, i) => ({
+  from: element(name),
+  allow: { to: element([...pageLayers.slice(i), 'page-types']) },
+}));
 
 /** Every server has the limits and the last resort of src/net/http; a request cannot end a process. */
 const serverRemedy =
@@ -78,12 +84,14 @@ export default tseslint.config(
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     plugins: { boundaries },
     settings: {
-      'boundaries/include': ['src/**/*.ts'],
+      'boundaries/include': ['src/**/*.ts', 'ui/**/*.{ts,tsx}'],
       'boundaries/elements': [
+        ...pageLayers.map((type) => ({ type, pattern: type.replace('page-', 'ui/') })),
+        { type: 'page-types', pattern: 'src/api/page' },
         ...layers.flat().map((name) => ({ type: name, pattern: `src/${name}` })),
         { type: 'testing', pattern: 'src/testing' },
       ],
-      'import/resolver': { node: { extensions: ['.ts', '.js'] } },
+      'import/resolver': { node: { extensions: ['.ts', '.tsx', '.js'] } },
     },
     rules: {
       'boundaries/dependencies': [
@@ -92,7 +100,11 @@ export default tseslint.config(
           default: 'disallow',
           message:
             '{{from.element.types}} must not import {{to.element.types}}: imports only go down the layers (docs/adr/0002-layers.md)',
-          policies: [...policies, { from: element('testing'), allow: { to: element(['testing', ...layers.flat()]) } }],
+          policies: [
+            ...policies,
+            ...pagePolicies,
+            { from: element('testing'), allow: { to: element(['testing', ...layers.flat(), 'page-types']) } },
+          ],
         },
       ],
       '@typescript-eslint/no-floating-promises': 'error',

@@ -1,4 +1,4 @@
-import { bytes, duration, durationText, percent, secondsOf, seriesName, short, span } from './format.ts';
+import { bytes, duration, percent, seriesName, short, span } from './format.ts';
 
 test.each([
   [null, '–'],
@@ -36,24 +36,6 @@ test.each([
   [1_048_575, '1 MiB'],
   [180_000_000, '172 MiB'],
 ])('%p bytes are written %s', (value, text) => expect(bytes(value)).toBe(text));
-
-test.each([
-  ['90', 90],
-  ['5m', 300],
-  ['1h30m', 5_400],
-  ['1d 2h', 93_600],
-  ['500ms', 0.5],
-  ['', undefined],
-  ['0', undefined],
-  ['5x', undefined],
-  ['m5', undefined],
-])('the duration %p is %p seconds', (text, seconds) => expect(secondsOf(text)).toBe(seconds));
-
-test('a duration is written so that it is read as the same', () => {
-  const lengths = [1, 59, 60, 300, 5_400, 86_400, 93_784];
-  expect(lengths.map((seconds) => secondsOf(durationText(seconds)))).toEqual(lengths);
-  expect(durationText(5_400)).toBe('1h30m');
-});
 
 test('a time that has passed is told in its largest unit', () => {
   expect([span(900), span(61_000), span(7_300_000), span(-172_800_000)]).toEqual(['0 s', '1 min', '2 h', '2 d']);

@@ -1,5 +1,5 @@
 /** The panels of the query view, as an address has them: `g0.expr`, `g0.range_input` … as in Prometheus. Pure. */
-import { durationText, secondsOf } from '../parts/format.ts';
+import { durationText, secondsOf } from './duration.ts';
 
 export interface Panel {
   readonly expr: string;

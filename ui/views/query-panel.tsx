@@ -15,10 +15,11 @@ import { columnsOf, heatOf, maxLines, stepFor } from '../parts/chart-data.ts';
 import { Chart, type Mark } from '../parts/chart.tsx';
 import { createEditor, type Editor } from '../parts/editor.ts';
 import { errorText } from '../parts/error-text.ts';
-import { durationText, secondsOf, seriesName } from '../parts/format.ts';
+import { seriesName } from '../parts/format.ts';
 import { HeatMap } from '../parts/heat-map.tsx';
 import { Degraded, Failed } from '../parts/states.tsx';
 import { addToHistory, markRan } from '../state/ran-here.ts';
+import { durationText, secondsOf } from '../state/duration.ts';
 import type { Panel } from '../state/panels.ts';
 
 /** Most rows of the table. */
