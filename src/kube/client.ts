@@ -58,6 +58,19 @@ export interface KubeList<T extends TypedObject = KubeObject> {
   continue?: string | undefined;
 }
 
+/** What to read of a container's log. */
+export interface PodLogQuery {
+  container: string;
+  /** The container before the one that runs. */
+  previous?: boolean | undefined;
+  /** Lines from the end. */
+  tailLines?: number | undefined;
+  /** Nothing older. Units: seconds. */
+  sinceSeconds?: number | undefined;
+  /** Units: bytes. */
+  limitBytes?: number | undefined;
+}
+
 export interface WriteOptions extends RequestOptions {
   fieldManager?: string | undefined;
   dryRun?: boolean | undefined;

@@ -11,12 +11,14 @@ import type {
   ListOptions,
   ObjectName,
   Patch,
+  PodLogQuery,
   ReadOptions,
   RequestOptions,
   TypedObject,
   WatchOptions,
   WriteOptions,
 } from './client.ts';
+import { coreResources } from './core-resources.ts';
 import { Credentials } from './credentials.ts';
 import { decodeFrames, type WatchFrame } from './frames.ts';
 import { loadKubeSettings, openKubeSettings, type KubeSettings } from './kubeconfig.ts';
@@ -98,6 +100,21 @@ export class RestClient implements KubeClient {
     // Few programs need it, and it brings a WebSocket library along.
     const { openPodStream } = await import('./port-forward.ts');
     return openPodStream(this.#credentials, this, pod, port, options);
+  }
+
+  /**
+   * What a container of a pod wrote, the newest lines of it.
+   * Caveats: `limitBytes` cuts the end, so the last lines are only whole where `tailLines` of them fit.
+   * Errors: as every call; ERR_API_INVALID where there is no such container, or none before the one that runs.
+   */
+  async podLog(pod: Required<ObjectName>, query: PodLogQuery, options: RequestOptions = {}): Promise<string> {
+    return this.#http.text({
+      ...request(options),
+      method: 'GET',
+      what: `log of ${describe(coreResources.pods, pod)} ${query.container}`,
+      path: withQuery(resourcePath(coreResources.pods, { ...pod, subresource: 'log' }), { ...query }),
+      accept: '*/*',
+    });
   }
 
   /** The kubeconfig in use as client-node has it, for the dot-i bridge. The first use loads client-node. */

@@ -53,6 +53,17 @@ export class Transport {
 
   /** Sends a call and returns the parsed JSON answer. Errors: see `KubeClient`. */
   async json(call: HttpCall): Promise<unknown> {
+    const text = await this.text(call);
+    if (text === '') return undefined;
+    try {
+      return JSON.parse(text) as unknown;
+    } catch (cause) {
+      throw new OperatorError('ERR_API_REQUEST', `${call.what}: the answer is not JSON`, { cause });
+    }
+  }
+
+  /** Sends a call and returns the answer as it came. Errors: see `KubeClient`. */
+  async text(call: HttpCall): Promise<string> {
     const { clock, credentials, onRetry } = this.#options;
     const deadlineMs = call.deadlineMs ?? defaultDeadlineMs;
     const limit = new CallLimit(clock, deadlineMs, call.what, call.signal);
@@ -96,7 +107,7 @@ export class Transport {
     }
   }
 
-  async #once(call: HttpCall, limit: CallLimit): Promise<unknown> {
+  async #once(call: HttpCall, limit: CallLimit): Promise<string> {
     const { credentials } = this.#options;
     const endpoint = await credentials.current();
     const observe = this.#observer(call, endpoint);
@@ -117,12 +128,7 @@ export class Transport {
     });
     if (status === 401) credentials.invalidate();
     if (status < 200 || status > 299) throw this.#failure(call, status, headers['retry-after'], text);
-    if (text === '') return undefined;
-    try {
-      return JSON.parse(text) as unknown;
-    } catch (cause) {
-      throw new OperatorError('ERR_API_REQUEST', `${call.what}: the answer is not JSON`, { cause });
-    }
+    return text;
   }
 
   /** Opens a call whose answer is read as a stream. */

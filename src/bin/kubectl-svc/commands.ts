@@ -37,6 +37,11 @@ export const commands: readonly PluginCommand[] = [
     errorCode: 2,
   },
   {
+    name: 'support-bundle',
+    summary: 'write an archive with everything that a maintainer asks for, redacted',
+    load: async () => (await import('./support-bundle/support-bundle-command.ts')).registerSupportBundle,
+  },
+  {
     name: 'version',
     summary: 'versions of the plugin and of what runs in the cluster',
     load: async () => (await import('./version/version-command.ts')).registerVersion,

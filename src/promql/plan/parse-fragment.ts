@@ -1,12 +1,5 @@
 import { ParseCache } from '../parser/parse-cache.ts';
-import type { LanguageOptions } from '../types.ts';
-
-/** A fragment's text comes from a query that passed the switches; reading it back must accept all of the language. */
-const everyFeature: LanguageOptions = {
-  experimentalFunctions: true,
-  fillModifiers: true,
-  extendedRangeSelectors: true,
-};
+import { everyFeature } from './features.ts';
 
 const trees = new ParseCache(everyFeature);
 

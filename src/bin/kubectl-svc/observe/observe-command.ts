@@ -7,40 +7,12 @@ import { RefusedError } from '../connect/failures.ts';
 import type { QueryServer } from '../connect/query-server.ts';
 import { PluginError, UsageError } from '../errors.ts';
 import { outputFormat } from '../output/print.ts';
-import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
-import { filterFlags, FilterLine } from './filter-flags.ts';
+import { FilterLine, filterFlags } from './filter-flags.ts';
 import { type ObserveFormat, observeFormats, writerOf } from './formats.ts';
+import { noteOf } from './notes.ts';
 import { observeRequest, type SpanFlags } from './observe-request.ts';
 import { SeenItems } from './seen-items.ts';
-
-/** Why items were lost, by the source that the stream names. */
-const reasons: Readonly<Record<string, string>> = {
-  ring: "had left the node's memory before they were asked for",
-  reader: 'came faster than the query server read them',
-  relay: 'came faster than they were read here',
-  labels: "cannot be judged on that node, for it does not know the labels of another node's pod",
-};
-
-/** What a message that is no item says to a person, and whether that is a warning; undefined for an item. Pure. */
-function noteOf({
-  node,
-  lost,
-  node_status: status,
-}: StreamMessage): { readonly text: string; readonly isWarning: boolean } | undefined {
-  if (lost) {
-    const items = lost.count === 1 ? '1 item' : `${lost.count} items`;
-    const where = lost.source === 'relay' ? '' : ` of node ${printable(node)}`;
-    return { text: `lost ${items}${where}: ${reasons[lost.source] ?? printable(lost.source)}`, isWarning: true };
-  }
-  if (!status) return undefined;
-  const nodes =
-    status.nodes.length === 1 ? `node ${status.nodes[0]}` : `${status.nodes.length} nodes (${status.nodes.join(', ')})`;
-  const who = printable(status.nodes.length === 0 ? node : nodes);
-  if (status.state === 'NODE_CONNECTED') return { text: `connected to ${who}`, isWarning: false };
-  const what = status.state === 'NODE_UNAVAILABLE' ? 'unavailable' : 'failing';
-  return { text: `${who}: ${what}${status.message ? `: ${printable(status.message)}` : ''}`, isWarning: true };
-}
 
 interface Flags extends SpanFlags {
   output: ObserveFormat;

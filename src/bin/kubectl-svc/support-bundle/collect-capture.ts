@@ -1,0 +1,74 @@
+import { parse } from 'yaml';
+import { podFacts, runsAgents } from '../../../controllers/capture/facts.ts';
+import { itemsOf, type ClusterView } from '../cluster/view.ts';
+import { askSeries, maxPods } from '../explain/ask-series.ts';
+import { known, type Known } from '../explain/explain-pod.ts';
+import { explain, podsOfTarget } from '../explain/explanation.ts';
+import { explanationText } from '../explain/render.ts';
+import type { Target } from '../explain/target.ts';
+import type { Session } from '../session.ts';
+import type { Bundle } from './bundle.ts';
+import { plain } from './collect-objects.ts';
+import type { Redactor } from './redact/redactor.ts';
+
+/** Nodes and monitors that are explained. */
+const maxExplained = 100;
+
+/** What each node should run, and the walk from the resources to the data of every node and monitor. */
+export async function addCapture(
+  bundle: Bundle,
+  session: Session,
+  view: ClusterView,
+  redactor: Redactor,
+): Promise<void> {
+  const unasked = known(view, { fault: 'it was not asked' });
+  const nodes = itemsOf(view.nodes)
+    .filter(runsAgents)
+    .map(({ metadata }) => metadata.name ?? '');
+  const targets: { target: Target; namespace: string }[] = [
+    ...nodes.map((name) => ({ target: { type: 'node', name } as const, namespace: '' })),
+    ...itemsOf(view.monitors).map(({ metadata: { name = '', namespace = '' } }) => ({
+      target: { type: 'monitor', name } as const,
+      namespace,
+    })),
+  ];
+  const shown = targets.slice(0, maxExplained).map((one) => ({
+    ...one,
+    pods: podsOfTarget(one.target, one.namespace, view, unasked).slice(0, maxPods),
+  }));
+  if (targets.length > shown.length)
+    bundle.lacks(
+      'explain/, in part',
+      `of ${targets.length} nodes and monitors the first ${shown.length} are explained`,
+    );
+  const facts = shown.flatMap(({ pods }) => pods.flatMap((pod) => podFacts(pod) ?? [])).slice(0, maxPods);
+  const series = await askSeries(() => session.connect(), { pods: facts, nodes }, session.signal);
+  if (series.fault !== undefined) bundle.lacks('explain/: whether there is data', redactor.text(series.fault));
+  const all = { ...unasked, facts: series };
+  for (const { target, namespace, pods } of shown) {
+    const text = explanationText(explain(target, namespace, pods, all), plain);
+    const path = `explain/${target.type}/${namespace === '' ? '' : `${namespace}/`}${target.name}.txt`;
+    bundle.add(path, `kubectl svc explain ${target.type}/${target.name}`, redactor.text(text));
+  }
+  addConfigs(bundle, all, redactor);
+}
+
+/** What the operator compiles for each node; configurations that differ by node and pods alone stand once. */
+function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Redactor): void {
+  if (assumed !== null)
+    bundle.lacks('capture/: the operator’s settings', `${assumed}; those of a new installation stand for them`);
+  if (!compiled) return bundle.lacks('capture/', 'nodes, namespaces, pods, monitors and policies were not all read');
+  const nodes = [...compiled.nodes].map(([node, { hash, yamlHash, rollout }]) => ({ node, hash, yamlHash, rollout }));
+  bundle.addJson('capture/nodes.json', 'what each node should hold, by hash', redactor.value(nodes));
+  const written = new Set<string>();
+  for (const { config, yamlHash } of compiled.nodes.values()) {
+    if (written.has(yamlHash)) continue;
+    written.add(yamlHash);
+    const short = yamlHash.replace(/^sha256:/, '').slice(0, 12);
+    const { instrument, ...rules } = config;
+    bundle.addYaml(`capture/${short}/instrument.yaml`, 'the instrument’s file of the nodes with this yamlHash', [
+      redactor.value(parse(instrument.yaml), true),
+    ]);
+    bundle.addJson(`capture/${short}/rules.json`, `the agent’s rules of ${config.node}`, redactor.value(rules));
+  }
+}

@@ -1,0 +1,64 @@
+import { errorText } from '../../../base/errors.ts';
+import { isForbidden, isNotFound, type RestClient } from '../../../kube/index.ts';
+import type { Bundle } from './bundle.ts';
+import { inTurns } from './in-turns.ts';
+import { containersOf, type OwnPod } from './own-pods.ts';
+import type { Redactor } from './redact/redactor.ts';
+
+/** Bounds on one container's log: the newest lines, and the newest bytes of those. */
+const maxLines = 10_000;
+const maxBytes = 512 * 1024;
+/** The API server sends the beginning of the lines that were asked for; more than this is not waited for. */
+const maxReadBytes = 8 * 1024 * 1024;
+
+export interface LogOptions {
+  readonly redactor: Redactor;
+  readonly sinceSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+/** The logs of every container, and of the one before where it was restarted. */
+export async function addLogs(
+  bundle: Bundle,
+  client: Pick<RestClient, 'podLog'>,
+  pods: readonly OwnPod[],
+  { redactor, sinceSeconds, signal }: LogOptions,
+): Promise<void> {
+  const wanted = pods.flatMap((own) =>
+    containersOf(own.pod).flatMap(({ name, restarted }) =>
+      [false, ...(restarted ? [true] : [])].map((previous) => ({ ...own, container: name, previous })),
+    ),
+  );
+  await inTurns(wanted, signal, async ({ namespace, name, container, previous }) => {
+    const path = `logs/${namespace}/${name}/${container}${previous ? '.previous' : ''}.log`;
+    if (bundle.full) return bundle.lacks(path, 'the bundle has reached its size');
+    const query = {
+      container,
+      ...(previous ? { previous } : { sinceSeconds }),
+      tailLines: maxLines,
+      limitBytes: maxReadBytes,
+    };
+    try {
+      const text = await client.podLog({ namespace, name }, query, { signal, retry: false });
+      bundle.add(path, 'log', redactor.lines(newest(text)));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      bundle.lacks(path, whyNoLog(error, previous, redactor));
+    }
+  });
+}
+
+function whyNoLog(error: unknown, previous: boolean, redactor: Redactor): string {
+  if (isForbidden(error)) return 'you may not get pods/log';
+  if (isNotFound(error)) return 'the pod is gone';
+  if (previous) return `there is none of the container before (${redactor.text(errorText(error))})`;
+  return redactor.text(errorText(error));
+}
+
+/** The end of a log, from the begin of a line. Pure. */
+export function newest(text: string, limit = maxBytes): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= limit) return text;
+  const end = bytes.subarray(bytes.length - limit).toString('utf8');
+  return end.slice(end.indexOf('\n') + 1);
+}

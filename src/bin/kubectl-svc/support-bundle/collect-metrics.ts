@@ -1,0 +1,129 @@
+import { request } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { errorText, isOperatorError, OperatorError } from '../../../base/errors.ts';
+import type { RestClient } from '../../../kube/index.ts';
+import { askApi } from '../connect/prometheus.ts';
+import type { Session } from '../session.ts';
+import type { Bundle } from './bundle.ts';
+import { inTurns } from './in-turns.ts';
+import { metricsPorts, type OwnPod } from './own-pods.ts';
+import type { Redactor } from './redact/redactor.ts';
+
+/** An agent's page holds the node's traffic as well. Units: bytes. */
+const maxPageBytes = 64 * 1024 * 1024;
+const deadlineMs = 15_000;
+/** Pods whose metrics are read. */
+const maxPods = 100;
+
+export interface MetricsOptions {
+  readonly redactor: Redactor;
+  readonly signal: AbortSignal;
+}
+
+/** What every part tells of itself at `/metrics`, through a port-forward: a reader inside of the pod needs no token. */
+export async function addMetrics(
+  bundle: Bundle,
+  client: Pick<RestClient, 'portForward'>,
+  pods: readonly OwnPod[],
+  { redactor, signal }: MetricsOptions,
+): Promise<void> {
+  const wanted = pods.filter(({ component }) => metricsPorts[component] !== undefined);
+  if (wanted.length > maxPods)
+    bundle.lacks('metrics/, in part', `of ${wanted.length} pods those of the first ${maxPods} were read`);
+  await inTurns(wanted.slice(0, maxPods), signal, async ({ namespace, name, component }) => {
+    const path = `metrics/${namespace}/${name}.txt`;
+    if (bundle.full) return bundle.lacks(path, 'the bundle has reached its size');
+    try {
+      const stream = await client.portForward({ namespace, name }, metricsPorts[component]!, { signal });
+      const text = await page(stream, signal);
+      bundle.add(path, `what ${component} tells of itself`, redactor.text(ownFamilies(text)));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const refused = isOperatorError(error, 'ERR_API_FORBIDDEN');
+      bundle.lacks(path, refused ? 'you may not get and create pods/portforward' : redactor.text(errorText(error)));
+    }
+  });
+}
+
+async function page(stream: Duplex, signal: AbortSignal): Promise<string> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]);
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      stream.on('error', reject);
+      const req = request(
+        {
+          createConnection: () => stream,
+          host: 'localhost',
+          path: '/metrics',
+          headers: { connection: 'close' },
+          signal: limit,
+        },
+        (res) => {
+          const chunks: Buffer[] = [];
+          let size = 0;
+          res.on('data', (chunk: Buffer) => {
+            size += chunk.length;
+            if (size > maxPageBytes)
+              req.destroy(new OperatorError('ERR_TOO_LARGE', `/metrics: more than ${maxPageBytes >> 20} MiB`));
+            else chunks.push(chunk);
+          });
+          res.on('error', reject);
+          res.on('end', () => {
+            if (res.statusCode === 200) return resolve(Buffer.concat(chunks).toString('utf8'));
+            reject(new OperatorError('ERR_API_REQUEST', `/metrics: ${res.statusCode}`));
+          });
+        },
+      );
+      req.on('error', reject);
+      req.end();
+    });
+  } finally {
+    stream.destroy();
+  }
+}
+
+/** Families that tell of the product. All others are the traffic of the cluster, which is none of a maintainer's business. */
+const own = /^(?:svc|minter|controller_runtime|workqueue|rest_client|leader_election|certwatcher|process|nodejs)_/;
+
+/** The lines of a page that are about families of our own. Pure. */
+export function ownFamilies(text: string): string {
+  return text
+    .split('\n')
+    .filter((line) => own.test(line.replace(/^# (?:HELP|TYPE|UNIT) /, '')))
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** What is asked of the query server, by file. */
+const questions: readonly { readonly file: string; readonly path: string; readonly params?: Record<string, string> }[] =
+  [
+    { file: 'buildinfo', path: '/api/v1/status/buildinfo' },
+    { file: 'runtimeinfo', path: '/api/v1/status/runtimeinfo' },
+    { file: 'flags', path: '/api/v1/status/flags' },
+    { file: 'tsdb', path: '/api/v1/status/tsdb' },
+    { file: 'targets', path: '/api/v1/targets' },
+    { file: 'agents', path: '/api/v1/query', params: { query: '{__name__=~"svc_.+"}', explain: '1', stats: 'all' } },
+    {
+      file: 'series-by-name',
+      path: '/api/v1/query',
+      params: { query: 'count by (__name__, k8s_node_name) ({__name__!=""})', stats: 'all' },
+    },
+  ];
+
+/** What the query server and, through it, the agents tell of themselves. */
+export async function addQueries(bundle: Bundle, session: Session, redactor: Redactor): Promise<void> {
+  for (const { file, path, params = {} } of questions) {
+    try {
+      const server = await session.connect();
+      const { text } = await askApi(server, path, params, { method: 'GET', signal: session.signal });
+      bundle.addJson(
+        `queries/${file}.json`,
+        `${path} ${params['query'] ?? ''}`.trim(),
+        redactor.value(JSON.parse(text)),
+      );
+    } catch (error) {
+      if (session.signal.aborted) throw error;
+      bundle.lacks(`queries/${file}.json`, redactor.text(errorText(error)));
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import type { KubeObject, ResourceRef } from '../../../api/meta.ts';
+import { group } from '../../../api/v1alpha1/index.ts';
+import { errorText } from '../../../base/errors.ts';
+import { coreResources, isForbidden, listAll, type KubeClient } from '../../../kube/index.ts';
+import type { ClusterView, Reading } from '../cluster/view.ts';
+import { itemsOf } from '../cluster/view.ts';
+import { styles } from '../output/style.ts';
+import { reportText } from '../status/render.ts';
+import { statusReport } from '../status/report.ts';
+import type { Bundle } from './bundle.ts';
+import type { OwnPod } from './own-pods.ts';
+import type { Redactor } from './redact/redactor.ts';
+import { trimCrd, trimNode, trimObject } from './trim.ts';
+
+/** A list of all namespaces; where that is denied, of one; else why there is none. */
+export async function readWidest(
+  client: KubeClient,
+  resource: ResourceRef,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<Reading<KubeObject>> {
+  let fault = '';
+  for (const selection of [{}, { namespace }]) {
+    try {
+      const { items } = await listAll<KubeObject>(client, resource, { ...selection, signal });
+      return { items, ...('namespace' in selection ? { partial: true } : {}) };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      fault = isForbidden(error) ? `you may not list ${resource.plural}` : errorText(error);
+    }
+  }
+  return { fault };
+}
+
+/** A view for a person without colours. */
+export const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
+
+/** The state of the product as `status` tells it, and the objects that it is told from. */
+export function addObjects(bundle: Bundle, view: ClusterView, pods: readonly OwnPod[], redactor: Redactor): void {
+  const report = statusReport(view);
+  bundle.add('status.txt', 'kubectl svc status', redactor.text(reportText(report, plain)));
+  bundle.addJson('status.json', 'the same as JSON', redactor.value(report));
+  const add = (
+    path: string,
+    about: string,
+    reading: Reading<KubeObject>,
+    shown: (object: KubeObject) => unknown = (object) => trimObject(object, redactor),
+  ): void => {
+    if (reading.fault !== undefined) return bundle.lacks(path, reading.fault);
+    if (reading.partial) bundle.lacks(`${path}, in part`, 'only those of one namespace were read');
+    bundle.addYaml(path, `${reading.items.length} ${about}`, reading.items.map(shown));
+  };
+  add('objects/trafficmonitors.yaml', 'TrafficMonitors', view.monitors);
+  add('objects/clustertrafficpolicies.yaml', 'ClusterTrafficPolicies', view.policies);
+  add('objects/minterdeployments.yaml', 'MinterDeployments', view.minters);
+  add('cluster/crds.yaml', 'CRDs of ours', view.crds, (crd) => trimCrd(crd, redactor));
+  add('cluster/apiservices.yaml', 'APIServices of metrics', metricsApis(view.apiServices));
+  add('cluster/nodes.yaml', 'nodes', view.nodes as Reading<KubeObject>, (node) => trimNode(node, redactor));
+  add('parts/deployments.yaml', 'Deployments of the operator’s namespace', ours(view.deployments));
+  add('parts/daemonsets.yaml', 'DaemonSets of the operator’s namespace', ours(view.daemonSets));
+  add('parts/leases.yaml', 'Leases of the operator’s namespace', view.leases);
+  const ownFault = view.ownPods.fault;
+  add(
+    'parts/pods.yaml',
+    'pods of the product',
+    ownFault === undefined ? { items: pods.map(({ pod }) => pod) } : { fault: ownFault },
+  );
+}
+
+function ours(reading: Reading<KubeObject>): Reading<KubeObject> {
+  if (reading.fault !== undefined) return reading;
+  return { items: reading.items.filter(({ metadata }) => metadata.name?.startsWith('svc-')) };
+}
+
+function metricsApis(reading: Reading<KubeObject>): Reading<KubeObject> {
+  if (reading.fault !== undefined) return reading;
+  return { items: reading.items.filter(({ metadata }) => metadata.name?.endsWith('.metrics.k8s.io')) };
+}
+
+interface EventObject extends KubeObject {
+  regarding?: { apiVersion?: string; namespace?: string };
+}
+
+/** Events of the operator's namespace and about objects of ours, the oldest first. */
+export async function addEvents(
+  bundle: Bundle,
+  client: KubeClient,
+  view: ClusterView,
+  { redactor, since, signal }: { redactor: Redactor; since: number; signal: AbortSignal },
+): Promise<void> {
+  const path = 'events.yaml';
+  const all = await readWidest(client, coreResources.events, view.namespace, signal);
+  if (all.fault !== undefined) return bundle.lacks(path, all.fault);
+  if (all.partial) bundle.lacks(`${path}, in part`, 'only those of the operator’s namespace were read');
+  const concerning = itemsOf(all)
+    .map((event) => ({ event: event as EventObject, at: eventTime(event) }))
+    .filter(({ event: { metadata, regarding }, at }) => {
+      const about = metadata.namespace === view.namespace || regarding?.apiVersion?.startsWith(`${group}/`);
+      return about === true && at >= since;
+    })
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ event }) => trimObject(event, redactor));
+  bundle.addYaml(path, `${concerning.length} events of the operator’s namespace and about objects of ours`, concerning);
+}
+
+/** When an event was last seen. Units: ms since 1970. */
+function eventTime(event: KubeObject): number {
+  const {
+    series,
+    deprecatedLastTimestamp,
+    eventTime: first,
+  } = event as unknown as {
+    series?: { lastObservedTime?: string } | null;
+    deprecatedLastTimestamp?: string | null;
+    eventTime?: string | null;
+  };
+  const text = series?.lastObservedTime ?? deprecatedLastTimestamp ?? first ?? event.metadata.creationTimestamp ?? '';
+  return Date.parse(text) || 0;
+}

@@ -1,0 +1,19 @@
+/** As many requests at a time as do not weigh on an API server. */
+const atATime = 4;
+
+/** Runs `work` for every item, a few at a time, in order of their begin. Errors: the first of `work`, at the end. */
+export async function inTurns<T>(
+  items: readonly T[],
+  signal: AbortSignal,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of queue) {
+      signal.throwIfAborted();
+      await work(item);
+    }
+  };
+  const done = await Promise.allSettled(Array.from({ length: atATime }, worker));
+  for (const one of done) if (one.status === 'rejected') throw one.reason;
+}

@@ -1,0 +1,128 @@
+import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
+import type { KubeObject } from '../../../../api/meta.ts';
+import type { PodWithStatus } from '../../cluster/pod-fault.ts';
+
+/** Objects that have addresses, as far as the caller may read them. */
+export interface AddressSources {
+  readonly nodes: readonly KubeObject[];
+  readonly pods: readonly PodWithStatus[];
+  readonly services: readonly KubeObject[];
+}
+
+/** Says of an address whether it is one of this cluster. */
+export type IsOurs = (address: string) => boolean;
+
+/**
+ * The addresses of nodes, pods and Services. Whatever lies in the pod range of a node counts as a pod's: pods come and
+ * go while logs stay. Loopback and the unspecified address are nobody's in particular. Pure.
+ */
+export function clusterAddresses({ nodes, pods, services }: AddressSources): IsOurs {
+  const exact = new Set<string>();
+  const ranges = new BlockList();
+  const add = (address: unknown): void => {
+    if (typeof address === 'string' && isIP(address)) exact.add(canonical(address));
+  };
+  for (const node of nodes) {
+    const { addresses = [] } = (node['status'] ?? {}) as { addresses?: { address: string }[] };
+    for (const { address } of addresses) add(address);
+    const { podCIDR, podCIDRs = [] } = (node['spec'] ?? {}) as { podCIDR?: string; podCIDRs?: string[] };
+    for (const cidr of [...podCIDRs, ...(podCIDR === undefined ? [] : [podCIDR])]) addRange(ranges, cidr);
+  }
+  for (const { status } of pods) {
+    const { podIP, podIPs = [], hostIP, hostIPs = [] } = (status ?? {}) as PodAddresses;
+    for (const { ip } of [...podIPs, ...hostIPs]) add(ip);
+    add(podIP);
+    add(hostIP);
+  }
+  for (const service of services) {
+    const { clusterIP, clusterIPs = [] } = (service['spec'] ?? {}) as { clusterIP?: string; clusterIPs?: string[] };
+    for (const address of [clusterIP, ...clusterIPs]) add(address);
+  }
+  return (address) => {
+    const text = canonical(address);
+    return ownerless.has(text) || text.startsWith('127.') || exact.has(text) || ranges.check(text, family(text));
+  };
+}
+
+interface PodAddresses {
+  podIP?: string;
+  podIPs?: { ip: string }[];
+  hostIP?: string;
+  hostIPs?: { ip: string }[];
+}
+
+const ownerless = new Set(['0.0.0.0', '::', '::1']);
+/** A range of half the Internet is a mistake, not the pods of a node. Units: bits. */
+const shortestPrefix = { ipv4: 8, ipv6: 32 } as const;
+
+function addRange(ranges: BlockList, cidr: string): void {
+  const [base = '', bits = ''] = cidr.split('/');
+  if (!isIP(base) || !/^\d{1,3}$/.test(bits) || Number(bits) < shortestPrefix[family(base)]) return;
+  if (Number(bits) <= (isIPv4(base) ? 32 : 128)) ranges.addSubnet(base, Number(bits), family(base));
+}
+
+const family = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6');
+
+/** One spelling of an address; one of IPv4 inside of IPv6 is the former. */
+function canonical(address: string): string {
+  if (isIPv4(address)) return address;
+  const text = new SocketAddress({ address: address.split('%')[0]!, family: 'ipv6' }).address;
+  const inside = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text)?.[1];
+  return inside ?? text;
+}
+
+/** Four numbers with dots or dashes between, as in addresses and in host names made of them; more of them are taken whole. */
+const dotted = /(?<!\d)\d{1,3}(?:\.\d{1,3}){3,}(?!\d)/g;
+const dashed = /(?<!\d|\d-)\d{1,3}(?:-\d{1,3}){3}(?!\d|-\d)/g;
+const hexRun = /[0-9A-Fa-f:.]+/g;
+/** With ports and colons around it, an address is no longer. Units: characters. */
+const longestRun = 64;
+
+/** Gives every outside address a name that stays the same for the whole bundle, in the order in which they are met. */
+export class Pseudonyms {
+  readonly #isOurs: IsOurs;
+  readonly #names = new Map<string, string>();
+
+  constructor(isOurs: IsOurs) {
+    this.#isOurs = isOurs;
+  }
+
+  /** How many addresses were replaced by names. */
+  get count(): number {
+    return this.#names.size;
+  }
+
+  /** The text with a name in place of every address that is not of this cluster. */
+  replace(text: string): string {
+    return text
+      .replace(hexRun, (found: string, at: number, all: string) =>
+        this.#ipv6(found, all[at - 1], all[at + found.length]),
+      )
+      .replace(dotted, (found) => this.#name(found, found))
+      .replace(dashed, (found) => this.#name(found, found.replaceAll('-', '.')));
+  }
+
+  #ipv6(found: string, before = '', after = ''): string {
+    if (found.length > longestRun || (!found.includes('::') && found.split(':').length < 8)) return found;
+    // Scopes of names, such as `std::fmt`, are no addresses.
+    if (!/\d/.test(found) && (/\w/.test(before) || /\w/.test(after))) return found;
+    // `addr:2001:db8::1` has a colon and `node2001:db8::1` has letters before the address.
+    const start = /^:(?!:)/.test(found) ? 1 : Math.max(0, found.indexOf(':') - 4);
+    for (let end = found.length; end > start + 1; end--) {
+      const address = found.slice(start, end);
+      if (isIPv6(address)) return found.slice(0, start) + this.#name(address, address) + found.slice(end);
+    }
+    return found;
+  }
+
+  #name(found: string, address: string): string {
+    const valid = isIP(address) !== 0;
+    // Numbers such as 300.1.2.3 are none; five in a row may hide one.
+    if (!valid && address.split('.').length === 4) return found;
+    if (valid && this.#isOurs(address)) return found;
+    const key = valid ? canonical(address) : address;
+    const name = this.#names.get(key) ?? `outside-${this.#names.size + 1}`;
+    this.#names.set(key, name);
+    return name;
+  }
+}

@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { aReadyPod, aNode, anObject } from '../../../../testing/capture/cluster-view.ts';
+import { clusterAddresses } from './addresses.ts';
+import { Redactor } from './redactor.ts';
+
+const nobody = { nodes: [], pods: [], services: [] };
+const isOurs = clusterAddresses({
+  nodes: [
+    {
+      ...aNode('node-1'),
+      spec: { podCIDRs: ['10.244.1.0/24', 'fd00:10::/64'] },
+      status: { addresses: [{ type: 'InternalIP', address: '192.168.5.11' }] },
+    } as never,
+  ],
+  pods: [aReadyPod('shop/web', 'node-1', { status: { podIP: '10.99.0.7', hostIP: '192.168.5.11' } })],
+  services: [anObject('v1', 'Service', 'shop/web', { spec: { clusterIP: '10.96.0.10', clusterIPs: ['fd00:96::a'] } })],
+});
+const redact = (text: string): string => new Redactor(isOurs).text(text);
+
+const base64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const random = (minLength: number, maxLength: number): fc.Arbitrary<string> =>
+  fc.string({ unit: fc.constantFrom(...base64), minLength, maxLength });
+/** As a generator makes it: never a plain word. */
+const key = (minLength: number): fc.Arbitrary<string> => random(minLength, minLength + 20).map((text) => `${text}Z9`);
+const ipv4 = fc
+  .tuple(...[fc.integer({ min: 11, max: 223 }), ...Array.from({ length: 3 }, () => fc.nat(255))])
+  .map((parts) => parts.join('.'))
+  .filter((address) => !isOurs(address));
+const hex = fc.integer({ min: 1, max: 0xffff }).map((n) => n.toString(16));
+const ipv6 = fc
+  .tuple(hex, hex, fc.boolean())
+  .map(([a, b, short]) => (short ? `2001:db8:${a}::${b}` : `2001:db8:${a}:1:2:3:4:${b}`));
+
+/** What is planted: the text, and what of it must not be seen. */
+const planted = fc.oneof(
+  fc.tuple(key(8), key(8), key(8)).map(([a, b, c]) => {
+    const text = `eyJhbGci${a}.eyJzdWIi${b}.${c}`;
+    return { text, secrets: [text, b, c] };
+  }),
+  fc.tuple(fc.constantFrom('ghs_', 'ghp_', 'gho_', 'ghu_', 'ghr_', 'github_pat_'), key(36)).map(([kind, rest]) => ({
+    text: `${kind}${rest}`,
+    secrets: [rest],
+  })),
+  fc.tuple(fc.constantFrom('Bearer', 'bearer', 'Basic'), key(10)).map(([scheme, value]) => ({
+    text: `${scheme} ${value}`,
+    secrets: [value],
+  })),
+  fc.array(random(64, 64), { minLength: 2, maxLength: 4 }).map((lines) => ({
+    text: `-----BEGIN RSA PRIVATE KEY-----\n${lines.join('\n')}\n-----END RSA PRIVATE KEY-----`,
+    secrets: lines,
+  })),
+  fc
+    .tuple(
+      fc.constantFrom('password', 'client_secret', 'apiKey', 'access-key', 'auth_token'),
+      key(6),
+      fc.constantFrom('=', ': ', '":"'),
+    )
+    .map(([name, value, between]) => ({ text: `${name}${between}${value}`, secrets: [value] })),
+  fc.tuple(key(6), key(6)).map(([user, password]) => ({
+    text: `https://${user}:${password}@store.example/api/v1/write`,
+    secrets: [user, password],
+  })),
+  key(6).map((value) => ({ text: `https://store.example/api?session=${value}&n=1`, secrets: [value] })),
+  key(6).map((value) => ({ text: `GET /checkout?card=${value} HTTP/1.1`, secrets: [value] })),
+  ipv4.map((address) => ({ text: address, secrets: [address] })),
+  ipv4.map((address) => ({
+    text: `ip-${address.replaceAll('.', '-')}.example`,
+    secrets: [address.replaceAll('.', '-')],
+  })),
+  ipv4.map((address) => ({ text: `::ffff:${address}`, secrets: [address] })),
+  ipv6.map((address) => ({ text: address, secrets: [address] })),
+);
+
+/** Where it stands. */
+const surroundings: readonly ((text: string) => string)[] = [
+  (text) => text,
+  (text) => `dial ${text} failed`,
+  (text) => `value="${text}"`,
+  (text) => `x=${text}`,
+  (text) => `peer:${text}: refused`,
+  (text) => `(${text})`,
+  (text) => `[${text}]:443`,
+  (text) => `a,${text},b`,
+  (text) => `first\n${text}\nlast`,
+  (text) => JSON.stringify({ level: 'error', message: `at\n${text}` }),
+  (text) => JSON.stringify({ message: JSON.stringify({ inner: [text] }) }),
+  (text) => JSON.stringify({ [`name ${text}`]: 1 }),
+  (text) => `2026-11-23T11:56:46Z stderr F ${JSON.stringify({ message: text })}`,
+  (text) => JSON.stringify({ cut: text }).slice(0, -1),
+];
+
+test('nothing that is planted is seen, wherever it stands', () => {
+  fc.assert(
+    fc.property(planted, fc.constantFrom(...surroundings), ({ text, secrets }, around) => {
+      const redactor = new Redactor(isOurs);
+      for (const shown of [redactor.text(around(text)), redactor.lines(`one\n${around(text)}\n{"a":1}`)])
+        for (const secret of secrets) expect(shown).not.toContain(secret);
+      const value = JSON.stringify(redactor.value({ metadata: { note: around(text) }, list: [around(text)] }));
+      for (const secret of secrets) expect(value).not.toContain(secret);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test.each([
+  ['10.244.1.77', 'a pod of a node’s range, also one that is gone'],
+  ['10.99.0.7', 'a pod'],
+  ['192.168.5.11', 'a node'],
+  ['10.96.0.10', 'a Service'],
+  ['fd00:96::a', 'a Service of the other family'],
+  ['fd00:10::0:5', 'a pod of the other family'],
+  ['127.0.0.1', 'loopback'],
+  ['0.0.0.0', 'any'],
+])('%s stays: %s', (address) => {
+  expect(redact(`dial tcp ${address}: refused`)).toBe(`dial tcp ${address}: refused`);
+});
+
+test('an outside address has one name in a bundle, in each of its spellings', () => {
+  const redactor = new Redactor(isOurs);
+  expect(redactor.text('203.0.113.7 then 198.51.100.9')).toBe('outside-1 then outside-2');
+  expect(redactor.value({ peer: '::ffff:203.0.113.7', also: '203.0.113.7:443' })).toEqual({
+    peer: 'outside-1',
+    also: 'outside-1:443',
+  });
+  expect(redactor.text('2001:db8::1 2001:DB8:0:0:0:0:0:1')).toBe('outside-3 outside-3');
+  expect(redactor.counts.outsideAddresses).toBe(3);
+});
+
+test('whoever may not read nodes, pods and Services gets all addresses hidden', () => {
+  expect(new Redactor(clusterAddresses(nobody)).text('10.244.1.7 127.0.0.1')).toBe('outside-1 127.0.0.1');
+});
+
+test.each([
+  'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  'at 2026-11-23T11:56:46.123Z, 12:30:45',
+  'secretName: svc-query-tls',
+  'token: invalid',
+  'container instrument ended with code 1',
+  'otel/ebpf-instrument:v0.10.0',
+  'image: registry.example/svc-operator@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  'std::fmt and mod::add_one',
+  'svc_controller_token_reviews_total{result="denied"} 3',
+  'kernel 6.8.0-45-generic, v1.34.1',
+  '/apis/svc.dev/v1alpha1/namespaces/shop/trafficmonitors/checkout-with-a-rather-long-name-2',
+])('what a maintainer needs stays: %s', (text) => {
+  expect(redact(text)).toBe(text);
+});
+
+test('below extraConfig every member that is named as a credential or as headers is hidden, whatever it holds', () => {
+  const shown = new Redactor(isOurs).value({
+    spec: {
+      instrument: { extraConfig: { otel: { headers: { 'x-team': 'plain' }, token: ['a', { b: 'c' }], port: 4317 } } },
+    },
+  });
+  expect(shown).toEqual({
+    spec: {
+      instrument: {
+        extraConfig: {
+          otel: { headers: { 'x-team': '[credential]' }, token: ['[credential]', { b: '[credential]' }], port: 4317 },
+        },
+      },
+    },
+  });
+});
+
+test('what is hidden stays hidden when it is looked at twice', () => {
+  const once = redact('Authorization: Bearer abcdef123456 https://u:p@h/?q=1 203.0.113.7 password=x1');
+  expect(redact(once)).toBe(once);
+});

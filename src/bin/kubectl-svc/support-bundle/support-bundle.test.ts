@@ -1,0 +1,316 @@
+import { createReadStream } from 'node:fs';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createGunzip } from 'node:zlib';
+import { extract } from 'tar-stream';
+import type { RestClient } from '../../../kube/index.ts';
+import { aComponentPod, aNode, anObject, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
+import { fill, startApi } from '../../../testing/capture/plugin-run.ts';
+import { aMonitor, aPolicy } from '../../../testing/capture/world.ts';
+import { StatusError, type FakeApiServer } from '../../../testing/fake-api-server/index.ts';
+import { FakeClock } from '../../../testing/fake-clock.ts';
+import { runPluginHere, type PluginResult, type PluginRunOptions } from '../../../testing/plugin/plugin-run.ts';
+
+let api: FakeApiServer;
+let dir: string;
+beforeEach(async () => {
+  api = await startApi();
+  dir = await mkdtemp(join(tmpdir(), 'svc-bundle-'));
+});
+afterEach(async () => {
+  await api.stop();
+  await rm(dir, { recursive: true });
+});
+
+const forbidden = new StatusError(403, 'Forbidden', 'no');
+
+async function make(
+  args: readonly string[] = [],
+  { metrics, ...more }: PluginRunOptions & { metrics?: number } = {},
+): Promise<PluginResult & { file: string }> {
+  const file = join(dir, 'bundle.tar.gz');
+  const kube = (): RestClient =>
+    Object.assign(api.client(), {
+      portForward: async () => {
+        if (metrics === undefined) throw new Error('no way in');
+        return connect(metrics, '127.0.0.1');
+      },
+    });
+  const result = await runPluginHere(['support-bundle', '-o', file, ...args], {
+    clock: new FakeClock(viewTime),
+    kube,
+    answer: () => ({ data: { resultType: 'vector', result: [] } }),
+    ...more,
+  });
+  return { ...result, file };
+}
+
+/** Every file of an archive, by its path behind the folder. */
+async function unpack(file: string): Promise<Map<string, string>> {
+  const files = new Map<string, string>();
+  const entries = createReadStream(file).pipe(createGunzip()).pipe(extract());
+  for await (const entry of entries) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of entry) chunks.push(chunk as Buffer);
+    files.set(entry.header.name.replace(/^[^/]*\//, ''), Buffer.concat(chunks).toString());
+  }
+  return files;
+}
+
+interface Index {
+  files: { path: string; bytes: number; about: string }[];
+  absent: { what: string; why: string }[];
+  hidden: Record<string, number>;
+}
+const indexOf = (files: ReadonlyMap<string, string>): Index => JSON.parse(files.get('index.json')!) as Index;
+
+test('holds what a maintainer asks for, and its index lists every file', async () => {
+  fill(
+    api,
+    aView({
+      monitors: { items: [aMonitor('shop/checkout', { selector: {} })] as never[] },
+      policies: { items: [aPolicy('default', {})] as never[] },
+    }),
+  );
+  const { code, stdout, file } = await make();
+  expect({ code, stdout }).toEqual({ code: 0, stdout: `${file}\n` });
+  const files = await unpack(file);
+  for (const path of [
+    'README.md',
+    'status.txt',
+    'versions.json',
+    'objects/trafficmonitors.yaml',
+    'objects/clustertrafficpolicies.yaml',
+    'objects/minterdeployments.yaml',
+    'parts/deployments.yaml',
+    'parts/daemonsets.yaml',
+    'parts/pods.yaml',
+    'parts/leases.yaml',
+    'cluster/nodes.yaml',
+    'cluster/crds.yaml',
+    'events.yaml',
+    'explain/node/node-1.txt',
+    'explain/monitor/shop/checkout.txt',
+    'capture/nodes.json',
+    'queries/agents.json',
+    'logs/svc-system/svc-controller-a/main.log',
+  ])
+    expect([...files.keys()]).toContain(path);
+  expect(indexOf(files).files.map(({ path }) => path)).toEqual([...files.keys()].slice(2));
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+});
+
+test('no secret, token or outside address that stands anywhere in the cluster is in any file', async () => {
+  const token = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW0ifQ.c2lnbmF0dXJlLW9mLWl0';
+  const pat = 'ghs_16C7e42F292c6912E7710c838347Ae178B4a';
+  const pem = `-----BEGIN PRIVATE KEY-----\n${'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7'.repeat(2)}\n-----END PRIVATE KEY-----`;
+  const outside = ['203.0.113.77', '2001:db8:77::9', '198.51.100.23'];
+  const words = [
+    'hunter2-in-env',
+    'hunter2-in-annotation',
+    'hunter2-in-extra',
+    'hunter2-in-url',
+    'hunter2-in-query',
+    'hunter2-in-log',
+  ];
+  const [inEnv, inAnnotation, inExtra, inUrl, inQuery, inLog] = words;
+  const leaks = `Bearer ${token}; ${pat}; password=${inLog}; https://u:${inUrl}@x.example/w?k=${inQuery}; ${outside.join(' ')}; ${pem}`;
+  const metadata = {
+    annotations: { 'kubectl.kubernetes.io/last-applied-configuration': `{"p":"${inAnnotation}"}`, note: leaks },
+    managedFields: [{ manager: 'kubectl', fieldsV1: { [`f:${inAnnotation}`]: {} } }],
+  };
+  const labels = { 'app.kubernetes.io/name': 'svc-operator', 'app.kubernetes.io/component': 'agent' };
+  const spec = {
+    nodeName: 'node-1',
+    containers: [
+      {
+        name: 'agent',
+        env: [
+          { name: 'HTTPS_PROXY', value: inEnv },
+          { name: 'SVC_X', value: leaks },
+        ],
+      },
+    ],
+  };
+  const view = aView();
+  fill(
+    api,
+    aView({
+      nodes: {
+        items: [
+          aNode('node-1', {}),
+          { ...aNode('node-2'), status: { conditions: [{ type: 'Ready', status: 'False', message: leaks }] } },
+        ] as never[],
+      },
+      pods: {
+        items: [
+          aComponentPod('agent', 'svc-agent-a', 'node-1', {
+            metadata: { ...metadata, labels },
+            spec,
+            status: {
+              podIP: '10.0.0.1',
+              containerStatuses: [
+                { name: 'agent', restartCount: 1, lastState: { terminated: { exitCode: 1, message: leaks } } },
+              ],
+            },
+          }),
+        ],
+      },
+      deployments: {
+        items: [
+          ...(view.deployments as { items: never[] }).items,
+          anObject('apps/v1', 'Deployment', 'svc-system/svc-minter', { metadata, spec: { template: { spec } } }),
+        ],
+      },
+      monitors: {
+        items: [
+          {
+            ...aMonitor('shop/checkout', { selector: {} }),
+            metadata: { ...metadata, name: 'checkout', namespace: 'shop' },
+          },
+        ] as never[],
+      },
+      policies: {
+        items: [
+          aPolicy('default', {
+            network: { cidrs: [{ cidr: '203.0.113.77/32', name: 'bank' }] },
+            instrument: { extraConfig: { otel_traces_export: { headers: { 'x-team': inExtra }, secret: inExtra } } },
+          } as never),
+        ] as never[],
+      },
+      events: {
+        items: [
+          anObject('events.k8s.io/v1', 'Event', 'svc-system/e', {
+            type: 'Warning',
+            note: leaks,
+            eventTime: '2026-06-01T11:59:00Z',
+            regarding: { kind: 'Pod', namespace: 'svc-system', name: 'svc-agent-a' },
+          }),
+        ],
+      },
+    }),
+  );
+  const logs = `plain ${leaks}\n${JSON.stringify({ level: 'error', msg: leaks })}\n`;
+  api.script((r) => r.subresource === 'log', { do: 'raw', status: 200, body: logs }, 99);
+  const page = `# HELP svc_agent_up up\nsvc_agent_up{version="${pat}"} 1\nhttp_requests{server_address="${outside[0]}"} 1\n`;
+  const server = createServer((_req, res) => res.end(page)).listen(0, '127.0.0.1');
+  try {
+    const { code, file, stdout, stderr } = await make([], {
+      metrics: await new Promise<number>((resolve) =>
+        server.on('listening', () => resolve((server.address() as AddressInfo).port)),
+      ),
+      answer: () => ({ data: { resultType: 'vector', result: [{ metric: { note: leaks }, value: [0, leaks] }] } }),
+    });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const files = await unpack(file);
+    for (const path of [
+      'logs/svc-system/svc-agent-a/agent.log',
+      'logs/svc-system/svc-agent-a/agent.previous.log',
+      'events.yaml',
+    ])
+      expect(files.get(path)).toContain('outside-');
+    expect(files.get('metrics/svc-system/svc-agent-a.txt')).toBe(
+      '# HELP svc_agent_up up\nsvc_agent_up{version="[token]"} 1\n',
+    );
+    const secrets = [
+      token,
+      token.split('.')[1]!,
+      pat,
+      'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7',
+      ...outside,
+      ...words,
+    ];
+    const seen = [...files, ['stdout', stdout], ['stderr', stderr]].flatMap(([path, text]) =>
+      secrets.filter((secret) => text!.includes(secret)).map((secret) => `${secret} in ${path}`),
+    );
+    expect(seen).toEqual([]);
+    const { hidden } = indexOf(files);
+    expect(Object.entries(hidden).filter(([, count]) => count === 0)).toEqual([]);
+    expect(api.seen({ plural: 'secrets' })).toEqual([]);
+  } finally {
+    server.close();
+  }
+});
+
+test('what the caller may not read is named, and hides nothing else', async () => {
+  fill(api, aView());
+  for (const plural of ['nodes', 'trafficmonitors', 'events', 'services'])
+    api.script({ plural }, { do: 'fail', error: forbidden }, 99);
+  api.script((r) => r.subresource === 'log', { do: 'fail', error: forbidden }, 99);
+  const { code, file, stderr } = await make([], { answer: () => Promise.reject(new Error('nobody is there')) });
+  expect(code).toBe(0);
+  const files = await unpack(file);
+  const absent = indexOf(files).absent.map(({ what, why }) => `${what}: ${why}`);
+  for (const line of [
+    'cluster/nodes.yaml: you may not list nodes',
+    'objects/trafficmonitors.yaml: you may not list trafficmonitors',
+    'events.yaml: you may not list events',
+    'addresses of Services, which are hidden now: you may not list services',
+    'logs/svc-system/svc-agent-a/main.log: you may not get pods/log',
+    'metrics/svc-system/svc-agent-a.txt: no way in',
+    'queries/agents.json: nobody is there',
+  ])
+    expect(absent).toContainEqual(expect.stringContaining(line));
+  expect([...files.keys()]).toContain('parts/pods.yaml');
+  expect(files.get('README.md')).toContain('you may not list nodes');
+  expect(stderr).toContain('warning: not in it: ');
+});
+
+test('a size that is reached leaves whole files out, and names them', async () => {
+  fill(api, aView());
+  api.script((r) => r.subresource === 'log', { do: 'raw', status: 200, body: 'line\n'.repeat(60_000) }, 99);
+  const { code, file } = await make(['--max-size', '400Ki']);
+  expect(code).toBe(0);
+  const files = await unpack(file);
+  const { absent, files: listed } = indexOf(files);
+  expect(listed.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(400 * 1024);
+  expect(absent.filter(({ why }) => why.startsWith('the bundle has reached its size')).length).toBeGreaterThan(0);
+});
+
+test('logs and the one before are asked for within bounds', async () => {
+  fill(
+    api,
+    aView({
+      pods: {
+        items: [
+          aComponentPod('agent', 'svc-agent-a', 'node-1', {
+            status: {
+              containerStatuses: [{ name: 'main', restartCount: 2, lastState: { terminated: { exitCode: 1 } } }],
+            },
+          }),
+        ],
+      },
+    }),
+  );
+  await make(['--since', '90s']);
+  const asked = api.seen((r) => r.subresource === 'log').map(({ query }) => Object.fromEntries(query));
+  const bounds = { container: 'main', tailLines: '10000', limitBytes: String(8 * 1024 * 1024) };
+  expect(asked).toEqual(
+    expect.arrayContaining([
+      { ...bounds, sinceSeconds: '90' },
+      { ...bounds, previous: 'true' },
+    ]),
+  );
+  expect(asked).toHaveLength(2);
+});
+
+test('a file that is there is not overwritten, and wrong flags are told', async () => {
+  fill(api, aView());
+  await writeFile(join(dir, 'bundle.tar.gz'), 'mine');
+  expect(await make()).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is there already\n  name another file'),
+  });
+  expect((await stat(join(dir, 'bundle.tar.gz'))).size).toBe(4);
+  expect(await make(['--max-size', '3 apples'])).toMatchObject({ code: 2, stderr: expect.stringContaining('20Mi') });
+  expect(await make(['--since', 'yesterday'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--since') });
+});
+
+test('an API server that does not answer is an error, and leaves no file', async () => {
+  await api.stop();
+  const { code, stdout } = await make();
+  expect({ code, stdout, left: await readdir(dir) }).toEqual({ code: 1, stdout: '', left: [] });
+});

@@ -1,0 +1,83 @@
+import type { KubeObject, ObjectMeta } from '../../../api/meta.ts';
+import type { Redactor } from './redact/redactor.ts';
+
+/** Variables that the operator writes itself. Values of others were put there by somebody else, for reasons of their own. */
+const ourVariables =
+  /^(?:SVC_\w+|OTEL_EBPF_\w+|NODE_(?:NAME|OPTIONS|EXTRA_CA_CERTS)|POD_\w+|MALLOC_ARENA_MAX|BIND_ADDRESS|PORT|ADMIN_PORT|CONFIGS_DIR|TLS_DIR|VCS_(?:ORG|API_BASE_URL)|KMS_(?:NEXT_)?KEY_VERSION|AUDIENCES|ISSUER_URL|JWKS_URI|RATE_LIMIT_PER_MINUTE|MAX_REPOSITORIES|REPOSITORIES)$/;
+
+/** What kubectl wrote down of an object, with everything that was ever in it. */
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/**
+ * An object as it stands in a bundle: without managed fields, without the annotation that repeats it, with the values of
+ * variables that are not ours hidden, and redacted. Pure but for the redactor's counts.
+ */
+export function trimObject(object: KubeObject, redactor: Redactor): KubeObject {
+  return redactor.value({
+    ...(withoutForeignValues(object, redactor) as KubeObject),
+    metadata: trimMetadata(object.metadata, redactor),
+  }) as KubeObject;
+}
+
+function trimMetadata(
+  { managedFields: _fields, annotations, ...metadata }: ObjectMeta,
+  redactor: Redactor,
+): ObjectMeta {
+  if (!annotations) return metadata;
+  const { [lastApplied]: applied, ...rest } = annotations;
+  if (applied !== undefined) redactor.hid('annotation');
+  return Object.keys(rest).length === 0 ? metadata : { ...metadata, annotations: rest };
+}
+
+/** Hides `value` in every list named `env`, at any depth: of containers, of init containers, of templates. */
+function withoutForeignValues(value: unknown, redactor: Redactor, name = ''): unknown {
+  if (Array.isArray(value)) {
+    return name === 'env'
+      ? value.map((variable) => withoutForeignValue(variable, redactor))
+      : value.map((item) => withoutForeignValues(item, redactor));
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([member, child]) => [member, withoutForeignValues(child, redactor, member)]),
+  );
+}
+
+function withoutForeignValue(variable: unknown, redactor: Redactor): unknown {
+  const { name, value } = variable as { name?: unknown; value?: unknown };
+  if (typeof value !== 'string' || (typeof name === 'string' && ourVariables.test(name))) return variable;
+  redactor.hid('environment');
+  return { ...(variable as object), value: '[not ours]' };
+}
+
+/** What matters of a node: what it is, what runs it, how it fares. Pure but for the redactor's counts. */
+export function trimNode(node: KubeObject, redactor: Redactor): unknown {
+  const { nodeInfo, conditions, addresses, allocatable } = (node['status'] ?? {}) as Record<string, unknown>;
+  const { taints, unschedulable, podCIDRs } = (node['spec'] ?? {}) as Record<string, unknown>;
+  const { name, labels, creationTimestamp, deletionTimestamp } = node.metadata;
+  return redactor.value({
+    name,
+    creationTimestamp,
+    deletionTimestamp,
+    labels,
+    taints,
+    unschedulable,
+    podCIDRs,
+    nodeInfo,
+    addresses,
+    allocatable,
+    conditions,
+  });
+}
+
+/** What matters of a CRD: its versions and conditions; the schema is that of the release. Pure. */
+export function trimCrd(crd: KubeObject, redactor: Redactor): unknown {
+  const { versions = [] } = (crd['spec'] ?? {}) as { versions?: { name: string; served: boolean; storage: boolean }[] };
+  const { conditions, storedVersions } = (crd['status'] ?? {}) as Record<string, unknown>;
+  return redactor.value({
+    name: crd.metadata.name,
+    labels: crd.metadata.labels,
+    versions: versions.map(({ name, served, storage }) => ({ name, served, storage })),
+    storedVersions,
+    conditions,
+  });
+}
