@@ -182,6 +182,11 @@ const pods: Case[] = [
   refuses('an amount with a wrong unit', { resources: { limits: { memory: '1GB' } } }, /memory.* should match/),
   refuses('an unknown toleration operator', { tolerations: [{ operator: 'In' }] }, /Unsupported value: "In"/),
   accepts('a service account of its own', { serviceAccount: { create: false, name: 'signer' } }),
+  refuses(
+    'annotations for a service account that it does not create',
+    { serviceAccount: { create: false, name: 'signer', annotations: { a: 'b' } } },
+    /with create: false annotate the existing one/,
+  ),
   refuses('a service account in capitals', { serviceAccount: { name: 'Signer' } }, /name.* should match/),
   refuses('a private key field', { kms: { privateKey: 'x' } }, /unknown field "spec.kms.privateKey"/),
   refuses('a name that cannot be that of a Service', {}, /the name becomes that of a Service/, 'a.b'),

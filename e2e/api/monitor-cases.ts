@@ -92,6 +92,20 @@ const exclude: Case[] = [
     { mode: 'Exclude', sampling: { ratio: '1' } },
     /Exclude takes only selection fields/,
   ),
+  ...[
+    { priority: 1 },
+    { signals: { spans: 'Disabled' } },
+    { protocols: ['HTTP'] },
+    { metrics: { families: ['RPC'] } },
+    { http: { routes: ['/a'] } },
+    { limits: { maxSeries: 7 } },
+  ].map((spec) =>
+    refuses(
+      `Exclude with ${Object.keys(spec)[0]}`,
+      { mode: 'Exclude', ...spec },
+      /Exclude takes only selection fields/,
+    ),
+  ),
   refuses('Exclude with export', { mode: 'Exclude', export: [destination] }, /Exclude takes only selection fields/),
   refuses('Exclude with autoscaling', { mode: 'Exclude', autoscaling: { metrics: [metric] } }, /Exclude takes only/),
 ];

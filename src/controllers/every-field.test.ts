@@ -6,6 +6,7 @@ import {
   type MinterDeploymentSpec,
   type TrafficMonitorSpec,
 } from '../api/v1alpha1/index.ts';
+import { objectSchema } from '../api/schema/crd.ts';
 import { readSettings } from '../base/settings.ts';
 import { compile, queryLimits } from '../capture/index.ts';
 import { minterSettings, minterSettingTable } from '../minter/index.ts';
@@ -13,7 +14,7 @@ import { parseRuleFile } from '../minter/rules/rule-file.ts';
 import { platformDefaults, renderMinter } from '../render/index.ts';
 import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
 import { aMonitor, aNamespace, aPod, aPolicy, aWorld } from '../testing/capture/world.ts';
-import { leavesOf, type Spec } from '../testing/spec-leaves.ts';
+import { leavesOf, type Leaf, type Spec } from '../testing/spec-leaves.ts';
 import { repositoriesInForce, withRegistered } from './minter-deployment/registered-repositories.ts';
 import { fromPolicies } from './platform/from-policies.ts';
 
@@ -179,3 +180,93 @@ describe.each(Object.entries(kinds))('a %s', (kind, { leaves, observe }) => {
     },
   );
 });
+
+/**
+ * Fields that have no effect because of another one, found by setting each beside it. `refused`: by the rule of the
+ * schema with this message, which e2e/api asks a real API server. Else why not.
+ */
+const off = 'what is switched off keeps its settings, for when it is switched on again';
+const voided: readonly {
+  readonly kind: keyof typeof kinds;
+  readonly because: Spec;
+  readonly fields: readonly RegExp[];
+  readonly refused?: string;
+  readonly why?: string;
+}[] = [
+  {
+    kind: 'monitor',
+    because: { mode: 'Exclude' },
+    fields: [/^(priority|signals|protocols|metrics|http|sampling|limits|export|autoscaling)\b/],
+    refused: 'Exclude takes only selection fields',
+  },
+  { kind: 'monitor', because: { suspend: true }, fields: [/./], why: off },
+  { kind: 'policy', because: { paused: true }, fields: [/^(capture|defaults|network)\./], why: off },
+  { kind: 'policy', because: { network: { enabled: false } }, fields: [/^network\./], why: off },
+  {
+    kind: 'policy',
+    because: { network: { enabled: true, source: 'SocketFilter' } },
+    fields: [/^network\.acknowledgeCiliumConflict$/],
+    why: 'a confirmation of what is not done; of the other fields for TC capture/compile/policy-checks.ts refuses each',
+  },
+  ...[{ enabled: false }, { enabled: true, source: 'SocketFilter' }].map((network) => ({
+    kind: 'policy' as const,
+    because: { network },
+    fields: [/^namespaceSelector\b/],
+    why: 'every policy that has both is refused by capture/compile/policy-checks.ts',
+  })),
+  ...(['All', 'AllowList'] as const).map((mode) => ({
+    kind: 'policy' as const,
+    because: { capture: { mode } },
+    fields: [/^capture\.ports\[\]/],
+    refused: 'ports belong to ByPort',
+  })),
+  {
+    kind: 'policy',
+    because: { capture: { mode: 'AllowList' } },
+    fields: [/^capture\.containersOnly$/],
+    why: 'policies of a node are merged field by field: it counts beside the mode of another one',
+  },
+  {
+    kind: 'minter',
+    because: { serviceAccount: { create: false } },
+    fields: [/^serviceAccount\.annotations$/],
+    refused: 'with create: false annotate the existing one',
+  },
+  {
+    kind: 'minter',
+    because: { replicas: 1 },
+    fields: [/^podDisruptionBudget$/],
+    why: 'true by default; a budget for a single pod would keep its node from being drained',
+  },
+];
+
+/** Of a field with an effect of its own, whether it has one beside the other. */
+const isVoidBeside = (kind: keyof typeof kinds, because: Spec, leaf: Leaf): boolean => {
+  const context = detailOf(kind, leaf.path);
+  const beside = [leaf.without, ...leaf.specs].map((spec) => merged(merged(context, spec), because) as Spec);
+  const outcomes = beside.map((spec) => attempt(kinds[kind].observe, spec)).filter((outcome) => outcome !== undefined);
+  return new Set(outcomes).size < 2;
+};
+const pathsOf = (value: unknown, path = ''): string[] =>
+  typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([name, member]) => pathsOf(member, path === '' ? name : `${path}.${name}`))
+    : [path];
+const causes = new Map(voided.map(({ kind, because }) => [`${kind} ${JSON.stringify(because)}`, { kind, because }]));
+const schemas = { policy: clusterTrafficPolicyKind, monitor: trafficMonitorKind, minter: minterDeploymentKind };
+
+test.each([...causes.values()].map(({ kind, because }) => [kind, because] as const))(
+  'what has no effect in a %s beside %j is refused, or on the list with its reason',
+  (kind, because) => {
+    const own = voided.filter((one) => one.kind === kind && JSON.stringify(one.because) === JSON.stringify(because));
+    const untold = kinds[kind].leaves
+      .filter(({ path }) => exceptions[`${kind} ${path}`] === undefined && !pathsOf(because).includes(path))
+      .filter((leaf) => isVoidBeside(kind, because, leaf))
+      .map(({ path }) => path)
+      .filter((path) => !own.some(({ fields }) => fields.some((field) => field.test(path))));
+    expect(untold).toEqual([]);
+    const text = JSON.stringify(objectSchema(schemas[kind]));
+    expect(
+      own.filter(({ refused, why = '' }) => (refused === undefined ? why === '' : !text.includes(refused))),
+    ).toEqual([]);
+  },
+);

@@ -179,7 +179,14 @@ export const minterDeploymentSpec = object(
           }),
         ),
       },
-      { default: { create: true } },
+      {
+        default: { create: true },
+        ...rules({
+          rule: '!has(self.annotations) || self.create',
+          message:
+            'annotations are for a service account that is created; with create: false annotate the existing one',
+        }),
+      },
     ),
     allowedCallers: peer('The pods that may ask for tokens.', {
       default: { podSelector: { matchLabels: { app: 'platform-agent' } } },

@@ -87,6 +87,19 @@ const autoscaling = object('Metrics for HorizontalPodAutoscalers.', {
   ),
 });
 
+/** Fields that say how to capture: without a meaning where nothing is captured. */
+const captureFields = [
+  'priority',
+  'signals',
+  'protocols',
+  'metrics',
+  'http',
+  'sampling',
+  'limits',
+  'export',
+  'autoscaling',
+] as const;
+
 export const trafficMonitorSpec = object(
   'What to capture.',
   {
@@ -139,8 +152,8 @@ export const trafficMonitorSpec = object(
   },
   rules(
     {
-      rule: "self.mode != 'Exclude' || (!has(self.sampling) && !has(self.export) && !has(self.autoscaling))",
-      message: 'Exclude takes only selection fields; remove sampling, export and autoscaling',
+      rule: `self.mode != 'Exclude' || (${captureFields.map((name) => `!has(self.${name})`).join(' && ')})`,
+      message: `Exclude takes only selection fields; remove ${captureFields.join(', ')}`,
     },
     {
       rule: 'has(self.selector) || has(self.workloads) || has(self.ports)',
