@@ -34,6 +34,7 @@ import { healthHandler } from './health.ts';
 import { noActiveQueries, openActiveQueries } from './log/active-queries.ts';
 import { noQueryLog, openQueryLog } from './log/query-log.ts';
 import { createHttpStore } from './long-term/http-store.ts';
+import { hideStoreLabels, parseStoreLabels } from './long-term/store-labels.ts';
 import { QueryMetrics } from './metrics.ts';
 import type { LimitSource } from './policy-limits.ts';
 import type { QuerySettings } from './settings.ts';
@@ -218,5 +219,9 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
 function longTermOf(settings: QuerySettings, clock: Clock): RunnerOptions['longTerm'] {
   const { longTermUrl: url, longTermApi: api, longTermTokenFile: tokenFile, longTermTenant: tenant } = settings;
   if (url === '') return undefined;
-  return { store: createHttpStore({ url, api, tokenFile, tenant, clock }), afterMs: settings.longTermAfter };
+  const store = createHttpStore({ url, api, tokenFile, tenant, clock });
+  return {
+    store: hideStoreLabels(store, parseStoreLabels(settings.longTermLabels)),
+    afterMs: settings.longTermAfter,
+  };
 }

@@ -65,6 +65,7 @@ export const querySettingTable = {
   longTermApi: queryOptionTable.longTermApi,
   longTermTokenFile: textSetting({ help: 'file with a bearer token for it; empty: none', default: '' }),
   longTermTenant: queryOptionTable.longTermTenant,
+  longTermLabels: queryOptionTable.longTermLabels,
   warmUp: durationSetting({
     help: 'time for made-up queries before the listeners open, so that the first real ones are not slow; 0s: none',
     default: '300ms',

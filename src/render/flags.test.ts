@@ -68,6 +68,7 @@ const everyQueryOption: QueryOptions = {
   longTermAfter: '12h',
   longTermApi: 'query',
   longTermTenant: 'team-a',
+  longTermLabels: 'cluster=eu,replica',
   longTermSecret: 'mimir',
   queryLog: 'true',
 } satisfies Record<QueryOption, string>;

@@ -104,6 +104,14 @@ export const queryOptionTable = {
     /^[^\s]{0,150}$/,
     'a tenant without spaces',
   ),
+  longTermLabels: textSetting(
+    {
+      help: 'labels that the long-term store adds to every series, as cluster=eu,replica: they are not shown, and where a value is given only series with it are read; empty: none',
+      default: '',
+    },
+    /^([a-zA-Z_]\w*(=[^\s,"'\\]+)?(,[a-zA-Z_]\w*(=[^\s,"'\\]+)?)*)?$/,
+    'names of labels, each with =value or without, separated by commas',
+  ),
   longTermSecret: textSetting(
     {
       help: 'Secret in the namespace whose key `token` is a bearer token for the long-term store, and whose key `ca.crt`, if there is one, its authority; empty: none',

@@ -81,3 +81,45 @@ test('samples beyond the query’s budget end the query, not the store', async (
   }, {});
   await expect(store.read(queries, read(10))).rejects.toMatchObject({ name: 'QueryError', errorType: 'execution' });
 });
+
+test.each([
+  [
+    'warns of a part that did not answer',
+    { warnings: ['store 10.0.0.7 is away'] },
+    /not whole: store 10\.0\.0\.7 is away/,
+  ],
+  ['says that its answer is partial', { isPartial: true }, /not whole/],
+])('a store that %s is a store that failed', async (_, more, reason) => {
+  const store = await storeOver((_req, res) => {
+    res.setHeader('content-type', 'application/json');
+    res.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [] }, ...more }));
+  }, {});
+  await expect(store.read(queries, read())).rejects.toMatchObject({
+    reason: 'protocol',
+    message: expect.stringMatching(reason),
+  });
+});
+
+test('a series that has native histograms beside floats is no series of floats', async () => {
+  const store = await storeOver((_req, res) => {
+    const result = [{ metric: { __name__: 'x' }, values: [[end / 1000, '1']], histograms: [[end / 1000 - 1, {}]] }];
+    res.setHeader('content-type', 'application/json');
+    res.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result } }));
+  }, {});
+  await expect(store.read(queries, read())).rejects.toMatchObject({
+    message: expect.stringContaining('native histograms'),
+  });
+});
+
+test('the error of a store is told in its words, and that there is no remote read with what helps', async () => {
+  const refusing = await storeOver((_req, res) => {
+    res.writeHead(422, { 'content-type': 'application/json' });
+    res.end(JSON.stringify({ status: 'error', errorType: 'execution', error: 'too many samples' }));
+  }, {});
+  await expect(refusing.read(queries, read())).rejects.toMatchObject({ message: 'HTTP 422: too many samples' });
+  await closeServer(server!, 0);
+  const without = await storeOver((_req, res) => res.writeHead(404).end('404 page not found\n'), { api: 'read' });
+  await expect(without.read(queries, read())).rejects.toMatchObject({
+    message: 'HTTP 404: 404 page not found (a store without remote read needs --long-term-api=query)',
+  });
+});

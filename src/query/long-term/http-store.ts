@@ -109,10 +109,24 @@ async function ask(
   const target = `${url.replace(/\/+$/, '')}${path}`;
   const response = await fetch(target, { ...init, headers, signal, redirect: 'error' });
   if (response.ok) return response;
-  const text = `HTTP ${response.status}: ${(await response.text()).slice(0, 200).trim()}`;
   const { status } = response;
+  const hint =
+    status === 404 && path === '/api/v1/read' ? ' (a store without remote read needs --long-term-api=query)' : '';
+  const text = `HTTP ${status}: ${reasonIn(await response.text())
+    .slice(0, 200)
+    .trim()}${hint}`;
   const reason = reasonOfStatus(status);
   throw [429, 502, 503, 504].includes(status) ? new Passing(reason, text) : new AgentFailure(reason, text);
+}
+
+/** The `error` of a Prometheus API's answer; the whole text where it is none. */
+function reasonIn(text: string): string {
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    return typeof error === 'string' ? error : text;
+  } catch {
+    return text;
+  }
 }
 
 async function* bytesOf(

@@ -15,6 +15,7 @@ import { wholeSeries } from '../fanout/merge/series-collector.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermStore } from './long-term-store.ts';
+import { foreignLabels } from './store-labels.ts';
 
 export interface SpliceOptions {
   readonly scope: QueryScope;
@@ -64,8 +65,17 @@ export class SplicedSource implements SeriesSource {
     // The agents' part goes the scope's own way, so that all selectors of a turn are one request to each agent.
     const none: SelectResult = { series: [] };
     const recent = request.maxt < boundaryMs ? none : scope.select({ ...request, mint: boundaryMs });
-    const [old, { series, warnings = [] }] = await Promise.all([this.#old([readQuery(request)]), recent]);
-    return { series: mergeDuplicates([...old[0]!, ...series.map(wholeSeries)]).series, warnings };
+    const [old, { series, warnings: told = [] }] = await Promise.all([this.#old([readQuery(request)]), recent]);
+    const warnings = [...told];
+    const late = series.map(wholeSeries);
+    const foreign = foreignLabels(old[0]!, late);
+    if (foreign.length > 0) {
+      const names = foreign.join(', ');
+      warnings.push(
+        `series of ${longTermName} do not continue in those of the agents, which have no label ${names}: name what the store adds in --long-term-labels`,
+      );
+    }
+    return { series: mergeDuplicates([...old[0]!, ...late]).series, warnings };
   }
 
   /** As the scope's `read`. */

@@ -6,6 +6,7 @@ import { silentLogger } from '../../base/logger.ts';
 import { createRemoteReadHandler, labelsFromObject, openStore } from '../../tsdb/index.ts';
 import type { Store } from '../../tsdb/index.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
+import { askApi } from '../../testing/query/api-client.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 
@@ -34,11 +35,7 @@ beforeAll(async () => {
     })();
   }).listen(0, '127.0.0.1');
   await once(remote, 'listening');
-  const { port } = remote.address() as { port: number };
-  stage = await startQueryStage({
-    nodes,
-    flags: { longTermUrl: `http://127.0.0.1:${port}`, longTermAfter: '30m', queryTimeout: '5s' },
-  });
+  stage = await startQueryStage({ nodes, flags: flags() });
   for (const [n, node] of nodes.entries()) {
     for (let k = 0; k <= 120; k++) {
       const t = end - (120 - k) * 30_000;
@@ -47,6 +44,12 @@ beforeAll(async () => {
       if (k >= 40) stage.cluster.append(node, labels, t, k * 30 * (n + 1));
     }
   }
+  for (let k = 0; k <= 80; k++) {
+    const labels = { __name__: 'torn', s: 'x', k8s_node_name: 'node-1', replica: 'a' };
+    store.append(labelsFromObject(labels), end - (120 - k) * 30_000, k);
+  }
+  for (let k = 40; k <= 120; k++)
+    stage.cluster.append('node-1', { __name__: 'torn', s: 'x' }, end - (120 - k) * 30_000, k);
   store.append(labelsFromObject({ __name__: 'gone', k8s_node_name: 'node-0' }), end - 50 * 60_000, 7);
 });
 afterAll(async () => {
@@ -59,6 +62,10 @@ beforeEach(() => {
   asked = 0;
 });
 
+const flags = (): Record<string, string> => {
+  const { port } = remote.address() as { port: number };
+  return { longTermUrl: `http://127.0.0.1:${port}`, longTermAfter: '30m', queryTimeout: '5s' };
+};
 const matrix = async (query: string, from: number, more: Record<string, string> = {}): Promise<[number, string][]> => {
   const params = { query, start: String((end - from * 60_000) / 1000), end: String(end / 1000), step: '30s', ...more };
   const { json } = await stage.ask('/api/v1/query_range', params);
@@ -96,9 +103,22 @@ test('recent queries do not ask the store, and old ones ask no agent', async () 
 
 test('series, labels and values of older times come from the store too', async () => {
   const times = { start: String(end / 1000 - 3600), end: String(end / 1000) };
-  expect((await stage.ask('/api/v1/label/__name__/values', times)).json.data).toEqual(['c_total', 'gone']);
+  expect((await stage.ask('/api/v1/label/__name__/values', times)).json.data).toEqual(['c_total', 'gone', 'torn']);
   const series = await stage.ask('/api/v1/series', { 'match[]': 'c_total', ...times });
   expect(series.json.data).toHaveLength(2);
+});
+
+test('series that the store gives a label of its own are told, because they count twice beside the boundary', async () => {
+  const params = { query: 'sum(torn)', start: String(end / 1000 - 3600), end: String(end / 1000), step: '30s' };
+  const { json } = await stage.ask('/api/v1/query_range', params);
+  expect(json.warnings).toEqual([
+    expect.stringMatching(/have no label replica: name what the store adds in --long-term-labels/),
+  ]);
+  const { port } = await stage.replica({ flags: { ...flags(), longTermLabels: 'replica' } });
+  const named = await askApi({ port, ca: stage.cluster.ca.cert }, '/api/v1/query_range', params);
+  expect(named.json).not.toHaveProperty('warnings');
+  const { values } = (named.json.data as { result: { values: [number, string][] }[] }).result[0]!;
+  expect(values.map(([, v]) => Number(v))).toEqual(Array.from({ length: 121 }, (_, k) => k));
 });
 
 test.each<[string, (req: IncomingMessage, res: ServerResponse) => void, RegExp, number]>([

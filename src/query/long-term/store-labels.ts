@@ -1,0 +1,70 @@
+import { compileMatcher, type Matcher, type ReadQuery } from '../../tsdb/index.ts';
+import { mergeDuplicates } from '../fanout/merge/duplicates.ts';
+import type { ReadSeries } from '../fanout/merge/series-collector.ts';
+import type { LongTermStore } from './long-term-store.ts';
+
+/** A label that the store shows on every series and the agents on none: an external label, a tenant, a replica. */
+export interface StoreLabel {
+  readonly name: string;
+  /** Only series with this value are those of this cluster. Undefined: series of every value are. */
+  readonly value?: string;
+}
+
+/** `cluster=eu,replica` as a list. */
+export function parseStoreLabels(text: string): StoreLabel[] {
+  return text === ''
+    ? []
+    : text.split(',').map((part) => {
+        const [, name = '', value] = /^([^=]*)(?:=(.*))?$/.exec(part) ?? [];
+        return value === undefined ? { name } : { name, value };
+      });
+}
+
+/**
+ * The store's series with the labels that the agents give them.
+ * Guarantees: series that differ in these labels alone are one; a matcher on such a label is judged as for an agent's
+ * series, which has no such label.
+ */
+export function hideStoreLabels(store: LongTermStore, labels: readonly StoreLabel[]): LongTermStore {
+  if (labels.length === 0) return store;
+  const names = new Set(labels.map(({ name }) => name));
+  const selecting = labels.flatMap(({ name, value }): Matcher[] =>
+    value === undefined ? [] : [{ type: '=', name, value }],
+  );
+  const asked = (query: ReadQuery): ReadQuery | undefined => {
+    const hidden = query.matchers.filter(({ name }) => names.has(name));
+    if (!hidden.every((matcher) => compileMatcher(matcher).matchesEmpty)) return undefined;
+    return { ...query, matchers: [...query.matchers.filter(({ name }) => !names.has(name)), ...selecting] };
+  };
+  const asAgents = (one: ReadSeries): ReadSeries => ({
+    ...one,
+    labels: one.labels.filter(([name]) => !names.has(name)),
+  });
+  return {
+    async read(queries, options) {
+      const all = queries.map(asked);
+      const own = all.filter((query) => query !== undefined);
+      const answers = own.length === 0 ? [] : await store.read(own, options);
+      let next = 0;
+      return all.map((query) => (query === undefined ? [] : mergeDuplicates(answers[next++]!.map(asAgents)).series));
+    },
+  };
+}
+
+/**
+ * Names of labels that every series of the store has and none of the agents', where both have series: such series are
+ * not the same ones, so a range across the boundary tears and the samples beside it count twice. Pure.
+ */
+export function foreignLabels(old: readonly ReadSeries[], recent: readonly ReadSeries[]): string[] {
+  const [first, ...others] = old;
+  if (first === undefined || recent.length === 0) return [];
+  const known = new Set<string>();
+  for (const { labels } of recent) for (const [name] of labels) known.add(name);
+  let foreign = first.labels.map(([name]) => name).filter((name) => !known.has(name));
+  for (const { labels } of others) {
+    if (foreign.length === 0) break;
+    const own = new Set(labels.map(([name]) => name));
+    foreign = foreign.filter((name) => own.has(name));
+  }
+  return foreign;
+}
