@@ -8,6 +8,7 @@ import type {
   Topology,
   TopologyEdge,
   TopologyNode,
+  WorkloadExplanation,
 } from '../../src/api/page/types.ts';
 
 export interface FixtureSize {
@@ -153,7 +154,28 @@ export function fixtureTopology(size: FixtureSize, turn = 0): Topology {
   };
 }
 
+/** One pod that is captured, and one that an exclusion keeps out. */
+export const fixtureExplanation: WorkloadExplanation = {
+  pods: ['node-1', 'node-2'].map((node, i) => ({
+    pod: `gateway-7d9f-x${i}`,
+    node,
+    steps: [
+      { asks: 'policy', answer: 'yes', fact: 'default is the strongest' },
+      i === 0
+        ? { asks: 'not excluded', answer: 'yes', fact: 'nothing excludes it' }
+        : { asks: 'not excluded', answer: 'no', fact: 'excluded by a label', way: 'leave the label out' },
+      { asks: 'port', answer: 'unknown', fact: 'the pod declares no ports' },
+      { asks: 'selected', answer: 'note', fact: 'no monitor does' },
+    ],
+  })),
+  settings: [
+    { path: 'protocols', value: null, from: 'built-in' },
+    { path: 'sampling.ratio', value: 0.05, from: 'ClusterTrafficPolicy/default (defaults)' },
+  ],
+};
+
 const condition = (type: string, status: 'True' | 'False', reason: string, message: string) => ({
+  good: status === 'True',
   type,
   status,
   reason,

@@ -10,7 +10,7 @@ export interface TabOptions {
   readonly height?: number;
   readonly dark?: boolean;
   /** Sees the tab's context before it asks for anything, as to answer in the server's place. */
-  readonly before?: (context: BrowserContext) => Promise<void>;
+  readonly before?: (context: BrowserContext) => Promise<unknown>;
 }
 
 /** A page with an empty history of its own. */

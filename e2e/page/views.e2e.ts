@@ -7,7 +7,15 @@ import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
 import { needing } from '../../src/testing/needs.ts';
 import { browserNeed } from './browser.ts';
-import { fixtureObjects, fixtureServices, fixtureTopology, large, small, type FixtureSize } from './fixture.ts';
+import {
+  fixtureExplanation,
+  fixtureObjects,
+  fixtureServices,
+  fixtureTopology,
+  large,
+  small,
+  type FixtureSize,
+} from './fixture.ts';
 import { openTab, startBrowser, type Tab } from './tab.ts';
 
 /** The views of the page in a real browser, over made-up answers of the page's own API. */
@@ -27,6 +35,7 @@ async function open(path: string, { size = small, width = 1280, dark = false }: 
     before: async (context) => {
       await context.route(/\/api\/v1\/services/, (route) => route.fulfill(answer(fixtureServices(size))));
       await context.route(/\/api\/v1\/topology/, (route) => route.fulfill(answer(fixtureTopology(size, turn++))));
+      await context.route(/\/api\/v1\/explain/, (route) => route.fulfill(answer(fixtureExplanation)));
       await context.route(/\/api\/v1\/objects/, (route) => {
         const kind = new URL(route.request().url()).searchParams.get('kind') as Objects['kind'];
         return route.fulfill(answer(fixtureObjects(kind, size, Date.now())));
@@ -95,6 +104,20 @@ needing(browserNeed).describe('the views of the page', () => {
     await page.reload();
     await page.getByText('2 of 20 workloads').waitFor();
     expect(await page.locator('tbody tr .workload b').allTextContents()).toEqual(['orders', 'checkout']);
+  });
+
+  test('a service says of each pod whether it is captured, and of one that is not why', async () => {
+    await open('service?ns=shop&name=gateway&kind=Deployment');
+    const pods = page.getByRole('region', { name: 'Pods' }).locator('tbody tr');
+    await pods.first().waitFor();
+    expect(await pods.allTextContents()).toEqual([
+      'gateway-7d9f-x0node-1✓ nothing stands in the way',
+      'gateway-7d9f-x1node-2✕ excluded by a label leave the label out',
+    ]);
+    await page.getByText('How it is decided for gateway-7d9f-x1').waitFor();
+    await page.getByText('Settings, and where each comes from').click();
+    await page.getByRole('cell', { name: 'ClusterTrafficPolicy/default (defaults)' }).waitFor();
+    expect(await tab.violations()).toEqual([]);
   });
 
   test('a failing edge of the map is found by its sign, and shows its numbers and their PromQL', async () => {

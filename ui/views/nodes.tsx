@@ -31,7 +31,16 @@ const columns: readonly Column<Row>[] = [
     by: ({ report }) => report.agentVersion,
     cell: ({ report }) => `${report.agentVersion ?? '–'}, ${report.instrumentVersion ?? '–'}`,
   },
-  { key: 'config', title: 'Config', by: ({ report }) => report.phase, cell: ({ report }) => report.phase ?? '–' },
+  {
+    key: 'config',
+    title: 'Config',
+    by: ({ report }) => report.phase,
+    cell: ({ report: { phase, configHash } }) => (
+      <span title={configHash ?? undefined}>
+        {phase ?? '–'} <small class="quiet">{configHash?.replace('sha256:', '').slice(0, 8)}</small>
+      </span>
+    ),
+  },
   {
     key: 'restarts',
     title: 'Restarts',
@@ -51,11 +60,20 @@ const columns: readonly Column<Row>[] = [
   },
   {
     key: 'memory',
-    title: 'Memory',
+    title: 'Memory: agent, instrument',
     numeric: true,
     wide: true,
-    by: ({ report }) => report.instrumentMemoryBytes,
-    cell: ({ report }) => bytes(report.instrumentMemoryBytes),
+    by: ({ report }) => report.agentMemoryBytes,
+    cell: ({ report }) => `${bytes(report.agentMemoryBytes)}, ${bytes(report.instrumentMemoryBytes)}`,
+  },
+  {
+    key: 'clock',
+    title: 'Clock',
+    numeric: true,
+    wide: true,
+    by: ({ report }) => report.clockOffsetMs,
+    cell: ({ report: { clockOffsetMs: off } }) =>
+      off === null ? '–' : off === 0 ? '✓' : `${off > 0 ? '+' : '−'}${span(off)}`,
   },
   {
     key: 'certificate',

@@ -42,11 +42,18 @@ export function ObjectsView({ place }: { place: Place }): JSX.Element {
   );
 }
 
-/** Whether a condition says that something is wrong: `Stalled` and `LimitsExceeded` and the like are good when False. */
-const negative = new Set(['Stalled', 'Reconciling', 'LimitsExceeded', 'Degraded', 'Conflicting']);
-const isGood = ({ type, status }: ObjectCondition): boolean => (status === 'True') !== negative.has(type);
+/** A condition's sign: what is not known is not wrong. */
+const signOf = ({ good, status }: ObjectCondition): string => (good ? '✓' : status === 'Unknown' ? '?' : '✕');
+
+/** What of a status names who decided instead of the object. */
+interface Conflict {
+  readonly with?: string;
+  readonly fields?: readonly string[];
+  readonly resolution?: string;
+}
 
 function ObjectCard({ item: { metadata, spec, conditions, status } }: { item: ObjectItem }): JSX.Element {
+  const conflicts = Array.isArray(status['conflicts']) ? (status['conflicts'] as readonly Conflict[]) : [];
   return (
     <section class="panel" aria-label={metadata.name}>
       <h2>
@@ -57,8 +64,8 @@ function ObjectCard({ item: { metadata, spec, conditions, status } }: { item: Ob
       <dl>
         {conditions.map((one) => (
           <>
-            <dt class={isGood(one) ? '' : 'tag bad'}>
-              {isGood(one) ? '✓' : one.status === 'Unknown' ? '?' : '✕'} {one.type}={one.status}
+            <dt class={one.good ? '' : 'tag bad'}>
+              {signOf(one)} {one.type}={one.status}
             </dt>
             <dd>
               {one.reason}: {one.message}
@@ -66,6 +73,15 @@ function ObjectCard({ item: { metadata, spec, conditions, status } }: { item: Ob
           </>
         ))}
       </dl>
+      {conflicts.length === 0 ? null : (
+        <ul class="conflicts" aria-label="Conflicts">
+          {conflicts.map(({ with: other, fields = [], resolution }) => (
+            <li key={other}>
+              ▲ {fields.join(', ')}: {other} decides <span class="quiet">({resolution})</span>
+            </li>
+          ))}
+        </ul>
+      )}
       <details>
         <summary>Spec and status</summary>
         <pre>{JSON.stringify({ spec, status }, null, 2)}</pre>

@@ -12,6 +12,7 @@ import { Empty, Note, Shown } from '../parts/states.tsx';
 import { windowOf, WindowChoice } from '../parts/window.tsx';
 import type { Place } from '../state/place.ts';
 import { useAnswer } from '../state/use-answer.ts';
+import { Explained } from './explained.tsx';
 import { monitorYaml, workloadMatchers } from './monitor-yaml.ts';
 
 const requests = 'http_server_request_duration_count';
@@ -77,10 +78,11 @@ export function Service({ place: { params } }: { place: Place }): JSX.Element {
         label="http_route"
         expr={`sort_desc(sum by (http_route) (rate(${requests}{${own}}[5m])))`}
       />
+      <Explained namespace={namespace} workload={name} kind={kind} />
       <Breakdown
-        title="Pods"
+        title="Requests by pod"
         label="k8s_pod_name"
-        expr={`sort_desc(sum by (k8s_pod_name, k8s_node_name) (rate(${requests}{${own}}[5m])))`}
+        expr={`sort_desc(sum by (k8s_pod_name) (rate(${requests}{${own}}[5m])))`}
       />
       <Peers namespace={namespace} name={name} window={window} />
     </>
@@ -136,9 +138,7 @@ function Breakdown({ title, label, expr }: { title: string; label: string; expr:
                 .slice(0, 30)
                 .map(({ metric, value }) => (
                   <tr key={JSON.stringify(metric)}>
-                    <td>
-                      {metric[label] ?? 'not known'} <small>{title === 'Pods' ? metric['k8s_node_name'] : ''}</small>
-                    </td>
+                    <td>{metric[label] ?? 'not known'}</td>
                     <td class="num">{perSecond(Number(value?.[1]))}</td>
                   </tr>
                 ))}

@@ -161,6 +161,8 @@ export interface ObjectCondition {
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
+  /** Whether this status says that all is well: some conditions are good when False. */
+  readonly good: boolean;
   /** RFC 3339; absent where the object has none. */
   readonly lastTransitionTime?: string;
   /** Generation of the spec that the condition is about. */

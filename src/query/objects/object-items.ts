@@ -1,23 +1,46 @@
 import type { KubeObject } from '../../api/meta.ts';
-import type { NodeReport, ObjectCondition, ObjectItem } from '../../api/page/types.ts';
+import type { NodeReport, ObjectCondition, ObjectItem, ObjectKind } from '../../api/page/types.ts';
+import {
+  clusterTrafficPolicyConditions,
+  commonConditions,
+  minterDeploymentConditions,
+  trafficMonitorConditions,
+  type GoodStatus,
+} from '../../api/v1alpha1/index.ts';
+
+type ConditionTable = Readonly<Record<string, { readonly good: GoodStatus }>>;
+
+/** Which status of a condition is good; one that is in no table is good when True. */
+const goodStatus: Readonly<Record<ObjectKind, (type: string) => GoodStatus>> = {
+  TrafficMonitor: goodIn(trafficMonitorConditions),
+  ClusterTrafficPolicy: goodIn(clusterTrafficPolicyConditions),
+  MinterDeployment: goodIn(minterDeploymentConditions),
+  // Of a node all but Ready are pressures and faults.
+  Node: (type) => (type === 'Ready' ? 'True' : 'False'),
+};
+
+function goodIn(own: ConditionTable): (type: string) => GoodStatus {
+  const table: ConditionTable = { ...commonConditions, ...own };
+  return (type) => table[type]?.good ?? 'True';
+}
 
 /** An object as the page gets it. Pure. */
-export function objectItem(object: KubeObject, node?: NodeReport): ObjectItem {
+export function objectItem(kind: ObjectKind, object: KubeObject, node?: NodeReport): ObjectItem {
   const { name = '', namespace = '', generation = 0, creationTimestamp } = object.metadata;
   const { conditions, ...status } = (object['status'] ?? {}) as { conditions?: readonly Partial<ObjectCondition>[] };
   return {
     metadata: { name, namespace, generation, ...(creationTimestamp ? { creationTimestamp } : {}) },
     spec: (node ? {} : (object['spec'] ?? {})) as Record<string, unknown>,
-    conditions: (conditions ?? []).map(condition),
+    conditions: (conditions ?? []).map((given) => condition(given, goodStatus[kind])),
     status: node ? {} : status,
     ...(node ? { node } : {}),
   };
 }
 
-function condition(given: Partial<ObjectCondition>): ObjectCondition {
+function condition(given: Partial<ObjectCondition>, goodOf: (type: string) => GoodStatus): ObjectCondition {
   const { type = '', status = 'Unknown', reason = '', message = '', lastTransitionTime, observedGeneration } = given;
   return {
-    ...{ type, status, reason, message },
+    ...{ type, status, reason, message, good: status === goodOf(type) },
     ...(lastTransitionTime ? { lastTransitionTime } : {}),
     ...(observedGeneration === undefined ? {} : { observedGeneration }),
   };

@@ -68,11 +68,11 @@ export const objects: Handler = async (call, deps) => {
   const missing = absences(deps, answer?.missingNodes ?? []);
   const failures = answer ? await failuresByNode(call, deps) : new Map<string, NodeReport['notCaptured']>();
   const items = allowed.map((object) => {
-    if (!answer) return objectItem(object);
+    if (!answer) return objectItem(kind, object);
     const name = object.metadata.name ?? '';
     const clockOffsetMs = deps.agentClocks.offsetMs(name);
     const around = { missing: missing(name) ?? null, clockOffsetMs, notCaptured: failures.get(name) ?? [] };
-    return objectItem(object, nodeReport(name, answer.samples, around));
+    return objectItem(kind, object, nodeReport(name, answer.samples, around));
   });
   const data: Objects = { kind, forbidden: visible !== undefined, items };
   const extras = { warnings: answer?.warnings ?? [], infos: [], missingNodes: answer?.missingNodes ?? [] };

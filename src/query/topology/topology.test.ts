@@ -67,7 +67,13 @@ const kind = (name: string, objects: readonly unknown[], namespaced = true): Wat
 const aMonitor = (namespace: string, name: string, spec: object, status: object = {}): unknown => ({
   metadata: { name, namespace, generation: 2 },
   spec,
-  status: { conditions: [{ type: 'Ready', status: 'True', reason: 'Programmed', message: '' }], pods: 1, ...status },
+  status: {
+    conditions: [
+      { type: 'Ready', status: 'True', reason: 'Programmed', message: '' },
+      { type: 'Conflicted', status: 'False', reason: 'NoConflict', message: '' },
+    ],
+    ...{ pods: 1, ...status },
+  },
 });
 const notAttached = { name: 'node-1', reason: 'NotAttached', message: 'no process to watch' };
 const monitors = [
@@ -343,7 +349,10 @@ test('objects are those that the caller may list, and it is said when there are 
   expect(all.items[0]).toEqual({
     metadata: { name: 'probes', namespace: 'ops', generation: 2 },
     ...{ spec: {}, status: { pods: 1 } },
-    conditions: [{ type: 'Ready', status: 'True', reason: 'Programmed', message: '' }],
+    conditions: [
+      { type: 'Ready', status: 'True', reason: 'Programmed', message: '', good: true },
+      { type: 'Conflicted', status: 'False', reason: 'NoConflict', message: '', good: true },
+    ],
   });
   const own = await read('TrafficMonitor', 'ops');
   expect([own.forbidden, own.items.map(({ metadata }) => metadata.name)]).toEqual([true, ['probes']]);
