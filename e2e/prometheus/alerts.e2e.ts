@@ -1,0 +1,183 @@
+/** The alerts that we ship, before Prometheus' own judge of rules: each fires on what it is for, and on nothing beside. */
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { findPrometheus } from './programs.ts';
+
+interface Rule {
+  readonly alert: string;
+  readonly labels: Record<string, string>;
+  readonly annotations: Record<string, string>;
+}
+type Series = readonly (readonly [series: string, values: string])[];
+
+/** Samples are a minute apart, from 1970 on; values are in promtool's notation. */
+interface Case {
+  readonly at: string;
+  /** Of the alert, beside those of its rule. */
+  readonly labels: Record<string, string>;
+  readonly fires: Series;
+  /** What comes close, and is fine. */
+  readonly quiet: Series;
+}
+
+const node = { k8s_node_name: 'node-1' };
+const namespace = { namespace: 'svc-system' };
+const minter = { namespace: 'pay', job: 'minter' };
+const text = (labels: Record<string, string>): string =>
+  Object.entries(labels)
+    .map(([name, value]) => `${name}="${value}"`)
+    .join(',');
+/** A metric with one series that has the labels of the alert. */
+const one = (metric: string, labels: Record<string, string>, at: string, fires: string, quiet: string): Case => {
+  const series = `${metric}{${text(labels)}}`;
+  return { at, labels, fires: [[series, fires]], quiet: [[series, quiet]] };
+};
+/** Requests by code, so many a minute. */
+const codes = (metric: string, labels: Record<string, string>, failed: number): Series => [
+  [`${metric}{${text({ ...labels, code: '503' })}}`, `0+${failed}x60`],
+  [`${metric}{${text({ ...labels, code: '200' })}}`, `0+${100 - failed}x60`],
+];
+/** Durations of which so many of a hundred a minute take longer than 2.5 s. */
+const slow = (count: number): Series =>
+  (['1', '2.5', '5', '+Inf'] as const).map((le) => [
+    `minter_http_request_duration_seconds_bucket{${text({ ...minter, path: '/token', le })}}`,
+    `0+${le === '1' || le === '2.5' ? 100 - count : 100}x60`,
+  ]);
+
+const cases: Readonly<Record<string, Case>> = {
+  SvcAgentMissing: one('svc_query_missing_agents', namespace, '15m', '1x30', '1x8 0x30'),
+  SvcCaptureStopped: one('svc_instrument_up', node, '10m', '0x30', '0x3 1x30'),
+  SvcInstrumentRestarts: one('svc_instrument_restarts_total', node, '60m', '0+1x60', '0x30 5x30'),
+  SvcSeriesLimited: one('svc_series_limit_hits_total', { ...node, scope: 'namespace' }, '40m', '0+1x60', '7x60'),
+  SvcStoreCannotWrite: one('svc_tsdb_write_error', node, '5m', '1x10', '0x10'),
+  SvcIntakeRefused: one('svc_otlp_rejected_total', { ...node, reason: 'malformed' }, '40m', '0+1x60', '7x60'),
+  SvcExportBehind: one('svc_export_dropped_total', { ...node, destination: 'store' }, '20m', '0+1x60', '7x60'),
+  // Four days left, and eleven.
+  SvcAgentCertificateEnds: one('svc_cert_expiry_timestamp_seconds', node, '2h', '350000x180', '950000x180'),
+  SvcAnswersDegraded: one('svc_query_degraded_total', namespace, '40m', '0+1x60', '7x60'),
+  SvcQueriesFail: {
+    at: '30m',
+    labels: namespace,
+    fires: codes('svc_query_duration_seconds_count', namespace, 10),
+    quiet: codes('svc_query_duration_seconds_count', namespace, 4),
+  },
+  SvcConfigNotAcknowledged: one(
+    'svc_controller_capture_nodes',
+    { ...namespace, state: 'behind' },
+    '20m',
+    '2x40',
+    '2x10 0x40',
+  ),
+  SvcConfigFails: {
+    at: '10m',
+    labels: namespace,
+    fires: [[`svc_controller_capture_nodes{${text({ ...namespace, state: 'failed' })}}`, '1x20']],
+    quiet: [[`svc_controller_capture_nodes{${text({ ...namespace, state: 'behind' })}}`, '1x20']],
+  },
+  SvcReconcilesFail: one(
+    'controller_runtime_reconcile_errors_total',
+    { ...namespace, controller: 'platform' },
+    '40m',
+    '0+12x60',
+    '0+1x60',
+  ),
+  SvcQueueGrows: one('workqueue_depth', { ...namespace, name: 'platform' }, '20m', '150x40', '99x40'),
+  SvcNoLeader: {
+    at: '10m',
+    labels: { ...namespace, name: 'svc-controller' },
+    fires: ['a', 'b'].map((pod) => [
+      `leader_election_master_status{${text({ ...namespace, name: 'svc-controller', pod })}}`,
+      '0x20',
+    ]),
+    quiet: ['a', 'b'].map((pod) => [
+      `leader_election_master_status{${text({ ...namespace, name: 'svc-controller', pod })}}`,
+      pod === 'a' ? '0x20' : '1x20',
+    ]),
+  },
+  // Eight days left, and eleven.
+  SvcCertificateEnds: one(
+    'svc_controller_cert_expiry_timestamp_seconds',
+    { ...namespace, secret: 'svc-query-tls' },
+    '2h',
+    '700000x180',
+    '960000x180',
+  ),
+  MinterErrors: {
+    at: '30m',
+    labels: minter,
+    fires: codes('minter_http_requests_total', { ...minter, path: '/token' }, 10),
+    quiet: codes('minter_http_requests_total', { ...minter, path: '/token' }, 4),
+  },
+  MinterSlow: { at: '30m', labels: minter, fires: slow(5), quiet: slow(0) },
+  MinterNotReady: one('minter_ready', { namespace: 'pay', pod: 'minter-0', check: 'key' }, '5m', '0x10', '1x10'),
+  MinterRulesFaulty: {
+    at: '5m',
+    labels: minter,
+    fires: [[`minter_rule_scopes{${text({ ...minter, state: 'faulty' })}}`, '1x10']],
+    quiet: [[`minter_rule_scopes{${text({ ...minter, state: 'ok' })}}`, '1x10']],
+  },
+  MinterNoMints: {
+    at: '600m',
+    labels: minter,
+    fires: [[`minter_mints_total{${text({ ...minter, result: 'allow' })}}`, '0+1x60 60x600']],
+    quiet: [[`minter_mints_total{${text({ ...minter, result: 'allow' })}}`, '0+1x660']],
+  },
+  MinterPlatformQuotaLow: one('minter_platform_rate_limit_remaining', minter, '10m', '100x20', '4000x20'),
+};
+
+let dir: string;
+let promtool: string;
+const groups: { name: string; rules: Rule[] }[] = [];
+
+beforeAll(async () => {
+  ({ promtool } = await findPrometheus());
+  dir = await mkdtemp(join(tmpdir(), 'svc-alerts-'));
+  for (const file of ['alerts.yaml', 'minter-alerts.yaml']) {
+    const path = join(import.meta.dirname, '../../config/prometheus', file);
+    groups.push(...(parse(await readFile(path, 'utf8')) as { spec: { groups: typeof groups } }).spec.groups);
+  }
+  // JSON is YAML.
+  await writeFile(join(dir, 'rules.yaml'), JSON.stringify({ groups }));
+}, 600_000);
+afterAll(() => rm(dir, { recursive: true }));
+
+function run(...args: string[]): { code: number | null; said: string } {
+  const { status, stdout, stderr } = spawnSync(promtool, args, { cwd: dir, encoding: 'utf8', timeout: 120_000 });
+  return { code: status, said: `${stdout}${stderr}` };
+}
+
+const rules = (): Rule[] => groups.flatMap((group) => group.rules);
+
+test('promtool takes the rules, and every one has a case here', () => {
+  expect(run('check', 'rules', '--lint=all', '--lint-fatal', 'rules.yaml')).toMatchObject({ code: 0 });
+  expect(Object.keys(cases)).toEqual(rules().map(({ alert }) => alert));
+});
+
+test.each(Object.entries(cases))(
+  '%s fires on what it is for, and not on what is fine',
+  async (alert, { at, labels, fires, quiet }) => {
+    const rule = rules().find((one) => one.alert === alert)!;
+    const filled = (template: string): string =>
+      template.replaceAll(/{{ \$labels\.(\w+) }}/g, (_all, name: string) => labels[name] ?? '').trim();
+    const annotations = Object.fromEntries(
+      Object.entries(rule.annotations).map(([name, value]) => [name, filled(value)]),
+    );
+    const expected = [{ exp_labels: { ...rule.labels, ...labels }, exp_annotations: annotations }];
+    const stage = (series: Series, exp_alerts: unknown[]) => ({
+      interval: '1m',
+      input_series: series.map(([name, values]) => ({ series: name, values })),
+      alert_rule_test: [{ alertname: alert, eval_time: at, exp_alerts }],
+    });
+    const tests = {
+      rule_files: ['rules.yaml'],
+      evaluation_interval: '1m',
+      tests: [stage(fires, expected), stage(quiet, [])],
+    };
+    await writeFile(join(dir, `${alert}.yaml`), JSON.stringify(tests));
+    const { code, said } = run('test', 'rules', `${alert}.yaml`);
+    expect({ code, said: code === 0 ? '' : said }).toEqual({ code: 0, said: '' });
+  },
+);
