@@ -10,16 +10,12 @@
  * and a query server over HTTPS; once with all 9,300 series of the baseline, once with 465 of them.
  */
 import { parseArgs } from 'node:util';
-import { createCa, issueLeaf } from '../src/net/ca.ts';
-import type { AgentsCost } from './query/agents.ts';
-import { ApiClient } from './query/ask.ts';
 import { end } from './query/data.ts';
 import { eachAlone } from './query/alone.ts';
 import { manyClients } from './query/clients.ts';
 import { besidePeer } from './query/peer.ts';
-import { startPart, type Part } from './query/process.ts';
-import type { ProcessCost } from './query/server.ts';
 import { report } from './query/report.ts';
+import { withAgents } from './query/stage.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -45,50 +41,11 @@ const queries: Readonly<Record<string, string>> = {
   raw: `${count}{service_name="app-1"}`,
 };
 
-/** Agents and a query server over them, for as long as `use` takes. */
-async function withAgents(agents: number, keep: boolean, use: (stage: Stage) => Promise<void>): Promise<void> {
-  const now = Date.now();
-  const ca = await createCa({ commonName: 'svc-ca', now });
-  const identity = async (commonName: string): Promise<{ cert: string; key: string; ca: string }> => {
-    const dnsNames = [commonName, `${commonName}.svc-system.svc`, 'localhost'];
-    const leaf = await issueLeaf(ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now });
-    return { cert: leaf.cert, key: leaf.key, ca: ca.cert };
-  };
-  const tls = await identity('svc-agent');
-  const fleet = await startPart<{ port: number }, AgentsCost>('agents.ts', { agents, series, tls, keep });
-  const expected = Array.from({ length: agents }, (_, i) => ({
-    node: `node-${i}`,
-    address: `127.0.${i >> 7}.${(i & 127) + 1}`,
-    absence: undefined,
-    nodeReady: true,
-    // All have one certificate, as agents of earlier versions: a handshake costs the same.
-    shared: [`127.0.${i >> 7}.${(i & 127) + 1}`],
-  }));
-  const own = { agents: expected, agentPort: fleet.started.port, tls: await identity('svc-query') };
-  const server = await startPart<{ port: number }, ProcessCost>('server.ts', own, flags.profile);
-  const client = new ApiClient(server.started.port, ca.cert);
-  try {
-    await use({ fleet, server, client, ca: ca.cert });
-  } finally {
-    client.close();
-    server.stop();
-    fleet.stop();
-  }
-}
-
-/** What the parts run on. */
-export interface Stage {
-  readonly fleet: Part<{ port: number }, AgentsCost>;
-  readonly server: Part<{ port: number }, ProcessCost>;
-  readonly client: ApiClient;
-  readonly ca: string;
-}
-
 /** What the query server spent on each query over fewer agents. */
 const pushed = new Map<string, { agents: number; cpu: number }>();
 
 async function fanOut(agents: number): Promise<void> {
-  await withAgents(agents, false, async ({ fleet, server, client }) => {
+  await withAgents({ agents, series, profile: flags.profile }, async ({ fleet, server, client }) => {
     for (const [name, query] of Object.entries(queries)) {
       for (const path of ['agg', 'series', 'off'] as const) {
         const label = `fanout/${agents}-agents/${name}/${path === 'agg' ? 'pushdown' : path}`;
@@ -135,10 +92,11 @@ if (wanted('one-agent')) {
   await besidePeer({ nodes: flags.quick ? 4 : 20, runs: oneRuns, profile: flags.profile });
   await besidePeer({ nodes: 1, runs: oneRuns });
 }
-if (wanted('mix')) await withAgents(flags.quick ? 3 : 20, true, eachAlone);
+const kept = { agents: flags.quick ? 3 : 20, series, keep: true, profile: flags.profile };
+if (wanted('mix')) await withAgents(kept, eachAlone);
 if (wanted('clients')) {
   // Twenty nodes' work on one core would measure that core.
-  await withAgents(flags.quick ? 3 : 20, true, ({ fleet, server, ca }) =>
+  await withAgents(kept, ({ fleet, server, ca }) =>
     manyClients({ clients: 50, seconds, port: server.started.port, ca, server, fleet }),
   );
 }

@@ -34,13 +34,15 @@ import { MemoryFiles } from '../../src/testing/tsdb/memory-files.ts';
 import { createRemoteReadHandler, labelsFromObject, openStore } from '../../src/tsdb/index.ts';
 import type { Store } from '../../src/tsdb/index.ts';
 import { fill } from './data.ts';
+import { fillTopology, relabelTopology } from './topology-data.ts';
 
 const nodeLabel = 'k8s_node_name';
 const template = 'node-0';
 
 export interface AgentsOptions {
   readonly agents: number;
-  readonly series: number;
+  /** Series of each; those of pods that talk to each other for `topology`. */
+  readonly series: number | 'topology';
   readonly tls: TlsMaterial;
   /** Shares are computed once and handed out ever after: for benches of the query server alone. */
   readonly keep?: boolean;
@@ -66,6 +68,9 @@ interface Answer {
   readonly make: (body: string) => Promise<Uint8Array>;
 }
 
+/** The labels of the one store as those of a node. */
+type Relabel = (labels: Labels) => Labels;
+
 let bytes = 0;
 
 async function main(options: AgentsOptions): Promise<void> {
@@ -76,17 +81,19 @@ async function main(options: AgentsOptions): Promise<void> {
     logger: silentLogger,
     externalLabels: labelsFromObject({ [nodeLabel]: template }),
   });
-  await fill(store, options.series);
+  const { series } = options;
+  await (series === 'topology' ? fillTopology(store) : fill(store, series));
   const shared = new Map<string, Shared>();
   const lists = new Map<string, Promise<IndexLists>>();
   let port = 0;
   for (let i = 0; i < options.agents; i++) {
     const node = `node-${i}`;
-    const read = createRemoteReadHandler(renamed(store, node), { concurrency: 100 });
+    const relabel: Relabel = (labels) => rename(series === 'topology' ? relabelTopology(labels, i) : labels, node);
+    const read = createRemoteReadHandler(renamed(store, relabel), { concurrency: 100 });
     const answers: Readonly<Record<string, Answer>> = {
       [partialPath]: {
         type: partialContentType,
-        make: (body) => share(body, store, node, shared, options.keep ? 0 : options.agents),
+        make: (body) => share(body, store, { node, relabel }, shared, options.keep ? 0 : options.agents),
       },
       [indexPath]: { type: indexContentType, make: (body) => list(body, store, node, lists) },
     };
@@ -106,7 +113,7 @@ async function main(options: AgentsOptions): Promise<void> {
 async function share(
   body: string,
   store: Store,
-  node: string,
+  { node, relabel }: { node: string; relabel: Relabel },
   shared: Map<string, Shared>,
   agents: number,
 ): Promise<Uint8Array> {
@@ -124,7 +131,8 @@ async function share(
   const result = await entry.result;
   const own = {
     ...result,
-    columns: result.columns.map((column) => ({ ...column, labels: rename(column.labels, node) })),
+    columns: result.columns.map((column) => ({ ...column, labels: relabel(column.labels) })),
+    groups: result.groups.map((group) => ({ ...group, labels: relabel(group.labels) })),
   };
   const header = {
     planHash: hash,
@@ -171,11 +179,11 @@ function rename(labels: Labels, node: string): Labels {
 }
 
 /** The store as if it were another node's. */
-function renamed(store: Store, node: string): Pick<Store, 'select'> {
+function renamed(store: Store, relabel: Relabel): Pick<Store, 'select'> {
   return {
     *select(matchers, mint, maxt) {
       for (const series of store.select(matchers, mint, maxt)) {
-        yield { labels: rename(series.labels, node), chunks: () => series.chunks() };
+        yield { labels: relabel(series.labels), chunks: () => series.chunks() };
       }
     },
   };

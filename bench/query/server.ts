@@ -11,11 +11,16 @@ import type { TlsMaterial } from '../../src/net/tls-material.ts';
 import { fixedDirectory, querySettingTable, startQueryServer } from '../../src/query/index.ts';
 import type { ExpectedAgent } from '../../src/query/index.ts';
 import { warmUpQueries } from '../../src/query/warm-up.ts';
+import { topologyIndex } from './topology-index.ts';
 
 export interface ServerOptions {
   readonly agents: readonly ExpectedAgent[];
   readonly agentPort: number;
   readonly tls: TlsMaterial;
+  /** Pods of the workloads of `topology-data.ts` in its index of addresses. Default: none. */
+  readonly pods?: number;
+  /** The built page, to be served. */
+  readonly pageDir?: string;
 }
 
 /** CPU time in ms, resident memory in bytes. */
@@ -24,7 +29,7 @@ export interface ProcessCost {
   readonly rss: number;
 }
 
-const [{ agents, agentPort, tls }] = (await once(process, 'message')) as [ServerOptions];
+const [{ agents, agentPort, tls, pods = 0, pageDir }] = (await once(process, 'message')) as [ServerOptions];
 const flags = {
   namespace: 'svc-system',
   bindAddress: '127.0.0.1',
@@ -44,6 +49,8 @@ const { port } = await startQueryServer({
   reviews: { reviewToken: async () => undefined, mayAccessPath: async () => false },
   tls: fixedTls(tls),
   version: '0',
+  pageDir,
+  addresses: { index: topologyIndex(pods), synced: true },
 });
 process.on('message', () => {
   const { user, system } = process.cpuUsage();
