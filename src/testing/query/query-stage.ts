@@ -25,6 +25,8 @@ export interface QueryStageOptions {
   readonly tenants?: QueryServerOptions['tenants'];
   readonly pageDir?: string;
   readonly limits?: QueryServerOptions['limits'];
+  /** Who has which address. Default: nobody is known. */
+  readonly addresses?: QueryServerOptions['addresses'];
 }
 
 /** Agents with stores of their own on loopback, and query servers over them. */
@@ -49,6 +51,7 @@ export async function startQueryStage(options: QueryStageOptions = {}): Promise<
       tenants,
       pageDir,
       limits,
+      addresses,
       reviews = noReviews,
       departed = () => [],
     } = { ...options, ...more };
@@ -65,6 +68,7 @@ export async function startQueryStage(options: QueryStageOptions = {}): Promise<
       pageDir,
       ...(tenants ? { tenants } : {}),
       ...(limits ? { limits } : {}),
+      addresses,
     });
     servers.push(server);
     return server;
