@@ -11,6 +11,8 @@ export {
   type SpanRecord,
   timeOf,
 } from './records.ts';
+export { endsOfSpan, endText, lossReason, operationOf, outcomeOf } from './item-text.ts';
+export { SeenItems } from './seen-items.ts';
 export { LineSplitter } from './line-splitter.ts';
 export { brokers, databases, isGrpc, type Protocol, spanProtocol } from './span-protocol.ts';
 export {

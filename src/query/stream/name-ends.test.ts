@@ -1,5 +1,11 @@
-import { endsOfSpan, endText } from '../../bin/kubectl-svc/observe/words.ts';
-import { encodeMessage, parseMessage, type SpanRecord, type StreamMessage } from '../../stream/index.ts';
+import {
+  encodeMessage,
+  endsOfSpan,
+  endText,
+  parseMessage,
+  type SpanRecord,
+  type StreamMessage,
+} from '../../stream/index.ts';
 import { AddressIndex } from '../addresses/address-index.ts';
 import { EndNamer } from './name-ends.ts';
 

@@ -1,7 +1,15 @@
-import type { FlowRecord, SpanRecord, StreamMessage } from '../../../stream/index.ts';
+import {
+  endsOfSpan,
+  endText,
+  type FlowRecord,
+  operationOf,
+  outcomeOf,
+  type SpanRecord,
+  type StreamMessage,
+} from '../../../stream/index.ts';
 import type { Styles } from '../output/style.ts';
 import { printable, width } from '../output/table.ts';
-import { bytesText, durationText, endsOfSpan, endText, operationOf, outcomeOf, shortTime } from './words.ts';
+import { bytesText, durationText, shortTime } from './words.ts';
 
 /** A span or flow on its way to the standard output. */
 export type Writer = (message: StreamMessage, line: string) => string;

@@ -1,13 +1,5 @@
-import type { StreamMessage } from '../../../stream/index.ts';
+import { lossReason, type StreamMessage } from '../../../stream/index.ts';
 import { printable } from '../output/table.ts';
-
-/** Why items were lost, by the source that the stream names. */
-const reasons: Readonly<Record<string, string>> = {
-  ring: "had left the node's memory before they were asked for",
-  reader: 'came faster than the query server read them',
-  relay: 'came faster than they were read here',
-  labels: "cannot be judged on that node, for it does not know the labels of another node's pod",
-};
 
 /** What a message that is no item says to a person, and whether that is a warning; undefined for an item. Pure. */
 export function noteOf({
@@ -18,7 +10,7 @@ export function noteOf({
   if (lost) {
     const items = lost.count === 1 ? '1 item' : `${lost.count} items`;
     const where = lost.source === 'relay' ? '' : ` of node ${printable(node)}`;
-    return { text: `lost ${items}${where}: ${reasons[lost.source] ?? printable(lost.source)}`, isWarning: true };
+    return { text: `lost ${items}${where}: ${printable(lossReason(lost.source))}`, isWarning: true };
   }
   if (!status) return undefined;
   const nodes =

@@ -1,7 +1,13 @@
 import { Option } from 'commander';
 import { sleep } from '../../../base/clock.ts';
 import { errorText, isOperatorError } from '../../../base/errors.ts';
-import { LineSplitter, parseMessage, type StreamMessage, type StreamRequest } from '../../../stream/index.ts';
+import {
+  LineSplitter,
+  parseMessage,
+  SeenItems,
+  type StreamMessage,
+  type StreamRequest,
+} from '../../../stream/index.ts';
 import type { Register } from '../command.ts';
 import { RefusedError } from '../connect/failures.ts';
 import type { QueryServer } from '../connect/query-server.ts';
@@ -12,7 +18,6 @@ import { FilterLine, filterFlags } from './filter-flags.ts';
 import { type ObserveFormat, observeFormats, writerOf } from './formats.ts';
 import { noteOf } from './notes.ts';
 import { observeRequest, type SpanFlags } from './observe-request.ts';
-import { SeenItems } from './seen-items.ts';
 
 interface Flags extends SpanFlags {
   output: ObserveFormat;

@@ -1,15 +1,17 @@
-import type { StreamMessage } from '../../../stream/index.ts';
+import type { StreamMessage } from './stream-message.ts';
 
 /** How far back a stream that is read on begins: spans come when they end, not in order of their begin. Units: ms. */
 const overlapMs = 10_000;
-const maxRemembered = 20_000;
+const generation = 10_000;
 
 /**
  * What was shown of a stream, so that one that is read on after it broke shows nothing twice. It remembers the newest
- * items by what they are: spans by their ids, flows by all of them.
+ * 10,000 to 20,000 items by what they are: spans by their ids, flows by all of them.
  */
 export class SeenItems {
-  readonly #keys = new Set<string>();
+  /** Whole generations are forgotten: taking the oldest key out of a set walks over the places of those before it. */
+  #keys = new Set<string>();
+  #older = new Set<string>();
   #newestMs: number;
 
   /** What is earlier than `startMs` was not asked for. */
@@ -20,9 +22,12 @@ export class SeenItems {
   /** Notes an item; false when it was noted before. */
   add({ node, time, span, flow }: StreamMessage): boolean {
     const key = `${node} ${time} ${span ? `${span.traceId} ${span.spanId} ${span.kind}` : JSON.stringify(flow)}`;
-    if (this.#keys.has(key)) return false;
+    if (this.#keys.has(key) || this.#older.has(key)) return false;
     this.#keys.add(key);
-    if (this.#keys.size > maxRemembered) this.#keys.delete(this.#keys.values().next().value!);
+    if (this.#keys.size >= generation) {
+      this.#older = this.#keys;
+      this.#keys = new Set();
+    }
     this.#newestMs = Math.max(this.#newestMs, Date.parse(time));
     return true;
   }

@@ -1,0 +1,28 @@
+import { SeenItems } from './seen-items.ts';
+import type { StreamMessage } from './stream-message.ts';
+
+const time = '2026-11-22T05:40:29.123456789Z';
+const span = (spanId: string, kind = 'server'): StreamMessage => {
+  const rest = { traceId: 't', name: 'GET /', start: time, durationNs: 1, status: 'unset', attributes: {} } as const;
+  return { node: 'node-1', time, span: { ...rest, spanId, kind } };
+};
+
+test('an item is new once, and the two sides of one request are two items', () => {
+  const seen = new SeenItems(0);
+  expect([seen.add(span('a')), seen.add(span('a')), seen.add(span('a', 'client'))]).toEqual([true, false, true]);
+});
+
+test('the newest ten thousand items are remembered whatever came before, and the oldest are let go', () => {
+  const seen = new SeenItems(0);
+  for (let i = 0; i < 35_000; i++) seen.add(span(`${i}`));
+  expect(seen.add(span('25000'))).toBe(false);
+  expect(seen.add(span('34999'))).toBe(false);
+  expect(seen.add(span('0'))).toBe(true);
+});
+
+test('reading on begins ten seconds before the newest item, and never in the future', () => {
+  const seen = new SeenItems(0);
+  seen.add(span('a'));
+  expect(seen.since(Date.parse(time) + 60_000)).toBe('2026-11-22T05:40:19.123Z');
+  expect(seen.since(Date.parse(time) - 60_000)).toBe('2026-11-22T05:39:19.123Z');
+});
