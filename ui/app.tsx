@@ -14,15 +14,17 @@ const titles: Record<View, string> = {
   services: 'Services',
   service: 'Service',
   map: 'Map',
+  live: 'Live',
   graph: 'Query',
   nodes: 'Nodes',
   objects: 'Objects',
 };
-const navigation: readonly View[] = ['services', 'map', 'graph', 'nodes', 'objects'];
+const navigation: readonly View[] = ['services', 'map', 'live', 'graph', 'nodes', 'objects'];
 
 const onDemand: Record<Exclude<View, 'services'>, () => Promise<ViewComponent>> = {
   service: async () => (await import('./views/service.tsx')).Service,
   map: async () => (await import('./views/map.tsx')).MapView,
+  live: async () => (await import('./views/live.tsx')).LiveView,
   nodes: async () => (await import('./views/nodes.tsx')).Nodes,
   objects: async () => (await import('./views/objects.tsx')).ObjectsView,
   graph: async () => (await import('./views/query.tsx')).Query,

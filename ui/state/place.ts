@@ -1,6 +1,6 @@
 /** Where in the page one is: a view and its parameters, which an address says in full. Pure. */
 
-export const views = ['services', 'service', 'map', 'graph', 'nodes', 'objects'] as const;
+export const views = ['services', 'service', 'map', 'live', 'graph', 'nodes', 'objects'] as const;
 export type View = (typeof views)[number];
 
 export interface Place {

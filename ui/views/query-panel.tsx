@@ -20,7 +20,9 @@ import { HeatMap } from '../parts/heat-map.tsx';
 import { Degraded, Failed } from '../parts/states.tsx';
 import { addToHistory, markRan } from '../state/ran-here.ts';
 import { durationText, secondsOf } from '../state/duration.ts';
+import { filterOfLabels, type LiveFilter } from '../state/live-filter.ts';
 import type { Panel } from '../state/panels.ts';
+import { addressOf } from '../state/place.ts';
 
 /** Most rows of the table. */
 const maxRows = 500;
@@ -293,12 +295,12 @@ function Exemplars({ marks }: { marks: readonly Mark[] }): JSX.Element {
 }
 
 function ResultTable({ data }: { data: QueryData }): JSX.Element {
-  const rows: [string, string][] =
+  const rows: [string, string, (Partial<LiveFilter> | undefined)?][] =
     data.resultType === 'scalar' || data.resultType === 'string'
       ? [['', data.result[1]]]
       : seriesOf(data)
           .slice(0, maxRows)
-          .map((series) => [seriesName(series.metric), lastValue(series)]);
+          .map((series) => [seriesName(series.metric), lastValue(series), filterOfLabels(series.metric)]);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Table of values">
       <table class="result mono">
@@ -311,9 +313,19 @@ function ResultTable({ data }: { data: QueryData }): JSX.Element {
           </tr>
         </thead>
         <tbody>
-          {rows.map(([name, value]) => (
+          {rows.map(([name, value, spans]) => (
             <tr key={name}>
-              <td>{name}</td>
+              <td>
+                {name}
+                {spans ? (
+                  <>
+                    {' '}
+                    <a href={addressOf('live', spans)} aria-label={`spans of ${name}`}>
+                      spans
+                    </a>
+                  </>
+                ) : null}
+              </td>
               <td class="num">{value}</td>
             </tr>
           ))}

@@ -14,6 +14,7 @@ import type { Place } from '../state/place.ts';
 import { useAnswer } from '../state/use-answer.ts';
 import { Explained } from './explained.tsx';
 import { monitorYaml, workloadMatchers } from './monitor-yaml.ts';
+import { NewestSpans } from './live/newest-spans.tsx';
 
 const requests = 'http_server_request_duration_count';
 const buckets = 'http_server_request_duration_bucket';
@@ -30,6 +31,7 @@ export function Service({ place: { params } }: { place: Place }): JSX.Element {
   const failed = `sum(rate(${requests}{${own}, http_response_status_code=~"5.."}[5m])) / ${rate}`;
   const p99 = `1000 * histogram_quantile(0.99, sum by (le) (rate(${buckets}{${own}}[5m])))`;
   const asked = useAnswer(`service ${window}`, (signal) => services(window, { signal }), { everyMs: 15_000 });
+  const slowMs = asked.answer?.data.find((each) => each.namespace === namespace && each.workload === name)?.p99Ms;
   return (
     <>
       <div class="row wrap tools">
@@ -84,6 +86,7 @@ export function Service({ place: { params } }: { place: Place }): JSX.Element {
         label="k8s_pod_name"
         expr={`sort_desc(sum by (k8s_pod_name) (rate(${requests}{${own}}[5m])))`}
       />
+      <NewestSpans namespace={namespace} name={name} kind={kind} window={window} slowMs={slowMs} />
       <Peers namespace={namespace} name={name} window={window} />
     </>
   );

@@ -7,7 +7,7 @@ const contentSecurityPolicy =
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /** Views of the page that links name. `ui/state/place.ts` has the same list. */
-const views = ['services', 'service', 'map', 'graph', 'nodes', 'objects'];
+const views = ['services', 'service', 'map', 'live', 'graph', 'nodes', 'objects'];
 
 /**
  * Serves a folder of built files: `index.html` at `/` and at each view, the rest by name.

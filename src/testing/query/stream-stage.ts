@@ -132,6 +132,7 @@ export async function startStreamStage(
     readonly flags?: Readonly<Record<string, string>>;
     readonly reviews?: QueryServerOptions['reviews'];
     readonly tenants?: QueryServerOptions['tenants'];
+    readonly pageDir?: string;
   } = {},
 ): Promise<StreamStage> {
   const now = Date.now();
@@ -162,6 +163,7 @@ export async function startStreamStage(
     },
     reviews: options.reviews ?? { reviewToken: async () => undefined, mayAccessPath: async () => false },
     ...(options.tenants ? { tenants: options.tenants } : {}),
+    ...(options.pageDir ? { pageDir: options.pageDir } : {}),
   });
   const open = (path: string, more: ReadOptions = {}): Promise<OpenStream> =>
     openStream({ port: server.port, ca: ca.cert, path, ...more });

@@ -1,0 +1,66 @@
+import { jest } from '@jest/globals';
+
+const stored = new Map<string, string>([['svc-token', 'sesame']]);
+Object.assign(globalThis, { sessionStorage: { getItem: (key: string) => stored.get(key) ?? null, setItem: () => {} } });
+const { Lines, maxLine, messageOf, readStream } = await import('./stream.ts');
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const line = (count: number): string =>
+  JSON.stringify({ node: 'n', time: '2026-11-22T05:40:29.000000000Z', lost: { source: 'ring', count } });
+const read = async (signal = new AbortController().signal): Promise<{ counts: number[]; opened: number }> => {
+  const counts: number[] = [];
+  let opened = 0;
+  for await (const batch of readStream({ number: 1 }, { signal, onOpen: () => opened++ })) {
+    counts.push(...batch.map(({ lost }) => lost!.count));
+  }
+  return { counts, opened };
+};
+/** A server that answers so; what it was asked is in the mock. */
+const answering = (answer: () => Response) =>
+  jest.spyOn(globalThis, 'fetch').mockImplementation(() => Promise.resolve(answer()));
+
+afterEach(() => jest.restoreAllMocks());
+
+test('lines come out whole wherever the pieces were cut, in the middle of a letter too', () => {
+  const whole = bytes('{"a":"ü"}\n\n{"b":1}\n{"c"');
+  for (let cut = 0; cut <= whole.length; cut++) {
+    const lines = new Lines();
+    const got = [...lines.take(whole.subarray(0, cut)), ...lines.take(whole.subarray(cut))];
+    expect([...got, ...lines.take(bytes(':2}\n'))]).toEqual(['{"a":"ü"}', '{"b":1}', '{"c":2}']);
+  }
+});
+
+test('a line that does not end is given up at a megabyte, and one as long as that is taken', () => {
+  const lines = new Lines();
+  lines.take(bytes('x'.repeat(maxLine)));
+  expect(lines.take(bytes('\ny'))).toEqual(['x'.repeat(maxLine)]);
+  expect(() => lines.take(bytes('y'.repeat(maxLine)))).toThrow(expect.objectContaining({ kind: 'too-large' }));
+});
+
+test.each(['', 'null', '[]', '{"node":"n"}', '{"node":"n","time":"t","span":1}', '{"node":1,"time":"t","span":{}}'])(
+  '%j is no message of the stream',
+  (text) => expect(() => messageOf(text)).toThrow(expect.objectContaining({ kind: 'refused' })),
+);
+
+test('the request goes out with the token, and the messages come as they are sent', async () => {
+  const asked = answering(() => new Response(`${line(1)}\n${line(2)}\n`));
+  expect(await read()).toEqual({ counts: [1, 2], opened: 1 });
+  const [path, init] = asked.mock.calls[0]!;
+  expect([path, init!.method, init!.body]).toEqual(['v1/stream', 'POST', '{"number":1}']);
+  expect(init!.headers).toMatchObject({ authorization: 'Bearer sesame' });
+});
+
+test('a refusal is said in the words of the API', async () => {
+  answering(() => Response.json({ status: 'error', error: 'path: not an RE2 pattern' }, { status: 400 }));
+  await expect(read()).rejects.toMatchObject({ kind: 'refused', message: 'path: not an RE2 pattern' });
+});
+
+test('a stream that breaks off is a failure of the network, and the end that the caller asked for is none', async () => {
+  const broken = (): Response =>
+    new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError('network error')) }));
+  answering(broken);
+  await expect(read()).rejects.toMatchObject({ kind: 'network' });
+  const ended = new AbortController();
+  ended.abort(new Error('not wanted any more'));
+  await expect(read(ended.signal)).rejects.not.toHaveProperty('kind');
+});

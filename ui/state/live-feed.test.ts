@@ -1,0 +1,69 @@
+import type { StreamMessage } from '../api/stream.ts';
+import { LiveFeed, mostRows } from './live-feed.ts';
+
+const time = '2026-11-22T05:40:29.000000000Z';
+const span = (name: string): StreamMessage => {
+  const rest = { traceId: 't', spanId: name, kind: 'server', start: time, durationNs: 1, status: 'unset' } as const;
+  return { node: 'node-1', time, span: { ...rest, name, attributes: {} } };
+};
+const status = (state: 'NODE_CONNECTED' | 'NODE_UNAVAILABLE', nodes: string[], message?: string): StreamMessage => ({
+  ...{ node: 'svc-query', time },
+  node_status: { state, nodes, ...(message ? { message } : {}) },
+});
+const lost = (node: string, source: string, count: number): StreamMessage => ({ node, time, lost: { source, count } });
+const names = (feed: LiveFeed): string[] => feed.rows.map(({ message }) => message.span!.name);
+const add = (feed: LiveFeed, from: number, to: number): void => {
+  for (let i = from; i < to; i++) feed.add(span(`${i}`));
+};
+
+test('the newest stands first, and rows beyond the bound go', () => {
+  const feed = new LiveFeed();
+  add(feed, 0, mostRows + 3);
+  expect([feed.rows.length, feed.received]).toEqual([mostRows, mostRows + 3]);
+  expect([names(feed)[0], names(feed).at(-1)]).toEqual([`${mostRows + 2}`, '3']);
+  expect(new Set(feed.rows.map(({ id }) => id)).size).toBe(mostRows);
+});
+
+test('a pause holds rows still, and its end shows what was held back', () => {
+  const feed = new LiveFeed();
+  add(feed, 0, 2);
+  feed.pause();
+  add(feed, 2, 5);
+  expect([names(feed), feed.held, feed.droppedHeld, feed.received]).toEqual([['1', '0'], 3, 0, 5]);
+  feed.resume();
+  expect([names(feed), feed.held, feed.paused]).toEqual([['4', '3', '2', '1', '0'], 0, false]);
+});
+
+test('what does not fit into a pause is counted, and the newest are kept', () => {
+  const feed = new LiveFeed();
+  feed.pause();
+  add(feed, 0, mostRows + 7);
+  expect([feed.held, feed.droppedHeld]).toEqual([mostRows, 7]);
+  feed.resume();
+  expect([names(feed)[0], names(feed).at(-1), feed.droppedHeld]).toEqual([`${mostRows + 6}`, '7', 0]);
+});
+
+test('losses are summed by who lost what, also in a pause', () => {
+  const feed = new LiveFeed();
+  feed.add(lost('node-1', 'ring', 2));
+  feed.pause();
+  for (const message of [lost('node-2', 'ring', 1), lost('node-1', 'ring', 3), lost('svc-query', 'relay', 9)]) {
+    feed.add(message);
+  }
+  expect(feed.losses).toEqual([
+    { node: 'node-1', source: 'ring', count: 5 },
+    { node: 'node-2', source: 'ring', count: 1 },
+    { node: 'svc-query', source: 'relay', count: 9 },
+  ]);
+  expect(feed.received).toBe(0);
+});
+
+test('a node is there or not, as its last word says; a new connection tells anew', () => {
+  const feed = new LiveFeed();
+  feed.add(status('NODE_CONNECTED', ['node-1', 'node-2', 'node-3']));
+  feed.add(status('NODE_UNAVAILABLE', ['node-3', 'node-2'], 'no agent pod'));
+  feed.add(status('NODE_CONNECTED', ['node-3']));
+  expect([feed.connected, feed.absent]).toEqual([2, [{ node: 'node-2', message: 'no agent pod' }]]);
+  feed.reconnected();
+  expect([feed.connected, feed.absent]).toEqual([0, []]);
+});

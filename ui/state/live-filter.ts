@@ -1,0 +1,83 @@
+/** What of the stream is wanted, as an address has it, and as the stream is asked for it. Pure. */
+import type { Labels } from '../api/promql.ts';
+import type { StreamAsk, StreamFilter } from '../api/stream.ts';
+
+/** The parameters of the address; several values of one stand with commas between, `path` is a pattern and one. */
+export const liveParams = ['type', 'ns', 'workload', 'status', 'path', 'min', 'protocol', 'node', 'trace'] as const;
+export type LiveParam = (typeof liveParams)[number];
+export type LiveFilter = Readonly<Record<LiveParam, string>>;
+
+/** How each stands in a request: every one of them is matched on the nodes, so that nothing else is sent. */
+const fields: readonly (readonly [Exclude<LiveParam, 'type'>, keyof StreamFilter])[] = [
+  ['ns', 'namespace'],
+  ['workload', 'workload'],
+  ['status', 'status'],
+  ['path', 'path'],
+  ['min', 'minDuration'],
+  ['protocol', 'protocol'],
+  ['node', 'node'],
+  ['trace', 'traceId'],
+];
+
+export function filterOf(params: URLSearchParams): LiveFilter {
+  const read = (name: LiveParam): string => (params.get(name) ?? '').trim();
+  return Object.fromEntries(liveParams.map((name) => [name, read(name)])) as LiveFilter;
+}
+
+/** What a filter asks of the stream: `number` of the newest of the past, and what comes from then on. */
+export function followOf(filter: LiveFilter, number: number): StreamAsk {
+  const include = includeOf(filter);
+  return {
+    ...{ number, follow: true },
+    ...(filter.type === 'span' || filter.type === 'flow' ? { types: [filter.type] } : {}),
+    ...(Object.keys(include).length > 0 ? { include: [include] } : {}),
+  };
+}
+
+function includeOf(filter: LiveFilter): StreamFilter {
+  const list = (name: Exclude<LiveParam, 'type'>): string[] => {
+    const values = name === 'path' ? [filter.path] : filter[name].split(',').map((value) => value.trim());
+    return values.filter((value) => value !== '');
+  };
+  return Object.fromEntries(
+    fields.map(([name, field]) => [field, list(name)] as const).filter(([, v]) => v.length > 0),
+  );
+}
+
+/** Whether a filter names what flows do not have, so that none of them matches. */
+export function leavesFlowsOut({ type, status, path, min, trace }: LiveFilter): boolean {
+  return type !== 'span' && [status, path, min, trace].some((text) => text !== '');
+}
+
+/** Labels of series by the kind of workload that they name. */
+const workloadLabels: Readonly<Record<string, string>> = {
+  k8s_deployment_name: 'deployment',
+  k8s_statefulset_name: 'statefulset',
+  k8s_daemonset_name: 'daemonset',
+  k8s_job_name: 'job',
+  k8s_cronjob_name: 'cronjob',
+};
+
+/** The filter of the spans behind a series; undefined where its labels name no namespace, workload, route or node. */
+export function filterOfLabels(labels: Labels): Partial<LiveFilter> | undefined {
+  const [label = '', kind = ''] = Object.entries(workloadLabels).find(([name]) => labels[name]) ?? [];
+  const found: [LiveParam, string | undefined][] = [
+    ['ns', labels['k8s_namespace_name']],
+    ['workload', label === '' ? undefined : `${kind}/${labels[label]!}`],
+    ['status', labels['http_response_status_code']],
+    ['path', labels['http_route'] && patternOfRoute(labels['http_route'])],
+    ['node', labels['k8s_node_name']],
+  ];
+  const filled = found.filter(([, value]) => value);
+  return filled.length === 0 ? undefined : Object.fromEntries(filled);
+}
+
+/** The paths of a route such as `/cart/{id}` or `/cart/:id/*`, as an RE2 pattern. */
+export function patternOfRoute(route: string): string {
+  return route
+    .split('/')
+    .map((part) => (part === '*' || part === '**' ? '.*' : /^(\{.*\}|:.+)$/.test(part) ? '[^/]+' : escaped(part)))
+    .join('/');
+}
+
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');

@@ -1,0 +1,64 @@
+/** Follows the stream: connects, and connects again where it broke off, so that nothing comes twice. */
+import { SeenItems } from '../../src/stream/seen-items.ts';
+import type { ApiFailure, FailureKind } from '../api/client.ts';
+import type { ReadStreamOptions, StreamAsk, StreamMessage } from '../api/stream.ts';
+import { mostRows } from './live-feed.ts';
+
+export type LivePhase =
+  | { readonly kind: 'connecting' | 'open' }
+  /** Broken off; the next attempt is at `untilMs`. `failure` is missing where the server ended the stream. */
+  | { readonly kind: 'waiting'; readonly untilMs: number; readonly failure: ApiFailure | undefined }
+  /** The next attempt would be refused too. */
+  | { readonly kind: 'failed'; readonly failure: ApiFailure };
+
+export interface FollowLiveOptions {
+  readonly read: (ask: StreamAsk, options: ReadStreamOptions) => AsyncIterable<readonly StreamMessage[]>;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+  /** Resolves after the delay, or when the signal aborts. */
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly onPhase: (phase: LivePhase) => void;
+  readonly onMessages: (messages: readonly StreamMessage[]) => void;
+}
+
+const firstDelayMs = 500;
+const longestDelayMs = 15_000;
+const final: readonly FailureKind[] = ['unauthorized', 'forbidden', 'refused', 'too-large'];
+
+/**
+ * Follows until the signal aborts or the server refuses. Never rejects.
+ * Guarantees: after a break it goes on ten seconds before the newest item that came, what came already is left out, and
+ * of a long break the newest `mostRows` items come.
+ */
+export async function followLive(ask: StreamAsk, options: FollowLiveOptions): Promise<void> {
+  const { read, signal, now, wait, onPhase, onMessages } = options;
+  const seen = new SeenItems(0);
+  const isNew = (message: StreamMessage): boolean => !(message.span || message.flow) || seen.add(message);
+  let any = false;
+  let delay = firstDelayMs;
+  const onOpen = (): void => {
+    delay = firstDelayMs;
+    onPhase({ kind: 'open' });
+  };
+  while (!signal.aborted) {
+    let failure: ApiFailure | undefined;
+    onPhase({ kind: 'connecting' });
+    try {
+      // A browser's clock may be another than the cluster's: where nothing came yet the beginning is asked for again.
+      const asked: StreamAsk = any ? { ...ask, number: mostRows, since: seen.since(now()) } : ask;
+      for await (const messages of read(asked, { signal, onOpen })) {
+        const fresh = messages.filter(isNew);
+        any ||= fresh.some(({ span, flow }) => span || flow);
+        if (fresh.length > 0) onMessages(fresh);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      failure = error as ApiFailure;
+    }
+    if (signal.aborted) return;
+    if (failure && final.includes(failure.kind)) return onPhase({ kind: 'failed', failure });
+    onPhase({ kind: 'waiting', untilMs: now() + delay, failure });
+    await wait(delay, signal);
+    delay = Math.min(2 * delay, longestDelayMs);
+  }
+}

@@ -1,0 +1,107 @@
+/** The stream as state: followed while a view shows it, drawn as often as the browser can keep up with. */
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { onToken } from '../api/client.ts';
+import { readStream, type StreamAsk } from '../api/stream.ts';
+import { LiveFeed } from './live-feed.ts';
+import { followLive, type LivePhase } from './live-follow.ts';
+
+export interface Live {
+  readonly feed: LiveFeed;
+  readonly phase: LivePhase;
+  readonly pause: () => void;
+  readonly resume: () => void;
+  /** Begins anew. */
+  readonly again: () => void;
+}
+
+/** Between two drawings: nobody reads faster. Unit: ms. */
+const leastGapMs = 100;
+/** A drawing that took long is followed by a rest of so many times as long, so that clicks come through. */
+const restFactor = 3;
+
+/** Follows what is asked; anew, and from nothing, when that changes. */
+export function useLive(ask: StreamAsk): Live {
+  const key = JSON.stringify(ask);
+  const [turn, setTurn] = useState(0);
+  const [phase, setPhase] = useState<LivePhase>({ kind: 'connecting' });
+  const [, setDrawn] = useState(0);
+  const feed = useMemo(() => new LiveFeed(), [key, turn]);
+  const draw = (): void => setDrawn((n) => n + 1);
+  const again = (): void => setTurn((n) => n + 1);
+
+  useEffect(() => onToken(again), []);
+  useEffect(() => {
+    const ended = new AbortController();
+    const drawing = new Drawing(draw);
+    void followLive(JSON.parse(key) as StreamAsk, {
+      ...{ read: readStream, signal: ended.signal, now: Date.now, wait },
+      onPhase: (next) => {
+        if (next.kind === 'open') feed.reconnected();
+        if (!ended.signal.aborted) setPhase(next);
+      },
+      onMessages: (messages) => {
+        for (const message of messages) feed.add(message);
+        drawing.ask();
+      },
+    });
+    return () => {
+      ended.abort();
+      drawing.stop();
+    };
+  }, [feed]);
+
+  return {
+    ...{ feed, phase, again },
+    pause: () => {
+      feed.pause();
+      draw();
+    },
+    resume: () => {
+      feed.resume();
+      draw();
+    },
+  };
+}
+
+/** Draws within an animation frame, at most every 100 ms, and rests longer after a drawing that took long. */
+class Drawing {
+  readonly #draw: () => void;
+  #asked = false;
+  #busy = false;
+  #stopped = false;
+
+  constructor(draw: () => void) {
+    this.#draw = draw;
+  }
+
+  ask(): void {
+    this.#asked = true;
+    if (this.#busy || this.#stopped) return;
+    this.#busy = true;
+    requestAnimationFrame(() => {
+      const begun = performance.now();
+      this.#asked = false;
+      if (!this.#stopped) this.#draw();
+      // A task behind this frame: by then the rows are laid out and painted.
+      setTimeout(() => this.#rest(Math.max(leastGapMs, restFactor * (performance.now() - begun))));
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #rest(ms: number): void {
+    setTimeout(() => {
+      this.#busy = false;
+      if (this.#asked) this.ask();
+    }, ms);
+  }
+}
+
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

@@ -1,0 +1,63 @@
+import { parse } from '../../../src/promql/index.ts';
+import type { FlowRecord, SpanRecord } from '../../api/stream.ts';
+import { queriesOfFlow, queriesOfSpan } from './item-queries.ts';
+import { levelOfSpan, wordsOf } from './item-words.ts';
+
+const start = '2026-11-22T05:40:29.123456789Z';
+const workload = { kind: 'Deployment', name: 'cart' };
+const span = (change: Partial<SpanRecord> = {}): SpanRecord => ({
+  ...{ traceId: 't', spanId: 's', name: 'GET', kind: 'server', start, durationNs: 12_300_000, status: 'unset' },
+  ...{ namespace: 'shop', pod: 'cart-1', workload, method: 'GET', path: '/cart/7', route: '/cart/{id}' },
+  ...{ statusCode: 200, attributes: {} },
+  ...change,
+});
+const flow: FlowRecord = {
+  ...{ end: start, direction: 'request', protocol: 'TCP', bytes: 2_048, attributes: {} },
+  source: { namespace: 'shop', workload },
+  destination: { address: '203.0.113.7', port: 443 },
+};
+const exprs = (queries: { expr: string }[]): string[] => queries.map(({ expr }) => expr);
+
+test('spans and flows are said in the words of the command line', () => {
+  const peer = { namespace: 'web', name: 'front-1', kind: 'Pod' };
+  expect(wordsOf({ node: 'n', time: start, span: span({ peer }) })).toMatchObject({
+    ...{ from: 'web/front-1', to: 'shop/cart-1', what: 'GET /cart/7', outcome: '200', level: 'good', size: '12.3 ms' },
+    time: expect.stringMatching(/^\d\d:\d\d:29\.123$/),
+  });
+  expect(wordsOf({ node: 'n', time: start, flow })).toMatchObject({
+    ...{ from: 'shop/deployment/cart', to: '203.0.113.7:443', what: 'TCP request', outcome: '', size: '2 KiB' },
+  });
+});
+
+test.each([
+  [{ statusCode: 503 }, 'bad'],
+  [{ statusCode: 200, status: 'error' as const }, 'bad'],
+  [{ statusCode: 404 }, 'warn'],
+  [{ statusCode: 302 }, 'good'],
+])('%j is %s', (change, level) => expect(levelOfSpan(span(change))).toBe(level));
+
+test('a server leads to the numbers of its route, a client to those of who answered', () => {
+  const own = 'k8s_namespace_name="shop", k8s_deployment_name="cart", http_route="/cart/{id}"';
+  expect(exprs(queriesOfSpan(span()))).toEqual([
+    `sum by (http_response_status_code) (rate(http_server_request_duration_count{${own}}[5m]))`,
+    `histogram_quantile(0.99, sum by (le) (rate(http_server_request_duration_bucket{${own}}[5m])))`,
+  ]);
+  const peer = { namespace: 'pay', workload: { kind: 'StatefulSet', name: 'bank' } };
+  expect(exprs(queriesOfSpan(span({ kind: 'client', peer })))[0]).toContain(
+    '{k8s_namespace_name="pay", k8s_statefulset_name="bank"}',
+  );
+  expect(queriesOfSpan(span({ kind: 'client' }))).toEqual([]);
+});
+
+test('names that an attacker chose stay strings of the query', () => {
+  const dear = '"} or vector(1) or {a="';
+  const queries = [
+    ...queriesOfSpan(span({ route: dear, namespace: dear, workload: { kind: dear, name: dear } })),
+    ...queriesOfFlow({ ...flow, source: { namespace: dear, workload: { kind: 'x', name: dear } } }),
+  ];
+  expect(queries).toHaveLength(3);
+  for (const { expr } of queries) {
+    expect(parse(expr).kind).not.toBe('binary');
+    expect(expr).toContain(JSON.stringify(dear));
+  }
+});
