@@ -27,14 +27,20 @@ interface Opened {
   readonly width: number;
   readonly dark: boolean;
   readonly port: number;
+  /** All that is no stream is made up. */
+  readonly madeUp: boolean;
 }
 
-async function open(path: string, { width = 1280, dark = false, port }: Partial<Opened> = {}): Promise<void> {
+async function open(
+  path: string,
+  { width = 1280, dark = false, port, madeUp = false }: Partial<Opened> = {},
+): Promise<void> {
   context = await browser.newContext({
     ignoreHTTPSErrors: true,
     viewport: { width, height: 900 },
     colorScheme: dark ? 'dark' : 'light',
   });
+  if (madeUp) await makeUpAnswers();
   page = await context.newPage();
   page.setDefaultTimeout(20_000);
   complaints = [];
@@ -47,6 +53,17 @@ async function open(path: string, { width = 1280, dark = false, port }: Partial<
     if (request.url().endsWith('/v1/stream')) asked.push(JSON.parse(request.postData()!) as StreamRequest);
   });
   await page.goto(`https://localhost:${port ?? stage.server.port}/${path}`);
+}
+
+async function makeUpAnswers(): Promise<void> {
+  const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
+  const metric = { k8s_namespace_name: 'shop', k8s_deployment_name: 'gateway', http_route: '/cart/{id}' };
+  const vector = { resultType: 'vector', result: [{ metric, value: [Date.now() / 1000, '1'] }] };
+  await context.route(/\/api\/v1\//, (route) => route.fulfill(answer([])));
+  await context.route(/\/api\/v1\/query/, (route) => route.fulfill(answer({ resultType: 'matrix', result: [] })));
+  await context.route(/\/api\/v1\/query(\?|$)/, (route) => route.fulfill(answer(vector)));
+  await context.route(/\/api\/v1\/services/, (route) => route.fulfill(answer(fixtureServices(small))));
+  await context.route(/\/api\/v1\/topology/, (route) => route.fulfill(answer(fixtureTopology(small))));
 }
 
 /** A request that an agent saw just now; each is one of its own. */
@@ -224,7 +241,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     const received = async (): Promise<number> =>
       Number(/([\d,]+) received/.exec(await text())?.[1]!.replaceAll(',', ''));
     try {
-      await until(async () => (await received()) > 5_000);
+      await until(async () => (await received()) > 5_000, 'that many to come', 90_000);
       expect(await rows().count()).toBeLessThanOrEqual(500);
       await rows().nth(3).getByRole('button').click();
       await details().waitFor();
@@ -242,7 +259,7 @@ needing(browserNeed).describe('the stream on the page', () => {
       const [summary] = await page.locator('.losses summary').allTextContents();
       return Number(/([\d,]+) lost/.exec(summary ?? '')?.[1]!.replaceAll(',', '') ?? 0);
     };
-    await until(async () => (await received()) + (await lost()) === pushed);
+    await until(async () => (await received()) + (await lost()) === pushed, 'an account of all of them', 90_000);
     expect(await rows().count()).toBe(500);
     expect(complaints).toEqual([]);
   });
@@ -304,7 +321,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     push(other!, '/slow', { durationNs: 2e9 });
     push(agent!, '/fails', { statusCode: 500 });
     push(agent!, '/of-another', { workload: { kind: 'Deployment', name: 'cart' } });
-    await openWithAnswers('service?ns=shop&name=gateway&kind=Deployment');
+    await open('service?ns=shop&name=gateway&kind=Deployment', { madeUp: true });
     await row('GET /slow').waitFor();
     expect(await shown()).toEqual(['GET /fails', 'GET /slow', 'GET /fast']);
     await row('GET /slow').click();
@@ -319,7 +336,7 @@ needing(browserNeed).describe('the stream on the page', () => {
   test('a series of the query view leads to its spans', async () => {
     push(stage.agents[0]!, '/cart/7');
     push(stage.agents[0]!, '/other');
-    await openWithAnswers('graph?g0.expr=up');
+    await open('graph?g0.expr=up', { madeUp: true });
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('link', { name: /^spans of/ }).click();
     await row('GET /cart/7').waitFor();
@@ -327,17 +344,3 @@ needing(browserNeed).describe('the stream on the page', () => {
     expect(complaints).toEqual([]);
   });
 });
-
-/** Opens the page with made-up answers of all that is no stream. */
-async function openWithAnswers(path: string): Promise<void> {
-  await open('-/ready');
-  const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
-  const metric = { k8s_namespace_name: 'shop', k8s_deployment_name: 'gateway', http_route: '/cart/{id}' };
-  const vector = { resultType: 'vector', result: [{ metric, value: [Date.now() / 1000, '1'] }] };
-  await context.route(/\/api\/v1\//, (route) => route.fulfill(answer([])));
-  await context.route(/\/api\/v1\/query/, (route) => route.fulfill(answer({ resultType: 'matrix', result: [] })));
-  await context.route(/\/api\/v1\/query(\?|$)/, (route) => route.fulfill(answer(vector)));
-  await context.route(/\/api\/v1\/services/, (route) => route.fulfill(answer(fixtureServices(small))));
-  await context.route(/\/api\/v1\/topology/, (route) => route.fulfill(answer(fixtureTopology(small))));
-  await page.goto(`https://localhost:${stage.server.port}/${path}`);
-}

@@ -14,6 +14,7 @@ const lost = (node: string, source: string, count: number): StreamMessage => ({ 
 const names = (feed: LiveFeed): string[] => feed.rows.map(({ message }) => message.span!.name);
 const add = (feed: LiveFeed, from: number, to: number): void => {
   for (let i = from; i < to; i++) feed.add(span(`${i}`));
+  feed.show();
 };
 
 test('the newest stands first, and rows beyond the bound go', () => {
@@ -22,6 +23,25 @@ test('the newest stands first, and rows beyond the bound go', () => {
   expect([feed.rows.length, feed.received]).toEqual([mostRows, mostRows + 3]);
   expect([names(feed)[0], names(feed).at(-1)]).toEqual([`${mostRows + 2}`, '3']);
   expect(new Set(feed.rows.map(({ id }) => id)).size).toBe(mostRows);
+});
+
+test('rows change when they are drawn, not between a drawing and a pause', () => {
+  const feed = new LiveFeed();
+  add(feed, 0, 2);
+  const before = feed.rows;
+  feed.add(span('2'));
+  feed.pause();
+  feed.show();
+  expect([feed.rows, feed.held]).toEqual([before, 1]);
+  feed.resume();
+  expect(names(feed)).toEqual(['2', '1', '0']);
+});
+
+test('more than the bound between two drawings passes by, and is no loss', () => {
+  const feed = new LiveFeed();
+  for (let i = 0; i < mostRows + 9; i++) feed.add(span(`${i}`));
+  feed.show();
+  expect([names(feed).at(-1), feed.received, feed.droppedHeld]).toEqual(['9', mostRows + 9, 0]);
 });
 
 test('a pause holds rows still, and its end shows what was held back', () => {

@@ -24,8 +24,8 @@ export interface AbsentNode {
 }
 
 /**
- * Takes messages as they come. Bounded: of rows and of what is held back the newest `mostRows` are kept.
- * While it is paused rows stay as they are.
+ * Takes messages as they come. Rows change in `show` alone, so that nothing moves between the moment that a pointer goes
+ * down on one and the pause that this begins. Bounded: of rows, and of what waits, the newest `mostRows` are kept.
  */
 export class LiveFeed {
   #rows: LiveItem[] = [];
@@ -51,7 +51,7 @@ export class LiveFeed {
     return this.#paused;
   }
 
-  /** Items that wait for the end of the pause. */
+  /** Items that wait to be shown. */
   get held(): number {
     return this.#held.length;
   }
@@ -99,12 +99,17 @@ export class LiveFeed {
     this.#paused = true;
   }
 
-  /** Shows what was held back. */
   resume(): void {
-    this.#rows = newest([...this.#held.toReversed(), ...this.#rows]);
+    this.#paused = false;
+    this.show();
+  }
+
+  /** Makes rows of what waits, unless it is paused. */
+  show(): void {
+    if (this.#paused || this.#held.length === 0) return;
+    this.#rows = [...this.#held.toReversed(), ...this.#rows].slice(0, mostRows);
     this.#held = [];
     this.#droppedHeld = 0;
-    this.#paused = false;
   }
 
   #tell(node: string, state: string, message = 'is not there'): void {
@@ -118,16 +123,9 @@ export class LiveFeed {
   }
 
   #put(item: LiveItem): void {
-    if (!this.#paused) {
-      this.#rows.unshift(item);
-      if (this.#rows.length > mostRows) this.#rows.pop();
-      return;
-    }
     this.#held.push(item);
     if (this.#held.length <= mostRows) return;
     this.#held.shift();
-    this.#droppedHeld++;
+    if (this.#paused) this.#droppedHeld++;
   }
 }
-
-const newest = (items: LiveItem[]): LiveItem[] => items.slice(0, mostRows);

@@ -32,7 +32,10 @@ export function useLive(ask: StreamAsk): Live {
   useEffect(() => onToken(again), []);
   useEffect(() => {
     const ended = new AbortController();
-    const drawing = new Drawing(draw);
+    const drawing = new Drawing(() => {
+      feed.show();
+      draw();
+    });
     void followLive(JSON.parse(key) as StreamAsk, {
       ...{ read: readStream, signal: ended.signal, now: Date.now, wait },
       onPhase: (next) => {

@@ -28,7 +28,12 @@ export function LiveView({ place: { params } }: { place: Place }): JSX.Element {
         <p class="quiet">Flows have no status, path, duration or trace: with such a filter there are spans alone.</p>
       ) : null}
       <div class="row wrap tools">
-        <button type="button" class={paused ? 'primary' : ''} aria-pressed={paused} onClick={paused ? resume : pause}>
+        <button
+          type="button"
+          class={paused ? 'pause primary' : 'pause'}
+          aria-pressed={paused}
+          onClick={paused ? resume : pause}
+        >
           {paused ? 'Resume' : 'Pause'}
         </button>
         <span class="status counts">{countsOf(feed, phase)}</span>
