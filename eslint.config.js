@@ -20,11 +20,14 @@ const below = (row) => layers.slice(row + 1).flat();
 const policies = layers.flatMap((row, i) =>
   row.map((name) => ({ from: element(name), allow: { to: element([name, ...below(i), 'page-types']) } })),
 );
-/** The same for the page, which has four (docs/adr/0036-the-page.md); of the sources it knows the types of its API alone. */
+/**
+ * The same for the page, which has four (docs/adr/0036-the-page.md); of the sources it knows the types of its API, and of
+ * the stream what runs without Node: the type check of `ui` refuses the rest.
+ */
 const pageLayers = ['views', 'parts', 'state', 'api'].map((name) => `page-${name}`);
 const pagePolicies = pageLayers.map((name, i) => ({
   from: element(name),
-  allow: { to: element([...pageLayers.slice(i), 'page-types']) },
+  allow: { to: element([...pageLayers.slice(i), 'page-types', 'stream']) },
 }));
 
 /** Every server has the limits and the last resort of src/net/http; a request cannot end a process. */

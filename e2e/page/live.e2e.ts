@@ -1,24 +1,20 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { SpanRecord, StreamRequest } from '../../src/stream/index.ts';
 import { needing } from '../../src/testing/needs.ts';
 import { startStreamStage } from '../../src/testing/query/stream-stage.ts';
 import type { StreamAgent, StreamStage } from '../../src/testing/query/stream-stage.ts';
 import { until } from '../../src/testing/until.ts';
-import { browserNeed, findChromium } from './browser.ts';
+import { browserNeed } from './browser.ts';
 import { fixtureServices, fixtureTopology, small } from './fixture.ts';
+import { openTab, startBrowser, type Tab } from './tab.ts';
 
 /** The stream on the page in a real browser, over a real query server and the streams of real agents. */
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 let stage: StreamStage;
 let browser: Browser;
-let context: BrowserContext;
+let tab: Tab;
 let page: Page;
-let complaints: string[];
 /** What the page asked of the stream. */
 let asked: StreamRequest[];
 let count = 0;
@@ -31,31 +27,22 @@ interface Opened {
   readonly madeUp: boolean;
 }
 
-async function open(
-  path: string,
-  { width = 1280, dark = false, port, madeUp = false }: Partial<Opened> = {},
-): Promise<void> {
-  context = await browser.newContext({
-    ignoreHTTPSErrors: true,
-    viewport: { width, height: 900 },
-    colorScheme: dark ? 'dark' : 'light',
-  });
-  if (madeUp) await makeUpAnswers();
-  page = await context.newPage();
-  page.setDefaultTimeout(20_000);
-  complaints = [];
+async function open(path: string, options: Partial<Opened> = {}): Promise<void> {
+  const { port = stage.server.port, madeUp = false, ...how } = options;
   asked = [];
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  tab = await openTab(browser, `https://localhost:${port}/${path}`, {
+    ...how,
+    before: async (context) => {
+      context.on('request', (request) => {
+        if (request.url().endsWith('/v1/stream')) asked.push(JSON.parse(request.postData()!) as StreamRequest);
+      });
+      if (madeUp) await makeUpAnswers(context);
+    },
   });
-  page.on('pageerror', (error) => complaints.push(String(error)));
-  page.on('request', (request) => {
-    if (request.url().endsWith('/v1/stream')) asked.push(JSON.parse(request.postData()!) as StreamRequest);
-  });
-  await page.goto(`https://localhost:${port ?? stage.server.port}/${path}`);
+  page = tab.page;
 }
 
-async function makeUpAnswers(): Promise<void> {
+async function makeUpAnswers(context: BrowserContext): Promise<void> {
   const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
   const metric = { k8s_namespace_name: 'shop', k8s_deployment_name: 'gateway', http_route: '/cart/{id}' };
   const vector = { resultType: 'vector', result: [{ metric, value: [Date.now() / 1000, '1'] }] };
@@ -89,22 +76,15 @@ const shown = () => page.locator('table.items tbody button').allTextContents();
 const row = (text: string) => page.getByRole('button', { name: text, exact: true });
 const details = () => page.getByRole('complementary', { name: /^Chosen/ });
 
-/** What the checker finds, as `rule: element`. */
-async function violations(): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(`axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
-    .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map((n) => id + ': ' + n.html.slice(0, 160))))`);
-}
-
 needing(browserNeed).describe('the stream on the page', () => {
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: findChromium()!, args: ['--no-sandbox'] });
+    browser = await startBrowser();
   }, 60_000);
   beforeEach(async () => {
     stage = await startStreamStage(['node-1', 'node-2'], { pageDir });
   });
   afterEach(async () => {
-    await context.close();
+    await tab.close();
     await stage.close();
   });
   afterAll(() => browser?.close());
@@ -126,7 +106,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     );
     await page.getByText('203.0.113.9:443').waitFor();
     expect(await shown()).toEqual(['request', 'GET /later', 'GET /before']);
-    expect(complaints).toEqual([]);
+    expect(tab.complaints).toEqual([]);
   });
 
   test('filters go to the nodes and into the address, which restores them', async () => {
@@ -153,7 +133,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     await page.getByLabel('Path').fill('/cart/(');
     await page.getByLabel('Path').press('Enter');
     await page.getByRole('alert').getByText('path: not an RE2 pattern').waitFor();
-    expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([]);
+    expect(tab.complaints.filter((text) => !/status of 400/.test(text))).toEqual([]);
   });
 
   test('what one types into a filter stays while rows come', async () => {
@@ -212,7 +192,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     await details().getByRole('link', { name: 'The whole trace' }).click();
     await row('GET /older').waitFor({ state: 'detached' });
     await row('GET /newer').waitFor();
-    expect(complaints).toEqual([]);
+    expect(tab.complaints).toEqual([]);
   });
 
   test('a node that goes is named with the reason, and one that comes back is not', async () => {
@@ -261,7 +241,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     };
     await until(async () => (await received()) + (await lost()) === pushed, 'an account of all of them', 90_000);
     expect(await rows().count()).toBe(500);
-    expect(complaints).toEqual([]);
+    expect(tab.complaints).toEqual([]);
   });
 
   test('who has no token is asked for one, and who may not read is told so', async () => {
@@ -285,7 +265,7 @@ needing(browserNeed).describe('the stream on the page', () => {
       await page.getByRole('button', { name: 'token…' }).click();
       await signIn('ann');
       await page.getByText('Nothing yet').waitFor();
-      expect(complaints.filter((text) => !/status of 40[13]/.test(text))).toEqual([]);
+      expect(tab.complaints.filter((text) => !/status of 40[13]/.test(text))).toEqual([]);
     } finally {
       await locked.close();
     }
@@ -305,14 +285,14 @@ needing(browserNeed).describe('the stream on the page', () => {
     await row('GET /fails').waitFor();
     await page.getByText('Degraded').waitFor();
     const check = async (): Promise<void> => {
-      expect(await violations()).toEqual([]);
+      expect(await tab.violations()).toEqual([]);
       expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
     };
     await check();
     await row('GET /fails').click();
     await details().waitFor();
     await check();
-    expect(complaints).toEqual([]);
+    expect(tab.complaints).toEqual([]);
   });
 
   test('a service shows its newest spans, the failed and slow ones first', async () => {
@@ -326,11 +306,11 @@ needing(browserNeed).describe('the stream on the page', () => {
     expect(await shown()).toEqual(['GET /fails', 'GET /slow', 'GET /fast']);
     await row('GET /slow').click();
     await details().waitFor();
-    expect(await violations()).toEqual([]);
+    expect(await tab.violations()).toEqual([]);
     await page.getByRole('link', { name: 'All of them, live' }).click();
     await page.getByText('· 3 received').waitFor();
     expect(new URL(page.url()).search).toBe('?ns=shop&workload=Deployment%2Fgateway');
-    expect(complaints).toEqual([]);
+    expect(tab.complaints).toEqual([]);
   });
 
   test('a series of the query view leads to its spans', async () => {
@@ -341,6 +321,6 @@ needing(browserNeed).describe('the stream on the page', () => {
     await page.getByRole('link', { name: /^spans of/ }).click();
     await row('GET /cart/7').waitFor();
     expect(await shown()).toEqual(['GET /cart/7']);
-    expect(complaints).toEqual([]);
+    expect(tab.complaints).toEqual([]);
   });
 });

@@ -23,6 +23,7 @@ afterEach(() => jest.restoreAllMocks());
 
 test('lines come out whole wherever the pieces were cut, in the middle of a letter too', () => {
   const whole = bytes('{"a":"ü"}\n\n{"b":1}\n{"c"');
+  expect(whole).toHaveLength(24);
   for (let cut = 0; cut <= whole.length; cut++) {
     const lines = new Lines();
     const got = [...lines.take(whole.subarray(0, cut)), ...lines.take(whole.subarray(cut))];
