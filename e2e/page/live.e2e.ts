@@ -6,7 +6,7 @@ import { startStreamStage } from '../../src/testing/query/stream-stage.ts';
 import type { StreamAgent, StreamStage } from '../../src/testing/query/stream-stage.ts';
 import { until } from '../../src/testing/until.ts';
 import { browserNeed } from './browser.ts';
-import { fixtureServices, fixtureTopology, small } from './fixture.ts';
+import { fixtureExplanation, fixtureServices, fixtureTopology, small } from './fixture.ts';
 import { openTab, startBrowser, type Tab } from './tab.ts';
 
 /** The stream on the page in a real browser, over a real query server and the streams of real agents. */
@@ -50,6 +50,7 @@ async function makeUpAnswers(context: BrowserContext): Promise<void> {
   await context.route(/\/api\/v1\/query/, (route) => route.fulfill(answer({ resultType: 'matrix', result: [] })));
   await context.route(/\/api\/v1\/query(\?|$)/, (route) => route.fulfill(answer(vector)));
   await context.route(/\/api\/v1\/services/, (route) => route.fulfill(answer(fixtureServices(small))));
+  await context.route(/\/api\/v1\/explain/, (route) => route.fulfill(answer(fixtureExplanation)));
   await context.route(/\/api\/v1\/topology/, (route) => route.fulfill(answer(fixtureTopology(small))));
 }
 
