@@ -40,6 +40,8 @@ async function open(path: string, options: Partial<Opened> = {}): Promise<void> 
     },
   });
   page = tab.page;
+  // Each test has a stage and certificates of its own: on a busy machine that takes its time.
+  page.setDefaultTimeout(40_000);
 }
 
 async function makeUpAnswers(context: BrowserContext): Promise<void> {
