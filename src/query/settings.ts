@@ -35,14 +35,7 @@ export const querySettingTable = {
   agentTimeout: durationSetting(queryOptionTable.agentTimeout),
   queryTimeout: durationSetting(queryOptionTable.queryTimeout),
   maxSamples: queryOptionTable.maxSamples,
-  queryMemory: integerSetting(
-    {
-      help: "bytes that all queries may hold together; further ones wait. 0: half of the container's memory limit",
-      default: '0',
-    },
-    0,
-    2 ** 40,
-  ),
+  queryMemory: queryOptionTable.queryMemory,
   lookbackDelta: durationSetting(queryOptionTable.lookbackDelta),
   maxConcurrency: queryOptionTable.maxConcurrency,
   tenancy: queryOptionTable.tenancy,

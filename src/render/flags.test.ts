@@ -56,6 +56,7 @@ const everyQueryOption: QueryOptions = {
   agentTimeout: '5s',
   queryTimeout: '1m',
   maxSamples: '1000000',
+  queryMemory: '536870912',
   lookbackDelta: '1m',
   maxConcurrency: '4',
   tenancy: 'true',

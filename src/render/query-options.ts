@@ -40,6 +40,14 @@ export const queryOptionTable = {
     1,
     2_000_000_000,
   ),
+  queryMemory: integerSetting(
+    {
+      help: "bytes that all queries may hold together; further ones wait. 0: half of the container's memory limit",
+      default: '0',
+    },
+    0,
+    2 ** 40,
+  ),
   lookbackDelta: durationText({ help: 'how far back an instant selector looks', default: '5m' }),
   maxConcurrency: integerSetting(
     {
