@@ -5,10 +5,12 @@ import type { Labels, SeriesRef } from '../tsdb/index.ts';
 import { capturedFamilies } from './exposition/captured.ts';
 import { writePage } from './exposition/page.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import { nodePods } from '../testing/node-pods.ts';
+import { aPod, nodePods } from '../testing/node-pods.ts';
+import type { Identity } from './identity/identity.ts';
 import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy } from './mapping/policy.ts';
 import { admitMetrics } from './otlp/admit.ts';
+import type { Attribute, MetricsRequest } from './otlp/model.ts';
 import { decodeMetricsRequest } from './otlp/protobuf/metrics.ts';
 import { decodeTracesRequest } from './otlp/protobuf/traces.ts';
 import { SpanPipeline } from './spans/span-pipeline.ts';
@@ -120,22 +122,47 @@ test('series of a recorded pod are of that pod, by what the API server says of i
   }
 });
 
-test('spans of recorded pods are of the pods that sent them', () => {
+const names20 = names.filter((name) => name >= '20' && name < '26');
+const decoded = (name: string): MetricsRequest => decodeMetricsRequest(readFileSync(join(dirOf(name), `${name}.bin`)));
+const uidOf = (resource: readonly Attribute[]): string => String(resource.find((a) => a.key === 'k8s.pod.uid')?.value);
+/** Those of which both points and spans were recorded here. */
+const recordedNames = ['client', 'go', 'grpc'];
+
+/** The pods of the recordings with the uids that they had. */
+function recordedPods(): Identity {
+  const resources = names20.flatMap((name) => decoded(name).resources);
+  const uids = resources.map(({ attributes }) => [
+    String(attributes.find((a) => a.key === 'k8s.pod.name')?.value),
+    uidOf(attributes),
+  ]);
+  return nodePods(...recordedNames.map((name) => aPod(`shop/${name}`, { uid: Object.fromEntries(uids)[name] })));
+}
+
+test('spans of recorded pods are of the pods that sent them, as the points recorded with them show', () => {
   const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
   const unknown: number[] = [];
+  const identity = recordedPods();
   const spans = new SpanPipeline({
     ring,
     clock: new FakeClock(recordedAt('28').wall),
-    identity: pods,
+    identity,
     onUnknown: (n) => unknown.push(n),
   });
-  const taken = spans.take(decodeTracesRequest(readFileSync(join(dirOf('28'), '28-kernel-http-traces-six-pods.bin'))));
-  const records = Array.from({ length: ring.next }, (_, i) => ring.at(i)!.span!);
-  expect(taken).toBeGreaterThan(0);
-  expect([...new Set(records.map((r) => `${r.namespace}/${r.pod}/${r.container}`))].toSorted()).toEqual(
-    ['client', 'go', 'grpc', 'node', 'py', 'tls'].map((name) => `shop/${name}/main`),
-  );
-  expect(unknown).toEqual([]);
+  const body = readFileSync(join(dirOf('28'), '28-kernel-http-traces-six-pods.bin'));
+  expect(spans.take(decodeTracesRequest(body))).toBeGreaterThan(0);
+  const named = (): string[] =>
+    Array.from({ length: ring.next }, (_, i) => ring.at(i)!.span!)
+      .filter((span) => span.namespace !== undefined)
+      .map((span) => `${span.namespace}/${span.pod}/${span.container}`);
+  spans.expire();
+  expect(named()).toEqual([]);
+  const strangers = unknown.length;
+  const mapper = new SeriesMapper(defaultPolicy('node-1'), identity);
+  const sink = { append: () => {}, stale: () => {} };
+  for (const name of names20) mapper.add(decoded(name), recordedAt(name), sink);
+  spans.expire();
+  expect([...new Set(named())].toSorted()).toEqual(recordedNames.map((name) => `shop/${name}/main`).toSorted());
+  expect(unknown).toHaveLength(strangers);
 });
 
 test('recorded flows name both ends and the port of the server, never that of a client', () => {

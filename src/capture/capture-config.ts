@@ -18,7 +18,7 @@ const oneOf = <T extends readonly string[]>(values: T) =>
 
 /** What holds per pod, whether a monitor or a policy's defaults ask for it. */
 const podRules = {
-  /** Metric families to keep; absent = all. */
+  /** Metric families to keep; absent = all, empty = no metric at all. */
   families: Type.Optional(Type.Array(oneOf(familyNames), { maxItems: 8 })),
   /** Protocols to keep; absent = all. The instrument captures the union over the node. */
   protocols: Type.Optional(Type.Array(oneOf(protocolNames), { maxItems: 16 })),

@@ -1,4 +1,5 @@
 import { Identity } from '../agent/identity/identity.ts';
+import { instanceKey, lastText } from '../agent/identity/instance-id.ts';
 import { podIdentity } from '../agent/identity/pod-identity.ts';
 import type { Attribute } from '../agent/otlp/model.ts';
 import type { KubeObject } from '../api/meta.ts';
@@ -48,8 +49,20 @@ export function senderAttributes(path: string, more: Readonly<Record<string, str
   const labels = {
     'k8s.namespace.name': namespace!,
     'k8s.pod.name': name!,
+    'k8s.pod.uid': `uid of ${path}`,
     'service.instance.id': `${namespace}.${name}.main`,
     ...more,
   };
   return Object.entries(labels).map(([key, value]) => ({ key, value }));
+}
+
+/** As if points had come under this Resource, of the pod that `instance` names: by default the one that it names itself. */
+export function showPoints(
+  identity: Identity,
+  resource: readonly Attribute[],
+  instance = lastText(resource, instanceKey),
+  nowMs = 0,
+): void {
+  const point = [{ key: instanceKey, value: instance }];
+  identity.notePoint(resource, point, identity.point(resource, point), nowMs);
 }

@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { builtinLimits } from '../../capture/index.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
-import { aPod, nodePods } from '../../testing/node-pods.ts';
+import { aPod, nodePods, senderAttributes, showPoints } from '../../testing/node-pods.ts';
 import type { SeriesRef } from '../../tsdb/index.ts';
 import { SeriesMapper } from '../mapping/mapper.ts';
 import { defaultPolicy } from '../mapping/policy.ts';
 import type { Attribute } from '../otlp/model.ts';
 import { SpanPipeline } from '../spans/span-pipeline.ts';
 import { StreamRing } from '../spans/stream-ring.ts';
+import { unshownLimits } from '../spans/unshown-spans.ts';
+import type { Identity } from './identity.ts';
 
 /** What a pod may write about itself, in every spelling that becomes the label of an identity. */
 const keys = [
@@ -109,27 +110,54 @@ test('not even the Resource’s own instance does, once the points carry the one
   );
 });
 
-test('no attributes of a pod or of its spans make a span of another pod', () => {
+/** Where a span with this Resource shows up, once nothing can change that any more. */
+function spanOf(
+  identity: Identity,
+  resource: readonly Attribute[],
+  ofSpan: readonly Attribute[] = [],
+  meanwhile = (): void => {},
+) {
+  let mono = 0;
+  const clock = { now: () => 1.8e12 + mono, monotonic: () => mono, setTimeout: () => () => {} };
+  const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
+  const pipeline = new SpanPipeline({ ring, clock, identity });
+  pipeline.setConfig({ monitors: [], limits: builtinLimits });
+  const span = {
+    traceId: 'f'.repeat(32),
+    spanId: 'a'.repeat(16),
+    parentSpanId: '',
+    name: 'GET /',
+    kind: 'server',
+    startNs: 1n,
+    endNs: 2n,
+    attributes: ofSpan,
+    status: 'unset',
+    statusMessage: '',
+  } as const;
+  pipeline.take({
+    resources: [{ attributes: resource, scopes: [{ scope: { name: '', version: '' }, spans: [span] }] }],
+  });
+  meanwhile();
+  mono = unshownLimits.waitMs;
+  pipeline.expire();
+  expect(ring.next).toBe(1);
+  return ring.at(0)!.span!;
+}
+
+/** The Resource of the pod itself, and of the one that it would be. */
+const honest = senderAttributes('shop/web-1');
+const victim = senderAttributes('pay/db-0', { 'k8s.pod.uid': 'known to the namespace pay alone' });
+/** As `node`, with a uid that no pod of another namespace can have learnt. */
+const guarded = () => nodePods('shop/web-1', aPod('pay/db-0', { uid: 'known to the namespace pay alone' }));
+const both = fc.subarray(['the sender', 'the victim'] as const);
+
+test('a span is of its pod once points have shown it, whatever it says itself', () => {
   fc.assert(
-    fc.property(attributes, attributes, (resource, ofSpan) => {
-      const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
-      const pipeline = new SpanPipeline({ ring, clock: new FakeClock(1.8e12), identity: node() });
-      pipeline.setConfig({ monitors: [], limits: builtinLimits });
-      const span = {
-        traceId: 'f'.repeat(32),
-        spanId: 'a'.repeat(16),
-        parentSpanId: '',
-        name: 'GET /',
-        kind: 'server',
-        startNs: 1n,
-        endNs: 2n,
-        attributes: ofSpan,
-        status: 'unset',
-        statusMessage: '',
-      } as const;
-      const scopes = [{ scope: { name: '', version: '' }, spans: [span] }];
-      pipeline.take({ resources: [{ attributes: [...resource, written], scopes }] });
-      const { namespace, pod, container, workload, attributes: shown } = ring.at(0)!.span!;
+    fc.property(attributes, fc.boolean(), (ofSpan, isLate) => {
+      const identity = guarded();
+      const show = (): void => showPoints(identity, honest);
+      if (!isLate) show();
+      const { namespace, pod, container, workload, attributes: shown } = spanOf(identity, honest, ofSpan, show);
       expect({ namespace, pod, container, workload }).toEqual({
         namespace: 'shop',
         pod: 'web-1',
@@ -139,6 +167,44 @@ test('no attributes of a pod or of its spans make a span of another pod', () => 
       expect(Object.keys(shown).filter((key) => /^k8s[^a-z0-9]/.test(key))).toEqual([]);
     }),
     { numRuns: 500 },
+  );
+});
+
+test('no attributes of a pod make a span of another pod, whose points came or not, before its own or after', () => {
+  const uid = victim.filter(({ key }) => key !== 'k8s.pod.uid');
+  const claims = fc.oneof(attributes, fc.constant(uid), fc.shuffledSubarray(uid));
+  fc.assert(
+    fc.property(claims, claims, attributes, both, both, (before, after, ofSpan, earlier, later) => {
+      const identity = guarded();
+      const forged = [...before, ...honest, ...after];
+      const show = (whose: readonly string[]): void => {
+        if (whose.includes('the victim')) showPoints(identity, victim);
+        if (whose.includes('the sender')) showPoints(identity, forged, 'shop.web-1.main');
+      };
+      show(earlier);
+      const { namespace, pod } = spanOf(identity, forged, ofSpan, () => show(later));
+      expect([undefined, 'shop']).toContain(namespace);
+      expect([undefined, 'web-1']).toContain(pod);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('not even a copy of all that another pod’s Resource says does, when it is alone or its own points have come', () => {
+  fc.assert(
+    fc.property(attributes, attributes, both, both, (before, after, earlier, later) => {
+      const identity = guarded();
+      const copy = [...before, ...victim, ...after.filter(({ key }) => !victim.some((v) => v.key === key))];
+      const show = (whose: readonly string[]): void => {
+        if (whose.includes('the victim')) showPoints(identity, victim);
+        if (whose.includes('the sender')) showPoints(identity, copy, 'shop.web-1.main');
+      };
+      show(earlier);
+      fc.pre(!earlier.includes('the victim') || earlier.includes('the sender'));
+      fc.pre(!later.includes('the victim') || later.includes('the sender') || earlier.includes('the sender'));
+      expect(spanOf(identity, copy, [], () => show(later)).namespace).toBeUndefined();
+    }),
+    { numRuns: 1_000 },
   );
 });
 

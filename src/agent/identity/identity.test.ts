@@ -1,5 +1,5 @@
 import { builtinLimits } from '../../capture/index.ts';
-import { aPod, nodePods, type PodChange } from '../../testing/node-pods.ts';
+import { aPod, nodePods, type PodChange, showPoints } from '../../testing/node-pods.ts';
 import { SeriesMapper } from '../mapping/mapper.ts';
 import { defaultPolicy } from '../mapping/policy.ts';
 import type { Attribute } from '../otlp/model.ts';
@@ -87,16 +87,66 @@ test('the instance of a point counts before that of its Resource, which a proces
   expect(node.point(resource, []).pod?.name).toBe('db-0');
 });
 
-test('a Resource that points have shown to be forged is not believed for spans, for a quarter of an hour', () => {
-  const identity = nodePods(web(), 'pay/db-0');
-  const forged = attributes({ 'service.instance.id': 'pay.db-0.main', 'service.name': 'x' });
-  const ofSpans = [...forged, { key: 'otel.scope.name', value: 'obi' }];
-  expect(identity.spans(ofSpans).pod?.name).toBe('db-0');
-  identity.noteForged(forged, 1_000);
-  expect(identity.spans(ofSpans)).toMatchObject({ pod: null, contradicts: true });
-  expect(identity.spans(attributes({ 'service.instance.id': 'pay.db-0.main' })).pod?.name).toBe('db-0');
-  identity.noteForged(attributes({ 'service.name': 'another' }), 901_000);
-  expect(identity.spans(ofSpans).pod?.name).toBe('db-0');
+describe('the Resource of spans', () => {
+  const said = { 'service.instance.id': 'pay.db-0.main', 'k8s.pod.uid': 'uid of pay/db-0', 'service.name': 'x' };
+  const resource = attributes(said);
+  const ofSpans = [...resource, { key: 'otel.scope.name', value: 'obi' }];
+  const unknown = { pod: null, contradicts: false };
+
+  test('is believed once points under it have come from the pod that it names', () => {
+    const identity = nodePods(web(), 'pay/db-0');
+    expect(identity.spans(ofSpans)).toMatchObject({ ...unknown, unshown: { name: 'db-0' } });
+    showPoints(identity, attributes({ ...said, 'service.name': 'another process of the container' }));
+    expect(identity.spans(ofSpans)).toMatchObject({ pod: { name: 'db-0' }, unshown: null });
+    const other = attributes({ ...said, 'k8s.namespace.name': 'pay' });
+    expect(identity.spans(other)).toMatchObject({ ...unknown, unshown: { name: 'db-0' } });
+  });
+
+  test('is not believed without the uid of the pod that it names, nor with another', () => {
+    const identity = nodePods(web(), 'pay/db-0');
+    const bare = attributes({ ...said, 'k8s.pod.uid': '' });
+    const wrong = attributes({ ...said, 'k8s.pod.uid': 'u1' });
+    for (const list of [bare, wrong, resource]) showPoints(identity, list);
+    expect(identity.spans(bare)).toMatchObject({ ...unknown, unshown: null });
+    expect(identity.spans(wrong)).toMatchObject({ pod: null, contradicts: true, unshown: null });
+  });
+
+  test('is not believed for a quarter of an hour after points under it came from another pod too', () => {
+    const identity = nodePods(web(), 'pay/db-0');
+    showPoints(identity, resource);
+    showPoints(identity, resource, 'shop.web-7d9f-x.app', 1_000);
+    expect(identity.spans(ofSpans)).toMatchObject({ pod: null, contradicts: true, unshown: null });
+    showPoints(identity, attributes({ ...said, 'k8s.pod.uid': 'of another' }), 'shop.web-7d9f-x.app', 901_000);
+    expect(identity.spans(ofSpans).pod?.name).toBe('db-0');
+  });
+
+  test('is to be shown anew for the next pod of the same name', () => {
+    const identity = nodePods(web(), 'pay/db-0');
+    showPoints(identity, resource);
+    identity.pods.upsert(podIdentity(aPod('pay/db-0', { uid: 'u2' })));
+    expect(identity.spans(resource).pod).toBeNull();
+    expect(identity.spans(attributes({ ...said, 'k8s.pod.uid': 'u2' })).unshown?.uid).toBe('u2');
+  });
+
+  test('speaks for itself on points only while the instrument writes the instance on none', () => {
+    const identity = nodePods(web(), 'pay/db-0');
+    const pointWithout = (): void => identity.notePoint(resource, [], identity.point(resource, []), 0);
+    pointWithout();
+    expect(identity.spans(ofSpans).pod?.name).toBe('db-0');
+    showPoints(identity, attributes(instance));
+    expect(identity.spans(ofSpans).unshown?.name).toBe('db-0');
+    pointWithout();
+    expect(identity.spans(ofSpans).unshown?.name).toBe('db-0');
+  });
+
+  test('a pod cannot fill the memory with Resources of its own, nor take the place of another pod’s', () => {
+    const identity = nodePods(web(), 'pay/db-0');
+    showPoints(identity, resource);
+    const nth = (i: number): Attribute[] => attributes({ ...instance, 'k8s.pod.uid': 'u1', 'k8s.x': String(i) });
+    for (let i = 0; i < 1_000; i++) showPoints(identity, nth(i));
+    expect(identity.spans(ofSpans).pod?.name).toBe('db-0');
+    expect([identity.spans(nth(0)).pod, identity.spans(nth(999)).pod?.name]).toEqual([null, 'web-7d9f-x']);
+  });
 });
 
 test.each<[string, Record<string, string>]>([

@@ -1,10 +1,10 @@
 import type { Attribute } from '../otlp/model.ts';
 import { type Enriched, enrichResource } from './enrich.ts';
 import { type EnrichedFlow, enrichFlow } from './enrich-flow.ts';
-import { ForgedResources } from './forged-resources.ts';
 import { instanceKey, lastText } from './instance-id.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import { PodIndex } from './pod-index.ts';
+import { ResourceProofs } from './resource-proofs.ts';
 
 interface Kept<T> {
   readonly version: number;
@@ -17,6 +17,12 @@ interface KeptResource extends Kept<Enriched> {
   readonly instance: string;
 }
 
+/** Who sent spans. */
+export interface SpanSender extends Enriched {
+  /** The pod that they name rightly as far as the Resource tells, while no point has shown it yet; `pod` is null then. */
+  readonly unshown: PodIdentity | null;
+}
+
 /**
  * Who sent what, with the results kept: a Resource comes again with every export.
  * Guarantees: the very same object for the same list as long as the answer is the same.
@@ -25,7 +31,7 @@ export class Identity {
   readonly pods: PodIndex;
   readonly #resources = new WeakMap<readonly Attribute[], KeptResource>();
   readonly #flows = new WeakMap<readonly Attribute[], Kept<EnrichedFlow>>();
-  readonly #forged = new ForgedResources();
+  readonly #proofs = new ResourceProofs();
 
   constructor(pods = new PodIndex()) {
     this.pods = pods;
@@ -37,17 +43,25 @@ export class Identity {
   }
 
   /**
-   * The sender of spans, whose Resource is all there is. One whose points have shown that the Resource names another
-   * pod than the sender's is unknown.
+   * The sender of spans, whose Resource is all there is. It is believed when it has the uid of the pod that it names,
+   * which other pods do not know, and points have shown that this pod sends under it and no other does. Else the sender
+   * is unknown; what points may still show is `unshown`.
    */
-  spans(resource: readonly Attribute[]): Enriched {
-    if (!this.#forged.has(resource)) return this.#resource(resource, '');
-    return { ...enrichResource(resource, this.pods, ''), contradicts: true };
+  spans(resource: readonly Attribute[]): SpanSender {
+    const named = this.#resource(resource, '');
+    const { pod } = named;
+    if (!pod) return { ...named, unshown: null };
+    const uid = lastText(resource, 'k8s.pod.uid');
+    const refuted = uid !== pod.uid || this.#proofs.isRefuted(resource);
+    if (!refuted && this.#proofs.isShown(resource, pod)) return { ...named, unshown: null };
+    const unknown = enrichResource(resource, this.pods, '');
+    return { ...unknown, contradicts: refuted && uid !== '', unshown: refuted ? null : pod };
   }
 
-  /** Remembers for a while that points of this Resource came from another pod than it names. Units: monotonic ms. */
-  noteForged(resource: readonly Attribute[], nowMs: number): void {
-    this.#forged.note(resource, nowMs);
+  /** Remembers what a point has shown of its Resource. Units: monotonic ms. */
+  notePoint(resource: readonly Attribute[], point: readonly Attribute[], sender: Enriched, nowMs: number): void {
+    if (sender.forged) this.#proofs.refute(resource, nowMs);
+    else if (sender.pod) this.#proofs.show(resource, sender.pod, point);
   }
 
   flow(attributes: readonly Attribute[]): EnrichedFlow {

@@ -150,6 +150,8 @@ export class SeriesMapper {
     if (full) {
       this.counts.refused++;
       this.limitHits[full]++;
+      // It has no room, but it shows whose the spans under its Resource are.
+      if (!isFlow(otlpName)) this.#identity.notePoint(resource, point, this.#identity.point(resource, point), now.mono);
       return null;
     }
     const stream: Stream = {
@@ -316,7 +318,7 @@ export class SeriesMapper {
   expire(now: Moment, sink: SampleSink): void {
     for (const stream of this.#streams) {
       const silence = now.mono - stream.seenMs;
-      if (stream.sender?.forged) this.#identity.noteForged(stream.resource, stream.seenMs);
+      if (stream.sender?.forged) this.#notePoint(stream);
       if (stream.endedMs === 0) {
         if (silence > silenceLimit(stream)) this.#end(stream, now, sink);
       } else if (silence > rememberEndedMs) this.#forget(stream);
@@ -436,7 +438,7 @@ export class SeriesMapper {
       this.counts.contradicted++;
       if (stream.sender?.pod) this.lastContradiction = `${stream.sender.pod.namespace}/${stream.sender.pod.name}`;
     }
-    if (stream.sender?.forged) this.#identity.noteForged(stream.resource, stream.seenMs);
+    this.#notePoint(stream);
     const account = accountOf(stream.otlpName, subject.charged);
     if (account !== stream.account) {
       this.#shares.remove(stream.account);
@@ -444,6 +446,10 @@ export class SeriesMapper {
       stream.account = account;
     }
     return subject;
+  }
+
+  #notePoint({ resource, point, sender, seenMs }: Stream): void {
+    if (sender) this.#identity.notePoint(resource, point, sender, seenMs);
   }
 
   #noteLimit(stream: Stream, scope: LimitScope, size: number): void {

@@ -29,13 +29,14 @@ type Fallback = NonNullable<CaptureConfig['fallback']>;
 const keepAll: StreamRules = { keep: true, dropLabels: [], podLabels: [], intervalMs: 0 };
 
 /**
- * Joins the rules of a pod as `CaptureConfig` tells: families and label lists are united, and absent means all.
+ * Joins the rules of a pod as `CaptureConfig` tells: families and label lists are united, and absent means all. A rule
+ * without a family wants spans alone; metrics of its pods come all the same, as they show whose the spans are.
  * A request whose route is ignored by one monitor counts only where another one wants it.
  */
 export function streamRules(rules: readonly PodRules[], subject: Subject): StreamRules {
   if (rules.length === 0) return keepAll;
   return {
-    keep: rules.some((rule) => wants(rule, subject)),
+    keep: rules.some((rule) => rule.families?.length !== 0 && wants(rule, subject)),
     dropLabels: rules.flatMap((rule) => rule.dropLabels ?? []),
     podLabels: rules.flatMap((rule) => rule.podLabels ?? []),
     intervalMs: rules[0]!.intervalMs ?? 0,

@@ -1,5 +1,5 @@
 import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
-import { aPod, nodePods } from '../../testing/node-pods.ts';
+import { aPod, nodePods, senderAttributes } from '../../testing/node-pods.ts';
 import { podIdentity } from '../identity/pod-identity.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
 import type { SeriesRef } from '../../tsdb/index.ts';
@@ -227,4 +227,25 @@ describe('a monitor of some containers or ports', () => {
     made.send({ name: 'http.client.x', resource: main, point: { ...point, 'server.port': '443' } }, 1);
     expect(kept(made)).toEqual(['app', 'app kept', 'app']);
   });
+});
+
+test('a monitor of spans alone keeps no series of its pods, but another one of the same pod does, and points show the pod', () => {
+  const resource = senderAttributes('shop/web-1');
+  const told: Told[] = ['http.server.request.duration', 'jvm.threads'].map((name) => ({ name, resource }));
+  const spansOnly = new Run(aConfig([{ families: [] }]));
+  expect(spansOnly.identity.spans(resource).pod).toBeNull();
+  for (const one of told) spansOnly.send(one, 1);
+  expect([spansOnly.samples, spansOnly.identity.spans(resource).pod?.name]).toEqual([[], 'web-1']);
+  const both = new Run(aConfig([{ families: [] }, { families: ['HTTPServer'] }]));
+  for (const one of told) both.send(one, 1);
+  expect(both.names).toContain('http_server_request_duration');
+});
+
+test('points show whose spans are also where limits leave them no room', () => {
+  const limits = { ...builtinLimits, maxSeriesPerNode: 0, maxSeriesPerNamespace: 0 };
+  const run = new Run(aConfig([{}], { limits }));
+  const resource = senderAttributes('shop/web-1');
+  run.send({ name: 'http.server.request.duration', resource }, 1);
+  expect(run.mapper.counts.refused).toBe(1);
+  expect(run.identity.spans(resource).pod?.name).toBe('web-1');
 });

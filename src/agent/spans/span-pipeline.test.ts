@@ -1,10 +1,11 @@
 import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { podIdentity } from '../identity/pod-identity.ts';
-import { aPod, nodePods } from '../../testing/node-pods.ts';
+import { aPod, nodePods, senderAttributes, showPoints } from '../../testing/node-pods.ts';
 import type { Attribute, Span, TracesRequest } from '../otlp/model.ts';
 import { SpanPipeline } from './span-pipeline.ts';
 import { StreamRing } from './stream-ring.ts';
+import { UnshownSpans } from './unshown-spans.ts';
 import { ratioTakes, TailSampler, type TailSpan } from './tail-sampler.ts';
 
 const t0 = 1_800_000_000_000;
@@ -34,10 +35,13 @@ function span(
   };
 }
 
-function request(
-  spans: readonly Span[],
-  resource: Record<string, string> = { 'service.instance.id': 'shop.web-1.app' },
-): TracesRequest {
+/** What a container of the pod says of itself. */
+const web = (container = 'app') => ({
+  'service.instance.id': `shop.web-1.${container}`,
+  'k8s.pod.uid': 'uid of shop/web-1',
+});
+
+function request(spans: readonly Span[], resource: Record<string, string> = web()): TracesRequest {
   return { resources: [{ attributes: attributes(resource), scopes: [{ scope: { name: '', version: '' }, spans }] }] };
 }
 
@@ -48,6 +52,7 @@ function aPipeline(rule: Partial<CaptureConfig['monitors'][number]> = {}, change
   const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
   const dropped: string[] = [];
   const identity = nodePods(aPod('shop/web-1', { containers: ['app'] }), 'pay/db-0');
+  showPoints(identity, attributes(web()));
   let unknown = 0;
   let contradicted = 0;
   const pipeline = new SpanPipeline({
@@ -160,20 +165,21 @@ test('a ceiling lets a second’s worth through at once and then its rate, and c
 });
 
 test('the ceiling of the node holds for all pods together, and leaves each namespace a rate of its own', () => {
-  const { pipeline, shown, dropped } = aPipeline({}, { limits: { ...builtinLimits, maxSpansPerSecondPerNode: 40 } });
-  const send = (count: number, instance: string): number => {
+  const limits = { ...builtinLimits, maxSpansPerSecondPerNode: 40 };
+  const { pipeline, shown, dropped, identity } = aPipeline({}, { limits });
+  const [shop, pay, host] = [senderAttributes('shop/web-1'), senderAttributes('pay/db-0'), []];
+  for (const resource of [shop, pay]) showPoints(identity, resource);
+  const send = (count: number, sender: readonly Attribute[]): number => {
     const before = shown().length;
     pipeline.take(
       request(
         Array.from({ length: count }, () => span()),
-        { 'service.instance.id': instance },
+        Object.fromEntries(sender.map(({ key, value }) => [key, String(value)])),
       ),
     );
     return shown().length - before;
   };
-  expect([send(60, 'shop.web-1.app'), send(5, 'pay.db-0.main'), send(5, 'shop.web-1.app'), send(5, 'host:1')]).toEqual([
-    43, 3, 0, 0,
-  ]);
+  expect([send(60, shop), send(5, pay), send(5, shop), send(5, host)]).toEqual([43, 3, 0, 0]);
   expect([dropped.length, new Set(dropped)]).toEqual([29, new Set(['rate_node 1'])]);
 });
 
@@ -226,14 +232,15 @@ test('what a policy redacts is gone before the ring: headers, paths, queries, la
 });
 
 test('spans are of the pod that sent them, whatever they say, and of an unknown one without a namespace', () => {
-  const { pipeline, shown, unknown, contradicted } = aPipeline({ ignorePaths: ['/live'] });
+  const { pipeline, shown, identity, unknown, contradicted } = aPipeline({ ignorePaths: ['/live'] });
   const claims = {
     'k8s.namespace.name': 'pay',
     'k8s.pod.name': 'db-0',
     'k8s.statefulset.name': 'db',
     'container.id': 'x',
   };
-  const sender = { ...claims, 'service.instance.id': 'shop.web-1.app' };
+  const sender = { ...claims, ...web() };
+  showPoints(identity, attributes(sender));
   pipeline.take(request([span({ attributes: claims }), span({ attributes: { 'url.path': '/live' } })], sender));
   expect(shown()).toMatchObject([{ namespace: 'shop', pod: 'web-1', container: 'app' }]);
   expect([unknown(), contradicted()]).toEqual([0, 2]);
@@ -253,11 +260,61 @@ test('the rules of every namespace hold for a span whose sender is not known', (
 test('a monitor of one container and port rules neither the spans of a sidecar nor those of other ports', () => {
   const { pipeline, shown, identity } = aPipeline({ containers: ['app'], ports: '8080', protocols: ['SQL'] });
   identity.pods.upsert(podIdentity(aPod('shop/web-1', { containers: ['app', 'proxy'] })));
+  for (const container of ['app', 'proxy']) showPoints(identity, attributes(web(container)));
   const http = (port: string) =>
     span({ name: port, attributes: { 'http.request.method': 'GET', 'server.port': port } });
   pipeline.take(
     request([http('8080'), http('9090'), span({ kind: 'client', attributes: { 'db.system.name': 'redis' } })]),
   );
-  pipeline.take(request([http('8080')], { 'service.instance.id': 'shop.web-1.proxy' }));
+  pipeline.take(request([http('8080')], web('proxy')));
   expect(shown().map((s) => `${s.container} ${s.name}`)).toEqual(['app 9090', 'proxy 8080']);
+});
+
+describe('spans that come before the points of their process', () => {
+  const early = { ...web(), 'k8s.container.name': 'app' };
+
+  test('wait for the points, and are of their pod then', async () => {
+    const { pipeline, shown, identity, clock, unknown } = aPipeline();
+    expect(pipeline.take(request([span({ name: 'a' }), span({ name: 'b' })], early))).toBe(2);
+    await clock.advance(9_000);
+    pipeline.expire();
+    expect(shown()).toEqual([]);
+    showPoints(identity, attributes(early));
+    pipeline.expire();
+    pipeline.expire();
+    expect(shown().map((s) => `${s.namespace}/${s.pod} ${s.name}`)).toEqual(['shop/web-1 a', 'shop/web-1 b']);
+    expect(unknown()).toBe(0);
+  });
+
+  test('are of an unknown sender, and counted, when none come or these are of another pod', async () => {
+    const { pipeline, shown, identity, clock, unknown, contradicted } = aPipeline();
+    pipeline.take(request([span({ name: 'a' })], early));
+    showPoints(identity, attributes(early), 'pay.db-0.main');
+    pipeline.expire();
+    expect(shown()).toMatchObject([{ name: 'a' }]);
+    expect([shown()[0]!.namespace, unknown(), contradicted()]).toEqual([undefined, 1, 1]);
+    pipeline.take(request([span({ name: 'b' })], { ...web(), 'k8s.container.name': 'other' }));
+    await clock.advance(69_999);
+    pipeline.expire();
+    expect(shown()).toHaveLength(1);
+    await clock.advance(1);
+    pipeline.expire();
+    expect([shown()[1]!.namespace, unknown(), contradicted()]).toEqual([undefined, 2, 1]);
+  });
+
+  test('wait in bounded memory: the oldest of the namespace that holds most go on, as unknown', () => {
+    const passed: string[] = [];
+    const waiting = new UnshownSpans((held) => passed.push(held.scopes[0]!.spans[0]!.name), {
+      maxBytes: 20_000,
+      waitMs: 1_000,
+    });
+    const spans = (name: string) => request([span({ name })]).resources[0]!;
+    waiting.hold('pay', spans('quiet'), 0);
+    for (let i = 0; i < 100; i++) waiting.hold('shop', spans(`many-${i}`), 0);
+    expect(waiting.bytes).toBeLessThanOrEqual(20_000);
+    expect(passed.length).toBeGreaterThan(50);
+    expect(passed).not.toContain('quiet');
+    waiting.settle(() => true, 0);
+    expect([passed.length, new Set(passed).size, waiting.bytes]).toEqual([101, 101, 0]);
+  });
 });

@@ -1,15 +1,17 @@
 import type { Clock } from '../../base/clock.ts';
 import type { CaptureConfig } from '../../capture/index.ts';
+import type { Enriched } from '../identity/enrich.ts';
 import type { Identity } from '../identity/identity.ts';
 import { valueText } from '../mapping/label-set.ts';
 import { wants } from '../mapping/monitor-rules.ts';
-import type { Attribute, Span, TracesRequest } from '../otlp/model.ts';
+import type { Attribute, ResourceSpans, Span, TracesRequest } from '../otlp/model.ts';
 import { type Redactor, Redactors } from '../redaction/redactor.ts';
 import { type SpanRecord, spanProtocol } from '../../stream/index.ts';
 import { isShown, pathOf, spanRecord } from './span-record.ts';
 import { type MonitorSpans, SpanRuleIndex, type SpanRules } from './span-rules.ts';
 import type { StreamRing } from './stream-ring.ts';
 import { TailSampler } from './tail-sampler.ts';
+import { UnshownSpans } from './unshown-spans.ts';
 
 /** Why a span did not reach the ring. */
 export type SpanDropReason = 'filtered' | 'sampled' | 'overflow' | 'rate_monitor' | 'rate_node';
@@ -44,13 +46,16 @@ interface Candidate {
 /**
  * From decoded spans to the ring.
  *
- * Flow: internal children out → pod filled in → families, protocols, ignored paths → redaction → tail decision →
+ * Flow: sender known, or waited for until points have shown it → internal children out → pod filled in → families, protocols, ignored paths → redaction → tail decision →
  * ceilings of monitor and node → ring.
  * Guarantees: nothing that a policy redacts gets further than the second step; memory is bounded; it never waits.
  */
 export class SpanPipeline {
   readonly #options: SpanPipelineOptions;
   readonly #tail: TailSampler<Candidate>;
+  readonly #unshown = new UnshownSpans((spans) =>
+    this.#takeResource(spans, this.#options.identity.spans(spans.attributes)),
+  );
   #rules: SpanRuleIndex;
   #redactors = new Redactors();
 
@@ -78,30 +83,36 @@ export class SpanPipeline {
   take(request: TracesRequest): number {
     const mono = this.#options.clock.monotonic();
     let taken = 0;
-    for (const { attributes, scopes } of request.resources) {
-      const { pod, container, contradicts, attributes: resource } = this.#options.identity.spans(attributes);
-      const namespace = pod?.namespace ?? '';
-      const redactor = this.#redactors.of(namespace);
-      const before = taken;
-      for (const { spans } of scopes) {
-        for (const span of spans) {
-          taken++;
-          if (!isShown(span)) continue;
-          const port = span.kind === 'server' ? Number(textOf(span.attributes, 'server.port')) : 0;
-          const rules = this.#rules.of(namespace, pod?.name ?? '', container, port > 0 ? port : null);
-          this.#takeOne(span, resource, rules, redactor, mono);
-        }
-      }
-      if (!pod) this.#options.onUnknown?.(taken - before);
-      if (contradicts) this.#options.onContradicted?.(taken - before);
+    for (const spans of request.resources) {
+      taken += countSpans(spans);
+      const sender = this.#options.identity.spans(spans.attributes);
+      if (sender.unshown) this.#unshown.hold(sender.unshown.namespace, spans, mono);
+      else this.#takeResource(spans, sender);
     }
     this.#tail.expire(mono);
     return taken;
   }
 
-  /** Gives up traces that waited long enough; for when no request comes. */
+  /** Goes on with spans whose sender is known by now, and gives up what waited long enough; for when no request comes. */
   expire(): void {
-    this.#tail.expire(this.#options.clock.monotonic());
+    const mono = this.#options.clock.monotonic();
+    this.#unshown.settle(({ attributes }) => this.#options.identity.spans(attributes).unshown === null, mono);
+    this.#tail.expire(mono);
+  }
+
+  #takeResource(spans: ResourceSpans, sender: Enriched): void {
+    const { pod, container, contradicts, attributes: resource } = sender;
+    const mono = this.#options.clock.monotonic();
+    const namespace = pod?.namespace ?? '';
+    const redactor = this.#redactors.of(namespace);
+    for (const span of spans.scopes.flatMap((scope) => scope.spans)) {
+      if (!isShown(span)) continue;
+      const port = span.kind === 'server' ? Number(textOf(span.attributes, 'server.port')) : 0;
+      const rules = this.#rules.of(namespace, pod?.name ?? '', container, port > 0 ? port : null);
+      this.#takeOne(span, resource, rules, redactor, mono);
+    }
+    if (!pod) this.#options.onUnknown?.(countSpans(spans));
+    if (contradicts) this.#options.onContradicted?.(countSpans(spans));
   }
 
   #takeOne(
@@ -165,6 +176,10 @@ const noLimits: CaptureConfig['limits'] = {
 function textOf(attributes: readonly Attribute[], key: string): string {
   for (const attribute of attributes) if (attribute.key === key) return valueText(attribute.value);
   return '';
+}
+
+function countSpans({ scopes }: ResourceSpans): number {
+  return scopes.reduce((count, { spans }) => count + spans.length, 0);
 }
 
 /** About what a record holds in memory, without writing it out: its fixed part and each attribute with its text. */

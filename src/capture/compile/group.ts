@@ -175,7 +175,7 @@ function baseEntry({ namespaces, base }: BaseScope, zero: boolean): DiscoveryEnt
     ...(namespaces ? { namespaces } : {}),
     ...(base.mode === 'All' ? { executables: ['*'] } : { ports: base.ports }),
     ...(base.containersOnly ? { containersOnly: true } : {}),
-    ...(zero ? {} : { exports: base.settings.exports, sampler: base.settings.sampler, routes: base.settings.routes }),
+    ...(zero ? {} : { exports: askedFor(base.settings), sampler: base.settings.sampler, routes: base.settings.routes }),
   };
 }
 
@@ -199,10 +199,15 @@ function namespaceEntries(monitors: readonly MonitorInForce[], drafts: ReadonlyM
     const shared = monitors.slice(i + 1).filter((weaker) => mayOverlap(weaker.spec, m.spec));
     const routes = sortedSet([...settings.routes, ...shared.flatMap((o) => drafts.get(o.key)!.settings.routes)]);
     for (const selection of monitorSelections(namespaceOf(m), m.spec)) {
-      entries.push({ ...selection, exports: settings.exports, sampler: settings.sampler, routes });
+      entries.push({ ...selection, exports: askedFor(settings), sampler: settings.sampler, routes });
     }
   }
   return entries;
+}
+
+/** Spans are asked for with metrics always: their points show whose the spans are (ADR 21). The agent drops the rest. */
+function askedFor({ exports }: EffectiveSettings): EffectiveSettings['exports'] {
+  return exports.includes('traces') ? ['metrics', 'traces'] : exports;
 }
 
 function exclusions(input: GroupInput): Selection[] {
@@ -238,7 +243,10 @@ interface Common {
 
 /** The members that monitors and fallbacks share; absent where they would say nothing. */
 function podRules(s: EffectiveSettings, node: Common): Omit<CaptureFallbackRule, 'namespaces'> {
-  const families = s.families ?? (node.tcpStats ? familyNames.filter((f) => f !== 'TCPStats') : undefined);
+  const wantsMetrics = s.exports.includes('metrics');
+  const families = !wantsMetrics
+    ? []
+    : (s.families ?? (node.tcpStats ? familyNames.filter((f) => f !== 'TCPStats') : undefined));
   return {
     ...(families ? { families: [...families] } : {}),
     ...(s.protocols ? { protocols: [...s.protocols] } : {}),

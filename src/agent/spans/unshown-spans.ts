@@ -1,0 +1,68 @@
+import type { ResourceSpans } from '../otlp/model.ts';
+import { FairQueues, type Held } from './fair-queues.ts';
+
+export interface UnshownLimits {
+  /** Spans that wait may take this much. Units: bytes. */
+  readonly maxBytes: number;
+  /** Spans whose sender no point has shown by then are of an unknown one. Units: ms. */
+  readonly waitMs: number;
+}
+
+/** The first points of a process come at most one interval of the instrument after its first spans, by default 10 s. */
+export const unshownLimits: UnshownLimits = { maxBytes: 8 * 1024 * 1024, waitMs: 70_000 };
+
+interface Waiting {
+  readonly spans: ResourceSpans;
+  readonly sinceMs: number;
+}
+
+/**
+ * Spans that wait for points to show their sender, in the order of coming.
+ * Guarantees: whatever comes in is passed on once; memory stays under `maxBytes`: the oldest of the namespace that
+ * holds most are passed on early.
+ * Shape: no clock; times are monotonic ms.
+ */
+export class UnshownSpans {
+  readonly #limits: UnshownLimits;
+  readonly #pass: (spans: ResourceSpans) => void;
+  readonly #memory = new FairQueues<Waiting>();
+  #waiting = new Set<Held<Waiting>>();
+
+  constructor(pass: (spans: ResourceSpans) => void, limits = unshownLimits) {
+    this.#pass = pass;
+    this.#limits = limits;
+  }
+
+  get bytes(): number {
+    return this.#memory.weight;
+  }
+
+  /** Holds spans on the account of the namespace that they name. */
+  hold(account: string, spans: ResourceSpans, nowMs: number): void {
+    this.#waiting.add(this.#memory.add(account, { spans, sinceMs: nowMs }, bytesOf(spans)));
+    while (this.#memory.weight > this.#limits.maxBytes) this.#release(this.#memory.oldestOfHeaviest()!);
+  }
+
+  /** Passes on what is decided by now, and what has waited long enough. */
+  settle(isDecided: (spans: ResourceSpans) => boolean, nowMs: number): void {
+    for (const held of this.#waiting) {
+      const { spans, sinceMs } = held.item;
+      if (nowMs - sinceMs >= this.#limits.waitMs || isDecided(spans)) this.#release(held);
+    }
+  }
+
+  #release(held: Held<Waiting>): void {
+    this.#waiting.delete(held);
+    this.#memory.remove(held);
+    this.#pass(held.item.spans);
+  }
+}
+
+/** About what decoded spans hold in memory. */
+function bytesOf({ attributes, scopes }: ResourceSpans): number {
+  const spans = scopes.flatMap((scope) => scope.spans);
+  const texts = [...attributes, ...spans.flatMap((span) => span.attributes)].map(({ key, value }) =>
+    typeof value === 'string' ? key.length + value.length + 80 : key.length + 96,
+  );
+  return spans.length * 500 + texts.reduce((sum, size) => sum + size, 200);
+}
