@@ -30,6 +30,7 @@ export function registeredMetrics(): Record<string, RegisteredMetric[]> {
     departedNodes: () => 0,
     running: () => 0,
     heldBytes: () => 0,
+    memoryRestarts: () => 0,
   }).registry;
   const minter = createMinterMetrics({ version: 'v', commit: 'c' }, () => 0).registry;
   httpServerMetrics(controller, 'svc_controller');

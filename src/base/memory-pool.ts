@@ -43,12 +43,18 @@ export class MemoryPool {
   readonly #heldBy = new Map<string, number>();
   readonly #line: Waiting[] = [];
   #held = 0;
+  #restarts = 0;
   /** What ended accounts have yet to give back. */
   #leaving = 0;
 
   constructor({ limitBytes, freeBytes = 2 * 1024 ** 2 }: MemoryPoolOptions) {
     this.limitBytes = limitBytes;
     this.freeBytes = freeBytes;
+  }
+
+  /** How often work had to give way and begin again since the start. */
+  get restarts(): number {
+    return this.#restarts;
   }
 
   /** Bytes that all accounts hold beyond their free bytes. */
@@ -103,6 +109,7 @@ export class MemoryPool {
 
   /** Waits until an account can have what it needs, which is then kept for it. Errors: the signal's reason. */
   wait(account: MemoryAccount, signal: AbortSignal): Promise<void> {
+    this.#restarts++;
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason as Error);
       const waiting = {

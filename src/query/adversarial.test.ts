@@ -1,5 +1,6 @@
 import { request } from 'node:https';
 import { request as plainRequest } from 'node:http';
+import { encodePartialRequest } from '../promql/index.ts';
 import { adversarialQuestions, type AdversarialQuestion } from '../testing/promql/adversarial.ts';
 import { hostileQuestion } from '../testing/promql/hostile.ts';
 import { Random } from '../testing/promql/random.ts';
@@ -101,10 +102,13 @@ function metric(name: string): Promise<number> {
   });
 }
 
-/** Asks for billions of samples, which takes minutes unless it is ended. Resolves once `computing` evaluates it. */
+/** Billions of samples, which take minutes unless they are ended. */
+const endless = 'quantile_over_time(0.9, load{pod=~"pod-[12].*"}[1h:1s])';
+
+/** Asks for them. Resolves once `computing` evaluates it. */
 async function startEndless(headers: Record<string, string>, computing: StageProcess): Promise<() => void> {
   await computing.report();
-  const query = encodeURIComponent('sum(quantile_over_time(0.9, load{pod=~"pod-[12].*"}[1h:1s]))');
+  const query = encodeURIComponent(`sum(${endless})`);
   const now = Math.floor(Date.now() / 1000);
   const asked = request({
     ...{ host: '127.0.0.1', servername: 'localhost', port: stage.query.ports['api'], ca: stage.ca, headers },
@@ -134,6 +138,58 @@ test.each([
   },
   60_000,
 );
+
+/** Long enough that a share of a busy machine is computed in it. */
+const allowedSeconds = 3;
+
+/** How long a process computed since its last report, at least. Units: ms of processor time. */
+async function computedMs(process: StageProcess): Promise<number> {
+  return (await process.report()).slices.reduce((sum, count, ms) => sum + ms * count, 0);
+}
+
+test('the end of its time ends the work of a query that the query server computes', async () => {
+  await stage.query.report();
+  const used = stage.query.afterTime(allowedSeconds * 1_000);
+  // The operator between two aggregations keeps agents from computing it.
+  const query = `sum(${endless} * on () group_left () vector(1))`;
+  const { status, json } = await stage.ask(
+    { name: 'an endless one', path: 'query_range', query, range: { seconds: 3_000, step: 1 } },
+    allowedSeconds,
+  );
+  expect(await used).toBeLessThan(longestCpuMs);
+  expect({ status, errorType: json.errorType }).toEqual({ status: 503, errorType: 'timeout' });
+  expect(await computedMs(stage.query)).toBeGreaterThan(longestCpuMs / 2);
+}, 60_000);
+
+test('the end of its time ends the work of a share that an agent computes', async () => {
+  const agent = stage.agents[0]!;
+  const end = Math.floor(Date.now() / 1_000) * 1_000;
+  const fragment = { kind: 'agg', expr: endless, op: 'sum', grouping: [], without: false, param: null } as const;
+  const body = encodePartialRequest({
+    fragment,
+    steps: { start: end - 3_000_000, step: 1_000, count: 3_000 },
+    settings: {
+      lookbackDeltaMs: 300_000,
+      delayedNameRemoval: false,
+      startTimestamps: false,
+      typeAndUnitLabels: false,
+    },
+    ...{ maxSeries: 1_000, maxBytes: 1e6, maxSamples: 1e7, deadlineMs: allowedSeconds * 1_000 },
+  });
+  await agent.report();
+  const used = agent.afterTime(allowedSeconds * 1_000);
+  const at = { host: agent.address, servername: 'svc-agent', port: agent.ports['remoteRead'], ...stage.tls };
+  const status = await new Promise((resolve, reject) => {
+    request({ ...at, path: '/api/v1/partial', method: 'POST' }, (res) =>
+      res.resume().on('end', () => resolve(res.statusCode)),
+    )
+      .on('error', reject)
+      .end(body);
+  });
+  expect(await used).toBeLessThan(longestCpuMs);
+  expect(status).toBe(504);
+  expect(await computedMs(agent)).toBeGreaterThan(longestCpuMs / 2);
+}, 60_000);
 
 /** Series of requests by route, as the instrument sends them. */
 function otlpMetrics(routes: number): string {

@@ -47,6 +47,7 @@ export class QueryMetrics {
     departedNodes: () => number;
     running: () => number;
     heldBytes: () => number;
+    memoryRestarts: () => number;
   }) {
     const registers = [this.registry];
     new Gauge({
@@ -71,6 +72,15 @@ export class QueryMetrics {
       registers,
       collect() {
         this.set(gauges.heldBytes());
+      },
+    });
+    new Counter({
+      name: 'svc_query_memory_restarts_total',
+      help: 'Times that a query had to give its memory back and begin again, because all together would have held too much.',
+      registers,
+      collect() {
+        this.reset();
+        this.inc(gauges.memoryRestarts());
       },
     });
     new Gauge({

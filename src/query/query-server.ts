@@ -128,6 +128,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     departedNodes: () => directory.departed?.().length ?? 0,
     running: () => runner.running,
     heldBytes: () => runner.heldBytes,
+    memoryRestarts: () => runner.memoryRestarts,
   });
   let draining = false;
   const ready = (): boolean => directory.synced && !draining;

@@ -52,8 +52,11 @@ export class LoopWatch {
   #looks = 0;
   #slices: number[] = [];
   #quiet = 0;
-  /** Processor time when a client went away last, and when something was computed last. */
+  /** Processor time when a client went away last or the time of a request was up, and when something was computed last. */
   #closedUs: number | null = null;
+  /** For how long the next request may compute, where it is that and not the client's leaving that ends it. */
+  #allowedMs: number | null = null;
+  #isTimed = false;
   #busyUs = 0;
   #onQuiet: ((ms: number) => void) | null = null;
   #answersUs: Record<string, number> = {};
@@ -92,6 +95,13 @@ export class LoopWatch {
     return new Promise((resolve) => (this.#onQuiet = resolve));
   }
 
+  /** As `afterClose`, from that long after the next request came, whenever its answer ends. */
+  afterTime(allowedMs: number): Promise<number> {
+    this.#allowedMs = allowedMs;
+    this.#isTimed = true;
+    return new Promise((resolve) => (this.#onQuiet = resolve));
+  }
+
   stop(): void {
     this.#delay.disable();
     clearTimeout(this.#timer);
@@ -100,14 +110,19 @@ export class LoopWatch {
   #follow({ request, response }: Exchange): void {
     const started = cpuUs();
     const path = (request.url ?? '').split('?', 1)[0]!;
+    if (this.#allowedMs !== null) setTimeout(() => this.#markEnd(), this.#allowedMs).unref();
+    this.#allowedMs = null;
     response.once('finish', () => {
       this.#answersUs[path] = Math.max(this.#answersUs[path] ?? 0, cpuUs() - started);
     });
     response.once('close', () => {
-      if (response.writableFinished) return;
-      this.#closedUs = this.#busyUs = cpuUs();
-      this.#quiet = 0;
+      if (!response.writableFinished && !this.#isTimed) this.#markEnd();
     });
+  }
+
+  #markEnd(): void {
+    this.#closedUs = this.#busyUs = cpuUs();
+    this.#quiet = 0;
   }
 
   readonly #look = (): void => {
@@ -130,6 +145,7 @@ export class LoopWatch {
     if (this.#onQuiet === null || this.#closedUs === null || this.#quiet < quietLooks) return;
     this.#onQuiet((this.#busyUs - this.#closedUs) / 1000);
     this.#onQuiet = this.#closedUs = null;
+    this.#isTimed = false;
   }
 }
 

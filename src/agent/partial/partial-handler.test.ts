@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { readFrames } from '../../base/wire/frames.ts';
 import { silentLogger } from '../../base/logger.ts';
+import { MemoryPool } from '../../base/memory-pool.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import { createTlsServer } from '../../net/https-server.ts';
 import { closeServer, listen } from '../../net/listen.ts';
@@ -121,6 +123,26 @@ test('what it does not know is told apart from what is wrong', async () => {
   expect(await told({ planHash: '0'.repeat(16) })).toBe('invalid');
   expect(await told({ count: -1 })).toBe('invalid');
   expect((await handlerWith()('{', never)) as object).toMatchObject({ refusal: 'invalid' });
+});
+
+test('a share that waits for memory until its time is up says so, and how much there is', async () => {
+  const memory = new MemoryPool({ limitBytes: 1_000, freeBytes: 0 });
+  const held = memory.open('');
+  const holding = new AbortController();
+  const other = held.run(holding.signal, async (lease) => {
+    lease.part().take(990);
+    await once(lease.signal, 'abort');
+  });
+  const late = createPartialHandler({ store, node, clock, memory })(encodePartialRequest(asked), never);
+  await clock.advance(5_000);
+  expect(await late).toEqual({
+    refusal: 'timeout',
+    message: expect.stringMatching(
+      /^not done within 5000 ms, for want of memory: all queries together hold 990 bytes of memory, at most 1000$/,
+    ),
+  });
+  holding.abort();
+  await other;
 });
 
 test('requests wait for their turn as long as there is room, and not beyond their deadline', async () => {

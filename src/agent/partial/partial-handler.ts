@@ -73,7 +73,10 @@ export function createPartialHandler(deps: PartialDeps): FramedHandler {
           own.end();
         }
       });
-      return 'frames' in outcome ? { ...outcome, release: () => account.close() } : outcome;
+      if ('frames' in outcome) return { ...outcome, release: () => account.close() };
+      const { refusal, message } = outcome;
+      if (refusal !== 'timeout' || account.shortage === null) return outcome;
+      return refuse(refusal, `${message}, for want of memory: ${account.shortage.message}`);
     } catch (error) {
       if (signal.aborted) throw error;
       return refuse(refusalOf(error), errorText(error));

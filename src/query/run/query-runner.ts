@@ -140,6 +140,11 @@ export class QueryRunner {
     return this.#memory.heldBytes;
   }
 
+  /** How often a query had to give its memory back and begin again. */
+  get memoryRestarts(): number {
+    return this.#memory.restarts;
+  }
+
   /**
    * The memory of one request, to be closed when its answer has gone out; `end` cuts an answer that is read too slowly
    * while others need the memory.

@@ -27,4 +27,4 @@ export type FromProcess =
   | { readonly failed: string };
 
 /** What the stage sends to a process. */
-export type ToProcess = 'report' | 'afterClose' | 'stop';
+export type ToProcess = 'report' | 'afterClose' | { readonly afterTimeMs: number } | 'stop';

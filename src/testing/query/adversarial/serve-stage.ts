@@ -13,7 +13,9 @@ export async function serveStage(start: (input: unknown) => Promise<StagePart>):
     process.on('message', (message: ToProcess) => {
       if (message === 'report') send({ report: watch.report() });
       else if (message === 'afterClose') void watch.afterClose().then((afterCloseMs) => send({ afterCloseMs }));
-      else {
+      else if (typeof message === 'object') {
+        void watch.afterTime(message.afterTimeMs).then((afterCloseMs) => send({ afterCloseMs }));
+      } else {
         watch.stop();
         void part.close().finally(() => process.disconnect());
       }

@@ -17,6 +17,8 @@ export interface StageProcess {
   report(): Promise<LoopReport>;
   /** Processor time that it used after a client went away, until the work had ended. Units: ms. */
   afterClose(): Promise<number>;
+  /** Processor time that it used once the next request had had so many ms, until the work had ended. Units: ms. */
+  afterTime(allowedMs: number): Promise<number>;
 }
 
 /** A query server and whole agents, each in a process of its own, so that each one's event loop is seen alone. */
@@ -120,6 +122,12 @@ async function startProcess(
       };
       child.once('message', told).once('exit', ended);
     });
+  const usedAfter = async (message: ToProcess): Promise<number> => {
+    child.send(message);
+    const answer = await receive();
+    if ('afterCloseMs' in answer) return answer.afterCloseMs;
+    throw new Error('failed' in answer ? answer.failed : 'no report');
+  };
   const first = await receive();
   if (!('ready' in first)) throw new Error('failed' in first ? first.failed : 'no answer');
   return {
@@ -130,12 +138,8 @@ async function startProcess(
       if ('report' in answer) return answer.report;
       throw new Error('failed' in answer ? answer.failed : 'no report');
     },
-    afterClose: async () => {
-      child.send('afterClose' satisfies ToProcess);
-      const answer = await receive();
-      if ('afterCloseMs' in answer) return answer.afterCloseMs;
-      throw new Error('failed' in answer ? answer.failed : 'no report');
-    },
+    afterClose: () => usedAfter('afterClose'),
+    afterTime: (afterTimeMs) => usedAfter({ afterTimeMs }),
   };
 }
 
