@@ -4,7 +4,7 @@ import { decodeTracesRequest } from '../../agent/otlp/protobuf/traces.ts';
 import { attachedProcesses } from '../../agent/capture/capture-facts.ts';
 import { SeriesMapper } from '../../agent/mapping/mapper.ts';
 import { defaultPolicy } from '../../agent/mapping/policy.ts';
-import { nodePods } from '../node-pods.ts';
+import { aPod, nodePods } from '../node-pods.ts';
 import { parseInstrumentConfig } from './config.ts';
 import type { PodFacts } from './pod-directory.ts';
 import { Reporter } from './reporter.ts';
@@ -174,6 +174,32 @@ test('where the file asks for it every point carries the instance that is known 
   for (const { attributes } of points) {
     expect(attributes).toContainEqual({ key: 'service.instance.id', value: 'shop.a.app' });
   }
+});
+
+test('an agent takes its spans for their pod’s once it has its points', async () => {
+  const { reporter, posts } = setUp([], { ...config, instanceOnPoints: true });
+  const attributes = resource('checkout-1');
+  reporter.metrics({ resources: [{ attributes, scopes: [{ scope, metrics: [duration] }] }] });
+  const identity = nodePods(aPod('shop/checkout-1', { uid: facts.uid, containers: ['app'] }));
+  const span = {
+    traceId: 'f'.repeat(32),
+    spanId: 'a'.repeat(16),
+    parentSpanId: '',
+    name: 'GET /',
+    kind: 'server',
+  } as const;
+  const times = { startNs: 1n, endNs: 2n, attributes: [], status: 'unset', statusMessage: '' } as const;
+  reporter.traces({ resources: [{ attributes, scopes: [{ scope, spans: [{ ...span, ...times }] }] }] });
+  await reporter.exportTraces();
+  const sent = decodeTracesRequest(posts[0]!.body).resources[0]!.attributes;
+  expect(identity.spans(sent)).toMatchObject({ pod: null, unshown: { name: 'checkout-1' } });
+  await reporter.exportMetrics();
+  const mapper = new SeriesMapper(defaultPolicy('node-1'), identity);
+  const sink = { append: () => {}, stale: () => {} };
+  for (const { url, body } of posts) {
+    if (url.endsWith('/v1/metrics')) mapper.add(decodeMetricsRequest(body), { wall: 1e6, mono: 0 }, sink);
+  }
+  expect(identity.spans(sent)).toMatchObject({ pod: { name: 'checkout-1' }, container: 'app', unshown: null });
 });
 
 describe('the faults of a node reach the agent as facts', () => {
