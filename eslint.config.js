@@ -49,7 +49,7 @@ const standIns = [
   ...['fake-api-server', 'fake-issuer', 'fake-kms', 'fake-platform', 'instrument', 'minter-world'].map(
     (name) => `src/testing/${name}/**`,
   ),
-  ...['src/testing/free-port.ts', 'src/testing/query/scripted-adapter.ts'],
+  ...['src/testing/free-port.ts', 'src/testing/query/scripted-adapter.ts', 'src/testing/query/long-term-stand-in.ts'],
   ...['bench/promql/server.ts', 'bench/runtime/widgets.ts', 'bench/tsdb/serve.ts'],
 ];
 /** HTTP/1.1 has no streams that a GOAWAY on its way refuses, and Node's HTTP/2 clients do not repeat those. */

@@ -25,6 +25,14 @@ const peers = {
     flags: () => ['-ldflags', '-s -w'],
     cold: '~6 min',
   },
+  thanos: {
+    moduleDir: moduleDir('thanos/module'),
+    versionOf: 'github.com/thanos-io/thanos',
+    folder: 'peer-thanos',
+    packages: { thanos: 'github.com/thanos-io/thanos/cmd/thanos' },
+    flags: () => ['-ldflags', '-s -w'],
+    cold: '~8 min',
+  },
 } as const satisfies Record<string, GoPrograms<string>>;
 
 export type PeerName = keyof typeof peers;

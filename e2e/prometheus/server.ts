@@ -110,7 +110,8 @@ async function ready(child: ChildProcess, url: string): Promise<void> {
   while (Date.now() < end) {
     if (child.exitCode !== null) throw new Error(`Prometheus ended with ${child.exitCode} before it was ready`);
     try {
-      if ((await fetch(`${url}/-/ready`, { signal: AbortSignal.timeout(1_000) })).ok) return;
+      // Not ready is 503; a server that asks for credentials answers 401.
+      if ((await fetch(`${url}/-/ready`, { signal: AbortSignal.timeout(1_000) })).status < 500) return;
     } catch {
       // Not listening yet.
     }

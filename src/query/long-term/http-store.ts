@@ -8,7 +8,7 @@ import type { ReadQuery } from '../../tsdb/index.ts';
 import { AgentFailure, reasonOfStatus } from '../fanout/failure.ts';
 import { sampleBytes, SeriesCollector, wholeSeries } from '../fanout/merge/series-collector.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
-import { longTermName } from './long-term-store.ts';
+import { briefly, longTermName } from './long-term-store.ts';
 import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
 import { rangeQuery, rangeSeries } from './range-selectors.ts';
 
@@ -70,7 +70,7 @@ async function byRemoteRead(
 ): Promise<ReadSeries[][]> {
   const collector = new SeriesCollector(longTermName, queries.length, budget);
   collector.foreignAllowed = true;
-  const { headers, body } = buildStreamedRead(queries);
+  const { headers, body } = buildStreamedRead(queries.map(withSamples));
   const response = await ask(options, '/api/v1/read', { method: 'POST', headers, body: Buffer.from(body) }, signal);
   const type = response.headers.get('content-type') ?? undefined;
   for await (const series of readStreamedSeries(type, bytesOf(response, options))) collector.add(series);
@@ -81,6 +81,11 @@ async function byRemoteRead(
       return whole;
     }),
   );
+}
+
+/** Prometheus streams no series without samples, so a list of series is not asked for as such: it would be empty. */
+function withSamples({ hints, ...query }: ReadQuery): ReadQuery {
+  return hints === undefined || hints.func === 'series' ? query : { ...query, hints };
 }
 
 async function byQuery(
@@ -112,9 +117,7 @@ async function ask(
   const { status } = response;
   const hint =
     status === 404 && path === '/api/v1/read' ? ' (a store without remote read needs --long-term-api=query)' : '';
-  const text = `HTTP ${status}: ${reasonIn(await response.text())
-    .slice(0, 200)
-    .trim()}${hint}`;
+  const text = `HTTP ${status}: ${briefly(reasonIn(await response.text()))}${hint}`;
   const reason = reasonOfStatus(status);
   throw [429, 502, 503, 504].includes(status) ? new Passing(reason, text) : new AgentFailure(reason, text);
 }

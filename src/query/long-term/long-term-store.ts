@@ -17,3 +17,9 @@ export interface LongTermReadOptions {
 export interface LongTermStore {
   read(queries: readonly ReadQuery[], options: LongTermReadOptions): Promise<ReadSeries[][]>;
 }
+
+/** What a store says of a failure, within 300 characters: who failed stands at the beginning, the cause at the end. */
+export function briefly(text: string): string {
+  const trimmed = text.trim();
+  return trimmed.length <= 300 ? trimmed : `${trimmed.slice(0, 120)} … ${trimmed.slice(-170)}`;
+}

@@ -3,10 +3,12 @@ import { labelsFromObject } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import { sampleBytes, type ReadSeries, type SampleBudget } from '../fanout/merge/series-collector.ts';
+import { briefly } from './long-term-store.ts';
 
 /**
- * What a store has to be told to give all of its samples as they came, or an error. Thanos: no answer without one of
- * its stores, replicas as one, no downsampled data. VictoriaMetrics: no partial answer. Others take no notice.
+ * What a store has to be told to give all of its samples as they came, or to say that it did not. Thanos: no answer
+ * without one of its stores (one whose connection is refused it only warns of), replicas as one, no downsampled data.
+ * VictoriaMetrics: no partial answer. Others take no notice.
  */
 const wholeOrNothing = {
   partial_response: 'false',
@@ -45,7 +47,7 @@ export function rangeSeries(body: unknown, { startMs, endMs }: ReadQuery, budget
   if (status !== 'success') throw new AgentFailure('protocol', 'the answer is no success');
   // Neither selectors nor lists of series are warned of but for what the store could not read.
   if (isPartial === true || (Array.isArray(warnings) && warnings.length > 0)) {
-    const text = Array.isArray(warnings) ? `: ${warnings.join('; ').slice(0, 200)}` : '';
+    const text = Array.isArray(warnings) ? `: ${briefly(warnings.join('; '))}` : '';
     throw new AgentFailure('protocol', `the answer is not whole${text}`);
   }
   if (Array.isArray(data)) {
