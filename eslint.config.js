@@ -7,6 +7,7 @@ import { testRules } from './scripts/eslint/index.js';
  * Each row may import the rows below it and, inside its own row, only its own folder.
  */
 const layers = [
+  ['package'],
   ['bin'],
   ['controllers', 'agent', 'query', 'minter'],
   ['render', 'capture', 'promql', 'tsdb', 'stream'],
@@ -106,6 +107,7 @@ export default tseslint.config(
           policies: [
             ...policies,
             ...pagePolicies,
+            { from: element('package'), allow: { to: element('testing') } },
             { from: element('testing'), allow: { to: element(['testing', ...layers.flat(), 'page-types']) } },
           ],
         },
@@ -146,6 +148,16 @@ export default tseslint.config(
   {
     files: ['e2e/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'],
     rules: { 'no-restricted-syntax': 'off' },
+  },
+  {
+    // node:test reports a test that it was given; its promise needs nobody.
+    files: ['examples/**/*.spec.ts'],
+    rules: {
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        { allowForKnownSafeCalls: [{ from: 'package', name: 'test', package: 'node:test' }] },
+      ],
+    },
   },
   {
     files: ['**/*.test.ts', 'src/testing/**/*.ts'],

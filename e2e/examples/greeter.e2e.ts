@@ -15,11 +15,11 @@ let output = '';
 
 beforeAll(async () => {
   cluster = await startCluster();
-  await cluster.kubectl(['apply', '-f', join(folder, 'crd.yaml')]);
+  await cluster.kubectl(['apply', '-f', join(folder, 'manifests/crd.json')]);
   await cluster.kubectl(['wait', '--for=condition=Established', 'crd/greeters.example.dev', '--timeout=30s']);
   const [port = 0] = await freePorts(1);
   base = `http://127.0.0.1:${port}`;
-  operator = spawn(process.execPath, [join(folder, 'main.ts')], {
+  operator = spawn(process.execPath, [join(folder, 'src/main.ts')], {
     env: { ...process.env, KUBECONFIG: cluster.kubeconfig, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

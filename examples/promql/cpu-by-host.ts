@@ -17,7 +17,7 @@ import {
   type SelectRequest,
   type Series,
   type SeriesSource,
-} from '../../src/promql/index.ts';
+} from 'svc-operator/promql';
 
 const minute = 60_000;
 const start = Date.UTC(2026, 0, 1);

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import type { Metafile } from 'esbuild';
 import { bundle, programs, root, type Program } from './bundle.ts';
 import { buildIdentity } from './identity.ts';
+import { buildPage } from './page.ts';
 import { packagesIn, thirdPartyNotices } from './notices.ts';
 import { sbomOf } from './sbom.ts';
 
@@ -101,7 +102,7 @@ async function contents(folder: string): Promise<Record<string, string>> {
 
 test('the bill of materials names the program, and each package with its version, licence and hash', async () => {
   const metafile = made.get('minter')!;
-  const sbom = await sbomOf('minter', metafile, identity);
+  const sbom = await sbomOf('minter', [metafile], identity);
   expect(sbom.metadata).toMatchObject({ timestamp: '2026-01-01T00:00:00Z', component: { name: 'minter' } });
   expect(sbom.components.find(({ name }) => name === 'kms')).toEqual({
     type: 'library',
@@ -118,6 +119,18 @@ test('the bill of materials names the program, and each package with its version
   const packages = packagesIn(metafile).map((folder) => folder.slice(folder.lastIndexOf('node_modules/') + 13));
   expect(named).toEqual(new Set(packages));
   expect(sbom.dependencies[0]!.dependsOn).toHaveLength(sbom.components.length);
+});
+
+test('the page is in the bill of materials of what serves it, and its notices name each of its packages', async () => {
+  const page = await buildPage(join(dir, 'dist'));
+  const { components } = await sbomOf('svc', [made.get('svc')!, page], identity);
+  const named = components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`));
+  const packages = packagesIn(page).map((folder) => folder.slice(folder.lastIndexOf('node_modules/') + 13));
+  expect(packages).toEqual(expect.arrayContaining(['preact', 'uplot', 'cytoscape', '@codemirror/view', '@lezer/lr']));
+  expect(named).toEqual(expect.arrayContaining([...packages, 'express']));
+  const notices = await readFile(join(dir, 'dist/ui/THIRD-PARTY-NOTICES.txt'), 'utf8');
+  const titles = notices.split(`\n${'-'.repeat(80)}\n\n`).slice(1);
+  expect(titles.map((text) => text.split(' ', 1)[0])).toEqual(packages);
 });
 
 test('a date that is no number of seconds is refused by name', () => {

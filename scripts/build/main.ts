@@ -15,11 +15,14 @@ const { values: flags } = parseArgs({ options: { development: { type: 'boolean',
 const outDir = join(root, 'dist');
 const identity = buildIdentity();
 await rm(outDir, { recursive: true, force: true });
+const page = buildPage(outDir);
 await Promise.all([
-  buildPage(outDir),
+  page,
   ...(Object.keys(programs) as Program[]).map(async (program) => {
     const metafile = await bundle(program, { outDir, development: flags.development, identity });
-    const sbom = await sbomOf(program, metafile, identity);
+    // The query server serves the page, whose licences lie beside it.
+    const parts = program === 'svc' ? [metafile, await page] : [metafile];
+    const sbom = await sbomOf(program, parts, identity);
     await writeFile(`${outDir}/${program}/sbom.cdx.json`, `${JSON.stringify(sbom, null, 2)}\n`);
     await writeFile(`${outDir}/${program}/THIRD-PARTY-NOTICES.txt`, await thirdPartyNotices(metafile));
   }),

@@ -28,13 +28,13 @@ export interface SbomComponent {
 }
 
 /**
- * What a bundle is made of: the program, and every package of which it holds code, with version, licence and the hash
+ * What is shipped as one is made of: the program, and every package of which one of its bundles holds code, with version, licence and the hash
  * of its published archive from the lock file. It has neither a serial number nor a time of its own, so that the same
  * sources give the same bytes.
  */
 export async function sbomOf(
   program: Program,
-  metafile: Pick<Metafile, 'inputs'>,
+  parts: readonly Pick<Metafile, 'inputs'>[],
   { commit, date }: BuildIdentity,
 ): Promise<Sbom> {
   const own = await manifestOf('.');
@@ -42,7 +42,7 @@ export async function sbomOf(
     packages: Record<string, { integrity?: string }>;
   };
   const components = await Promise.all(
-    packagesIn(metafile).map(async (folder) => {
+    parts.flatMap(packagesIn).map(async (folder) => {
       const manifest = await manifestOf(folder);
       const component = componentOf('library', manifest.name, manifest.version, manifest.license);
       const hash = /^sha512-(.+)$/.exec(packages[folder]?.integrity ?? '')?.[1];

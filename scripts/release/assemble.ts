@@ -12,7 +12,7 @@ import { krewManifest, notesOf, pluginLauncher } from './texts.ts';
 export interface ReleaseOptions {
   readonly version: string;
   readonly identity: BuildIdentity;
-  /** The folder that `npm run build` filled. */
+  /** The folder that `npm run build` and `npm run package` filled. */
   readonly dist: string;
   /** The folder to fill; images that are in it already stay and get their checksums. */
   readonly out: string;
@@ -21,8 +21,8 @@ export interface ReleaseOptions {
 }
 
 /**
- * Fills the release's folder: `install.yaml`, the chart, the plugin with its krew manifest, bills of materials, notes,
- * and SHA256SUMS over all. Every archive has the commit's time in it, so that the same commit gives the same bytes.
+ * Fills the release's folder: `install.yaml`, the chart, the plugin with its krew manifest, the npm package, bills of
+ * materials, notes, and SHA256SUMS over all. Every archive has the commit's time in it, so that the same commit gives the same bytes.
  * Errors: where package.json, the chart or the manifest are of another version.
  */
 export async function assembleRelease(options: ReleaseOptions): Promise<void> {
@@ -32,6 +32,8 @@ export async function assembleRelease(options: ReleaseOptions): Promise<void> {
   await copyFile(join(root, 'manifests/install.yaml'), join(out, 'install.yaml'));
   const epoch = identity.date === 'unknown' ? 0 : Date.parse(identity.date) / 1000;
   await pack(join(root, 'config/helm'), ['svc-operator'], join(out, `svc-operator-${version}.tgz`), epoch);
+  // npm's own name of it is the chart's.
+  await pack(dist, ['package'], join(out, `svc-operator-${version}.npm.tgz`), epoch);
   const plugin = `kubectl-svc-${version}.tar.gz`;
   await packPlugin(dist, version, join(out, plugin), epoch);
   if (url !== undefined) {

@@ -23,6 +23,8 @@ beforeAll(async () => {
     await mkdir(join(dir, 'dist', program), { recursive: true });
     await writeFile(join(dir, 'dist', program, 'sbom.cdx.json'), '{}');
   }
+  await mkdir(join(dir, 'dist/package'));
+  await writeFile(join(dir, 'dist/package/package.json'), '{}');
   const plugin = join(dir, 'dist/kubectl-svc');
   await writeFile(join(plugin, 'kubectl-svc.js'), 'console.log("called with", ...process.argv.slice(2));');
   await writeFile(join(plugin, 'kubectl-complete-svc.js'), 'console.log("completes");');
@@ -47,6 +49,7 @@ test('the folder holds every part, and the checksums of all of them', async () =
       'krew-svc.yaml',
       `minter-${version}.cdx.json`,
       `svc-${version}.cdx.json`,
+      `svc-operator-${version}.npm.tgz`,
       `svc-operator-${version}.tgz`,
     ].toSorted(),
   );

@@ -42,6 +42,7 @@ export interface ObjectMeta {
   managedFields?: ManagedFieldsEntry[];
 }
 
+/** Whether an aspect holds; `Unknown` while nobody can tell. */
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** `metav1.Condition`. `lastTransitionTime` moves only when `status` does. */

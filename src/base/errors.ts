@@ -91,6 +91,7 @@ export const errorCodes = {
   ERR_MINTER_UPSTREAM: { retry: 'later', meaning: 'The key service or the hosting platform failed.' },
 } as const satisfies Record<string, { retry: Retry; meaning: string }>;
 
+/** A row of the error table. Codes are added, never given a second meaning. */
 export type ErrorCode = keyof typeof errorCodes;
 
 /** Codes that once existed: old logs stay readable because none is ever given a second meaning. */

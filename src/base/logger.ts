@@ -13,11 +13,14 @@ export interface Logger {
   with(fields: LogFields): Logger;
 }
 
+/** Members that a line has beside level, time and message. */
 export type LogFields = Readonly<Record<string, unknown>>;
+/** From the least to the most urgent. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 const order: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
+/** Which lines are written, and where to. */
 export interface LoggerOptions {
   /** Lines below this level are dropped. Default `info`. */
   level?: LogLevel;
@@ -27,6 +30,7 @@ export interface LoggerOptions {
   now?: () => number;
 }
 
+/** A logger that writes one JSON object a line; `fields` are in every line. */
 export function createLogger(options: LoggerOptions = {}, fields: LogFields = {}): Logger {
   const min = order[options.level ?? 'info'];
   const write = options.write ?? ((line: string) => void process.stderr.write(line));

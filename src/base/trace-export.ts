@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts';
 import { OperatorError } from './errors.ts';
 import type { Logger } from './logger.ts';
 
+/** Who sends spans, and where to. */
 export interface TraceExportOptions {
   /** `service.name` of the spans. */
   service: string;

@@ -10,6 +10,7 @@ export interface ObjectName {
   name: string;
 }
 
+/** What every call takes. */
 export interface RequestOptions {
   signal?: AbortSignal | undefined;
   /** Bound on the call with its retries. Units: ms. Default 30 s. */
@@ -18,18 +19,21 @@ export interface RequestOptions {
   retry?: boolean | undefined;
 }
 
+/** How one object, or a list, is read. */
 export interface ReadOptions extends RequestOptions {
   /** Ask for `PartialObjectMetadata` only: for kinds whose spec and status are not read. */
   metadataOnly?: boolean | undefined;
   resourceVersion?: string | undefined;
 }
 
+/** Which objects of a resource are meant. Default: all, of every namespace. */
 export interface SelectorOptions {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
 }
 
+/** Which objects are listed, and how they are paged. */
 export interface ListOptions extends ReadOptions, SelectorOptions {
   /** Objects a page. Undefined asks for all at once. */
   limit?: number | undefined;
@@ -37,6 +41,7 @@ export interface ListOptions extends ReadOptions, SelectorOptions {
   resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
 }
 
+/** What a watch delivers, and from where. */
 export interface WatchOptions extends SelectorOptions {
   signal: AbortSignal;
   resourceVersion?: string | undefined;
@@ -50,6 +55,7 @@ export interface WatchOptions extends SelectorOptions {
   headersMs?: number | undefined;
 }
 
+/** One page of a list, with the version that a watch goes on from. */
 export interface KubeList<T extends TypedObject = KubeObject> {
   /** `apiVersion` and `kind` are filled in on each item, also where the server leaves them out. */
   items: T[];
@@ -71,12 +77,14 @@ export interface PodLogQuery {
   limitBytes?: number | undefined;
 }
 
+/** How an object is created, updated or patched. */
 export interface WriteOptions extends RequestOptions {
   fieldManager?: string | undefined;
   dryRun?: boolean | undefined;
   subresource?: 'status' | 'scale' | undefined;
 }
 
+/** How an object is applied; the field manager owns what the object sets. */
 export interface ApplyOptions extends RequestOptions {
   /** `svc-controller/<controller>`: one manager per controller. */
   fieldManager: string;
@@ -95,6 +103,7 @@ export type Patch =
 export type JsonPatchOperation =
   { op: 'add' | 'replace' | 'test'; path: string; value: unknown } | { op: 'remove'; path: string };
 
+/** How an object is deleted, and under which conditions. */
 export interface DeleteOptions extends RequestOptions {
   propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined;
   /** Delete this very object, not one that took its name since. */

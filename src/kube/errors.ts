@@ -108,7 +108,9 @@ export const isAlreadyExists = (error: unknown): boolean => reason(error) === 'A
 export const isGone = (error: unknown): boolean => status(error) === 410;
 /** The server asks for patience, also while its storage starts (KEP-4568). */
 export const isTooManyRequests = (error: unknown): boolean => status(error) === 429;
+/** 401: the credentials are none, wrong or expired. */
 export const isUnauthorized = (error: unknown): boolean => status(error) === 401;
+/** 403: RBAC, a quota or an admission plugin refuses the request. */
 export const isForbidden = (error: unknown): boolean => status(error) === 403;
 /** A ResourceQuota leaves no room. Source: the quota admission plugin's message; it has no reason of its own. */
 export const isQuotaExceeded = (error: unknown): boolean =>

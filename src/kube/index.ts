@@ -7,7 +7,9 @@ export type * from './client.ts';
 export type { WatchFrame } from './frames.ts';
 export type { RequestObservation } from './transport.ts';
 export * from './errors.ts';
-export { createKubeClient, RestClient, type KubeClientOptions } from './rest-client.ts';
+export type { KubeClientOptions } from './rest-client.ts';
+/** @internal The package gives the client as the port alone. */
+export { createKubeClient, RestClient } from './rest-client.ts';
 export { coreResources } from './core-resources.ts';
 export { describe, nameOf, resourcePath } from './paths.ts';
 export { getIfExists, listAll } from './reads.ts';

@@ -26,6 +26,7 @@ import { describe, nameOf, resourcePath } from './paths.ts';
 import type { PodStreamOptions } from './port-forward.ts';
 import { Transport, type RequestObservation } from './transport.ts';
 
+/** Which cluster is asked, as whom, and who is told of each request. */
 export interface KubeClientOptions {
   /** A kubeconfig file; default `KUBECONFIG`, `~/.kube/config`, then the pod's service account. */
   kubeconfig?: string | undefined;
@@ -41,6 +42,7 @@ export interface KubeClientOptions {
 }
 
 /**
+ * @internal
  * A client for the cluster that the environment names.
  * Errors: ERR_CONFIG_INVALID where the kubeconfig is missing or cannot be used.
  */
@@ -67,7 +69,7 @@ const patchTypes = {
   strategic: 'application/strategic-merge-patch+json',
 } as const;
 
-/** The `KubeClient` port over HTTP. */
+/** @internal The `KubeClient` port over HTTP. */
 export class RestClient implements KubeClient {
   readonly #credentials: Credentials;
   readonly #http: Transport;

@@ -30,6 +30,7 @@ export interface RequestObservation {
   durationMs: number;
 }
 
+/** @internal */
 export interface TransportOptions {
   credentials: Credentials;
   clock: Clock;
@@ -43,7 +44,7 @@ const maxAnswerBytes = 128 * 1024 * 1024;
 const maxRetries = 5;
 const maxRetryAfterMs = 30_000;
 
-/** HTTP to the API server: deadline, size cap, Retry-After and token refresh, for whole answers and for streams. */
+/** @internal HTTP to the API server: deadline, size cap, Retry-After and token refresh, for whole answers and for streams. */
 export class Transport {
   readonly #options: TransportOptions;
 

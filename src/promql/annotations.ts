@@ -1,7 +1,8 @@
 import { lineColumn, type Position } from './errors.ts';
 import { formatFloatG } from './format.ts';
 
-type Kind = 'warning' | 'info';
+/** How much an annotation matters. */
+export type Kind = 'warning' | 'info';
 
 interface Annotation {
   kind: Kind;

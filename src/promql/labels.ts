@@ -46,6 +46,7 @@ export function labelValue(labels: Labels, name: string): string {
   return '';
 }
 
+/** The value of `__name__`, or "". */
 export function metricName(labels: Labels): string {
   return labelValue(labels, nameLabel);
 }

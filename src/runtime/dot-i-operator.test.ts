@@ -49,7 +49,7 @@ type Init = (operator: TestOperator) => Promise<void>;
 class TestOperator extends RuntimeOperator {
   readonly #init: Init;
   constructor(init: Init) {
-    super(logger, { client: server.client(clock), clock, random: () => 0 });
+    super(logger, { client: server.restClient(clock), clock, random: () => 0 });
     this.#init = init;
     operators.push(this);
   }

@@ -1,7 +1,9 @@
 import { errorText } from '../base/errors.ts';
 
-type Check = () => void | Promise<void>;
+/** Resolves when fine, throws with the reason. */
+export type Check = () => void | Promise<void>;
 
+/** The outcome of all checks of one probe. */
 export interface CheckReport {
   ok: boolean;
   checks: { name: string; ok: boolean; reason?: string; excluded?: boolean }[];

@@ -4,6 +4,7 @@ import type { RequestObservation } from '../kube/index.ts';
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
+/** Where the metrics are registered, and the prefix of those that controller-runtime has no name for. */
 export interface RuntimeMetricsOptions {
   /** Default: a registry of its own. */
   registry?: Registry;
@@ -17,6 +18,7 @@ export interface ReflectorHooks {
   onWatch?(failed: boolean): void;
 }
 
+/** How a reconcile ended: the `result` label of `controller_runtime_reconcile_total`. */
 export type ReconcileOutcome = 'success' | 'error' | 'requeue' | 'requeue_after';
 
 /**

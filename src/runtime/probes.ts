@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestTarget } from '../base/request-target.ts';
 import { healthText, type Health } from './health.ts';
 
+/** What the probes ask and `/metrics` shows. A manager has all of it. */
 export interface ProbeParts {
   liveness: Pick<Health, 'run'>;
   readiness: Pick<Health, 'run'>;

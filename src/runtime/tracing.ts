@@ -17,6 +17,7 @@ export interface RunAttributes {
   reconcileID: string;
 }
 
+/** The span of a reconcile that has begun. */
 export interface RunSpan {
   /** `error`: what the reconcile failed with. */
   end(result: ReconcileOutcome, error?: unknown): void;

@@ -76,6 +76,7 @@ export type Predicate<T extends TypedObject = TypedObject> = { test(event: Sourc
 /** Names the objects that an event of another object concerns. A throw is logged, counted, and the event retried. */
 export type Mapper<T extends TypedObject = TypedObject> = { map(object: T): readonly ObjectKey[] }['map'];
 
+/** A source beside the primary kind and its children, with its own way to the keys. */
 export interface Watch {
   source: Source;
   map: Mapper;
@@ -103,6 +104,7 @@ export interface ReconcileContext {
  */
 export type ReconcileResult = { requeueAfterMs?: number | undefined } | undefined | void;
 
+/** What a controller watches, and what it does about a key. */
 export interface ControllerSpec {
   /** Unique; the `controller` label of metrics and logs, and the tail of the field manager. */
   name: string;

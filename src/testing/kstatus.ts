@@ -3,6 +3,7 @@ import type { Condition, KubeObject } from '../api/meta.ts';
 /** What kstatus, and with it Flux, kpt and `kubectl wait`-like tools, make of an object. */
 export type KStatus = 'InProgress' | 'Failed' | 'Current' | 'Terminating';
 
+/** What tools that read kstatus make of an object. */
 export interface KStatusResult {
   status: KStatus;
   /** Why, for a failing test. */

@@ -4,6 +4,7 @@ import { Manager, type ControllerEnvironment, type ControllerSpec, type ManagerO
 import { FakeApiServer, type FakeApiServerOptions } from './fake-api-server/index.ts';
 import { FakeClock } from './fake-clock.ts';
 
+/** A controller that runs on a scripted API server, and what a test moves it by. */
 export interface ControllerHarness {
   server: FakeApiServer;
   clock: FakeClock;
@@ -16,6 +17,7 @@ export interface ControllerHarness {
   stop(): Promise<void>;
 }
 
+/** What differs from a server and a manager by default. */
 export interface HarnessOptions {
   /** Kinds beside the built-in ones go into `server.resources`. */
   server?: FakeApiServerOptions;

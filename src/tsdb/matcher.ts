@@ -4,6 +4,7 @@ import { patternCost, refuseDearPattern } from '../base/pattern-cost.ts';
 import type { Pacing } from '../base/turns/turns.ts';
 import { regexShape } from '../base/regex-shape.ts';
 
+/** How a matcher compares; regular expressions are RE2 and fully anchored. */
 export type MatchType = '=' | '!=' | '=~' | '!~';
 
 /** One condition on one label, as PromQL writes it. A label that a series lacks counts as the empty text. */

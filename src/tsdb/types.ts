@@ -17,6 +17,7 @@ import type { Matcher } from './matcher.ts';
  */
 export type AppendResult = 'appended' | 'duplicate' | 'conflict' | 'late' | 'tooNew' | 'full';
 
+/** Numbers of prometheus.Chunk.Encoding: 1 XOR floats, 2 histograms of integers, 3 of floats. */
 export type ChunkEncoding = 1 | 2 | 3;
 
 /**
@@ -81,12 +82,14 @@ export interface LatestSample {
 /** Selectors of which a series must match one. */
 export type MatcherSets = readonly (readonly Matcher[])[];
 
+/** How much of a list is wanted. */
 export interface ListOptions {
   /** At most so many, the first in order. Default all. */
   readonly limit?: number;
   readonly signal?: AbortSignal;
 }
 
+/** What the store holds, and what has happened to it since it was opened. */
 export interface StoreStats {
   /** Series in the head (with samples younger than the last block). */
   readonly series: number;
@@ -114,6 +117,7 @@ export interface StoreStats {
   readonly writeError: string | undefined;
 }
 
+/** Where a store lies, and its bounds. Folder, clock and logger are all it needs. */
 export interface StoreOptions {
   readonly dir: string;
   readonly clock: Clock;

@@ -21,7 +21,8 @@ export function rules(...list: CelRule[]): { 'x-kubernetes-validations': CelRule
   return { 'x-kubernetes-validations': list };
 }
 
-interface TextOptions {
+/** Bounds of a string. A pattern is anchored by its writer. */
+export interface TextOptions {
   maxLength: number;
   minLength?: number;
   pattern?: string;
@@ -68,7 +69,8 @@ export function intOrString(description: string, pattern: string, options: Schem
   });
 }
 
-interface ListOptions {
+/** Bounds of a list, and how server-side apply merges it. */
+export interface ListBounds {
   maxItems: number;
   minItems?: number;
   /** How server-side apply merges the list: as a whole, as a set of scalars, or by the key members. */
@@ -78,7 +80,7 @@ interface ListOptions {
 }
 
 /** A bounded list. */
-export function list<T extends TSchema>(description: string, items: T, options: ListOptions) {
+export function list<T extends TSchema>(description: string, items: T, options: ListBounds) {
   const { type = 'atomic', keys, ...rest } = options;
   return Type.Array(items, {
     description,
@@ -116,4 +118,5 @@ export function opaque<T>(description: string): TUnsafe<T> {
   return Type.Unsafe<T>({ type: 'object', description, 'x-kubernetes-preserve-unknown-fields': true });
 }
 
+/** A member that may be absent. */
 export const optional = Type.Optional;

@@ -66,7 +66,7 @@ export function customResourceDefinition(kind: KindDefinition): KubeObject {
     kind: 'CustomResourceDefinition',
     metadata: {
       name: `${resource.plural}.${resource.group}`,
-      labels: { 'app.kubernetes.io/name': 'svc-operator' },
+      labels: { 'app.kubernetes.io/name': kind.product },
     },
     spec: {
       group: resource.group,

@@ -18,6 +18,8 @@ export interface KindDefinition {
   singular: string;
   shortNames: string[];
   categories: string[];
+  /** Whose kind it is: `app.kubernetes.io/name` of the definition. */
+  product: string;
   description: string;
   spec: TSchema;
   status: TSchema;

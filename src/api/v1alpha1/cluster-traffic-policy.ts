@@ -5,7 +5,7 @@ import { choice, flag, integer, list, object, opaque, optional, rules, text } fr
 import { conditions, count, observedGeneration, hash, labelSelector } from '../schema/common.ts';
 import type { KindDefinition } from '../schema/kind.ts';
 import type { groupVersion } from './group.ts';
-import { category, clusterTrafficPolicies } from './group.ts';
+import { category, product, clusterTrafficPolicies } from './group.ts';
 import {
   httpGlobals,
   instrument,
@@ -118,6 +118,7 @@ export const clusterTrafficPolicyKind: KindDefinition = {
   singular: 'clustertrafficpolicy',
   shortNames: ['ctp'],
   categories: [category],
+  product,
   description: 'ClusterTrafficPolicy sets what may be captured in a cluster, and within which limits.',
   spec: clusterTrafficPolicySpec,
   status,

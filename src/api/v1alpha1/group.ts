@@ -35,3 +35,6 @@ export const minterDeployments: ResourceRef = resourceRef({
   plural: 'minterdeployments',
   namespaced: true,
 });
+
+/** Whose kinds they are: `app.kubernetes.io/name` of their definitions. */
+export const product = 'svc-operator';

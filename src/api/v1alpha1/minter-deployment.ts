@@ -4,7 +4,7 @@ import { choice, flag, integer, list, map, object, optional, rules, text } from 
 import { conditions, count, observedGeneration, hash, patterns, timestamp } from '../schema/common.ts';
 import type { KindDefinition } from '../schema/kind.ts';
 import type { groupVersion } from './group.ts';
-import { category, minterDeployments } from './group.ts';
+import { category, product, minterDeployments } from './group.ts';
 import {
   exactUrl,
   keyVersion,
@@ -276,6 +276,7 @@ export const minterDeploymentKind: KindDefinition = {
   singular: 'minterdeployment',
   shortNames: ['md'],
   categories: [category],
+  product,
   description: 'MinterDeployment runs a service that gives out short-lived, repository-scoped tokens.',
   spec: minterDeploymentSpec,
   status,

@@ -13,7 +13,7 @@ import {
 } from '../schema/common.ts';
 import type { KindDefinition } from '../schema/kind.ts';
 import type { groupVersion } from './group.ts';
-import { category, trafficMonitors } from './group.ts';
+import { category, product, trafficMonitors } from './group.ts';
 import { exporters, metrics, portRange, protocols, routes, sampling, signals, workloads } from './traffic-fields.ts';
 import { failedNodes } from './traffic-status.ts';
 
@@ -224,6 +224,7 @@ export const trafficMonitorKind: KindDefinition = {
   singular: 'trafficmonitor',
   shortNames: ['tm'],
   categories: [category],
+  product,
   description: 'TrafficMonitor says what HTTP, RPC and TCP traffic of the pods in its namespace is captured.',
   spec: trafficMonitorSpec,
   status,

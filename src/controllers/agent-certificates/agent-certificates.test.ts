@@ -8,7 +8,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { NodeCertificate } from '../../agent/certificate/node-certificate.ts';
 import { certificateHandler } from '../../agent/servers/certificate-server.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { coreResources, type RestClient } from '../../kube/index.ts';
+import { coreResources, type KubeClient } from '../../kube/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
 import { createTlsServer } from '../../net/https-server.ts';
 import { closeServer, listen } from '../../net/listen.ts';
@@ -36,7 +36,7 @@ interface Agent {
 let dir: string;
 let ca: KeyPairPem;
 let api: FakeApiServer;
-let client: RestClient;
+let client: KubeClient;
 let clock: ShiftedClock;
 let manager: Manager;
 let port: number;

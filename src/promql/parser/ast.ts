@@ -2,6 +2,7 @@ import type { Position } from '../errors.ts';
 import type { Matcher } from '../types.ts';
 import type { FunctionSignature, ValueType } from './functions.ts';
 
+/** Operators between two expressions. `</` and `>/` cut native histograms at a bound. */
 export type BinaryOperator =
   | '+'
   | '-'
@@ -22,6 +23,7 @@ export type BinaryOperator =
   | '</'
   | '>/';
 
+/** Operators that make few series of many. */
 export type Aggregator =
   | 'sum'
   | 'avg'
@@ -45,6 +47,7 @@ export type AtModifier =
 /** A duration that is known (milliseconds) or an expression over `step()` and `range()`. */
 export type Duration = { readonly ms: number } | { readonly expr: DurationExpr };
 
+/** Arithmetic that durations allow. */
 export type DurationOperator = '+' | '-' | '*' | '/' | '%' | '^';
 
 /** Arithmetic on durations in seconds, resolved once the query's step and range are known. */
@@ -63,6 +66,7 @@ export type DurationExpr = Position &
     | { readonly kind: 'paren'; readonly operand: DurationExpr }
   );
 
+/** A number, or a duration as one. */
 export interface NumberLiteral extends Position {
   readonly kind: 'number';
   readonly value: number;
@@ -70,11 +74,13 @@ export interface NumberLiteral extends Position {
   readonly isDuration: boolean;
 }
 
+/** A text. */
 export interface StringLiteral extends Position {
   readonly kind: 'string';
   readonly value: string;
 }
 
+/** Series at one time each: `name{matchers} offset … @ …`. */
 export interface VectorSelector extends Position {
   readonly kind: 'vector';
   /** The name outside the braces, or "". */
@@ -86,12 +92,14 @@ export interface VectorSelector extends Position {
   readonly extension: 'anchored' | 'smoothed' | null;
 }
 
+/** Samples of a range: `selector[5m]`. */
 export interface MatrixSelector extends Position {
   readonly kind: 'matrix';
   readonly selector: VectorSelector;
   readonly range: Duration;
 }
 
+/** An expression over a range: `expr[1h:1m]`. */
 export interface SubqueryExpr extends Position {
   readonly kind: 'subquery';
   readonly expr: Expr;
@@ -102,6 +110,7 @@ export interface SubqueryExpr extends Position {
   readonly offset: Duration;
 }
 
+/** `op by (labels) (param, expr)`. */
 export interface AggregateExpr extends Position {
   readonly kind: 'aggregate';
   readonly op: Aggregator;
@@ -111,6 +120,7 @@ export interface AggregateExpr extends Position {
   readonly without: boolean;
 }
 
+/** Which series of both sides of an operator belong together. */
 export interface VectorMatching {
   readonly card: 'one-to-one' | 'many-to-one' | 'one-to-many' | 'many-to-many';
   readonly on: boolean;
@@ -120,6 +130,7 @@ export interface VectorMatching {
   readonly fillRight: number | null;
 }
 
+/** `left op right`. */
 export interface BinaryExpr extends Position {
   readonly kind: 'binary';
   readonly op: BinaryOperator;
@@ -130,17 +141,20 @@ export interface BinaryExpr extends Position {
   readonly matching: VectorMatching | null;
 }
 
+/** A function and its arguments. */
 export interface CallExpr extends Position {
   readonly kind: 'call';
   readonly func: FunctionSignature;
   readonly args: readonly Expr[];
 }
 
+/** An expression in parentheses. */
 export interface ParenExpr extends Position {
   readonly kind: 'paren';
   readonly expr: Expr;
 }
 
+/** A sign before an expression. */
 export interface UnaryExpr extends Position {
   readonly kind: 'unary';
   readonly op: '+' | '-';
@@ -210,8 +224,11 @@ export function unwrapParens(expr: Expr): Expr {
   return inner;
 }
 
+/** Operators that compare, and filter unless they have `bool`. */
 export const comparisonOperators: ReadonlySet<string> = new Set(['==', '!=', '>', '<', '>=', '<=']);
+/** Operators on sets of series. */
 export const setOperators: ReadonlySet<string> = new Set(['and', 'or', 'unless']);
+/** Aggregators with a parameter before the expression. */
 export const parameterAggregators: ReadonlySet<string> = new Set([
   'topk',
   'bottomk',

@@ -25,12 +25,14 @@ export interface PlanNode {
   readonly children: readonly PlanNode[];
 }
 
+/** A query with the parts that are computed where their series lie. */
 export interface QueryPlan {
   readonly root: PlanNode;
   /** In evaluation order. */
   readonly fragments: readonly Fragment[];
 }
 
+/** By which label series are spread, and which kinds of fragments those who compute them know. */
 export interface PlanOptions {
   /** The label whose value tells on which node a series lies. Every series must carry it. */
   readonly partitionLabel: string;

@@ -20,6 +20,7 @@ import { ownsExactly } from './managed-fields.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
 import type { EventRecorder, Informer } from '../types.ts';
 
+/** What an apply set is for: whose children, in whose name, and which caches show them. */
 export interface ApplySetOptions {
   client: KubeClient;
   /** `<component>/<controller>`. */
@@ -36,6 +37,7 @@ export interface ApplySetOptions {
   children: readonly Informer[];
 }
 
+/** The children that must exist now, and their owner. */
 export interface ApplyRequest {
   /** What must exist, in the order it is applied. */
   wanted: readonly KubeObject[];
@@ -62,6 +64,7 @@ export interface ApplyFailure {
   error: unknown;
 }
 
+/** What one apply did, and what stood in its way. */
 export interface ApplyOutcome {
   applied: string[];
   /** Of those applied: deleted and made anew, because a field that cannot be changed in place differed. */

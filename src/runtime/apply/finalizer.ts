@@ -3,6 +3,7 @@ import { errorText, OperatorError } from '../../base/errors.ts';
 import { isInvalid, isNotFound, type JsonPatchOperation, type KubeClient, type TypedObject } from '../../kube/index.ts';
 import { keyOf } from '../keys.ts';
 
+/** The object, its finalizer, and what is cleaned up before the object goes. */
 export interface FinalizerOptions {
   client: KubeClient;
   resource: ResourceRef;

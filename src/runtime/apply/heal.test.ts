@@ -1,6 +1,6 @@
 import { resourceRef, type KubeObject } from '../../api/meta.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { apiError, coreResources, type RestClient } from '../../kube/index.ts';
+import { apiError, coreResources, type KubeClient } from '../../kube/index.ts';
 import { FakeApiServer, StatusError } from '../../testing/fake-api-server/index.ts';
 import { needsRecreation } from './heal.ts';
 import { ApplySet, type ApplyOutcome, type Informer } from '../index.ts';
@@ -33,7 +33,7 @@ const refused = (message: string): StatusError =>
   });
 
 let server: FakeApiServer;
-let client: RestClient;
+let client: KubeClient;
 beforeEach(async () => {
   server = await FakeApiServer.start({ resources: [claims] });
   client = server.client();

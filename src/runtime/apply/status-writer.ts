@@ -4,6 +4,7 @@ import { isNotFound, type KubeClient, type TypedObject } from '../../kube/index.
 import { keyOf } from '../keys.ts';
 import { ownsExactly } from './managed-fields.ts';
 
+/** In whose name statuses are written, and the cache that tells whether one differs. */
 export interface StatusWriterOptions<T extends TypedObject> {
   client: KubeClient;
   /** `<component>/<controller>`: owns what it writes and nothing else, so several controllers share one status. */

@@ -7,6 +7,7 @@ import { decideLease, observe, type LeaseDecision, type LeaseRecord, type Observ
 import type { RuntimeMetrics } from '../metrics.ts';
 import { microTime } from '../micro-time.ts';
 
+/** The Lease, who this is, and the times of the election. The times are client-go's by default. */
 export interface LeaderElectionOptions {
   client: KubeClient;
   clock: Clock;

@@ -12,6 +12,7 @@ import { SharedCache } from '../watch/shared-cache.ts';
 import type { RunTracer } from '../tracing.ts';
 import type { ControllerEnvironment, ControllerHandle, ControllerSpec, EventRecorder, Runnable } from '../types.ts';
 
+/** What a manager is made of. Client, clock, logger and the two names are all it needs. */
 export interface ManagerOptions {
   client: KubeClient;
   clock: Clock;

@@ -40,14 +40,17 @@ export const changed =
     event.old === undefined ||
     JSON.stringify(read(event.old)) !== JSON.stringify(read(event.object));
 
+/** An event passes that one of the predicates lets pass. */
 export const anyOf =
   <T extends TypedObject>(...predicates: readonly Predicate<T>[]): Predicate<T> =>
   (event) =>
     predicates.some((p) => p(event));
+/** An event passes that every predicate lets pass. */
 export const allOf =
   <T extends TypedObject>(...predicates: readonly Predicate<T>[]): Predicate<T> =>
   (event) =>
     predicates.every((p) => p(event));
+/** An event passes that the predicate drops. */
 export const not =
   <T extends TypedObject>(predicate: Predicate<T>): Predicate<T> =>
   (event) =>

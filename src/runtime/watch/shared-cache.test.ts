@@ -1,13 +1,13 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { coreResources, type RestClient } from '../../kube/index.ts';
+import { coreResources, type KubeClient } from '../../kube/index.ts';
 import { aConfigMap, FakeApiServer, FakeClock, until } from '../../testing/index.ts';
 import { SharedCache } from './shared-cache.ts';
 import type { Informer, Source } from '../types.ts';
 
 const { configMaps } = coreResources;
 let server: FakeApiServer;
-let client: RestClient;
+let client: KubeClient;
 let cache: SharedCache;
 let stop: AbortController;
 beforeEach(async () => {

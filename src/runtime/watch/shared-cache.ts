@@ -9,6 +9,7 @@ import type { RuntimeMetrics } from '../metrics.ts';
 import { inactivityMs, Reflector } from './reflector.ts';
 import type { Cache, Informer, Source } from '../types.ts';
 
+/** What a cache lists and watches with. */
 export interface SharedCacheOptions {
   client: KubeClient;
   clock: Clock;

@@ -5,7 +5,7 @@ import { setupCapture } from '../../controllers/capture/setup.ts';
 import { setupClusterTrafficPolicies } from '../../controllers/cluster-traffic-policy/setup.ts';
 import { setupTrafficMonitors } from '../../controllers/traffic-monitor/setup.ts';
 import type { CaptureHub } from '../../controllers/capture/hub.ts';
-import type { RestClient } from '../../kube/index.ts';
+import type { KubeClient } from '../../kube/index.ts';
 import { Manager } from '../../runtime/control/manager.ts';
 import { ShiftedClock } from '../shifted-clock.ts';
 import { until } from '../until.ts';
@@ -19,7 +19,7 @@ export interface CaptureOperator {
 
 /** The capture part of an operator, leading at once: compile, push, and the statuses of both kinds. */
 export function startCaptureOperator(options: {
-  client: RestClient;
+  client: KubeClient;
   clock: Clock;
   agentPort: number;
   restartBudget?: RestartBudgetRules;
@@ -57,7 +57,7 @@ export function startCaptureOperator(options: {
 /** A fleet with the capture part of an operator in the same process; its certificate reaches it as in a cluster. */
 export class CaptureWorld extends CaptureFleet {
   readonly clock = new ShiftedClock();
-  readonly #client: RestClient;
+  readonly #client: KubeClient;
   #operator: CaptureOperator;
 
   private constructor(fleet: CaptureFleet) {

@@ -23,7 +23,7 @@ export async function startApi(): Promise<FakeApiServer> {
 export async function runWith(args: readonly string[], { api, answer, ...more }: PluginWorld): Promise<PluginResult> {
   return runPluginHere(args, {
     ...more,
-    kube: () => api.client(),
+    kube: () => api.restClient(),
     answer: (request) => {
       if (!answer) throw new Error('nobody is there');
       return { text: answer(request) };

@@ -1,5 +1,6 @@
 import type { StatusError } from './status-error.ts';
 
+/** What a request does, in the words of RBAC; `apply` is a patch by server-side apply. */
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'apply' | 'delete';
 
 /** One request as the server saw it. */
@@ -16,6 +17,7 @@ export interface SeenRequest {
   userAgent: string | undefined;
 }
 
+/** Which requests are meant: members that must be equal, or a function. */
 export type RequestMatch =
   Partial<Pick<SeenRequest, 'verb' | 'plural' | 'namespace' | 'name' | 'subresource'>> | ((r: SeenRequest) => boolean);
 

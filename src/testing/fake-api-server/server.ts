@@ -2,7 +2,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import type { Clock } from '../../base/clock.ts';
-import { coreResources, createKubeClient, type KubeClientOptions, type RestClient } from '../../kube/index.ts';
+import {
+  coreResources,
+  createKubeClient,
+  type KubeClient,
+  type KubeClientOptions,
+  type RestClient,
+} from '../../kube/index.ts';
 import { FaultScript, matchesRequest, type Fault, type RequestMatch, type SeenRequest, type Verb } from './faults.ts';
 import { applyJsonPatch, applyMergePatch } from './json-patch.ts';
 import { matchesFields, matchesLabels } from './selectors.ts';
@@ -11,6 +17,7 @@ import { Storage } from './storage.ts';
 import { mergeApplied } from './field-sets.ts';
 import { WatchConnection } from './watch-connection.ts';
 
+/** Which kinds the server knows, and how it is set up. */
 export interface FakeApiServerOptions {
   /** Kinds beside the built-in ones. */
   resources?: readonly ResourceRef[];
@@ -93,7 +100,12 @@ export class FakeApiServer {
   }
 
   /** A client of this server. */
-  client(clock?: Clock, options: Omit<KubeClientOptions, 'server' | 'clock'> = {}): RestClient {
+  client(clock?: Clock, options: Omit<KubeClientOptions, 'server' | 'clock'> = {}): KubeClient {
+    return this.restClient(clock, options);
+  }
+
+  /** @internal The same, with what only our own programs ask of it. */
+  restClient(clock?: Clock, options: Omit<KubeClientOptions, 'server' | 'clock'> = {}): RestClient {
     return createKubeClient({ ...options, server: this.url, ...(clock ? { clock } : {}) });
   }
 

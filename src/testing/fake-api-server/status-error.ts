@@ -26,11 +26,15 @@ export class StatusError extends Error {
   }
 }
 
+/** 410: the version is too old to watch from. */
 export const expired = (message = 'The resourceVersion for the provided watch is too old.'): StatusError =>
   new StatusError(410, 'Expired', message);
+/** 404: `what` does not exist. */
 export const notFound = (what: string): StatusError => new StatusError(404, 'NotFound', `${what} not found`);
+/** 409: somebody else has changed `what` since it was read. */
 export const conflict = (what: string): StatusError =>
   new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${what}: the object has been modified`);
+/** 429: the server asks for patience, for so many seconds where they are given. */
 export const busy = (retryAfterSeconds?: number): StatusError =>
   new StatusError(
     429,

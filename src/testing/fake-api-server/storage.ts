@@ -11,6 +11,7 @@ import {
 } from './field-sets.ts';
 import { conflict, notFound, StatusError } from './status-error.ts';
 
+/** One change, as watches tell it. */
 export interface StoredEvent {
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
   object: KubeObject;
@@ -20,6 +21,7 @@ export interface StoredEvent {
   resource: ResourceRef;
 }
 
+/** In whose name a write is made, and to which part of the object. */
 export interface WriteMeta {
   manager?: string;
   force?: boolean;

@@ -9,8 +9,12 @@ import { readVarbitInt, readVarbitUint } from './varbit.ts';
 import { XorField } from './xor-field.ts';
 
 /** What the chunk's third byte says about the counter at its first sample. */
-export const resetHeader = { unknown: 0, not_reset: 0x40, reset: 0x80, gauge: 0xc0 } as const;
-export type ResetHeader = keyof typeof resetHeader;
+export const resetHeader = { unknown: 0, not_reset: 0x40, reset: 0x80, gauge: 0xc0 } as const satisfies Record<
+  ResetHeader,
+  number
+>;
+/** Whether a chunk begins after a reset of its counter; gauges never reset. */
+export type ResetHeader = 'unknown' | 'not_reset' | 'reset' | 'gauge';
 
 export const histogramHeaderBytes = 3;
 
@@ -20,6 +24,7 @@ export interface HistogramPoint {
   readonly histogram: NativeHistogram | null;
 }
 
+/** The samples of a histogram chunk, and what it says of the counter before them. */
 export interface DecodedHistograms {
   readonly header: ResetHeader;
   readonly points: HistogramPoint[];

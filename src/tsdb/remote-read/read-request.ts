@@ -17,6 +17,7 @@ export interface ReadHints {
   readonly rangeMs?: number;
 }
 
+/** One query of a remote-read request: matchers and a time range, both ends inclusive. */
 export interface ReadQuery {
   /** Both inclusive, ms. */
   readonly startMs: number;

@@ -17,6 +17,7 @@ export const remoteReadPath = '/api/v1/read';
 /** Header that tells whether every series of an answer carries the node's own label. */
 export const partitionHeader = 'x-svc-partition-clean';
 
+/** What one request may ask for and hold. */
 export interface RemoteReadLimits {
   /** Largest request after decompression. Default 2 MiB. The HTTP server must cap the body itself, too. */
   readonly maxRequestBytes?: number;
@@ -52,6 +53,7 @@ export interface RemoteReadHttpResponse {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+/** Answers one remote-read request, apart from any HTTP framework. */
 export type RemoteReadHandler = (request: RemoteReadHttpRequest) => Promise<RemoteReadHttpResponse>;
 
 /** A streamed answer gives other work a turn after about this many bytes. */
@@ -96,7 +98,8 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
 }
 
 /** What is read from: a store, or something that is asked as one. */
-type ReadStore = Pick<Store, 'select'> & Partial<Pick<Store, 'prepare'>>;
+/** What remote read needs of a store. */
+export type ReadStore = Pick<Store, 'select'> & Partial<Pick<Store, 'prepare'>>;
 
 /** Work of encoding a series, in samples. */
 const seriesWork = 200;

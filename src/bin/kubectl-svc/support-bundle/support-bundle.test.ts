@@ -33,7 +33,7 @@ async function make(
 ): Promise<PluginResult & { file: string }> {
   const file = join(dir, 'bundle.tar.gz');
   const kube = (): RestClient =>
-    Object.assign(api.client(), {
+    Object.assign(api.restClient(), {
       portForward: async () => {
         if (metrics === undefined) throw new Error('no way in');
         return connect(metrics, '127.0.0.1');

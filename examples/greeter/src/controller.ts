@@ -1,8 +1,7 @@
-import { resourceRef, type Condition, type KubeObject } from '../../src/api/meta.ts';
-import { coreResources } from '../../src/kube/index.ts';
 import {
   ApplySet,
   conflictText,
+  coreResources,
   generationChanged,
   mergeConditions,
   progressConditions,
@@ -11,15 +10,10 @@ import {
   type ApplyOutcome,
   type ControllerEnvironment,
   type ControllerHandle,
-} from '../../src/runtime/index.ts';
+  type KubeObject,
+} from 'svc-operator/runtime';
+import { greeters, type Greeter } from './kind.ts';
 
-/** Says `spec.greeting` to each of `spec.audiences`: one ConfigMap `<name>-<audience>` each. */
-export interface Greeter extends KubeObject {
-  spec: { greeting: string; audiences: string[] };
-  status?: { conditions?: Condition[] };
-}
-const names = { kind: 'Greeter', plural: 'greeters', group: 'example.dev', version: 'v1' };
-export const greeters = resourceRef({ ...names, namespaced: true });
 const label = 'app.kubernetes.io/managed-by';
 
 /** What must exist for a Greeter. Pure: the tests of this function need no server. */

@@ -1,18 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import { systemClock as clock } from '../../src/base/clock.ts';
-import { createLogger } from '../../src/base/logger.ts';
-import { createKubeClient } from '../../src/kube/index.ts';
-import { Manager, probeHandler, RuntimeMetrics } from '../../src/runtime/index.ts';
-import { setupGreeter } from './operator.ts';
+import {
+  createKubeClient,
+  createLogger,
+  Manager,
+  probeHandler,
+  RuntimeMetrics,
+  systemClock as clock,
+} from 'svc-operator/runtime';
+import { setupGreeter } from './controller.ts';
 
-/** `node examples/greeter/main.ts`: on the cluster of KUBECONFIG, or of the pod it runs in. */
+/** `npm start`: on the cluster of KUBECONFIG, or of the pod it runs in. */
 const component = 'greeter-operator';
+const namespace = process.env['POD_NAMESPACE'] ?? 'default';
 const instance = `${process.env['POD_NAME'] ?? 'local'}_${randomUUID()}`;
 const logger = createLogger({ level: 'info' });
 const metrics = new RuntimeMetrics({ prefix: 'greeter' });
-const client = createKubeClient({ onRequest: metrics.onRequest, onRetry: metrics.onRetry });
-const leaderElection = { namespace: 'default', name: component, identity: instance };
+const client = createKubeClient({ userAgent: component, onRequest: metrics.onRequest, onRetry: metrics.onRetry });
+const leaderElection = { namespace, name: component, identity: instance };
 const manager = new Manager({ client, clock, logger, metrics, component, instance, leaderElection });
 setupGreeter(manager);
 

@@ -1,0 +1,78 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeProject, nameOperator, pluralOf, renamed } from './init.ts';
+
+const template = join(import.meta.dirname, '../../examples/greeter');
+const versions = { own: '1.2.3', typescript: '5.9.3', nodeTypes: '24.0.0' };
+let dir: string;
+beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'svc-init-'))));
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+test('the kind follows from the name, and each can be given', () => {
+  expect(nameOperator('web-shop-operator', {})).toEqual({
+    name: 'web-shop-operator',
+    kind: 'WebShop',
+    group: 'example.dev',
+  });
+  expect(nameOperator('shops', { kind: 'Shop', group: 'a.b.c' })).toEqual({
+    name: 'shops',
+    kind: 'Shop',
+    group: 'a.b.c',
+  });
+});
+
+test.each([
+  ['Shop', {}, 'name "Shop"'],
+  ['../shop', {}, 'name "../shop"'],
+  ['shop', { kind: 'shop' }, '--kind "shop"'],
+  ['class-operator', {}, '--kind "Class": in lower case it is a word'],
+  ['shop', { group: 'dev' }, '--group "dev"'],
+  ['shop', { group: 'apps.k8s.io' }, "Kubernetes' own"],
+])('%s %j is refused with the option and the reason', (name, given, message) => {
+  expect(() => nameOperator(name, given)).toThrow(message);
+});
+
+test.each([
+  ['Shop', 'shops'],
+  ['Policy', 'policies'],
+  ['Gateway', 'gateways'],
+  ['Ingress', 'ingresses'],
+])('the plural of %s is %s', (kind, plural) => {
+  expect(pluralOf(kind)).toBe(plural);
+});
+
+test('the template under its own names is the template', async () => {
+  const text = await readFile(join(template, 'src/controller.ts'), 'utf8');
+  expect(renamed(text, { name: 'greeter-operator', kind: 'Greeter', group: 'example.dev' })).toBe(text);
+});
+
+test('a project has no name of the template left, and its own in every place', async () => {
+  const folder = join(dir, 'shop-operator');
+  const operator = { name: 'shop-operator', kind: 'WebShop', group: 'acme.test' };
+  const files = await makeProject(folder, template, operator, versions);
+  expect(files).toEqual(
+    expect.arrayContaining(['Dockerfile', 'README.md', '.gitignore', 'package.json', 'src/kind.ts']),
+  );
+  const texts = await Promise.all(
+    files
+      .filter((file) => /\.\w+$|Dockerfile/.test(file))
+      .map(async (file) => `${file}\n${await readFile(join(folder, file), 'utf8')}`),
+  );
+  expect(texts.filter((text) => /greeter|example\.dev/i.test(text))).toEqual([]);
+  const crd = JSON.parse(await readFile(join(folder, 'manifests/crd.json'), 'utf8')) as object;
+  expect(crd).toMatchObject({
+    metadata: { name: 'webshops.acme.test', labels: { 'app.kubernetes.io/name': 'shop-operator' } },
+    spec: { group: 'acme.test', names: { kind: 'WebShop', listKind: 'WebShopList', plural: 'webshops' } },
+  });
+  const controller = await readFile(join(folder, 'src/controller.ts'), 'utf8');
+  expect(controller).toContain('export function planWebShop({ metadata, spec }: WebShop)');
+  expect(controller).toContain('export function setupWebShop(');
+});
+
+test('a folder that holds anything is left as it is', async () => {
+  await writeFile(join(dir, 'mine.txt'), 'mine');
+  const operator = nameOperator('shop', {});
+  await expect(makeProject(dir, template, operator, versions)).rejects.toThrow('is not empty');
+  expect(await readdir(dir)).toEqual(['mine.txt']);
+});

@@ -1,0 +1,134 @@
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What a new operator is called. */
+export interface NewOperator {
+  /** Of the package, the image and the Deployment: a DNS label, such as `shop-operator`. */
+  readonly name: string;
+  /** CamelCase, such as `Shop`. */
+  readonly kind: string;
+  /** API group, such as `example.dev`. */
+  readonly group: string;
+}
+
+/** What a project depends on: the packages' exact versions. */
+export interface ProjectVersions {
+  /** Of this package, or where its archive is. */
+  readonly own: string;
+  readonly typescript: string;
+  readonly nodeTypes: string;
+}
+
+const dnsLabel = /^[a-z]([-a-z0-9]{0,51}[a-z0-9])?$/;
+const kindName = /^[A-Z][A-Za-z0-9]{0,39}$/;
+const groupName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/;
+/** Groups of Kubernetes' own: the API server takes a definition for one only with an approval of its community. */
+const protectedGroup = /(^|\.)(k8s|kubernetes)\.io$/;
+
+/** The project has variables named after the kind: words of JavaScript, and names beside them, cannot be one. */
+const takenWords = new Set(
+  (
+    'break case catch class const continue debugger default delete do else enum export extends false finally for ' +
+    'function if implements import in instanceof interface let new null package private protected public return ' +
+    'static super switch this throw true try typeof var void while with yield await async arguments eval undefined ' +
+    'assert children clock conditions definition env failure generation identity informer key label list logger ' +
+    'message names now object optional outcome owner plan process reason set signal spec status test text'
+  ).split(' '),
+);
+
+/**
+ * The names that follow from what was given: `shop-operator` gives kind `Shop` in group `example.dev`.
+ * Errors: throws with the option and the reason where a name cannot be one.
+ */
+export function nameOperator(
+  name: string,
+  given: { kind?: string | undefined; group?: string | undefined },
+): NewOperator {
+  if (!dnsLabel.test(name)) {
+    throw new Error(
+      `name "${name}": it takes lower-case letters, digits and dashes, begins with a letter, and has at most 53`,
+    );
+  }
+  const stem = name.replace(/-operator$/, '');
+  const camel = stem.replace(/(?:^|-+)([a-z0-9])/g, (_, first: string) => first.toUpperCase());
+  const { kind = camel, group = 'example.dev' } = given;
+  if (!kindName.test(kind))
+    throw new Error(`--kind "${kind}": it takes one CamelCase word of at most 40 letters and digits`);
+  if (!groupName.test(group) || group.length > 200)
+    throw new Error(`--group "${group}": it takes a DNS name with a dot, such as example.dev`);
+  if (takenWords.has(kind.toLowerCase()) || takenWords.has(pluralOf(kind))) {
+    throw new Error(`--kind "${kind}": in lower case it is a word that the code of the project needs; choose another`);
+  }
+  if (protectedGroup.test(group))
+    throw new Error(`--group "${group}": groups under k8s.io and kubernetes.io are Kubernetes' own`);
+  return { name, kind, group };
+}
+
+/** Kubernetes' own way of a plural, which users may change in `src/kind.ts`. Pure. */
+export function pluralOf(kind: string): string {
+  const word = kind.toLowerCase();
+  if (/(s|x|z|ch|sh)$/.test(word)) return `${word}es`;
+  return /[^aeiou]y$/.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`;
+}
+
+/** A text of the template, with the new operator's names in the place of the greeter's. Pure. */
+export function renamed(text: string, { name, kind, group }: NewOperator): string {
+  const lower = kind.toLowerCase();
+  const camel = kind[0]!.toLowerCase() + kind.slice(1);
+  const plural = pluralOf(kind);
+  const names: Record<string, string> = {
+    'greeter-operator': name,
+    'example.dev': group,
+    GreeterList: `${kind}List`,
+    Greeter: kind,
+    greeterKind: `${camel}Kind`,
+    greeters: plural,
+    greeter: lower,
+  };
+  return text
+    .replace(/greeter-operator|example\.dev|\bGreeterList\b|\bgreeterKind\b/g, (word) => names[word]!)
+    .replace(/(?<=plan|setup|\ba|\b)Greeter\b/g, kind)
+    .replace(/\bgreeters\b/g, plural)
+    .replace(/\bgreeter\b/g, lower);
+}
+
+/**
+ * Makes the project in `folder` from the template, and returns its files, sorted.
+ * Errors: throws where the folder holds anything already; nothing is overwritten.
+ */
+export async function makeProject(
+  folder: string,
+  template: string,
+  operator: NewOperator,
+  versions: ProjectVersions,
+): Promise<string[]> {
+  await mkdir(folder, { recursive: true });
+  if ((await readdir(folder)).length > 0) throw new Error(`${folder} is not empty`);
+  await cp(template, folder, { recursive: true });
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  for (const entry of entries.filter((e) => e.isFile())) {
+    const file = join(entry.parentPath, entry.name);
+    await writeFile(file, renamed(await readFile(file, 'utf8'), operator));
+  }
+  await writeFile(join(folder, 'package.json'), `${JSON.stringify(manifestOf(operator, versions), undefined, 2)}\n`);
+  await writeFile(join(folder, '.gitignore'), 'node_modules/\n');
+  return (await readdir(folder, { recursive: true })).toSorted();
+}
+
+function manifestOf({ name }: NewOperator, versions: ProjectVersions): object {
+  return {
+    name,
+    version: '0.1.0',
+    private: true,
+    type: 'module',
+    engines: { node: '>=24' },
+    scripts: {
+      start: 'node src/main.ts',
+      test: 'node --test "src/**/*.spec.ts"',
+      check: 'tsc',
+      generate: 'node src/generate.ts',
+    },
+    dependencies: { 'svc-operator': versions.own },
+    devDependencies: { '@types/node': versions.nodeTypes, typescript: versions.typescript },
+  };
+}
