@@ -31,7 +31,7 @@ const cache = new SharedCache({ client, clock: systemClock, logger: silentLogger
 const before = heap();
 const addresses = watchAddresses(cache, systemClock);
 cache.start(new AbortController().signal);
-await until(() => addresses.synced, 'the lists');
+await until('the lists', () => addresses.synced);
 process.on('message', () =>
   process.send!({ heap: heap() - before, pods: [...addresses.index.pods()].length } satisfies Held),
 );

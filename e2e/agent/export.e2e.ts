@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CaptureConfig } from '../../src/capture/index.ts';
 import type { TlsClient } from '../../src/net/tls-client.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { type Peer, startPeer } from '../prometheus/server.ts';
 import { AgentProcess, makeIdentities } from './agent-process.ts';
 
@@ -145,13 +145,13 @@ async function allArrived(): Promise<void> {
     [otlp!, 'http_server_request_duration_seconds_count', 2],
   ] as const) {
     let left: number[] = [];
-    await eventually(
+    await until(
       `all of ${selector} is there`,
       async () => {
         left = await missing(server, selector, scale);
         return left.length === 0;
       },
-      45_000,
+      { timeoutMs: 45_000 },
     ).catch((cause: unknown) => {
       throw new Error(`${selector}: ${left.length} of ${sent} missing: ${left.slice(0, 20).join()}`, { cause });
     });
@@ -185,7 +185,7 @@ test('samples reach Prometheus by remote write 2.0, by 1.0 and by OTLP', async (
 test('the exemplars of what was measured reach Prometheus the same three ways', async () => {
   const newest = traceId(sent);
   for (const [i, metric] of ['', '', '_seconds'].entries()) {
-    await eventually(`the newest exemplar is at ${['new', 'old', 'otlp'][i]}`, async () => {
+    await until(`the newest exemplar is at ${['new', 'old', 'otlp'][i]}`, async () => {
       const found = await tracesAt(servers[i]!, `http_server_request_duration${metric}_bucket`);
       expect(new Set(found).size).toBe(found.length);
       return found.includes(newest);
@@ -196,7 +196,7 @@ test('the exemplars of what was measured reach Prometheus the same three ways', 
 test('nothing is lost while the receivers are killed and away', async () => {
   await killServers();
   await sendFor(20);
-  await eventually('the agent tells that it cannot send', async () =>
+  await until('the agent tells that it cannot send', async () =>
     (await agent.status(controller)).exports!.every((e) => e.state === 'Failing' && e.pendingBytes > 0),
   );
   await startServers();

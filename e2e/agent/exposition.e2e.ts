@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { builtinLimits } from '../../src/capture/index.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { findPrometheus } from '../prometheus/programs.ts';
 import { type Peer, startPeer } from '../prometheus/server.ts';
 import { AgentProcess, makeIdentities } from './agent-process.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
   const limits = { ...builtinLimits, maxSeriesPerNamespace: 2 * labelSets * seriesPerSet };
   await agent.push(await client('svc-controller'), { limits });
   await agent.otlp('metrics', requestOf(labelSets));
-  await eventually('all series are on the page', async () => (await series()) >= labelSets * seriesPerSet);
+  await until('all series are on the page', async () => (await series()) >= labelSets * seriesPerSet);
 }, 600_000);
 afterAll(async () => {
   await prometheus?.stop('SIGKILL');
@@ -156,7 +156,7 @@ test('a real Prometheus scrapes it all, with types, units and exemplars', async 
     features: ['exemplar-storage'],
   });
   const value = async (query: string): Promise<number> => Number((await prometheus!.samples(query))[0]?.values[0]?.[1]);
-  await eventually('the scrape is whole', async () => (await value('up{job="agent"}')) === 1);
+  await until('the scrape is whole', async () => (await value('up{job="agent"}')) === 1);
   expect(await value('count({__name__=~"http_server_.*"})')).toBe(labelSets * seriesPerSet);
   expect(await value('svc_agent_up')).toBe(1);
   expect((await prometheus.samples('ebpf_network_flow_bytes'))[0]?.metric).toMatchObject({

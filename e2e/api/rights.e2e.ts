@@ -4,7 +4,7 @@ import { partRights, platformDefaults, renderMinter, renderPlatform, type Right 
 import { aMinterDeployment } from '../../src/testing/builders/minter-deployment.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { installCrds, installMonitorKinds, repository } from './install.ts';
 
 /** The rights that the installation gives: enough for what each part does, and not for anything else. */
@@ -218,7 +218,7 @@ test.each([
       );
     for (const kind of ['trafficmonitors', 'minterdeployments']) {
       // The controller manager adds our rules to its own roles.
-      for (const verb of may) await eventually(`${verb} ${kind}`, () => can(verb, kind, 'shop'));
+      for (const verb of may) await until(`${verb} ${kind}`, () => can(verb, kind, 'shop'));
       const others = await Promise.all(mayNot.map((verb) => can(verb, kind, 'shop')));
       expect(others).toEqual(mayNot.map(() => false));
       expect(await can(may[0]!, kind, 'svc-system')).toBe(false);

@@ -1,7 +1,7 @@
 import { kinds } from '../../src/api/v1alpha1/index.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { collectionPath, documentOf, tables, verdict } from './documents.ts';
 import { installCrds } from './install.ts';
 import { ruleMessages, specPatterns } from '../../src/testing/schema-walk.ts';
@@ -17,7 +17,7 @@ afterAll(() => cluster?.stop());
 
 /** The API server publishes the schema of a new kind some time after it serves the kind. */
 const explain = (what: string): Promise<string> =>
-  eventually(`kubectl explain ${what}`, () => cluster.kubectl(['explain', what]));
+  until(`kubectl explain ${what}`, () => cluster.kubectl(['explain', what]));
 
 describe('the definitions', () => {
   test.each(kinds.map((kind) => [kind.resource.kind, kind] as const))(

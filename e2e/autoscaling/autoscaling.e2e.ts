@@ -1,7 +1,7 @@
 /** A real HorizontalPodAutoscaler of the real controller manager, behind the real aggregator, on captured traffic. */
 import { request } from 'node:https';
 import { readyPods } from '../demo/stage.ts';
-import { until } from '../demo/until.ts';
+import { until } from '../../src/testing/until.ts';
 import { caRotation } from './ca-rotation.ts';
 import { foreignName, foreignOwner, registration } from './foreign-registration.ts';
 import { autoscaler, monitor } from './manifests.ts';
@@ -23,8 +23,10 @@ const policyWith = (type: string, reason: string): Promise<Conditions> =>
   until(
     `${type} ${reason}`,
     () => stage.cluster.api.request<Conditions>('GET', '/apis/svc.dev/v1alpha1/clustertrafficpolicies/default'),
-    ({ status }) => status?.conditions?.some((c) => c.type === type && c.reason === reason) === true,
-    { timeoutMs: 90_000 },
+    {
+      good: ({ status }) => status?.conditions?.some((c) => c.type === type && c.reason === reason) === true,
+      timeoutMs: 90_000,
+    },
   );
 
 /** Names of the shop's pods on a node. */
@@ -62,12 +64,10 @@ test('a registration of another server is left alone and told of, in both versio
   await stage.kubectl('delete', 'apiservice', foreignName);
   const ours = { service: { namespace: 'svc-system', name: 'svc-query' }, caBundle: expect.any(String) as string };
   for (const version of ['v1beta1', 'v1beta2'] as const) {
-    const { spec } = await until(
-      `the registration of ${version}`,
-      () => registration(stage.cluster, version),
-      () => true,
-      { timeoutMs: 90_000 },
-    );
+    const { spec } = await until(`the registration of ${version}`, () => registration(stage.cluster, version), {
+      good: () => true,
+      timeoutMs: 90_000,
+    });
     expect(spec).toMatchObject(ours);
     expect(spec.insecureSkipTLSVerify).toBeUndefined();
   }
@@ -84,12 +84,10 @@ test('the aggregator finds the API available, in both versions', async () => {
   const { groups } = await stage.raw<{ groups: { name: string; preferredVersion: { version: string } }[] }>('/apis');
   expect(groups.find(({ name }) => name === 'custom.metrics.k8s.io')?.preferredVersion.version).toBe('v1beta2');
   // The API server's proxy learns by a watch what the condition says, and answers 503 by itself until then.
-  const { resources } = await until(
-    'the list of metrics',
-    () => stage.raw<{ resources: { name: string }[] }>(api),
-    () => true,
-    { timeoutMs: 10_000 },
-  );
+  const { resources } = await until('the list of metrics', () => stage.raw<{ resources: { name: string }[] }>(api), {
+    good: () => true,
+    timeoutMs: 10_000,
+  });
   expect(resources.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['pods/catalog_rps', 'nodes/http_requests_per_second']),
   );
@@ -97,12 +95,10 @@ test('the aggregator finds the API available, in both versions', async () => {
 
 test('captured request rates of pods come through the aggregator, each with its own time and window', async () => {
   const path = `${api}/namespaces/shop/pods/*/catalog_rps?labelSelector=app%3Dcatalog`;
-  const list = await until(
-    'rates of both pods',
-    () => stage.raw<Values>(path),
-    ({ items }) => items.length === 2 && items.every(({ value }) => parseFloat(value) > 0),
-    { timeoutMs: 90_000 },
-  );
+  const list = await until('rates of both pods', () => stage.raw<Values>(path), {
+    good: ({ items }) => items.length === 2 && items.every(({ value }) => parseFloat(value) > 0),
+    timeoutMs: 90_000,
+  });
   expect(list).toMatchObject({ kind: 'MetricValueList', apiVersion: 'custom.metrics.k8s.io/v1beta2' });
   for (const { timestamp, windowSeconds } of list.items) {
     expect(windowSeconds).toBe(20);
@@ -116,11 +112,9 @@ test('objects of every kind of workload, nodes and namespaces have their values 
   try {
     await apply(workloadKinds(node!.name));
     await stage.kubectl('-n', 'shop', 'create', 'job', scheduledJob, '--from=cronjob/kinds-cron');
-    await until(
-      'pods of all kinds',
-      () => readyPods(stage.cluster, 'shop', 'app=kinds'),
-      (pods) => pods.length === 4,
-    );
+    await until('pods of all kinds', () => readyPods(stage.cluster, 'shop', 'app=kinds'), {
+      good: (pods) => pods.length === 4,
+    });
     const ofCatalog = [
       '-n',
       'shop',
@@ -136,7 +130,9 @@ test('objects of every kind of workload, nodes and namespaces have their values 
     for (const { path, kind, name } of paths) {
       const found = ({ items }: Values): boolean =>
         items.some(({ describedObject, value }) => describedObject.name === name && parseFloat(value) > 0);
-      const list = await until(`${path} ${name}`, () => stage.raw<Values>(`${api}/${path}/*/${metric}`), found);
+      const list = await until(`${path} ${name}`, () => stage.raw<Values>(`${api}/${path}/*/${metric}`), {
+        good: found,
+      });
       const one = await stage.raw<Values>(`${api}/${path}/${name}/${metric}`);
       expect(one.items).toEqual([
         expect.objectContaining({ describedObject: expect.objectContaining({ kind, name }), windowSeconds: 60 }),
@@ -219,22 +215,18 @@ test('who has no right to a metric is refused, who may view the namespace is not
   const nobody = ['--as=somebody', '--as-group=system:authenticated'];
   await expect(stage.kubectl('get', '--raw', path, ...nobody)).rejects.toThrow(/forbidden/i);
   await stage.kubectl('-n', 'shop', 'create', 'rolebinding', 'viewer', '--clusterrole=view', '--user=somebody');
-  await until(
-    'the right to view',
-    () => stage.kubectl('get', '--raw', path, ...nobody),
-    (text) => text.includes('MetricValueList'),
-  );
+  await until('the right to view', () => stage.kubectl('get', '--raw', path, ...nobody), {
+    good: (text) => text.includes('MetricValueList'),
+  });
 });
 
 test('workloads are selected by their own labels, and rules of another adapter work as they are', async () => {
   await stage.kubectl('-n', 'shop', 'label', 'deployment', 'catalog', 'tier=front');
   const of = (selector: string): string =>
     `${api}/namespaces/shop/deployments.apps/*/catalog_rps_total?labelSelector=${encodeURIComponent(selector)}`;
-  const front = await until(
-    'the labelled workload',
-    () => stage.raw<Values>(of('tier=front')),
-    ({ items }) => items.length === 1,
-  );
+  const front = await until('the labelled workload', () => stage.raw<Values>(of('tier=front')), {
+    good: ({ items }) => items.length === 1,
+  });
   expect(front.items[0]!.describedObject.name).toBe('catalog');
   expect((await stage.raw<Values>(of('tier=back'))).items).toEqual([]);
   const rules = `
@@ -253,8 +245,7 @@ rules:
   await until(
     'rates by the rule',
     () => stage.raw<Values>(`${api}/namespaces/shop/pods/*/brought_along?labelSelector=app%3Dcatalog`),
-    ({ items }) => items.length === 2,
-    { timeoutMs: 150_000 },
+    { good: ({ items }) => items.length === 2, timeoutMs: 150_000 },
   );
 }, 200_000);
 
@@ -302,8 +293,7 @@ test('the aggregator publishes the types of the answers', async () => {
   const { definitions } = await until(
     'the definitions',
     () => stage.raw<{ definitions: Record<string, unknown> }>('/openapi/v2'),
-    (document) => type in document.definitions,
-    { timeoutMs: 90_000 },
+    { good: (document) => type in document.definitions, timeoutMs: 90_000 },
   );
   // What others define is as it was: nothing of ours got in the way.
   expect(Object.keys(definitions)).toContain('io.k8s.api.core.v1.Pod');
@@ -331,11 +321,7 @@ test('through a rotation of the authority the API answers all the time, in the e
     await ca.sign();
     await ca.retire();
     const before = answers;
-    await until(
-      'answers after it',
-      async () => answers,
-      (n) => n > before + 5,
-    );
+    await until('answers after it', async () => answers, { good: (n) => n > before + 5 });
   } finally {
     rotating = false;
     await asking;
@@ -363,31 +349,29 @@ test('external metrics of another server are left alone and told of; without one
   const owner = ['get', 'apiservice', name, '-o', 'jsonpath={.spec.service.name}'];
   expect(await stage.kubectl(...owner)).toBe(service.name);
   await stage.kubectl('delete', 'apiservice', name);
-  await until(
-    'the registration',
-    () => stage.kubectl(...owner),
-    (text) => text === 'svc-query',
-    { timeoutMs: 90_000 },
-  );
+  await until('the registration', () => stage.kubectl(...owner), {
+    good: (text) => text === 'svc-query',
+    timeoutMs: 90_000,
+  });
   const wait = ['wait', '--for=condition=Available', '--timeout=120s', `apiservice/${name}`];
   await stage.cluster.kubectl(wait, { timeoutMs: 130_000 });
   const path = '/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/http_requests_per_second';
   const list = await until(
     'rows',
     () => stage.raw<{ kind: string; items: { metricName: string; value: string }[] }>(path),
-    ({ items }) => items.length > 0,
+    { good: ({ items }) => items.length > 0 },
   );
   expect(list).toMatchObject({ kind: 'ExternalMetricValueList', items: [{ metricName: 'http_requests_per_second' }] });
   // A replica of before the switch may still be asked for a moment.
   await until(
     'no rows for what nobody knows',
     () => stage.raw<Values>(path.replace('http_requests_per_second', 'unknown')),
-    ({ items }) => items.length === 0,
+    { good: ({ items }) => items.length === 0 },
   );
   const queue = await until(
     'rows of the second adapter',
     () => stage.raw<Values>(path.replace('http_requests_per_second', 'queue_length')),
-    ({ items }) => items.length > 0,
+    { good: ({ items }) => items.length > 0 },
   );
   expect(queue.items).toMatchObject([{ metricName: 'queue_length', value: '7' }]);
 }, 300_000);
@@ -395,14 +379,14 @@ test('external metrics of another server are left alone and told of; without one
 test('the autoscaler scales up under load and down without it', async () => {
   await apply(autoscaler);
   stage.load(60);
-  await until('more replicas', replicas, (n) => n >= 4, { timeoutMs: 90_000 });
+  await until('more replicas', replicas, { good: (n) => n >= 4, timeoutMs: 90_000 });
   stage.load(12);
-  await until('fewer replicas', replicas, (n) => n <= 3, { timeoutMs: 120_000 });
+  await until('fewer replicas', replicas, { good: (n) => n <= 3, timeoutMs: 120_000 });
 }, 240_000);
 
 test('with a node gone pods there are omitted, sums are refused, and the autoscaler holds', async () => {
   stage.load(45);
-  await until('load again', replicas, (n) => n >= 4, { timeoutMs: 90_000 });
+  await until('load again', replicas, { good: (n) => n >= 4, timeoutMs: 90_000 });
   const before = await replicas();
   // One that has a pod of the workload: of another, nothing would be missing.
   const placed = await stage.kubectl(
@@ -421,7 +405,7 @@ test('with a node gone pods there are omitted, sums are refused, and the autosca
         () => 'served',
         (error: Error) => error.message,
       ),
-    (text) => text.includes(lost.name),
+    { good: (text) => text.includes(lost.name) },
   );
   expect(refusal).toMatch(/incomplete/);
   const watched = Date.now() + 15_000;
@@ -434,7 +418,7 @@ test('with a node gone pods there are omitted, sums are refused, and the autosca
   const rates = await until(
     'rates of the other pods',
     () => stage.raw<Values>(`${api}/namespaces/shop/pods/*/catalog_rps`),
-    ({ items }) => items.length > 0,
+    { good: ({ items }) => items.length > 0 },
   );
   const told = rates.items.map(({ describedObject }) => describedObject.name);
   expect([gone.length > 0, told.filter((pod) => gone.includes(pod))]).toEqual([true, []]);

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { until } from '../demo/until.ts';
+import { until } from '../../src/testing/until.ts';
 import type { AutoscalingStage } from './stage.ts';
 
 /** A rotation of the product's authority, whose hours of waiting are cut short once everybody has heard of a step. */
@@ -48,12 +48,9 @@ export async function caRotation({ kubectl }: AutoscalingStage): Promise<CaRotat
     return new Map(await Promise.all(counts));
   };
   const heard = async (what: string, before: ReadonlyMap<string, number>): Promise<void> => {
-    await until(
-      `every process has taken ${what}`,
-      async () => Object.fromEntries(await reloads()),
-      (now) => [...before].every(([pod, count]) => (now[pod] ?? 0) > count),
-      { everyMs: 1_000 },
-    );
+    await until(`every process has taken ${what}`, async () => Object.fromEntries(await reloads()), {
+      good: (now) => [...before].every(([pod, count]) => (now[pod] ?? 0) > count),
+    });
   };
   const note = async (annotation: string): Promise<Map<string, number>> => {
     const before = await reloads();
@@ -66,27 +63,25 @@ export async function caRotation({ kubectl }: AutoscalingStage): Promise<CaRotat
   return {
     async distribute() {
       const before = await note('svc.dev/rotate-ca=1');
-      const made = await until(
-        'a new authority',
-        () => secret('svc-ca'),
-        (data) => data['next.crt'] !== undefined,
-      );
+      const made = await until('a new authority', () => secret('svc-ca'), {
+        good: (data) => data['next.crt'] !== undefined,
+      });
       next = made['next.crt']!;
-      await until('trust in both', registered, (bundle) => bundle.includes(next) && bundle.includes(old));
+      await until('trust in both', registered, { good: (bundle) => bundle.includes(next) && bundle.includes(old) });
       await heard('both authorities', before);
     },
     async sign() {
       const before = await note(`svc.dev/next-since=${longAgo}`);
-      await until(
-        'a certificate of the new one',
-        () => secret('svc-query-tls'),
-        (data) => new X509Certificate(data['tls.crt']!).verify(new X509Certificate(next).publicKey),
-      );
+      await until('a certificate of the new one', () => secret('svc-query-tls'), {
+        good: (data) => new X509Certificate(data['tls.crt']!).verify(new X509Certificate(next).publicKey),
+      });
       await heard('certificates of the new authority', before);
     },
     async retire() {
       const before = await note(`svc.dev/previous-since=${longAgo}`);
-      await until('trust in the new one alone', registered, (bundle) => bundle.includes(next) && !bundle.includes(old));
+      await until('trust in the new one alone', registered, {
+        good: (bundle) => bundle.includes(next) && !bundle.includes(old),
+      });
       await heard('the new authority alone', before);
     },
   };

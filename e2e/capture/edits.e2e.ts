@@ -1,5 +1,5 @@
 /** What an edit, and an agent that comes and goes, do to the instrument, on a node with a kubelet's back-off. */
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { seriesOf } from '../instrument/scrape.ts';
 import { requests } from './requests.ts';
 import { CaptureStage, type StageNode } from './stage.ts';
@@ -28,7 +28,7 @@ const edit = (n: number): Promise<void> =>
 
 /** Until the newest generation of the monitor runs. Resolves to the status. */
 const programmed = (limitMs = 60_000): ReturnType<CaptureStage['status']> =>
-  eventually(
+  until(
     'the monitor is programmed',
     async () => {
       const path = 'namespaces/shop/trafficmonitors/web';
@@ -39,7 +39,7 @@ const programmed = (limitMs = 60_000): ReturnType<CaptureStage['status']> =>
       }
       return status;
     },
-    limitMs,
+    { timeoutMs: limitMs },
   );
 
 /** What a server that scrapes the agent makes of the requests of `web`: increases, with resets counted as such. */
@@ -67,14 +67,14 @@ test('an agent that is killed ten times under traffic leaves the instrument alon
     sent++;
   };
   await post();
-  await eventually('the first request is seen', async () => {
+  await until('the first request is seen', async () => {
     await post();
     await scraper.look();
     first = scraper.total;
     return first > 0;
   });
   // Counted from what the scraper has seen: everything after is to be found again.
-  await eventually('all of them are', async () => {
+  await until('all of them are', async () => {
     const last = scraper.total;
     await scraper.look();
     return scraper.total === last;
@@ -87,7 +87,7 @@ test('an agent that is killed ten times under traffic leaves the instrument alon
     node.agent = await node.startAgent();
     await scraper.look();
   }
-  await eventually('the requests of all ten lives are counted', async () => {
+  await until('the requests of all ten lives are counted', async () => {
     await post();
     await scraper.look();
     const ratio = (scraper.total - seen) / (sent - from);
@@ -108,14 +108,14 @@ test('edits in a row are in force within seconds, or of the end of a stated time
     expect(failedNodes).toEqual([]);
   }
   for (let i = 5; i < 9; i++) await edit(100 + i);
-  const until = await eventually('the time until which edits are gathered', async () => {
+  const gatheredUntil = await until('the time until which edits are gathered', async () => {
     const { conditions = [], failedNodes = [] } = await stage.status('namespaces/shop/trafficmonitors/web');
     expect(failedNodes).toEqual([]);
     const row = conditions.find((c) => c.type === 'Programmed' && c.reason === 'RestartsLimited');
     return row && Date.parse(/the next restart is at (\S+)$/.exec(row.message)![1]!);
   });
   const { conditions = [] } = await programmed(120_000);
-  took.push(Date.now() - until);
+  took.push(Date.now() - gatheredUntil);
   expect(Math.max(...took)).toBeLessThan(20_000);
   expect(conditions.find((c) => c.type === 'Programmed')!.message).toMatch(/paused capture for \d+\.\d s/);
   // Nine edits, of which those that were gathered share a restart.

@@ -1,5 +1,5 @@
 /** Why a node captures nothing, told in the status of the objects that wait for it; and that it is over, when it is. */
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { CaptureStage } from './stage.ts';
 import { needing } from '../../src/testing/needs.ts';
@@ -66,14 +66,14 @@ afterAll(async () => {
 }, 60_000);
 
 const capturing = (monitor: string, wanted: string): Promise<true> =>
-  eventually(
+  until(
     `${monitor} is ${wanted}`,
     async () => {
       const is = await stage.condition(monitor, 'Capturing');
       if (is !== wanted) throw new Error(`it is ${is}`);
       return true as const;
     },
-    150_000,
+    { timeoutMs: 150_000 },
   );
 
 test.each([
@@ -94,7 +94,7 @@ needing(controlGroups).test(
 );
 
 test('a node whose instrument cannot start is failed in the monitor and in the policy, with its reason', async () => {
-  const status = await eventually('the failed node in the monitor', async () => {
+  const status = await until('the failed node in the monitor', async () => {
     const found = await stage.status('namespaces/shop/trafficmonitors/caps');
     return found.failedNodes?.length === 1 && found;
   });
@@ -103,7 +103,7 @@ test('a node whose instrument cannot start is failed in the monitor and in the p
     failedNodes: [{ name: 'node-caps', reason: 'MissingCapability', message: 'CAP_SYS_PTRACE, CAP_BPF' }],
   });
   expect(await stage.condition('caps', 'Ready')).toBe('False/NodesFailed');
-  const policy = await eventually('both failed nodes in the policy', async () => {
+  const policy = await until('both failed nodes in the policy', async () => {
     const found = await stage.status('clustertrafficpolicies/default');
     return (found.failedNodes?.length ?? 0) === 2 && found;
   });
@@ -122,7 +122,7 @@ test('once a node is repaired, its monitors capture and nothing is left of the f
   for (const name of ['caps', 'attached', 'metadata']) await capturing(name, 'True/TrafficSeen');
   expect(await stage.condition('caps', 'Ready')).toBe('True/Ready');
   expect((await stage.status('namespaces/shop/trafficmonitors/caps')).failedNodes ?? []).toEqual([]);
-  const policy = await eventually('one failed node in the policy', async () => {
+  const policy = await until('one failed node in the policy', async () => {
     const found = await stage.status('clustertrafficpolicies/default');
     return found.failedNodes?.length === 1 && found;
   });

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { eventually } from './eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { loopbackNetworks } from './run-registry.ts';
 import { exited, processesOfRun, spawnBound, toolEnvironment } from './processes.ts';
 
@@ -17,10 +17,10 @@ describe('what a run leaves on the machine', () => {
     expect(processesOfRun(run).length).toBeGreaterThanOrEqual(5);
     owner.kill('SIGKILL');
     await exited(owner);
-    await eventually('all its processes are gone', () => processesOfRun(run).length === 0, 10_000);
-    await eventually('its folder is gone', () => !existsSync(dirname(kubeconfig)), 10_000);
+    await until('all its processes are gone', async () => processesOfRun(run).length === 0, { timeoutMs: 10_000 });
+    await until('its folder is gone', async () => !existsSync(dirname(kubeconfig)), { timeoutMs: 10_000 });
     if (held.length > 0)
-      await eventually('its addresses are gone', () => loopbackNetworks().length < held.length, 10_000);
+      await until('its addresses are gone', async () => loopbackNetworks().length < held.length, { timeoutMs: 10_000 });
   });
 
   test('Ctrl-C ends a running cluster in order', async () => {
@@ -43,7 +43,7 @@ describe('what a run leaves on the machine', () => {
     const record = { owner: 2 ** 22 + 1, ownerIdentity: '1', dir: data, keep: false };
     writeFileSync(join(registry, 'runs', run), JSON.stringify(record));
     const left = spawnBound(['sleep', '600'], { run, env: toolEnvironment(), stdio: 'ignore' });
-    await eventually('it runs with the marker', () => processesOfRun(run).length === 1);
+    await until('it runs with the marker', async () => processesOfRun(run).length === 1);
     const module = new URL('./run-registry.ts', import.meta.url).href;
     const script = `import { openRun } from '${module}'; await (await openRun()).close();`;
     execFileSync(process.execPath, ['--input-type=module', '-e', script], { env: toolEnvironment({ TMPDIR: temp }) });

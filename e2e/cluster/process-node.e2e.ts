@@ -4,7 +4,7 @@ import { echoImage } from '../node/testdata/image.ts';
 import type { Pod } from '../node/types.ts';
 import { startCluster } from './cluster.ts';
 import type { Cluster } from './cluster.ts';
-import { eventually } from './eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { processesOfRun } from './processes.ts';
 import { loopbackNetworks } from './run-registry.ts';
 
@@ -30,7 +30,7 @@ describe('a cluster with two process nodes', () => {
     pod.metadata.deletionTimestamp === undefined &&
     (pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false);
   const readyPod = (name: string): Promise<Pod> =>
-    eventually(`pod ${name} is Ready`, async () => {
+    until(`pod ${name} is Ready`, async () => {
       const pod = await getPod(name);
       return isReady(pod) && pod;
     });
@@ -65,7 +65,7 @@ describe('a cluster with two process nodes', () => {
     expect(await http(pod as Pod, '/')).toBe('hello');
     expect(await cluster.kubectl(['logs', 'deployment/web'])).toContain(`listening on `);
     await cluster.kubectl(['delete', 'deployment', 'web']);
-    await eventually('the pods are gone', async () => (await podsOf('web')).length === 0);
+    await until('the pods are gone', async () => (await podsOf('web')).length === 0);
   });
 
   test('gives a container its environment, its files and a kubeconfig that works', async () => {
@@ -87,7 +87,7 @@ describe('a cluster with two process nodes', () => {
     const volumeMounts = [{ name: 'info', mountPath: '/info' }];
     await apply(aPod('env', { volumes, containers: [{ ...echo, env, volumeMounts }] }));
     const pod = await readyPod('env');
-    await eventually('it listens', () => http(pod, '/'));
+    await until('it listens', () => http(pod, '/'));
     expect(await http(pod, '/env/SECRET')).toBe('secret');
     expect(await http(pod, '/env/GREETING')).toMatch(/^I am env, \$\(UNKNOWN\), at 127\.18\.\d+\.\d+:1$/);
     expect(readFileSync(await http(pod, '/env/LABEL_FILE'), 'utf8')).toBe('app="env"');
@@ -108,9 +108,9 @@ describe('a cluster with two process nodes', () => {
       }),
     );
     const pod = await readyPod('page');
-    await eventually('the first content', async () => (await http(pod, '/')) === 'one');
+    await until('the first content', async () => (await http(pod, '/')) === 'one');
     await cluster.kubectl(['patch', 'configmap', 'page', '-p', '{"data":{"index":"two"}}']);
-    await eventually('the second content', async () => (await http(pod, '/')) === 'two', 2000);
+    await until('the second content', async () => (await http(pod, '/')) === 'two', { timeoutMs: 2000 });
     await cluster.kubectl(['delete', 'pod', 'page', '--wait']);
   });
 
@@ -122,9 +122,9 @@ describe('a cluster with two process nodes', () => {
     const other = { ...echo, name: 'other', args: ['--listen=0.0.0.0:8081'] };
     await apply(aPod('live', { containers: [probed, other] }));
     const before = await readyPod('live');
-    await eventually('it listens', () => http(before, '/'));
+    await until('it listens', () => http(before, '/'));
     await http(before, '/break', { method: 'POST' });
-    const after = await eventually('the container was restarted', async () => {
+    const after = await until('the container was restarted', async () => {
       const pod = await getPod('live');
       return statusOf(pod, 'echo')?.restartCount === 1 && isReady(pod) && pod;
     });
@@ -138,20 +138,20 @@ describe('a cluster with two process nodes', () => {
     await apply(aPod('crash', { containers: [{ ...echo, terminationMessagePolicy: 'FallbackToLogsOnError' }] }));
     const pod = await readyPod('crash');
     const node = cluster.nodes.find((n) => n.name === pod.spec.nodeName);
-    await eventually('it listens', () => http(pod, '/'));
+    await until('it listens', () => http(pod, '/'));
     await http(pod, '/crash?code=7').catch(() => undefined);
-    const crashed = await eventually('it was started again', async () => {
+    const crashed = await until('it was started again', async () => {
       const status = statusOf(await getPod('crash'), 'echo');
       return status?.restartCount === 1 && status.state.running && status;
     });
     expect(crashed.lastState.terminated).toMatchObject({ exitCode: 7, reason: 'Error' });
     expect(crashed.lastState.terminated?.message).toContain('listening on');
     await node?.killContainer('default/crash', 'echo', 'SIGKILL');
-    await eventually('it waits', async () => {
+    await until('it waits', async () => {
       const status = statusOf(await getPod('crash'), 'echo');
       return status?.state.waiting?.reason === 'CrashLoopBackOff' && status.lastState.terminated?.exitCode === 137;
     });
-    await eventually('it runs again', async () => statusOf(await getPod('crash'), 'echo')?.restartCount === 2);
+    await until('it runs again', async () => statusOf(await getPod('crash'), 'echo')?.restartCount === 2);
     await cluster.kubectl(['delete', 'pod', 'crash', '--wait']);
   });
 
@@ -172,7 +172,7 @@ describe('a cluster with two process nodes', () => {
       }),
     );
     const pod = await readyPod('init');
-    expect(await eventually('it listens', () => http(pod, '/'))).toBe('12');
+    expect(await until('it listens', () => http(pod, '/'))).toBe('12');
     await cluster.kubectl(['delete', 'pod', 'init', '--wait']);
   });
 
@@ -180,10 +180,10 @@ describe('a cluster with two process nodes', () => {
     const code = `let n = 0; setInterval(() => console.log('line', ++n), 100)`;
     await apply(aPod('talk', { containers: [{ ...echo, command: ['node', '-e', code], args: [] }] }));
     await readyPod('talk');
-    await eventually('some lines', async () => (await cluster.kubectl(['logs', 'talk'])).includes('line 5'));
+    await until('some lines', async () => (await cluster.kubectl(['logs', 'talk'])).includes('line 5'));
     expect((await cluster.kubectl(['logs', 'talk', '--tail=2'])).trim().split('\n')).toHaveLength(2);
     const following = cluster.kubectl(['logs', 'talk', '--follow', '--tail=1', '--timestamps']);
-    await eventually('more lines', async () => (await cluster.kubectl(['logs', 'talk'])).includes('line 15'));
+    await until('more lines', async () => (await cluster.kubectl(['logs', 'talk'])).includes('line 15'));
     await cluster.kubectl(['delete', 'pod', 'talk', '--wait']);
     expect((await following).split('\n').length).toBeGreaterThan(5);
     expect(await following).toMatch(/^20\d\d-\S+Z line \d+\n/);
@@ -212,12 +212,12 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['create', 'configmap', 'through', '--from-literal=index=before']);
     await apply(aPod('through', { volumes, containers: [{ ...echo, args, volumeMounts }] }));
     const pod = await readyPod('through');
-    await eventually('the first content', async () => (await http(pod, '/')) === 'before');
+    await until('the first content', async () => (await http(pod, '/')) === 'before');
     await cluster.apiServer.kill9();
     expect(await http(pod, '/')).toBe('before');
     await cluster.apiServer.restart();
     await cluster.kubectl(['patch', 'configmap', 'through', '-p', '{"data":{"index":"after"}}']);
-    await eventually('the second content', async () => (await http(pod, '/')) === 'after', 10_000);
+    await until('the second content', async () => (await http(pod, '/')) === 'after', { timeoutMs: 10_000 });
     expect(statusOf(await getPod('through'), 'echo')?.restartCount).toBe(0);
     await cluster.kubectl(['delete', 'pod', 'through', '--wait']);
   });
@@ -244,7 +244,7 @@ describe('a cluster with two process nodes', () => {
 
   test('says of a foreign image that it cannot run it', async () => {
     await apply(aPod('foreign', { containers: [{ name: 'db', image: 'postgres:17' }] }));
-    const waiting = await eventually('the reason', async () => {
+    const waiting = await until('the reason', async () => {
       const state = statusOf(await getPod('foreign'), 'db')?.state.waiting;
       return state?.reason === 'ErrImagePull' && state;
     });
@@ -274,16 +274,16 @@ describe('a cluster with two process nodes', () => {
         },
       },
     });
-    const pods = await eventually('a pod on each node', async () => {
+    const pods = await until('a pod on each node', async () => {
       const found = await podsOf('disk');
       return found.length === 2 && found.every(isReady) && found;
     });
     const [node] = cluster.nodes;
     if (!node) throw new Error('no node');
     const starts = (): string => readFileSync(join(node.hostDir, 'var/lib/echo/starts'), 'utf8');
-    await eventually(
+    await until(
       'it wrote to its disk',
-      () => existsSync(join(node.hostDir, 'var/lib/echo/starts')) && starts() === 'x',
+      async () => existsSync(join(node.hostDir, 'var/lib/echo/starts')) && starts() === 'x',
     );
 
     const killed = Date.now();
@@ -296,19 +296,19 @@ describe('a cluster with two process nodes', () => {
         '-o',
         'jsonpath={.status.conditions[?(@.type=="Ready")].status}',
       ])) === status;
-    await eventually('the node is NotReady', nodeReady('Unknown'), 25_000);
+    await until('the node is NotReady', nodeReady('Unknown'), { timeoutMs: 25_000 });
     expect(Date.now() - killed).toBeLessThan(20_000);
-    await eventually('its pod is not Ready', async () => (await podsOf('disk')).filter(isReady).length === 1);
+    await until('its pod is not Ready', async () => (await podsOf('disk')).filter(isReady).length === 1);
 
     await node.revive();
-    await eventually('the node is Ready', nodeReady('True'), 10_000);
-    const after = await eventually('its pod is Ready again', async () => {
+    await until('the node is Ready', nodeReady('True'), { timeoutMs: 10_000 });
+    const after = await until('its pod is Ready again', async () => {
       const found = await podsOf('disk');
       return found.every(isReady) && found.find((p) => p.spec.nodeName === node.name);
     });
     expect(pods.map((p) => p.metadata.uid)).toContain(after.metadata.uid);
     expect(statusOf(after, 'echo')).toMatchObject({ restartCount: 1, lastState: { terminated: { exitCode: 255 } } });
-    await eventually('both starts are on the disk', () => starts() === 'xx');
+    await until('both starts are on the disk', async () => starts() === 'xx');
     await cluster.kubectl(['delete', 'daemonset', 'disk']);
   });
 

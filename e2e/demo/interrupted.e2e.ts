@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { exited } from '../cluster/processes.ts';
 
 test('Ctrl-C while the demo starts leaves nothing in the temporary folder', async () => {
@@ -20,12 +20,12 @@ test('Ctrl-C while the demo starts leaves nothing in the temporary folder', asyn
   let shown = '';
   demo.stdout.on('data', (chunk: Buffer) => (shown += chunk.toString()));
   try {
-    await eventually('etcd has written its first files', () => readdirSync(runs).some(hasWal), 60_000);
+    await until('etcd has written its first files', async () => readdirSync(runs).some(hasWal), { timeoutMs: 60_000 });
     expect(readdirSync(temp).some((name) => name.startsWith('svc-outside-'))).toBe(true);
     demo.kill('SIGINT');
     await exited(demo);
     expect([demo.exitCode, shown.includes('stopping: ')]).toEqual([130, true]);
-    await eventually('the temporary folder is empty', () => readdirSync(temp).length === 0);
+    await until('the temporary folder is empty', async () => readdirSync(temp).length === 0);
   } finally {
     demo.kill('SIGKILL');
     rmSync(temp, { recursive: true, force: true, maxRetries: 5 });

@@ -9,7 +9,7 @@ import { startOutsideWorld, type OutsideWorld } from './outside-world.ts';
 import { instantQuery, type QueryAnswer, type QueryTarget } from './query-client.ts';
 import type { Report } from './report.ts';
 import { runLoad, type LoadStats, type LoadTargets } from './shop/load.ts';
-import { until } from './until.ts';
+import { until } from '../../src/testing/until.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 export const minterUrl = 'http://minter.platform-agent.svc.cluster.local:8080';
@@ -167,11 +167,7 @@ async function waitForReady(cluster: Cluster, report: Report): Promise<void> {
     await rollout('deployment/svc-controller');
     // The operator makes these; wait for them to exist before asking for their roll-out.
     const made = ['-n', 'svc-system', 'get', 'daemonset/svc-agent', 'deployment/svc-query', '-o', 'name'];
-    await until(
-      'the operator to render agents and query',
-      () => cluster.kubectl(made),
-      () => true,
-    );
+    await until('the operator to render agents and query', () => cluster.kubectl(made), { good: () => true });
     note('agents and query servers');
     await Promise.all([rollout('daemonset/svc-agent'), rollout('deployment/svc-query')]);
     note('the instruments restart with their new configuration');
@@ -227,7 +223,7 @@ async function reachQuery(cluster: Cluster, port: number, stops: (() => unknown)
     }
     return last;
   };
-  await until('a ready query pod', target, () => true, { timeoutMs: 60_000 });
+  await until('a ready query pod', target, { good: () => true, timeoutMs: 60_000 });
   const forwarded = await forward(target, port).catch(() => forward(target, 0));
   stops.push(() => forwarded.close());
   const secret = await cluster.kubectl([

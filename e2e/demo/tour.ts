@@ -2,7 +2,7 @@ import { installPlugin, type Plugin } from '../kubectl-svc/plugin.ts';
 import type { QueryAnswer } from './query-client.ts';
 import type { Report } from './report.ts';
 import { agentEmail, type Stage } from './stage.ts';
-import { until } from './until.ts';
+import { until } from '../../src/testing/until.ts';
 
 const upQuery = 'sum(svc_agent_up)';
 const rateQuery = 'sum by (service_name) (rate(http_server_request_duration_count{k8s_namespace_name="shop"}[1m]))';
@@ -28,17 +28,15 @@ async function showResources(stage: Stage, report: Report): Promise<void> {
 async function showQueries(stage: Stage, report: Report): Promise<void> {
   const nodes = stage.cluster.nodes.length;
   report.show(`PromQL, evaluated over the stores of all nodes:`);
-  const up = await until(
-    upQuery,
-    () => stage.query(upQuery),
-    (a) => firstValue(a) === nodes && a.body.degraded === false,
-  ).catch(caught);
+  const up = await until(upQuery, () => stage.query(upQuery), {
+    good: (a) => firstValue(a) === nodes && a.body.degraded === false,
+  }).catch(caught);
   report.expect(upQuery, !(up instanceof Error) && firstValue(up) === nodes, text(up));
   const busy = (a: QueryAnswer): boolean =>
     ['catalog', 'checkout'].every((s) =>
       (a.body.data?.result ?? []).some((r) => r.metric['service_name'] === s && Number(r.value[1]) > 1),
     );
-  const rate = await until(rateQuery, () => stage.query(rateQuery), busy).catch(caught);
+  const rate = await until(rateQuery, () => stage.query(rateQuery), { good: busy }).catch(caught);
   report.expect(rateQuery, !(rate instanceof Error) && busy(rate), text(rate));
 }
 
@@ -82,7 +80,8 @@ async function showLostNode(stage: Stage, report: Report): Promise<void> {
   await lost.kill();
   const isDegraded = (a: QueryAnswer): boolean =>
     a.body.degraded === true && a.body.missingNodes?.join() === lost.name && firstValue(a) === nodes - 1;
-  const degraded = await until('a degraded answer', () => stage.query(upQuery), isDegraded, {
+  const degraded = await until('a degraded answer', () => stage.query(upQuery), {
+    good: isDegraded,
     timeoutMs: 45_000,
   }).catch(caught);
   report.expect(
@@ -92,7 +91,9 @@ async function showLostNode(stage: Stage, report: Report): Promise<void> {
   );
   await lost.revive();
   const whole = (a: QueryAnswer): boolean => a.body.degraded === false && firstValue(a) === nodes;
-  const back = await until('a whole answer', () => stage.query(upQuery), whole, { timeoutMs: 90_000 }).catch(caught);
+  const back = await until('a whole answer', () => stage.query(upQuery), { good: whole, timeoutMs: 90_000 }).catch(
+    caught,
+  );
   report.expect(`${upQuery} after ${lost.name} came back`, !(back instanceof Error), text(back));
 }
 

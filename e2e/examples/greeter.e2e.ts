@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { freePorts } from '../cluster/ports.ts';
 
 /** The example of the guide as its reader runs it: `kubectl apply` of its CRD, then its program as a process. */
@@ -42,15 +42,15 @@ const probe = async (path: string): Promise<number> => (await fetch(base + path)
 
 test('greets, repairs, follows, prunes, is told ready, and ends with 0', async () => {
   await apply('hello', ['world', 'moon']);
-  await eventually('the greeting', async () => (await text('world')) === 'hello, world!');
+  await until('the greeting', async () => (await text('world')) === 'hello, world!');
   await cluster.kubectl(['wait', '--for=condition=Ready', 'greeter/one', '--timeout=30s']);
   expect(await probe('/readyz')).toBe(200);
   expect(await probe('/healthz')).toBe(200);
   await cluster.kubectl(['delete', 'configmap', 'one-moon']);
-  await eventually('the deleted one again', async () => (await text('moon')) === 'hello, moon!');
+  await until('the deleted one again', async () => (await text('moon')) === 'hello, moon!');
   await apply('welcome', ['world']);
-  await eventually('the change', async () => (await text('world')) === 'welcome, world!');
-  await eventually('the pruning', async () => (await text('moon')) === '');
+  await until('the change', async () => (await text('world')) === 'welcome, world!');
+  await until('the pruning', async () => (await text('moon')) === '');
   const metrics = await (await fetch(`${base}/metrics`)).text();
   expect(metrics).toContain('controller_runtime_reconcile_errors_total{controller="greeter"} 0');
   expect(metrics).toContain('leader_election_master_status{name="greeter-operator"} 1');
@@ -63,7 +63,7 @@ test('a conflict is a condition that names the other manager', async () => {
   await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { text: 'mine' } }));
   await cluster.kubectl(['apply', '--server-side', '--force-conflicts', '--field-manager=rival', '-f', file]);
   const message = 'jsonpath={.status.conditions[?(@.type=="Ready")].message}';
-  await eventually('the condition', async () =>
+  await until('the conflict in the status', async () =>
     (await cluster.kubectl(['get', 'greeter', 'one', '-o', message])).includes('is held by rival'),
   );
 });

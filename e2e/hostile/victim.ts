@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 
 /** A process of ours under attack, and what it said. */
@@ -41,13 +41,13 @@ export class Victim {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const victim = new Victim(name, child);
-    await eventually(
+    await until(
       `${name} is ready`,
       () => {
         victim.mustLive();
         return ready(victim);
       },
-      60_000,
+      { timeoutMs: 60_000 },
     ).catch((cause: unknown) => {
       throw new Error(`${name} is not ready: ${victim.#log.slice(-4_000)}`, { cause });
     });
@@ -96,7 +96,7 @@ export class Victim {
   async #inUse(): Promise<number> {
     const asked = this.#memories.length;
     process.kill(this.#child.pid!, 'SIGUSR2');
-    await eventually('the word on memory', () => {
+    await until('the word on memory', async () => {
       this.mustLive();
       return this.#memories.length > asked;
     });

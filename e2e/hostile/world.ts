@@ -9,7 +9,7 @@ import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
 import { names, objectLabels, renderedKinds } from '../../src/render/index.ts';
 import { FakeApiServer } from '../../src/testing/fake-api-server/index.ts';
 import { agentRules, audience, startMinterWorld, type MinterWorld } from '../../src/testing/minter-world/world.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { freePorts } from '../cluster/ports.ts';
 import { callLine, type Identity, type Target } from './caller.ts';
 import { Victim } from './victim.ts';
@@ -53,7 +53,7 @@ export async function startWorld(): Promise<HostileWorld> {
   ]);
   const query = started[2].targets[0]!;
   const agentsUp = (): Promise<string | undefined> => askForAgents(query, { name: 'a reader', token: 'good' });
-  await eventually('the agent behind the query server', async () => (await agentsUp()) === '1', 30_000);
+  await until('the agent behind the query server', async () => (await agentsUp()) === '1', { timeoutMs: 30_000 });
   const victims = started.map(({ victim }) => victim);
   return {
     victims,
@@ -137,7 +137,7 @@ async function startOperator(kubeconfig: string, api: FakeApiServer): Promise<St
     async (self) => self.said('webhooks are served').length > 0 && answers(metrics, '/livez'),
   );
   // The operator has an authority of its own making.
-  const secret = await eventually('the authority', () =>
+  const secret = await until('the authority', async () =>
     api.storage.find(coreResources.secrets, 'svc-system', names.controllerTls),
   );
   const own = Buffer.from((secret['data'] as Record<string, string>)['ca.crt']!, 'base64').toString();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { FakeKms, privatePem, testKey } from '../../src/testing/minter-world/index.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { findHelm } from '../helm/programs.ts';
 import { chart, repository, run, runWell, svc, type Outcome } from './tools.ts';
 
@@ -93,7 +93,7 @@ describe('svc install and uninstall', () => {
   test('without being asked the data on the nodes stays, and nothing else', async () => {
     await kubectl('apply', '-f', join(repository, 'config/samples/namespaces.yaml'));
     await kubectl('apply', '-f', join(repository, 'config/samples/trafficmonitor-checkout.yaml'));
-    await eventually('data of the agent', () => dataFiles().length > 0);
+    await until('data of the agent', async () => dataFiles().length > 0);
     const { stderr } = await expectWell(svc(['uninstall', '--timeout=2m'], env()));
     expect(stderr).toContain('data on the nodes stays in /var/lib/svc-agent');
     expect(await traces()).toEqual([]);
@@ -146,7 +146,7 @@ describe('svc install and uninstall', () => {
   });
 
   test('with --delete-data nothing is left, on the nodes neither', async () => {
-    await eventually('data of the agent', () => dataFiles().length > 0);
+    await until('data of the agent', async () => dataFiles().length > 0);
     const { stderr } = await expectWell(svc(['uninstall', '--delete-data', '--timeout=2m'], env()));
     expect(stderr).toContain('data removed: 1/1 nodes');
     expect(await traces()).toEqual([]);
@@ -188,17 +188,13 @@ describe('the chart', () => {
     expect(await kubectl(...args)).toContain('--log-level=debug');
     await runWell(helm, ['uninstall', 'svc-operator', '--wait'], env());
     expect(await kubectl('get', 'crd', '-o', 'name')).toContain('trafficmonitors.svc.dev');
-    await eventually(
-      'the end of the namespace',
-      async () => !(await traces()).includes('namespace/svc-system'),
-      60_000,
-    );
+    await until('the end of the namespace', async () => !(await traces()).includes('namespace/svc-system'), {
+      timeoutMs: 60_000,
+    });
     // What the operator had made outside its namespace is the garbage collector's, through the owner.
-    await eventually(
-      'nothing but the kinds',
-      async () => (await traces()).every((name) => /svc\.dev$/.test(name)),
-      60_000,
-    );
+    await until('nothing but the kinds', async () => (await traces()).every((name) => /svc\.dev$/.test(name)), {
+      timeoutMs: 60_000,
+    });
   }, 240_000);
 
   const inside = ['--namespace', 'svc-system'];

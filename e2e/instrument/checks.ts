@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { CaptureStage, type StageNode } from '../capture/stage.ts';
-import { eventually as soon } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { refusedFiles } from './golden-files.ts';
 import type { PodNetwork } from './pod-network.ts';
 import { seriesOf, type Series } from './scrape.ts';
@@ -12,9 +12,9 @@ const lumpBytes = 20 * 1024 * 1024;
 /** The instrument asks for the metadata of three clouds before it starts, and waits for each. Units: ms. */
 const patienceMs = 150_000;
 
-/** As `eventually`, with as much patience as a start takes. */
+/** As `until`, with as much patience as a start takes. */
 function eventually<T>(what: string, probe: () => Promise<T | undefined | false>): Promise<T> {
-  return soon(what, probe, patienceMs);
+  return until(what, probe, { timeoutMs: patienceMs });
 }
 
 /** All checks, one after the other; each is told in a line. Resolves with how many failed. */

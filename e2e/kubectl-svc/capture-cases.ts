@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readRepositoryFile, type Stage } from '../demo/stage.ts';
-import { until } from '../demo/until.ts';
+import { until } from '../../src/testing/until.ts';
 import type { Outcome } from '../install/tools.ts';
 import type { Plugin } from './plugin.ts';
 
@@ -43,12 +43,10 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
         const field = '--field-selector=spec.nodeName=node-2';
         const name = await kubectl(...agents, field, '-o', 'name');
         await kubectl('-n', 'svc-system', 'delete', name.trim());
-        const { code, stdout } = await until(
-          'the missing agent to be seen',
-          () => plugin(['status']),
-          (outcome) => outcome.stdout.includes('✗ node node-2'),
-          { timeoutMs: 30_000 },
-        );
+        const { code, stdout } = await until('the missing agent to be seen', () => plugin(['status']), {
+          good: (outcome) => outcome.stdout.includes('✗ node node-2'),
+          timeoutMs: 30_000,
+        });
         expect(code).toBe(1);
         expect(stdout).toMatch(/✗ node node-2: no agent pod on this node → kubectl -n svc-system describe daemonset/);
         const explained = await plugin(['explain', 'node/node-2']);
@@ -74,12 +72,10 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
       );
 
     test('of captured pods answers every step with yes; the agents hold what the plugin compiles', async () => {
-      const explained = await until(
-        'every step to be yes',
-        () => explain('deployment/checkout'),
-        (answer) => answer.pods.length > 0 && open(answer).length === 0,
-        { timeoutMs: 60_000 },
-      );
+      const explained = await until('every step to be yes', () => explain('deployment/checkout'), {
+        good: (answer) => answer.pods.length > 0 && open(answer).length === 0,
+        timeoutMs: 60_000,
+      });
       expect(explained.pods.every(({ captured }) => captured)).toBe(true);
       for (const { steps } of explained.pods)
         expect(steps.find(({ asks }) => asks === 'config')!.fact).toMatch(/^sha256:[0-9a-f]{12}, Running/);
@@ -96,11 +92,9 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
         },
       };
       await stage().cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(pod) });
-      const { pods } = await until(
-        'the pod on a node',
-        () => explain('pod/odd'),
-        (answer) => answer.pods[0]!.steps.length > 1,
-      );
+      const { pods } = await until('the pod on a node', () => explain('pod/odd'), {
+        good: (answer) => answer.pods[0]!.steps.length > 1,
+      });
       expect(pods[0]!.steps.find(({ answer }) => answer === 'no')).toMatchObject({
         asks: 'port',
         fact: '9999 (main) is not among 80,443,8080,8443',

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { StreamMessage } from '../../src/stream/index.ts';
 import { readyPods, type Stage } from '../demo/stage.ts';
-import { until } from '../demo/until.ts';
+import { until } from '../../src/testing/until.ts';
 import type { Outcome } from '../install/tools.ts';
 import type { Plugin } from './plugin.ts';
 
@@ -19,8 +19,7 @@ export function observeCases(stage: () => Stage, plugin: () => Plugin): void {
     const { stdout } = await until(
       'spans of both nodes',
       () => observe('-n', 'shop', '--type', 'span', '--last', '200', '-o', 'json'),
-      (outcome) => new Set(messages(outcome.stdout).map(({ node }) => node)).size === 2,
-      { timeoutMs: 30_000 },
+      { good: (outcome) => new Set(messages(outcome.stdout).map(({ node }) => node)).size === 2, timeoutMs: 30_000 },
     );
     const all = messages(stdout);
     const times = all.map(({ time }) => time);
@@ -57,7 +56,7 @@ export function observeCases(stage: () => Stage, plugin: () => Plugin): void {
     createInterface(child.stderr).on('line', (line) => told.push(line));
     const nodesSince = (at: number): Set<string> => new Set(shown.slice(at).map(({ node }) => node));
     const wait = (what: string, condition: () => boolean): Promise<unknown> =>
-      until(what, async () => condition(), Boolean, { timeoutMs: 40_000 });
+      until(what, async () => condition(), { good: Boolean, timeoutMs: 40_000 });
     try {
       await wait('spans of both nodes', () => nodesSince(0).size === 2);
       const agents = await readyPods(cluster, 'svc-system', 'app.kubernetes.io/component=agent');

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readRepositoryFile, readyPods, type Stage } from '../demo/stage.ts';
-import { until } from '../demo/until.ts';
+import { until } from '../../src/testing/until.ts';
 import type { Outcome } from '../install/tools.ts';
 import type { Plugin } from './plugin.ts';
 
@@ -10,11 +10,9 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
 
   describe('the way to the query server', () => {
     test('without --server a port-forward through the API server is used', async () => {
-      const { code, stdout, stderr } = await until(
-        'both agents',
-        () => svc('query', 'sum(svc_agent_up)'),
-        ({ stdout }) => stdout === 'VALUE\n    2\n',
-      );
+      const { code, stdout, stderr } = await until('both agents', () => svc('query', 'sum(svc_agent_up)'), {
+        good: ({ stdout }) => stdout === 'VALUE\n    2\n',
+      });
       expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'VALUE\n    2\n', stderr: '' });
     });
 
@@ -101,11 +99,9 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
   });
 
   test('top shows the shop: both workloads, their requests, and the catalog failing now and then', async () => {
-    const top = await until(
-      'traffic of the shop',
-      () => svc('top', '-n', 'shop', '--window', '1m', '-o', 'json'),
-      ({ stdout }) => (JSON.parse(stdout || '{}') as { items?: { p99Seconds?: number }[] }).items?.length === 2,
-    );
+    const top = await until('traffic of the shop', () => svc('top', '-n', 'shop', '--window', '1m', '-o', 'json'), {
+      good: ({ stdout }) => (JSON.parse(stdout || '{}') as { items?: { p99Seconds?: number }[] }).items?.length === 2,
+    });
     const { items } = JSON.parse(top.stdout) as { items: Record<string, unknown>[] };
     expect(items.map(({ name }) => name).sort()).toEqual(['catalog', 'checkout']);
     for (const item of items) expect(item).toMatchObject({ kind: 'Deployment', namespace: 'shop' });
@@ -139,7 +135,7 @@ export function withoutANode(stage: () => Stage, plugin: () => Plugin): void {
     const { code, stdout, stderr } = await until(
       'a degraded answer',
       () => plugin().svc(['query', 'sum(svc_agent_up)']),
-      (outcome) => outcome.stderr.includes('degraded'),
+      { good: (outcome) => outcome.stderr.includes('degraded') },
     );
     expect([code, stdout]).toEqual([0, 'VALUE\n    1\n']);
     expect(stderr).toContain('warning: degraded: the answer lacks 1 node: node-2\n');

@@ -1,6 +1,6 @@
 /** Who gets in, through the names, certificates, tokens and tunnels of a real cluster. */
 import { join } from 'node:path';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { repository, runWell } from '../install/tools.ts';
 import { publishedAuthority } from './check-rollouts.ts';
 import type { Check, Stage } from './check.ts';
@@ -73,7 +73,7 @@ export const access: readonly Check[] = [
   {
     what: 'the API server serves custom metrics from svc-query',
     async run({ kubectl }) {
-      const list = await eventually('the API is served', () =>
+      const list = await until('the API is served', () =>
         kubectl(['get', '--raw', '/apis/custom.metrics.k8s.io/v1beta2']),
       );
       return (JSON.parse(list) as { kind: string }).kind;

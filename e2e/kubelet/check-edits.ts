@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Condition } from '../../src/api/meta.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import type { Check, Stage } from './check.ts';
 import { podsOf } from './product.ts';
 import { runPods } from './shop.ts';
@@ -94,7 +94,7 @@ export const edits: readonly Check[] = [
       };
       await stage.kubectl(['apply', '--server-side', '-f', '-'], { stdin: JSON.stringify(policy) });
       const first = await edit(stage, 0);
-      await eventually('the monitor is in force', async () => inForce(await read(stage), first), 120_000);
+      await until('the monitor is in force', async () => inForce(await read(stage), first), { timeoutMs: 120_000 });
       const restarts = await restartsOfInstrument(stage);
 
       const made: Edit[] = [];
@@ -136,7 +136,7 @@ export const edits: readonly Check[] = [
     what: 'the store on the node belongs to the agent, and other users of the node cannot read its configuration',
     async run() {
       const path = '/var/lib/svc-agent/capture-config.json';
-      const { uid, mode } = await eventually('the configuration is stored', () => statSync(path));
+      const { uid, mode } = await until('the configuration is stored', async () => statSync(path));
       const bits = (mode & 0o777).toString(8);
       if (uid !== 65_532 || bits !== '640') throw new Error(`${path}: uid ${uid}, mode ${bits}`);
       return `${path}: uid ${uid}, mode ${bits}`;

@@ -1,6 +1,6 @@
 /** What the status says when a container or a key is refused. */
 import type { Condition } from '../../src/api/meta.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import type { Check } from './check.ts';
 import { podsOf, rollout } from './product.ts';
 import { runPods } from './shop.ts';
@@ -32,7 +32,7 @@ export const failures: readonly Check[] = [
       node.refusal.forbid();
       try {
         await replace();
-        return await eventually(
+        return await until(
           'the reason in the status of a monitor',
           async () => {
             const { status } = await api.request<WithStatus>('GET', monitor);
@@ -40,7 +40,7 @@ export const failures: readonly Check[] = [
             if (capturing?.reason !== 'MissingCapability') throw new Error(JSON.stringify(status?.conditions));
             return capturing.message;
           },
-          120_000,
+          { timeoutMs: 120_000 },
         );
       } finally {
         node.refusal.allow();
@@ -58,7 +58,7 @@ export const failures: readonly Check[] = [
       const without = { apiVersion: 'svc.dev/v1alpha1', kind: 'MinterDeployment', metadata: { name: 'keyless' }, spec };
       await api.request('POST', path, without);
       try {
-        return await eventually(
+        return await until(
           'Ready names the key',
           async () => {
             const { status } = await api.request<WithStatus>('GET', `${path}/keyless`);
@@ -66,7 +66,7 @@ export const failures: readonly Check[] = [
             if (ready?.status !== 'False' || !/key/i.test(ready.message ?? '')) throw new Error(JSON.stringify(ready));
             return `${ready.reason}: ${ready.message}`;
           },
-          90_000,
+          { timeoutMs: 90_000 },
         );
       } finally {
         await kubectl(['-n', 'platform-agent', 'delete', 'md/keyless', '--wait']);

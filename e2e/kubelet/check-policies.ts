@@ -1,5 +1,5 @@
 /** The product's NetworkPolicies, enforced: each connection of the table is tried with packets between real pods. */
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { collectorNamespace } from './check-access.ts';
 import type { Check, Stage } from './check.ts';
 import { podsOf } from './product.ts';
@@ -93,13 +93,13 @@ export const policies: readonly Check[] = [
       await runPods(kubectl, 'svc-system', 'debug');
       await runPods(kubectl, 'platform-agent', 'platform-agent', 'other');
       await runPods(kubectl, 'shop', 'client', 'platform-agent');
-      await eventually(
+      await until(
         'the engine enforces them',
         async () => {
           if (!node.policyEngine.running) throw new Error(`it ended: ${node.policyEngine.logTail()}`);
           return !(await connect(stage, 'stranger', 'agent', 9_093));
         },
-        60_000,
+        { timeoutMs: 60_000 },
       );
       const wrong: string[] = [];
       for (const [table, wanted] of [
@@ -108,11 +108,9 @@ export const policies: readonly Check[] = [
       ] as const) {
         for (const [from, to, port] of table) {
           // A pod that has just started is let in when the engine has seen it.
-          const right = await eventually(
-            '',
-            async () => (await connect(stage, from, to, port)) === wanted,
-            8_000,
-          ).catch(() => false);
+          const right = await until('', async () => (await connect(stage, from, to, port)) === wanted, {
+            timeoutMs: 8_000,
+          }).catch(() => false);
           if (!right) wrong.push(`${from} ${wanted ? 'cannot reach' : 'reaches'} ${to}:${port}`);
         }
       }

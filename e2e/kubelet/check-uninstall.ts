@@ -1,6 +1,6 @@
 /** The end of the product, by the two commands of the README. */
 import { join } from 'node:path';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { repository } from '../install/tools.ts';
 import type { Check } from './check.ts';
 import { ctr } from './node.ts';
@@ -18,7 +18,7 @@ export const uninstall: readonly Check[] = [
       }
       const kinds = (await kubectl(['api-resources', '--verbs=list', '-o', 'name'])).trim().split('\n');
       const listed = kinds.filter((kind) => !/^(events|componentstatuses)/.test(kind));
-      const left = await eventually('nothing is left', async () => {
+      const left = await until('nothing is left', async () => {
         const names = await kubectl([
           ...['get', listed.join(','), '-A', '--ignore-not-found', '-l', 'app.kubernetes.io/name=svc-operator'],
           ...['-o', 'name'],
@@ -26,7 +26,7 @@ export const uninstall: readonly Check[] = [
         if (names.trim() !== '') throw new Error(names.trim().split('\n').join(', '));
         return names === '';
       });
-      const instruments = await eventually('its containers are gone', () => {
+      const instruments = await until('its containers are gone', async () => {
         const found = ctr(['-n', 'k8s.io', 'containers', 'ls']).split('\n');
         return !found.some((line) => /ebpf-instrument|svc-minter/.test(line));
       });

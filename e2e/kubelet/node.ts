@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { createComponent, type Component } from '../cluster/component.ts';
 import type { ControlPlane } from '../cluster/control-plane.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { writeKubeconfig } from '../cluster/kubeconfig.ts';
 import { issueLeaf } from '../cluster/pki.ts';
 import { pauseImage, type ImageFile } from './images.ts';
@@ -53,7 +53,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     write('containerd.toml', containerdConfig(dir, refusal?.program)),
   ]);
   containerd.start();
-  await eventually('containerd answers', () => ctr(['version']), 60_000);
+  await until('containerd answers', async () => ctr(['version']), { timeoutMs: 60_000 });
   log('containerd answers; loading images');
   for (const { path } of options.images) ctr(['-n', 'k8s.io', 'images', 'import', path]);
 
@@ -96,7 +96,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   for (const each of [kubelet, kubeProxy, dns]) each.start();
   const parts = [containerd, kubelet, kubeProxy, dns];
   const node = `/api/v1/nodes/${nodeName}`;
-  const ended = await eventually(
+  const ended = await until(
     'the node is Ready',
     async () => {
       const dead = parts.filter((part) => !part.running);
@@ -104,7 +104,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       const { status } = await plane.api.request<NodeObject>('GET', node);
       return status.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ? [] : undefined;
     },
-    120_000,
+    { timeoutMs: 120_000 },
   );
   for (const part of ended) throw new Error(`${part.name} ended:\n${part.logTail()}`);
   await plane.api.request(

@@ -4,7 +4,7 @@ import { get, type IncomingMessage } from 'node:http';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { renderedKinds } from '../../src/render/index.ts';
 import { installMonitorKinds } from '../api/install.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import {
   aMinter,
   aMonitor,
@@ -27,8 +27,8 @@ beforeAll(async () => {
   stage = await startLifeStage();
   operator = await stage.startOperator({ leaderElect: 'true', loopbackExempt: 'false' });
   await stage.apply([appCredentials, aMinter(), aPolicy(), aMonitor()]);
-  await eventually('the last child of the platform', () => stage.find(pathOf('Deployment', 'svc-query')));
-  await eventually('the last child of the minter', () => stage.find(minterDeploymentPath));
+  await until('the last child of the platform', () => stage.find(pathOf('Deployment', 'svc-query')));
+  await until('the last child of the minter', () => stage.find(minterDeploymentPath));
   await stage.until(policyPath, 'Ready', 'True');
 });
 afterAll(() => stage?.stop());
@@ -114,11 +114,8 @@ describe('an edit is undone, and an Event names the manager', () => {
     const manager = `editor-of-${what.split(' ').at(-1)!.toLowerCase()}`;
     const since = Date.now();
     await patch(path, body, manager);
-    await eventually(
-      'the repair',
-      async () => JSON.stringify(at(await stage.get(path), field)) === JSON.stringify(before),
-    );
-    await eventually('the Event', async () =>
+    await until('the repair', async () => JSON.stringify(at(await stage.get(path), field)) === JSON.stringify(before));
+    await until('the Event', async () =>
       (await stage.events('DriftRepaired')).some((note) => note.includes(`by ${manager} was undone`)),
     );
     took.push(repairMs(path, since));
@@ -149,12 +146,12 @@ describe('a deleted object comes back, and an Event says so', () => {
   ])('%s', async (path) => {
     const { uid } = (await stage.get(path)).metadata;
     await stage.cluster.api.request('DELETE', `${path}?propagationPolicy=Background`);
-    await eventually('it again', async () => {
+    await until('it again', async () => {
       const found = await stage.find(path);
       return found?.metadata.uid !== undefined && found.metadata.uid !== uid;
     });
     const name = path.split('/').at(-1)!;
-    await eventually('the Event', async () =>
+    await until('the Event', async () =>
       (await stage.events('DriftRepaired')).some((note) =>
         new RegExp(`${name} was deleted and has been made again`).test(note),
       ),
@@ -171,34 +168,34 @@ describe('the kinds of another operator', () => {
   test('are filled when they come, and an edit of what is in them is undone within a second', async () => {
     expect(await stage.find(monitor)).toBeUndefined();
     await installMonitorKinds(stage.cluster);
-    await eventually('the monitor', async () => (await interval()) === '30s');
-    await eventually('the watch of its kind', () =>
+    await until('the monitor', async () => (await interval()) === '30s');
+    await until('the watch of its kind', async () =>
       stage.audit
         .entries()
         .some((e) => e.user === operatorUser && e.verb === 'watch' && e.code === 200 && e.resource === 'podmonitors'),
     );
     const since = Date.now();
     await patch(monitor, { spec: { podMetricsEndpoints: [{ port: 'scrape', interval: '5m' }] } }, 'editor-of-monitor');
-    await eventually('the repair', async () => (await interval()) === '30s');
+    await until('the repair', async () => (await interval()) === '30s');
     const took = repairMs(monitor, since);
     console.log(`an edit of a PodMonitor is undone within ${Math.round(took)} ms`);
     expect(took).toBeLessThan(1_000);
     await stage.cluster.api.request('DELETE', monitor);
-    await eventually('it again', () => stage.find(monitor));
+    await until('it again', () => stage.find(monitor));
   });
 
   test('are missed by nobody when they go, and filled again when they come back', async () => {
     const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podmonitors.monitoring.coreos.com';
     await stage.cluster.api.request('DELETE', crd);
-    await eventually('the end of the kind', async () => (await stage.find(crd)) === undefined);
+    await until('the end of the kind', async () => (await stage.find(crd)) === undefined);
     await patch(pathOf('Service', 'svc-query'), { spec: { selector: { app: 'mine' } } }, 'editor-meanwhile');
-    await eventually(
+    await until(
       'that others are still repaired',
       async () => at(await stage.get(pathOf('Service', 'svc-query')), ['spec', 'selector', 'app']) === undefined,
     );
     await ready();
     await installMonitorKinds(stage.cluster);
-    await eventually('the monitor', async () => (await interval()) === '30s');
+    await until('the monitor', async () => (await interval()) === '30s');
     await ready();
   });
 });
@@ -210,13 +207,13 @@ describe('what is not ours is left alone', () => {
     const replicas = async (): Promise<unknown> => at(await stage.get(minterDeploymentPath), ['spec', 'replicas']);
     await scale(4, 'kube-controller-manager');
     await patch(minterPath, { metadata: { annotations: { touched: 'yes' } }, spec: { replicas: 3 } }, 'kubectl-edit');
-    await eventually('the new generation', async () => {
+    await until('the new generation', async () => {
       const { metadata, ...rest } = await stage.get(minterPath);
       return (rest['status'] as { observedGeneration?: number }).observedGeneration === metadata.generation;
     });
     expect(await replicas()).toBe(4);
     await scale(5, 'kubectl-scale');
-    await eventually('the wanted number', async () => (await replicas()) === 3);
+    await until('the wanted number', async () => (await replicas()) === 3);
   });
 
   test('containers, labels and annotations that others add', async () => {
@@ -227,7 +224,7 @@ describe('what is not ours is left alone', () => {
     };
     await stage.cluster.api.request('PATCH', `${minterDeploymentPath}?fieldManager=injector`, body, strategic);
     await stage.kubectl('-n', 'agents', 'annotate', 'md', 'minter', 'look=again');
-    await eventually('idleness', () => quietFor(3_000));
+    await until('idleness', async () => quietFor(3_000));
     const live = await stage.get(minterDeploymentPath);
     expect(live.metadata.labels).toMatchObject({ team: 'a' });
     const containers = at(live, ['spec', 'template', 'spec', 'containers']) as { name: string }[];
@@ -263,16 +260,16 @@ async function minterPodsRun(): Promise<void> {
 test(
   'a quiet cluster sees no write at all',
   async () => {
-    await eventually('a minter that is available', async () => {
+    await until('a minter that is available', async () => {
       await minterPodsRun();
       const { conditions = [] } = (await stage.get(minterPath))['status'] as {
         conditions?: { type: string; status: string }[];
       };
       return conditions.some(({ type, status }) => type === 'Available' && status === 'True');
     });
-    await eventually('a pause', () => quietFor(5_000));
+    await until('a pause', async () => quietFor(5_000));
     const since = Date.now();
-    await eventually('the end of the watch', () => Date.now() - since > quietMs, 2 * quietMs);
+    await until('the end of the watch', async () => Date.now() - since > quietMs, { timeoutMs: 2 * quietMs });
     expect(writes(since).map((e) => `${e.verb} ${e.resource} ${e.name}`)).toEqual([]);
   },
   3 * quietMs + 60_000,

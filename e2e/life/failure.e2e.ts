@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { grantMinters, grantSecret } from '../../src/controllers/grants.ts';
 import { repository } from '../api/install.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { createAuthority, issueLeaf } from '../cluster/pki.ts';
 import {
   aMinter,
@@ -41,7 +41,7 @@ afterAll(() => stage?.stop());
 /** That the rest goes on: a new generation of the monitor is judged. */
 async function othersGoOn(): Promise<void> {
   await change(monitorPath, { spec: { priority: Math.floor(Math.random() * 900) + 1 } });
-  await eventually('the monitor judged anew', async () => {
+  await until('the monitor judged anew', async () => {
     const { metadata, ...rest } = await stage.get(monitorPath);
     return (rest['status'] as { observedGeneration?: number }).observedGeneration === metadata.generation;
   });
@@ -54,7 +54,7 @@ async function run(commands: string): Promise<void> {
 
 /** An Event of this reason about the minter. */
 const told = (reason: string): Promise<boolean> =>
-  eventually(`an Event ${reason}`, async () => (await stage.events(reason)).length > 0);
+  until(`an Event ${reason}`, async () => (await stage.events(reason)).length > 0);
 
 test('a missing Secret', async () => {
   await stage.apply([aMinter()]);
@@ -83,7 +83,7 @@ test('a certificate that is not there', async () => {
   const stalled = await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
   expect(stalled.message).toContain('Secret minter-tls');
   await change(minterPath, { spec: { tls: null } });
-  await eventually('no Stalled', async () => (await stage.condition(minterPath, 'Stalled')) === undefined);
+  await until('no Stalled', async () => (await stage.condition(minterPath, 'Stalled')) === undefined);
 });
 
 /** Says of the first pod of a namespace with these labels what a kubelet would; returns how to take it back. */
@@ -94,7 +94,7 @@ async function cannotPull(
   image: string,
 ): Promise<() => Promise<unknown>> {
   const pods = `/api/v1/namespaces/${namespace}/pods`;
-  const pod = await eventually('a pod', async () => {
+  const pod = await until('a pod', async () => {
     const list = await stage.get<KubeObject & { items: KubeObject[] }>(`${pods}?labelSelector=${labels}`);
     return list.items[0];
   });
@@ -122,7 +122,7 @@ describe('a pod whose kubelet reports that its image cannot be pulled', () => {
     const undo = await cannotPull('svc-system', labels, 'query', 'svc-operator:0.1.0');
     const stalled = await stage.until(policyPath, 'Stalled', 'True', 'ImagePullFailed');
     expect(stalled.message).toContain('svc-operator:0.1.0');
-    await eventually('an Event', async () =>
+    await until('an Event', async () =>
       (await stage.kubectl('-n', 'svc-system', 'describe', 'deployment', 'svc-controller')).includes('ImagePullFailed'),
     );
     await undo();
@@ -138,7 +138,7 @@ test('a quota', async () => {
     spec: { hard: { services: '0' } },
   };
   await stage.apply([quota]);
-  await eventually('the quota counted', async () => {
+  await until('the quota counted', async () => {
     const found = await stage.get('/api/v1/namespaces/agents/resourcequotas/small');
     return (found['status'] as { used?: object }).used !== undefined;
   });
@@ -149,7 +149,7 @@ test('a quota', async () => {
   await told('QuotaExceeded');
   await othersGoOn();
   await stage.kubectl('-n', 'agents', 'delete', 'resourcequota', 'small');
-  await eventually('the Service', () => stage.find('/api/v1/namespaces/agents/services/minter'), 60_000);
+  await until('the Service', () => stage.find('/api/v1/namespaces/agents/services/minter'), { timeoutMs: 60_000 });
   await stage.until(minterPath, 'Reconciling', 'True', 'Progressing');
 });
 
@@ -201,10 +201,10 @@ describe('an admission webhook', () => {
     await told('AdmissionDenied');
     await othersGoOn();
     await stage.kubectl('delete', 'validatingwebhookconfiguration', name);
-    await eventually(
+    await until(
       'the new image',
       async () => JSON.stringify(await stage.get(minterDeploymentPath)).includes(`"image":"${image}"`),
-      60_000,
+      { timeoutMs: 60_000 },
     );
   });
 });
@@ -222,7 +222,9 @@ test('a namespace that was not given to the operator: the message has the comman
   expect(ready.message).toContain(command);
   expect((await stage.until(path, 'AppCredentialsFound', 'Unknown', 'Forbidden')).message).toContain(command);
   await run(command);
-  await eventually('its Deployment', () => stage.find(minterDeploymentPath.replace('/agents/', '/elsewhere/')), 60_000);
+  await until('its Deployment', () => stage.find(minterDeploymentPath.replace('/agents/', '/elsewhere/')), {
+    timeoutMs: 60_000,
+  });
   await stage.until(path, 'AppCredentialsFound', 'True', 'Found');
   await stage.kubectl('delete', 'namespace', 'elsewhere', '--wait=false');
 });
@@ -261,7 +263,7 @@ describe('a right that is taken away', () => {
     const stalled = await stage.until(policyPath, 'Stalled', 'True', 'Forbidden');
     expect(stalled.message).toContain('networkpolicies');
     await stage.until(policyPath, 'Ready', 'False', 'Forbidden');
-    await eventually('an Event', async () => (await stage.events('Forbidden')).some((n) => n.startsWith('platform: ')));
+    await until('an Event', async () => (await stage.events('Forbidden')).some((n) => n.startsWith('platform: ')));
     await othersGoOn();
     await restore();
     await stage.until(policyPath, 'Ready', 'True');
@@ -274,15 +276,17 @@ test('a CRD that somebody removes', async () => {
   await stage.kubectl('delete', 'crd', name);
   const stalled = await stage.until(policyPath, 'Stalled', 'True', 'MissingDependency');
   expect(stalled.message).toContain(name);
-  await eventually('an Event', async () => (await stage.events('MissingDependency')).some((n) => n.includes(name)));
+  await until('an Event', async () => (await stage.events('MissingDependency')).some((n) => n.includes(name)));
   await change(minterPath, { spec: { image: 'svc-minter:0.1.3' } });
-  await eventually('others to go on', async () =>
+  await until('others to go on', async () =>
     JSON.stringify(await stage.get(minterDeploymentPath)).includes('svc-minter:0.1.3'),
   );
   await stage.kubectl('apply', '--server-side', '-f', join(repository, 'crds'));
   await stage.until(policyPath, 'Ready', 'True');
-  await eventually('the kind again', () => stage.apply([aMonitor()]));
-  await eventually('its status', async () => (await stage.condition(monitorPath, 'Ready')) !== undefined, 60_000);
+  await until('the kind again', () => stage.apply([aMonitor()]));
+  await until('its status', async () => (await stage.condition(monitorPath, 'Ready')) !== undefined, {
+    timeoutMs: 60_000,
+  });
 });
 
 test('an operator that starts while a kind is missing serves the others', async () => {
@@ -290,11 +294,13 @@ test('an operator that starts while a kind is missing serves the others', async 
   await stage.kubectl('delete', 'crd', 'trafficmonitors.svc.dev');
   operator = await stage.startOperator();
   await change(minterPath, { spec: { image: 'svc-minter:0.1.4' } });
-  await eventually('the new image', async () =>
+  await until('the new image', async () =>
     JSON.stringify(await stage.get(minterDeploymentPath)).includes('svc-minter:0.1.4'),
   );
   await stage.until(policyPath, 'Stalled', 'True', 'MissingDependency');
   await stage.kubectl('apply', '--server-side', '-f', join(repository, 'crds'));
-  await eventually('the kind again', () => stage.apply([aMonitor()]));
-  await eventually('its status', async () => (await stage.condition(monitorPath, 'Ready')) !== undefined, 60_000);
+  await until('the kind again', () => stage.apply([aMonitor()]));
+  await until('its status', async () => (await stage.condition(monitorPath, 'Ready')) !== undefined, {
+    timeoutMs: 60_000,
+  });
 });

@@ -7,7 +7,7 @@ import type { Condition, KubeObject } from '../../src/api/meta.ts';
 import { canonicalJson } from '../../src/base/canonical-json.ts';
 import { argoHealth } from '../../src/testing/argo-health.ts';
 import { kstatus } from '../../src/testing/kstatus.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import {
   aMinter,
   aMonitor,
@@ -58,13 +58,13 @@ const children: [string, string][] = [
 
 async function allObserved(): Promise<void> {
   for (const path of paths) {
-    await eventually(`a status of ${path.split('/').at(-1) ?? ''}`, async () => {
+    await until(`a status of ${path.split('/').at(-1) ?? ''}`, async () => {
       const { metadata, ...rest } = await stage.get(path);
       const status = rest['status'] as { observedGeneration?: number; conditions?: unknown[] };
       return status.observedGeneration === metadata.generation && status.conditions !== undefined;
     });
   }
-  await eventually('the Deployment', () => stage.find(minterDeploymentPath));
+  await until('the Deployment', () => stage.find(minterDeploymentPath));
   await stage.until(policyPath, 'Ready', 'True');
   await stage.until(policyPath, 'CertificateExpiring', 'False');
   await stage.until(minterPath, 'AppCredentialsFound', 'True');
@@ -99,7 +99,7 @@ const removeAll = async (): Promise<void> => {
   await stage.kubectl('-n', 'shop', 'delete', '--cascade=background', 'tm/checkout');
   await stage.kubectl('-n', 'agents', 'delete', '--cascade=background', 'md/minter');
   await stage.kubectl('-n', 'agents', 'delete', 'secret', 'vcs-app-credentials');
-  for (const [, path] of children) await eventually(`${path} gone`, async () => (await stage.find(path)) === undefined);
+  for (const [, path] of children) await until(`${path} gone`, async () => (await stage.find(path)) === undefined);
 };
 
 describe('the end state is the same', () => {
@@ -182,13 +182,13 @@ describe('tools understand the statuses that were written', () => {
   test('no state on the way from old to new reads as done', async () => {
     const seen: KubeObject[] = [];
     let done = false;
-    const watching = eventually('the end', async () => {
+    const watching = until('the end', async () => {
       seen.push(await stage.get(policyPath));
       return done;
     });
     const { generation = 0 } = (await stage.get(policyPath)).metadata;
     await stage.apply([aPolicy({ defaults: { protocols: ['HTTP', 'GRPC'] } })]);
-    await eventually('the new status', async () => {
+    await until('the new status', async () => {
       const object = await stage.get(policyPath);
       seen.push(object);
       return kstatus(object).status === 'Current' && object.metadata.generation === generation + 1;
@@ -209,9 +209,9 @@ describe('tools understand the statuses that were written', () => {
 
   test('the transition time of a condition stays while its status stays', async () => {
     const before = await stage.until(policyPath, 'Accepted', 'True');
-    await eventually('a later second', () => Date.now() > Date.parse(before.lastTransitionTime) + 1_000);
+    await until('a later second', async () => Date.now() > Date.parse(before.lastTransitionTime) + 1_000);
     await stage.apply([aPolicy({ defaults: { protocols: ['GRPC'] } })]);
-    const after = await eventually('the next generation', async () => {
+    const after = await until('the next generation', async () => {
       const found = await stage.condition(policyPath, 'Accepted');
       const { generation } = (await stage.get(policyPath)).metadata;
       return found?.observedGeneration === generation && stage.condition(policyPath, 'Accepted');

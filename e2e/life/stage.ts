@@ -7,7 +7,7 @@ import { operatorSettingTable, runOperator } from '../../src/controllers/index.t
 import { renderMinterRights } from '../../src/render/index.ts';
 import { installCrds, repository } from '../api/install.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { createAudit, type Audit } from './audit.ts';
 
 /**
@@ -82,7 +82,7 @@ export async function startLifeStage(): Promise<LifeStage> {
     apply: (objects, ...flags) =>
       cluster.kubectl(['apply', ...flags, '-f', '-'], { stdin: objects.map((o) => JSON.stringify(o)).join('\n') }),
     until: (path, type, status, reason) =>
-      eventually(`${type}=${status}${reason ? `/${reason}` : ''} on ${path.split('/').at(-1) ?? ''}`, async () => {
+      until(`${type}=${status}${reason ? `/${reason}` : ''} on ${path.split('/').at(-1) ?? ''}`, async () => {
         const found = await condition(path, type);
         if (found?.status === status && (reason === undefined || found.reason === reason)) return found;
         throw new Error(`it is ${JSON.stringify(found)}`);

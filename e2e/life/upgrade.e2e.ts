@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { renderMinterRights } from '../../src/render/index.ts';
 import { repository } from '../api/install.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { applyRelease, releases } from './releases.ts';
 import {
   aMinter,
@@ -44,7 +44,7 @@ describe.each(releases)('what %s left in a cluster', (version) => {
     // As the upgrade guide says: the operator's rights for minters are given for each namespace.
     await stage.apply([renderMinterRights('svc-system', 'platform-agent')]);
     const workloads = [agent, query, releasedMinter];
-    await eventually('the ReplicaSets', async () => {
+    await until('the ReplicaSets', async () => {
       const sets = await Promise.all([replicaSets('svc-system'), replicaSets('platform-agent')]);
       return sets.every(({ length }) => length > 0);
     });
@@ -74,7 +74,7 @@ describe('the next version', () => {
   beforeAll(async () => {
     operator = await stage.startOperator();
     await stage.apply([appCredentials, aMinter(), aPolicy(), aMonitor()]);
-    await eventually('the minter', () => stage.find(minterDeploymentPath));
+    await until('the minter', () => stage.find(minterDeploymentPath));
     await stage.until(policyPath, 'Ready', 'True');
   });
 
@@ -106,7 +106,7 @@ describe('the next version', () => {
       '--field-manager=svc-controller/platform',
     );
     operator = await stage.startOperator({ logLevel: 'info' });
-    await eventually(
+    await until(
       'the pruning',
       async () => (await stage.find('/api/v1/namespaces/svc-system/services/svc-agent-old')) === undefined,
     );
@@ -120,7 +120,7 @@ describe('the next version', () => {
     const sets = await replicaSets('agents');
     await operator.stop();
     operator = await stage.startOperator({ svcImage: 'svc-operator:0.2.0' });
-    await eventually('the new image', async () =>
+    await until('the new image', async () =>
       (await Promise.all([agent, query].map(templateOf))).every((template) =>
         JSON.stringify(template).includes('svc-operator:0.2.0'),
       ),
@@ -147,10 +147,10 @@ describe('the next version', () => {
       return Object.fromEntries(template.spec.containers[0]!.env.map((e) => [e.name, e.value]));
     };
     await patch({ nextKeyVersion: `${key}/2` });
-    await eventually('the check', async () => (await env())['KMS_NEXT_KEY_VERSION'] === `${key}/2`);
+    await until('the check', async () => (await env())['KMS_NEXT_KEY_VERSION'] === `${key}/2`);
     expect(await env()).toMatchObject({ KMS_KEY_VERSION: `${key}/1` });
     await patch({ keyVersion: `${key}/2`, nextKeyVersion: null });
-    await eventually('the promotion', async () => (await env())['KMS_KEY_VERSION'] === `${key}/2`);
+    await until('the promotion', async () => (await env())['KMS_KEY_VERSION'] === `${key}/2`);
     expect(await env()).not.toHaveProperty('KMS_NEXT_KEY_VERSION');
   });
 });
@@ -158,7 +158,7 @@ describe('the next version', () => {
 describe('the end', () => {
   test('a deleted MinterDeployment takes everything of it along, and the Secret of its owner stays', async () => {
     await stage.kubectl('-n', 'agents', 'delete', 'md', 'minter', '--wait');
-    await eventually('nothing of it', async () => {
+    await until('nothing of it', async () => {
       const kinds =
         'deployments,replicasets,pods,services,configmaps,serviceaccounts,networkpolicies,poddisruptionbudgets';
       const left = await stage.kubectl(
@@ -188,7 +188,7 @@ describe('the end', () => {
     await stage.kubectl('delete', '--wait', '--timeout=100s', '-f', join(repository, 'manifests/install.yaml'));
     // Rights that were given in single namespaces are taken by whoever gave them, as the guide says.
     await stage.kubectl('delete', 'rolebindings', '-A', '-l', 'app.kubernetes.io/name=svc-operator');
-    await eventually(
+    await until(
       'nothing of it in the cluster',
       async () => {
         const kinds =
@@ -213,7 +213,7 @@ describe('the end', () => {
         if (left.length > 0) throw new Error(left.join(', '));
         return true;
       },
-      60_000,
+      { timeoutMs: 60_000 },
     );
   });
 });

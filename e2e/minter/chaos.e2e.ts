@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
 import { testKey } from '../../src/testing/minter-world/keys.ts';
-import { startMinter, until, untilReady, type RunningMinter } from '../../src/testing/minter-world/running-minter.ts';
+import { startMinter, untilReady, type RunningMinter } from '../../src/testing/minter-world/running-minter.ts';
+import { until } from '../../src/testing/until.ts';
 import {
   agentEmail,
   agentRules,
@@ -156,11 +157,7 @@ test.each(weathers)(
     world.platform.faults.clear();
     world.issuer.fault = undefined;
     clock.shift(11 * 60_000);
-    await until(
-      () => ask(false),
-      (answer) => answer.status === 200,
-      40_000,
-    );
+    await until('service again', () => ask(false), { good: (answer) => answer.status === 200, timeoutMs: 40_000 });
     await untilReady(minter);
   },
 );

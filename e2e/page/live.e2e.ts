@@ -224,7 +224,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     const received = async (): Promise<number> =>
       Number(/([\d,]+) received/.exec(await text())?.[1]!.replaceAll(',', ''));
     try {
-      await until(async () => (await received()) > 5_000, 'that many to come', 90_000);
+      await until('that many to come', async () => (await received()) > 5_000, { timeoutMs: 90_000 });
       expect(await rows().count()).toBeLessThanOrEqual(500);
       await rows().nth(3).getByRole('button').click();
       await details().waitFor();
@@ -242,7 +242,9 @@ needing(browserNeed).describe('the stream on the page', () => {
       const [summary] = await page.locator('.losses summary').allTextContents();
       return Number(/([\d,]+) lost/.exec(summary ?? '')?.[1]!.replaceAll(',', '') ?? 0);
     };
-    await until(async () => (await received()) + (await lost()) === pushed, 'an account of all of them', 90_000);
+    await until('an account of all of them', async () => (await received()) + (await lost()) === pushed, {
+      timeoutMs: 90_000,
+    });
     expect(await rows().count()).toBe(500);
     expect(tab.complaints).toEqual([]);
   });

@@ -1,7 +1,7 @@
 /** Our kinds under Flux's own kustomize-controller: applied, waited for, corrected and pruned by it. */
 import type { KubeObject } from '../../src/api/meta.ts';
 import { needing } from '../../src/testing/needs.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import {
   aMinter,
   aMonitor,
@@ -64,7 +64,7 @@ needing(peerNeed('kustomize-controller')).describe("Flux's kustomize-controller"
     const edit = { spec: { defaults: { protocols: ['GRPC'] } } };
     await stage.kubectl('patch', 'ctp/default', '--type=merge', '-p', JSON.stringify(edit));
     await flux.reconcile();
-    const corrected = await eventually('the status of the newest generation', async () => {
+    const corrected = await until('the status of the newest generation', async () => {
       const object = await stage.get<KubeObject & { status: { observedGeneration?: number } }>(policyPath);
       return object.status.observedGeneration === object.metadata.generation && object;
     });
@@ -80,6 +80,6 @@ needing(peerNeed('kustomize-controller')).describe("Flux's kustomize-controller"
     // Its children are the operator's: with their owner they go, and Flux knows nothing of them.
     expect(await flux.push([policy])).toMatchObject({ status: 'True' });
     expect(await stage.find(minterPath)).toBeUndefined();
-    await eventually('the end of the child', async () => (await stage.find(minterDeploymentPath)) === undefined);
+    await until('the end of the child', async () => (await stage.find(minterDeploymentPath)) === undefined);
   });
 });

@@ -8,7 +8,7 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { needing } from '../../src/testing/needs.ts';
 import { repository } from '../api/install.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import {
   aMinter,
   aMonitor,
@@ -123,7 +123,7 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the engines of Flux 
       const scope = metadata.namespace === undefined ? [] : ['-n', metadata.namespace];
       const [version, group] = apiVersion!.split('/').toReversed();
       const resource = group === undefined ? kind! : `${kind}.${version}.${group}`;
-      const live = await eventually(
+      const live = await until(
         `${kind} ${metadata.name}`,
         async () =>
           JSON.parse(await stage.kubectl(...scope, 'get', resource, metadata.name!, '-o', 'json')) as KubeObject,

@@ -4,7 +4,7 @@ import { needing } from '../../src/testing/needs.ts';
 import type { Values } from '../autoscaling/answers.ts';
 import { passOnTo } from '../autoscaling/second-adapter.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
-import { until } from '../demo/until.ts';
+import { until } from '../../src/testing/until.ts';
 import { ownImages } from '../node/container/images.ts';
 import { peerNeed } from './programs.ts';
 import { startPrometheusAdapter, type PrometheusAdapter } from './prometheus-adapter.ts';
@@ -33,12 +33,10 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
     await passOnTo(adapter, kubectl, ['--external-metrics=auto']);
     for (const name of ['v1beta1.custom', 'v1beta2.custom', 'v1beta1.external']) {
       const apiService = `apiservice/${name}.metrics.k8s.io`;
-      await until(
-        apiService,
-        () => kubectl('wait', '--for=condition=Available', '--timeout=10s', apiService),
-        () => true,
-        { timeoutMs: 240_000 },
-      );
+      await until(apiService, () => kubectl('wait', '--for=condition=Available', '--timeout=10s', apiService), {
+        good: () => true,
+        timeoutMs: 240_000,
+      });
     }
   }, 500_000);
 
@@ -58,8 +56,7 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
         const list = await until(
           `${resource}/${name}`,
           () => raw<Values>(`${custom}/${version}/namespaces/shop/${resource}/${name}/queue_depth${query}`),
-          ({ items }) => items.length > 0,
-          { timeoutMs: 60_000 },
+          { good: ({ items }) => items.length > 0, timeoutMs: 60_000 },
         );
         expect(list).toMatchObject({ kind: 'MetricValueList', apiVersion: `custom.metrics.k8s.io/${version}` });
         expect(list.items).toMatchObject([
@@ -79,8 +76,7 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
     const { resources } = await until(
       'its metrics',
       () => raw<{ resources: { name: string }[] }>(`${custom}/v1beta2`),
-      (list) => list.resources.some(({ name }) => name === 'services/queue_depth'),
-      { timeoutMs: 90_000 },
+      { good: (list) => list.resources.some(({ name }) => name === 'services/queue_depth'), timeoutMs: 90_000 },
     );
     const names = resources.map(({ name }) => name);
     expect(names).toEqual(
@@ -91,11 +87,9 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
 
   test('its external metrics are answered beside ours', async () => {
     const path = '/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue_length?labelSelector=queue%3Da';
-    const { items } = await until(
-      'rows',
-      () => raw<{ items: object[] }>(path),
-      (list) => list.items.length > 0,
-    );
+    const { items } = await until('rows', () => raw<{ items: object[] }>(path), {
+      good: (list) => list.items.length > 0,
+    });
     expect(items).toMatchObject([{ metricName: 'queue_length', value: '7' }]);
   });
 
@@ -109,11 +103,9 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
   test('once it has gone, its metrics fail with its address and are not taken for zero', async () => {
     await adapter.kill();
     const path = `${custom}/v1beta2/namespaces/shop/services/queue/queue_depth`;
-    await until(
-      'the failure',
-      () => kubectl('get', '--raw', path).catch((error: Error) => error.message),
-      (text) => text.includes(`second adapter ${adapter.url}`),
-    );
+    await until('the failure', () => kubectl('get', '--raw', path).catch((error: Error) => error.message), {
+      good: (text) => text.includes(`second adapter ${adapter.url}`),
+    });
     const { resources } = await raw<{ resources: { name: string }[] }>(`${custom}/v1beta2`);
     expect(resources.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['pods/http_requests_per_second', 'services/queue_depth']),

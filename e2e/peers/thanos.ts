@@ -2,7 +2,7 @@ import { mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 import { freePorts } from '../cluster/ports.ts';
 import type { LongTermPeer } from '../query/long-term-suite.ts';
@@ -62,7 +62,7 @@ export async function startThanos(): Promise<Thanos> {
         });
         closeSync(log);
         const started = child;
-        await eventually(
+        await until(
           `${name} is ready`,
           async () => {
             if (started.exitCode !== null)
@@ -70,7 +70,7 @@ export async function startThanos(): Promise<Thanos> {
             // Not ready is 503; one that asks for credentials answers 401.
             return (await fetch(`${url}/-/ready`, { signal: AbortSignal.timeout(1_000) })).status < 500;
           },
-          60_000,
+          { timeoutMs: 60_000 },
         );
       },
     };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { findPrometheus } from '../prometheus/programs.ts';
 import { startConfigured } from './configured-prometheus.ts';
 import type { ConfiguredPrometheus } from './configured-prometheus.ts';
@@ -92,7 +92,7 @@ test('a Prometheus that reads us by remote_read computes what we compute', async
 });
 
 test('a Prometheus that federates from us stores our series with their own times', async () => {
-  const found = await eventually('federated series', async () => {
+  const found = await until('federated series', async () => {
     const { result } = (await prometheus.query('timestamp(federated{k8s_node_name="node-2"})', at)) as {
       result: { metric: Record<string, string>; value: [number, string] }[];
     };

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../cluster/ports.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 import { findPrometheus } from '../prometheus/programs.ts';
 
@@ -32,7 +32,7 @@ export async function startConfigured(config: string): Promise<ConfiguredPrometh
     ],
     { run: `prometheus-${process.pid}`, env: toolEnvironment({}), stdio: ['ignore', 'ignore', 'inherit'] },
   );
-  await eventually('Prometheus is ready', async () => {
+  await until('Prometheus is ready', async () => {
     const answer = await fetch(`${url}/-/ready`).catch(() => undefined);
     return answer?.ok ? true : undefined;
   });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
 import { labelsFromObject } from '../../src/tsdb/index.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { startPeer } from '../prometheus/server.ts';
 import type { Peer } from '../prometheus/server.ts';
 import { remoteWrite } from '../prometheus/remote-write.ts';
@@ -58,7 +58,7 @@ beforeAll(async () => {
     put({ __name__: 'utf.8 name', 'label.ö': 'a "value"\n\\' }, (k) => k);
   }
   await remoteWrite(peer.url, series);
-  await eventually('the target was scraped', async () =>
+  await until('the target was scraped', async () =>
     (await (await fetch(`${scraping.url}/api/v1/metadata`)).text()).includes('up_one') ? true : undefined,
   );
 }, 120_000);

@@ -12,7 +12,7 @@ import { askApi, type ApiAnswer } from '../../src/testing/query/api-client.ts';
 import type { LongTermState } from '../../src/testing/query/long-term-stand-in.ts';
 import { startQueryStage, type QueryStage } from '../../src/testing/query/query-stage.ts';
 import { labelsFromObject } from '../../src/tsdb/index.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { startPeer, type Peer } from '../prometheus/server.ts';
 
 /** A long-term store under test: a real one or the stand-in. */
@@ -137,7 +137,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
       .map((name) => `sum(count_over_time(${name}{k8s_node_name="${node}"}[2h]))`)
       .join(' + ');
     for (const url of [oracle.url, ...(peer.append ? [] : [peer.url])]) {
-      await eventually(
+      await until(
         `the samples of ${node} are at ${url}`,
         async () => {
           const answer = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query })}`);
@@ -146,7 +146,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
           if (arrived < taken) throw new Error(`${arrived} of ${taken}: ${JSON.stringify(body).slice(0, 300)}`);
           return true;
         },
-        60_000,
+        { timeoutMs: 60_000 },
       );
     }
     await exports.close();
@@ -162,7 +162,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
     }
     await tee.commit();
     const params = new URLSearchParams({ query: 'count(last_over_time({cluster="us",__name__=~".+"}[2h]))' });
-    await eventually('the samples of the other cluster have arrived', async () =>
+    await until('the samples of the other cluster have arrived', async () =>
       (await (await fetch(`${peer.url}/api/v1/query?${params}`)).text()).includes('"3"'),
     );
     await exports.close();
@@ -252,7 +252,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
         await peer.be('well');
       }
       const params = range(`sum(${counter})`);
-      await eventually(
+      await until(
         'it answers again',
         async () => (await stage.ask('/api/v1/query_range', params)).json.degraded === false,
       );

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TlsMaterial } from '../../src/net/tls-material.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { freePorts } from '../cluster/ports.ts';
 import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 
@@ -50,7 +50,7 @@ export async function startQueryProcess(options: {
   );
   closeSync(out);
   const text = (): string => readFileSync(join(dir, 'log'), 'utf8');
-  await eventually('svc query is ready', async () => {
+  await until('svc query is ready', async () => {
     if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${text().slice(-2_000)}`);
     return (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).ok;
   });

@@ -14,7 +14,7 @@ import type { ApiAnswer, ApiParams } from '../../src/testing/query/api-client.ts
 import { installCrds } from '../api/install.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { startQueryProcess, writeTls } from './query-process.ts';
 import type { QueryProcess } from './query-process.ts';
 
@@ -50,7 +50,7 @@ async function podOf(node: string, address: string): Promise<void> {
   const labels = objectLabels('agent');
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: `agent-${node}`, namespace: 'svc-system', labels } };
   await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: node } });
-  await eventually('the pod is created', async () =>
+  await until('the pod is created', async () =>
     apply({ ...pod, spec: { nodeName: node, containers: [{ name: 'agent', image: 'agent' }] } }),
   );
   const status = { phase: 'Running', podIP: address, podIPs: [{ ip: address }] };
@@ -135,7 +135,7 @@ test('no path and no query shows another namespace', async () => {
 test('a right that is given counts within seconds', async () => {
   const binding = ['-n', 'bank', 'create', 'rolebinding', 's', '--clusterrole=view', '--serviceaccount=shop:shopper'];
   await cluster.kubectl(binding);
-  await eventually('both namespaces', async () => (await namespacesOf('shopper')).join() === 'bank,shop');
+  await until('both namespaces', async () => (await namespacesOf('shopper')).join() === 'bank,shop');
 });
 
 test('policies limit the queries of those who may read their namespaces, from the next query on and without a restart', async () => {
@@ -148,7 +148,7 @@ test('policies limit the queries of those who may read their namespaces, from th
   await limited('all', { query: { timeout: '30s', maxSeries: 1_000 } });
   const selector = { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } };
   await limited('shop', { priority: 1, namespaceSelector: selector, query: { maxSeries: 1, maxConcurrency: 2 } });
-  await eventually('both hold', async () => (await flagsOf('shopper'))['query.max-series'] === '1');
+  await until('both hold', async () => (await flagsOf('shopper'))['query.max-series'] === '1');
   expect(await flagsOf('shopper')).toMatchObject({ 'query.timeout': '30s', 'query.max-concurrency': '2' });
   expect(await flagsOf('admin')).toMatchObject({ 'query.timeout': '30s', 'query.max-series': '1000' });
   const params = { query: 'requests_total', time: at };
@@ -156,7 +156,7 @@ test('policies limit the queries of those who may read their namespaces, from th
   expect([refused.status, refused.json.error]).toEqual([422, expect.stringContaining('at most 1 are allowed')]);
   expect((await ask('admin', '/api/v1/query', params)).status).toBe(200);
   await cluster.kubectl(['delete', 'clustertrafficpolicy', 'shop', 'all']);
-  await eventually('none holds', async () => !('query.max-series' in (await flagsOf('shopper'))));
+  await until('none holds', async () => !('query.max-series' in (await flagsOf('shopper'))));
   expect((await ask('shopper', '/api/v1/query', params)).status).toBe(200);
 });
 
@@ -184,7 +184,7 @@ test('a new certificate is served without a restart, over both protocols, and co
   );
   const { serialNumber } = new X509Certificate(leaf.cert);
   writeTls(dir, { ...leaf, ca: agents.ca.cert });
-  await eventually('the new certificate', async () => (await served('h2')) === `h2 ${serialNumber}`);
+  await until('the new certificate', async () => (await served('h2')) === `h2 ${serialNumber}`);
   expect(await served('http/1.1')).toBe(`http/1.1 ${serialNumber}`);
   expect(await overHttp2()).toBe(200);
   session.close();
@@ -198,7 +198,7 @@ test('queries that ran when the process was killed are named when it starts agai
     () => 'cut',
   );
   const file = join(dir, 'queries.active');
-  await eventually('the query is in the file', () => readFileSync(file, 'utf8').includes('sum(rate('));
+  await until('the query is in the file', async () => readFileSync(file, 'utf8').includes('sum(rate('));
   await query.kill();
   expect(await cut).toBe('cut');
   agents.agents[0]!.misbehave = undefined;

@@ -13,6 +13,7 @@ import {
 import { handleFinalizer } from '../../src/runtime/apply/finalizer.ts';
 import { ownsExactly } from '../../src/runtime/apply/managed-fields.ts';
 import { configMapIn, failure, onBothServers } from './both-servers.ts';
+import { until } from '../../src/testing/until.ts';
 
 /**
  * What tests rely on in the scripted API server is true of the real one: every test here runs against both.
@@ -183,7 +184,7 @@ onBothServers(namespace, (on) => {
     const resumed = follow({ resourceVersion }, frames).catch(() => {});
     const initial: WatchFrame[] = [];
     const streamed = follow({ sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }, initial).catch(() => {});
-    await eventually(() => initial.some((f) => f.type === 'BOOKMARK'));
+    await until('the bookmark', async () => initial.some((f) => f.type === 'BOOKMARK'));
     expect(initial.map((f) => f.type)).toEqual(['ADDED', 'BOOKMARK']);
     expect((initial[1]!.object as KubeObject).metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' });
     await client.update(configMaps, {
@@ -193,7 +194,7 @@ onBothServers(namespace, (on) => {
     await client.apply(configMaps, labelled('no'), { fieldManager: manager, force: true });
     await client.apply(configMaps, labelled('yes'), { fieldManager: manager, force: true });
     await client.delete(configMaps, { namespace, name: 'watched' });
-    await eventually(() => frames.length >= 4);
+    await until('four frames', async () => frames.length >= 4);
     expect(frames.map((f) => f.type)).toEqual(['MODIFIED', 'DELETED', 'ADDED', 'DELETED']);
     stop.abort();
     await Promise.all([resumed, streamed]);
@@ -213,11 +214,3 @@ onBothServers(namespace, (on) => {
     expect(isNotFound(await failure(client.get(services, { namespace, name: 'dry' })))).toBe(true);
   });
 });
-
-async function eventually(condition: () => unknown): Promise<void> {
-  const end = Date.now() + 20_000;
-  while (!condition()) {
-    if (Date.now() > end) throw new Error('did not come');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}

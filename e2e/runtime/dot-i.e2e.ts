@@ -4,7 +4,7 @@ import type { KubeObject } from '../../src/api/meta.ts';
 import { ResourceEventType, type ResourceEvent } from '../../src/kube/dot-i.ts';
 import { RuntimeOperator as Operator } from '../../src/runtime/dot-i-operator.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 
 /**
  * An operator as somebody writes it against `@dot-i/k8s-operator`: its public and protected members only, a CRD from
@@ -104,12 +104,12 @@ test('an operator in the shape of the original’s example runs unchanged', asyn
     });
   await writeFile(file, resource('first'));
   await cluster.kubectl(['apply', '-f', file]);
-  await eventually('the first', () => operator.log.includes('handle first'));
+  await until('the first', async () => operator.log.includes('handle first'));
   await writeFile(file, resource('second'));
   await cluster.kubectl(['apply', '-f', file]);
-  await eventually('the second', () => operator.log.includes('handle second'));
+  await until('the second', async () => operator.log.includes('handle second'));
   const path = 'jsonpath={.metadata.finalizers} {.status.observedGeneration} {.metadata.generation}';
-  await eventually(
+  await until(
     'the status',
     async () =>
       (await cluster.kubectl(['get', 'mycustomresource', 'one', '-o', path])) === '["mycustomresources.dot-i.com"] 2 2',

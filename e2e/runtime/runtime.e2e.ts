@@ -5,7 +5,7 @@ import { silentLogger } from '../../src/base/logger.ts';
 import { coreResources, createKubeClient, listAll, type RestClient } from '../../src/kube/index.ts';
 import { ApplySet, Manager, RuntimeMetrics, type Informer, type ManagerOptions } from '../../src/runtime/index.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 
 /** The runtime on a real API server: a controller that gives every ConfigMap of a set a Service and a Secret. */
 const { configMaps, services, secrets, leases } = coreResources;
@@ -123,24 +123,24 @@ const portOf = async (name: string): Promise<number | undefined> =>
 test('applies, follows, repairs, prunes, and tells it in Events', async () => {
   await put('shop', { port: '80', secret: 'x' });
   const subject = start();
-  await eventually('the children', async () => (await child(services, 'shop')) && (await child(secrets, 'shop')));
+  await until('the children', async () => (await child(services, 'shop')) && (await child(secrets, 'shop')));
   await put('shop', { port: '81', secret: 'x' });
-  await eventually('the new port', async () => (await portOf('shop')) === 81);
+  await until('the new port', async () => (await portOf('shop')) === 81);
   await cluster.kubectl(['-n', namespace, 'patch', 'secret', 'shop', '-p', '{"data":{"value":"ZXZpbA=="}}']);
   const secretValue = async (): Promise<unknown> =>
     ((await child(secrets, 'shop'))?.['data'] as { value?: string })?.value;
-  await eventually('the repair', async () => (await secretValue()) === Buffer.from('x').toString('base64'));
+  await until('the repair', async () => (await secretValue()) === Buffer.from('x').toString('base64'));
   // The label is what we find our children by: without it the watch loses the Service from sight.
   await cluster.kubectl(['-n', namespace, 'label', 'service', 'shop', 'managed-by-']);
-  await eventually('the label', async () => (await child(services, 'shop'))?.metadata.labels?.['managed-by'] === 'e2e');
+  await until('the label', async () => (await child(services, 'shop'))?.metadata.labels?.['managed-by'] === 'e2e');
   await cluster.kubectl(['-n', namespace, 'delete', 'service', 'shop']);
-  await eventually('the Service again', async () => (await portOf('shop')) === 81);
+  await until('the Service again', async () => (await portOf('shop')) === 81);
   await put('shop', { port: '81' });
-  await eventually('the pruning', async () => (await child(secrets, 'shop')) === undefined);
+  await until('the pruning', async () => (await child(secrets, 'shop')) === undefined);
   const told = await cluster.kubectl(['-n', namespace, 'describe', 'configmap', 'shop']);
   expect(told).toMatch(/Normal\s+Applied.*its children are in place/);
   await cluster.kubectl(['-n', namespace, 'delete', 'configmap', 'shop']);
-  await eventually('the garbage collection', async () => (await child(services, 'shop')) === undefined);
+  await until('the garbage collection', async () => (await child(services, 'shop')) === undefined);
   expect(await subject.metrics.registry.getSingleMetricAsString('controller_runtime_reconcile_panics_total')).toMatch(
     / 0$/m,
   );
@@ -152,30 +152,30 @@ test('a child that lost its label as it stopped being wanted goes, whether someb
   const gone = async (): Promise<boolean> => (await child(secrets, 'shop')) === undefined;
   await put('shop', { port: '80', secret: 'x' });
   const first = start();
-  await eventually('the Secret', () => child(secrets, 'shop'));
+  await until('the Secret', () => child(secrets, 'shop'));
   await unlabel();
   await put('shop', { port: '80' });
-  await eventually('the pruning', gone);
+  await until('the pruning', gone);
   await put('shop', { port: '80', secret: 'x' });
-  await eventually('the Secret again', () => child(secrets, 'shop'));
+  await until('the Secret again', () => child(secrets, 'shop'));
   await first.stop();
   await unlabel();
   await put('shop', { port: '80' });
   start();
-  await eventually('the pruning by the next process', gone);
+  await until('the pruning by the next process', gone);
 });
 
 test('a restart on an unchanged world writes nothing', async () => {
   for (let i = 0; i < 20; i++) await put(`o-${i}`, { port: '80', secret: 'x' });
   const first = start();
-  await eventually(
+  await until(
     'all children',
     async () => (await listAll(client, secrets, { namespace, labelSelector: 'managed-by=e2e' })).items.length === 20,
   );
   await first.stop();
   const second = start();
-  await eventually('every key once', () => new Set(second.runs).size === 20);
-  await eventually('idleness', () => second.manager.idle);
+  await until('every key once', async () => new Set(second.runs).size === 20);
+  await until('idleness', async () => second.manager.idle);
   // Events are the only writes: one for each reconcile of this test's controller.
   const applied = await second.metrics.applies.get();
   const count = (operation: string): number => applied.values.find((v) => v.labels.operation === operation)?.value ?? 0;
@@ -186,11 +186,11 @@ test('a restart on an unchanged world writes nothing', async () => {
 test('an API server that is killed and comes back is followed on', async () => {
   await put('shop', { port: '80' });
   const subject = start();
-  await eventually('the child', () => child(services, 'shop'));
+  await until('the child', () => child(services, 'shop'));
   await cluster.apiServer.kill9();
   await cluster.apiServer.restart();
   await put('shop', { port: '8080' });
-  await eventually('the new port', async () => (await portOf('shop')) === 8080, 60_000);
+  await until('the new port', async () => (await portOf('shop')) === 8080, { timeoutMs: 60_000 });
   expect(await Promise.race([subject.ended, Promise.resolve('running')])).toBe('running');
 });
 
@@ -198,14 +198,14 @@ test('of two replicas one works; the other takes over when it stops, and when it
   await put('shop', { port: '80' });
   const election = () => ({ namespace, name: 'e2e', identity: randomUUID() });
   const first = start({ leaderElection: election() });
-  await eventually('the leader', () => first.manager.leading);
+  await until('the leader', async () => first.manager.leading);
   const second = start({ leaderElection: election() });
-  await eventually('the child', () => child(services, 'shop'));
+  await until('the child', () => child(services, 'shop'));
   expect(second.manager.leading).toBe(false);
   expect(second.runs).toEqual([]);
   await first.stop();
-  await eventually('the second leader', () => second.manager.leading, 10_000);
-  await eventually('its work', () => second.runs.includes('shop'));
+  await until('the second leader', async () => second.manager.leading, { timeoutMs: 10_000 });
+  await until('its work', async () => second.runs.includes('shop'));
   const lease = await client.get<KubeObject>(leases, { namespace, name: 'e2e' });
   const spec = { ...(lease['spec'] as object), holderIdentity: 'thief' };
   const body = { spec };

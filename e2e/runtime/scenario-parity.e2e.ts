@@ -15,7 +15,7 @@ import {
 } from '../../src/kube/index.ts';
 import { microTime } from '../../src/runtime/index.ts';
 import { StatusError } from '../../src/testing/index.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { configMapIn, failure, onBothServers } from './both-servers.ts';
 
 /**
@@ -50,7 +50,7 @@ onBothServers(namespace, (on) => {
       }
     })().catch((error: unknown) => error);
     await work();
-    await eventually(`${count} frames`, () => frames.length >= count);
+    await until(`${count} frames`, async () => frames.length >= count);
     stop.abort();
     await reading;
     return frames;
@@ -142,7 +142,7 @@ onBothServers(namespace, (on) => {
         },
       } as KubeObject);
     } else on.fake.addResource(gadgets);
-    await eventually('the list', async () => (await client.list(gadgets, { namespace })).items.length === 0);
+    await until('the list', async () => (await client.list(gadgets, { namespace })).items.length === 0);
   });
 
   test('list: a wrong token is 401, the right one is let in; without the right it is 403', async () => {

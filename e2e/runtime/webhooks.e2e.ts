@@ -13,7 +13,7 @@ import { closeServer, listen } from '../../src/net/listen.ts';
 import { fixedTls } from '../../src/net/tls-material.ts';
 import { webhookHandler } from '../../src/net/webhook/handler.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { until } from '../../src/testing/until.ts';
 import { freePorts } from '../cluster/ports.ts';
 import { installCrds } from '../api/install.ts';
 
@@ -87,10 +87,10 @@ async function startOperator(flags: Readonly<Record<string, string>> = {}): Prom
   const logger = createLogger({ write: (line) => void lines.push(line) });
   const ended = runOperator(settings, { logger, clock: systemClock, signal: stop.signal });
   ended.catch(() => {});
-  await eventually('the registration', async () =>
+  await until('the registration', async () =>
     (await kubectl('get', 'validatingwebhookconfigurations', '-o', 'yaml')).includes(`localhost:${webhook}`),
   );
-  await eventually('the webhooks', () => lines.some((l) => l.includes('webhooks are served')));
+  await until('the webhooks', async () => lines.some((l) => l.includes('webhooks are served')));
   return {
     webhook,
     stop: () => {
@@ -124,7 +124,7 @@ describe('the operator with --admission=fail-closed', () => {
   });
 
   test('lets good objects in, and refuses what no schema can tell', async () => {
-    await eventually('the first one', async () => /created|unchanged/.test(await apply(monitor)));
+    await until('the first one', async () => /created|unchanged/.test(await apply(monitor)));
     const unsafe = { ...monitor, metadata: { name: 'unsafe', namespace: 'shop' } };
     const said = await apply({ ...unsafe, spec: { selector: { matchLabels: { app: 'a{b' } } } });
     expect(said).toMatch(/admission webhook "trafficmonitors\.svc\.dev" denied the request/);
@@ -142,7 +142,7 @@ describe('the operator with --admission=fail-closed', () => {
     const name = 'validatingwebhookconfiguration/svc-controller';
     await kubectl('patch', name, '--type=json', '-p', `[${caBundle}]`);
     const path = 'jsonpath={.webhooks[0].clientConfig.caBundle}';
-    await eventually('the bundle', async () => (await kubectl('get', name, '-o', path)) !== '');
+    await until('the bundle', async () => (await kubectl('get', name, '-o', path)) !== '');
   });
 
   test('closed means closed: without the operator nothing is changed', async () => {
@@ -163,8 +163,8 @@ test('with the API server’s certificate asked for, nobody else is answered, an
   try {
     expect(await apply(late)).toMatch(/only the API server is answered here/);
     await writeFile(file, clients.cert);
-    await eventually('the authority', async () => /created|unchanged/.test(await apply(late)), 15_000);
-    await eventually('the names', async () => /shop\/checkout/.test(await apply(policy(silent))));
+    await until('the authority', async () => /created|unchanged/.test(await apply(late)), { timeoutMs: 15_000 });
+    await until('the names', async () => /shop\/checkout/.test(await apply(policy(silent))));
     const statusOf = (shown: Partial<KeyPairPem>): Promise<number | undefined> =>
       new Promise((resolve, reject) => {
         const target = { host: '127.0.0.1', port: operator.webhook, rejectUnauthorized: false, agent: false };
@@ -228,7 +228,7 @@ test('a kind of two versions is converted by the hook, both ways', async () => {
   });
   await kubectl('wait', '--for=condition=Established', 'crd/widgets.example.dev', '--timeout=30s');
   const widget = { apiVersion: 'example.dev/v2', kind: 'Widget', metadata: { name: 'one', namespace: 'default' } };
-  await eventually('the widget', async () => /created/.test(await apply({ ...widget, spec: { length: '3cm' } })));
+  await until('the widget', async () => /created/.test(await apply({ ...widget, spec: { length: '3cm' } })));
   expect(await kubectl('get', 'widgets.v1.example.dev', 'one', '-o', 'jsonpath={.spec}')).toBe('{"size":3}');
   expect(await kubectl('get', 'widgets.v2.example.dev', 'one', '-o', 'jsonpath={.spec}')).toBe('{"length":"3cm"}');
   await closeServer(server, 100);

@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import type { Stage } from '../demo/stage.ts';
-import { until } from '../demo/until.ts';
+import { until } from '../../src/testing/until.ts';
 import { podsOf, type PodStatus } from './probe.ts';
 
 /** What the agent of a node answers with, and what its node keeps of it. */
@@ -56,10 +56,8 @@ export async function restartAgent(stage: Stage, node: string, loses: 'its certi
   await stage.cluster.nodes
     .find(({ name }) => name === node)!
     .killContainer(`svc-system/${pod.metadata.name}`, 'agent');
-  await until(
-    `the agent of ${node} to be ready again`,
-    one,
-    (now) => restarts(now) > restarts(pod) && now.status.containerStatuses.every(({ ready }) => ready),
-    { timeoutMs: 60_000 },
-  );
+  await until(`the agent of ${node} to be ready again`, one, {
+    good: (now) => restarts(now) > restarts(pod) && now.status.containerStatuses.every(({ ready }) => ready),
+    timeoutMs: 60_000,
+  });
 }

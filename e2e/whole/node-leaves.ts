@@ -1,6 +1,6 @@
 import { getJson, type QueryAnswer } from '../demo/query-client.ts';
 import { readyPods, type Stage } from '../demo/stage.ts';
-import { until } from '../demo/until.ts';
+import { until } from '../../src/testing/until.ts';
 
 /** A node that is about to leave, and what is said of it. */
 export interface NodeLeaves {
@@ -63,16 +63,12 @@ export async function nodeLeaves({ cluster, queryTarget }: Stage): Promise<NodeL
     async restartQueries() {
       const before = (await replicas()).map(({ name }) => name);
       await kubectl(...inSystem, 'delete', 'pods', '-l', queries, '--grace-period=1', '--wait=false');
-      await until('other query pods', replicas, (pods) => pods.every(({ name }) => !before.includes(name)));
+      await until('other query pods', replicas, { good: (pods) => pods.every(({ name }) => !before.includes(name)) });
     },
     async stopOperator() {
       await scale(0);
       const pods = [...inSystem, 'get', 'pods', '-l', 'app.kubernetes.io/component=controller', '-o', 'name'];
-      await until(
-        'the operator to be gone',
-        () => kubectl(...pods),
-        (text) => text.trim() === '',
-      );
+      await until('the operator to be gone', () => kubectl(...pods), { good: (text) => text.trim() === '' });
     },
     async startOperator() {
       await scale(2);

@@ -3,7 +3,7 @@ import { createReport } from '../demo/report.ts';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { mayConnect } from '../../src/testing/network-policy.ts';
 import { agentEmail, readRepositoryFile, startStage, type MintChange, type Stage } from '../demo/stage.ts';
-import { until } from '../demo/until.ts';
+import { until } from '../../src/testing/until.ts';
 import { agentIdentities, restartAgent } from './agent-certificates.ts';
 import { nodeLeaves } from './node-leaves.ts';
 import { countersAt, instrumentFiles, namesOf, podsOf, queryAtPod } from './probe.ts';
@@ -33,21 +33,17 @@ afterAll(async () => {
 
 describe('from kubectl apply to an answer', () => {
   test('every agent is counted once, though all say the same of themselves', async () => {
-    const answer = await until(
-      'three agents',
-      () => stage.query('sum(svc_agent_up)'),
-      (a) => a.body.data?.result[0]?.value[1] === '3',
-    );
+    const answer = await until('three agents', () => stage.query('sum(svc_agent_up)'), {
+      good: (a) => a.body.data?.result[0]?.value[1] === '3',
+    });
     expect(answer.body).toMatchObject({ status: 'success', degraded: false, missingNodes: [] });
   });
 
   test('the traffic of the shop arrives under the specified names and labels', async () => {
     const query = 'http_server_request_duration_count{k8s_namespace_name="shop",k8s_deployment_name="catalog"}';
-    const answer = await until(
-      'catalog traffic',
-      () => stage.query(query),
-      (a) => (a.body.data?.result.length ?? 0) > 0,
-    );
+    const answer = await until('catalog traffic', () => stage.query(query), {
+      good: (a) => (a.body.data?.result.length ?? 0) > 0,
+    });
     const labels = answer.body.data!.result[0]!.metric;
     expect(labels).toMatchObject({
       http_request_method: 'GET',
@@ -63,11 +59,9 @@ describe('from kubectl apply to an answer', () => {
     const of = (direction: string, from: string, to: string): string =>
       `sum by (k8s_src_namespace, k8s_dst_namespace, k8s_src_owner_type, k8s_dst_owner_type) (rate(ebpf_network_flow_bytes{direction="${direction}",k8s_src_owner_name="${from}",k8s_dst_owner_name="${to}"}[30s]))`;
     for (const query of [of('request', 'checkout', 'catalog'), of('response', 'catalog', 'checkout')]) {
-      const answer = await until(
-        query,
-        () => stage.query(query),
-        (a) => Number(a.body.data?.result[0]?.value[1]) > 0,
-      );
+      const answer = await until(query, () => stage.query(query), {
+        good: (a) => Number(a.body.data?.result[0]?.value[1]) > 0,
+      });
       expect(answer.body.data!.result.map(({ metric }) => metric)).toEqual([
         {
           k8s_src_namespace: 'shop',
@@ -81,11 +75,9 @@ describe('from kubectl apply to an answer', () => {
 
   test('rates, sums and quantiles over all agents are numbers that the load explains', async () => {
     const query = 'sum(rate(http_server_request_duration_count{service_name="catalog"}[30s]))';
-    const rate = await until(
-      'a rate near the load',
-      () => stage.query(query),
-      (a) => Number(a.body.data?.result[0]?.value[1]) > 20,
-    );
+    const rate = await until('a rate near the load', () => stage.query(query), {
+      good: (a) => Number(a.body.data?.result[0]?.value[1]) > 20,
+    });
     expect(Number(rate.body.data!.result[0]!.value[1])).toBeLessThan(60);
     const p99 = await stage.query(
       'histogram_quantile(0.99, sum by (le) (rate(http_server_request_duration_bucket[30s])))',
@@ -101,17 +93,13 @@ describe('from kubectl apply to an answer', () => {
     await stage.cluster.kubectl(['apply', '-f', '-'], {
       stdin: sample.replace('- /cart/{id}', '- /cart/{id}\n      - /edited/{id}'),
     });
-    await until(
-      'the edit on every node',
-      () => instrumentFiles(stage),
-      (files) => Object.values(files).filter((f) => f.includes('/edited/{id}')).length === 3,
-      { timeoutMs: 10_000 },
-    );
+    await until('the edit on every node', () => instrumentFiles(stage), {
+      good: (files) => Object.values(files).filter((f) => f.includes('/edited/{id}')).length === 3,
+      timeoutMs: 10_000,
+    });
     expect(performance.now() - started).toBeLessThan(5_000);
-    const seen = await until(
-      'acknowledged',
-      () => resource(checkout),
-      (r) => {
+    const seen = await until('acknowledged', () => resource(checkout), {
+      good: (r) => {
         const { observedGeneration, nodes } = r.status ?? {};
         return (
           observedGeneration === r.metadata.generation &&
@@ -120,8 +108,8 @@ describe('from kubectl apply to an answer', () => {
           nodes.updated === nodes.desired
         );
       },
-      { timeoutMs: 120_000 },
-    );
+      timeoutMs: 120_000,
+    });
     expect(await kubectl('get', 'tm', 'checkout', '-n', 'shop')).toMatch(
       new RegExp(`checkout .*\\b${seen.status!.nodes!.desired}\\b`),
     );
@@ -130,7 +118,7 @@ describe('from kubectl apply to an answer', () => {
   test('conditions carry the generation they speak of, and events tell people what happened', async () => {
     const isReady = (r: Resource): boolean =>
       r.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
-    const ready = await until('Ready', () => resource('clustertrafficpolicies/default'), isReady);
+    const ready = await until('Ready', () => resource('clustertrafficpolicies/default'), { good: isReady });
     expect(ready.status?.observedGeneration).toBe(ready.metadata.generation);
     expect(await kubectl('describe', 'md', 'minter', '-n', 'platform-agent')).toMatch(/Events:\s+\S/);
   });
@@ -160,16 +148,14 @@ describe('the minter', () => {
     await kubectl('-n', 'platform-agent', 'patch', 'minterdeployment', 'minter', '--type=merge', '-p', trust);
     const data = 'repositories=extra\nelsewhere/gitops';
     await kubectl('-n', 'platform-agent', 'create', 'configmap', 'gitops-state', `--from-literal=${data}`);
-    await until(
-      'a token for the registered repository',
-      () => stage.mint(agentEmail, { repositories: ['extra'] }),
-      ({ status }) => status === 200,
-      { timeoutMs: 90_000 },
-    );
+    await until('a token for the registered repository', () => stage.mint(agentEmail, { repositories: ['extra'] }), {
+      good: ({ status }) => status === 200,
+      timeoutMs: 90_000,
+    });
     const minter = await until(
       'the line that cannot be taken on the object',
       () => resource('namespaces/platform-agent/minterdeployments/minter'),
-      (r) => r.status?.conditions?.some((c) => c.type === 'RulesValid' && c.status === 'False') === true,
+      { good: (r) => r.status?.conditions?.some((c) => c.type === 'RulesValid' && c.status === 'False') === true },
     );
     expect(minter.status?.conditions?.find((c) => c.type === 'RulesValid')).toMatchObject({
       reason: 'RepositoryOutsideSpec',
@@ -231,12 +217,10 @@ describe('bad input', () => {
       '--clusterrole=svc-promql-reader',
       '--serviceaccount=shop:dashboard',
     );
-    await until(
-      'the binding to count',
-      () => queryAtPod(stage, token),
-      (status) => status === 200,
-      { timeoutMs: 30_000 },
-    );
+    await until('the binding to count', () => queryAtPod(stage, token), {
+      good: (status) => status === 200,
+      timeoutMs: 30_000,
+    });
   });
 
   test('a scrape away from loopback without a token is refused', async () => {
@@ -261,12 +245,10 @@ describe('bad days', () => {
     const [agent] = await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent');
     const node = stage.cluster.nodes.find((n) => n.name === agent!.spec.nodeName)!;
     await node.killContainer(`svc-system/${agent!.metadata.name}`, 'agent');
-    const after = await until(
-      'the agent to be back',
-      () => countersAt(stage, at),
-      () => true,
-      { timeoutMs: 60_000 },
-    );
+    const after = await until('the agent to be back', () => countersAt(stage, at), {
+      good: () => true,
+      timeoutMs: 60_000,
+    });
     expect(after).toEqual(before);
   }, 90_000);
 
@@ -284,12 +266,10 @@ describe('bad days', () => {
       '-p',
       JSON.stringify({ spec: { priority: 7 } }),
     );
-    await until(
-      'the change to be observed',
-      () => resource('namespaces/shop/trafficmonitors/catalog'),
-      (r) => r.status?.observedGeneration === r.metadata.generation,
-      { timeoutMs: 90_000 },
-    );
+    await until('the change to be observed', () => resource('namespaces/shop/trafficmonitors/catalog'), {
+      good: (r) => r.status?.observedGeneration === r.metadata.generation,
+      timeoutMs: 90_000,
+    });
   }, 120_000);
 
   test('kill -9 of the API server: queries go on, and afterwards changes are seen again', async () => {
@@ -308,12 +288,10 @@ describe('bad days', () => {
       '-p',
       JSON.stringify({ spec: { priority: 8 } }),
     );
-    await until(
-      'the change to be observed',
-      () => resource('namespaces/shop/trafficmonitors/catalog'),
-      (r) => r.status?.observedGeneration === r.metadata.generation,
-      { timeoutMs: 90_000 },
-    );
+    await until('the change to be observed', () => resource('namespaces/shop/trafficmonitors/catalog'), {
+      good: (r) => r.status?.observedGeneration === r.metadata.generation,
+      timeoutMs: 90_000,
+    });
     expect(await countersAt(stage, at)).toEqual(before);
   }, 150_000);
 
@@ -329,12 +307,10 @@ describe('bad days', () => {
       '-p',
       JSON.stringify([{ op: 'replace', path: '/spec/template/spec/containers/0/args/0', value: 'drifted' }]),
     );
-    await until(
-      'the Service',
-      () => kubectl('-n', 'svc-system', 'get', 'service', 'svc-query', '-o', 'name'),
-      () => true,
-      { timeoutMs: 30_000 },
-    );
+    await until('the Service', () => kubectl('-n', 'svc-system', 'get', 'service', 'svc-query', '-o', 'name'), {
+      good: () => true,
+      timeoutMs: 30_000,
+    });
     await until(
       'the arguments',
       () =>
@@ -347,8 +323,7 @@ describe('bad days', () => {
           '-o',
           'jsonpath={.spec.template.spec.containers[0].args[0]}',
         ),
-      (text) => text === 'query',
-      { timeoutMs: 30_000 },
+      { good: (text) => text === 'query', timeoutMs: 30_000 },
     );
   }, 90_000);
 });
@@ -356,12 +331,10 @@ describe('bad days', () => {
 describe('deleting', () => {
   test('a deleted monitor leaves the instrument files, and what other monitors ask for stays in them', async () => {
     await kubectl('-n', 'shop', 'delete', 'tm', 'checkout', '--timeout=30s');
-    await until(
-      'its entry to be gone',
-      () => instrumentFiles(stage),
-      (files) => Object.keys(files).length === 3 && Object.values(files).every((f) => !f.includes('checkout')),
-      { timeoutMs: 90_000 },
-    );
+    await until('its entry to be gone', () => instrumentFiles(stage), {
+      good: (files) => Object.keys(files).length === 3 && Object.values(files).every((f) => !f.includes('checkout')),
+      timeoutMs: 90_000,
+    });
     const files = await instrumentFiles(stage);
     expect(Object.values(files).every((f) => f.includes('catalog'))).toBe(true);
   }, 120_000);
@@ -372,12 +345,10 @@ describe('deleting', () => {
     expect((await namesOf(stage, kinds, selector)).length).toBeGreaterThanOrEqual(5);
     const others = await namesOf(stage, kinds, 'app.kubernetes.io/component in (agent, query)');
     await kubectl('-n', 'platform-agent', 'delete', 'md', 'minter', '--timeout=30s');
-    await until(
-      'its children to be gone',
-      () => namesOf(stage, kinds, selector),
-      (names) => names.length === 0,
-      { timeoutMs: 60_000 },
-    );
+    await until('its children to be gone', () => namesOf(stage, kinds, selector), {
+      good: (names) => names.length === 0,
+      timeoutMs: 60_000,
+    });
     expect(await kubectl('-n', 'platform-agent', 'get', 'secret', 'vcs-app-credentials', '-o', 'name')).toContain(
       'vcs-app-credentials',
     );
@@ -386,30 +357,26 @@ describe('deleting', () => {
 
   test('a deleted policy puts the nodes back to what the flags say, and the agents stay', async () => {
     await kubectl('delete', 'ctp', 'default', '--timeout=30s');
-    await until(
-      'the default exclusion to be gone',
-      () => instrumentFiles(stage),
-      (files) => Object.keys(files).length === 3 && Object.values(files).every((f) => !f.includes('istio-')),
-      { timeoutMs: 90_000 },
-    );
+    await until('the default exclusion to be gone', () => instrumentFiles(stage), {
+      good: (files) => Object.keys(files).length === 3 && Object.values(files).every((f) => !f.includes('istio-')),
+      timeoutMs: 90_000,
+    });
     expect(await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent')).toHaveLength(3);
   }, 120_000);
 });
 
 describe('the certificate of an agent', () => {
   const answerOfAll = (): Promise<unknown> =>
-    until(
-      'an answer of all nodes',
-      () => stage.query('sum(svc_agent_up)'),
-      ({ body }) => body.degraded === false && body.data?.result[0]?.value[1] === '3',
-    );
+    until('an answer of all nodes', () => stage.query('sum(svc_agent_up)'), {
+      good: ({ body }) => body.degraded === false && body.data?.result[0]?.value[1] === '3',
+    });
   const scaleOperator = async (replicas: number): Promise<void> => {
     await kubectl('-n', 'svc-system', 'scale', 'deployment/svc-controller', `--replicas=${replicas}`);
     if (replicas > 0) return;
     await until(
       'the operator to be gone',
       () => podsOf(stage, 'svc-system', 'app.kubernetes.io/component=controller'),
-      (pods) => pods.length === 0,
+      { good: (pods) => pods.length === 0 },
     );
   };
 
@@ -419,7 +386,7 @@ describe('the certificate of an agent', () => {
     await until(
       'the agents to be rendered without the host network',
       () => stage.cluster.api.request<{ spec: { template: { spec: { hostNetwork?: boolean } } } }>('GET', path),
-      ({ spec }) => spec.template.spec.hostNetwork !== true,
+      { good: ({ spec }) => spec.template.spec.hostNetwork !== true },
     );
     await kubectl('-n', 'svc-system', 'rollout', 'status', 'daemonset/svc-agent', '--timeout=120s');
     await answerOfAll();
@@ -472,27 +439,21 @@ describe('a node that leaves the cluster', () => {
         return true;
       };
     const of = (matcher: string): string => `sum(max_over_time(svc_agent_up${matcher}[5m]))`;
-    await until('whole answers', () => answers(of('')), both(whole));
+    await until('whole answers', () => answers(of('')), { good: both(whole) });
     expect(await recorded('serving')).toContain(lost.name);
     await stopOperator();
     await lost.leave();
-    await until('both replicas to have seen it', () => answers(of('')), both(lacking));
+    await until('both replicas to have seen it', () => answers(of('')), { good: both(lacking) });
     await restartQueries();
-    await until('new ones to know', () => answers(of('')), both(lacking));
+    await until('new ones to know', () => answers(of('')), { good: both(lacking) });
     both(whole)(await answers(of(`{k8s_node_name!="${lost.name}"}`)));
-    await until('its time to be over', () => answers('sum(svc_agent_up)', '1s'), both(whole));
+    await until('its time to be over', () => answers('sum(svc_agent_up)', '1s'), { good: both(whole) });
     expect(await recorded('departed')).not.toContain(lost.name);
     await startOperator();
-    await until(
-      'the record',
-      () => recorded('departed'),
-      (names) => names.includes(lost.name),
-    );
-    await until(
-      'the same words from both',
-      () => answers(of('')),
-      (found) => both(lacking)(found) && new Set(found.map((one) => one.warnings!.join())).size === 1,
-    );
+    await until('the record', () => recorded('departed'), { good: (names) => names.includes(lost.name) });
+    await until('the same words from both', () => answers(of('')), {
+      good: (found) => both(lacking)(found) && new Set(found.map((one) => one.warnings!.join())).size === 1,
+    });
     expect(await recorded('serving')).not.toContain(lost.name);
   }, 180_000);
 });

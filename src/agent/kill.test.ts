@@ -42,7 +42,7 @@ async function startAgent(): Promise<{ child: ChildProcess; otlp: number }> {
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line) as { msg: string });
-  await until(() => {
+  await until('the start of the agent', () => {
     if (child.exitCode !== null) throw new Error(`the agent ended: ${text}`);
     return entries().some(({ msg }) => msg === 'agent started');
   });
@@ -90,7 +90,7 @@ test('SIGTERM while requests come in: what was answered is on disk, and it ends 
   const sending = (async () => {
     for (let value = 1; await send(otlp, value); value++) answered.push(value);
   })();
-  await until(() => answered.length > 0);
+  await until('the first answer', () => answered.length > 0);
   const from = performance.now();
   child.kill('SIGTERM');
   await ended;

@@ -37,6 +37,7 @@ import type { RunningInstrument } from './capture/instrument-probe.ts';
 import { type AgentPorts, runAgent } from './run-agent.ts';
 import { instrumentFileHash } from './supervisor/state.ts';
 import { type AgentSettings, agentSettingTable } from './settings.ts';
+import { until } from '../testing/until.ts';
 
 const servername = 'svc-agent.svc-system.svc';
 let dir: string;
@@ -176,21 +177,12 @@ async function readBack(port: number, name: string): Promise<{ labels: Record<st
   return found;
 }
 
-/** Asks again until the condition holds; the test's own timeout bounds it. */
-async function until<T>(ask: () => Promise<T>, holds: (answer: T) => boolean): Promise<T> {
-  for (;;) {
-    const answer = await ask();
-    if (holds(answer)) return answer;
-    await new Promise<void>((resolve) => setImmediate(resolve));
-  }
-}
-
 test('what comes in by OTLP is scraped, read back by remote read, and still there after a restart', async () => {
   let agent = await start();
   expect(await sendCounter(agent.ports.otlpHttp, 7)).toBe(200);
   const scrape = (): Promise<string> =>
     fetch(`http://127.0.0.1:${agent.ports.scrape}/metrics`).then((answer) => answer.text());
-  const text = await until(scrape, (t) => t.includes('http_requests{'));
+  const text = await until('the counter on the page', scrape, { good: (t) => t.includes('http_requests{') });
   expect(text).toContain('# HELP http_requests all\n# TYPE http_requests counter\n');
   expect(text).toContain('http_requests{k8s_node_name="node-1",zone="z1"} 7\n');
   expect(text).toMatch(/svc_agent_up\{version="[^"]+",k8s_node_name="node-1"\} 1\n/);
@@ -329,7 +321,7 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
     const answer = await mtls('svc-controller', port, '/v1/status?after=0&wait=1');
     return JSON.parse(answer.body.toString()) as AgentStatus;
   };
-  const running = await until(status, (s) => (s.ack as Ack).phase === 'Running');
+  const running = await until('an instrument that runs', status, { good: (s) => (s.ack as Ack).phase === 'Running' });
   expect(running.instrument).toEqual({
     up: true,
     start: new Date(startedMs).toISOString(),
@@ -435,10 +427,12 @@ test('a shorter retention of a policy reaches the store: old blocks go at once, 
     expect(await oldest()).toBeGreaterThan(11.9 * hour);
     await push({ timeMs: 5 * hour });
     // One that reaches into the retention stays whole.
-    expect(await until(oldest, (age) => age <= 7 * hour)).toBeGreaterThan(4.9 * hour);
+    expect(await until('the retention of the config', oldest, { good: (age) => age <= 7 * hour })).toBeGreaterThan(
+      4.9 * hour,
+    );
     expect((await readBack(agent.ports.remoteRead, 'old'))[0]!.values.length).toBeGreaterThan(5 * 6);
     await push({ sizeBytes: 1 });
-    await until(oldest, (age) => age < 5 * hour);
+    await until('the next retention', oldest, { good: (age) => age < 5 * hour });
   } finally {
     await agent.stop();
   }

@@ -45,13 +45,13 @@ const settings = (flags: Record<string, string> = {}): OperatorSettings =>
     prefix: 'SVC_',
   });
 const portOf = (): Promise<number> =>
-  until(() => lines.find((l) => l['msg'] === 'operator starts')?.['metricsPort'] as number | undefined, 'the start');
+  until('the start', () => lines.find((l) => l['msg'] === 'operator starts')?.['metricsPort'] as number | undefined);
 
 test('leads, puts the platform in place, tells how it is, and ends cleanly when asked to', async () => {
   const abort = new AbortController();
   const running = runOperator(settings(), { logger, clock: systemClock, signal: abort.signal });
   const base = `http://127.0.0.1:${await portOf()}`;
-  await until(() => server.storage.find(coreResources.deployments, 'svc-system', names.query), 'the query server');
+  await until('the query server', () => server.storage.find(coreResources.deployments, 'svc-system', names.query));
   expect(await (await fetch(`${base}/readyz?verbose`)).text()).toContain('[+]caches ok');
   expect((await fetch(`${base}/livez`)).status).toBe(200);
   const metrics = await (await fetch(`${base}/metrics`)).text();
@@ -63,7 +63,7 @@ test('leads, puts the platform in place, tells how it is, and ends cleanly when 
   await running;
   const lease = server.storage.get(coreResources.leases, 'svc-system', 'svc-controller');
   expect(lease['spec']).toMatchObject({ holderIdentity: '' });
-  await until(() => server.openWatches().length === 0, 'the end of every watch');
+  await until('the end of every watch', () => server.openWatches().length === 0);
 });
 
 test('a port in use ends it with the words people search for', async () => {

@@ -53,7 +53,7 @@ test('reads a long list page by page, and once more in one piece when the contin
 test('waits the Retry-After seconds on list, watch and write: a write, which then succeeds', async () => {
   server.script({ verb: 'create' }, { do: 'fail', error: busy(), retryAfter: '7' });
   const created = server.client(clock).create(configMaps, configMap('a'));
-  await until(() => server.seen({ verb: 'create' }).length === 1 && clock.pending === 2, 'the first try');
+  await until('the first try', () => server.seen({ verb: 'create' }).length === 1 && clock.pending === 2);
   await clock.advance(6_900);
   expect(server.seen({ verb: 'create' })).toHaveLength(1);
   await clock.advance(200);
@@ -64,7 +64,7 @@ test('reads the delay from the body where there is no header', async () => {
   server.script({ verb: 'get' }, { do: 'fail', error: busy(3) });
   server.put(configMaps, configMap('a'));
   const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' });
-  await until(() => clock.pending === 2, 'the wait');
+  await until('the wait', () => clock.pending === 2);
   await clock.advance(3_000);
   expect(await got).toMatchObject({ metadata: { name: 'a' } });
 });
@@ -80,7 +80,7 @@ test('repeats a read after a lost connection, but never a write', async () => {
   server.put(configMaps, configMap('a'));
   server.script({ verb: 'get' }, { do: 'reset' });
   const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' });
-  await until(() => server.seen({ verb: 'get' }).length === 1 && clock.pending === 2, 'the first try');
+  await until('the first try', () => server.seen({ verb: 'get' }).length === 1 && clock.pending === 2);
   await clock.advance(100);
   expect(await got).toMatchObject({ metadata: { name: 'a' } });
   server.script({ verb: 'create' }, { do: 'reset', afterWork: true });
@@ -94,7 +94,7 @@ test('gives up at its deadline', async () => {
   server.script({ verb: 'get' }, { do: 'hold', until: new Promise(() => {}) });
   const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' }, { deadlineMs: 4_000 });
   const failed = expect(got).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
-  await until(() => server.seen({ verb: 'get' }).length === 1, 'the request');
+  await until('the request', () => server.seen({ verb: 'get' }).length === 1);
   await clock.advance(4_000);
   await failed;
 });
@@ -103,7 +103,7 @@ test('tells a cancelled call from a failed one', async () => {
   const abort = new AbortController();
   server.script({ verb: 'get' }, { do: 'hold', until: new Promise(() => {}) });
   const got = server.client().get(configMaps, { namespace: 'shop', name: 'a' }, { signal: abort.signal });
-  await until(() => server.seen({ verb: 'get' }).length === 1, 'the request');
+  await until('the request', () => server.seen({ verb: 'get' }).length === 1);
   abort.abort();
   await expect(got).rejects.toMatchObject({ code: 'ERR_ABORTED' });
 });

@@ -3,13 +3,8 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
 import { costs } from '../testing/minter-world/refusals.ts';
-import {
-  askToken,
-  startMinter,
-  until,
-  untilReady,
-  type RunningMinter,
-} from '../testing/minter-world/running-minter.ts';
+import { askToken, startMinter, untilReady, type RunningMinter } from '../testing/minter-world/running-minter.ts';
+import { until } from '../testing/until.ts';
 
 /** A few hundred requests of every day, or, by `npm run fuzz:minter`, as many as go into this time. */
 const seconds = Number(process.env.MINTER_FUZZ_SECONDS ?? 0);
@@ -37,7 +32,9 @@ beforeAll(async () => {
   await world.writeRules({ '.yaml': agentRules() });
   minter = await startMinter(world);
   await untilReady(minter);
-  await until(minter.readiness, (report) => report.checks.every((check) => check.status === 'True'));
+  await until('the readiness', minter.readiness, {
+    good: (report) => report.checks.every((check) => check.status === 'True'),
+  });
 });
 
 afterAll(async () => {

@@ -2,13 +2,8 @@ import { gzipSync } from 'node:zlib';
 import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
 import { rawRequest } from '../testing/minter-world/raw-request.ts';
 import { costs, expectRefusal } from '../testing/minter-world/refusals.ts';
-import {
-  askToken,
-  startMinter,
-  until,
-  untilReady,
-  type RunningMinter,
-} from '../testing/minter-world/running-minter.ts';
+import { askToken, startMinter, untilReady, type RunningMinter } from '../testing/minter-world/running-minter.ts';
+import { until } from '../testing/until.ts';
 
 let world: MinterWorld;
 let minter: RunningMinter;
@@ -23,7 +18,9 @@ beforeAll(async () => {
   minter = await startMinter(world, { env: { APP_JWT_REUSE_SECONDS: '0' } });
   token = world.issuer.token(agentEmail, audience);
   await untilReady(minter);
-  await until(minter.readiness, (report) => report.checks.every((check) => check.status === 'True'));
+  await until('the readiness', minter.readiness, {
+    good: (report) => report.checks.every((check) => check.status === 'True'),
+  });
 });
 
 afterAll(async () => {

@@ -3,13 +3,8 @@ import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } 
 import { testKey } from '../testing/minter-world/keys.ts';
 import { rawRequest } from '../testing/minter-world/raw-request.ts';
 import { costs, expectRefusal } from '../testing/minter-world/refusals.ts';
-import {
-  askToken,
-  startMinter,
-  until,
-  untilReady,
-  type RunningMinter,
-} from '../testing/minter-world/running-minter.ts';
+import { askToken, startMinter, untilReady, type RunningMinter } from '../testing/minter-world/running-minter.ts';
+import { until } from '../testing/until.ts';
 
 let world: MinterWorld;
 let minter: RunningMinter;
@@ -19,7 +14,9 @@ beforeAll(async () => {
   await world.writeRules({ '.yaml': agentRules() });
   minter = await startMinter(world, { env: { APP_JWT_REUSE_SECONDS: '0' } });
   await untilReady(minter);
-  await until(minter.readiness, (report) => report.checks.every((check) => check.status === 'True'));
+  await until('the readiness', minter.readiness, {
+    good: (report) => report.checks.every((check) => check.status === 'True'),
+  });
 });
 
 afterAll(async () => {

@@ -2,13 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
 import { testKey } from '../testing/minter-world/keys.ts';
-import {
-  askToken,
-  startMinter,
-  until,
-  untilReady,
-  type RunningMinter,
-} from '../testing/minter-world/running-minter.ts';
+import { askToken, startMinter, untilReady, type RunningMinter } from '../testing/minter-world/running-minter.ts';
+import { until } from '../testing/until.ts';
 import { ShiftedClock } from '../testing/shifted-clock.ts';
 import type { KmsFaults } from '../testing/fake-kms/fake-kms.ts';
 import type { PlatformFault, PlatformRoute } from '../testing/fake-platform/fake-platform.ts';
@@ -23,7 +18,9 @@ beforeAll(async () => {
   await world.writeRules({ '.yaml': agentRules() });
   minter = await startMinter(world, { clock, env: { APP_JWT_REUSE_SECONDS: '0', RULES_RELOAD_SECONDS: '1' } });
   await untilReady(minter);
-  await until(minter.readiness, (report) => report.checks.every((check) => check.status === 'True'));
+  await until('the readiness', minter.readiness, {
+    good: (report) => report.checks.every((check) => check.status === 'True'),
+  });
 });
 
 beforeEach(() => {
@@ -227,10 +224,7 @@ test.each<[sentence: string, change: (body: Record<string, unknown>) => unknown]
   const answer = await ask();
   expect([answer.status, errorOf(answer)]).toEqual([502, 'grant_mismatch']);
   expect(answer.text).not.toContain('ghs_');
-  await until(
-    () => world.platform.count('revoke_token'),
-    (count) => count > revoked,
-  );
+  await until('the revocation', () => world.platform.count('revoke_token'), { good: (count) => count > revoked });
   expect(world.platform.state.tokens.size).toBe(alive);
 });
 
@@ -316,7 +310,7 @@ test('a key version that is not ENABLED makes the pod not ready at once, and rea
     ['PENDING_IMPORT', 'PendingImport'],
   ] as const) {
     world.kms.version(world.keyVersion).state = state;
-    await until(keyCheck, (check) => (check as { reason: string }).reason === reason);
+    await until('the check of the key', keyCheck, { good: (check) => (check as { reason: string }).reason === reason });
   }
   world.kms.version(world.keyVersion).state = 'ENABLED';
   await untilReady(minter);
@@ -329,18 +323,10 @@ test('a rule that is removed ends within seconds', async () => {
     join(world.configsDir, world.org, '.yaml'),
     agentRules(['gitops'], 'boss@proj.iam.gserviceaccount.com'),
   );
-  const answer = await until(
-    () => ask(),
-    (a) => a.status !== 200,
-    5_000,
-  );
+  const answer = await until('a refusal', () => ask(), { good: (a) => a.status !== 200, timeoutMs: 5_000 });
   expect(answer.status).toBe(403);
   await world.writeRules({ '.yaml': agentRules() });
-  await until(
-    () => ask(),
-    (a) => a.status === 200,
-    5_000,
-  );
+  await until('service again', () => ask(), { good: (a) => a.status === 200, timeoutMs: 5_000 });
 });
 
 test('nothing secret is in any log, and no request went where an answer pointed', () => {

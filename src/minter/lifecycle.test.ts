@@ -3,13 +3,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
 import { privatePem, testKey } from '../testing/minter-world/keys.ts';
-import {
-  askToken,
-  startMinter,
-  until,
-  untilReady,
-  type RunningMinter,
-} from '../testing/minter-world/running-minter.ts';
+import { askToken, startMinter, untilReady, type RunningMinter } from '../testing/minter-world/running-minter.ts';
+import { until } from '../testing/until.ts';
 
 let world: MinterWorld;
 let minter: RunningMinter | undefined;
@@ -30,10 +25,7 @@ const start = async (env: Record<string, string> = {}): Promise<RunningMinter> =
 const token = (): string => world.issuer.token(agentEmail, audience);
 const check = async (type: string): Promise<unknown> => (await minter!.readiness()).checks.find((c) => c.type === type);
 const untilCheck = (type: string, reason: string): Promise<unknown> =>
-  until(
-    () => check(type),
-    (seen) => (seen as { reason: string }).reason === reason,
-  );
+  until('the check', () => check(type), { good: (seen) => (seen as { reason: string }).reason === reason });
 
 test('starts without a key, says so, and becomes ready when the key appears', async () => {
   const version = world.keyVersion;
@@ -130,10 +122,7 @@ test('issuer keys that cannot be had are 503, and never a reason to be not ready
     'issuer_keys_unavailable',
   ]);
   world.issuer.fault = undefined;
-  await until(
-    () => askToken(minter!, token()),
-    (a) => a.status === 200,
-  );
+  await until('service again', () => askToken(minter!, token()), { good: (a) => a.status === 200 });
 });
 
 test('a caller over its limit gets 429 with the time to wait, another caller does not', async () => {
@@ -152,10 +141,7 @@ test('mints in flight finish after the stop, new connections are refused, and th
   await untilReady(minter!);
   world.platform.faults.set('create_token', { delayMs: 400 });
   const pending = askToken(minter!, token());
-  await until(
-    () => world.platform.count('create_token'),
-    (count) => count === 1,
-  );
+  await until('the count', () => world.platform.count('create_token'), { good: (count) => count === 1 });
   const stopped = minter!.stop();
   expect((await pending).status).toBe(200);
   await stopped;

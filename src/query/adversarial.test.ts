@@ -117,7 +117,7 @@ async function startEndless(headers: Record<string, string>, computing: StagePro
   asked.on('error', () => {});
   asked.end();
   let computedMs = 0;
-  await until(async () => {
+  await until('200 ms of computing', async () => {
     for (const [ms, count] of (await computing.report()).slices.entries()) computedMs += ms * count;
     return computedMs > 200;
   });
@@ -133,7 +133,7 @@ test.each([
     const leave = await startEndless(headers, computing());
     leave();
     expect(await computing().afterClose()).toBeLessThan(longestCpuMs);
-    await until(async () => (await metric('svc_query_running')) === 0);
+    await until('no query that runs', async () => (await metric('svc_query_running')) === 0);
     expect(await metric('svc_query_memory_bytes')).toBe(0);
   },
   60_000,
@@ -260,7 +260,7 @@ test('many of the largest queries at once are answered or refused, within the me
   const { query, agents } = await reports();
   expect(query.residentBytes).toBeLessThan(containerBytes.query);
   for (const { residentBytes } of agents) expect(residentBytes).toBeLessThan(containerBytes.agent);
-  await until(async () => (await metric('svc_query_memory_bytes')) === 0);
+  await until('no memory that queries hold', async () => (await metric('svc_query_memory_bytes')) === 0);
   expect((await stage.ask({ name: 'a small one', query: 'count(load)' }, 10)).status).toBe(200);
 }, 30_000);
 

@@ -474,7 +474,7 @@ describe('who may ask', () => {
       message: `query listen 127.0.0.1:${guarded.port}: address already in use`,
     });
     expect(before).toBeGreaterThan(0);
-    await until(() => listeners() === before, 'the end of every listener of it');
+    await until('the end of every listener of it', () => listeners() === before);
   });
 });
 

@@ -1,18 +1,62 @@
+import { types } from 'node:util';
+
+/** What counts as an answer when nothing else is said: anything but undefined, null, false, 0 and an empty text. */
+type Something<T> = Exclude<T, undefined | null | false | 0 | ''>;
+
+interface Waiting {
+  /**
+   * Of real time: long, because a busy machine is slow and a broken test is rare. Default 55 s, so that a unit test says
+   * what it waited for before Jest ends it. Units: ms.
+   */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+/** The longest pause between two questions. Units: ms. */
+const longestPauseMs = 200;
+
 /**
- * Waits until `condition` gives something true and returns it; for effects that cross a socket, where a fake clock
- * cannot say when they are over. It yields to the event loop and sets no timers.
- * Errors: throws with `what` after `limitMs` of real time: long, because a busy machine is slow and a broken test is rare.
+ * Asks again until the answer is good and returns it; for effects that cross a socket or a process, where a fake clock
+ * cannot say when they are over. `good`: by default any answer that is something.
+ * Flow: a question that is answered at once looks into this process, where a state may be over after one turn of the
+ * event loop: it is asked at every turn. Between others there is a pause of a tenth of the time waited so far. An error
+ * of `ask` is an answer that is not good.
+ * Errors: after `timeoutMs`, with `what` and the last answer or error; when `signal` aborts, its reason.
  */
-export async function until<T>(
-  condition: () => T | Promise<T>,
-  what = 'the condition',
-  limitMs = 40_000,
-): Promise<NonNullable<T>> {
-  const end = performance.now() + limitMs;
+export function until<T>(
+  what: string,
+  ask: () => T | Promise<T>,
+  options?: Waiting & { good?: undefined },
+): Promise<Something<T>>;
+export function until<T>(
+  what: string,
+  ask: () => T | Promise<T>,
+  options: Waiting & { good: (answer: T) => boolean },
+): Promise<T>;
+export async function until(
+  what: string,
+  ask: () => unknown,
+  { good = Boolean, timeoutMs = 55_000, signal }: Waiting & { good?: ((answer: never) => boolean) | undefined } = {},
+): Promise<unknown> {
+  const started = performance.now();
   for (;;) {
-    const value = await condition();
-    if (value) return value;
-    if (performance.now() > end) throw new Error(`${what} did not come true in ${limitMs} ms`);
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    signal?.throwIfAborted();
+    let last: string;
+    let isAnsweredAtOnce = false;
+    let cause: unknown;
+    try {
+      const asked = ask();
+      isAnsweredAtOnce = !types.isPromise(asked);
+      const answer = (await asked) as never;
+      if (good(answer)) return answer;
+      last = JSON.stringify(answer)?.slice(0, 600) ?? 'undefined';
+    } catch (error) {
+      cause = error;
+      last = error instanceof Error ? error.message : String(error);
+    }
+    const waitedMs = performance.now() - started;
+    if (waitedMs > timeoutMs) throw new Error(`${what}: not so after ${timeoutMs} ms; last: ${last}`, { cause });
+    const pauseMs = isAnsweredAtOnce ? 0 : Math.min(longestPauseMs, Math.floor(waitedMs / 10));
+    await new Promise<void>((resolve) => void (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)));
   }
 }

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { coreResources, createKubeClient, type RestClient } from '../../../src/kube/index.ts';
 import { inactivityMs } from '../../../src/runtime/watch/reflector.ts';
 import { startCluster, type Cluster } from '../../cluster/cluster.ts';
-import { eventually } from '../../cluster/eventually.ts';
+import { until } from '../../../src/testing/until.ts';
 import { freePorts } from '../../cluster/ports.ts';
 import { Churn, seeded } from './churn.ts';
 import { crd, parts } from './crd.ts';
@@ -89,7 +89,7 @@ class Soak {
       const constant = await this.#start(steady, 'none');
       this.#replicas = [constant, await this.#start(elected, 'a-0'), await this.#start(elected, 'b-0')];
       await witness.start();
-      await eventually('the first leader', () => this.#leader(), 60_000);
+      await until('the first leader', () => this.#leader(), { timeoutMs: 60_000 });
 
       const end = performance.now() + minutes * 60_000;
       await Promise.all([this.#work(churns, rate, end), this.#disturb(proxy, end), this.#weigh(constant, end)]);
@@ -287,7 +287,7 @@ class Soak {
       const working = states.filter((state) => state?.leading);
       return working.length === 2 && working.every((state) => state!.idle);
     };
-    await eventually('idleness', settled, 60_000).catch(() => {
+    await until('idleness', settled, { timeoutMs: 60_000 }).catch(() => {
       this.#violations.push('a minute after the end not both namespaces have somebody who works and has nothing to do');
     });
     const before = await this.#retries();
@@ -300,7 +300,9 @@ class Soak {
   /** Every stored write was shown, or is one that only a list could tell and the metric counts. */
   async #checkWatch(witness: Witness, history: StorageHistory): Promise<Account> {
     // The last writes may still be on their way: a connection that was left half-open is found by its silence.
-    await eventually('the last frames', () => witness.account(history).lost.length === 0, lastFramesMs).catch(() => {});
+    await until('the last frames', async () => witness.account(history).lost.length === 0, {
+      timeoutMs: lastFramesMs,
+    }).catch(() => {});
     const result = witness.account(history);
     if (history.broken !== undefined) this.#violations.push(`what was stored is not known: ${history.broken}`);
     if (result.lost.length > 0) {

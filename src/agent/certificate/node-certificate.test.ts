@@ -157,6 +157,6 @@ test('authorities that cannot be read at the start end it, later the last good o
   writeFileSync(join(dir, 'tls/ca.crt'), '');
   await expect(open()).rejects.toMatchObject({ code: 'ERR_TLS_MATERIAL' });
   await clock.advance(1_000);
-  await until(() => log.includes('authorities not reloaded'), 'the look at them');
+  await until('the look at them', () => log.includes('authorities not reloaded'));
   expect(certificate.current.ca).toBe(ca.cert);
 });

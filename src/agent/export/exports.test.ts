@@ -78,7 +78,7 @@ const statusOf = (name: string): NonNullable<AgentStatus['exports']>[number] | u
 
 /** Lets the exporters' time pass until something holds. */
 const comesTrue = (holds: () => boolean): Promise<unknown> =>
-  until(async () => {
+  until('what the exporters do', async () => {
     await clock.advance(1_000);
     return holds();
   });

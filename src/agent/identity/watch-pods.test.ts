@@ -40,13 +40,13 @@ test('pods of the node are known from the list and from the watch after it, thos
   expect([pods.synced, pods.size]).toEqual([false, 0]);
   let known = false;
   void watch().then(() => (known = true));
-  await until(() => clock.advance(500).then(() => pods.synced), 'the first list');
-  await until(() => known, 'the one who waits for it');
+  await until('the first list', () => clock.advance(500).then(() => pods.synced));
+  await until('the one who waits for it', () => known);
   expect(pods.named('shop', 'listed')).toMatchObject({ namespace: 'shop', name: 'listed' });
-  await until(() => server.openWatches('pods').length === 1, 'the watch');
+  await until('the watch', () => server.openWatches('pods').length === 1);
   create('elsewhere-too', 'other');
   create('watched');
-  await until(() => pods.named('shop', 'watched'), 'the pod of the watch');
+  await until('the pod of the watch', () => pods.named('shop', 'watched'));
   expect(pods.size).toBe(2);
 });
 
@@ -56,9 +56,9 @@ test('an API server that comes late is asked until it answers; the index is empt
   server.script(() => late, { do: 'reset' }, Number.POSITIVE_INFINITY);
   void watch();
   const asked = (): number => server.seen({ plural: 'pods' }).length;
-  await until(() => clock.advance(1_000).then(() => asked() >= 3), 'a third attempt');
+  await until('a third attempt', () => clock.advance(1_000).then(() => asked() >= 3));
   expect([pods.synced, pods.size]).toEqual([false, 0]);
   late = false;
-  await until(() => clock.advance(1_000).then(() => pods.synced), 'the first list');
+  await until('the first list', () => clock.advance(1_000).then(() => pods.synced));
   expect(pods.named('shop', 'listed')).toMatchObject({ namespace: 'shop', name: 'listed' });
 });

@@ -238,9 +238,9 @@ test('a follower is told that it is connected, gets what comes, and is told when
     for await (const message of client.read({ follow: true }))
       seen.push(message['item'] === 'span' ? 'span' : message['nodeStatus']);
   })();
-  await until(() => seen.length === 1, 'the first message');
+  await until('the first message', () => seen.length === 1);
   push(2);
-  await until(() => seen.length === 3, 'the spans');
+  await until('the spans', () => seen.length === 3);
   expect(clients).toBe(1);
   stopAgent.abort();
   await done;

@@ -41,10 +41,10 @@ const log = (): string => (existsSync(join(dir, 'log')) ? readFileSync(join(dir,
 const state = (): Promise<SupervisorState | null> => readSupervisorState(join(dir, 'own'));
 /** The instrument was started with this file, and has read it. */
 const runs = (yaml: string): Promise<SupervisorState> =>
-  until(async () => {
+  until(`the instrument runs ${yaml}`, async () => {
     const now = await state();
     return now?.pid != null && now.config === instrumentFileHash(yaml) && log().endsWith(yaml) ? now : null;
-  }, `the instrument runs ${yaml}`);
+  });
 const write = async (yaml: string): Promise<void> => {
   writeFileSync(config, yaml);
   await orderRestart(config, instrumentFileHash(yaml));
@@ -52,7 +52,7 @@ const write = async (yaml: string): Promise<void> => {
 
 test('the state names the file that the instrument was started with, however often the file changes after', async () => {
   start(notes);
-  const first = await until(state);
+  const first = await until('the state', state);
   writeFileSync(config, 'a: 2\n');
   expect(await runs('a: 1\n')).toEqual(first);
   expect(first).toMatchObject({ config: instrumentFileHash('a: 1\n'), starts: 1, stoppedMs: null });

@@ -291,10 +291,10 @@ describe('the authorities of the API server’s certificate', () => {
     const logger = createLogger({ write: (line) => void lines.push(line) });
     trust.follow({ clock, logger, signal: stop.signal });
     await writeFile(file, 'no certificate');
-    await until(() => clock.advance(5_000).then(() => lines.length > 0), 'the refusal');
+    await until('the refusal', () => clock.advance(5_000).then(() => lines.length > 0));
     expect([trust.ca, seen, lines[0]]).toEqual([first, [], expect.stringContaining('the last good ones stay')]);
     await writeFile(file, `${first}${second}`);
-    await until(() => clock.advance(5_000).then(() => seen.length > 0), 'the new authority');
+    await until('the new authority', () => clock.advance(5_000).then(() => seen.length > 0));
     expect(seen).toEqual([`${first}${second}`]);
     stop.abort();
   });

@@ -141,7 +141,7 @@ test('each agent gets a certificate of its own node, over real TLS, and clients 
   }
   for (const { node, host } of agents) putPod(node, host);
   lead();
-  await until(() => issuedFor.length === 3, 'a certificate for each');
+  await until('a certificate for each', () => issuedFor.length === 3);
   expect(new Set(agents.map(serial)).size).toBe(3);
   expect(new Set(agents.map(({ certificate }) => certificate.current.key)).size).toBe(3);
   expect(issuedFor.toSorted()).toEqual(['node-1', 'node-2', 'node-3']);
@@ -166,14 +166,13 @@ test('who answers at the address of another node’s agent gets no certificate, 
   putPod('node-2', '127.0.0.3');
   putPod('node-1', thief.host);
   lead();
-  await until(async () => Number(await metric('_refused_total\\{reason="OtherPod"\\}')) > 0, 'the refusal');
+  await until('the refusal', async () => Number(await metric('_refused_total\\{reason="OtherPod"\\}')) > 0);
   expect(thief.certificate.isIssued).toBe(false);
-  await until(
-    () => api.storage.list(coreResources.events).some((e) => e['reason'] === 'CertificateRefused'),
-    'the Event',
+  await until('the Event', () =>
+    api.storage.list(coreResources.events).some((e) => e['reason'] === 'CertificateRefused'),
   );
   putPod('node-1', right.host);
-  await until(() => right.certificate.isIssued, 'the certificate of the right one');
+  await until('the certificate of the right one', () => right.certificate.isIssued);
   expect(thief.certificate.isIssued).toBe(false);
 });
 
@@ -181,12 +180,12 @@ test('an agent that got none for a minute is shown with the reason, until it has
   await startAgent('node-0', '127.0.0.9');
   putPod('node-1', '127.0.0.1');
   lead();
-  await until(() => clock.shift(2_000) === undefined && waiting.summary !== '', 'the agent that waits');
+  await until('the agent that waits', () => clock.shift(2_000) === undefined && waiting.summary !== '');
   expect(waiting.summary).toBe(`node-1 (pod svc-agent-node-1): it does not answer on port ${port}`);
   const missing = () => api.storage.list(coreResources.events).filter((e) => e['reason'] === 'CertificateMissing');
-  await until(() => missing().length > 0, 'the Event');
+  await until('the Event', () => missing().length > 0);
   const agent = await startAgent('node-1', '127.0.0.1');
-  await until(() => agent.certificate.isIssued && waiting.summary === '', 'the certificate');
+  await until('the certificate', () => agent.certificate.isIssued && waiting.summary === '');
 });
 
 test('a ready agent that does not answer to a new leader has a certificate, and is not shown', async () => {
@@ -196,7 +195,7 @@ test('a ready agent that does not answer to a new leader has a certificate, and 
   api.putStatus(pods, namespace, 'svc-agent-node-1', { phase: 'Running', podIP: '127.0.0.1', containerStatuses });
   putPod('node-2', '127.0.0.2');
   lead();
-  await until(() => clock.shift(2_000) === undefined && waiting.summary !== '', 'the other agent');
+  await until('the other agent', () => clock.shift(2_000) === undefined && waiting.summary !== '');
   expect(waiting.summary).toMatch(/^node-2 .*[0-9]$/);
 });
 
@@ -204,7 +203,7 @@ test('a token that is good for nothing here gets no certificate', async () => {
   const agent = await startAgent('node-1', '127.0.0.1', 'stale');
   putPod('node-1', agent.host);
   lead();
-  await until(async () => Number(await metric('_refused_total\\{reason="TokenInvalid"\\}')) > 0, 'the refusal');
+  await until('the refusal', async () => Number(await metric('_refused_total\\{reason="TokenInvalid"\\}')) > 0);
   expect(agent.certificate.isIssued).toBe(false);
 });
 
@@ -213,22 +212,22 @@ test('an agent that is not there yet is asked again until it is', async () => {
   putPod('node-1', '127.0.0.1');
   lead();
   const agent = await startAgent('node-1', '127.0.0.1');
-  await until(() => agent.certificate.isIssued, 'the certificate');
+  await until('the certificate', () => agent.certificate.isIssued);
 });
 
 test('one that still serves is kept without a review, and renewed in time with a new key', async () => {
   const agent = await startAgent('node-1', '127.0.0.1');
   putPod('node-1', agent.host);
   lead();
-  await until(() => agent.certificate.isIssued, 'the first');
+  await until('the first', () => agent.certificate.isIssued);
   const [first, key] = [serial(agent), agent.certificate.current.key];
   // A process that comes to lead looks at every agent.
   await changeLeader(16 * day);
-  await until(async () => (await metric('\\{certificate="own"\\}')) === '1', 'the look');
+  await until('the look', async () => (await metric('\\{certificate="own"\\}')) === '1');
   expect(serial(agent)).toBe(first);
   expect(reviews).toHaveLength(1);
   await changeLeader(4 * day + day / 10);
-  await until(() => serial(agent) !== first, 'the renewal');
+  await until('the renewal', () => serial(agent) !== first);
   expect(agent.certificate.current.key).not.toBe(key);
   expect(reviews).toHaveLength(2);
 });
@@ -237,27 +236,27 @@ test('an agent that lost what it had is given another when it was started again'
   const agent = await startAgent('node-1', '127.0.0.1');
   putPod('node-1', agent.host);
   lead();
-  await until(() => issuedFor.length === 1, 'the first');
+  await until('the first', () => issuedFor.length === 1);
   await closeServer(servers.pop()!, 0);
   rmSync(join(dir, 'node-1-127.0.0.1'), { recursive: true });
   const again = await startAgent('node-1', '127.0.0.1');
   const restarted = [{ name: 'agent', restartCount: 1 }];
   const status = { phase: 'Running', podIP: agent.host, containerStatuses: restarted };
   api.putStatus(pods, namespace, 'svc-agent-node-1', status);
-  await until(() => again.certificate.isIssued, 'another');
+  await until('another', () => again.certificate.isIssued);
 });
 
 test('every agent gets another certificate when another authority signs', async () => {
   const agent = await startAgent('node-1', '127.0.0.1');
   putPod('node-1', agent.host);
   lead();
-  await until(() => agent.certificate.isIssued, 'the first');
+  await until('the first', () => agent.certificate.isIssued);
   const next = await createCa({ commonName: names.ca, now: Date.now() });
   writeFileSync(join(dir, 'node-1-127.0.0.1/tls/ca.crt'), next.cert + ca.cert);
-  await until(() => agent.certificate.current.ca.startsWith(next.cert), 'trust in the next authority');
+  await until('trust in the next authority', () => agent.certificate.current.ca.startsWith(next.cert));
   putSecret(names.ca, { 'ca.crt': next.cert, 'ca.key': next.key, 'previous.crt': ca.cert });
   const { publicKey } = new X509Certificate(next.cert);
-  await until(() => issuedFor.length === 2, 'one of the next authority');
+  await until('one of the next authority', () => issuedFor.length === 2);
   expect(new X509Certificate(agent.certificate.current.cert).verify(publicKey)).toBe(true);
 });
 
@@ -267,8 +266,8 @@ test('pods with the certificate that all shared are counted and left alone', asy
   const own = await startAgent('node-2', '127.0.0.2');
   putPod('node-2', own.host);
   lead();
-  await until(() => own.certificate.isIssued, 'the certificate of the other');
-  await until(() => manager.idle, 'idleness');
+  await until('the certificate of the other', () => own.certificate.isIssued);
+  await until('idleness', () => manager.idle);
   expect(agent.certificate.isIssued).toBe(false);
   expect(await metric('\\{certificate="shared"\\}')).toBe('1');
   expect(await metric('\\{certificate="own"\\}')).toBe('1');

@@ -16,11 +16,11 @@ const condition = (path: string, type: string): string | undefined => world.cond
 
 /** Lets the configs settle and their status be written, without waiting out the pace of status writes. */
 async function programmedStatus(): Promise<void> {
-  await until(() => world.monitor('shop/m').status?.['observedGeneration'], 'the first status');
-  await until(() => world.agents.every((a) => a.config?.generations['TrafficMonitor/shop/m']), 'the push');
+  await until('the first status', () => world.monitor('shop/m').status?.['observedGeneration']);
+  await until('the push', () => world.agents.every((a) => a.config?.generations['TrafficMonitor/shop/m']));
   await world.settled();
   world.refresh();
-  await until(() => condition('shop/m', 'Programmed') === 'True/Programmed', 'Programmed');
+  await until('Programmed', () => condition('shop/m', 'Programmed') === 'True/Programmed');
 }
 
 test('an applied monitor reaches the file of every node and its status counts the nodes that run it', async () => {
@@ -28,9 +28,8 @@ test('an applied monitor reaches the file of every node and its status counts th
   await world.settled();
   world.putMonitor('shop/m', checkout);
   const started = performance.now();
-  await until(
-    () => world.agents.every((a) => a.config?.instrument.yaml.includes('app: checkout')),
-    'the file on every node',
+  await until('the file on every node', () =>
+    world.agents.every((a) => a.config?.instrument.yaml.includes('app: checkout')),
   );
   expect(performance.now() - started).toBeLessThan(1_500);
   await programmedStatus();
@@ -59,7 +58,7 @@ test('a config goes to no agent that shows the certificate of another node, and 
   const before = second!.taken.length;
   // What has the key of node-2 is at the address of the agent of node-1.
   world.putAgentPod({ node: first!.node, host: second!.host });
-  await until(() => world.hub.nodes.get('node-1')?.state === 'unreachable', 'the refusal');
+  await until('the refusal', () => world.hub.nodes.get('node-1')?.state === 'unreachable');
   expect(world.hub.nodes.get('node-1')!.error).toMatch(/the certificate is of node-2\..*, not of node-1\./);
   expect(second!.taken.slice(before)).toEqual([]);
 });
@@ -69,7 +68,7 @@ test('an edit within a second is one more push per node, not one per keystroke',
   await world.settled();
   const before = world.agents[0]!.taken.length;
   for (let port = 1; port <= 20; port++) world.putMonitor('shop/m', { ...checkout, ports: [{ port }] });
-  await until(() => world.agents[0]!.config?.instrument.yaml.includes('open_ports: "20"'), 'the last edit');
+  await until('the last edit', () => world.agents[0]!.config?.instrument.yaml.includes('open_ports: "20"'));
   expect(world.agents[0]!.taken.length - before).toBeLessThanOrEqual(3);
 });
 
@@ -85,20 +84,20 @@ test('samples make a monitor Capturing, and their age takes it back', async () =
     });
   world.clock.shift(6_000);
   sample();
-  await until(() => condition('shop/m', 'Capturing') === 'True/TrafficSeen', 'Capturing');
+  await until('Capturing', () => condition('shop/m', 'Capturing') === 'True/TrafficSeen');
   expect(world.monitor('shop/m').status).toMatchObject({ activeSeries: 44, nodes: { capturing: 1 } });
   world.clock.shift(60_000);
   world.agents[0]!.update({});
-  await until(() => condition('shop/m', 'Capturing') === 'False/NoTraffic', 'NoTraffic');
+  await until('NoTraffic', () => condition('shop/m', 'Capturing') === 'False/NoTraffic');
   expect(condition('shop/m', 'Ready')).toBe('True/Ready');
 });
 
 test('a bad edit leaves the last accepted spec in force and says so', async () => {
   await aCluster(1);
   world.putMonitor('shop/m', checkout);
-  await until(() => condition('shop/m', 'Accepted') === 'True/Accepted', 'Accepted');
+  await until('Accepted', () => condition('shop/m', 'Accepted') === 'True/Accepted');
   world.putMonitor('shop/m', { selector: { matchLabels: { app: '*' } } });
-  await until(() => condition('shop/m', 'Accepted') === 'False/UnsafeSelector', 'the refusal');
+  await until('the refusal', () => condition('shop/m', 'Accepted') === 'False/UnsafeSelector');
   expect(world.agents[0]!.config?.instrument.yaml).toContain('app: checkout');
   expect(world.monitor('shop/m').status).toMatchObject({ observedGeneration: 2, lastAcceptedSpec: checkout });
   expect(condition('shop/m', 'Stalled')).toBe('True/Invalid');
@@ -112,10 +111,10 @@ test('a node that cannot run the new file gets the last good one back and is nam
   const good = world.agents[0]!.config!.instrument.yaml;
   world.agents[0]!.onPush = 'Failed';
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7000 }] });
-  await until(() => world.agents[0]!.taken.length >= 3, 'the way back');
+  await until('the way back', () => world.agents[0]!.taken.length >= 3);
   expect(world.agents[0]!.config!.instrument.yaml).toBe(good);
   world.refresh();
-  await until(() => (nodesOf('shop/m') as { failed?: number })?.failed === 1, 'the failure in the status');
+  await until('the failure in the status', () => (nodesOf('shop/m') as { failed?: number })?.failed === 1);
   expect(world.monitor('shop/m').status).toMatchObject({
     failedNodes: [{ name: 'node-1', reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' }],
   });
@@ -125,14 +124,14 @@ test('a node that cannot run the new file gets the last good one back and is nam
 test('a capability that the instrument lacks is told by its pod, long before the agent gives up', async () => {
   await aCluster(1, { onPush: 'Written' });
   world.putMonitor('shop/m', checkout);
-  await until(() => world.agents[0]!.config?.generations['TrafficMonitor/shop/m'], 'the push');
+  await until('the push', () => world.agents[0]!.config?.generations['TrafficMonitor/shop/m']);
   world.putAgentPod(
     world.agents[0]!,
     `time=x level=ERROR msg="can't start OpenTelemetry eBPF Instrumentation" error="the following capabilities are required: CAP_SYS_PTRACE"`,
   );
-  await until(() => world.hub.nodes.get('node-1')?.failure, 'the failure');
+  await until('the failure', () => world.hub.nodes.get('node-1')?.failure);
   world.refresh();
-  await until(() => condition('shop/m', 'Programmed') === 'False/NodesFailed', 'NodesFailed');
+  await until('NodesFailed', () => condition('shop/m', 'Programmed') === 'False/NodesFailed');
   expect(world.monitor('shop/m').status).toMatchObject({
     nodes: { desired: 1, updated: 0, capturing: 0, failed: 1 },
     failedNodes: [{ name: 'node-1', reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' }],
@@ -154,7 +153,7 @@ test('an agent that comes late gets the current config, and one that returns is 
     metadata: { namespace: 'svc-system', name: 'svc-agent-node-2' },
     status: { phase: 'Failed' },
   });
-  await until(() => world.hub.nodes.get('node-2')!.state === 'unreachable', 'the loss of the agent');
+  await until('the loss of the agent', () => world.hub.nodes.get('node-2')!.state === 'unreachable');
   world.putAgentPod(second!);
   await world.settled();
   expect(second!.taken.length).toBe(pushed);
@@ -164,13 +163,13 @@ test('a policy counts its nodes and monitors, and its status appears before its 
   await aCluster(2, { onPush: 'Written' });
   world.putMonitor('shop/m', checkout);
   world.putPolicy('default', { defaults: { protocols: ['HTTP'] } });
-  await until(() => world.conditions(world.policy('default'))['Ready'] === 'False/RollingOut', 'the first status');
+  await until('the first status', () => world.conditions(world.policy('default'))['Ready'] === 'False/RollingOut');
   expect(world.conditions(world.policy('default'))).toMatchObject({ Accepted: 'True/Accepted' });
-  await until(() => world.agents.every((a) => a.config?.generations['ClusterTrafficPolicy/default'] === 1), 'the push');
+  await until('the push', () => world.agents.every((a) => a.config?.generations['ClusterTrafficPolicy/default'] === 1));
   for (const agent of world.agents) agent.phase('Running');
   await world.settled();
   world.refresh();
-  await until(() => world.conditions(world.policy('default'))['Ready'] === 'True/Ready', 'Ready');
+  await until('Ready', () => world.conditions(world.policy('default'))['Ready'] === 'True/Ready');
   expect(world.policy('default').status).toMatchObject({
     nodes: { desired: 2, updated: 2, ready: 2, failed: 0, outdated: 0 },
     monitors: { accepted: 1, rejected: 0, conflicted: 0 },
@@ -185,11 +184,11 @@ test('a monitor that did not change stays Programmed while nodes wait for their 
   await world.settled();
   world.clock.shift(3_601_000);
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
-  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('7001')), 'the first change');
+  await until('the first change', () => world.agents.every((a) => a.config?.instrument.yaml.includes('7001')));
   await world.settled();
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7002 }] });
-  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('7002')), 'the file that waits');
-  await until(() => world.hub.nodes.get('node-1')!.hold === 'MinInterval', 'the hold');
+  await until('the file that waits', () => world.agents.every((a) => a.config?.instrument.yaml.includes('7002')));
+  await until('the hold', () => world.hub.nodes.get('node-1')!.hold === 'MinInterval');
   let next = 0;
   const refreshed = (holds: () => boolean) => (): boolean => {
     if (performance.now() >= next) {
@@ -199,12 +198,12 @@ test('a monitor that did not change stays Programmed while nodes wait for their 
     return holds();
   };
   await until(
-    refreshed(() => condition('shop/m', 'Programmed') === 'False/RollingOut'),
     'the one that changed',
+    refreshed(() => condition('shop/m', 'Programmed') === 'False/RollingOut'),
   );
   await until(
-    refreshed(() => condition('shop/other', 'Programmed') === 'True/Programmed'),
     'the other',
+    refreshed(() => condition('shop/other', 'Programmed') === 'True/Programmed'),
   );
   expect(world.hub.nodes.get('node-1')!.hold).toBe('MinInterval');
 });
@@ -218,16 +217,16 @@ test('a namespace that edits all the time has its edits gathered and is told unt
   const edit = (port: number): void => world.putMonitor('shop/m', { ...checkout, ports: [{ port }] });
   for (let i = 1; i <= 5; i++) {
     edit(7_000 + i);
-    await until(has(`700${i}`), `restart ${i}`);
+    await until(`restart ${i}`, has(`700${i}`));
     await world.settled();
   }
   edit(7_006);
-  await until(() => world.hub.nodes.get('node-1')!.hold === 'RestartBudget', 'the hold');
-  expect(world.agents[0]!.config?.instrument.yaml).toContain('7006');
+  await until('the hold', () => world.hub.nodes.get('node-1')!.hold === 'RestartBudget');
+  await until('the delivery', () => world.agents[0]!.config?.instrument.yaml.includes('7006'));
   expect(has('7006')()).toBe(false);
   world.clock.shift(6_000);
   world.refresh();
-  await until(() => condition('shop/m', 'Programmed') === 'False/RestartsLimited', 'the condition');
+  await until('a restart that waits', () => condition('shop/m', 'Programmed') === 'False/RestartsLimited');
   const { conditions = [] } = world.monitor('shop/m').status as { conditions?: { type: string; message: string }[] };
   expect(conditions.find((c) => c.type === 'Programmed')!.message).toMatch(
     /edits of namespace shop are gathered: .*, the next restart is at 20\d\d-.*Z$/,
@@ -235,13 +234,13 @@ test('a namespace that edits all the time has its edits gathered and is told unt
   expect(condition('shop/m', 'Reconciling')).toBe('True/Progressing');
   // The platform team does not wait for a tenant, and its restart takes the file that waits.
   world.putPolicy('default', { instrument: { exportInterval: '5s' } });
-  await until(has('7006'), 'the restart for the policy');
+  await until('the restart for the policy', has('7006'));
   await world.settled();
   edit(7_007);
-  await until(() => world.hub.nodes.get('node-1')!.hold === 'RestartBudget', 'the next hold');
+  await until('the next hold', () => world.hub.nodes.get('node-1')!.hold === 'RestartBudget');
   world.clock.shift(130_000);
   world.agents[0]!.update({});
-  await until(has('7007'), 'the gathered restart');
+  await until('the gathered restart', has('7007'));
 });
 
 test('a changed retention reaches every agent without a restart, and the policy says when all have it', async () => {
@@ -251,15 +250,14 @@ test('a changed retention reaches every agent without a restart, and the policy 
   const restarts = world.agents.map((a) => a.restarts.length);
   world.putPolicy('keep', { retention: { metrics: { time: '3h', size: '1Gi' } } });
   const wanted = { timeMs: 3 * 3_600_000, sizeBytes: 2 ** 30 };
-  await until(
-    () => world.agents.every((a) => a.config?.retention.metrics.timeMs === wanted.timeMs),
-    'the retention on every node',
+  await until('the retention on every node', () =>
+    world.agents.every((a) => a.config?.retention.metrics.timeMs === wanted.timeMs),
   );
   expect(world.agents.map((a) => a.config!.retention.metrics)).toEqual([wanted, wanted]);
   await world.settled();
   world.refresh();
-  await until(() => world.policy('keep').status?.['observedGeneration'] === 2, 'the status of the change');
-  await until(() => world.conditions(world.policy('keep'))['Programmed'] === 'True/Programmed', 'Programmed');
+  await until('the status of the change', () => world.policy('keep').status?.['observedGeneration'] === 2);
+  await until('Programmed', () => world.conditions(world.policy('keep'))['Programmed'] === 'True/Programmed');
   expect(world.policy('keep').status).toMatchObject({ nodes: { desired: 2, updated: 2 } });
   expect(world.agents.map((a) => a.restarts.length)).toEqual(restarts);
 });
@@ -269,23 +267,23 @@ test('without minInterval running out a second change waits, with it gone it fol
   world.putPolicy('slow', { rollout: { minInterval: '60s' } });
   await world.settled();
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
-  await until(() => world.agents[0]!.config?.instrument.yaml.includes('7001'), 'the first change');
+  await until('the first change', () => world.agents[0]!.config?.instrument.yaml.includes('7001'));
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7002 }] });
-  await until(() => world.hub.nodes.get('node-1')!.hold === 'MinInterval', 'the hold');
+  await until('the hold', () => world.hub.nodes.get('node-1')!.hold === 'MinInterval');
   world.clock.shift(61_000);
   world.agents[0]!.update({});
-  await until(() => world.agents[0]!.config?.instrument.yaml.includes('7002'), 'the second change');
+  await until('the second change', () => world.agents[0]!.config?.instrument.yaml.includes('7002'));
 });
 
 test('an agent that refuses a config is not sent it again, and the monitor says that a node failed', async () => {
   await aCluster(1, { onPush: 'refuse' });
   world.putMonitor('shop/m', checkout);
-  await until(() => world.hub.nodes.get('node-1')?.failure?.reason === 'ConfigRefused', 'the refusal');
+  await until('the refusal', () => world.hub.nodes.get('node-1')?.failure?.reason === 'ConfigRefused');
   world.refresh();
-  await until(() => condition('shop/m', 'Programmed') === 'False/NodesFailed', 'NodesFailed');
+  await until('NodesFailed', () => condition('shop/m', 'Programmed') === 'False/NodesFailed');
   const polls = world.agents[0]!.polls;
   world.agents[0]!.update({});
-  await until(() => world.agents[0]!.polls > polls, 'one more poll');
+  await until('one more poll', () => world.agents[0]!.polls > polls);
   expect(world.agents[0]!.taken).toEqual([]);
 });
 
@@ -299,7 +297,7 @@ test('statuses are not written again when nothing changed', async () => {
     world.clock.shift(6_000);
     const polls = world.agents[0]!.polls;
     world.agents[0]!.update({});
-    await until(() => world.agents[0]!.polls > polls, 'a poll');
+    await until('a poll', () => world.agents[0]!.polls > polls);
   }
   expect(writes()).toBe(before);
 });
@@ -311,14 +309,13 @@ test('a file that failed is not tried again by the next leader, neither there no
   for (const agent of world.agents) agent.onPush = 'Failed';
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
   const failed = (): string[] => [...world.hub.nodes.values()].flatMap((n) => (n.failure ? [n.name] : []));
-  await until(() => failed().length === 1, 'the failure on the first node');
+  await until('the failure on the first node', () => failed().length === 1);
   for (const agent of world.agents) agent.onPush = 'Running';
-  await until(() => world.hub.nodes.get(failed()[0]!)!.ack?.phase === 'Running', 'the way back');
+  await until('the way back', () => world.hub.nodes.get(failed()[0]!)!.ack?.phase === 'Running');
   const first = failed()[0]!;
-  await until(() => world.writtenFailures.includes(first), 'the memory');
-  await until(
-    () => world.agents.every((a) => !a.config!.instrument.yaml.includes('7001')),
-    'the file before it on the nodes that wait',
+  await until('the memory', () => world.writtenFailures.includes(first));
+  await until('the file before it on the nodes that wait', () =>
+    world.agents.every((a) => !a.config!.instrument.yaml.includes('7001')),
   );
   expect(world.agents.filter((a) => a.node !== first).map((a) => a.ack!.phase)).toEqual(['Written', 'Written']);
   const taken = world.agents.map((a) => a.taken.length);
@@ -329,16 +326,16 @@ test('a file that failed is not tried again by the next leader, neither there no
       .map((n) => n.hold ?? '')
       .sort()
       .join(' ');
-  await until(() => holds() === 'Failed Paused Paused', 'every node on hold');
+  await until('every node on hold', () => holds() === 'Failed Paused Paused');
   expect(failed()).toEqual([first]);
   expect(world.hub.nodes.get(first)).toMatchObject({ failure: { reason: 'MissingCapability' } });
   expect(world.agents.map((a) => a.taken.length)).toEqual(taken);
   world.refresh();
-  await until(() => condition('shop/m', 'Programmed')?.startsWith('False/'), 'the status of the next leader');
+  await until('the status of the next leader', () => condition('shop/m', 'Programmed')?.startsWith('False/'));
 
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7002 }] });
   await world.settled();
-  await until(() => !world.writtenFailures.includes('node-'), 'forgiveness');
+  await until('forgiveness', () => !world.writtenFailures.includes('node-'));
 });
 
 test('an edit restarts capture where a pod of its namespace runs; elsewhere the file waits for such a pod', async () => {
@@ -349,19 +346,19 @@ test('an edit restarts capture where a pod of its namespace runs; elsewhere the 
   await world.settled();
   const idle = world.agents[2]!;
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
-  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('"7001"')), 'the file on every node');
+  await until('the file on every node', () => world.agents.every((a) => a.config?.instrument.yaml.includes('"7001"')));
   await world.settled();
   expect(world.agents.map((a) => a.ack?.phase)).toEqual(['Running', 'Running', 'Written']);
   expect(world.hub.nodes.get('node-3')!.hold).toBe('Unconcerned');
 
   world.refresh();
-  await until(() => condition('shop/m', 'Programmed') === 'True/Programmed', 'Programmed');
-  await until(() => condition('pay/m', 'Programmed') === 'True/Programmed', 'what runs there is still right');
-  await until(() => world.conditions(world.policy('open'))['Programmed'] === 'True/Programmed', 'the policy');
+  await until('Programmed', () => condition('shop/m', 'Programmed') === 'True/Programmed');
+  await until('what runs there is still right', () => condition('pay/m', 'Programmed') === 'True/Programmed');
+  await until('the policy', () => world.conditions(world.policy('open'))['Programmed'] === 'True/Programmed');
   expect(world.policy('open').status).toMatchObject({ nodes: { desired: 3, updated: 3, ready: 3, failed: 0 } });
 
   world.putPod('shop/checkout-3', 'node-3', { app: 'checkout' });
-  await until(() => idle.ack?.phase === 'Running' && idle.config?.monitors.length === 2, 'the restart');
+  await until('the restart', () => idle.ack?.phase === 'Running' && idle.config?.monitors.length === 2);
 });
 
 test('a rollout that its leader leaves half done goes on under the next one, and restarts nobody twice', async () => {
@@ -374,11 +371,11 @@ test('a rollout that its leader leaves half done goes on under the next one, and
   for (const agent of world.agents) agent.onPush = 'Written';
   world.clock.shift(2_000);
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
-  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('7001')), 'the file on every node');
-  await until(() => restarted().filter((n) => n === 1).length === 1, 'the first restart');
+  await until('the file on every node', () => world.agents.every((a) => a.config?.instrument.yaml.includes('7001')));
+  await until('the first restart', () => restarted().filter((n) => n === 1).length === 1);
   await world.changeLeader();
   for (let done = 1; done <= 3; done++) {
-    await until(() => restarted().filter((n) => n === 1).length >= done, `restart ${done}`);
+    await until(`restart ${done}`, () => restarted().filter((n) => n === 1).length >= done);
     for (const [i, agent] of world.agents.entries()) if (restarted()[i] === 1) agent.phase('Running');
   }
   await world.settled();
@@ -392,7 +389,7 @@ test('nodes that an edit spared are spared by the next leader too', async () => 
   world.putMonitor('pay/m', { selector: {} });
   await world.settled();
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
-  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('"7001"')), 'the file on every node');
+  await until('the file on every node', () => world.agents.every((a) => a.config?.instrument.yaml.includes('"7001"')));
   await world.settled();
   const restarts = world.agents.map((a) => a.restarts.length);
 
@@ -400,12 +397,12 @@ test('nodes that an edit spared are spared by the next leader too', async () => 
   await world.settled();
   expect(world.hub.nodes.get('node-3')!.hold).toBe('Unconcerned');
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7002 }] });
-  await until(() => world.agents.every((a) => a.config?.instrument.yaml.includes('"7002"')), 'the next edit');
+  await until('the next edit', () => world.agents.every((a) => a.config?.instrument.yaml.includes('"7002"')));
   await world.settled();
   expect(world.agents.map((a) => a.restarts.length)).toEqual([restarts[0]! + 1, restarts[1]! + 1, restarts[2]!]);
 
   world.putMonitor('pay/m', { selector: {}, ports: [{ port: 7003 }] });
-  await until(() => world.agents[2]!.restarts.length === restarts[2]! + 1, 'the restart that concerns it');
+  await until('the restart that concerns it', () => world.agents[2]!.restarts.length === restarts[2]! + 1);
 });
 
 test('wherever its leader dies, a rollout never has more than maxUnavailable instruments restarting', async () => {
@@ -422,15 +419,15 @@ test('wherever its leader dies, a rollout never has more than maxUnavailable ins
   try {
     world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
     // Two nodes have no pod of the namespace, so the first leader sends the third and fourth on their way.
-    await until(() => restarting().length === maxUnavailable, 'the first restarts');
+    await until('the first restarts', () => restarting().length === maxUnavailable);
     expect(restarting()).toEqual(['node-3', 'node-4']);
     // The next leader finds two nodes concerned that stand before them in every order.
     for (const i of [0, 1]) world.putPod(`shop/web-${i}`, world.agents[i]!.node, { app: 'web' });
     for (let done = 1; done <= 6; done++) {
       await world.changeLeader();
-      await until(() => world.hub.nodes.size === 6 && restarting().length > 0, 'somebody on its way');
-      await until(() => [...world.hub.nodes.values()].every((n) => n.reachable && !n.needs.running), 'news of all');
-      await until(() => restarting().length === Math.min(maxUnavailable, 7 - done), 'a full house');
+      await until('somebody on its way', () => world.hub.nodes.size === 6 && restarting().length > 0);
+      await until('news of all', () => [...world.hub.nodes.values()].every((n) => n.reachable && !n.needs.running));
+      await until('a full house', () => restarting().length === Math.min(maxUnavailable, 7 - done));
       world.agents.find((a) => a.restarting)!.phase('Running');
     }
     await world.settled();

@@ -25,13 +25,13 @@ const putToken = (value: string): void =>
 /** Statuses are written at a pace: time is moved for the next one to come, seldom enough for calls to get through. */
 async function shows(type: string, state: string, is = () => condition(type) === state): Promise<void> {
   let next = 0;
-  await until(() => {
+  await until(`${type} ${state}`, () => {
     if (performance.now() >= next) {
       world.refresh();
       next = performance.now() + 500;
     }
     return is();
-  }, `${type} ${state}`);
+  });
 }
 
 async function aCluster(): Promise<void> {
@@ -45,9 +45,9 @@ test('the Secret of an export goes to the node that needs it, apart from its con
   world.putPolicy('p', { exportAllowList: ['*.example.com'] });
   world.putMonitor('shop/m', exported);
   const [first, second] = world.agents;
-  await until(() => first!.secrets.length > 0, 'the delivery');
+  await until('the delivery', () => first!.secrets.length > 0);
   expect(first!.secrets.at(-1)!.secrets).toEqual({ 'shop/mimir/token': 't0p-secret' });
-  await until(() => first!.config?.monitors[0]?.exports, 'the config');
+  await until('the config', () => first!.config?.monitors[0]?.exports);
   expect(JSON.stringify(first!.taken)).not.toContain('t0p-secret');
   expect(second!.secrets).toEqual([]);
   await shows('Exporting', 'True/Exporting');
@@ -71,7 +71,7 @@ test('a failing destination of a policy is told in the policy, and that it sends
   const { name, endpoint, type } = exported.export[0]!;
   world.putPolicy('plain', {});
   world.putPolicy('p', { export: [{ name, endpoint, type }] });
-  await until(() => world.agents.every((a) => a.config?.exports), 'the destination on every node');
+  await until('the destination on every node', () => world.agents.every((a) => a.config?.exports));
   const of = (policy: string): string | undefined => world.conditions(world.policy(policy))['Exporting'];
   const shown = (state: string): Promise<void> => shows('Exporting', state, () => of('p') === state);
   await shown('True/Exporting');

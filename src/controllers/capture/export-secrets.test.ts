@@ -25,12 +25,12 @@ test('what exports refer to is read, delivered by name, and read again in time',
   const values = new Map([['shop/s/token', { text: 'one', version: '1' }]]);
   const { store, clock, changes } = aStore(values);
   store.want(['shop/s/token']);
-  await until(() => changes() === 1, 'the first read');
+  await until('the first read', () => changes() === 1);
   const first = store.deliveryFor(['shop/s/token']);
   expect(first.secrets).toEqual({ 'shop/s/token': 'one' });
   values.set('shop/s/token', { text: 'two', version: '2' });
   await clock.advance(31_000);
-  await until(() => changes() === 2, 'the second read');
+  await until('the second read', () => changes() === 2);
   const second = store.deliveryFor(['shop/s/token']);
   expect(second.secrets).toEqual({ 'shop/s/token': 'two' });
   expect(second.revision).not.toBe(first.revision);
@@ -44,7 +44,7 @@ test('a missing key is missing; an API server that is away changes nothing', asy
   ]);
   const { store, clock, changes } = aStore(values);
   store.want(['shop/a/k', 'shop/b/k', 'shop/c/k']);
-  await until(() => changes() === 1, 'the first read');
+  await until('the first read', () => changes() === 1);
   expect(['shop/a/k', 'shop/b/k', 'shop/c/k'].map((ref) => store.absence(ref))).toEqual([
     'missing',
     undefined,
@@ -64,10 +64,10 @@ test('a Secret that may not be read any more is not used', async () => {
   ]);
   const { store, clock, changes } = aStore(values);
   store.want(['shop/s/k']);
-  await until(() => changes() === 1, 'the first read');
+  await until('the first read', () => changes() === 1);
   values.set('shop/s/k', forbidden);
   await clock.advance(31_000);
-  await until(() => changes() === 2, 'the refusal');
+  await until('the refusal', () => changes() === 2);
   expect(store.absence('shop/s/k')).toBe('forbidden');
   expect(store.deliveryFor(['shop/s/k']).secrets).toEqual({});
   store.stop();

@@ -65,13 +65,13 @@ test('failures of a moment are one write, sorted and with short messages, and a 
   refusals.push(apiError('ERR_API_REQUEST'));
   memory.remember([failure('node-2', 'x'.repeat(900))]);
   memory.remember([failure('node-2', 'x'.repeat(900)), failure('node-1')]);
-  await until(async () => {
+  await until('the first write', async () => {
     await clock.advance(100);
     return written.length > 0;
   });
   expect(written).toEqual([[failure('node-1'), failure('node-2', 'x'.repeat(200))]]);
   memory.remember([]);
-  await until(async () => {
+  await until('the second write', async () => {
     await clock.advance(100);
     return written.length > 1;
   });

@@ -8,7 +8,8 @@ import { silentLogger } from '../../base/logger.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import { until } from '../../testing/minter-world/running-minter.ts';
+import {} from '../../testing/minter-world/running-minter.ts';
+import { until } from '../../testing/until.ts';
 import { followServerIdentity, readServerIdentity } from './server-identity.ts';
 import { createPublicServer } from './server.ts';
 
@@ -44,7 +45,7 @@ test('serves TLS with the mounted pair and follows its rotation; a broken pair c
   expect(await peer()).toBe('first');
   await write('second');
   await clock.advance(5_000);
-  await until(peer, (name) => name === 'second');
+  await until('the second identity', peer, { good: (name) => name === 'second' });
   await writeFile(join(dir, 'tls.key'), 'broken');
   await clock.advance(5_000);
   expect(await peer()).toBe('second');

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import { until } from '../../testing/minter-world/running-minter.ts';
+import {} from '../../testing/minter-world/running-minter.ts';
+import { until } from '../../testing/until.ts';
 import { agentRules } from '../../testing/minter-world/world.ts';
 import { fileFor } from './rule-set.ts';
 import { RuleStore } from './rule-store.ts';
@@ -42,8 +43,9 @@ test('reads a mounted ConfigMap and follows the swap of its link without waiting
   expect(hasRules('gitops')).toBe(true);
   await mountConfigMap('v2', { 'gitops.yaml': agentRules(['other']) });
   await until(
+    'the changed rules',
     () => fileFor(store.current, 'gitops')?.scopes.get('platform-agent-scope')?.repositories.has('other'),
-    Boolean,
+    { good: Boolean },
   );
 });
 
@@ -51,7 +53,7 @@ test('a removed key ends its rules although its link is still there', async () =
   await mountConfigMap('v1', { 'gitops.yaml': agentRules(['gitops']) });
   await store.start();
   await mountConfigMap('v2', { 'extra.yaml': agentRules(['extra']) });
-  await until(() => hasRules('extra') && !hasRules('gitops'), Boolean);
+  await until('the changed rules', () => hasRules('extra') && !hasRules('gitops'), { good: Boolean });
   expect(store.current.files.has('gitops')).toBe(false);
 });
 
@@ -62,7 +64,7 @@ test('polls where nothing tells of changes', async () => {
   await mkdir(dir);
   await writeFile(join(dir, '.yaml'), agentRules(['gitops']));
   await clock.advance(15_000);
-  await until(() => hasRules('gitops'), Boolean);
+  await until('the changed rules', () => hasRules('gitops'), { good: Boolean });
 });
 
 test('keeps the last good version of a file that became faulty, and reports it', async () => {

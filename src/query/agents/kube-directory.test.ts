@@ -30,13 +30,13 @@ test('the directory follows nodes, the DaemonSet and pods of its namespace', asy
     const directory = watchAgents(cache, watching);
     expect(directory.synced).toBe(false);
     cache.start(stop.signal);
-    await until(() => directory.synced, 'the first lists');
+    await until('the first lists', () => directory.synced);
     expect(directory.agents()).toEqual([]);
 
     const template = { spec: { nodeSelector: { os: 'linux' } } };
     const metadata = { name: 'svc-agent', namespace: 'svc-system', labels };
     api.put(coreResources.daemonSets, { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata, spec: { template } });
-    await until(() => directory.agents().length === 2, 'two expected agents');
+    await until('two expected agents', () => directory.agents().length === 2);
     expect(directory.agents()).toEqual([
       { node: 'node-1', address: undefined, absence: 'no agent pod', nodeReady: true },
       { node: 'node-2', address: undefined, absence: 'no agent pod', nodeReady: false },
@@ -56,16 +56,16 @@ test('the directory follows nodes, the DaemonSet and pods of its namespace', asy
       api.put(coreResources.pods, pod);
       api.putStatus(coreResources.pods, namespace, name, { phase: 'Running', podIP: `10.0.0.${name.charCodeAt(0)}` });
     }
-    await until(() => directory.agents()[0]!.address, 'an address');
+    await until('an address', () => directory.agents()[0]!.address);
     expect(directory.agents().map((a) => a.address)).toEqual(['10.0.0.97', undefined]);
 
     api.putStatus(coreResources.nodes, undefined, 'node-1', { conditions: [{ type: 'Ready', status: 'Unknown' }] });
-    await until(() => !directory.agents()[0]!.nodeReady, 'the node to be given up');
+    await until('the node to be given up', () => !directory.agents()[0]!.nodeReady);
     expect(directory.departed!()).toEqual([]);
 
     for (const name of ['node-1', 'node-2']) await client.delete(coreResources.nodes, { name });
     await client.delete(coreResources.pods, { name: 'a', namespace: 'svc-system' });
-    await until(() => directory.agents().length === 0, 'the nodes to be gone');
+    await until('the nodes to be gone', () => directory.agents().length === 0);
     expect(directory.departed!().map(({ node }) => node)).toEqual(['node-1']);
   } finally {
     stop.abort(new Error('test is over'));
@@ -92,17 +92,17 @@ test('who left before the start is told by the record, whose faults are logged a
     put({ 'departed.json': JSON.stringify([left('a'), { ...left('b'), left: 'soon' }, left('c')]) });
     const directory = watchAgents(cache, { ...watching, logger });
     cache.start(stop.signal);
-    await until(() => directory.synced, 'the first lists');
+    await until('the first lists', () => directory.synced);
     expect(names(directory)).toEqual(['a', 'c']);
     expect(logged.join()).toMatch(/"faults":\["departed.json\[1\].left: not a time as RFC 3339, UTC"\],"count":1/);
     // Another kind of garbage leaves what was known in force, and so does somebody who deletes it.
     put({ 'departed.json': '}' });
-    await until(() => logged.join().includes('no JSON'), 'the refusal');
+    await until('the refusal', () => logged.join().includes('no JSON'));
     await client.delete(coreResources.configMaps, metadata);
-    await until(() => logged.join().includes('deleted'), 'the deletion');
+    await until('the deletion', () => logged.join().includes('deleted'));
     expect(names(directory)).toEqual(['a', 'c']);
     put({ 'departed.json': JSON.stringify([left('d')]) });
-    await until(() => names(directory).join() === 'd', 'the new record');
+    await until('the new record', () => names(directory).join() === 'd');
   } finally {
     stop.abort(new Error('test is over'));
     await cache.stopped();
@@ -122,18 +122,20 @@ test('a record that may not be read holds nobody up for long, but what it would 
     const directory = watchAgents(cache, { ...watching, clock });
     cache.start(stop.signal);
     const startedAt = clock.now();
-    await until(() => {
+    await until('patience to end', () => {
       // Patience begins with the other lists: it is over when it was over before, and these are there.
       expect(directory.synced && clock.now() - startedAt < 10_000).toBe(false);
       clock.shift(100);
       return directory.synced;
-    }, 'patience to end');
+    });
     const [unknown, ...others] = directory.departed!();
     expect([unknown?.node, others]).toEqual(['departed-nodes', []]);
     expect(Math.abs(unknown!.leftMs - startedAt)).toBeLessThan(1_000);
     api.faults.clear();
     clock.shift(600_000);
-    await until(() => directory.synced && directory.departed!().length === 0, 'the right to be given', 20_000);
+    await until('the right to be given', () => directory.synced && directory.departed!().length === 0, {
+      timeoutMs: 20_000,
+    });
   } finally {
     stop.abort(new Error('test is over'));
     await cache.stopped();

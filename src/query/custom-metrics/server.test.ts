@@ -103,7 +103,7 @@ beforeAll(async () => {
     registry: query.registry,
   });
   cache.start(stop.signal);
-  await until(async () => (await get('/readyz')).status === 200, 'readiness');
+  await until('readiness', async () => (await get('/readyz')).status === 200);
 });
 
 afterAll(async () => {
@@ -187,7 +187,7 @@ test('a selector on series narrows them', async () => {
 });
 
 test("a monitor's expression is served under its name", async () => {
-  await until(async () => (await get(`${api}/pods/*/busy`)).status === 200, 'the metric');
+  await until('the metric', async () => (await get(`${api}/pods/*/busy`)).status === 200);
   expect(valuesOf(await get(`${api}/pods/*/busy`))).toMatchObject({ 'web-c': expect.closeTo(4, 0) });
 });
 
@@ -202,22 +202,22 @@ test('the front proxy gets a new CA, and the old one ends', async () => {
   const next = await createCa({ commonName: 'front-proxy-ca-2', now });
   const newProxy = await proxyOf(next);
   putCas(`${frontProxyCa.cert}\n${next.cert}`);
-  await until(async () => (await get(`${api}/pods/*/busy`, newProxy)).status === 200, 'trust in the new CA');
+  await until('trust in the new CA', async () => (await get(`${api}/pods/*/busy`, newProxy)).status === 200);
   expect((await get(`${api}/pods/*/busy`)).status).toBe(200);
   putCas(next.cert);
-  await until(async () => (await get(`${api}/pods/*/busy`)).status === 403, 'the end of the old CA');
+  await until('the end of the old CA', async () => (await get(`${api}/pods/*/busy`)).status === 403);
 });
 
 test('with a node gone its pods are omitted and sums are refused; the numbers of metrics tell', async () => {
   putCas(frontProxyCa.cert);
-  await until(async () => (await get(`${api}/pods/*/busy`)).status === 200, 'trust');
+  await until('trust', async () => (await get(`${api}/pods/*/busy`)).status === 200);
   await cluster.agents[1]!.stop();
   const names = async (): Promise<string> =>
     Object.keys(valuesOf(await get(`${api}/pods/*/http_requests_per_second`))).join();
-  await until(async () => (await names()) === 'web-a,web-b', 'a list without the pods of node-2');
+  await until('a list without the pods of node-2', async () => (await names()) === 'web-a,web-b');
   const askSum = (): ReturnType<typeof get> => get(`${api}/deployments.apps/web/http_requests_per_second`);
   // A complete sum of a moment ago may still be told.
-  await until(async () => (await askSum()).status !== 200, 'the end of the last complete sum');
+  await until('the end of the last complete sum', async () => (await askSum()).status !== 200);
   const sum = await askSum();
   expect([sum.status, sum.body.message]).toEqual([503, expect.stringContaining('node-2')]);
   const text = await query.registry.metrics();

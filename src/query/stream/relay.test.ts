@@ -35,7 +35,7 @@ const spans = (reader: { messages: readonly StreamMessage[] }): string[] =>
   reader.messages.flatMap(({ span }) => span?.name ?? []);
 const numbers = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => String(from + i));
 const has = (follower: Follower, text: string | RegExp): Promise<boolean> =>
-  until(() => words(follower).some((one) => (typeof text === 'string' ? one === text : text.test(one))), String(text));
+  until(String(text), () => words(follower).some((one) => (typeof text === 'string' ? one === text : text.test(one))));
 const metric = async (name: string): Promise<number> => {
   const found = await stage.server.registry.getSingleMetric(name)!.get();
   return found.values.reduce((sum, { value }) => sum + value, 0);
@@ -226,11 +226,11 @@ test('a follower sees the past, then what comes of all nodes, in order of time',
   await has(follower, 'NODE_CONNECTED node-1,node-2,node-3');
   expect(spans(follower)).toEqual(numbers(25, 30));
   for (const i of [33, 31, 30, 35, 32, 34]) stage.agents[i % nodes.length]!.push({ name: String(i) }, start + i);
-  await until(() => spans(follower).length === 11, 'what came');
+  await until('what came', () => spans(follower).length === 11);
   expect(spans(follower)).toEqual(numbers(25, 36));
   expect(await metric('svc_query_stream_clients')).toBe(1);
   follower.close();
-  await until(() => stage.agents.every(({ clients }) => clients === 0), 'the agents to be left');
+  await until('the agents to be left', () => stage.agents.every(({ clients }) => clients === 0));
   expect(await metric('svc_query_stream_clients')).toBe(0);
 });
 
@@ -238,11 +238,11 @@ test('a follower is told of an agent that dies, and reads on when it is back, no
   const follower = await stage.follow('/v1/stream?follow');
   await has(follower, 'NODE_CONNECTED node-1,node-2,node-3');
   pushInTurn(6);
-  await until(() => spans(follower).length === 6, 'the first');
+  await until('the first', () => spans(follower).length === 6);
   await stage.agents[1]!.stop('dies');
   await has(follower, /^NODE_UNAVAILABLE node-2: /);
   pushInTurn(1, 6);
-  await until(() => spans(follower).includes('6'), 'the others to go on');
+  await until('the others to go on', () => spans(follower).includes('6'));
   await stage.agents[1]!.restart();
   stage.agents[1]!.push({ name: 'since its start' }, start + 100);
   await has(follower, 'NODE_CONNECTED node-2');
@@ -271,7 +271,7 @@ test('a follower learns of nodes that come and leave', async () => {
       'NODE_CONNECTED node-3',
     ]),
   );
-  await until(() => stage.agents.map(({ clients }) => clients).join() === '0,0,1', 'the old connections to end');
+  await until('the old connections to end', () => stage.agents.map(({ clients }) => clients).join() === '0,0,1');
   follower.close();
 });
 
@@ -281,7 +281,7 @@ test('an agent that ends says so, and so does the server', async () => {
   await stage.agents[0]!.stop('ends');
   await has(follower, 'NODE_UNAVAILABLE node-1: the agent is ending');
   await stage.server.close();
-  await until(() => follower.ended, 'the end');
+  await until('the end', () => follower.ended);
   expect(words(follower).at(-1)).toBe('NODE_UNAVAILABLE : svc-query is ending');
 });
 
@@ -293,13 +293,13 @@ test('a reader that stands still loses what does not fit, is told how much, and 
   const total = 9_000;
   for (let i = 0; i < total; i += 300) {
     for (let k = i; k < i + 300; k++) stage.agents[k % nodes.length]!.push({ name: `${k}`, path: filler }, start + k);
-    await until(() => spans(quick).length >= i, 'the quick reader');
+    await until('the quick reader', () => spans(quick).length >= i);
   }
-  await until(() => spans(quick).length === total, 'the quick reader');
+  await until('the quick reader', () => spans(quick).length === total);
   expect(words(quick).filter((one) => one.startsWith('lost'))).toEqual([]);
   slow.resume();
   const lost = (): number => slow.messages.reduce((sum, message) => sum + (message.lost?.count ?? 0), 0);
-  await until(() => spans(slow).length + lost() === total, 'the slow reader to have all or know what not');
+  await until('the slow reader to have all or know what not', () => spans(slow).length + lost() === total);
   expect(lost()).toBeGreaterThan(0);
   expect(slow.messages.find((message) => message.lost)).toMatchObject({ node: 'svc-query', lost: { source: 'relay' } });
   expect(await metric('svc_query_stream_lost_total')).toBe(lost());
@@ -312,9 +312,9 @@ test('a slow reader of the past loses nothing', async () => {
     stage.agents[i % nodes.length]!.push({ name: `${i}`, path: 'x'.repeat(4_000) }, start + i);
   const reader = await stage.follow('/v1/stream?number=all');
   reader.pause();
-  await until(() => stage.agents.every(({ requests }) => requests === 1), 'the agents to be asked');
+  await until('the agents to be asked', () => stage.agents.every(({ requests }) => requests === 1));
   reader.resume();
-  await until(() => reader.ended, 'the end');
+  await until('the end', () => reader.ended);
   expect(spans(reader)).toEqual(numbers(0, 3_000));
 }, 20_000);
 
@@ -330,7 +330,7 @@ test('there are no more readers than are allowed, and a place is free again when
   ]);
   expect(await metric('svc_query_stream_refused_total')).toBe(1);
   for (const reader of readers) reader.close();
-  await until(async () => (await stage.read('/v1/stream')).status === 200, 'a free place');
+  await until('a free place', async () => (await stage.read('/v1/stream')).status === 200);
 });
 
 interface StreamClient extends Client {
@@ -372,7 +372,7 @@ test('gRPC gives the same on the same port, and refuses with the status that mea
     }
     expect(states).toEqual([{ state: 'NODE_CONNECTED', nodes }]);
     call.cancel();
-    await until(() => stage.agents.every(({ clients }) => clients === 0), 'the agents to be left');
+    await until('the agents to be left', () => stage.agents.every(({ clients }) => clients === 0));
   } finally {
     client.close();
   }

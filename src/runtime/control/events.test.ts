@@ -47,7 +47,7 @@ const written = (): KubeObject[] => server.storage.list(coreResources.events);
 test('writes what kubectl describe shows, with six-digit times', async () => {
   start();
   recorder.record(regarding, { type: 'Warning', reason: 'SecretNotFound', message: 'no Secret' });
-  await until(() => written().length === 1, 'the event');
+  await until('the event', () => written().length === 1);
   expect(written()[0]).toMatchObject({
     metadata: { namespace: 'shop' },
     reason: 'SecretNotFound',
@@ -66,11 +66,11 @@ test('repetitions become one event with a count, until it is old', async () => {
   const same = { type: 'Normal', reason: 'Applied', message: 'ok' } as const;
   for (let i = 0; i < 5; i++) recorder.record(regarding, same);
   recorder.record(regarding, { ...same, message: 'other' });
-  await until(() => written().length === 2 && server.seen({ verb: 'patch' }).length === 4, 'the events');
+  await until('the events', () => written().length === 2 && server.seen({ verb: 'patch' }).length === 4);
   expect(written().find((e) => e['note'] === 'ok')).toMatchObject({ series: { count: 5 } });
   await clock.advance(7 * 60_000);
   recorder.record(regarding, same);
-  await until(() => written().length === 3, 'a new event');
+  await until('a new event', () => written().length === 3);
 });
 
 test('a cluster-scoped object’s events are in the default namespace', async () => {
@@ -79,7 +79,7 @@ test('a cluster-scoped object’s events are in the default namespace', async ()
     { ...regarding, metadata: { name: 'default', uid: 'u-2' } },
     { type: 'Normal', reason: 'X', message: '' },
   );
-  await until(() => written().length === 1, 'the event');
+  await until('the event', () => written().length === 1);
   expect(written()[0]?.metadata.namespace).toBe('default');
 });
 
@@ -87,7 +87,7 @@ test('never blocks, drops what does not fit, and counts it', async () => {
   for (let i = 0; i < 25; i++) recorder.record(regarding, { type: 'Normal', reason: 'X', message: `m${i}` });
   expect(await metrics.registry.getSingleMetricAsString('operator_events_dropped_total')).toMatch(/ 5$/m);
   start();
-  await until(() => written().length === 20, 'the rest');
+  await until('the rest', () => written().length === 20);
 });
 
 test('a refused event is counted and the next one is written', async () => {
@@ -95,8 +95,8 @@ test('a refused event is counted and the next one is written', async () => {
   start();
   recorder.record(regarding, { type: 'Normal', reason: 'A', message: '' });
   recorder.record(regarding, { type: 'Normal', reason: 'B', message: '' });
-  await until(() => server.seen({ verb: 'create' }).length === 1 && clock.pending > 0, 'the refusal');
+  await until('the refusal', () => server.seen({ verb: 'create' }).length === 1 && clock.pending > 0);
   await clock.advance(200);
-  await until(() => written().length === 1, 'the next');
+  await until('the next', () => written().length === 1);
   expect(written()[0]).toMatchObject({ reason: 'B' });
 });

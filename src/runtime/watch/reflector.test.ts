@@ -53,7 +53,7 @@ async function begin(
 }
 const start = async (): Promise<void> => {
   cache.start(stop.signal);
-  await until(() => informer.synced && server.openWatches().length === 1, 'the first watch');
+  await until('the first watch', () => informer.synced && server.openWatches().length === 1);
 };
 /** Lets time pass, slowly beside the network, until the condition holds. */
 const passUntil = async (condition: () => unknown, what: string): Promise<void> => {
@@ -91,7 +91,7 @@ test.each([
   await start();
   expect(events).toEqual(['added a']);
   put('b');
-  await until(() => has('b'), 'b');
+  await until('b', () => has('b'));
   expect(server.seen({ verb: 'list' })).toHaveLength(ask && offered ? 0 : 1);
 });
 
@@ -115,10 +115,10 @@ test('is not synced until a list succeeded and handlers saw it', async () => {
   put('a');
   server.script({ verb: 'list' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'starting') });
   cache.start(stop.signal);
-  await until(() => server.seen({ verb: 'list' }).length === 1 && clock.pending > 0, 'the failed list');
+  await until('the failed list', () => server.seen({ verb: 'list' }).length === 1 && clock.pending > 0);
   expect(informer.synced).toBe(false);
   await clock.advance(1_000);
-  await until(() => informer.synced, 'the second list');
+  await until('the second list', () => informer.synced);
   expect(events).toEqual(['added a']);
 });
 
@@ -134,7 +134,7 @@ test('keeps one watch open for ten quiet minutes with bookmarks only, and resume
       metadata: { name: `s${minute}`, namespace: 'x' },
     });
     server.bookmarkAll();
-    await until(() => cache.lastSeenAt(informer) === clock.monotonic(), 'the bookmark');
+    await until('the bookmark', () => cache.lastSeenAt(informer) === clock.monotonic());
   }
   expect(server.seen({ verb: 'watch' })).toHaveLength(1);
   server.openWatches()[0]!.reset();
@@ -163,7 +163,7 @@ test('a kind whose server sends no bookmarks is asked about when it is quiet, an
   const lists = server.seen({ verb: 'list' }).length;
   for (let i = 1; i <= 7; i++) {
     await clock.advance(70_001);
-    await until(() => clock.monotonic() - cache.lastSeenAt(informer) < 2_000, 'the answer');
+    await until('the answer', () => clock.monotonic() - cache.lastSeenAt(informer) < 2_000);
     expect(server.seen({ verb: 'list' })).toHaveLength(lists + i);
   }
   expect(server.seen({ verb: 'watch' })).toHaveLength(2);
@@ -253,18 +253,18 @@ test.each(['list', 'watch'] as const)('waits the Retry-After seconds on list, wa
   await begin();
   server.script({ verb }, { do: 'fail', error: busy(), retryAfter: '20' });
   cache.start(stop.signal);
-  await until(() => server.seen({ verb }).length === 1 && clock.pending === 1, 'the refusal');
+  await until('the refusal', () => server.seen({ verb }).length === 1 && clock.pending === 1);
   await clock.advance(19_000);
   expect(server.seen({ verb })).toHaveLength(1);
   await clock.advance(1_500);
-  await until(() => server.openWatches().length === 1, 'the watch');
+  await until('the watch', () => server.openWatches().length === 1);
 });
 
 test('a very short watch is a fault: a server that closes at once is asked ever more rarely, and nothing is lost', async () => {
   await begin();
   server.script({ verb: 'watch' }, { do: 'raw', status: 200, body: '', contentType: 'application/json' }, 5);
   cache.start(stop.signal);
-  await until(() => informer.synced, 'the list');
+  await until('the list', () => informer.synced);
   put('a');
   await passUntil(() => has('a'), 'a');
   // 0.8 + 1.6 + 3.2 + 6.4 + 12.8 s of backoff.
@@ -279,10 +279,10 @@ test('a kind that comes after a long time is there within five seconds', async (
   server.script(() => !there, { do: 'fail', error: new StatusError(404, 'NotFound', 'no such kind') }, Infinity);
   cache.start(stop.signal);
   await passUntil(() => server.seen({ verb: 'list' }).length === 12, 'the twelfth refusal');
-  await until(() => clock.pending === 1, 'the wait after it');
+  await until('the wait after it', () => clock.pending === 1);
   there = true;
   await clock.advance(5_000);
-  await until(() => informer.synced, 'the list');
+  await until('the list', () => informer.synced);
 });
 
 test('a kind that need not exist is empty and well while it is gone, and is followed when it comes and when it goes', async () => {
@@ -296,15 +296,15 @@ test('a kind that need not exist is empty and well while it is gone, and is foll
   server.script(ofOptional, { do: 'fail', error: gone }, Infinity);
   const asked = () => server.requests.filter(({ path }) => path.includes('/namespaces/shop/')).length;
   cache.start(stop.signal);
-  await until(() => optional.synced && informer.synced, 'both sources');
+  await until('both sources', () => optional.synced && informer.synced);
   expect(optional.list()).toEqual([]);
-  await until(() => server.openWatches().length === 1, 'the watch of the other');
+  await until('the watch of the other', () => server.openWatches().length === 1);
 
   // A minute without it: a request now and then, and no complaint.
   const before = asked();
   for (let i = 1; i <= 4; i++) {
     await clock.advance(15_000);
-    await until(() => asked() === before + i, 'the next look');
+    await until('the next look', () => asked() === before + i);
     cache.check(2);
   }
 
@@ -312,9 +312,9 @@ test('a kind that need not exist is empty and well while it is gone, and is foll
   put('a');
   // A write that succeeded tells that the kind is there: nobody waits for the next look.
   optional.wrote(server.storage.get(configMaps, 'shop', 'a'));
-  await until(() => server.openWatches().length === 2, 'the watch of the kind');
+  await until('the watch of the kind', () => server.openWatches().length === 2);
   put('b');
-  await until(() => seen.includes('added b'), 'b, by the watch');
+  await until('b, by the watch', () => seen.includes('added b'));
 
   there = false;
   for (const watch of server.openWatches()) watch.end();
@@ -328,7 +328,7 @@ test('a refused connection at the start is waited out', async () => {
   await begin();
   await server.stop();
   cache.start(stop.signal);
-  await until(() => clock.pending > 0, 'the refusal');
+  await until('the refusal', () => clock.pending > 0);
   await server.listen();
   put('a');
   await passUntil(() => has('a'), 'a');
@@ -351,7 +351,7 @@ test('delete + recreate: reports delete then add when a name returns with a new 
   await start();
   server.storage.remove(configMaps, 'shop', 'a');
   put('a');
-  await until(() => events.length === 3, 'the stream');
+  await until('the stream', () => events.length === 3);
   expect(events).toEqual(['added a', 'deleted a', 'added a']);
   server.openWatches()[0]!.fallSilent();
   server.storage.remove(configMaps, 'shop', 'a');
@@ -368,10 +368,10 @@ test('replays nothing unchanged after a reconnect', async () => {
   await start();
   server.openWatches()[0]!.error(expired());
   server.openWatches()[0]!.end();
-  await until(() => {
+  await until('the second list', () => {
     void clock.advance(100);
     return server.seen({ verb: 'list' }).length === 2 && server.openWatches().length === 1;
-  }, 'the second list');
+  });
   expect(events).toHaveLength(3);
   expect(missed).toBe(0);
 });
@@ -402,10 +402,10 @@ test('two controllers of one kind share one watch; two namespaces are independen
   const shop = cache.informer({ resource: configMaps, namespace: 'shop' });
   const bank = cache.informer({ resource: configMaps, namespace: 'bank' });
   cache.start(stop.signal);
-  await until(() => server.openWatches().length === 3, 'three watches');
+  await until('three watches', () => server.openWatches().length === 3);
   put('a');
   server.put(configMaps, configMap('b', {}, 'bank'));
-  await until(() => shop.list().length === 1 && bank.list().length === 1 && informer.list().length === 2, 'all three');
+  await until('all three', () => shop.list().length === 1 && bank.list().length === 1 && informer.list().length === 2);
 });
 
 test('what we wrote is read back at once, and the watch takes over', async () => {
@@ -421,7 +421,7 @@ test('what we wrote is read back at once, and the watch takes over', async () =>
   server.put(configMaps, configMap('a', { x: '3' }));
   server.openWatches()[0]!.reset();
   await watchesAgain();
-  await until(() => JSON.stringify(informer.list()).includes('"x":"3"'), 'the newer state');
+  await until('the newer state', () => JSON.stringify(informer.list()).includes('"x":"3"'));
 });
 
 test('cached objects cannot be changed by accident', async () => {

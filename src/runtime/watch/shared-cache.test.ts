@@ -29,7 +29,7 @@ afterEach(async () => {
 async function filled(source: Omit<Source, 'resource'>): Promise<Informer> {
   const informer = cache.informer({ resource: configMaps, ...source });
   cache.start(stop.signal);
-  await until(() => informer.synced, 'the list');
+  await until('the list', () => informer.synced);
   return informer;
 }
 const names = (informer: Informer): (string | undefined)[] =>
@@ -61,10 +61,10 @@ test.each<[string, Omit<Source, 'resource'>, string[]]>([
 
 test('what leaves the selection leaves the cache, and what enters it comes in', async () => {
   const informer = await filled({ labelSelector: 'team=red' });
-  await until(() => server.openWatches().length === 1, 'the watch');
+  await until('the watch', () => server.openWatches().length === 1);
   server.put(configMaps, aConfigMap({}, { name: 'red', labels: { team: 'blue' } }));
   server.put(configMaps, aConfigMap({}, { name: 'blue', labels: { team: 'red' } }));
-  await until(() => names(informer).join() === 'blue,far', 'the exchange');
+  await until('the exchange', () => names(informer).join() === 'blue,far');
 });
 
 test('equal sources share one stream, different ones do not', async () => {
@@ -87,6 +87,6 @@ test('a transform belongs to its source, and two of one name are a mistake that 
 test('a source that is asked for late starts at once', async () => {
   cache.start(stop.signal);
   const informer = cache.informer({ resource: coreResources.secrets });
-  await until(() => informer.synced, 'the list');
+  await until('the list', () => informer.synced);
   expect(informer.list()).toEqual([]);
 });

@@ -89,9 +89,9 @@ export class CaptureWorld extends CaptureFleet {
   /** Waits until every agent runs what is wanted. */
   async settled(): Promise<void> {
     await until(
+      'every node runs what is wanted',
       () =>
         this.hub.nodes.size === this.agents.length && [...this.hub.nodes.values()].every((n) => n.state === 'running'),
-      'every node runs what is wanted',
     );
   }
 

@@ -79,7 +79,10 @@ test('answers on its health socket with the uptime of the health server, and SIG
     STANDIN_HEALTH_MS: '300',
   });
   const answers = socketHealth(`@stand-in-test${suffix}`);
-  await until(() => child.exitCode !== null || answers(new AbortController().signal));
+  await until(
+    'the end of the process, or its answer',
+    () => child.exitCode !== null || answers(new AbortController().signal),
+  );
   const { now_unix_ns: now, process_uptime_ns: uptime } = await health(`stand-in-test${suffix}`);
   // The process started, and read its file, well before.
   expect((now - uptime) / 1e6).toBeGreaterThan(before + 300);

@@ -9,7 +9,7 @@ export {
 } from '../fake-platform/fake-platform.ts';
 export { createControlServer } from './control-server.ts';
 export { privatePem, testKey } from './keys.ts';
-export { askToken, startMinter, until, untilReady, type RunningMinter } from './running-minter.ts';
+export { askToken, startMinter, untilReady, type RunningMinter } from './running-minter.ts';
 export {
   agentEmail,
   agentRules,

@@ -1,3 +1,4 @@
+import { until } from '../until.ts';
 import type { Clock } from '../../base/clock.ts';
 import { systemClock } from '../../base/clock.ts';
 import { createLogger } from '../../base/logger.ts';
@@ -72,22 +73,8 @@ export function settingsOf(world: MinterWorld, env: Record<string, string> = {})
   return minterSettings(readSettings(minterSettingTable, { flags: {}, env: all, prefix: '' }));
 }
 
-/** Asks until the condition holds. Errors: after `ms` milliseconds, with what was seen last. */
-export async function until<T>(look: () => Promise<T> | T, holds: (seen: T) => boolean, ms = 10_000): Promise<T> {
-  const end = performance.now() + ms;
-  for (;;) {
-    const seen = await look();
-    if (holds(seen)) return seen;
-    if (performance.now() > end) throw new Error(`condition not met in ${ms} ms: ${JSON.stringify(seen)}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 export async function untilReady(minter: RunningMinter): Promise<MinterReadiness> {
-  return until(
-    () => minter.readiness(),
-    (report) => report.ready,
-  );
+  return until('a minter that is ready', () => minter.readiness(), { good: (report) => report.ready });
 }
 
 /** `POST /token` with a good body unless told otherwise. */

@@ -321,12 +321,12 @@ test('a follower whose connection breaks reads on where it was, shows nothing tw
   const onStdout = (text: string): void => void (stdout += text);
   const args = ['-f', '-A', '--status', '2+', '--last', '2'];
   const done = observe(args, { ...played, clock, signal: stop.signal, onStdout });
-  await until(() => played.asked.length === 1 && clock.pending > 0, 'the first end');
+  await until('the first end', () => played.asked.length === 1 && clock.pending > 0);
   await clock.advance(500);
   await clock.advance(1_000);
-  await until(() => stdout.includes('/new'), 'the rest');
+  await until('the rest', () => stdout.includes('/new'));
   await clock.advance(500);
-  await until(() => played.asked.length === 4, 'the last');
+  await until('the last', () => played.asked.length === 4);
   await settle();
   stop.abort();
   const { code, stderr } = await done;

@@ -57,7 +57,7 @@ test('--wait looks again until all is well', async () => {
     }),
   );
   const waiting = run('--wait', '--timeout', '10s');
-  await until(() => clock.pending > 0);
+  await until('the wait for the next look', () => clock.pending > 0);
   api.putStatus(trafficMonitors, 'shop', 'checkout', ready);
   await clock.advance(2_000);
   expect(await waiting).toMatchObject({
@@ -68,7 +68,7 @@ test('--wait looks again until all is well', async () => {
 
 test('--wait gives up at the end of its time, and says so', async () => {
   const waiting = run('--wait', '--timeout', '1s');
-  await until(() => clock.pending > 0);
+  await until('the wait for the next look', () => clock.pending > 0);
   await clock.advance(1_000);
   expect(await waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('not well within 1s') });
 });

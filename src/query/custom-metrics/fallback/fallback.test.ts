@@ -317,7 +317,7 @@ describe('an adapter that does not answer as it should', () => {
     const held: (() => void)[] = [];
     adapter.answer = (_req, res) => void held.push(() => sendJson(res, 200, listOf()));
     const many = Array.from({ length: 64 }, () => get(path));
-    await until(() => held.length === 64, '64 requests');
+    await until('64 requests', () => held.length === 64);
     const { status, body } = await get(path);
     expect([status, body.message]).toEqual([503, expect.stringContaining('it already has 64 questions of ours')]);
     for (const release of held) release();
@@ -396,7 +396,7 @@ describe('discovery', () => {
       return sendJson(res, 200, listed(version, ...(url === custom ? all : ['pods/old'])));
     };
     void discovery.run(stopped.signal);
-    await until(() => discovery.offer.external.length > 0, 'what the adapter offers');
+    await until('what the adapter offers', () => discovery.offer.external.length > 0);
     expect(await names(custom)).toEqual(['nodes/load', 'pods/ours', 'pods/theirs', 'services/b']);
     expect(await names(`${group}/v1beta1`)).toEqual(['pods/old', 'pods/ours']);
     expect(await names(external)).toEqual(['ours', 'queue']);
@@ -409,18 +409,18 @@ describe('discovery', () => {
     expect(await names(custom)).toEqual(['pods/ours']);
     adapter.answer = ({ url = '' }, res) => sendJson(res, 200, listed(url.slice('/apis/'.length), 'pods/theirs'));
     void discovery.run(stopped.signal);
-    await until(() => discovery.offer.custom.v1beta2.length > 0, 'what the adapter offers');
+    await until('what the adapter offers', () => discovery.offer.custom.v1beta2.length > 0);
     adapter.answer = () => {};
     limit.deadlineMs = shortMs;
     await clock.advance(60_000);
-    await until(() => adapter.requests.length >= 6, 'another round');
+    await until('another round', () => adapter.requests.length >= 6);
     expect(await names(custom)).toEqual(['pods/ours', 'pods/theirs']);
     adapter.answer = (_req, res) => sendJson(res, 500, {});
-    await until(() => clock.pending > 0, 'the end of the wait');
+    await until('the end of the wait', () => clock.pending > 0);
     for (let i = 0; i < 60; i++) {
       const before = adapter.requests.length;
       await clock.advance(10_000);
-      await until(() => adapter.requests.length >= before + 3 && clock.pending > 0, 'one more round');
+      await until('one more round', () => adapter.requests.length >= before + 3 && clock.pending > 0);
     }
     expect(await names(custom)).toEqual(['pods/ours']);
   }, 15_000);
@@ -428,7 +428,7 @@ describe('discovery', () => {
   test('ends at once with the server, also in the middle of a question', async () => {
     adapter.answer = () => {};
     const ended = discovery.run(stopped.signal);
-    await until(() => adapter.requests.length >= 3, 'questions');
+    await until('questions', () => adapter.requests.length >= 3);
     stopped.abort();
     client.close();
     await ended;
@@ -441,7 +441,7 @@ describe('discovery', () => {
         ? sendJson(res, 200, listed('custom.metrics.k8s.io/v1beta2', ...many))
         : void res.writeHead(404).end();
     void discovery.run(stopped.signal);
-    await until(() => discovery.offer.custom.v1beta2.length > 0, 'what the adapter offers');
+    await until('what the adapter offers', () => discovery.offer.custom.v1beta2.length > 0);
     expect(discovery.offer.custom.v1beta2).toHaveLength(maxNames);
     expect(discovery.offer.custom.v1beta1).toEqual([]);
   });
