@@ -1,44 +1,48 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../base/clock.ts';
 import type { NamedLabels } from '../capture/index.ts';
 import { OperatorError } from '../base/errors.ts';
-import { defaultPoolBytes } from '../base/memory-pool.ts';
 import type { Logger } from '../base/logger.ts';
-import { createHttpServer, expressHandler, httpServerMetrics, probeLimits } from '../net/http/index.ts';
+import { defaultPoolBytes } from '../base/memory-pool.ts';
+import { requestTarget } from '../base/request-target.ts';
 import { createApiServer } from '../net/api-server.ts';
-import { untilQuiet } from '../net/drain.ts';
-import { closeServer, listen } from '../net/listen.ts';
-import { NamespaceAccess } from '../net/namespace-access.ts';
-import type { NamespaceAccessOptions } from '../net/namespace-access.ts';
 import { attendedTimer, eventLoopBusyMs } from '../net/attended-timer.ts';
+import { untilQuiet } from '../net/drain.ts';
+import {
+  createHttpServer,
+  expressHandler,
+  type HttpHandler,
+  httpServerMetrics,
+  probeLimits,
+} from '../net/http/index.ts';
+import { closeServer, listen } from '../net/listen.ts';
+import { NamespaceAccess, type NamespaceAccessOptions } from '../net/namespace-access.ts';
+import { refuseScrape } from '../net/scrape-right.ts';
 import { TlsClient } from '../net/tls-client.ts';
 import type { TlsSource } from '../net/tls-material.ts';
-import { TokenAuth } from '../net/token-auth.ts';
-import type { ReviewClient } from '../net/token-auth.ts';
+import { type ReviewClient, TokenAuth } from '../net/token-auth.ts';
 import { Engine } from '../promql/index.ts';
 import { AddressIndex } from './addresses/address-index.ts';
 import type { Addresses } from './addresses/watch-addresses.ts';
 import { AgentClocks } from './agents/agent-clocks.ts';
-import { agentNames } from './agents/directory.ts';
-import type { AgentDirectory } from './agents/directory.ts';
+import { type AgentDirectory, agentNames } from './agents/directory.ts';
 import { refusalForm } from './api/api-error.ts';
 import { createApp } from './api/app.ts';
-import { QueryRunner } from './run/query-runner.ts';
-import type { RunnerOptions } from './run/query-runner.ts';
-import { createAgentReader } from './fanout/readers/agent-reader.ts';
+import { sendText } from './api/respond.ts';
 import { createAgentAsker } from './fanout/ask-agents.ts';
-import type { AgentReader } from './fanout/readers/agent-reader.ts';
+import { type AgentReader, createAgentReader } from './fanout/readers/agent-reader.ts';
 import { createIndexReader } from './fanout/readers/index-reader.ts';
 import { createPartialReader } from './fanout/readers/partial-reader.ts';
-import { healthHandler } from './health.ts';
 import { noActiveQueries, openActiveQueries } from './log/active-queries.ts';
 import { noQueryLog, openQueryLog } from './log/query-log.ts';
 import { createHttpStore } from './long-term/http-store.ts';
 import { hideStoreLabels, parseStoreLabels } from './long-term/store-labels.ts';
 import { QueryMetrics } from './metrics.ts';
-import type { LimitSource } from './policy-limits.ts';
-import type { QuerySettings } from './settings.ts';
 import { ObjectAccess, type ObjectAccessOptions } from './objects/object-access.ts';
+import type { LimitSource } from './policy-limits.ts';
+import { QueryRunner, type RunnerOptions } from './run/query-runner.ts';
+import type { QuerySettings } from './settings.ts';
 import { createAgentStreamReader } from './stream/agent-stream.ts';
 import { StreamMetrics } from './stream/metrics.ts';
 import { StreamRelay } from './stream/relay.ts';
@@ -225,4 +229,34 @@ function longTermOf(settings: QuerySettings, clock: Clock): RunnerOptions['longT
     store: hideStoreLabels(store, parseStoreLabels(settings.longTermLabels)),
     afterMs: settings.longTermAfter,
   };
+}
+
+/** `/livez` and `/readyz` for the kubelet, and `/metrics` for who may `get` that path; plain HTTP. */
+function healthHandler(ready: () => boolean, registry: Registry, auth: Pick<TokenAuth, 'decide'>): HttpHandler {
+  return (req, res) => {
+    const { path } = requestTarget(req);
+    if (req.method !== 'GET' && req.method !== 'HEAD') return sendText(res, 405, 'Method Not Allowed\n');
+    if (path === '/livez') return sendText(res, 200, 'ok\n');
+    if (path === '/readyz')
+      return ready() ? sendText(res, 200, 'ok\n') : sendText(res, 503, 'agents are not listed yet\n');
+    if (path !== '/metrics') return sendText(res, 404, '404 page not found\n');
+    return serveMetrics(req, res, registry, auth);
+  };
+}
+
+async function serveMetrics(
+  req: IncomingMessage,
+  res: ServerResponse,
+  registry: Registry,
+  auth: Pick<TokenAuth, 'decide'>,
+): Promise<void> {
+  const refusal = await refuseScrape(auth, req, res);
+  if (refusal) return sendText(res, refusal.status, `${refusal.message}\n`);
+  try {
+    const text = await registry.metrics();
+    res.setHeader('content-type', registry.contentType);
+    res.end(text);
+  } catch {
+    sendText(res, 500, 'metrics could not be collected\n');
+  }
 }

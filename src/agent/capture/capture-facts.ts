@@ -1,10 +1,9 @@
+import { access, readdir, readFile } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
 import type { CaptureMonitorRule } from '../../capture/index.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { SeriesMapper } from '../mapping/mapper.ts';
 import type { CaptureState } from './capture-state.ts';
-import { kernelFault } from './kernel-check.ts';
-import { listeningPorts } from './listening-ports.ts';
 import type { CaptureFacts } from './obstacles.ts';
 
 export interface FactSources {
@@ -50,4 +49,64 @@ export function instrumentSum(mapper: SeriesMapper, suffix: string): number | nu
     for (const { series } of groups.values()) for (const { total } of series) sum = (sum ?? 0) + total;
   }
   return sum;
+}
+
+/**
+ * What this kernel lacks for capture of requests, in words; null when it has all of it or nothing can be seen.
+ * Type information is a file in sysfs, and kprobes are there as a source of events: both are readable without rights.
+ */
+export async function kernelFault(sys = '/sys'): Promise<string | null> {
+  const has = (path: string): Promise<boolean> =>
+    access(`${sys}/${path}`).then(
+      () => true,
+      () => false,
+    );
+  if (!(await has('kernel')) || !(await has('bus/event_source/devices'))) return null;
+  const missing = [
+    ...((await has('bus/event_source/devices/kprobe')) ? [] : ['kprobes']),
+    ...((await has('kernel/btf/vmlinux')) ? [] : ['type information (BTF)']),
+  ];
+  return missing.length === 0 ? null : `the kernel has no ${missing.join(' and no ')}`;
+}
+
+/**
+ * The TCP ports on which the pods of this node listen, by pod uid, as `/proc` shows them where the pod shares the
+ * host's process namespace. A pod of which no process is seen is not in the result: of it nothing is known.
+ * Processes are put to pods by their cgroup, whose path names the pod's uid with dashes or underscores; one process
+ * per pod is asked, since a pod shares one network.
+ * Guarantees: a process that ends while it is looked at is passed over. Cost: one small file per process of the node.
+ */
+export async function listeningPorts(
+  uids: ReadonlySet<string>,
+  proc = '/proc',
+): Promise<ReadonlyMap<string, ReadonlySet<number>>> {
+  const found = new Map<string, ReadonlySet<number>>();
+  for (const pid of await readdir(proc).catch(() => [])) {
+    if (!/^\d+$/.test(pid)) continue;
+    const uid = podUid(await text(`${proc}/${pid}/cgroup`));
+    if (uid === null || !uids.has(uid) || found.has(uid)) continue;
+    const tables = await Promise.all(['tcp', 'tcp6'].map((name) => text(`${proc}/${pid}/net/${name}`)));
+    // An empty table still has its header: no table at all means that it may not be read.
+    if (tables.some((table) => table !== '')) found.set(uid, new Set(tables.flatMap(portsOf)));
+    if (found.size === uids.size) break;
+  }
+  return found;
+}
+
+function podUid(cgroup: string): string | null {
+  const uid = /pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})/.exec(cgroup)?.[1];
+  return uid?.replaceAll('_', '-') ?? null;
+}
+
+/** Local ports of sockets in state 0A (LISTEN). Form: proc_net_tcp of the kernel's documentation. */
+function portsOf(table: string): number[] {
+  return table.split('\n').flatMap((row) => {
+    const [, local = '', , state] = row.trim().split(/\s+/);
+    const port = Number.parseInt(local.slice(local.lastIndexOf(':') + 1), 16);
+    return state === '0A' && port > 0 ? [port] : [];
+  });
+}
+
+function text(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '');
 }

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import { kernelFault } from './kernel-check.ts';
-import { listeningPorts } from './listening-ports.ts';
+import { kernelFault, listeningPorts } from './capture-facts.ts';
 import { type CaptureFacts, obstacleOf, ObstacleWatch } from './obstacles.ts';
 
 const rule = { namespace: 'shop', name: 'm', uid: 'u', pods: ['a', 'b'], ports: '8080,9000-9010' };

@@ -1,22 +1,63 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
-import { unlimitedMemory, type MemoryLease, type MemoryPool } from '../../base/memory-pool.ts';
+import { type MemoryLease, type MemoryPool, unlimitedMemory } from '../../base/memory-pool.ts';
 import { turns, type TurnTaking } from '../../base/turns/turns.ts';
 import {
   decodePartialRequest,
+  type DeferredSeries,
   encodePartial,
   engineVersion,
   evaluateFragment,
+  type Matcher,
+  type PartialHeader,
   QueryError,
+  type ReceivedRequest,
+  type SelectRequest,
+  type SelectResult,
+  type Series,
+  type SeriesSource,
   UnsupportedRequest,
 } from '../../promql/index.ts';
-import type { PartialHeader, ReceivedRequest } from '../../promql/index.ts';
-import type { Store } from '../../tsdb/index.ts';
-import { Admission, refuse } from './admission.ts';
-import type { AdmissionLimits, FramedHandler, FramedOutcome, Refusal } from './admission.ts';
+import { compareLabels, type Store } from '../../tsdb/index.ts';
+import {
+  Admission,
+  type AdmissionLimits,
+  type FramedHandler,
+  type FramedOutcome,
+  type Refusal,
+  refuse,
+} from './admission.ts';
 import { collectFrames } from './collect-frames.ts';
 import { StoreSource } from './store-source.ts';
-import { VisibleSource } from './visible-source.ts';
+
+/**
+ * A source that shows only the series that match one of the given selectors whole. The selectors have no series in
+ * common. Everything that an evaluation reads passes its source, so no part of an expression can leave them out.
+ */
+class VisibleSource implements SeriesSource {
+  readonly #source: SeriesSource;
+  readonly #visible: readonly (readonly Matcher[])[];
+
+  constructor(source: SeriesSource, visible: readonly (readonly Matcher[])[]) {
+    this.#source = source;
+    this.#visible = visible;
+  }
+
+  async select(request: SelectRequest): Promise<SelectResult> {
+    const parts = await Promise.all(
+      this.#visible.map((set) => this.#source.select({ ...request, matchers: [...request.matchers, ...set] })),
+    );
+    const series: (Series | DeferredSeries)[] = parts.flatMap((part) => part.series);
+    const isSorted = parts.filter((part) => part.series.length > 0).length < 2 && parts.every(({ sorted }) => sorted);
+    if (!isSorted) series.sort((a, b) => compareLabels(a.labels, b.labels));
+    return {
+      series,
+      sorted: true,
+      heldBytes: parts.reduce((sum, { heldBytes = 0 }) => sum + heldBytes, 0),
+      warnings: parts.flatMap(({ warnings = [] }) => warnings),
+    };
+  }
+}
 
 /** The label that says on which node a series was captured. */
 export const nodeLabel = 'k8s_node_name';

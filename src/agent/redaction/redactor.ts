@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
-
 import { labelName } from '../mapping/names.ts';
 import type { AnyValue } from '../otlp/model.ts';
 import { mergeRedaction, type Redaction } from './merge.ts';
-import { redactUrl, rewritePath } from './url.ts';
 
 /** What a label or attribute with the action Truncate keeps of its value. Units: characters. */
 export const truncatedLength = 16;
@@ -117,4 +115,38 @@ function act(action: 'Drop' | 'Hash' | 'Truncate', value: AnyValue): string | un
   const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value);
   if (action === 'Hash') return createHash('sha256').update(text).digest('hex').slice(0, 16);
   return text.slice(0, truncatedLength);
+}
+
+/** A URL without its user part and with the values of the query parameters that `isSensitive` names as `REDACTED`. */
+function redactUrl(url: string, isSensitive: (name: string) => boolean, queryOnly = false): string {
+  const at = queryOnly ? 0 : url.indexOf('?') + 1;
+  if (!queryOnly && at === 0) return withoutUser(url);
+  const query = url
+    .slice(at)
+    .split('&')
+    .map((pair) => {
+      const equals = pair.indexOf('=');
+      if (equals < 0) return pair;
+      return isSensitive(decoded(pair.slice(0, equals))) ? `${pair.slice(0, equals)}=REDACTED` : pair;
+    })
+    .join('&');
+  return withoutUser(url.slice(0, at)) + query;
+}
+
+/** Rewrites the path of a URL, or of a text that is a path, and leaves its origin, query and fragment alone. */
+function rewritePath(url: string, rewrite: (path: string) => string): string {
+  const [, origin, path, rest] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(.*)$/is.exec(url)!;
+  return path ? `${origin ?? ''}${rewrite(path)}${rest ?? ''}` : url;
+}
+
+function withoutUser(url: string): string {
+  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@?#]*@/i, '$1');
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import { agentIdentity, certificateAudience } from '../../api/agents/agent-certificate.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import { CertificateClient } from '../../capture/index.ts';
@@ -9,7 +10,6 @@ import { names } from '../../render/index.ts';
 import {
   allOf,
   changed,
-  toSelf,
   type ControllerEnvironment,
   type ControllerHandle,
   type Mapper,
@@ -17,20 +17,20 @@ import {
   type Predicate,
   type ReconcileContext,
   type ReconcileResult,
+  toSelf,
 } from '../../runtime/index.ts';
-import { agentOf, agentPodsIn, agentRestarts, isAgentPod, podTransform, type PodObject } from '../capture/facts.ts';
 import { controllerTransport } from '../capture/controller-transport.ts';
+import { agentOf, agentPodsIn, agentRestarts, isAgentPod, type PodObject, podTransform } from '../capture/facts.ts';
 import { managedSelector, readCa, type SecretObject } from '../platform/certificates.ts';
 import {
   agentCertificateDays,
   agentNames,
   agentRenewalReason,
   agentRenewalTime,
+  type AgentToCertify,
   judgeOffer,
   OfferRefused,
-  type AgentToCertify,
 } from './judge.ts';
-import { agentCertificateMetrics, type AgentCertificate } from './metrics.ts';
 import { WaitingAgents } from './waiting.ts';
 
 const controllerName = 'agent-certificates';
@@ -237,4 +237,41 @@ function concerns(namespace: string) {
   };
   const isAgent: Predicate<PodObject> = ({ object }) => object.metadata.namespace === namespace && isAgentPod(object);
   return allOf<PodObject>(isAgent, changed(facts));
+}
+
+/** What an agent's certificate is: its own, the one that agents of earlier versions share, or none yet. */
+type AgentCertificate = 'own' | 'shared' | 'none';
+
+interface AgentCertificateMetrics {
+  issued(): void;
+  refused(reason: string): void;
+}
+
+/** `count` is asked when the gauge is read. */
+function agentCertificateMetrics(
+  registry: Registry,
+  count: () => Record<AgentCertificate, number>,
+): AgentCertificateMetrics {
+  const registers = [registry];
+  const issued = new Counter({
+    name: 'svc_controller_agent_certificates_issued_total',
+    help: 'Certificates issued to agents and taken by them.',
+    registers,
+  });
+  const refused = new Counter({
+    name: 'svc_controller_agent_certificates_refused_total',
+    help: 'Certificates refused to what answered as an agent, by reason.',
+    labelNames: ['reason'] as const,
+    registers,
+  });
+  new Gauge({
+    name: 'svc_controller_agent_certificates',
+    help: 'Running agents by their certificate: own, shared (of earlier versions), none (or not looked at yet).',
+    labelNames: ['certificate'] as const,
+    registers,
+    collect() {
+      for (const [certificate, number] of Object.entries(count())) this.set({ certificate }, number);
+    },
+  });
+  return { issued: () => issued.inc(), refused: (reason) => refused.inc({ reason }) };
 }

@@ -1,16 +1,32 @@
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { BuildInfo } from '../../base/build-info.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Logger } from '../../base/logger.ts';
 import { errorText } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { isUndecodable } from '../../net/http/index.ts';
 import { auditLine } from '../audit.ts';
-import type { BuildInfo } from '../../base/build-info.ts';
 import type { Readiness } from '../readiness.ts';
 import { Refusal } from '../refusal.ts';
-import { noTokenTrace, type BeginTokenTrace, type TokenTrace } from '../token-trace.ts';
-import { closeInStages } from './staged-close.ts';
-import { decideToken, maxBodyBytes, type AuditFields, type TokenRouteDeps } from './token-route.ts';
+import { type BeginTokenTrace, noTokenTrace, type TokenTrace } from '../token-trace.ts';
+import { type AuditFields, decideToken, maxBodyBytes, type TokenRouteDeps } from './token-route.ts';
+
+const lingerMs = 500;
+
+/**
+ * Makes the close after an answer one in stages: our half first, then reading and dropping what still comes, for half
+ * a second. A connection that is cut while its request is still arriving is reset, and the reset can overtake the
+ * answer: the caller would see a broken connection instead of the 413.
+ * Source: RFC 9112 §9.6. Node closes an answered connection by `destroySoon`.
+ */
+function closeInStages(socket: Socket, clock: Clock): void {
+  socket.destroySoon = () => {
+    if (socket.writable) socket.end();
+    const cancel = clock.setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', cancel);
+  };
+}
 
 export interface AppDeps extends TokenRouteDeps {
   build: BuildInfo;

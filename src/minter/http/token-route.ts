@@ -1,16 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { sha256Hex } from '../../base/canonical-json.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { RateLimiter } from '../../base/rate-limit.ts';
 import type { AuditRecord } from '../audit.ts';
-import { deadlineIn, type Deadline } from '../deadline.ts';
+import { type Deadline, deadlineIn } from '../deadline.ts';
 import { verifyIdentity, type VerifyOptions } from '../identity/verify.ts';
 import type { MinterMetrics } from '../metrics.ts';
 import type { Minter } from '../mint.ts';
-import type { RateLimiter } from '../../base/rate-limit.ts';
 import { Refusal } from '../refusal.ts';
-import { decide, type Bounds, type RuleSet } from '../rules/rule-set.ts';
+import { type Bounds, decide, type RuleSet } from '../rules/rule-set.ts';
 import type { TokenTrace } from '../token-trace.ts';
-import { readBody, tooLarge } from './body.ts';
 import { parseTokenRequest } from './token-request.ts';
 
 export interface TokenRouteDeps {
@@ -113,4 +112,37 @@ function checkContentType(req: IncomingMessage): void {
 function oidcHeader(req: IncomingMessage): string | undefined {
   const value = req.headers['x-oidc-token'];
   return typeof value === 'string' ? value : undefined;
+}
+
+/**
+ * The whole body, at most `maxBytes`, before the deadline.
+ * Errors: Refusal `payload_too_large` or `request_timeout`; `invalid_request` when the client goes away.
+ */
+function readBody(req: IncomingMessage, maxBytes: number, clock: Clock, deadline: Deadline): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const done = (settle: () => void): void => {
+      cancel();
+      req.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      settle();
+    };
+    const fail = (refusal: Refusal): void => done(() => reject(refusal));
+    const onData = (chunk: Buffer): void => {
+      length += chunk.length;
+      if (length > maxBytes) fail(tooLarge(maxBytes));
+      else chunks.push(chunk);
+    };
+    const onEnd = (): void => done(() => resolve(Buffer.concat(chunks)));
+    const onGone = (): void => fail(new Refusal('invalid_request', 'aborted', 'the body ended too early'));
+    const cancel = clock.setTimeout(
+      () => fail(new Refusal('request_timeout', 'slow_body', 'the body did not arrive in time')),
+      deadline.remaining(),
+    );
+    req.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  });
+}
+
+function tooLarge(maxBytes: number): Refusal {
+  return new Refusal('payload_too_large', 'body_size', `the body is larger than ${maxBytes} bytes`);
 }

@@ -1,5 +1,12 @@
 import { ParseCache } from '../parser/parse-cache.ts';
-import { everyFeature } from './features.ts';
+import type { LanguageOptions } from '../types.ts';
+
+/** A fragment's text comes from a query that passed the switches; reading it back must accept all of the language. */
+const everyFeature: LanguageOptions = {
+  experimentalFunctions: true,
+  fillModifiers: true,
+  extendedRangeSelectors: true,
+};
 
 const trees = new ParseCache(everyFeature);
 

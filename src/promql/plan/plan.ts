@@ -1,11 +1,25 @@
 import { isFoldOperator } from '../eval/aggregate/group-rows.ts';
 import { keepsOrder } from '../eval/order.ts';
-import { childrenOf, typeOf, unwrapParens, type AggregateExpr, type Expr } from '../parser/ast.ts';
+import { type AggregateExpr, childrenOf, type Expr, typeOf, unwrapParens } from '../parser/ast.ts';
 import { print } from '../parser/printer.ts';
-import { parseFragment } from './parse-fragment.ts';
 import type { FragmentRequest } from './fragment.ts';
-import { localityOf, type Locality } from './locality.ts';
-import { canBeWhole } from './whole.ts';
+import { type Locality, localityOf } from './locality.ts';
+import { parseFragment } from './parse-fragment.ts';
+
+/**
+ * True for a subtree that a node can compute to its end if all series that its selectors find lie there: an instant
+ * vector that reads something. info() is none: it looks for series that no selector names.
+ */
+function canBeWhole(expr: Expr): boolean {
+  return typeOf(expr) === 'instant vector' && someNode(expr, isSelector) && !someNode(expr, isInfo);
+}
+
+const isSelector = (expr: Expr): boolean => expr.kind === 'vector';
+const isInfo = (expr: Expr): boolean => expr.kind === 'call' && expr.func.name === 'info';
+
+function someNode(expr: Expr, is: (expr: Expr) => boolean): boolean {
+  return is(expr) || childrenOf(expr).some((child) => someNode(child, is));
+}
 
 /** A part of a query that every node can compute over its own series alone. */
 export interface Fragment extends FragmentRequest {

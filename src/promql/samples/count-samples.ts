@@ -1,9 +1,8 @@
-import { frameEnd, subqueryFrame, type Frame } from '../eval/frame.ts';
+import { type Frame, frameEnd, subqueryFrame } from '../eval/frame.ts';
+import { milliseconds, type QuerySpan, resolve, timingOf } from '../eval/resolve.ts';
 import { findInvariant } from '../eval/run/invariant.ts';
-import { milliseconds, resolve, timingOf, type QuerySpan } from '../eval/resolve.ts';
-import { childrenOf, unwrapParens, type Expr, type MatrixSelector, type SubqueryExpr } from '../parser/ast.ts';
+import { childrenOf, type Expr, type MatrixSelector, type SubqueryExpr, unwrapParens } from '../parser/ast.ts';
 import { print } from '../parser/printer.ts';
-import { readsOfSubquery } from './reads-of-subquery.ts';
 
 /**
  * How many samples a query looks at, at each of its steps, by the rules of Prometheus 3.15 (`util/stats`).
@@ -144,3 +143,27 @@ function atFirst({ count }: Frame, value: number): Float64Array {
 }
 
 const sum = (values: Float64Array): number => values.reduce((a, b) => a + b, 0);
+
+/** A subquery as the query around it sees it. Units: milliseconds; a range of 0 stands for no window. */
+interface InnerSteps {
+  readonly frame: Frame;
+  readonly offset: number;
+  readonly range: number;
+}
+
+/**
+ * What the steps of a subquery read, at the steps of the query around it: each at the first that looks at it, those
+ * between two windows not at all. A query of one step has all of it.
+ */
+function readsOfSubquery(read: Float64Array, inner: InnerSteps, outer: Frame): Float64Array {
+  const { start, step, count } = outer;
+  const total = new Float64Array(count);
+  for (let k = 0; k < read.length; k++) {
+    const time = inner.frame.start + k * inner.frame.step + inner.offset;
+    const first = time > start && count > 1 ? Math.ceil((time - start) / step) : 0;
+    const at = Math.min(first, count - 1);
+    const isBetween = count > 1 && inner.range > 0 && time <= start + at * step - inner.range;
+    if (!isBetween) total[at]! += read[k]!;
+  }
+  return total;
+}

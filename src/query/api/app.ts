@@ -1,5 +1,6 @@
-import express from 'express';
-import type { Express, NextFunction, Request, Response } from 'express';
+import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import { promqlReadPath } from '../../api/rights.ts';
 import { errorText } from '../../base/errors.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { MemoryAccount } from '../../base/memory-pool.ts';
@@ -7,28 +8,25 @@ import { isUndecodable } from '../../net/http/index.ts';
 import type { NamespaceAccess } from '../../net/namespace-access.ts';
 import type { TokenAuth } from '../../net/token-auth.ts';
 import type { QueryMetrics } from '../metrics.ts';
-import { ApiError, toApiError } from './api-error.ts';
-import { callerOf, type Call, type Handler, type HandlerDeps } from './call.ts';
 import { exemplars } from '../routes/exemplar-handler.ts';
 import { federate } from '../routes/federate.ts';
 import * as queries from '../routes/handlers.ts';
 import * as language from '../routes/language-handlers.ts';
 import * as metadata from '../routes/metadata-handlers.ts';
-import { useHttp2 } from './express-http2.ts';
-import type { Protocol } from './express-http2.ts';
 import { explain } from '../routes/explain-handler.ts';
 import * as page from '../routes/page-handlers.ts';
-import { readParams } from './params.ts';
 import { servePage } from '../routes/page.ts';
 import { remoteRead } from '../routes/remote-read.ts';
-import { sendError, sendText } from './respond.ts';
 import * as lists from '../routes/series-handlers.ts';
 import * as status from '../routes/status-handlers.ts';
 import { targetMetadata } from '../routes/target-metadata.ts';
 import { topology } from '../routes/topology-handler.ts';
 import { useStream } from '../stream/endpoints.ts';
 import type { StreamRelay } from '../stream/relay.ts';
-import { promqlReadPath } from '../../api/rights.ts';
+import { ApiError, toApiError } from './api-error.ts';
+import { type Call, callerOf, type Handler, type HandlerDeps } from './call.ts';
+import { readParams } from './params.ts';
+import { sendError, sendText } from './respond.ts';
 
 export interface AppDeps extends HandlerDeps {
   readonly auth: Pick<TokenAuth, 'decide'>;
@@ -166,4 +164,21 @@ async function authorize(req: Request, deps: AppDeps): Promise<Pick<Call, 'user'
     deps.logger.warn('namespaces could not be reviewed', { user: user.username, error: errorText(error) });
     throw new ApiError('unavailable', 'the namespaces you may see could not be reviewed by the API server; try again');
   }
+}
+
+type Protocol = 'http1' | 'http2';
+
+/**
+ * Makes an application take the requests of HTTP/2's compatibility layer. Express gives every request its own
+ * prototype, which is made for HTTP/1: here the same methods stand on HTTP/2's.
+ */
+function useHttp2(app: Express): void {
+  const own = app as unknown as { request: object; response: object };
+  own.request = onPrototype(express.request, Http2ServerRequest.prototype, app);
+  own.response = onPrototype(express.response, Http2ServerResponse.prototype, app);
+}
+
+function onPrototype(methods: object, prototype: object, app: Express): object {
+  const copy = Object.create(prototype, Object.getOwnPropertyDescriptors(methods)) as object;
+  return Object.create(copy, { app: { configurable: true, enumerable: true, writable: true, value: app } }) as object;
 }

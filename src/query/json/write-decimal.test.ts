@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { formatSample } from './format-value.ts';
-import { maxSampleBytes, writeSample } from './write-sample.ts';
+import { maxSampleBytes, writeSample } from './utf8-text.ts';
 import { writeDecimal } from './write-decimal.ts';
 
 const bytes = Buffer.alloc(maxSampleBytes);

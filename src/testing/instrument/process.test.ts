@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'node:http';
-import { socketHealth } from '../../agent/capture/health-socket.ts';
+import { socketHealth } from '../../agent/capture/instrument-probe.ts';
 import { until } from '../until.ts';
 import { sameDate } from '../faketime.ts';
 

@@ -1,11 +1,36 @@
-import { paths, shapeOf, type CommandShape, type OptionShape } from '../../completion/command-shape.ts';
-import { commands as allCommands } from '../commands.ts';
+import type { KubeObject } from '../../../api/meta.ts';
+import { type CommandShape, type OptionShape, paths, shapeOf } from '../../completion/command-shape.ts';
 import type { PluginCommand } from '../command.ts';
+import { commands as allCommands } from '../commands.ts';
 import type { CommonFlags } from '../flags.ts';
 import type { Host } from '../host.ts';
 import { programFor } from '../program.ts';
 import { Session } from '../session.ts';
-import { flagValues } from './flag-values.ts';
+
+/** Flags whose values are found in the cluster, or in the kubeconfig. */
+const flagValues: ReadonlyMap<string, (session: Session) => Promise<readonly string[]>> = new Map([
+  ['--namespace', namespaces],
+  ['--operator-namespace', namespaces],
+  ['--not-namespace', namespaces],
+  ['--context', contexts],
+]);
+
+async function namespaces(session: Session): Promise<string[]> {
+  const { coreResources } = await import('../../../kube/core-resources.ts');
+  try {
+    const { items } = await (
+      await session.kube()
+    ).list<KubeObject>(coreResources.namespaces, { metadataOnly: true, limit: 500, signal: session.signal });
+    return items.map(({ metadata }) => metadata.name ?? '');
+  } finally {
+    await session.close();
+  }
+}
+
+async function contexts({ flags }: Session): Promise<string[]> {
+  const { loadKubeSettings } = await import('../../../kube/kubeconfig.ts');
+  return loadKubeSettings({ path: flags.kubeconfig }).contexts.map(({ name }) => name);
+}
 
 /** What the shell shall do beside showing the words. Source: cobra's `ShellCompDirective`. */
 const directives = { files: 0, noFiles: 4 } as const;

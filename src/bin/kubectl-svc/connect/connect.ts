@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { Agent } from 'node:https';
 import { isIP } from 'node:net';
+import type { KubeObject } from '../../../api/meta.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { errorText } from '../../../base/errors.ts';
+import { coreResources } from '../../../kube/core-resources.ts';
 import type { RestClient } from '../../../kube/index.ts';
 import { names } from '../../../render/names.ts';
 import { PluginError, UsageError } from '../errors.ts';
 import type { CommonFlags } from '../flags.ts';
-import { publishedAuthority } from './authority.ts';
 import { httpsServer } from './https-server.ts';
 import { PodAgent, readyQueryPods } from './pod-agent.ts';
 import type { QueryServer } from './query-server.ts';
@@ -98,6 +99,24 @@ async function authority(flags: CommonFlags, deps: ConnectDeps): Promise<string 
 async function ownToken({ kube }: ConnectDeps): Promise<string | undefined> {
   try {
     return await (await kube()).bearerToken();
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The authorities that the operator publishes, as PEM; undefined where there is no cluster, no operator, or no right to
+ * read it. Whoever asks falls back to something stricter, or to what does not need it.
+ */
+async function publishedAuthority(
+  { kube, signal }: { kube: () => Promise<RestClient>; signal: AbortSignal },
+  namespace: string,
+): Promise<string | undefined> {
+  try {
+    const client = await kube();
+    const name = { namespace, name: names.caBundle };
+    const found = await client.get<KubeObject>(coreResources.configMaps, name, { signal, deadlineMs: 5_000 });
+    return (found['data'] as Record<string, string> | undefined)?.['ca.crt'];
   } catch {
     return undefined;
   }

@@ -1,17 +1,36 @@
 import { Option } from 'commander';
 import type { Register } from '../command.ts';
-import { ApiFailure, askApi, tellCaveats, type ApiAnswer } from '../connect/prometheus.ts';
+import { type ApiAnswer, ApiFailure, askApi, tellCaveats } from '../connect/prometheus.ts';
 import { PluginError } from '../errors.ts';
+import { graphText } from '../graph/graph.ts';
 import { outputFormat } from '../output/print.ts';
 import type { Session } from '../session.ts';
-import { detailLines } from './details.ts';
-import { drawn } from './draw.ts';
 import { expressionOf } from './expression.ts';
 import { csvText, promtoolText, tableText } from './formats.ts';
-import { rangeOf, type Range, type TimeFlags } from './range.ts';
-import type { QueryData } from './result.ts';
+import { type Range, rangeOf, type TimeFlags } from './range.ts';
+import { type MatrixSeries, type QueryData, seriesText } from './result.ts';
 import { apiTime, durationFlag, timeFlag } from './times.ts';
-import { underlined } from './underline.ts';
+
+/** Height of a graph where there is no terminal, and at most. */
+const graphRows = 20;
+
+/** A range as a graph as wide as the terminal. Empty without series. */
+function drawn({ stdout, style }: Session, result: readonly MatrixSeries[], range: Range): string {
+  if (result.length === 0) return '';
+  const series = result.map(({ metric, values = [] }) => ({
+    label: seriesText(metric),
+    points: values.map(([seconds, text]) => [seconds * 1000, Number(text)] as const),
+  }));
+  const legend = Math.min(series.length, 8);
+  return graphText(series, {
+    columns: stdout.columns,
+    rows: Math.max(10, Math.min(graphRows + legend, stdout.rows - 1)),
+    start: range.start,
+    end: range.end,
+    stepMs: range.stepMs,
+    style,
+  });
+}
 
 const formats = ['table', 'json', 'csv', 'promtool', 'graph'] as const;
 type Format = (typeof formats)[number];
@@ -130,4 +149,60 @@ function shown(
   if (format === 'promtool') return promtoolText(data);
   if (format === 'graph' && range && data.resultType === 'matrix') return drawn(session, data.result, range);
   return tableText(data, { headers });
+}
+
+interface Explained {
+  path: string;
+  fallbacks: { from: string; to: string; node: string | null; reason: string }[];
+  plan: string[];
+  fragments: { nodes: { node?: string; elapsedMs?: number }[] }[];
+}
+
+interface Stats {
+  timings?: Record<string, number>;
+  samples?: Record<string, number>;
+}
+
+/** What `--explain` and `--stats` add to an answer, for reading. Pure. */
+function detailLines({ explain, data }: ApiAnswer): string[] {
+  const { stats } = data as { stats?: Stats };
+  return [...(explain === undefined ? [] : explainLines(explain as Explained)), ...(stats ? statsLines(stats) : [])];
+}
+
+function explainLines({ path, fallbacks, plan, fragments }: Explained): string[] {
+  const nodes = new Map<string, number>();
+  for (const { node = '?', elapsedMs = 0 } of fragments.flatMap((fragment) => fragment.nodes))
+    nodes.set(node, Math.max(nodes.get(node) ?? 0, elapsedMs));
+  return [
+    `executed: ${path}`,
+    ...fallbacks.map(
+      ({ from, to, node, reason }) => `not ${from} but ${to}: ${node === null ? '' : `${node}: `}${reason}`,
+    ),
+    ...plan.map((line) => `  ${line}`),
+    ...[...nodes].map(([node, ms]) => `  ${node}: ${ms} ms`),
+  ];
+}
+
+function statsLines({ timings = {}, samples = {} }: Stats): string[] {
+  const seconds = Object.entries(timings).map(([name, value]) => `${name} ${(value * 1000).toFixed(1)} ms`);
+  const counts = Object.entries(samples).flatMap(([name, value]) =>
+    typeof value === 'number' ? [`${name} ${value}`] : [],
+  );
+  return [...seconds, ...counts].map((line) => `stats: ${line}`);
+}
+
+/**
+ * The line of an expression that an error of the language points at, with the place marked below it; undefined where the
+ * error names no place. `message` has `line:column` (from 1, in characters), as Prometheus writes it. Pure.
+ */
+function underlined(expression: string, message: string): string[] | undefined {
+  const place = /\b(\d+):(\d+): parse error/.exec(message);
+  if (!place) return undefined;
+  const line = expression.split('\n')[Number(place[1]) - 1];
+  const column = Number(place[2]) - 1;
+  if (line === undefined || column > line.length) return undefined;
+  const word = /^[\w:.]+/.exec(line.slice(column))?.[0].length ?? 1;
+  // Tabs stay tabs, so that the mark stands below what it marks.
+  const before = line.slice(0, column).replace(/[^\t]/g, ' ');
+  return [line, `${before}^${'~'.repeat(word - 1)}`];
 }

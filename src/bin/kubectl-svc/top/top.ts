@@ -1,12 +1,13 @@
-import { askApi, lacking, type ApiAnswer } from '../connect/prometheus.ts';
+import { coreResources } from '../../../kube/core-resources.ts';
+import { listAll } from '../../../kube/reads.ts';
+import { type ApiAnswer, askApi, lacking } from '../connect/prometheus.ts';
 import { UsageError } from '../errors.ts';
 import { json } from '../output/print.ts';
 import type { VectorSample } from '../query/result.ts';
 import { durationFlag } from '../query/times.ts';
 import type { Session } from '../session.ts';
-import { topKinds } from './kinds.ts';
+import { type TopKind, topKinds } from './kinds.ts';
 import { rowsOf, sorted, type TopRow } from './rows.ts';
-import { selectedNames } from './selected.ts';
 import type { TopFlags, TopKindName } from './top-flags.ts';
 import { topQuery, type TopScope } from './top-query.ts';
 import { topTable } from './top-table.ts';
@@ -90,4 +91,20 @@ function nothing({ scope: { kind, namespace } }: Look, { selector, window }: Top
   const which = selector === undefined ? '' : ` with labels ${selector}`;
   const hint = namespace === undefined ? 'kubectl svc status' : '-A looks at all namespaces';
   return `no ${kind.name}${which} served a request${where} in the last ${window} (${hint})`;
+}
+
+/** Names of the objects that a label selector picks: pods of the namespace, or nodes, or namespaces. */
+async function selectedNames(
+  session: Session,
+  { selected }: TopKind,
+  namespace: string | undefined,
+  labelSelector: string,
+): Promise<string[]> {
+  const { items } = await listAll(await session.kube(), coreResources[selected.kind], {
+    labelSelector,
+    ...(selected.kind === 'pods' && namespace !== undefined ? { namespace } : {}),
+    metadataOnly: true,
+    signal: session.signal,
+  });
+  return items.map(({ metadata }) => metadata.name ?? '');
 }

@@ -1,5 +1,6 @@
-import { aggregateHistograms } from './histogram-over-time.ts';
-import { instantChange } from './instant-change.ts';
+import { HistogramMean, HistogramSum, IncompatibleSchemas } from '../../histogram/arithmetic.ts';
+import { tellCombined, tellMixedSchemas } from '../histogram-notes.ts';
+import { instantHistogramChange } from './instant-histogram-change.ts';
 import {
   deriv,
   doubleExponentialSmoothing,
@@ -14,6 +15,7 @@ import {
 } from './over-time.ts';
 import { extrapolatedRate } from './rate.ts';
 import { changes, resets } from './sequence.ts';
+import { isStartTimeReset } from './start-times.ts';
 import type { RangeFunction, Window } from './window.ts';
 
 /** One function of a range vector. */
@@ -99,4 +101,59 @@ export const rangeFunctions: ReadonlyMap<string, RangeFunctionEntry> = new Map<s
 /** Names of the functions that allow a modifier, for its error message. */
 export function functionsWith(modifier: 'anchored' | 'smoothed'): string[] {
   return [...rangeFunctions].filter(([, entry]) => entry[modifier] === true).map(([name]) => name);
+}
+
+/** sum_over_time and avg_over_time of native histograms. */
+function aggregateHistograms(window: Window, op: 'sum' | 'avg'): boolean {
+  const { annotations, position } = window;
+  const histograms = window.histograms.slice(window.histogramFrom, window.histogramTo);
+  const acc = op === 'sum' ? new HistogramSum(histograms[0]!) : new HistogramMean(histograms[0]!);
+  const hints = new Set(histograms.map(({ counterReset }) => counterReset));
+  try {
+    for (const histogram of histograms.slice(1)) acc.add(histogram);
+  } catch (error) {
+    if (!(error instanceof IncompatibleSchemas)) throw error;
+    tellMixedSchemas(annotations, window.metric, position);
+    return false;
+  }
+  const resetCollision = hints.has('reset') && hints.has('not_reset');
+  tellCombined(annotations, { resetCollision, boundsReconciled: acc.boundsReconciled }, 'aggregation', position);
+  return window.histogram(acc.result);
+}
+
+/** The index of a sample and whether it is a histogram. */
+interface Pick {
+  readonly index: number;
+  readonly time: number;
+  readonly isHistogram: boolean;
+}
+
+/** irate and idelta: from the last two samples of the range. */
+function instantChange(isRate: boolean): RangeFunction {
+  return (window) => {
+    if (window.floatCount + window.histogramCount < 2) return false;
+    const [previous, last] = lastTwo(window);
+    if (last.time === previous.time) return false;
+    if (previous.isHistogram !== last.isHistogram) return window.mixed();
+    const seconds = (last.time - previous.time) / 1000;
+    if (last.isHistogram) return instantHistogramChange(window, previous.index, last.index, isRate ? seconds : null);
+    const { values, times, startTimes } = window;
+    const [before, now] = [values[previous.index]!, values[last.index]!];
+    const [began, begins] = [startTimes?.[previous.index] ?? 0, startTimes?.[last.index] ?? 0];
+    const reset = now < before || isStartTimeReset(began, times[previous.index]!, begins, times[last.index]!);
+    const change = isRate && reset ? now : now - before;
+    return window.float(isRate ? change / seconds : change);
+  };
+}
+
+function lastTwo(window: Window): [Pick, Pick] {
+  const picks: Pick[] = [];
+  for (let index = Math.max(window.from, window.to - 2); index < window.to; index++) {
+    picks.push({ index, time: window.times[index]!, isHistogram: false });
+  }
+  for (let index = Math.max(window.histogramFrom, window.histogramTo - 2); index < window.histogramTo; index++) {
+    picks.push({ index, time: window.histogramTimes[index]!, isHistogram: true });
+  }
+  picks.sort((a, b) => a.time - b.time);
+  return picks.slice(-2) as [Pick, Pick];
 }

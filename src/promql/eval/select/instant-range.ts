@@ -3,9 +3,10 @@ import { dropMetadata, labelsKey } from '../../labels.ts';
 import type { MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
 import type { MatrixSeries } from '../../types.ts';
 import { histogramWeight, keyWork, sameLabelset, sortColumns } from '../columns.ts';
-import { positionOf, type EvalContext } from '../context.ts';
-import { extendFloats } from './extend-floats.ts';
-import { referenceTime, type Frame } from '../frame.ts';
+import { type EvalContext, positionOf } from '../context.ts';
+import { type Frame, referenceTime } from '../frame.ts';
+import { extendedBounds } from '../range/extended-bounds.ts';
+import { valueAtEnd, valueAtStart } from '../range/extended-rate.ts';
 import { rangeInput, type RangeInput } from '../range/range-input.ts';
 import { Window } from '../range/window.ts';
 import { lowerBound, type RangeSeries } from './raw-series.ts';
@@ -72,4 +73,22 @@ function extended(
   window.from = lowerBound(window.times, end - range - lookback + 1);
   window.to = lowerBound(window.times, end + (extension === 'smoothed' ? lookback : 0) + 1);
   return extendFloats(window);
+}
+
+/** The samples of an anchored or smoothed range, with values at both of its bounds. */
+function extendFloats(window: Window): { times: Float64Array; values: Float64Array } {
+  const none = { times: new Float64Array(0), values: new Float64Array(0) };
+  if (window.floatCount === 0) return none;
+  const bounds = extendedBounds(window.times, window.from, window.to, window);
+  if (bounds === null) return none;
+  let { first, last } = bounds;
+  const left = valueAtStart(window, first, false);
+  const right = valueAtEnd(window, last, false);
+  if (window.times[first]! <= window.start) first++;
+  if (window.times[last]! >= window.end) last--;
+  const inside = first <= last ? [first, last + 1] : [0, 0];
+  return {
+    times: Float64Array.from([window.start, ...window.times.slice(inside[0], inside[1]), window.end]),
+    values: Float64Array.from([left, ...window.values.slice(inside[0], inside[1]), right]),
+  };
 }

@@ -1,5 +1,5 @@
 import { describedResource } from '../resources.ts';
-import { isPartitionedBy } from '../values/partition.ts';
+import { isPartitionedBy } from '../values/metric-service.ts';
 import { declaredMetrics, monitorProvider, type MonitorLike } from './monitor-provider.ts';
 import { presetProvider } from './preset-provider.ts';
 

@@ -1,8 +1,7 @@
 import { parse as parseYaml } from 'yaml';
 import { OperatorError } from '../../../base/errors.ts';
-import { parseSelector, type Matcher } from '../../../promql/index.ts';
-import { re2 } from './pattern.ts';
-import { readTemplate, type QueryTemplate } from './query-template.ts';
+import { type Matcher, parseSelector } from '../../../promql/index.ts';
+import { type QueryTemplate, readTemplate } from './query-template.ts';
 
 /** One rule of a prometheus-adapter configuration, checked. */
 export interface AdapterRule {
@@ -104,4 +103,13 @@ const optionalText = (value: unknown, at: string): string | undefined =>
 
 function refuse(at: string, why: string): never {
   throw new OperatorError('ERR_INPUT_INVALID', `${at}: ${why}`);
+}
+
+/** A pattern of a rule. Not anchored, as in the adapter. Errors: ERR_INPUT_INVALID that names the field. */
+function re2(pattern: string, at: string): RegExp {
+  try {
+    return new RegExp(pattern.replaceAll('(?P<', '(?<'), 'u');
+  } catch (cause) {
+    throw new OperatorError('ERR_INPUT_INVALID', `${at}: not a pattern`, { cause });
+  }
 }

@@ -1,6 +1,6 @@
 import { errorText, isOperatorError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
-import type { Matcher } from '../../../promql/index.ts';
+import { childrenOf, type Expr, type Matcher, parse, typeOf } from '../../../promql/index.ts';
 import type { ValuePath } from '../api/paths.ts';
 import { badRequest, lacksNodes, metricNotFound, notReady, StatusError, storeFailed } from '../api/status-error.ts';
 import { customValueList, externalValueList, type LabelledValue } from '../api/value-lists.ts';
@@ -10,8 +10,49 @@ import type { MetricProvider, MetricQuery } from '../providers/provider.ts';
 import type { DescribedResource } from '../resources.ts';
 import { byObject, type Row } from './evaluate.ts';
 import type { ObjectLookup } from './objects.ts';
-import { isPartitionedBy } from './partition.ts';
 import type { Evaluated, ValueCache } from './value-cache.ts';
+
+/**
+ * Whether each row of an expression is computed from series of the same label value alone. Where the label is the
+ * pod's or the node's name, a row is then whole or absent, whichever nodes are away: no row is too small.
+ * Conservative: an expression that it cannot judge is not.
+ */
+export function isPartitionedBy(query: string, label: string): boolean {
+  return keeps(parse(query), label);
+}
+
+const crossing = new Set([
+  'absent',
+  'absent_over_time',
+  'scalar',
+  'vector',
+  'info',
+  'label_replace',
+  'label_join',
+  'histogram_quantiles',
+]);
+
+function keeps(expr: Expr, label: string): boolean {
+  switch (expr.kind) {
+    case 'number':
+    case 'string':
+    case 'vector':
+    case 'matrix':
+      return true;
+    case 'call':
+      return !crossing.has(expr.func.name) && childrenOf(expr).every((child) => keeps(child, label));
+    case 'aggregate':
+      if (expr.without === expr.grouping.includes(label)) return false;
+      return childrenOf(expr).every((child) => keeps(child, label));
+    case 'binary': {
+      if (!childrenOf(expr).every((child) => keeps(child, label))) return false;
+      const oneSided = typeOf(expr.left) === 'scalar' || typeOf(expr.right) === 'scalar';
+      return oneSided || expr.matching === null || expr.matching.on === expr.matching.labels.includes(label);
+    }
+    default:
+      return childrenOf(expr).every((child) => keeps(child, label));
+  }
+}
 
 export interface MetricServiceOptions {
   /** The first that knows a metric answers. */
