@@ -1,9 +1,10 @@
 import { types } from 'node:util';
 
 /** What counts as an answer when nothing else is said: anything but undefined, null, false, 0 and an empty text. */
-type Something<T> = Exclude<T, undefined | null | false | 0 | ''>;
+export type Something<T> = Exclude<T, undefined | null | false | 0 | ''>;
 
-interface Waiting {
+/** How long an answer is waited for, and what ends the wait before. */
+export interface Waiting {
   /**
    * Of real time: long, because a busy machine is slow and a broken test is rare. Default 55 s, so that a unit test says
    * what it waited for before Jest ends it. Units: ms.
