@@ -1,16 +1,4 @@
-/**
- * The agent's way from OTLP bytes to durable samples, and its exposition:
- *   node bench/otlp.ts [--quick]
- * One JSON line for each figure on stdout: {name, unit, ours, peer, ratio, goal, met}; progress on stderr.
- * Work: one node of 50 pods with 10 (method, status, route) each, that is 22,000 series of HTTP histograms in 50 posts
- * per interval; and 20,000 flow counters in one post. --quick takes 5 pods and 2,000 flows.
- * Rates are per second of CPU time of this process, all its threads: what an agent costs, not how long it waits.
- * Source of the goals: the product's performance targets; there is no peer in this file, so `peer` is null.
- */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { capturedFamilies } from '../src/agent/exposition/captured.ts';
 import { writePage } from '../src/agent/exposition/page.ts';
 import type { SampleSink } from '../src/agent/mapping/hand-out.ts';
@@ -39,17 +27,74 @@ import {
   seriesPerPod,
   timeline,
 } from './agent/workload.ts';
+import { bench } from './run/bench.ts';
+import type { Stage } from './run/bench.ts';
+import { allCores } from './run/cores.ts';
+import type { Figure } from './run/figure.ts';
+import { median } from './run/spread.ts';
 
-const { values: flags } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-const pods = flags.quick ? 5 : 50;
-const flows = flags.quick ? 2_000 : 20_000;
-const rounds = flags.quick ? 6 : 30;
-const endMs = Date.now();
-const time = timeline(endMs - rounds * intervalMs);
-
-function report(name: string, unit: string, ours: number, goal: number | null, met: boolean | null): void {
-  console.log(JSON.stringify({ name, unit, ours, peer: null, ratio: null, goal, met }));
+/** Units of the workload: pods, flow counters, intervals of ten seconds. */
+interface Sizes {
+  readonly pods: number;
+  readonly flows: number;
+  readonly rounds: number;
 }
+
+type Report = (figure: Figure) => void;
+
+/** One workload, and what there is of it. */
+interface Intervals {
+  readonly name: string;
+  /** A body or more of each interval. */
+  readonly bodies: readonly (readonly Uint8Array[])[];
+  /** Of one interval. */
+  readonly samples: number;
+}
+
+const requestsOfSpans = 100;
+const spansPerRequest = 500;
+const scrapesOfARun = 5;
+
+const noSink: SampleSink = { append: () => {}, stale: () => {} };
+
+await bench(
+  {
+    name: 'bench:otlp',
+    measures:
+      "The agent's way from OTLP bytes to durable samples, step by step in one process, without HTTP; its exposition; and\n" +
+      'spans into the ring of the stream. Work: 50 pods with 22,000 series of HTTP histograms in 50 posts an interval, and\n' +
+      '20,000 flow counters in one post. Rates are per second of CPU time of all threads: what an agent costs, not how\n' +
+      'long it waits. No peer.',
+    options: {
+      pods: { kind: 'number', value: 50, quick: 5, help: 'pods, 440 series each' },
+      flows: { kind: 'number', value: 20_000, quick: 2_000, help: 'flow counters' },
+      rounds: { kind: 'number', value: 12, quick: 4, help: 'intervals of a run; the first is not counted' },
+    },
+  },
+  async (stage) => {
+    const { say, reporter } = stage;
+    const { pods, flows, rounds }: Sizes = stage.flags;
+    const endMs = Date.now();
+    const time = timeline(endMs - rounds * intervalMs);
+    say(`building ${rounds} intervals of ${pods} pods and ${flows} flows`);
+    const report = reporter({
+      cores: allCores('the steps, in the process of the benchmark'),
+      caches: 'warm: behind one interval; the store in a new folder in each run',
+    });
+    const intervals = (make: (round: number) => Uint8Array[]): Uint8Array[][] =>
+      Array.from({ length: rounds }, (_, i) => make(i));
+    const http = { name: 'http', bodies: intervals((i) => httpBodies(pods, time, i)), samples: pods * seriesPerPod };
+    const flow = { name: 'flows', bodies: intervals((i) => flowBodies(flows, time, i)), samples: flows };
+    for (const work of [http, flow]) {
+      say(`${work.name}: ${stage.runs} runs of each step`);
+      await decodeOnly(stage, report, work);
+      const mapper = await decodeAndMap(stage, report, work, { pods, endMs });
+      await toStore(stage, report, work, { pods, endMs });
+      if (work === http) scrape(stage, report, mapper);
+    }
+    await spans(stage, report, { pods, endMs });
+  },
+);
 
 /** Seconds of CPU time that `work` took in this process, all threads together. */
 async function cpuSeconds(work: () => void | Promise<void>): Promise<number> {
@@ -59,94 +104,116 @@ async function cpuSeconds(work: () => void | Promise<void>): Promise<number> {
   return (user + system) / 1e6;
 }
 
-const noSink: SampleSink = { append: () => {}, stale: () => {} };
-
 /** An agent's knowledge of its node's pods. */
-function identity(): Identity {
+function identity(pods: number): Identity {
   const known = new Identity();
   for (const pod of nodePods(pods, flowSources)) known.pods.upsert(podIdentity(pod));
   known.pods.markSynced();
   return known;
 }
 
-async function decodeOnly(name: string, bodies: readonly Uint8Array[][], samples: number): Promise<void> {
-  const cache = new AttributeCache();
-  for (const body of bodies[0]!) decodeMetricsRequest(body, cache);
-  const seconds = await cpuSeconds(() => {
-    for (const round of bodies) for (const body of round) decodeMetricsRequest(body, cache);
-  });
-  report(`otlp/${name}/decode/samples-per-cpu-second`, '1/s', Math.round((samples * rounds) / seconds), null, null);
+/** The node of the workload, and its time. */
+interface Node {
+  readonly pods: number;
+  readonly endMs: number;
 }
 
-async function decodeAndMap(name: string, bodies: readonly Uint8Array[][], samples: number): Promise<SeriesMapper> {
-  const mapper = new SeriesMapper(defaultPolicy('node-1'), identity());
+async function perRun<T>({ runs }: Stage, measure: () => Promise<T>): Promise<T[]> {
+  const all: T[] = [];
+  for (let run = 0; run < runs; run++) all.push(await measure());
+  return all;
+}
+
+async function decodeOnly(stage: Stage, report: Report, { name, bodies, samples }: Intervals): Promise<void> {
   const cache = new AttributeCache();
-  const take = (round: readonly Uint8Array[]): void => {
-    for (const body of round) mapper.add(admitted(decodeMetricsRequest(body, cache)), moment(), noSink);
-    mapper.flush(noSink);
-  };
-  take(bodies[0]!);
-  const seconds = await cpuSeconds(() => bodies.slice(1).forEach(take));
-  const rate = Math.round((samples * (rounds - 1)) / seconds);
-  report(`otlp/${name}/decode-map/samples-per-cpu-second`, '1/s', rate, null, null);
+  for (const body of bodies[0]!) decodeMetricsRequest(body, cache);
+  const seconds = await perRun(stage, () =>
+    cpuSeconds(() => {
+      for (const round of bodies) for (const body of round) decodeMetricsRequest(body, cache);
+    }),
+  );
+  const ours = seconds.map((s) => (samples * bodies.length) / s);
+  report({ name: `otlp/${name}/decode/samples-per-cpu-second`, unit: '1/s', ours });
+}
+
+async function decodeAndMap(stage: Stage, report: Report, work: Intervals, node: Node): Promise<SeriesMapper> {
+  const { name, bodies, samples } = work;
+  let mapper = new SeriesMapper(defaultPolicy('node-1'), identity(node.pods));
+  const seconds = await perRun(stage, async () => {
+    mapper = new SeriesMapper(defaultPolicy('node-1'), identity(node.pods));
+    const cache = new AttributeCache();
+    const take = (round: readonly Uint8Array[]): void => {
+      for (const body of round) mapper.add(admitted(decodeMetricsRequest(body, cache), node), moment(node), noSink);
+      mapper.flush(noSink);
+    };
+    take(bodies[0]!);
+    return cpuSeconds(() => bodies.slice(1).forEach(take));
+  });
+  const ours = seconds.map((s) => (samples * (bodies.length - 1)) / s);
+  report({ name: `otlp/${name}/decode-map/samples-per-cpu-second`, unit: '1/s', ours });
   return mapper;
 }
 
-async function toStore(name: string, bodies: readonly Uint8Array[][], samples: number): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), 'bench-otlp-'));
-  const store = await openStore({ dir, clock: systemClock, logger: silentLogger });
-  let appended = 0;
-  const sink: SampleSink = {
-    append: (labels, tMs, value) => {
-      if (store.append(labels, tMs, value) === 'appended') appended++;
-    },
-    stale: () => {},
-  };
-  const mapper = new SeriesMapper(defaultPolicy('node-1'), identity());
-  const cache = new AttributeCache();
-  const take = async (round: readonly Uint8Array[]): Promise<void> => {
-    for (const body of round) mapper.add(admitted(decodeMetricsRequest(body, cache)), moment(), sink);
-    mapper.flush(sink);
-    await store.commit();
-  };
-  await take(bodies[0]!);
-  appended = 0;
-  const seconds = await cpuSeconds(async () => {
-    for (const round of bodies.slice(1)) await take(round);
+async function toStore(stage: Stage, report: Report, work: Intervals, node: Node): Promise<void> {
+  const { name, bodies, samples } = work;
+  const root = stage.folder();
+  let run = 0;
+  const seconds = await perRun(stage, async () => {
+    const store = await openStore({ dir: join(root, String(run++)), clock: systemClock, logger: silentLogger });
+    let appended = 0;
+    const sink: SampleSink = {
+      append: (labels, tMs, value) => {
+        if (store.append(labels, tMs, value) === 'appended') appended++;
+      },
+      stale: () => {},
+    };
+    const mapper = new SeriesMapper(defaultPolicy('node-1'), identity(node.pods));
+    const cache = new AttributeCache();
+    const take = async (round: readonly Uint8Array[]): Promise<void> => {
+      for (const body of round) mapper.add(admitted(decodeMetricsRequest(body, cache), node), moment(node), sink);
+      mapper.flush(sink);
+      await store.commit();
+    };
+    await take(bodies[0]!);
+    appended = 0;
+    const taken = await cpuSeconds(async () => {
+      for (const round of bodies.slice(1)) await take(round);
+    });
+    const expected = samples * (bodies.length - 1);
+    if (appended !== expected) throw new Error(`${appended} samples stored of ${expected}`);
+    await store.close();
+    return taken;
   });
-  if (appended !== samples * (rounds - 1)) throw new Error(`${appended} samples stored of ${samples * (rounds - 1)}`);
-  const rate = Math.round(appended / seconds);
-  report(`otlp/${name}/bytes-to-durable/samples-per-cpu-second`, '1/s', rate, 100_000, rate >= 100_000);
-  await store.close();
-  rmSync(dir, { recursive: true });
+  const ours = seconds.map((s) => (samples * (bodies.length - 1)) / s);
+  const goal = { of: 'ours', atLeast: 100_000 } as const;
+  report({ name: `otlp/${name}/bytes-to-durable/samples-per-cpu-second`, unit: '1/s', ours, goal });
 }
 
-function admitted(request: MetricsRequest): MetricsRequest {
+function admitted(request: MetricsRequest, { endMs }: Node): MetricsRequest {
   const { request: taken, rejected, reason } = admitMetrics(request, endMs);
   if (rejected > 0) throw new Error(reason);
   return taken;
 }
 
-function moment(): { wall: number; mono: number } {
+function moment({ endMs }: Node): { wall: number; mono: number } {
   return { wall: endMs, mono: performance.now() };
 }
 
-function scrape(mapper: SeriesMapper): void {
-  const times: number[] = [];
+function scrape({ runs, say }: Stage, report: Report, mapper: SeriesMapper): void {
   let bytes = 0;
-  for (let i = 0; i < 10; i++) {
+  const page = (): number => {
     const from = performance.now();
     bytes = Buffer.concat([...writePage(capturedFamilies(mapper.table.families.values(), 'text'), 'text')]).length;
-    times.push(performance.now() - from);
-  }
-  const median = times.toSorted((a, b) => a - b)[5]!;
-  console.error(`exposition of ${mapper.table.size} series: ${bytes} bytes`);
-  const ms = Math.round(median * 10) / 10;
-  report(`scrape/${mapper.table.size}-series/text/median`, 'ms', ms, 250, ms <= 250);
+    return performance.now() - from;
+  };
+  page();
+  const ours = Array.from({ length: runs }, () => median(Array.from({ length: scrapesOfARun }, page)));
+  say(`exposition of ${mapper.table.size} series: ${bytes} bytes`);
+  const name = `scrape/${mapper.table.size}-series/text/in-process`;
+  report({ name, unit: 'ms', ours, goal: { of: 'ours', atMost: 250 } });
 }
 
-async function spans(): Promise<void> {
-  const perRequest = 500;
+async function spans(stage: Stage, report: Report, { pods, endMs }: Node): Promise<void> {
   const span = {
     traceId: '0af7651916cd43dd8448eb211c80319c',
     spanId: 'b7ad6b7169203331',
@@ -166,27 +233,16 @@ async function spans(): Promise<void> {
     status: 'unset' as const,
     statusMessage: '',
   };
-  const batch = Array.from({ length: perRequest }, () => span);
+  const batch = Array.from({ length: spansPerRequest }, () => span);
   const request = { resources: [{ attributes: podResource(1), scopes: [{ scope, spans: batch }] }] };
   const ring = new StreamRing({ maxBytes: 16 * 1024 * 1024, maxAgeMs: 60_000 });
-  const pipeline = new SpanPipeline({ ring, clock: systemClock, identity: identity() });
-  const requests = flags.quick ? 20 : 200;
-  const seconds = await cpuSeconds(() => {
-    for (let i = 0; i < requests; i++) pipeline.take(request);
-  });
-  const rate = Math.round((perRequest * requests) / seconds);
-  report('spans/into-ring/per-cpu-second', '1/s', rate, 20_000, rate >= 20_000);
+  const pipeline = new SpanPipeline({ ring, clock: systemClock, identity: identity(pods) });
+  pipeline.take(request);
+  const seconds = await perRun(stage, () =>
+    cpuSeconds(() => {
+      for (let i = 0; i < requestsOfSpans; i++) pipeline.take(request);
+    }),
+  );
+  const ours = seconds.map((s) => (spansPerRequest * requestsOfSpans) / s);
+  report({ name: 'spans/into-ring/per-cpu-second', unit: '1/s', ours, goal: { of: 'ours', atLeast: 20_000 } });
 }
-
-console.error(`building ${rounds} intervals of ${pods} pods and ${flows} flows`);
-const http = Array.from({ length: rounds }, (_, round) => httpBodies(pods, time, round));
-const httpSeries = pods * seriesPerPod;
-await decodeOnly('http', http, httpSeries);
-const mapper = await decodeAndMap('http', http, httpSeries);
-await toStore('http', http, httpSeries);
-scrape(mapper);
-const flow = Array.from({ length: rounds }, (_, round) => flowBodies(flows, time, round));
-await decodeOnly('flows', flow, flows);
-await decodeAndMap('flows', flow, flows);
-await toStore('flows', flow, flows);
-await spans();

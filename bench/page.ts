@@ -2,7 +2,7 @@
  * The page in a real Chromium without a window:
  *   npm run build && node bench/page.ts [--quick]
  * One JSON line for each figure on stdout: {name, unit, ours, peer, ratio, goal, met}; progress on stderr.
- * First view: the services of 500 workloads, from a query server over 50 agents (the stand-ins of bench/query.ts), with
+ * First view: the services of 500 workloads, from a query server over 50 agents (stand-ins), with
  * an empty cache; from the begin of the navigation to the first frame that shows rows. Of the same with answers that
  * are there already, to see what is the page's own.
  * Size: what that view loads, gzipped.
@@ -17,7 +17,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { findChromium } from '../e2e/page/browser.ts';
 import { fixtureServices, fixtureTopology, large } from '../e2e/page/fixture.ts';
 import { report } from './query/report.ts';
-import { withAgents } from './query/stage.ts';
+import { withAgents } from './query/stand-in-stage.ts';
 import { cluster } from './query/topology-data.ts';
 
 const { values: flags } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
@@ -114,7 +114,7 @@ async function panned(browser: Browser, port: number): Promise<void> {
 }
 
 const agents = flags.quick ? 5 : cluster.nodes;
-await withAgents({ agents, series: 'topology', pods: 1_000, pageDir, profile: '' }, async ({ server }) => {
+await withAgents({ agents, pods: 1_000, pageDir, profile: '' }, async ({ server }) => {
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   try {
     const { port } = server.started;

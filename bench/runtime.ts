@@ -1,195 +1,64 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { Observer } from './runtime/observer.ts';
+import { bench } from './run/bench.ts';
+import type { Stage } from './run/bench.ts';
+import { allCores } from './run/cores.ts';
+import type { Goal } from './run/figure.ts';
+import { quantile } from './run/spread.ts';
+import { column, inTurns, type Turns } from './run/turns.ts';
 import { ourProgram, peerProgram } from './runtime/programs.ts';
-import { Subject, type Program } from './runtime/subject.ts';
+import { play, type Round } from './runtime/round.ts';
 import { World } from './runtime/world.ts';
 
-/**
- * Our runtime beside controller-runtime: the same controller in both, the same real API server, one after the other in
- * turns. How to read the figures: docs/guides/benchmarks.md.
- * `--objects=5000 --seconds=20 --rate=50 --concurrency=10 --rounds=2 --only=ours`; `--quick` cuts them to 300, 4, 50, 10, 1.
- */
-const flag = (name: string, otherwise: number): number => {
-  const found = process.argv.find((a) => a.startsWith(`--${name}=`));
-  return found ? Number(found.split('=')[1]) : otherwise;
-};
-const quick = process.argv.includes('--quick');
-const objects = flag('objects', quick ? 300 : 5_000);
-const seconds = flag('seconds', quick ? 4 : 20);
-const rate = flag('rate', 50);
-const concurrency = flag('concurrency', 10);
-const rounds = flag('rounds', quick ? 1 : 2);
-const only = process.argv.find((a) => a.startsWith('--only='))?.split('=')[1];
+/** Goals are for a world in which the start of a process is little beside its work. */
+const objectsOfGoals = 5_000;
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
-
-/** Everything one program did in one round. */
-interface Round {
-  convergedInSeconds: number;
-  latencies: number[];
-  cpuConvergence: number;
-  cpuLoad: number;
-  peakRssMiB: number;
-  restartReconciles: number;
-  restartRequests: number;
-  restartWrites: number;
-}
-
-async function until(what: string, condition: () => boolean | Promise<boolean>, subject: Subject): Promise<void> {
-  const end = performance.now() + 300_000;
-  while (!(await condition())) {
-    if (!subject.running) throw new Error(`the program ended before ${what}:\n${subject.log}`);
-    if (performance.now() > end) throw new Error(`${what} did not come true in 300 s:\n${subject.log}`);
-    await pause(20);
-  }
-}
-
-async function play(world: World, program: Program, namespace: string): Promise<Round> {
-  const start = async (): Promise<Subject> =>
-    new Subject(program, {
-      kubeconfig: world.cluster.kubeconfig,
-      namespace,
-      concurrency,
-      port: await world.freePort(),
-    });
-  await world.createNamespace(namespace);
-  await world.createWidgets(namespace, objects);
-  const observer = new Observer(world.client, namespace);
-  await observer.start();
-  let subject = await start();
-  try {
-    const began = performance.now();
-    await until('convergence', () => observer.converged === objects, subject);
-    const convergedInSeconds = (performance.now() - began) / 1000;
-    const cpuConvergence = subject.usage().cpuSeconds;
-    say(`${program.name}: ${objects} objects in ${convergedInSeconds.toFixed(2)} s, ${cpuConvergence} s of CPU`);
-
-    await settled(subject);
-    const cpuBefore = subject.usage().cpuSeconds;
-    await change(world, namespace);
-    await until('the last status', () => observer.open === 0 && observer.converged === objects, subject);
-    const { cpuSeconds, peakRssMiB } = subject.usage();
-    say(`${program.name}: ${observer.latencies.length} changes, p50 ${at(observer.latencies, 0.5).toFixed(1)} ms`);
-
-    await subject.stop();
-    await observer.stop();
-    const writesBefore = await world.writes();
-    subject = await start();
-    await settled(subject);
-    const restart = {
-      restartReconciles: await subject.metric('controller_runtime_reconcile_total'),
-      restartRequests: await subject.metric('rest_client_requests_total'),
-      restartWrites: (await world.writes()) - writesBefore,
-    };
-    say(`${program.name}: after a restart ${JSON.stringify(restart)}`);
-    return {
-      convergedInSeconds,
-      latencies: observer.latencies,
-      cpuConvergence,
-      cpuLoad: cpuSeconds - cpuBefore,
-      peakRssMiB: Math.max(peakRssMiB, subject.usage().peakRssMiB),
-      ...restart,
-    };
-  } finally {
-    await observer.stop();
-    await subject.stop();
-  }
-}
-
-/** Until every object was reconciled and no reconcile has happened for a second. */
-async function settled(subject: Subject): Promise<void> {
-  let last = -1;
-  let since = performance.now();
-  const count = (): Promise<number> => subject.metric('controller_runtime_reconcile_total').catch(() => 0);
-  await until(
-    'quiet',
-    async () => {
-      const now = await count();
-      if (now !== last) since = performance.now();
-      last = now;
-      await pause(200);
-      return now >= objects && performance.now() - since > 1_000;
+await bench(
+  {
+    name: 'bench:runtime',
+    measures:
+      'Our runtime beside controller-runtime: the same controller in both, the same real API server, one after the other.\n' +
+      'From the start of a process to the first convergence, then changes at a rate, then a restart on an unchanged world.\n' +
+      'BENCH_NODE_FLAGS adds flags to our process.',
+    options: {
+      objects: { kind: 'number', value: 800, quick: 60, help: 'Widgets of a run' },
+      seconds: { kind: 'number', value: 3, quick: 2, help: 'how long specs are changed' },
+      rate: { kind: 'number', value: 50, quick: 20, help: 'changes a second' },
+      concurrency: { kind: 'number', value: 10, help: 'workers of each program' },
+      'no-peer': { kind: 'switch', help: 'ours alone' },
     },
-    subject,
-  );
-}
+  },
+  async (stage) => {
+    const { flags, say, atEnd, runs } = stage;
+    const { objects, seconds, rate, concurrency } = flags;
+    const ours = await ourProgram();
+    const peer = flags['no-peer'] ? undefined : await peerProgram(say);
+    const world = await World.start(say);
+    atEnd(() => world.stop());
+    const turn = (program: typeof ours) => (run: number) =>
+      play(world, program, {
+        ...{ namespace: `bench-${run}-${program.name}`, objects, seconds, rate, concurrency, say, atEnd },
+      });
+    const turns = await inTurns(runs, { ours: turn(ours), peer: peer && turn(peer) });
+    tell(stage, turns, { objects, rate });
+  },
+);
 
-/** Changes specs at the given rate, each object in its turn. */
-async function change(world: World, namespace: string): Promise<void> {
-  const total = rate * seconds;
-  const began = performance.now();
-  const sent: Promise<void>[] = [];
-  for (let i = 0; i < total; i++) {
-    const due = began + (i * 1000) / rate;
-    const wait = due - performance.now();
-    if (wait > 0) await pause(wait);
-    sent.push(world.setValue(namespace, i % objects, `changed-${i}`));
-  }
-  await Promise.all(sent);
-}
-
-function at(values: readonly number[], q: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(q * sorted.length) - 1)] ?? NaN;
-}
-
-/** One line. `better` says which way is good and `goal` the ratio that is asked for; without goal nothing is. */
-function emit(
-  name: string,
-  unit: string,
-  of: (rounds: readonly Round[]) => number,
-  goal: { ratio: number; better: 'more' | 'less' } | { exactly: number } | null = null,
-): void {
-  const ours = of(results.ours);
-  const peer = results.peer.length > 0 ? of(results.peer) : NaN;
-  const ratio = ours / peer;
-  let met: boolean | null = null;
-  if (goal && 'exactly' in goal) met = ours === goal.exactly;
-  else if (goal && Number.isFinite(ratio)) met = goal.better === 'more' ? ratio >= goal.ratio : ratio <= goal.ratio;
-  // A quick run proves that the bench runs; its sizes say nothing about the goals.
-  if (quick && goal && !('exactly' in goal)) met = null;
-  const line = {
-    name: `reconcile/${objects}/${name}`,
-    unit,
-    ours: round(ours),
-    peer: round(peer),
-    ratio: round(ratio),
-    goal: goal === null ? null : 'exactly' in goal ? goal.exactly : goal.ratio,
-    met,
+function tell({ reporter }: Stage, turns: Turns<Round>, { objects, rate }: { objects: number; rate: number }): void {
+  const cores = allCores('the program, API server, etcd and driver; one program at a time');
+  const report = reporter({ cores, caches: 'new process and namespace in each run' });
+  const emit = (figure: string, unit: string, of: (round: Round) => number, goal?: Goal): void => {
+    const judged = goal?.of === 'ours' || objects >= objectsOfGoals ? goal : undefined;
+    report({ name: `reconcile/${objects}/${figure}`, unit, ...column(turns, of), goal: judged });
   };
-  process.stdout.write(`${JSON.stringify(line)}\n`);
+  const atMost = (bound: number): Goal => ({ of: 'ratio', atMost: bound });
+  emit('objects-per-second', 'objects/s', (r) => r.objectsPerSecond, { of: 'ratio', atLeast: 1 });
+  const delay = `change-to-status/${rate}-per-second`;
+  emit(`${delay}/p50`, 'ms', (r) => quantile(r.latencies, 0.5));
+  emit(`${delay}/p99`, 'ms', (r) => quantile(r.latencies, 0.99), atMost(1));
+  emit('cpu', 's', (r) => r.cpuConvergence + r.cpuLoad, atMost(1.5));
+  emit('cpu/convergence', 's', (r) => r.cpuConvergence);
+  emit(`cpu/${rate}-per-second`, 's', (r) => r.cpuLoad);
+  emit('peak-rss', 'MiB', (r) => r.peakRssMiB, atMost(2));
+  emit('restart/reconciles', 'reconciles', (r) => r.restartReconciles);
+  emit('restart/requests', 'requests', (r) => r.restartRequests);
+  emit('restart/writes', 'requests', (r) => r.restartWrites, { of: 'ours', atMost: 0 });
 }
-
-const round = (n: number): number | null => (Number.isFinite(n) ? Math.round(n * 1000) / 1000 : null);
-const mean = (of: (r: Round) => number) => (all: readonly Round[]) =>
-  all.reduce((sum, r) => sum + of(r), 0) / all.length;
-const max = (of: (r: Round) => number) => (all: readonly Round[]) => Math.max(...all.map(of));
-
-const results: Record<Program['name'], Round[]> = { peer: [], ours: [] };
-const programs = [await ourProgram(), ...(only === 'ours' ? [] : [await peerProgram(say)])];
-const world = await World.start(say);
-try {
-  for (let i = 0; i < rounds; i++) {
-    // In turns, so that neither always meets the smaller database or the busier machine.
-    for (const program of i % 2 === 0 ? programs : programs.toReversed()) {
-      results[program.name].push(await play(world, program, `bench-${i}-${program.name}`));
-    }
-  }
-} finally {
-  await world.stop();
-}
-
-const atLeast = { ratio: 1, better: 'more' } as const;
-const atMost = (ratio: number) => ({ ratio, better: 'less' }) as const;
-emit('objects-per-second', 'objects/s', (all) => objects / mean((r) => r.convergedInSeconds)(all), atLeast);
-const load = `change-to-status/${rate}-per-second`;
-const pooled = (q: number) => (all: readonly Round[]) => at(all.flatMap((r) => r.latencies), q); // prettier-ignore
-emit(`${load}/p50`, 'ms', pooled(0.5));
-emit(`${load}/p99`, 'ms', pooled(0.99), atMost(1));
-emit('cpu', 's', mean((r) => r.cpuConvergence + r.cpuLoad), atMost(1.5)); // prettier-ignore
-emit('cpu/convergence', 's', mean((r) => r.cpuConvergence)); // prettier-ignore
-emit(`cpu/${rate}-per-second`, 's', mean((r) => r.cpuLoad)); // prettier-ignore
-emit('peak-rss', 'MiB', max((r) => r.peakRssMiB), atMost(2)); // prettier-ignore
-emit('restart/reconciles', 'reconciles', max((r) => r.restartReconciles)); // prettier-ignore
-emit('restart/requests', 'requests', max((r) => r.restartRequests)); // prettier-ignore
-emit('restart/writes', 'requests', max((r) => r.restartWrites), { exactly: 0 }); // prettier-ignore

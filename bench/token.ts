@@ -14,17 +14,128 @@ import {
   startMinterWorld,
   type MinterWorld,
 } from '../src/testing/minter-world/world.ts';
+import { bench } from './run/bench.ts';
+import type { Stage } from './run/bench.ts';
+import { allCores } from './run/cores.ts';
+import type { Goal } from './run/figure.ts';
+import { median, quantile } from './run/spread.ts';
 
-/**
- * The minter in a process of its own, in front of fakes with fixed latencies: mints and refusals per second and per
- * CPU second, latencies, what a mint costs on top of the platform, and what verifying one token costs.
- *   node bench/token.ts [--quick]
- * One JSON object a line on stdout; progress on stderr.
- */
-const quick = process.argv.includes('--quick');
-const seconds = quick ? 1 : 8;
+/** What the stand-ins take to answer where a mint is compared with the exchange alone. Units: ms. */
 const platformMs = 40;
 const kmsMs = 20;
+const scope = 'platform-agent-scope';
+
+await bench(
+  {
+    name: 'bench:minter',
+    measures:
+      'The minter in a process of its own, in front of a key service and a platform with fixed latencies: mints and\n' +
+      'refusals per second and per CPU second, latencies, what a mint costs beyond the same exchange with the platform\n' +
+      'made directly, and what verifying one token costs.',
+    options: { seconds: { kind: 'number', value: 1, help: 'how long each load of a run lasts' } },
+  },
+  async (stage) => {
+    const { runs, say, atEnd } = stage;
+    const emails = Array.from({ length: 50 }, (_, i) => `agent-${i}@proj.iam.gserviceaccount.com`);
+    const world = await startMinterWorld();
+    atEnd(() => world.stop());
+    await world.writeRules({ '.yaml': agentRules(['gitops'], emails.join(`', '`)) });
+    say('starting the minter');
+    const minter = await startMinter(world);
+    atEnd(() => minter.stop());
+    while ((await fetch(`${minter.url}/version`)).status !== 200)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    const tokens = emails.map((email) => world.issuer.token(email, audience));
+    await load(minter, { tokens, scope, concurrency: 4, until: { requests: 200 } });
+    const all: Run[] = [];
+    for (let run = 0; run < runs; run++) {
+      say(`run ${run + 1} of ${runs}`);
+      all.push(await measure(world, minter, tokens, stage));
+    }
+    tell(stage, all);
+  },
+);
+
+interface Run {
+  readonly mints: Load;
+  readonly slowMints: Load;
+  readonly exchangeAlone: number;
+  readonly refusals: Load;
+  readonly shapeless: Load;
+  readonly singleRefusals: Load;
+  readonly outboundOfRefusals: number;
+  readonly verificationUs: number;
+}
+
+async function measure(
+  world: MinterWorld,
+  minter: { url: string; adminUrl: string },
+  tokens: readonly string[],
+  {
+    flags,
+    quick,
+  }: Stage<{ readonly seconds: { readonly kind: 'number'; readonly value: number; readonly help: string } }>,
+): Promise<Run> {
+  const until = { seconds: flags.seconds };
+  const mints = await loadOf(200, minter, { tokens, scope, concurrency: 16, until });
+  world.kms.faults = { delayMs: kmsMs };
+  world.platform.faults.set('create_token', { delayMs: platformMs });
+  const exchangeAlone = await platformAlone(world, 2, flags.seconds);
+  const slowMints = await loadOf(200, minter, { tokens, scope, concurrency: 2, until });
+  world.kms.faults = {};
+  world.platform.faults.clear();
+  const outbound = (): number => world.kms.count('AsymmetricSign') + world.platform.appCalls;
+  const before = outbound();
+  const refused = { tokens, scope: 'no-such-scope' };
+  const refusals = await loadOf(403, minter, { ...refused, concurrency: 16, until });
+  const shapeless = await loadOf(401, minter, { tokens: ['not.a.token'], scope, concurrency: 16, until });
+  const single = { requests: quick ? 100 : 1_000 };
+  const singleRefusals = await loadOf(403, minter, { ...refused, concurrency: 1, until: single });
+  return {
+    ...{ mints, slowMints, exchangeAlone, refusals, shapeless, singleRefusals },
+    outboundOfRefusals: outbound() - before,
+    verificationUs: await verifications(world, quick ? 500 : 5_000),
+  };
+}
+
+/** Errors: answers with any other status. */
+async function loadOf(status: number, minter: { url: string; adminUrl: string }, work: Work): Promise<Load> {
+  const found = await load(minter, work);
+  const others = [...found.statuses].filter(([other]) => other !== status);
+  if (others.length > 0) throw new Error(`answers by status: ${others.map(([s, n]) => `${n} x ${s}`).join(', ')}`);
+  return found;
+}
+
+function tell({ reporter }: Stage, all: readonly Run[]): void {
+  const report = reporter({
+    cores: allCores('minter; key service, platform, issuer and callers in another process'),
+    caches: 'warm: keys and rules known, connections kept',
+  });
+  const emit = (name: string, unit: string, of: (run: Run) => number, goal?: Goal): void =>
+    report({ name: `token/${name}`, unit, ours: all.map(of), goal });
+  emit('mint/16-callers/requests-per-second', '1/s', ({ mints }) => mints.perSecond);
+  emit('mint/16-callers/requests-per-cpu-second', '1/s', ({ mints }) => mints.perCpuSecond);
+  emit('mint/16-callers/p99', 'ms', ({ mints }) => mints.p99);
+  const slow = `mint/platform-${platformMs}ms`;
+  emit(`${slow}/p50`, 'ms', ({ slowMints }) => slowMints.p50);
+  emit(`${slow}/exchange-alone-p50`, 'ms', ({ exchangeAlone }) => exchangeAlone);
+  const overhead = (run: Run): number => run.slowMints.p50 - run.exchangeAlone;
+  emit(`${slow}/overhead-p50`, 'ms', overhead, { of: 'ours', atMost: 2 });
+  emit('refusal/policy/16-callers/requests-per-second', '1/s', ({ refusals }) => refusals.perSecond);
+  emit('refusal/policy/16-callers/requests-per-cpu-second', '1/s', ({ refusals }) => refusals.perCpuSecond);
+  emit('refusal/policy/16-callers/p99', 'ms', ({ refusals }) => refusals.p99, { of: 'ours', atMost: 50 });
+  emit('refusal/shape/16-callers/requests-per-second', '1/s', ({ shapeless }) => shapeless.perSecond);
+  emit('refusal/policy/1-caller/p50', 'ms', (run) => run.singleRefusals.p50, { of: 'ours', atMost: 50 });
+  emit('refusal/outbound-calls', '1', (run) => run.outboundOfRefusals, { of: 'ours', atMost: 0 });
+  emit('verify/per-token', 'µs', (run) => run.verificationUs);
+}
+
+interface Work {
+  readonly tokens: readonly string[];
+  readonly scope: string;
+  readonly concurrency: number;
+  readonly until: { readonly seconds: number } | { readonly requests: number };
+}
 
 interface Load {
   perSecond: number;
@@ -32,12 +143,6 @@ interface Load {
   p50: number;
   p99: number;
   statuses: Map<number, number>;
-}
-
-function print(name: string, unit: string, ours: number, goal: number | null = null, atMost = true): void {
-  const met = goal === null ? null : atMost ? ours <= goal : ours >= goal;
-  const rounded = Number(ours.toPrecision(4));
-  process.stdout.write(`${JSON.stringify({ name, unit, ours: rounded, peer: null, ratio: null, goal, met })}\n`);
 }
 
 /** Starts the real command; resolves with its ports once both listen. */
@@ -81,10 +186,7 @@ async function cpuSeconds(adminUrl: string): Promise<number> {
 
 async function load(
   minter: { url: string; adminUrl: string },
-  tokens: readonly string[],
-  scope: string,
-  concurrency: number,
-  requests?: number,
+  { tokens, scope, concurrency, until }: Work,
 ): Promise<Load> {
   const pool = new Pool(minter.url, { connections: concurrency });
   const body = JSON.stringify({ org_name: 'acme', repositories: ['gitops'], scope });
@@ -92,10 +194,11 @@ async function load(
   const statuses = new Map<number, number>();
   const cpu = await cpuSeconds(minter.adminUrl);
   const start = performance.now();
-  const end = start + seconds * 1000;
+  const over =
+    'seconds' in until ? () => performance.now() >= start + until.seconds * 1000 : () => sent >= until.requests;
   let sent = 0;
   const worker = async (): Promise<void> => {
-    while (requests === undefined ? performance.now() < end : sent < requests) {
+    while (!over()) {
       const token = tokens[sent++ % tokens.length]!;
       const from = performance.now();
       const answer = await pool.request({
@@ -113,23 +216,21 @@ async function load(
   const elapsed = (performance.now() - start) / 1000;
   const used = (await cpuSeconds(minter.adminUrl)) - cpu;
   await pool.close();
-  times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))]!;
   return {
     perSecond: times.length / elapsed,
     perCpuSecond: times.length / used,
-    p50: at(0.5),
-    p99: at(0.99),
+    p50: quantile(times, 0.5),
+    p99: quantile(times, 0.99),
     statuses,
   };
 }
 
-async function verifications(world: MinterWorld): Promise<number> {
+/** Microseconds of one verification. */
+async function verifications(world: MinterWorld, count: number): Promise<number> {
   const keys = new Jwks({ uri: world.issuer.jwksUri, clock: systemClock, logger: silentLogger });
   const token = world.issuer.token(agentEmail, audience);
   const options = { issuer: world.issuer.issuer, audiences: [audience], keys, clock: systemClock };
   await verifyIdentity(token, options);
-  const count = quick ? 500 : 5_000;
   const start = performance.now();
   for (let i = 0; i < count; i++) await verifyIdentity(token, options);
   return ((performance.now() - start) / count) * 1000;
@@ -139,7 +240,7 @@ async function verifications(world: MinterWorld): Promise<number> {
  * The same exchange without a minter: a signed App JWT, the body of a mint, the same callers and client. What a mint
  * takes beyond this is the minter's own.
  */
-async function platformAlone(world: MinterWorld, callers: number): Promise<number> {
+async function platformAlone(world: MinterWorld, callers: number, seconds: number): Promise<number> {
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   const iat = Math.floor(Date.now() / 1000) - 30;
   const signed = `${part({ alg: 'RS256', typ: 'JWT' })}.${part({ iss: String(world.appId), iat, exp: iat + 570 })}`;
@@ -171,62 +272,5 @@ async function platformAlone(world: MinterWorld, callers: number): Promise<numbe
   };
   await Promise.all(Array.from({ length: callers }, worker));
   await pool.close();
-  return times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
-}
-
-const emails = Array.from({ length: 50 }, (_, i) => `agent-${i}@proj.iam.gserviceaccount.com`);
-const world = await startMinterWorld();
-await world.writeRules({ '.yaml': agentRules(['gitops'], emails.join(`', '`)) });
-process.stderr.write('starting the minter\n');
-const minter = await startMinter(world);
-try {
-  while ((await fetch(`${minter.url}/version`)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 50));
-  const tokens = emails.map((email) => world.issuer.token(email, audience));
-  const scope = 'platform-agent-scope';
-  await load(minter, tokens, scope, 4, 200);
-
-  process.stderr.write('mints, fakes at their own speed\n');
-  const free = await load(minter, tokens, scope, 16);
-  print('token/mint/16-callers/requests-per-second', '1/s', free.perSecond);
-  print('token/mint/16-callers/requests-per-cpu-second', '1/s', free.perCpuSecond);
-  print('token/mint/16-callers/p99', 'ms', free.p99);
-
-  process.stderr.write(`mints, platform at ${platformMs} ms, key service at ${kmsMs} ms\n`);
-  world.kms.faults = { delayMs: kmsMs };
-  world.platform.faults.set('create_token', { delayMs: platformMs });
-  const callers = 2;
-  const alone = await platformAlone(world, callers);
-  const slow = await load(minter, tokens, scope, callers);
-  print(`token/mint/platform-${platformMs}ms/p50`, 'ms', slow.p50);
-  print(`token/mint/platform-${platformMs}ms/exchange-alone-p50`, 'ms', alone);
-  print(`token/mint/platform-${platformMs}ms/overhead-p50`, 'ms', slow.p50 - alone, 2);
-  world.kms.faults = {};
-  world.platform.faults.clear();
-
-  process.stderr.write('refusals\n');
-  const signs = world.kms.count('AsymmetricSign');
-  const calls = world.platform.appCalls;
-  const denied = await load(minter, tokens, 'no-such-scope', 16);
-  print('token/refusal/policy/16-callers/requests-per-second', '1/s', denied.perSecond);
-  print('token/refusal/policy/16-callers/requests-per-cpu-second', '1/s', denied.perCpuSecond);
-  print('token/refusal/policy/16-callers/p99', 'ms', denied.p99, 50);
-  const shapeless = await load(minter, ['not.a.token'], scope, 16);
-  print('token/refusal/shape/16-callers/requests-per-second', '1/s', shapeless.perSecond);
-  const single = await load(minter, tokens, 'no-such-scope', 1, quick ? 200 : 2_000);
-  print('token/refusal/policy/1-caller/p50', 'ms', single.p50, 50);
-  print(
-    'token/refusal/outbound-calls',
-    '1',
-    world.kms.count('AsymmetricSign') - signs + world.platform.appCalls - calls,
-    0,
-  );
-
-  process.stderr.write('verification alone\n');
-  print('token/verify/per-token', 'µs', await verifications(world));
-  for (const [what, seen] of Object.entries({ free, slow, denied, shapeless })) {
-    process.stderr.write(`${what}: ${[...seen.statuses].map(([s, n]) => `${s}×${n}`).join(' ')}\n`);
-  }
-} finally {
-  await minter.stop();
-  await world.stop();
+  return median(times);
 }

@@ -2,7 +2,7 @@
  * What the page asks beside PromQL, over 50 agents with 500 workloads and 2,000 edges, and the memory of the names:
  *   node bench/topology.ts [--quick] [--runs N] [--profile DIR]
  * One JSON line for each figure on stdout: {name, unit, ours, peer, ratio, goal, met}; progress on stderr.
- * Agents are the stand-ins of bench/query.ts: their protocols, TLS and bytes are real, and what they compute at the same
+ * Agents are stand-ins: their protocols, TLS and bytes are real, and what they compute at the same
  * time on fifty machines is computed once here. The query server is the real one in a process of its own; its index has
  * 10,000 pods.
  * The memory is that of the informers and the index of the query server, over a server of the API in another process.
@@ -14,11 +14,10 @@ import { FakeApiServer } from '../src/testing/fake-api-server/index.ts';
 import { coreResources } from '../src/kube/index.ts';
 import type { Topology, ServiceSummary } from '../src/api/page/types.ts';
 import type { Held } from './query/address-memory.ts';
-import { end } from './query/data.ts';
 import { startPart } from './query/process.ts';
 import { report } from './query/report.ts';
-import { withAgents, type Stage } from './query/stage.ts';
-import { cluster } from './query/topology-data.ts';
+import { withAgents, type Stage } from './query/stand-in-stage.ts';
+import { cluster, end } from './query/topology-data.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -63,7 +62,7 @@ async function timed(
 }
 
 async function answers(): Promise<void> {
-  const options = { agents, series: 'topology' as const, pods, profile: flags.profile };
+  const options = { agents, pods, profile: flags.profile };
   await withAgents(options, async (stage) => {
     const at = { end: String(end / 1000) };
     const text = await timed(stage, 'topology/2000-edges', '/api/v1/topology', at);
@@ -82,13 +81,13 @@ async function answers(): Promise<void> {
 async function memory(): Promise<void> {
   const api = await FakeApiServer.start();
   for (let i = 0; i < pods; i++) api.storage.create(coreResources.pods, aPod(i), { manager: 'bench' });
-  const part = await startPart<object, Held>('address-memory.ts', { server: api.url });
+  const part = await startPart<object, Held>('address-memory.ts', { server: api.url }, { atEnd: () => {} });
   try {
     const held = await part.cost();
     if (held.pods !== pods) throw new Error(`${held.pods} pods are held`);
     report(`address-index/${pods}-pods/heap`, 'MiB', held.heap / mebibyte, null, flags.quick ? null : 25);
   } finally {
-    part.stop();
+    await part.stop();
     await api.stop();
   }
 }

@@ -1,25 +1,39 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bench } from './run/bench.ts';
+import { WrongFlag } from './run/flags.ts';
 import { benchCodec } from './tsdb/codec.ts';
-import { benchDisk } from './tsdb/disk.ts';
-import { benchIngest } from './tsdb/ingest.ts';
 import { benchHead } from './tsdb/head.ts';
+import { benchIngest } from './tsdb/ingest.ts';
+import { benchRemoteRead } from './tsdb/remote-read.ts';
+import { benchWeight } from './tsdb/weight.ts';
 
-/**
- * The store's figures beside their peers, one JSON object a line: Prometheus' chunk codec and storage as Go libraries,
- * and Prometheus itself fed by remote write. `--quick` cuts the sizes, to prove that the bench itself runs; `--only codec|head|ingest|disk`.
- */
-const quick = process.argv.includes('--quick');
-const only = process.argv[process.argv.indexOf('--only') + 1];
-const wanted = (part: string): boolean => !process.argv.includes('--only') || only === part;
+const parts = {
+  codec: benchCodec,
+  head: benchHead,
+  ingest: benchIngest,
+  'remote-read': benchRemoteRead,
+  weight: benchWeight,
+};
 
-const dir = await mkdtemp(join(tmpdir(), 'svc-bench-'));
-try {
-  if (wanted('codec')) await benchCodec(quick);
-  if (wanted('head')) await benchHead(join(dir, 'head'), quick);
-  if (wanted('ingest')) await benchIngest(join(dir, 'ingest'), quick);
-  if (wanted('disk')) await benchDisk(join(dir, 'disk'), quick);
-} finally {
-  await rm(dir, { recursive: true, force: true });
-}
+await bench(
+  {
+    name: 'bench:tsdb',
+    measures:
+      `The store beside Prometheus': its chunk codec and its storage as Go libraries, and Prometheus itself fed by\n` +
+      `remote write. What both take in by HTTP posts is in bench:agent. Parts: ${Object.keys(parts).join(', ')}.`,
+    options: {
+      only: { kind: 'text', help: 'one of the parts' },
+      series: { kind: 'number', value: 10_000, quick: 1_000, help: 'series of ingest, remote read and head' },
+      scrapes: { kind: 'number', value: 480, quick: 120, help: 'samples of each of them, 30 s apart' },
+    },
+  },
+  async (stage) => {
+    const { only, series, scrapes } = stage.flags;
+    if (only !== '' && !(only in parts))
+      throw new WrongFlag(`--only is ${only}, not one of ${Object.keys(parts).join(', ')}`);
+    const dir = stage.folder();
+    for (const [name, measure] of Object.entries(parts)) {
+      if (only === '' || only === name) await measure(stage, { dir: join(dir, name), series, scrapes });
+    }
+  },
+);

@@ -1,37 +1,39 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../../e2e/cluster/ports.ts';
-import { cpuSecondsOf, startPeer } from '../../e2e/prometheus/server.ts';
+import { exited, signalGroup, spawnBound, toolEnvironment } from '../../e2e/cluster/processes.ts';
+import { startPeer } from '../../e2e/prometheus/server.ts';
 import { coreResources } from '../../src/kube/index.ts';
 import { FakeApiServer } from '../../src/testing/fake-api-server/index.ts';
+import { agentEnvironment } from '../run/as-rendered.ts';
+import type { Stage } from '../run/bench.ts';
+import { cpuMs } from '../run/process-figures.ts';
 import { flowSources, nodePods } from './workload.ts';
 
 /** A receiver of OTLP that runs as a process of its own, so that its CPU time and memory are its alone. */
 export interface Receiver {
+  readonly pid: number;
   /** Where metrics are posted. */
   readonly url: string;
   /** Its page of metrics, where it has what was posted. */
   readonly scrapeUrl: string | null;
-  /** User and system time so far. Units: s. */
-  cpuSeconds(): number;
-  /** Resident memory. Units: bytes. */
-  rss(): number;
-  /** The most that it has been. Units: bytes. */
-  peakRss(): number;
+  /** Processor time so far. */
+  cpuMs(): number;
   stop(): Promise<void>;
 }
 
-/** What the rendered DaemonSet gives the agent, so that memory stays within its budget. */
-const smallMemory = { NODE_OPTIONS: '--max-semi-space-size=4', MALLOC_ARENA_MAX: '1' };
 const startLimitMs = 60_000;
 /** Pods that the API server has on the agent's node: as many as any part of the benchmark sends for. */
 const benchPods = 120;
 
-/** `program`: the agent's `svc`, as built or as sources. */
-export async function startAgent(program: string): Promise<Receiver> {
-  const dir = mkdtempSync(join(tmpdir(), 'bench-agent-'));
+/** `program`: the agent's `svc`, as built or as sources. `wrapper` binds it to its core. */
+export async function startAgent(
+  program: string,
+  wrapper: readonly string[],
+  atEnd: Stage['atEnd'],
+): Promise<Receiver> {
+  const dir = mkdtempSync(join(tmpdir(), 'svc-bench-agent-'));
   const api = await FakeApiServer.start();
   for (const pod of nodePods(benchPods, flowSources)) api.storage.create(coreResources.pods, pod);
   const kubeconfig = join(dir, 'kubeconfig');
@@ -45,63 +47,61 @@ export async function startAgent(program: string): Promise<Receiver> {
     }),
   );
   const [http, grpc, scrape] = await freePorts(3);
-  const args = ['agent', '--node-name=bench', `--data-dir=${dir}/data`, `--instrument-config=${dir}/instrument.yaml`];
-  const ports = [`--otlp-http-port=${http}`, `--otlp-grpc-port=${grpc}`, `--scrape-port=${scrape}`];
-  const child = spawn(
-    process.execPath,
-    [program, ...args, ...ports, '--tls-dir=', '--bind-address=127.0.0.1', '--instrument-health-socket=@bench-none'],
+  const child = spawnBound(
+    [
+      ...[...wrapper, process.execPath, program, 'agent', '--node-name=bench', `--data-dir=${dir}/data`],
+      ...[`--instrument-config=${dir}/instrument.yaml`, '--instrument-health-socket=@bench-none'],
+      ...[`--otlp-http-port=${http}`, `--otlp-grpc-port=${grpc}`, `--scrape-port=${scrape}`],
+      ...['--tls-dir=', '--bind-address=127.0.0.1'],
+    ],
     {
+      run: `bench-${process.pid}`,
+      env: toolEnvironment({ ...agentEnvironment, SVC_LOG_LEVEL: 'error', KUBECONFIG: kubeconfig }),
       stdio: ['ignore', 'ignore', 'inherit'],
-      env: { PATH: process.env['PATH'], ...smallMemory, SVC_LOG_LEVEL: 'error', KUBECONFIG: kubeconfig },
     },
   );
-  const own = `http://127.0.0.1:${scrape}`;
-  const started = await receiver(child, dir, `http://127.0.0.1:${http}/v1/metrics`, `${own}/readyz`);
-  const stop = async (): Promise<void> => {
-    await started.stop();
-    await api.stop();
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> =>
+    (stopping ??= (async () => {
+      signalGroup(child.pid!, 'SIGTERM');
+      await exited(child);
+      await api.stop();
+      rmSync(dir, { recursive: true, force: true });
+    })());
+  atEnd(stop);
+  const page = `http://127.0.0.1:${scrape}`;
+  await ready(`${page}/readyz`, () => child.exitCode === null);
+  return {
+    pid: child.pid!,
+    url: `http://127.0.0.1:${http}/v1/metrics`,
+    scrapeUrl: `${page}/metrics`,
+    cpuMs: () => cpuMs(child.pid!),
+    stop,
   };
-  return { ...started, stop, scrapeUrl: `${own}/metrics` };
 }
 
-export async function startPrometheus(): Promise<Receiver> {
-  const peer = await startPeer({ flags: ['--web.enable-otlp-receiver'] });
+/** As its image starts it, with its OTLP receiver on. */
+export async function startPrometheus(wrapper: readonly string[], atEnd: Stage['atEnd']): Promise<Receiver> {
+  const peer = await startPeer({ flags: ['--web.enable-otlp-receiver'], wrapper, oneCore: wrapper.length > 0 });
+  atEnd(() => peer.stop());
   return {
-    ...figuresOf(peer.pid),
+    pid: peer.pid,
     url: `${peer.url}/api/v1/otlp/v1/metrics`,
     scrapeUrl: null,
+    cpuMs: () => cpuMs(peer.pid),
     stop: () => peer.stop(),
   };
 }
 
-async function receiver(child: ChildProcess, dir: string, url: string, readyUrl: string): Promise<Receiver> {
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const stop = async (): Promise<void> => {
-    child.kill('SIGTERM');
-    await exited;
-    rmSync(dir, { recursive: true, force: true });
-  };
+async function ready(url: string, runs: () => boolean): Promise<void> {
   const end = performance.now() + startLimitMs;
-  while (
-    !(await fetch(readyUrl).then(
-      (r) => r.ok,
+  const answers = (): Promise<boolean> =>
+    fetch(url, { signal: AbortSignal.timeout(1_000) }).then(
+      ({ ok }) => ok,
       () => false,
-    ))
-  ) {
-    if (performance.now() > end || child.exitCode !== null) {
-      await stop();
-      throw new Error(`${readyUrl} did not become ready`);
-    }
+    );
+  while (!(await answers())) {
+    if (performance.now() > end || !runs()) throw new Error(`${url} did not become ready`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  return { ...figuresOf(child.pid!), url, scrapeUrl: null, stop };
-}
-
-/** What a running process has used. */
-function figuresOf(pid: number): Pick<Receiver, 'cpuSeconds' | 'rss' | 'peakRss'> {
-  const status = (field: string): number => {
-    const text = readFileSync(`/proc/${pid}/status`, 'utf8');
-    return 1024 * Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? NaN);
-  };
-  return { cpuSeconds: () => cpuSecondsOf(pid), rss: () => status('VmRSS'), peakRss: () => status('VmHWM') };
 }

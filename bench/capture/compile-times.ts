@@ -1,15 +1,19 @@
 import { compile } from '../../src/capture/compile/compile.ts';
 import { Memo } from '../../src/capture/compile/memo.ts';
 import type { CompileInput } from '../../src/capture/compile/types.ts';
+import type { Stage } from '../run/bench.ts';
+import { allCores } from '../run/cores.ts';
 import { aMonitor, aNamespace, aPod } from '../../src/testing/capture/world.ts';
-
-type Emit = (name: string, unit: string, ours: number, goal: number | null) => void;
 
 /**
  * One edited monitor, one that came or went, and one pod, each compiled after the other with what the one before left,
  * beside a compile from scratch. Twenty monitors and fifteen pods per node and namespace, as a busy cluster has them.
  */
-export function compileTimes({ monitors, nodes }: { monitors: number; nodes: number }, emit: Emit): void {
+export function compileTimes(
+  { runs, say, reporter }: Stage,
+  { monitors, nodes }: { monitors: number; nodes: number },
+): void {
+  say(`compiling ${monitors} monitors for ${nodes} nodes`);
   const namespaces = Array.from({ length: monitors / 10 }, (_, i) => aNamespace(`team-${i}`));
   const monitor = (i: number, port: number, generation: number) =>
     aMonitor(
@@ -34,39 +38,43 @@ export function compileTimes({ monitors, nodes }: { monitors: number; nodes: num
   });
   const memo = new Memo();
   compile(base, memo);
-  const work = `capture/compile/${monitors}-monitors-${nodes}-nodes`;
-  emit(
-    `${work}/one-edit`,
-    'ms',
-    median(15, (i) => compile(edited(i * 7), memo)),
-    null,
-  );
   const moved = (i: number): CompileInput => ({ ...base, pods: pods.with(i, { ...pods[i]!, nodeName: 'node-0' }) });
+  const cores = allCores('the compile, in the process of the benchmark');
+  const emit = (figure: string, caches: string, ours: readonly number[]): void =>
+    reporter({ cores, caches })({
+      name: `capture/compile/${monitors}-monitors-${nodes}-nodes/${figure}`,
+      unit: 'ms',
+      ours,
+    });
+  const kept = 'warm: what the compile before left';
+  const some = (run: (i: number) => unknown): number[] => times(runs, run);
   emit(
-    `${work}/one-pod`,
-    'ms',
-    median(15, (i) => compile(moved(i * 11 + 1), memo)),
-    null,
+    'one-edit',
+    kept,
+    some((i) => compile(edited((i * 7) % monitors), memo)),
   );
   emit(
-    `${work}/nothing`,
-    'ms',
-    median(15, () => compile(base, memo)),
-    null,
+    'one-pod',
+    kept,
+    some((i) => compile(moved((i * 11 + 1) % pods.length), memo)),
   );
   emit(
-    `${work}/from-scratch`,
-    'ms',
-    median(5, (i) => compile(edited(i))),
-    null,
+    'nothing',
+    kept,
+    some(() => compile(base, memo)),
+  );
+  emit(
+    'from-scratch',
+    'cold: nothing kept; code compiled',
+    times(runs, (i) => compile(edited(i))),
   );
 }
 
-function median(times: number, run: (i: number) => unknown): number {
-  const taken = Array.from({ length: times }, (_, i) => {
+/** Milliseconds of each. */
+function times(count: number, run: (i: number) => unknown): number[] {
+  return Array.from({ length: count }, (_, i) => {
     const started = performance.now();
     run(i);
     return performance.now() - started;
   });
-  return taken.toSorted((a, b) => a - b)[Math.floor(times / 2)]!;
 }

@@ -17,7 +17,6 @@ const operator = startCaptureOperator({
 export interface Usage {
   cpuMs: number;
   rssMiB: number;
-  peakRssMiB: number;
 }
 
 process.on('message', () => {
@@ -25,7 +24,6 @@ process.on('message', () => {
   const usage: Usage = {
     cpuMs: (user + system) / 1_000,
     rssMiB: process.memoryUsage.rss() / 1024 ** 2,
-    peakRssMiB: process.resourceUsage().maxRSS / 1024,
   };
   process.send!(usage);
 });

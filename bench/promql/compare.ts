@@ -1,67 +1,73 @@
+import type { Stage } from '../run/bench.ts';
+import type { Goal } from '../run/figure.ts';
+import { cpuMs } from '../run/process-figures.ts';
+import { geometricMean, median } from '../run/spread.ts';
+import { column, inTurns, type Turns } from '../run/turns.ts';
 import { ask, warm, type Timed } from './ask.ts';
-import { cpuOf } from './process-cost.ts';
-import { queries } from './queries.ts';
-import { geometricMean, median, report } from './report.ts';
 import { sameAnswer } from './same-answer.ts';
-
-/** A server under test. */
-export interface Side {
-  readonly url: string;
-  readonly pid: number;
-}
+import type { Side } from './sides.ts';
 
 export interface Comparison {
-  /** Only queries whose name holds this text. */
-  readonly only: string;
-  /** Least number of measured answers of each query. */
-  readonly runs: number;
+  readonly ours: Side;
+  readonly peer: Side;
+  readonly chosen: readonly (readonly [name: string, query: string])[];
+  readonly cores: string;
 }
 
-/** Short queries are asked for at least so long, and at most so often: the median of a few answers says little. */
-const leastMs = 600;
-const mostRuns = 150;
+/** A run asks a short query for at least so long, and no query less often. Units: ms. */
+const leastMs = 200;
+const leastAnswers = 3;
+
+const parts = ['evaluation', 'http', 'cpu'] as const;
+/** Milliseconds of an answer: as the answerer tells it, until its last byte, and of the answerer's processor. */
+type Cost = Readonly<Record<(typeof parts)[number], number>>;
 
 /**
- * The baseline queries on both sides: cold, the first answer to each of a process just started; then warm, all of them
- * having been asked before the first is measured. Answers take turns and are compared.
+ * The queries on both sides, warm: all of them have been asked before the first is measured. Sides take turns with each
+ * query; answers are compared, and a difference fails the benchmark.
  */
-export async function compare(ours: Side, peer: Side, { only, runs }: Comparison): Promise<void> {
-  const chosen = Object.entries(queries).filter(([name]) => name.includes(only));
-  const ratios: Record<'evaluation' | 'http' | 'cpu' | 'first', number[]> = {
-    evaluation: [],
-    http: [],
-    cpu: [],
-    first: [],
-  };
-  for (const [name, query] of chosen) {
-    const [a, b] = [await ask(ours.url, name, query), await ask(peer.url, name, query)];
-    report(`${name}/http/first`, 'ms', a.http, b.http, null);
-    ratios.first.push(a.http / b.http);
-  }
+export async function compare(stage: Stage, { ours, peer, chosen, cores }: Comparison): Promise<void> {
+  const { runs, say, fail, reporter } = stage;
+  say(`warming: ${chosen.length} queries on both sides`);
   for (const { url } of [ours, peer]) for (const [name, query] of chosen) await warm(url, name, query);
+  const report = reporter({
+    cores,
+    caches: 'warm: every query was asked for a second before; files in the page cache',
+  });
+  const all = new Map<string, Turns<Cost>>();
   for (const [name, query] of chosen) {
-    const mine: Timed[] = [];
-    const theirs: Timed[] = [];
-    const before = [cpuOf(ours.pid), cpuOf(peer.pid)] as const;
-    const began = performance.now();
-    for (let i = 0; i < runs || (i < mostRuns && performance.now() - began < leastMs); i++) {
-      mine.push(await ask(ours.url, name, query));
-      theirs.push(await ask(peer.url, name, query));
+    const difference = sameAnswer((await ask(ours.url, name, query)).body, (await ask(peer.url, name, query)).body);
+    if (difference !== null) fail(`${name}: answers differ: ${difference}`);
+    const turn = (side: Side) => (): Promise<Cost> => cost(side, name, query);
+    const turns = await inTurns(runs, { ours: turn(ours), peer: turn(peer) });
+    all.set(name, turns);
+    for (const part of parts) {
+      const goal: Goal = { of: 'ratio', atMost: 1 };
+      report({ name: `${name}/${part}`, unit: 'ms', ...column(turns, (one) => one[part]), goal });
     }
-    const cpu = [cpuOf(ours.pid) - before[0], cpuOf(peer.pid) - before[1]] as const;
-    const difference = sameAnswer(mine.at(-1)!.body, theirs.at(-1)!.body);
-    report(`${name}/answers-that-differ`, 'answers', difference === null ? 0 : 1, null, null);
-    if (difference !== null) process.stderr.write(`${name}: ${difference}\n`);
-    for (const part of ['evaluation', 'http'] as const) {
-      const [a, b] = [mine, theirs].map((all) => median(all.map((one) => one[part]))) as [number, number];
-      report(`${name}/${part}/median`, 'ms', a, b, 1);
-      ratios[part].push(a / b);
-    }
-    report(`${name}/http/cpu`, 'ms', cpu[0] / mine.length, cpu[1] / mine.length, 1);
-    ratios.cpu.push(cpu[0] / cpu[1]);
   }
-  for (const part of ['evaluation', 'http', 'cpu'] as const) {
-    report(`all/${part}/geometric-mean-of-ratios`, 'ratio', geometricMean(ratios[part]), 1, 0.5);
+  for (const part of parts) {
+    const ratios = Array.from({ length: runs }, (_, run) =>
+      geometricMean([...all.values()].map((turns) => turns.ours[run]![part] / turns.peer[run]![part])),
+    );
+    const name = `all/${part}/geometric-mean-of-ratios`;
+    const goal: Goal = { of: 'ratio', atMost: 0.5 };
+    report({ name, unit: 'ratio', ours: ratios, peer: ratios.map(() => 1), goal });
   }
-  report('all/http/first/geometric-mean-of-ratios', 'ratio', geometricMean(ratios.first), 1, null);
+}
+
+/** What one query costs on one side, by answers for a while. `step` in seconds. */
+export async function cost({ url, pid }: Side, name: string, query: string, step = 60): Promise<Cost> {
+  const answers: Timed[] = [];
+  const before = cpuMs(pid);
+  const began = performance.now();
+  while (answers.length < leastAnswers || performance.now() - began < leastMs) {
+    answers.push(await ask(url, name, query, step));
+  }
+  const cpu = (cpuMs(pid) - before) / answers.length;
+  return {
+    evaluation: median(answers.map((one) => one.evaluation)),
+    http: median(answers.map((one) => one.http)),
+    cpu,
+  };
 }

@@ -3,17 +3,18 @@ import { ParseError, parse } from '../../src/promql/index.ts';
 import { Random } from '../../src/testing/promql/random.ts';
 import { randomExpression } from '../../src/testing/promql/random-expression.ts';
 import { parseTestScript } from '../../src/testing/promql/test-script.ts';
+import type { Stage } from '../run/bench.ts';
+import { allCores } from '../run/cores.ts';
 import { end, start } from './data.ts';
-import { median, report } from './report.ts';
 
 const features = { experimentalFunctions: true, extendedRangeSelectors: true, fillModifiers: true };
 
-/** Every query of the conformance data in DIR, each once; random expressions without a DIR. */
-function texts(dir: string | undefined): readonly string[] {
+/** Every query of the conformance data in DIR, each once; `count` random expressions without a DIR. */
+function texts(dir: string | undefined, count: number): readonly string[] {
   if (dir === undefined) {
     const random = new Random(1);
     const scope = { histograms: true, experimental: true, start, end };
-    return Array.from({ length: 2_208 }, () => randomExpression(random, scope));
+    return Array.from({ length: count }, () => randomExpression(random, scope));
   }
   const found = new Set<string>();
   for (const name of readdirSync(`${dir}/compliance`)) {
@@ -30,12 +31,15 @@ function texts(dir: string | undefined): readonly string[] {
   return [...found];
 }
 
+/** Rounds before the first that counts, until the parser is compiled. */
+const warmRounds = 3;
+
 /** Parses all texts; those that are refused count too, being told what is wrong is part of the work. */
-export function parsing(dir: string | undefined, runs: number): void {
-  const parsed = texts(dir);
+export function parsing({ runs, say, reporter }: Stage, dir: string | undefined, count: number): void {
+  const parsed = texts(dir, count);
   const times: number[] = [];
   let refused = 0;
-  for (let i = 0; i < runs + 3; i++) {
+  for (let i = 0; i < warmRounds + runs; i++) {
     refused = 0;
     const before = performance.now();
     for (const text of parsed) {
@@ -48,6 +52,11 @@ export function parsing(dir: string | undefined, runs: number): void {
     }
     times.push(performance.now() - before);
   }
-  report(`parse/${parsed.length}-queries-${refused}-refused/first`, 'ms', times[0]!, null, null);
-  report(`parse/${parsed.length}-queries-${refused}-refused/median`, 'ms', median(times.slice(3)), null, null);
+  say(`parsing: ${parsed.length} queries, of which ${refused} are refused`);
+  const report = reporter({
+    cores: allCores('the parser, in the process of the benchmark'),
+    caches: `warm: behind ${warmRounds} rounds of the same texts`,
+  });
+  const source = dir === undefined ? 'random-expressions' : 'conformance-queries';
+  report({ name: `parse/${parsed.length}-${source}`, unit: 'ms', ours: times.slice(warmRounds) });
 }

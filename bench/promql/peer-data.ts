@@ -1,34 +1,38 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { defaultCacheDir } from '../../e2e/cluster/go-programs.ts';
 import { remoteWriteColumns } from '../../e2e/prometheus/remote-write.ts';
 import { startPeer } from '../../e2e/prometheus/server.ts';
 import { writeChunkFile } from './chunk-file.ts';
 import { interval, start, type BenchSeries } from './data.ts';
 
 /** Where generated data is kept from run to run. */
-function cacheFolder(): string {
-  return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'svc-operator', 'bench-promql');
+export function dataFolder(): string {
+  return join(defaultCacheDir(), 'bench-promql');
 }
 
 /** The file of chunks that our side serves. */
 export function ownData(all: readonly BenchSeries[], nodes: number): string {
-  const path = join(cacheFolder(), `v2-${nodes}-nodes.chunks`);
+  const path = join(dataFolder(), `v2-${nodes}-nodes.chunks`);
   writeChunkFile(path, all);
   return path;
 }
 
 /**
- * A data folder for the peer with the generated series in one block, kept in the cache of programs by this name: written to a head
- * as wide as the data, then taken as a snapshot.
+ * A data folder for the peer with the generated series in one block, kept by this name: written to a head as wide as the
+ * data, then taken as a snapshot.
  */
-export async function peerData(all: readonly BenchSeries[], name: string): Promise<string> {
-  const root = cacheFolder();
+export async function peerData(
+  all: readonly BenchSeries[],
+  name: string,
+  say: (text: string) => void,
+): Promise<string> {
+  const root = dataFolder();
   const kept = join(root, name);
   if (existsSync(kept)) return kept;
   const head = join(root, `head-${process.pid}`);
   mkdirSync(head, { recursive: true });
-  process.stderr.write(`writing ${all.length} series to the peer\n`);
+  say(`writing ${all.length} series to the peer, once`);
   const flags = [
     '--web.enable-admin-api',
     '--storage.tsdb.min-block-duration=48h',

@@ -1,218 +1,67 @@
 /**
- * Stand-in agents for `bench/query.ts`, in one process of their own: N addresses 127.0.0.x:port behind mutual TLS, each
- * speaking the agents' real protocols with a node name of its own, all over one real store.
- *
- * What is simulated: real agents compute their shares at the same time on machines of their own. Here the first that is
- * asked computes, the others wait for that result and encode it under their own names: the time of one evaluation, the
- * bytes, connections, checksums and encodings of all. Raw chunks are read, cut and framed for each agent anew, which on
- * a real cluster happens in parallel: the path `off` looks slower here than it is.
+ * Many agents in one process: each with a store of its own (in memory) behind the agents' real handlers and mutual TLS.
+ * Nothing is shared between them, so that each computes its share as on a node, one after the other on the cores of
+ * this process where a cluster's compute at the same time.
  */
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { systemClock } from '../../src/base/clock.ts';
-import { silentLogger } from '../../src/base/logger.ts';
-import { createTlsServer } from '../../src/net/https-server.ts';
-import { listen } from '../../src/net/listen.ts';
-import { fixedTls } from '../../src/net/tls-material.ts';
+import { startAgentCluster } from '../../src/testing/query/agent-cluster.ts';
 import type { TlsMaterial } from '../../src/net/tls-material.ts';
-import {
-  decodeIndexRequest,
-  decodePartialRequest,
-  encodeIndexAnswer,
-  encodePartial,
-  engineVersion,
-  evaluateFragment,
-  indexContentType,
-  indexPath,
-  partialContentType,
-  partialPath,
-  planHash,
-} from '../../src/promql/index.ts';
-import type { FragmentResult, IndexLists, Labels } from '../../src/promql/index.ts';
-import { StoreSource } from '../../src/agent/partial/store-source.ts';
-import { MemoryFiles } from '../../src/testing/tsdb/memory-files.ts';
-import { createRemoteReadHandler, labelsFromObject, openStore } from '../../src/tsdb/index.ts';
-import type { Store } from '../../src/tsdb/index.ts';
+import type { ExpectedAgent } from '../../src/query/index.ts';
 import { fill } from './data.ts';
-import { fillTopology, relabelTopology } from './topology-data.ts';
 
-const nodeLabel = 'k8s_node_name';
-const template = 'node-0';
-
-export interface AgentsOptions {
+export interface AgentsWork {
   readonly agents: number;
-  /** Series of each; those of pods that talk to each other for `topology`. */
-  readonly series: number | 'topology';
-  readonly tls: TlsMaterial;
-  /** Shares are computed once and handed out ever after: for benches of the query server alone. */
-  readonly keep?: boolean;
+  /** Of each agent. */
+  readonly series: number;
+  /** The time of the last sample. Units: ms. */
+  readonly end: number;
 }
 
-/** Answers to the bench: where the agents are; and, at each message, what they have cost so far. */
+/** Where a query server finds agents, and what it needs to be let in. */
+export interface AgentsStarted {
+  readonly port: number;
+  readonly agents: readonly ExpectedAgent[];
+  readonly tls: TlsMaterial;
+  readonly ca: string;
+}
+
+/** What the agents have cost so far. */
 export interface AgentsCost {
   readonly cpuMs: number;
+  /** Sent to query servers. */
   readonly bytes: number;
 }
 
-/** An evaluation that several agents hand out. */
-interface Shared {
-  readonly result: Promise<FragmentResult>;
-  readonly minT: number | null;
-  readonly maxT: number | null;
-  left: number;
-}
-
-/** How a path is answered with frames. */
-interface Answer {
-  readonly type: string;
-  readonly make: (body: string) => Promise<Uint8Array>;
-}
-
-/** The labels of the one store as those of a node. */
-type Relabel = (labels: Labels) => Labels;
-
-let bytes = 0;
-
-async function main(options: AgentsOptions): Promise<void> {
-  const store = await openStore({
-    dir: '/bench',
-    files: new MemoryFiles(),
-    clock: systemClock,
-    logger: silentLogger,
-    externalLabels: labelsFromObject({ [nodeLabel]: template }),
-  });
-  const { series } = options;
-  await (series === 'topology' ? fillTopology(store) : fill(store, series));
-  const shared = new Map<string, Shared>();
-  const lists = new Map<string, Promise<IndexLists>>();
-  let port = 0;
-  for (let i = 0; i < options.agents; i++) {
-    const node = `node-${i}`;
-    const relabel: Relabel = (labels) => rename(series === 'topology' ? relabelTopology(labels, i) : labels, node);
-    const read = createRemoteReadHandler(renamed(store, relabel), { concurrency: 100 });
-    const answers: Readonly<Record<string, Answer>> = {
-      [partialPath]: {
-        type: partialContentType,
-        make: (body) => share(body, store, { node, relabel }, shared, options.keep ? 0 : options.agents),
-      },
-      [indexPath]: { type: indexContentType, make: (body) => list(body, store, node, lists) },
-    };
-    const server = createTlsServer(fixedTls(options.tls), (req, res) => void serve(req, res, answers, read), {
-      clientNames: ['svc-query'],
-    });
-    port = await listen('remote-read', server, { host: `127.0.${i >> 7}.${(i & 127) + 1}`, port });
-  }
-  process.on('message', () => {
-    const { user, system } = process.cpuUsage();
-    process.send!({ cpuMs: (user + system) / 1000, bytes } satisfies AgentsCost);
-  });
-  process.send!({ port });
-}
-
-/** One agent's share: evaluated by the first agent that is asked the same, encoded by each. */
-async function share(
-  body: string,
-  store: Store,
-  { node, relabel }: { node: string; relabel: Relabel },
-  shared: Map<string, Shared>,
-  agents: number,
-): Promise<Uint8Array> {
-  const request = decodePartialRequest(body);
-  const hash = planHash(request);
-  let entry = shared.get(hash);
-  if (entry === undefined) {
-    const { fragment, steps, settings, maxSamples } = request;
-    const source = new StoreSource({ store, partition: { label: nodeLabel, value: template }, maxSamples });
-    const result = evaluateFragment(fragment, source, steps, { settings, maxSamples }).finally(() => source.close());
-    const { oldestMs, newestMs } = store.stats();
-    shared.set(hash, (entry = { result, left: agents, minT: oldestMs ?? null, maxT: newestMs ?? null }));
-  }
-  if (--entry.left <= 0 && agents > 0) shared.delete(hash);
-  const result = await entry.result;
-  const own = {
-    ...result,
-    columns: result.columns.map((column) => ({ ...column, labels: relabel(column.labels) })),
-    groups: result.groups.map((group) => ({ ...group, labels: relabel(group.labels) })),
-  };
-  const header = {
-    planHash: hash,
-    node,
-    labelsOwned: [nodeLabel],
-    minT: entry.minT,
-    maxT: entry.maxT,
-    partitionClean: true,
-    engineVersion,
-  };
-  return Buffer.concat([...encodePartial(header, own, { waitMs: 0, evaluateMs: 0 })]);
-}
-
-/** One agent's lists: made once for all agents and ever after, encoded by each. */
-async function list(
-  body: string,
-  store: Store,
-  node: string,
-  lists: Map<string, Promise<IndexLists>>,
-): Promise<Uint8Array> {
-  const { kind, label, sets, startMs, endMs, limit: most } = decodeIndexRequest(body);
-  const key = JSON.stringify([kind, label, sets, startMs, endMs, most]);
-  const limit = most === 0 ? Infinity : most;
-  const made = async (): Promise<IndexLists> => {
-    if (kind === 'series') return { texts: [], series: await store.series(sets, startMs, endMs, { limit }) };
-    const names = kind === 'names';
-    const texts = names
-      ? store.labelNames(sets, startMs, endMs, { limit })
-      : store.labelValues(label!, sets, startMs, endMs, { limit });
-    return { texts: await texts, series: [] };
-  };
-  let known = lists.get(key);
-  if (known === undefined) lists.set(key, (known = made()));
-  const { texts, series } = await known;
-  const own = {
-    texts: label === nodeLabel ? texts.map(() => node) : texts,
-    series: Array.from(series, (labels) => rename(labels, node)),
-  };
-  return Buffer.concat([...encodeIndexAnswer({ kind, node, partitionClean: true }, own)]);
-}
-
-function rename(labels: Labels, node: string): Labels {
-  return labels.map((label) => (label[0] === nodeLabel ? ([nodeLabel, node] as const) : label));
-}
-
-/** The store as if it were another node's. */
-function renamed(store: Store, relabel: Relabel): Pick<Store, 'select'> {
-  return {
-    *select(matchers, mint, maxt) {
-      for (const series of store.select(matchers, mint, maxt)) {
-        yield { labels: relabel(series.labels), chunks: () => series.chunks() };
-      }
-    },
+const [{ agents, series, end }] = (await once(process, 'message')) as [AgentsWork];
+const nodes = Array.from({ length: agents }, (_, i) => `node-${i}`);
+const cluster = await startAgentCluster(nodes, systemClock);
+const sockets = new Set<Socket>();
+let closedBytes = 0;
+for (const agent of cluster.agents) {
+  await fill(agent.store, series, end);
+  agent.misbehave = (req, res) => {
+    const { socket } = req;
+    if (!sockets.has(socket)) {
+      sockets.add(socket);
+      socket.once('close', () => {
+        sockets.delete(socket);
+        closedBytes += socket.bytesWritten;
+      });
+    }
+    agent.serve(req, res);
   };
 }
-
-async function serve(
-  req: IncomingMessage,
-  res: ServerResponse,
-  answers: Readonly<Record<string, Answer>>,
-  read: ReturnType<typeof createRemoteReadHandler>,
-): Promise<void> {
-  const parts: Buffer[] = [];
-  for await (const part of req) parts.push(part as Buffer);
-  const body = Buffer.concat(parts);
-  const answer = answers[req.url ?? ''];
-  if (answer !== undefined) {
-    const frames = await answer.make(body.toString());
-    bytes += frames.length;
-    res.writeHead(200, { 'content-type': answer.type, 'content-length': frames.length }).end(frames);
-    return;
-  }
-  const { status, headers, body: chunks } = await read({ headers: req.headers, body });
-  res.writeHead(status, headers);
-  for await (const chunk of chunks) {
-    bytes += chunk.length;
-    if (!res.write(chunk)) await once(res, 'drain');
-  }
-  res.end();
-}
-
-const [options] = (await once(process, 'message')) as [AgentsOptions];
-await main(options);
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  const bytes = [...sockets].reduce((sum, { bytesWritten }) => sum + bytesWritten, closedBytes);
+  process.send!({ cpuMs: (user + system) / 1000, bytes } satisfies AgentsCost);
+});
+const started: AgentsStarted = {
+  port: cluster.port,
+  agents: cluster.expected,
+  tls: cluster.tls.current,
+  ca: cluster.ca.cert,
+};
+process.send!(started);

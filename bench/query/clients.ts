@@ -1,57 +1,88 @@
+import type { Stage } from '../run/bench.ts';
+import { mean, quantile } from '../run/spread.ts';
 import type { AgentsCost } from './agents.ts';
 import { ApiClient } from './ask.ts';
-import { mix } from './mix.ts';
+import { mix, type MixedRequest } from './mix.ts';
 import type { Part } from './process.ts';
-import { report } from './report.ts';
 import type { ProcessCost } from './server.ts';
+import { agentCaches } from './stage.ts';
 
-export interface ClientsOptions {
+export interface ClientsWork {
   readonly clients: number;
   readonly seconds: number;
-  /** Whether the run is over. Default: once `seconds` have passed. */
+  /** The time of the agents' last sample. Units: ms. */
+  readonly end: number;
+  /** Whether a run is over. Default: once `seconds` have passed. */
   readonly over?: () => boolean;
   readonly port: number;
   /** The server's authority; undefined asks over plain HTTP. */
   readonly ca?: string;
   readonly server: Pick<Part<unknown, ProcessCost>, 'cost'>;
   readonly fleet: Pick<Part<unknown, AgentsCost>, 'cost'>;
-  /** Takes the first error. Default: stderr. */
-  readonly complain?: (text: string) => void;
-  /** Takes the figures. Default: a line each on stdout. */
-  readonly print?: typeof report;
 }
 
-/** Memory is read so often. Units: ms. */
-const lookEveryMs = 5_000;
+/** The server's memory is read so often. Units: ms. */
+const lookEveryMs = 1_000;
 /** How long a client that goes away waits. Units: ms. */
 const patienceMs = 20;
 
+/** What one run came to, by figure; a figure of answers is not there where there were none. */
+export interface ClientsRun {
+  readonly figures: Readonly<Record<string, { readonly unit: string; readonly value: number }>>;
+  /** Errors and answers with `degraded`. */
+  readonly errors: number;
+  readonly firstError: string | undefined;
+}
+
 /**
- * Clients that ask one thing after the other for some time, without a pause: more than any machine answers at once.
- * An error and an answer with `degraded` are counted, the first of them is printed; times are those of the others.
+ * Runs of clients that ask one thing after the other without a pause: more than any machine answers at once. The first
+ * run is not counted. Any error fails the benchmark.
  */
-export async function manyClients(options: ClientsOptions): Promise<void> {
-  const { clients, seconds, port, ca, server, fleet, print = report } = options;
+export async function benchClients(
+  { runs, say, fail, reporter }: Stage,
+  work: ClientsWork & { cores: string; agents: number },
+): Promise<void> {
+  const { clients, agents, seconds, cores } = work;
+  const all: ClientsRun[] = [];
+  for (let run = -1; run < runs; run++) {
+    say(run < 0 ? `${clients} clients for ${seconds} s, not counted` : `${clients} clients, run ${run + 1} of ${runs}`);
+    const one = await runClients(work);
+    if (one.errors > 0) fail(`${one.errors} errors of ${clients} clients, the first: ${one.firstError}`);
+    if (run >= 0) all.push(one);
+  }
+  const report = reporter({ cores, caches: agentCaches });
+  for (const [figure, { unit }] of Object.entries(all[0]!.figures)) {
+    const ours = all.map(({ figures }) => figures[figure]?.value ?? NaN);
+    report({ name: `clients/${clients}/${agents}-agents/${figure}`, unit, ours });
+  }
+  const errors = all.map((one) => one.errors);
+  report({
+    name: `clients/${clients}/${agents}-agents/errors`,
+    unit: '1',
+    ours: errors,
+    goal: { of: 'ours', atMost: 0 },
+  });
+}
+
+/** One run. Times are of answers that are whole. */
+export async function runClients(work: ClientsWork): Promise<ClientsRun> {
+  const { clients, seconds, port, ca, end, server, fleet } = work;
+  const requests = mix(end);
   const until = performance.now() + seconds * 1000;
-  const over = options.over ?? (() => performance.now() >= until);
-  const times: { kind: string; ms: number }[] = [];
-  const resident: number[] = [];
-  let left = 0;
+  const over = work.over ?? (() => performance.now() >= until);
+  const times: { kind: MixedRequest['kind']; ms: number }[] = [];
   let errors = 0;
-  const complain = options.complain ?? ((text) => void process.stderr.write(`first error: ${text}\n`));
+  let firstError: string | undefined;
   const wrong = (text: string): void => {
-    if (errors++ === 0) complain(text);
+    errors++;
+    firstError ??= text;
   };
   const one = async (id: number): Promise<void> => {
     const client = new ApiClient(port, ca);
     for (let n = id; !over(); n++) {
-      const { kind, path, params, leaves } = mix[n % mix.length]!;
+      const { kind, path, params, leaves } = requests[n % requests.length]!;
       if (leaves) {
-        const gone = new ApiClient(port, ca);
-        const asked = gone.ask(path, params).catch(() => '');
-        setTimeout(() => gone.close(), patienceMs);
-        await asked;
-        left++;
+        await askAndLeave(new ApiClient(port, ca), path, params);
         continue;
       }
       const before = performance.now();
@@ -65,49 +96,42 @@ export async function manyClients(options: ClientsOptions): Promise<void> {
     }
     client.close();
   };
+  const resident: number[] = [];
   const watch = async (): Promise<void> => {
-    while (!over()) {
+    do {
       resident.push((await server.cost()).rss / 2 ** 20);
       const pauseMs = Math.max(0, Math.min(lookEveryMs, until - performance.now()));
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    }
+    } while (!over());
   };
-  const spent = async (): Promise<Record<string, number>> => {
-    const { user, system } = process.cpuUsage();
-    return {
-      'query-cpu': (await server.cost()).cpuMs,
-      'agents-cpu': (await fleet.cost()).cpuMs,
-      'clients-cpu': (user + system) / 1000,
-      'agents-bytes': (await fleet.cost()).bytes,
-    };
-  };
-  const before = await spent();
+  const before = { server: await server.cost(), fleet: await fleet.cost() };
+  const began = performance.now();
   await Promise.all([watch(), ...Array.from({ length: clients }, (_, id) => one(id))]);
-  const after = await spent();
-  const name = `clients/${clients}`;
+  const elapsed = (performance.now() - began) / 1000;
+  const after = { server: await server.cost(), fleet: await fleet.cost() };
   const answers = times.length;
-  print(`${name}/answers`, 'count', answers, null, null);
-  print(`${name}/left`, 'count', left, null, null);
-  print(`${name}/errors`, 'count', errors, null, 0);
-  for (const kind of ['', 'instant', 'range', 'list']) {
-    const own = times.filter((one) => kind === '' || one.kind === kind).map(({ ms }) => ms);
+  const figures: Record<string, { unit: string; value: number }> = {
+    'answers-per-second': { unit: '1/s', value: answers / elapsed },
+  };
+  for (const kind of ['all', 'instant', 'range', 'list'] as const) {
+    const own = times.filter((one) => kind === 'all' || one.kind === kind).map(({ ms }) => ms);
     if (own.length === 0) continue;
-    own.sort((a, b) => a - b);
-    const at = (share: number): number => own[Math.min(own.length - 1, Math.floor(own.length * share))]!;
-    const label = kind === '' ? name : `${name}/${kind}`;
-    print(`${label}/p50`, 'ms', at(0.5), null, null);
-    print(`${label}/p99`, 'ms', at(0.99), null, null);
+    figures[`${kind}/p50`] = { unit: 'ms', value: quantile(own, 0.5) };
+    figures[`${kind}/p99`] = { unit: 'ms', value: quantile(own, 0.99) };
   }
-  for (const [what, value] of Object.entries(after)) {
-    const each = (value - before[what]!) / answers;
-    print(`${name}/${what}`, what === 'agents-bytes' ? 'bytes' : 'ms', each, null, null);
-  }
-  const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
-  const third = Math.max(1, Math.floor(resident.length / 3));
-  print(`${name}/rss-first-third`, 'MiB', mean(resident.slice(0, third)), null, null);
-  print(`${name}/rss-last-third`, 'MiB', mean(resident.slice(-third)), null, null);
-  print(`${name}/rss-highest`, 'MiB', Math.max(...resident), null, null);
-  // Flat: the last third holds no more than the one before it, within what a garbage collector leaves to chance.
-  const growth = mean(resident.slice(-third)) / mean(resident.slice(-2 * third, -third));
-  if (resident.length >= 6) print(`${name}/rss-last-to-middle-third`, 'ratio', growth, null, 1.1);
+  const each = (of: number): number => of / Math.max(1, answers);
+  figures['query-cpu-of-an-answer'] = { unit: 'ms', value: each(after.server.cpuMs - before.server.cpuMs) };
+  figures['agents-cpu-of-an-answer'] = { unit: 'ms', value: each(after.fleet.cpuMs - before.fleet.cpuMs) };
+  figures['bytes-from-agents-of-an-answer'] = { unit: 'B', value: each(after.fleet.bytes - before.fleet.bytes) };
+  figures['query-rss/mean'] = { unit: 'MiB', value: mean(resident) };
+  figures['query-rss/highest'] = { unit: 'MiB', value: Math.max(...resident) };
+  return { figures, errors, firstError };
+}
+
+async function askAndLeave(client: ApiClient, path: string, params: MixedRequest['params']): Promise<void> {
+  const asked = client.ask(path, params).catch(() => '');
+  const leaving = setTimeout(() => client.close(), patienceMs);
+  await asked;
+  clearTimeout(leaving);
+  client.close();
 }

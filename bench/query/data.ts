@@ -1,15 +1,17 @@
 import { labelsFromObject } from '../../src/tsdb/index.ts';
 import type { Store } from '../../src/tsdb/index.ts';
 
-/** Samples every 30 s for half an hour, up to now. Units: milliseconds. */
-export const interval = 30_000;
-export const samples = 60;
-export const end = Math.floor(Date.now() / 60_000) * 60_000;
+/** Samples every 30 s for half an hour. Units: milliseconds. */
+const interval = 30_000;
+const samples = 60;
 
 const bounds = ['0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1', '2.5', '5', '+Inf'];
 
-/** One agent's series: of twelve, eleven are buckets of a request duration and their count is the last; then flows. */
-export async function fill(store: Store, series: number): Promise<void> {
+/**
+ * One agent's series, up to `end`: for each pod eleven buckets of a request duration, their count, and four flows.
+ * Units: `end` in milliseconds.
+ */
+export async function fill(store: Store, series: number, end: number): Promise<void> {
   const rows: { labels: ReturnType<typeof labelsFromObject>; perSample: number }[] = [];
   for (let pod = 0; rows.length + 16 <= series; pod++) {
     const owner = `app-${pod % 40}`;
@@ -39,8 +41,11 @@ export async function fill(store: Store, series: number): Promise<void> {
   const up = labelsFromObject({ __name__: 'svc_agent_up' });
   for (let k = 0; k < samples; k++) {
     const t = end - (samples - 1 - k) * interval;
-    store.append(up, t, 1);
-    for (const { labels, perSample } of rows) store.append(labels, t, k * perSample + (k % 3));
+    const taken = (result: string): void => {
+      if (result !== 'appended') throw new Error(`a sample at ${t} was ${result}`);
+    };
+    taken(store.append(up, t, 1));
+    for (const { labels, perSample } of rows) taken(store.append(labels, t, k * perSample + (k % 3)));
     await store.commit();
   }
 }

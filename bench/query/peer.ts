@@ -1,150 +1,194 @@
 import { startPeer } from '../../e2e/prometheus/server.ts';
-import type { ExpectedAgent } from '../../src/query/index.ts';
-import type { TlsMaterial } from '../../src/net/tls-material.ts';
 import { end, start } from '../promql/data.ts';
 import { peerData } from '../promql/peer-data.ts';
 import { sameAnswer } from '../promql/same-answer.ts';
+import { agentEnvironment, imageEnvironment } from '../run/as-rendered.ts';
+import type { Stage } from '../run/bench.ts';
+import { oneCore } from '../run/cores.ts';
+import { dropFromCache } from '../run/page-cache.ts';
+import { cpuMs } from '../run/process-figures.ts';
+import { geometricMean, median } from '../run/spread.ts';
+import { column, inTurns } from '../run/turns.ts';
+import type { AgentsStarted } from './agents.ts';
 import { ApiClient } from './ask.ts';
+import type { OneAgentWork } from './one-agent.ts';
 import { oneAgentData, oneAgentQueries } from './one-agent-data.ts';
 import { startPart } from './process.ts';
-import { report } from './report.ts';
-import type { ProcessCost } from './server.ts';
-
-interface Agent {
-  readonly port: number;
-  readonly agents: readonly ExpectedAgent[];
-  readonly tls: TlsMaterial;
-  readonly ca: string;
-}
-
-/** How long each query is asked of each side before any is measured, and again before it is. Milliseconds. */
-const rehearsalMs = 5_000;
-const warmMs = 1_000;
-/** Answers of a process just started: at most so many of each query, and for so long. */
-const firstAnswers = 20;
-const firstMs = 1_000;
 
 export interface BesidePeer {
   /** How many nodes' worth of the baseline's series the one agent has: 20 is all of them, 9,300. */
   readonly nodes: number;
-  readonly runs: number;
+  /** How long each query is asked of each side before any is measured. */
+  readonly rehearsalMs: number;
   /** Where CPU profiles of agent and query server go; none by default. */
-  readonly profile?: string;
+  readonly profile: string;
 }
 
-/** One of the queries on both sides. */
+/** A side that runs. */
+interface Side {
+  ask(question: Question): Promise<string>;
+  /** Of all its processes. */
+  cpuMs(): number;
+  stop(): Promise<void>;
+}
+
 interface Question {
   readonly name: string;
-  readonly ours: () => Promise<string>;
-  readonly theirs: () => Promise<string>;
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
 }
 
-/**
- * The baseline queries over one agent's data: ours over HTTPS and through an agent, the peer over HTTP; client, query
- * server, agent and peer are processes of their own. Wall time of the client, and CPU time of what serves it.
- * Flow: the first answers of processes just started, told by themselves since our code is compiled while it runs →
- * every query on both sides for a while → the figures that count.
- */
-export async function besidePeer({ nodes, runs, profile }: BesidePeer): Promise<void> {
-  const agent = await startPart<Agent, ProcessCost>('one-agent.ts', { nodes }, profile);
-  const { port: agentPort, agents, tls, ca } = agent.started;
-  const server = await startPart<{ port: number }, ProcessCost>('server.ts', { agents, agentPort, tls }, profile);
-  const data = oneAgentData(nodes);
-  const dataDir = await peerData(data, `v2-one-agent-${data.length}-series`);
-  const peer = await startPeer({ dataDir, oneCore: true });
-  const label = `one-agent/${data.length}-series`;
-  const client = new ApiClient(server.started.port, ca);
-  const plain = new ApiClient(peer.port);
-  const cpuOfOurs = async (): Promise<number> => (await agent.cost()).cpuMs + (await server.cost()).cpuMs;
-  const cpuOfPeer = async (): Promise<number> => Promise.resolve(peer.cpuSeconds() * 1000);
-  const questions = Object.entries(oneAgentQueries(nodes)).map(([name, query]) => question(name, query, client, plain));
-  try {
-    const first: number[] = [];
-    for (const { ours, theirs } of questions) {
-      first.push(
-        median(await askFor(ours, firstMs, 2, firstAnswers)) / median(await askFor(theirs, firstMs, 2, firstAnswers)),
-      );
-    }
-    report(`${label}/first-answers/geometric-mean-of-ratios`, 'ratio', geometricMean(first), 1, null);
-    process.stderr.write(`${label}: every query for a while on both sides\n`);
-    for (const { ours, theirs } of questions) for (const ask of [ours, theirs]) await askFor(ask, rehearsalMs);
-    const [wall, cpu]: [number[], number[]] = [[], []];
-    for (const { name, ours, theirs } of questions) {
-      const difference = sameAnswer(await ours(), await theirs());
-      if (difference !== null) process.stderr.write(`${name}: ${difference}\n`);
-      for (const ask of [ours, theirs]) await askFor(ask, warmMs);
-      const [mine, other] = [new Side(ours, cpuOfOurs), new Side(theirs, cpuOfPeer)];
-      for (let i = 0; i < runs; i++) for (const side of [mine, other]) await side.run();
-      report(`${label}/${name}/median`, 'ms', mine.median, other.median, null);
-      report(`${label}/${name}/cpu`, 'ms', mine.cpu, other.cpu, null);
-      wall.push(mine.median / other.median);
-      if (other.cpu > 0) cpu.push(mine.cpu / other.cpu);
-    }
-    report(`${label}/geometric-mean-of-ratios`, 'ratio', geometricMean(wall), 1, 0.6);
-    report(`${label}/geometric-mean-of-cpu-ratios`, 'ratio', geometricMean(cpu), 1, null);
-  } finally {
-    client.close();
-    plain.close();
-    server.stop();
-    agent.stop();
-    await peer.stop();
-  }
-}
-
-function question(name: string, query: string, client: ApiClient, plain: ApiClient): Question {
-  const instant = name.startsWith('i_');
-  const path = instant ? '/api/v1/query' : '/api/v1/query_range';
-  const span = { start: String(start / 1000), end: String(end / 1000), step: '60' };
-  const params = { query, ...(instant ? { time: String(end / 1000) } : span) };
-  return { name, ours: () => client.ask(path, params), theirs: () => plain.ask(path, params) };
-}
-
-/** Asks again and again for so long, so often at least and at most. How long each took: ms. */
-async function askFor(ask: () => Promise<string>, ms: number, atLeast = 2, atMost = Infinity): Promise<number[]> {
-  const taken: number[] = [];
-  const began = performance.now();
-  while (taken.length < atLeast || (taken.length < atMost && performance.now() - began < ms)) {
-    const before = performance.now();
-    await ask();
-    taken.push(performance.now() - before);
-  }
-  return taken;
-}
-
-/** Answers in a row between two readings of the CPU clocks, the peer's in steps of 10 ms: so many, for so long at least. */
-const answersOfARun = 5;
+/** A run asks at least so often and for so long. */
+const answersOfARun = 2;
 const runMs = 100;
 
-/** What one side's answers to one query took. */
-class Side {
-  readonly #ask: () => Promise<string>;
-  readonly #spent: () => Promise<number>;
-  readonly #times: number[] = [];
-  #cpuMs = 0;
+/**
+ * The baseline queries over one agent's data in files: ours over HTTPS through query server and agent, the peer over
+ * HTTP. Wall time of the client, and CPU time of what serves it.
+ * Flow: for each run both sides are started over files that the kernel has to read, and asked everything once (cold) →
+ * both are started, every query is asked for a while → the runs that are warm.
+ */
+export async function besidePeer(stage: Stage, options: BesidePeer): Promise<void> {
+  const { say, atEnd } = stage;
+  const { wrapper, says } = oneCore();
+  const data = oneAgentData(options.nodes);
+  const dataDir = await peerData(data, `v2-one-agent-${data.length}-series`, say);
+  const dir = stage.folder();
+  say(`filling an agent with ${data.length} series`);
+  const filled: OneAgentWork = { dir, nodes: options.nodes, fill: true };
+  await (await startPart('one-agent.ts', filled, { atEnd, env: agentEnvironment })).stop();
+  const sides = {
+    ours: () => startOurs({ ...filled, fill: false }, stage, options.profile),
+    peer: async (): Promise<Side> => {
+      const peer = await startPeer({ dataDir, oneCore: true, wrapper });
+      atEnd(() => peer.stop());
+      const client = new ApiClient(peer.port);
+      return sideOf(client, [peer.pid], () => peer.stop());
+    },
+  };
+  const questions = Object.entries(oneAgentQueries(options.nodes)).map(([name, query]) => question(name, query));
+  const label = `one-agent/${data.length}-series`;
+  const cores = says('agent and query server, or Prometheus');
+  await cold(stage, { label, cores, sides, questions, folders: { ours: dir, peer: dataDir } });
+  const [ours, peer] = [await sides.ours(), await sides.peer()];
+  await warm(stage, { label, cores, ours, peer, questions, rehearsalMs: options.rehearsalMs });
+  await ours.stop();
+  await peer.stop();
+}
 
-  constructor(ask: () => Promise<string>, spent: () => Promise<number>) {
-    this.#ask = ask;
-    this.#spent = spent;
+interface Cold {
+  readonly label: string;
+  readonly cores: string;
+  readonly sides: Readonly<Record<'ours' | 'peer', () => Promise<Side>>>;
+  readonly questions: readonly Question[];
+  readonly folders: Readonly<Record<'ours' | 'peer', string>>;
+}
+
+async function cold({ runs, say, reporter }: Stage, { label, cores, sides, questions, folders }: Cold): Promise<void> {
+  say(`${label}: first answers, ${runs} runs`);
+  const turn = (side: 'ours' | 'peer') => async (run: number) => {
+    dropFromCache(folders[side]);
+    const running = await sides[side]();
+    const times = new Map<string, number>();
+    // Another query is the first one in each run, for that pays for what all need.
+    const first = (run * 5) % questions.length;
+    for (const one of [...questions.slice(first), ...questions.slice(0, first)]) {
+      const before = performance.now();
+      await running.ask(one);
+      times.set(one.name, performance.now() - before);
+    }
+    await running.stop();
+    return times;
+  };
+  const turns = await inTurns(runs, { ours: turn('ours'), peer: turn('peer') });
+  const report = reporter({ cores, caches: 'cold: processes just started, files not in the page cache' });
+  for (const { name } of questions) {
+    report({ name: `${label}/cold/${name}/time`, unit: 'ms', ...column(turns, (times) => times.get(name)!) });
   }
+  const ratios = turns.ours.map((times, run) =>
+    geometricMean(questions.map(({ name }) => times.get(name)! / turns.peer[run]!.get(name)!)),
+  );
+  const name = `${label}/cold/geometric-mean-of-ratios`;
+  report({ name, unit: 'ratio', ours: ratios, peer: ratios.map(() => 1) });
+}
 
-  async run(): Promise<void> {
-    const before = await this.#spent();
-    this.#times.push(...(await askFor(this.#ask, runMs, answersOfARun)));
-    this.#cpuMs += (await this.#spent()) - before;
+interface Warm {
+  readonly label: string;
+  readonly cores: string;
+  readonly ours: Side;
+  readonly peer: Side;
+  readonly questions: readonly Question[];
+  readonly rehearsalMs: number;
+}
+
+async function warm(stage: Stage, { label, cores, ours, peer, questions, rehearsalMs }: Warm): Promise<void> {
+  const { runs, say, fail, reporter } = stage;
+  say(`${label}: every query for a while on both sides`);
+  for (const one of questions) for (const side of [ours, peer]) await askFor(side, one, rehearsalMs);
+  const seconds = rehearsalMs / 1000;
+  const report = reporter({ cores, caches: `warm: each query asked for ${seconds} s before; files in the page cache` });
+  const ratios = { time: [] as number[][], cpu: [] as number[][] };
+  for (const one of questions) {
+    const difference = sameAnswer(await ours.ask(one), await peer.ask(one));
+    if (difference !== null) fail(`${label}: ${one.name}: answers differ: ${difference}`);
+    const turn = (side: Side) => () => askFor(side, one, runMs);
+    const turns = await inTurns(runs, { ours: turn(ours), peer: turn(peer) });
+    for (const what of ['time', 'cpu'] as const) {
+      report({ name: `${label}/warm/${one.name}/${what}`, unit: 'ms', ...column(turns, (taken) => taken[what]) });
+      ratios[what].push(turns.ours.map((mine, run) => mine[what] / turns.peer[run]![what]));
+    }
   }
-
-  /** Wall time of an answer: ms. */
-  get median(): number {
-    return median(this.#times);
-  }
-
-  /** CPU time of an answer: ms. */
-  get cpu(): number {
-    return this.#cpuMs / this.#times.length;
+  for (const what of ['time', 'cpu'] as const) {
+    const means = Array.from({ length: runs }, (_, run) => geometricMean(ratios[what].map((all) => all[run]!)));
+    const name = `${label}/warm/geometric-mean-of-${what}-ratios`;
+    const goal = what === 'time' ? ({ of: 'ratio', atMost: 0.6 } as const) : undefined;
+    report({ name, unit: 'ratio', ours: means, peer: means.map(() => 1), goal });
   }
 }
 
-const median = (values: readonly number[]): number => values.toSorted((x, y) => x - y)[values.length >> 1]!;
+async function startOurs(work: OneAgentWork, { atEnd }: Stage, profile: string): Promise<Side> {
+  const { wrapper } = oneCore();
+  const options = { atEnd, wrapper, profile };
+  const agent = await startPart<AgentsStarted>('one-agent.ts', work, { ...options, env: agentEnvironment });
+  const { port: agentPort, agents, tls, ca } = agent.started;
+  const server = await startPart<{ port: number }>(
+    'server.ts',
+    { agents, agentPort, tls },
+    { ...options, env: imageEnvironment },
+  );
+  return sideOf(new ApiClient(server.started.port, ca), [agent.pid, server.pid], async () => {
+    await server.stop();
+    await agent.stop();
+  });
+}
 
-const geometricMean = (ratios: readonly number[]): number =>
-  Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
+function sideOf(client: ApiClient, pids: readonly number[], stop: () => Promise<void>): Side {
+  return {
+    ask: ({ path, params }) => client.ask(path, params),
+    cpuMs: () => pids.reduce((sum, pid) => sum + cpuMs(pid), 0),
+    stop: async () => {
+      client.close();
+      await stop();
+    },
+  };
+}
+
+function question(name: string, query: string): Question {
+  const span = { start: String(start / 1000), end: String(end / 1000), step: '60' };
+  return name.startsWith('i_')
+    ? { name, path: '/api/v1/query', params: { query, time: String(end / 1000) } }
+    : { name, path: '/api/v1/query_range', params: { query, ...span } };
+}
+
+/** Asks again and again for so long; the median of the answers' times, and the mean of their processor time. Units: ms. */
+async function askFor(side: Side, one: Question, ms: number): Promise<{ time: number; cpu: number }> {
+  const times: number[] = [];
+  const cpu = side.cpuMs();
+  const began = performance.now();
+  while (times.length < answersOfARun || performance.now() - began < ms) {
+    const before = performance.now();
+    await side.ask(one);
+    times.push(performance.now() - before);
+  }
+  return { time: median(times), cpu: (side.cpuMs() - cpu) / times.length };
+}

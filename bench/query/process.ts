@@ -1,38 +1,60 @@
 import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { imageEnvironment } from '../run/as-rendered.ts';
+import type { Stage } from '../run/bench.ts';
 
 /** A part of the bench in a process of its own. */
-export interface Part<Started, Cost> {
+export interface Part<Started, Cost = never> {
+  readonly pid: number;
   readonly started: Started;
   cost(): Promise<Cost>;
-  stop(): void;
+  /** Resolves when the process is gone. */
+  stop(): Promise<void>;
 }
 
-/**
- * Starts `bench/query/<file>` with its options and waits until it serves. With `profileDir` a CPU profile of it is
- * written there when it stops.
- */
-export async function startPart<Started, Cost>(
+export interface PartOptions {
+  readonly atEnd: Stage['atEnd'];
+  /** Binds it to a core. Default: where the bench itself is. */
+  readonly wrapper?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Where a CPU profile of it goes when it stops. Default: none. */
+  readonly profile?: string;
+}
+
+/** Starts `bench/query/<file>`, hands it `work`, and waits until it serves. */
+export async function startPart<Started, Cost = never>(
   file: string,
-  options: object,
-  profileDir = '',
+  work: object,
+  { atEnd, wrapper = [], env = imageEnvironment, profile = '' }: PartOptions,
 ): Promise<Part<Started, Cost>> {
   const here = (name: string): string => new URL(`./${name}`, import.meta.url).pathname;
-  const profile = profileDir === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
-  const child: ChildProcess = fork(here(file), {
-    execArgv: [...process.execArgv, '--import', here('end-with-parent.ts'), ...profile],
+  const [execPath = process.execPath, ...binding] = [...wrapper, process.execPath];
+  const child = fork(here(file), {
+    execPath,
+    execArgv: [
+      ...binding,
+      ...['--import', here('end-with-parent.ts')],
+      ...(profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]),
+    ],
+    env: { ...process.env, ...env },
   });
-  child.send(options);
+  const gone = once(child, 'exit');
   const ended = new AbortController();
   child.once('exit', () => ended.abort(new Error(`${file} ended`)));
   const told = async <T>(): Promise<T> => ((await once(child, 'message', { signal: ended.signal })) as [T])[0];
+  const stop = async (): Promise<void> => {
+    if (child.connected) child.disconnect();
+    await gone;
+  };
+  atEnd(stop);
+  child.send(work);
   return {
+    pid: child.pid!,
     started: await told<Started>(),
     cost: () => {
       child.send('cost');
       return told<Cost>();
     },
-    stop: () => child.disconnect(),
+    stop,
   };
 }

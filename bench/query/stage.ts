@@ -1,52 +1,55 @@
-import { createCa, issueLeaf } from '../../src/net/ca.ts';
-import type { AgentsCost, AgentsOptions } from './agents.ts';
+import { agentEnvironment } from '../run/as-rendered.ts';
+import type { Stage } from '../run/bench.ts';
+import { oneCore } from '../run/cores.ts';
+import type { AgentsCost, AgentsStarted, AgentsWork } from './agents.ts';
 import { ApiClient } from './ask.ts';
 import { startPart, type Part } from './process.ts';
-import type { ProcessCost, ServerOptions } from './server.ts';
+import type { ProcessCost } from './server.ts';
 
-/** What the parts run on. */
-export interface Stage {
-  readonly fleet: Part<{ port: number }, AgentsCost>;
+/** Agents, a query server over them, and a client of it. */
+export interface QueryStage {
+  readonly fleet: Part<AgentsStarted, AgentsCost>;
   readonly server: Part<{ port: number }, ProcessCost>;
   readonly client: ApiClient;
   readonly ca: string;
+  /** The time of the last sample. Units: ms. */
+  readonly end: number;
+  readonly cores: string;
 }
 
-export interface StageOptions extends Omit<AgentsOptions, 'tls'>, Pick<ServerOptions, 'pods' | 'pageDir'> {
-  /** Where CPU profiles of the query server go; empty for none. */
-  readonly profile: string;
-}
-
-/** Agents and a query server over them, for as long as `use` takes. */
+/** The query server has a core of its own; agents and client share the rest. For as long as `use` takes. */
 export async function withAgents(
-  { agents, series, keep = false, profile, ...own }: StageOptions,
-  use: (stage: Stage) => Promise<void>,
+  { atEnd, say }: Pick<Stage, 'atEnd' | 'say'>,
+  { agents, series, profile }: Pick<AgentsWork, 'agents' | 'series'> & { profile: string },
+  use: (stage: QueryStage) => Promise<void>,
 ): Promise<void> {
-  const now = Date.now();
-  const ca = await createCa({ commonName: 'svc-ca', now });
-  const identity = async (commonName: string): Promise<{ cert: string; key: string; ca: string }> => {
-    const dnsNames = [commonName, `${commonName}.svc-system.svc`, 'localhost'];
-    const leaf = await issueLeaf(ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now });
-    return { cert: leaf.cert, key: leaf.key, ca: ca.cert };
-  };
-  const tls = await identity('svc-agent');
-  const fleet = await startPart<{ port: number }, AgentsCost>('agents.ts', { agents, series, tls, keep });
-  const expected = Array.from({ length: agents }, (_, i) => ({
-    node: `node-${i}`,
-    address: `127.0.${i >> 7}.${(i & 127) + 1}`,
-    absence: undefined,
-    nodeReady: true,
-    // All have one certificate, as agents of earlier versions: a handshake costs the same.
-    shared: [`127.0.${i >> 7}.${(i & 127) + 1}`],
-  }));
-  const options = { agents: expected, agentPort: fleet.started.port, tls: await identity('svc-query'), ...own };
-  const server = await startPart<{ port: number }, ProcessCost>('server.ts', options, profile);
-  const client = new ApiClient(server.started.port, ca.cert);
+  const { wrapper, saysAlone } = oneCore();
+  const end = Math.floor(Date.now() / 60_000) * 60_000;
+  say(`starting ${agents} agents of ${series} series`);
+  const fleet = await startPart<AgentsStarted, AgentsCost>(
+    'agents.ts',
+    { agents, series, end },
+    {
+      atEnd,
+      env: agentEnvironment,
+    },
+  );
+  const { port: agentPort, agents: expected, tls, ca } = fleet.started;
+  const server = await startPart<{ port: number }, ProcessCost>(
+    'server.ts',
+    { agents: expected, agentPort, tls },
+    { atEnd, wrapper, profile },
+  );
+  const client = new ApiClient(server.started.port, ca);
   try {
-    await use({ fleet, server, client, ca: ca.cert });
+    await use({ fleet, server, client, ca, end, cores: saysAlone('query server', 'all agents and the client') });
   } finally {
     client.close();
-    server.stop();
-    fleet.stop();
+    await server.stop();
+    await fleet.stop();
   }
 }
+
+/** Of every figure over many agents. */
+export const agentCaches =
+  'warm: each question was asked before; every agent computes each answer anew, from its own store in memory';

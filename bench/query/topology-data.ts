@@ -1,7 +1,9 @@
 import type { Labels } from '../../src/promql/index.ts';
 import { labelsFromObject } from '../../src/tsdb/index.ts';
 import type { Store } from '../../src/tsdb/index.ts';
-import { end } from './data.ts';
+
+/** The time of the last sample, in this process. Units: milliseconds. */
+export const end = Math.floor(Date.now() / 60_000) * 60_000;
 
 /** A cluster whose pods talk to each other, for topologies: 500 workloads of two pods, each calling four others. */
 export const cluster = { workloads: 500, nodes: 50, callees: 4, namespaces: 20 } as const;

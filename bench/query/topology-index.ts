@@ -1,6 +1,5 @@
 import { AddressIndex } from '../../src/query/addresses/address-index.ts';
-import { end } from './data.ts';
-import { cluster, namespaceOf } from './topology-data.ts';
+import { cluster, end, namespaceOf } from './topology-data.ts';
 
 /** An index with so many pods of the workloads, a Service for each workload, and the nodes. */
 export function topologyIndex(pods: number): AddressIndex {

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { cpuMs, peakMiB } from '../run/process-figures.ts';
 
 /** A controller program under measurement. */
 export interface Program {
@@ -15,8 +15,6 @@ export interface Usage {
   cpuSeconds: number;
   peakRssMiB: number;
 }
-
-const ticksPerSecond = 100;
 
 /** One run of a program. */
 export class Subject {
@@ -48,19 +46,10 @@ export class Subject {
     return this.#log;
   }
 
-  /** Since it started. Linux only: elsewhere both are NaN. */
+  /** Since it started. */
   usage(): Usage {
-    try {
-      const stat = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      const status = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8');
-      return {
-        cpuSeconds: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond,
-        peakRssMiB: Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024,
-      };
-    } catch {
-      return { cpuSeconds: NaN, peakRssMiB: NaN };
-    }
+    const pid = this.#child.pid!;
+    return { cpuSeconds: cpuMs(pid) / 1000, peakRssMiB: peakMiB(pid) };
   }
 
   /** The sum of one metric's series whose labels contain all of `labels`; 0 where it has none. */

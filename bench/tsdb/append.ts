@@ -5,7 +5,7 @@
 import { silentLogger } from '../../src/base/logger.ts';
 import { openStore } from '../../src/tsdb/index.ts';
 import type { SeriesRef } from '../../src/tsdb/index.ts';
-import { agentValue, benchStart, makeSeries, stepMs } from './series.ts';
+import { agentValue, benchStart, maintainEvery, makeSeries, stepMs } from './series.ts';
 
 const [dir = '', count, scrapes] = process.argv.slice(2);
 let now = benchStart;
@@ -18,8 +18,7 @@ for (let k = 0; k < Number(scrapes); k++) {
   now = benchStart + k * stepMs;
   for (let i = 0; i < series.length; i++) store.append(series[i]!, now, agentValue(i, k));
   await store.commit();
-  // As in a running agent: blocks, merges and checkpoints are part of the work.
-  if (k % 120 === 119) await store.maintain();
+  if (k % maintainEvery === maintainEvery - 1) await store.maintain();
 }
 const { user, system } = process.cpuUsage(cpu);
 const seconds = (performance.now() - from) / 1000;

@@ -1,68 +1,120 @@
 import { cp, rm } from 'node:fs/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { silentLogger } from '../../src/base/logger.ts';
 import { openStore } from '../../src/tsdb/index.ts';
 import type { Matcher, SeriesRef, Store } from '../../src/tsdb/index.ts';
+import type { Stage } from '../run/bench.ts';
+import { allCores } from '../run/cores.ts';
+import type { Goal } from '../run/figure.ts';
+import type { StoreWork } from './programs.ts';
 import { agentValue, benchStart, makeSeries, standingClock, stepMs } from './series.ts';
-import { best, heapBytes, progress, report } from './report.ts';
 
-/** A head of two hours: heap, selects, and how long the next start takes after a clean end and after a crash. */
-export async function benchHead(dir: string, quick: boolean): Promise<void> {
-  const count = quick ? 2_000 : 50_000;
-  const scrapes = quick ? 60 : 240;
-  const size = `${count}-series`;
+/** What one run came to; times of opening are in seconds. */
+interface Head {
+  readonly heapPerSeries: number;
+  readonly walBytesPerSample: number;
+  readonly selectOneMs: number;
+  readonly selectByRegexMs: number;
+  readonly selectAllMs: number;
+  readonly openAfterCrash: number;
+  readonly openAfterCleanEnd: number;
+}
+
+/** An hour or more in the head: heap, selects, and how long the next start takes after a clean end and after a crash. */
+export async function benchHead({ runs, say, reporter }: Stage, { dir, series, scrapes }: StoreWork): Promise<void> {
+  const heads: Head[] = [];
+  for (let run = 0; run < runs; run++) {
+    say(`head: ${series} series x ${scrapes} scrapes, run ${run + 1} of ${runs}`);
+    heads.push(await measure(dir, series, scrapes));
+  }
+  const report = reporter({
+    cores: allCores('the store, in the process of the benchmark'),
+    caches: 'a select is the second of two; files in the page cache when the store opens',
+  });
+  const emit = (name: string, unit: string, of: keyof Head, goal?: Goal): void =>
+    report({ name, unit, ours: heads.map((head) => head[of]), goal });
+  const size = `${series}-series`;
+  emit(`head/${size}/${scrapes}-samples/heap-per-series`, 'B', 'heapPerSeries', { of: 'ours', atMost: 1536 });
+  emit(`wal/${size}/bytes-per-sample`, 'B', 'walBytesPerSample');
+  emit(`select/${size}/one`, 'ms', 'selectOneMs');
+  emit(`select/${size}/a-fiftieth-by-regex`, 'ms', 'selectByRegexMs');
+  emit(`select/${size}/all`, 'ms', 'selectAllMs');
+  emit(`open/${size}/${scrapes}-samples/after-a-crash/whole-log`, 's', 'openAfterCrash');
+  emit(`open/${size}/${scrapes}-samples/after-a-clean-end`, 's', 'openAfterCleanEnd', { of: 'ours', atMost: 5 });
+}
+
+async function measure(dir: string, count: number, scrapes: number): Promise<Head> {
   const end = benchStart + scrapes * stepMs;
   const options = { dir, clock: standingClock(end), logger: silentLogger, checkpointBytes: Infinity };
   const labels = makeSeries(count);
-  let store = await openStore(options);
+  const store = await openStore(options);
   const series = labels.map((one): SeriesRef => ({ labels: one, slot: -1 }));
   const before = heapBytes();
-  progress(`appending ${count} series x ${scrapes} scrapes`);
   for (let k = 0; k < scrapes; k++) {
     for (let i = 0; i < count; i++) store.append(series[i]!, benchStart + k * stepMs, agentValue(i, k));
     await store.commit();
   }
-  const perSeries = (heapBytes() - before) / count;
-  report(`head/${size}/${scrapes}-samples/heap-per-series`, 'B', perSeries, {
-    goal: { value: 1536, of: 'value', atMost: true },
-  });
-  report(`wal/${size}/bytes-per-sample`, 'B', store.stats().walBytes / (count * scrapes));
-  const one: Matcher[] = [{ type: '=', name: 'instance', value: String(count >> 1) }];
-  const many: Matcher[] = [{ type: '=~', name: 'service_name', value: '.*-7' }];
-  report(`select/${size}/one/best`, 'ms', 1000 * (await best(50, () => drain(store, one))));
-  report(`select/${size}/${drain(store, many)}-by-regex/best`, 'ms', 1000 * (await best(9, () => drain(store, many))));
-  report(`select/${size}/all/best`, 'ms', 1000 * (await best(3, () => drain(store, []))));
-  progress('opening');
+  const heapPerSeries = (heapBytes() - before) / count;
+  const walBytesPerSample = store.stats().walBytes / (count * scrapes);
+  const selects = [
+    secondMs(() => drain(store, [{ type: '=', name: 'instance', value: String(count >> 1) }])),
+    secondMs(() => drain(store, [{ type: '=~', name: 'service_name', value: '.*-7' }])),
+    secondMs(() => drain(store, [])),
+  ];
   const crashed = await openAfter(options, store, false);
-  report(`open/${size}/after-a-crash/whole-log`, 's', crashed.seconds);
-  report(`open/${size}/after-a-crash/samples-per-second`, 'samples/s', (count * scrapes) / crashed.seconds);
-  store = crashed.store;
-  const clean = await openAfter(options, store, true);
-  report(`open/${size}/after-a-clean-end`, 's', clean.seconds, { goal: { value: 5, of: 'value', atMost: true } });
+  const clean = await openAfter(options, crashed.store, true);
   await clean.store.close();
   await rm(dir, { recursive: true, force: true });
+  return {
+    ...{ heapPerSeries, walBytesPerSample },
+    ...{ selectOneMs: selects[0]!, selectByRegexMs: selects[1]!, selectAllMs: selects[2]! },
+    ...{ openAfterCrash: crashed.seconds, openAfterCleanEnd: clean.seconds },
+  };
 }
 
-/** Reads every chunk; returns how many series there were. */
-function drain(store: Store, matchers: readonly Matcher[]): number {
-  let series = 0;
-  for (const found of store.select(matchers, 0, Infinity)) if (found.chunks().length > 0) series++;
-  return series;
+/** Of the second of two: what the first compiled and read is warm. */
+function secondMs(work: () => void): number {
+  work();
+  const from = performance.now();
+  work();
+  return performance.now() - from;
 }
 
-type Options = Parameters<typeof openStore>[0];
+/** Reads every chunk. */
+function drain(store: Store, matchers: readonly Matcher[]): void {
+  for (const found of store.select(matchers, 0, Infinity)) found.chunks();
+}
+
+type StoreOptions = Parameters<typeof openStore>[0];
 
 /** A crash is a copy of the files as they are, with the log whole; the clean end leaves a checkpoint. */
-async function openAfter(options: Options, store: Store, clean: boolean): Promise<{ store: Store; seconds: number }> {
-  let dir = options.dir;
-  if (!clean) {
-    dir = `${options.dir}-crashed`;
-    await cp(options.dir, dir, { recursive: true, filter: (path) => !path.endsWith('/lock') });
+async function openAfter(
+  options: StoreOptions,
+  store: Store,
+  clean: boolean,
+): Promise<{ store: Store; seconds: number }> {
+  if (clean) await store.close();
+  else {
+    const copy = `${options.dir}-crashed`;
+    await cp(options.dir, copy, { recursive: true, filter: (path) => !path.endsWith('/lock') });
     await store.close();
     await rm(options.dir, { recursive: true, force: true });
-    await cp(dir, options.dir, { recursive: true });
-    await rm(dir, { recursive: true, force: true });
-  } else await store.close();
+    await cp(copy, options.dir, { recursive: true });
+    await rm(copy, { recursive: true, force: true });
+  }
   const from = performance.now();
   const opened = await openStore(options);
   return { store: opened, seconds: (performance.now() - from) / 1000 };
+}
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** Bytes of objects and typed arrays after a collection. */
+export function heapBytes(): number {
+  collect();
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
 }

@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { findGoPrograms } from '../../e2e/cluster/go-programs.ts';
-import { oneCoreWrapper } from '../promql/process-cost.ts';
-import { agentFlags, peerPrograms } from './programs.ts';
-import { median, progress, report, spread } from './report.ts';
+import { agentEnvironment } from '../run/as-rendered.ts';
+import type { Stage } from '../run/bench.ts';
+import { oneCore } from '../run/cores.ts';
+import { outcomeOf } from '../run/program.ts';
+import { column, inTurns } from '../run/turns.ts';
+import { ownProgram, peerProgram, type StoreWork } from './programs.ts';
 
 interface Cost {
   readonly seconds: number;
@@ -14,37 +12,41 @@ interface Cost {
 }
 
 /**
- * Hours of samples in scrape order into our store and into Prometheus', both as libraries in processes of their own, in
- * turns, bound to the same core. Series keep their references on both sides. Ours is durable after each scrape (one
- * fsync); Prometheus hands its log to the kernel and syncs when a segment is full, so its commit promises less.
+ * Samples in scrape order into our store and into Prometheus', both as libraries in processes of their own. Series keep
+ * their references on both sides, each scrape is one commit, blocks are cut as they are due. Ours syncs each commit to
+ * the disk. Prometheus' is measured twice: as it is (its log is handed to the kernel, and synced when a segment is
+ * full), and with a sync of its log behind each commit, which promises what ours does.
  */
-export async function benchIngest(dir: string, quick: boolean): Promise<void> {
-  const [count, scrapes, runs] = quick ? [1_000, 240, 1] : [10_000, 960, 5];
-  const { 'tsdb-ingest': theirs } = await findGoPrograms(peerPrograms, { log: progress, only: ['tsdb-ingest'] });
-  const append = fileURLToPath(new URL('append.ts', import.meta.url));
-  const wrapper = oneCoreWrapper();
-  const run = async (program: readonly string[]): Promise<Cost> => {
-    const data = join(dir, 'data');
-    await rm(data, { recursive: true, force: true });
-    const [command, ...args] = [...wrapper, ...program, data, String(count), String(scrapes)];
-    const env = { ...process.env, GOMAXPROCS: '1' };
-    return JSON.parse((await promisify(execFile)(command!, args, { env })).stdout) as Cost;
+export async function benchIngest({ runs, say, atEnd, reporter }: Stage, work: StoreWork): Promise<void> {
+  const { dir, series, scrapes } = work;
+  const { wrapper, says } = oneCore();
+  const theirs = await peerProgram('tsdb-ingest', { say });
+  const run = async (
+    program: readonly string[],
+    more: readonly string[],
+    env: Readonly<Record<string, string>>,
+  ): Promise<Cost> => {
+    await rm(dir, { recursive: true, force: true });
+    return outcomeOf([...wrapper, ...program, dir, String(series), String(scrapes), ...more], { atEnd, env });
   };
-  const costs: { ours: Cost; peer: Cost }[] = [];
-  for (let i = 0; i < runs; i++) {
-    progress(`ingest: ${count} series x ${scrapes} scrapes, run ${i + 1} of ${runs}`);
-    costs.push({ ours: await run([process.execPath, ...agentFlags, append]), peer: await run([theirs]) });
-  }
-  await rm(dir, { recursive: true, force: true });
-  const samples = count * scrapes;
-  for (const [of, per] of [
-    ['cpuSeconds', 'samples-per-cpu-second'],
-    ['seconds', 'samples-per-second'],
+  const report = reporter({
+    cores: says('store program'),
+    caches: 'new process and empty folder; files written through the page cache',
+  });
+  const samples = series * scrapes;
+  for (const [promise, sync] of [
+    ['both-sync-each-scrape', ['sync']],
+    ['prometheus-as-it-is', []],
   ] as const) {
-    const rates = (side: 'ours' | 'peer'): number[] => costs.map((cost) => samples / cost[side][of]);
-    report(`ingest/${count}-series/as-libraries/${per}`, 'samples/s', median(rates('ours')), {
-      peer: median(rates('peer')),
-      spread: spread(costs.map(({ ours, peer }) => peer[of] / ours[of])),
+    say(`ingest, ${promise}: ${series} series x ${scrapes} scrapes, ${runs} runs`);
+    const turns = await inTurns(runs, {
+      ours: () => run(ownProgram('append.ts'), [], agentEnvironment),
+      peer: () => run([theirs], sync, { GOMAXPROCS: '1' }),
     });
+    const name = `ingest/${series}-series/as-libraries/${promise}`;
+    const rate = (per: string, of: keyof Cost): void =>
+      report({ name: `${name}/${per}`, unit: 'samples/s', ...column(turns, (cost) => samples / cost[of]) });
+    rate('samples-per-cpu-second', 'cpuSeconds');
+    rate('samples-per-second', 'seconds');
   }
 }

@@ -1,14 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findGoPrograms } from '../../e2e/cluster/go-programs.ts';
+import { sha256Hex } from '../../src/base/canonical-json.ts';
+import type { Stage } from '../run/bench.ts';
 
-/** As the product starts its agents. */
-export const agentFlags = ['--max-semi-space-size=4'];
+/** How much a part of bench:tsdb does, and where. */
+export interface StoreWork {
+  /** A folder of its own, not there yet. */
+  readonly dir: string;
+  readonly series: number;
+  readonly scrapes: number;
+}
 
-/** Prometheus' chunk codec, and its storage as a library. */
-export const peerPrograms = {
-  moduleDir: fileURLToPath(new URL('peer/', import.meta.url)),
-  versionOf: 'github.com/prometheus/prometheus',
-  folder: 'tsdb-peer',
-  packages: { 'chunk-codec': '.', 'tsdb-ingest': './ingest' },
-  flags: () => ['-ldflags', '-s -w'],
-  cold: 'three minutes',
-};
+const moduleDir = fileURLToPath(new URL('peer/', import.meta.url));
+const sources = ['go.mod', 'main.go', 'ingest/main.go'];
+
+/** Prometheus' chunk codec (`chunk-codec`) and its storage as a library (`tsdb-ingest`), built where they are not yet. */
+export async function peerProgram(name: 'chunk-codec' | 'tsdb-ingest', { say }: Pick<Stage, 'say'>): Promise<string> {
+  const text = sources.map((file) => readFileSync(join(moduleDir, file), 'utf8')).join('\n');
+  const programs = await findGoPrograms(
+    {
+      moduleDir,
+      versionOf: 'github.com/prometheus/prometheus',
+      // The module has code of its own, so its text is part of the version.
+      folder: `tsdb-peer-${sha256Hex(text).slice(0, 12)}`,
+      packages: { 'chunk-codec': '.', 'tsdb-ingest': './ingest' },
+      flags: () => ['-ldflags', '-s -w'],
+      cold: 'three minutes',
+    },
+    { log: say, only: [name] },
+  );
+  return programs[name]!;
+}
+
+/** The command of one of our programs in this folder. */
+export function ownProgram(file: string): string[] {
+  return [process.execPath, fileURLToPath(new URL(file, import.meta.url))];
+}

@@ -5,6 +5,8 @@ import type { Labels } from '../../src/tsdb/index.ts';
 /** The data of bench:tsdb. `valueOf` is the same rule as in peer/main.go. */
 export const stepMs = 30_000;
 export const benchStart = 1_795_219_200_000;
+/** In a running agent blocks, merges and checkpoints are part of the work. Units: scrapes. */
+export const maintainEvery = 120;
 
 /** A mix of series as an agent has it: idle and busy integer counters, byte counters, float sums, gauges. */
 export function valueOf(series: number, k: number): number {

@@ -16,7 +16,7 @@ const (
 	samplesPerChunk = 120
 	stepMs          = 30_000
 	start           = 1_795_219_200_000
-	runs            = 5
+	passesFor       = 0.5
 )
 
 func valueOf(series, k int) float64 {
@@ -45,7 +45,7 @@ func main() {
 		}
 	}
 	encoded := make([]*chunkenc.XORChunk, chunks)
-	encode := best(func() {
+	encode := passSeconds(func() {
 		for c := range encoded {
 			chunk := chunkenc.NewXORChunk()
 			appender, err := chunk.Appender()
@@ -66,7 +66,7 @@ func main() {
 		}
 	}
 	appenders := make([]chunkenc.Appender, open)
-	encodeOpen := best(func() {
+	encodeOpen := passSeconds(func() {
 		for c := range appenders {
 			appender, err := chunkenc.NewXORChunk().Appender()
 			if err != nil {
@@ -87,7 +87,7 @@ func main() {
 	times := make([]int64, samplesPerChunk)
 	floats := make([]float64, samplesPerChunk)
 	var it chunkenc.Iterator
-	decode := best(func() {
+	decode := passSeconds(func() {
 		for _, chunk := range encoded {
 			it = chunk.Iterator(it)
 			for n := 0; it.Next() != chunkenc.ValNone; n++ {
@@ -113,14 +113,16 @@ func argument(at int) int {
 	return n
 }
 
-func best(work func()) float64 {
-	least := 0.0
-	for range runs {
+// passSeconds returns the mean seconds of a pass, behind as many that make memory and caches warm.
+func passSeconds(work func()) float64 {
+	repeat := func() float64 {
 		from := time.Now()
-		work()
-		if seconds := time.Since(from).Seconds(); least == 0 || seconds < least {
-			least = seconds
+		passes := 0
+		for ; time.Since(from).Seconds() < passesFor; passes++ {
+			work()
 		}
+		return time.Since(from).Seconds() / float64(passes)
 	}
-	return least
+	repeat()
+	return repeat()
 }

@@ -53,12 +53,14 @@ export interface AgentCluster {
 
 /**
  * Starts agents on 127.0.0.1, 127.0.0.2, … and one common port, each with a store of its own.
+ * `files` is made for each agent; its folder in it is `<root>/<node>`.
  * Flow: append samples, then query; `agents[i].stop()` or `.misbehave` make a node fail.
  */
 export async function startAgentCluster(
   nodes: readonly string[],
   clock: Clock,
   files: () => FileLayer = () => new MemoryFiles(),
+  root = '',
 ): Promise<AgentCluster> {
   const now = Date.now();
   const ca = await createCa({ commonName: 'svc-ca', now });
@@ -70,7 +72,13 @@ export async function startAgentCluster(
   let port = 0;
   const agents: SimulatedAgent[] = [];
   for (const [i, node] of nodes.entries()) {
-    const agent = await startAgent(node, `127.0.0.${i + 1}`, port, fixedTls(await agentTls(ca, node)), clock, files());
+    const agent = await startAgent(node, `127.0.0.${i + 1}`, {
+      port,
+      tls: fixedTls(await agentTls(ca, node)),
+      clock,
+      files: files(),
+      dir: `${root}/${node}`,
+    });
     port = agent.port;
     agents.push(agent.agent);
   }
@@ -96,14 +104,11 @@ export async function startAgentCluster(
 async function startAgent(
   node: string,
   address: string,
-  port: number,
-  tls: TlsSource,
-  clock: Clock,
-  files: FileLayer,
+  { port, tls, clock, files, dir }: { port: number; tls: TlsSource; clock: Clock; files: FileLayer; dir: string },
 ): Promise<{ agent: SimulatedAgent; port: number }> {
   const externalLabels = labelsFromObject({ k8s_node_name: node });
   const store = await openStore({
-    dir: `/${node}`,
+    dir,
     files,
     clock,
     logger: silentLogger,

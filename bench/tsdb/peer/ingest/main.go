@@ -1,6 +1,6 @@
 // Appends the series of bench:tsdb to Prometheus' own storage, as a library, and prints one JSON object.
-// Usage: ingest DIR SERIES SCRAPES. Series keep their references, each scrape is one commit, and blocks are cut as they
-// are due. Values are made by the same rule as in bench/tsdb/series.ts.
+// Usage: ingest DIR SERIES SCRAPES [sync]. Series keep their references, each scrape is one commit, and blocks are cut as
+// they are due. With sync the log is on the disk before the next scrape begins. Values are made by the same rule as in bench/tsdb/series.ts.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
+	"github.com/prometheus/prometheus/tsdb/wlog"
 )
 
 const (
@@ -62,13 +64,13 @@ func labelsOf(i int) labels.Labels {
 }
 
 func main() {
-	if err := run(os.Args[1], number(2), number(3)); err != nil {
+	if err := run(os.Args[1], number(2), number(3), len(os.Args) > 4 && os.Args[4] == "sync"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(dir string, count, scrapes int) error {
+func run(dir string, count, scrapes int, sync bool) error {
 	options := tsdb.DefaultOptions()
 	options.RetentionDuration = int64(30 * 24 * time.Hour / time.Millisecond)
 	db, err := tsdb.Open(dir, slog.New(slog.DiscardHandler), nil, options, nil)
@@ -92,6 +94,11 @@ func run(dir string, count, scrapes int) error {
 		if err := appender.Commit(); err != nil {
 			return err
 		}
+		if sync {
+			if err := syncLog(dir); err != nil {
+				return err
+			}
+		}
 		if k%120 == 119 {
 			if err := db.Compact(context.Background()); err != nil {
 				return err
@@ -103,6 +110,20 @@ func run(dir string, count, scrapes int) error {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+// syncLog hands the segment that is written to the disk. Commit has handed it to the kernel.
+func syncLog(dir string) error {
+	_, last, err := wlog.Segments(filepath.Join(dir, "wal"))
+	if err != nil {
+		return err
+	}
+	segment, err := os.OpenFile(wlog.SegmentName(filepath.Join(dir, "wal"), last), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer segment.Close()
+	return segment.Sync()
 }
 
 // cpuSeconds is the time of all threads, of the collector too.

@@ -1,0 +1,83 @@
+import type { Stage } from '../run/bench.ts';
+import type { Goal } from '../run/figure.ts';
+import { residentMiB } from '../run/process-figures.ts';
+import { column, inTurns } from '../run/turns.ts';
+import { postAll } from './post.ts';
+import type { Receiver } from './process.ts';
+import { reportScrapes, scrapes, type Scrapes } from './scrapes.ts';
+import { httpBodies, intervalMs, seriesPerPod, timeline } from './workload.ts';
+
+export interface RatesWork {
+  readonly pods: number;
+  readonly rounds: number;
+  /** Intervals behind the first one in which the process is young. */
+  readonly youngRounds: number;
+  readonly start: { readonly ours: () => Promise<Receiver>; readonly peer?: (() => Promise<Receiver>) | undefined };
+  readonly cores: string;
+}
+
+/** Samples per second of the receiver's processor, and what it holds then. */
+interface Rates {
+  readonly fresh: number;
+  readonly young: number;
+  readonly steady: number;
+  readonly residentMiB: number;
+  /** Of ours only. */
+  readonly scrapes: Scrapes | null;
+}
+
+/**
+ * The same bytes by the same HTTP posts to an agent and to a Prometheus, each started anew for each run: the interval
+ * that makes the series, those of a young process, and those after them. Then scrapes of the agent's page.
+ */
+export async function benchRates({ runs, say, quick, reporter }: Stage, work: RatesWork): Promise<void> {
+  const { pods, rounds, start, cores } = work;
+  const series = pods * seriesPerPod;
+  const measured = (name: string, begin: () => Promise<Receiver>) => async (run: number) => {
+    say(`${name}: ${series} series, ${rounds} intervals, run ${run + 1} of ${runs}`);
+    return rates(begin, work, quick ? 3 : 7);
+  };
+  const turns = await inTurns(runs, {
+    ours: measured('agent', start.ours),
+    peer: start.peer && measured('prometheus', start.peer),
+  });
+  const caches = 'new process and empty folder in each run; files through the page cache';
+  const report = reporter({ cores, caches });
+  const name = `agent/${series}-series`;
+  const emit = (figure: string, of: (one: Rates) => number, goal?: Goal): void =>
+    report({ name: `${name}/${figure}/samples-per-cpu-second`, unit: '1/s', ...column(turns, of), goal });
+  emit('otlp-to-durable', (one) => one.steady, { of: 'ratio', atLeast: 2 });
+  emit('young-process', (one) => one.young);
+  emit('new-series', (one) => one.fresh);
+  report({ name: `${name}/otlp-to-durable/rss`, unit: 'MiB', ...column(turns, (one) => one.residentMiB) });
+  reportScrapes(
+    reporter({ cores, caches: 'warm: the agent has taken all intervals, and an interval comes in meanwhile' }),
+    `scrape/${series}-series`,
+    turns.ours.map((one) => one.scrapes!),
+  );
+}
+
+async function rates(start: () => Promise<Receiver>, work: RatesWork, scrapeCount: number): Promise<Rates> {
+  const { pods, rounds, youngRounds } = work;
+  const time = timeline(Date.now() - rounds * intervalMs);
+  const bodies = Array.from({ length: rounds }, (_, i) => httpBodies(pods, time, i));
+  const receiver = await start();
+  const perCpuSecond = async (intervals: readonly (readonly Uint8Array[])[]): Promise<number> => {
+    const before = receiver.cpuMs();
+    for (const interval of intervals) await postAll(receiver, interval);
+    return (1000 * intervals.length * pods * seriesPerPod) / (receiver.cpuMs() - before);
+  };
+  try {
+    const fresh = await perCpuSecond(bodies.slice(0, 1));
+    const young = await perCpuSecond(bodies.slice(1, youngRounds));
+    const steady = await perCpuSecond(bodies.slice(youngRounds));
+    const resident = residentMiB(receiver.pid);
+    const own =
+      receiver.scrapeUrl === null
+        ? null
+        : await scrapes(receiver, receiver.scrapeUrl, scrapeCount, (i) => httpBodies(pods, time, rounds + i));
+    return { fresh, young, steady, residentMiB: resident, scrapes: own };
+  } finally {
+    await receiver.stop();
+  }
+}

@@ -1,0 +1,55 @@
+import { createCa, issueLeaf } from '../../src/net/ca.ts';
+import type { AgentsCost, AgentsOptions } from './stand-ins.ts';
+import { ApiClient } from './ask.ts';
+import { startPart, type Part } from './process.ts';
+import type { ProcessCost, ServerOptions } from './server.ts';
+
+/** What the parts run on. */
+export interface Stage {
+  readonly fleet: Part<{ port: number }, AgentsCost>;
+  readonly server: Part<{ port: number }, ProcessCost>;
+  readonly client: ApiClient;
+  readonly ca: string;
+}
+
+export interface StageOptions extends Omit<AgentsOptions, 'tls'>, Pick<ServerOptions, 'pods' | 'pageDir'> {
+  /** Where CPU profiles of the query server go; empty for none. */
+  readonly profile: string;
+}
+
+/** Parts end with this process. */
+const atEnd = (): void => {};
+
+/** Agents and a query server over them, for as long as `use` takes. */
+export async function withAgents(
+  { agents, keep = false, profile, ...own }: StageOptions,
+  use: (stage: Stage) => Promise<void>,
+): Promise<void> {
+  const now = Date.now();
+  const ca = await createCa({ commonName: 'svc-ca', now });
+  const identity = async (commonName: string): Promise<{ cert: string; key: string; ca: string }> => {
+    const dnsNames = [commonName, `${commonName}.svc-system.svc`, 'localhost'];
+    const leaf = await issueLeaf(ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now });
+    return { cert: leaf.cert, key: leaf.key, ca: ca.cert };
+  };
+  const tls = await identity('svc-agent');
+  const fleet = await startPart<{ port: number }, AgentsCost>('stand-ins.ts', { agents, tls, keep }, { atEnd });
+  const expected = Array.from({ length: agents }, (_, i) => ({
+    node: `node-${i}`,
+    address: `127.0.${i >> 7}.${(i & 127) + 1}`,
+    absence: undefined,
+    nodeReady: true,
+    // All have one certificate, as agents of earlier versions: a handshake costs the same.
+    shared: [`127.0.${i >> 7}.${(i & 127) + 1}`],
+  }));
+  const options = { agents: expected, agentPort: fleet.started.port, tls: await identity('svc-query'), ...own };
+  const server = await startPart<{ port: number }, ProcessCost>('server.ts', options, { atEnd, profile });
+  const client = new ApiClient(server.started.port, ca.cert);
+  try {
+    await use({ fleet, server, client, ca: ca.cert });
+  } finally {
+    client.close();
+    await server.stop();
+    await fleet.stop();
+  }
+}

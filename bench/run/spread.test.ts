@@ -1,0 +1,34 @@
+import fc from 'fast-check';
+import { geometricMean, median, quantile, spreadOf } from './spread.ts';
+
+test('the median of an even number of runs is the mean of the two in the middle', () => {
+  expect(median([4, 1, 3, 2])).toBe(2.5);
+  expect(median([5, 1, 3])).toBe(3);
+});
+
+test('a spread is ordered and counts its runs, whatever their order', () => {
+  const values = fc.array(fc.double({ noNaN: true, min: -1e9, max: 1e9 }), { minLength: 1 });
+  fc.assert(
+    fc.property(values, (runs) => {
+      const { count, min, median: middle, max } = spreadOf(runs);
+      expect(count).toBe(runs.length);
+      expect(min).toBeLessThanOrEqual(middle);
+      expect(middle).toBeLessThanOrEqual(max);
+    }),
+  );
+});
+
+test('no runs, and a run without a number, are errors', () => {
+  expect(() => spreadOf([])).toThrow('at least one run');
+  expect(() => spreadOf([1, NaN])).toThrow('a run of a figure is NaN');
+});
+
+test('a quantile is a value that was measured', () => {
+  const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
+  expect([0.5, 0.95, 0.99, 1].map((share) => quantile(hundred, share))).toEqual([50, 95, 99, 100]);
+  expect(quantile([7], 0.01)).toBe(7);
+});
+
+test('half and double cancel out in a geometric mean', () => {
+  expect(geometricMean([0.5, 2])).toBeCloseTo(1);
+});

@@ -1,0 +1,37 @@
+/** What the runs of one figure came to. */
+export interface Spread {
+  readonly count: number;
+  readonly min: number;
+  readonly median: number;
+  readonly max: number;
+}
+
+/** Errors: no values, or one that is no number. */
+export function spreadOf(values: readonly number[]): Spread {
+  if (values.length === 0) throw new Error('a figure needs at least one run');
+  const wrong = values.find((value) => !Number.isFinite(value));
+  if (wrong !== undefined) throw new Error(`a run of a figure is ${wrong}`);
+  return { count: values.length, min: Math.min(...values), median: median(values), max: Math.max(...values) };
+}
+
+/** The middle value; of an even number of values the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
+}
+
+/** The least value that `share` of all values do not exceed. Shape: `share` in (0, 1]. NaN without values. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length, Math.max(1, Math.ceil(share * sorted.length))) - 1] ?? NaN;
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** The mean of ratios: half and double cancel out. */
+export function geometricMean(values: readonly number[]): number {
+  return Math.exp(mean(values.map(Math.log)));
+}

@@ -1,0 +1,26 @@
+/** A benchmark for bench.test.ts that works, fails, or waits for a signal with a folder and a child, as it is told. */
+import { bench } from '../bench.ts';
+import { WrongFlag } from '../flags.ts';
+import { outcomeOf } from '../program.ts';
+
+await bench(
+  {
+    name: 'bench:three-ways',
+    measures: 'Itself.',
+    options: { way: { kind: 'text', help: 'work, throw, fail or wait' } },
+  },
+  async ({ flags, runs, reporter, say, fail, folder, atEnd }) => {
+    const path = folder();
+    if (!['work', 'throw', 'fail', 'wait'].includes(flags.way)) throw new WrongFlag(`--way is ${flags.way}`);
+    if (flags.way === 'throw') throw new Error('out of luck');
+    if (flags.way === 'fail') fail('two answers differ');
+    if (flags.way === 'wait') {
+      const child = outcomeOf([process.execPath, '-e', 'console.error(process.pid); setInterval(() => {}, 1000)'], {
+        atEnd,
+      });
+      say(path);
+      await child;
+    }
+    reporter({ cores: 'one', caches: 'warm' })({ name: 'own', unit: 's', ours: Array(runs).fill(1) });
+  },
+);

@@ -1,0 +1,29 @@
+/** What both sides came to, run by run; `peer` is empty where there is none. */
+export interface Turns<T> {
+  readonly ours: T[];
+  readonly peer: T[];
+}
+
+export interface Sides<T> {
+  readonly ours: (run: number) => Promise<T>;
+  readonly peer?: ((run: number) => Promise<T>) | undefined;
+}
+
+/**
+ * Runs both sides one after the other, so often. The side that begins changes with each run: neither always meets the
+ * warmer machine or the fuller disk.
+ */
+export async function inTurns<T>(runs: number, { ours, peer }: Sides<T>): Promise<Turns<T>> {
+  const done: Turns<T> = { ours: [], peer: [] };
+  for (let run = 0; run < runs; run++) {
+    const ownTurn = async (): Promise<void> => void done.ours.push(await ours(run));
+    const peerTurn = async (): Promise<void> => void (peer && done.peer.push(await peer(run)));
+    for (const turn of run % 2 === 0 ? [ownTurn, peerTurn] : [peerTurn, ownTurn]) await turn();
+  }
+  return done;
+}
+
+/** One number of each run, as a figure takes them. */
+export function column<T>(turns: Turns<T>, of: (result: T) => number): { ours: number[]; peer?: number[] } {
+  return { ours: turns.ours.map(of), ...(turns.peer.length > 0 ? { peer: turns.peer.map(of) } : {}) };
+}
