@@ -22,7 +22,7 @@ export const instrumentReceiverPort = 4318;
 
 /** This project's own images: the bundles that real ones have, made by the build before, run by this very Node. */
 export function ownImages(): ImageTable {
-  const source = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+  const source = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
   const standIn = [process.execPath, source('src/testing/instrument/main.ts')];
   return {
     // The stand-in reads nothing from the kernel, so what this kernel lacks explains nothing.
