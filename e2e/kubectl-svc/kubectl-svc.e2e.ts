@@ -1,6 +1,7 @@
 /** `kubectl svc` by the real kubectl, on a real control plane with two nodes and the whole product; one stage for all. */
 import { createReport } from '../demo/report.ts';
 import { startStage, type Stage } from '../demo/stage.ts';
+import { bundleCases } from './bundle-cases.ts';
 import { captureCases } from './capture-cases.ts';
 import { observeCases } from './observe-cases.ts';
 import { installPlugin, type Plugin } from './plugin.ts';
@@ -27,6 +28,10 @@ observeCases(
   () => plugin,
 );
 captureCases(
+  () => stage,
+  () => plugin,
+);
+bundleCases(
   () => stage,
   () => plugin,
 );
