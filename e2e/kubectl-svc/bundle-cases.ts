@@ -54,10 +54,17 @@ export function bundleCases(stage: () => Stage, plugin: () => Plugin): void {
           log: logs.some(([, text]) => text !== ''),
         };
       });
+      // Flows are on, so agents are on the host's network, where whoever scrapes has to show a token.
+      const isAgent = (name: string): boolean => name.startsWith('svc-agent-');
       expect({ found, absent: index.absent }).toEqual({
-        found: pods.map(({ metadata: { name } }) => ({ name, ofItself: true, ofTraffic: false, log: true })),
+        found: pods.map(({ metadata: { name } }) => ({ name, ofItself: !isAgent(name), ofTraffic: false, log: true })),
         absent: expect.any(Array),
       });
+      for (const { metadata } of pods.filter((pod) => isAgent(pod.metadata.name)))
+        expect(index.absent).toContainEqual({
+          what: `metrics/svc-system/${metadata.name}.txt`,
+          why: expect.stringContaining('asks for a token'),
+        });
       expect(found.length).toBeGreaterThanOrEqual(4);
       expect(files.get('queries/agents.json')).toContain('svc_agent_up');
       expect(files.get('explain/node/node-1.txt')).toContain('node/node-1');

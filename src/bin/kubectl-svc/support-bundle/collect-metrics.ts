@@ -70,7 +70,9 @@ async function page(stream: Duplex, signal: AbortSignal): Promise<string> {
           res.on('error', reject);
           res.on('end', () => {
             if (res.statusCode === 200) return resolve(Buffer.concat(chunks).toString('utf8'));
-            reject(new OperatorError('ERR_API_REQUEST', `/metrics: ${res.statusCode}`));
+            // On the host's network, and with tenants, loopback is no proof of being inside of the pod.
+            const why = res.statusCode === 401 ? '401, it asks for a token; see queries/agents.json' : res.statusCode;
+            reject(new OperatorError('ERR_API_REQUEST', `/metrics: ${why}`));
           });
         },
       );
