@@ -6,6 +6,7 @@ import { agentEmail, readRepositoryFile, startStage, type MintChange, type Stage
 import { until } from '../../src/testing/until.ts';
 import { agentIdentities, restartAgent } from './agent-certificates.ts';
 import { nodeLeaves } from './node-leaves.ts';
+import { pageViews } from './page-views.ts';
 import { countersAt, instrumentFiles, namesOf, podsOf, queryAtPod } from './probe.ts';
 
 let stage: Stage;
@@ -123,6 +124,8 @@ describe('from kubectl apply to an answer', () => {
     expect(await kubectl('describe', 'md', 'minter', '-n', 'platform-agent')).toMatch(/Events:\s+\S/);
   });
 });
+
+pageViews(() => stage);
 
 describe('the minter', () => {
   test('gives the platform agent a token that the platform takes for the repository', async () => {
