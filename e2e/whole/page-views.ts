@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
 import type { ObjectKind, Topology } from '../../src/api/page/types.ts';
 import { needing } from '../../src/testing/needs.ts';
+import { until } from '../../src/testing/until.ts';
 import { duration, percent, perSecond } from '../../ui/parts/format.ts';
 import { getJson } from '../demo/query-client.ts';
 import type { Stage } from '../demo/stage.ts';
-import { until } from '../demo/until.ts';
 import { browserNeed } from '../page/browser.ts';
 import { openTab, startBrowser, type Tab } from '../page/tab.ts';
 import { podsOf } from './probe.ts';
@@ -85,7 +85,7 @@ export function pageViews(stage: () => Stage): void {
         'five minutes of rates for both',
         () =>
           stage().query('count(rate(http_server_request_duration_count{k8s_namespace_name="shop"}[1m] offset 15s))'),
-        ({ body }) => Number(body.data?.result[0]?.value[1]) > 1,
+        { good: ({ body }) => Number(body.data?.result[0]?.value[1]) > 1 },
       );
       await open('services');
       for (const workload of ['catalog', 'checkout']) {
@@ -156,7 +156,7 @@ export function pageViews(stage: () => Stage): void {
       await until(
         'what agents store of themselves every ten seconds',
         () => stage().query('count(svc_series_limit) + count(svc_cert_expiry_timestamp_seconds > 0)'),
-        ({ body }) => body.data?.result[0]?.value[1] === '6',
+        { good: ({ body }) => body.data?.result[0]?.value[1] === '6' },
       );
       await open('nodes');
       const rows = tab.page.getByRole('region', { name: 'Nodes' }).locator('tbody tr');
@@ -256,11 +256,9 @@ export function pageViews(stage: () => Stage): void {
         } finally {
           await signal('SIGCONT').catch(() => undefined);
         }
-        await until(
-          'all agents again',
-          () => stage().query('sum(svc_agent_up)'),
-          ({ body }) => body.degraded === false && body.data?.result[0]?.value[1] === '3',
-        );
+        await until('all agents again', () => stage().query('sum(svc_agent_up)'), {
+          good: ({ body }) => body.degraded === false && body.data?.result[0]?.value[1] === '3',
+        });
       }, 180_000);
     });
   });
