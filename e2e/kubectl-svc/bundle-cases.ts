@@ -60,7 +60,9 @@ export function bundleCases(stage: () => Stage, plugin: () => Plugin): void {
         found: pods.map(({ metadata: { name } }) => ({ name, ofItself: !isAgent(name), ofTraffic: false, log: true })),
         absent: expect.any(Array),
       });
-      for (const { metadata } of pods.filter((pod) => isAgent(pod.metadata.name)))
+      const agents = pods.filter(({ metadata: { name } }) => isAgent(name));
+      expect(agents).not.toHaveLength(0);
+      for (const { metadata } of agents)
         expect(index.absent).toContainEqual({
           what: `metrics/svc-system/${metadata.name}.txt`,
           why: expect.stringContaining('asks for a token'),
