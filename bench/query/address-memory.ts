@@ -1,6 +1,6 @@
 /**
  * The memory of the index of addresses, in a process of its own: the informers and the index of the query server, over
- * an API server of another process that has the pods. Told that server's address, it answers with what it holds.
+ * an API server of another process that has the pods. It reads that server's address and answers with its memory.
  */
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';

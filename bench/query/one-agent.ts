@@ -1,7 +1,7 @@
 /**
  * One agent with the baseline data, in a process of its own: its store, of files on the disk, behind the agents' real
  * handlers; its clock a minute behind the last sample, so that what an agent has written to blocks by then is in blocks.
- * Told to fill, it does that and ends; else it serves what is there.
+ * With the order to fill it writes the store and ends; otherwise it serves the store.
  */
 import { once } from 'node:events';
 import { systemClock } from '../../src/base/clock.ts';

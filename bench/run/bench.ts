@@ -28,9 +28,10 @@ const patienceMs = 10_000;
 
 /**
  * The frame of every benchmark.
- * Flow: flags → `work` → what `atEnd` was told, last first → exit code.
- * Guarantees: an error of `work`, and what `fail` was told, ends with a sentence on stderr and exit code 1; wrong flags
- * with 2. SIGINT and SIGTERM carry out what `atEnd` was told and end with 130 and 143; a second signal ends at once.
+ * Flow: flags → `work` → the functions given to `atEnd`, last first → exit code.
+ * Guarantees: an error of `work` and a text given to `fail` end with a sentence on stderr and exit code 1; wrong flags
+ * end with 2. SIGINT and SIGTERM run the functions given to `atEnd` and end with 130 and 143. A second signal ends the
+ * process at once.
  */
 export async function bench<Own extends Options>(
   command: Command<Own>,

@@ -43,7 +43,7 @@ export interface FigureLine extends Setting {
   readonly ratioRuns: Spread | null;
 }
 
-/** Errors: no runs, a run that is no number, or sides with different numbers of runs. */
+/** Errors: there are no runs, a run is not a number, or the sides have different numbers of runs. */
 export function figureLine({ cores, caches }: Setting, { name, unit, ours, peer, goal }: Figure): FigureLine {
   const runs = spread(name, ours);
   const peerRuns = peer === undefined ? null : spread(name, peer);

@@ -6,7 +6,7 @@ export interface Spread {
   readonly max: number;
 }
 
-/** Errors: no values, or one that is no number. */
+/** Errors: there are no values, or a value is not a number. */
 export function spreadOf(values: readonly number[]): Spread {
   if (values.length === 0) throw new Error('a figure needs at least one run');
   const wrong = values.find((value) => !Number.isFinite(value));

@@ -1,4 +1,4 @@
-/** A benchmark for bench.test.ts that works, fails, or waits for a signal with a folder and a child, as it is told. */
+/** A benchmark for bench.test.ts. By its flag it works, fails, or waits for a signal with a folder and a child. */
 import { bench } from '../bench.ts';
 import { WrongFlag } from '../flags.ts';
 import { outcomeOf } from '../program.ts';
