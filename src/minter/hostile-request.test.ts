@@ -286,20 +286,32 @@ test('gives a body that never comes four seconds', async () => {
   expect(took).toBeLessThan(9_000);
 });
 
-test('a hostile request id, scope or email cannot forge an audit line', async () => {
-  const answer = await askToken(
-    minter,
-    world.issuer.token('a@b\n{"decision":"allow"}\u001b[2J\u2028', audience),
-    {},
-    {
-      headers: { 'x-request-id': 'a b' },
-    },
-  );
-  expect(answer.status).toBe(403);
-  const line = minter.output().trimEnd().split('\n').at(-1)!;
-  expect(line).not.toMatch(/[\u0000-\u001f\u2028\u009b]/);
-  expect(JSON.parse(line)).toMatchObject({ decision: 'deny', email: expect.stringContaining('a@b\n') as string });
-  expect(line).not.toContain('caller_request_id');
+const hostile = 'a@b\n{"decision":"allow"}\u001b[2J\u2028\u009b';
+test.each<[what: string, status: number, email: string, body: object, requestId: string | undefined, told: object]>([
+  ['email', 403, hostile, {}, undefined, { email: hostile }],
+  // What has not the form of a scope is refused before it is a name that a line could tell.
+  ['scope', 400, agentEmail, { scope: hostile }, undefined, { code: 'invalid_request', email: agentEmail }],
+  ['organisation', 400, agentEmail, { org_name: hostile }, undefined, { code: 'invalid_request' }],
+  ['repository', 400, agentEmail, { repositories: [hostile] }, undefined, { code: 'invalid_request' }],
+  ['permission', 403, agentEmail, { permissions: { [hostile]: 'read' } }, undefined, { code: 'permission_denied' }],
+  ['request id', 403, agentEmail, { scope: 'none' }, 'a b {"decision":"allow"}', { scope: 'none' }],
+])('a hostile %s cannot forge an audit line', async (_what, status, email, body, requestId, told) => {
+  const [before, linesBefore] = [minter.audit.length, minter.output().split('\n').length];
+  const headers: Record<string, string> = requestId === undefined ? {} : { 'x-request-id': requestId };
+  const answer = await askToken(minter, world.issuer.token(email, audience), body, { headers });
+  expect(answer.status).toBe(status);
+  expect(minter.audit).toHaveLength(before + 1);
+  const written = minter
+    .output()
+    .trimEnd()
+    .split('\n')
+    .slice(linesBefore - 1);
+  const lines = written.filter((line) => 'decision' in (JSON.parse(line) as object));
+  expect(lines).toHaveLength(1);
+  expect(written.join('')).not.toMatch(/[\u0000-\u001f\u2028\u009b]/);
+  expect(JSON.parse(lines[0]!)).toMatchObject({ decision: 'deny', ...told });
+  expect(JSON.parse(lines[0]!)).not.toHaveProperty('caller_request_id');
+  if (!('email' in told)) expect(lines[0]).not.toContain('a@b');
 });
 
 test('takes over a harmless request id into the audit line, never into the answer', async () => {

@@ -445,6 +445,16 @@ describe('monitors of kinds that are served', () => {
     await harness.passUntil(() => asked().length > before, 'the try');
     harness.server.storage.remove(coreResources.customResourceDefinitions, undefined, crd.metadata.name!);
     await harness.idle();
+    // A reconcile of now writes everything but the monitor.
+    const last = asked().length;
+    harness.server.storage.remove(coreResources.services, namespace, names.agent);
+    await harness.passUntil(
+      () => harness.server.storage.find(coreResources.services, namespace, names.agent),
+      'the repair of another child',
+    );
+    await harness.idle();
+    expect(asked()).toHaveLength(last);
+    expect(monitor()).toBeUndefined();
     expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });

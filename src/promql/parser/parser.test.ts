@@ -7,6 +7,17 @@ import { print } from './printer.ts';
 
 const everything = { experimentalFunctions: true, fillModifiers: true, extendedRangeSelectors: true };
 
+/** What `parse` refuses a text with; undefined where it parses. Errors: any other than a ParseError. */
+function refusalOf(text: string): ParseError | undefined {
+  try {
+    parse(text, everything);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ParseError) return error;
+    throw error;
+  }
+}
+
 describe('parse', () => {
   test.each([
     ['an empty text has no expression', '', 'unknown position: parse error: no expression found in input'],
@@ -165,7 +176,8 @@ describe('parse', () => {
     expect(() => parseSelector('sum(x)')).toThrow(/expected a vector selector/);
   });
 
-  test('survives any text: it parses or it is refused with a position', () => {
+  test('survives any text: it parses or it is refused with a position inside of it', () => {
+    let refused = 0;
     const pieces = [
       'sum',
       'x',
@@ -198,15 +210,22 @@ describe('parse', () => {
       fc.property(
         fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 3 })), { maxLength: 25 }),
         (parts) => {
-          try {
-            parse(parts.join(' '), everything);
-          } catch (error) {
-            expect(error).toBeInstanceOf(ParseError);
-          }
+          const text = parts.join(' ');
+          const refusal = refusalOf(text);
+          if (refusal === undefined || text === '') return;
+          refused++;
+          const { start, end } = refusal.position;
+          expect([start >= 0, start <= end, end <= text.length]).toEqual([true, true, true]);
+          const [, line, column] = /^(\d+):(\d+): parse error: ./.exec(refusal.message)!.map(Number);
+          const lines = text.split('\n');
+          expect([line! >= 1, line! <= lines.length]).toEqual([true, true]);
+          const bytes = Buffer.byteLength(lines[line! - 1]!);
+          expect([column! >= 1, column! <= bytes + 1]).toEqual([true, true]);
         },
       ),
       { numRuns: 500, seed: 7 },
     );
+    expect(refused).toBeGreaterThan(300);
   });
 });
 

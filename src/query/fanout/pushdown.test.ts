@@ -66,21 +66,26 @@ const queries = [
   'sort_desc(sum by (pod) (lat_bucket))',
   'label_replace(odd, "x", "$1", "pod", "(.*)")',
   'rate(svc_agent_up[5m])',
-  'lat_bucket + on (pod) group_left () odd',
+  'lat_bucket + on (k8s_node_name, pod) group_left () odd',
   '1 + 2',
 ];
 
+/** What fails over these data, on every path with the same words. */
+const failing = ['lat_bucket + on (pod) group_left () odd'];
+test.each(failing)('%s gives the same error on every path', async (query) => {
+  for (const way of [ask, askRange]) {
+    const answers = await Promise.all(paths.map((path) => way(query, path)));
+    expect(answers.map(({ status, json }) => [status, json.errorType])).toEqual(paths.map(() => [422, 'execution']));
+    expect(answers.map(({ text }) => text)).toEqual(paths.map(() => answers[0]!.text));
+  }
+});
+
 test.each(queries)('%s gives the same bytes on every path', async (query) => {
-  const [off, series, agg] = [await ask(query, 'off'), await ask(query, 'series'), await ask(query, 'agg')];
-  expect(series.text).toBe(off.text);
-  expect(agg.text).toBe(off.text);
-  const [offRange, seriesRange, aggRange] = [
-    await askRange(query, 'off'),
-    await askRange(query, 'series'),
-    await askRange(query, 'agg'),
-  ];
-  expect(seriesRange.text).toBe(offRange.text);
-  expect(aggRange.text).toBe(offRange.text);
+  for (const way of [ask, askRange]) {
+    const answers = await Promise.all(paths.map((path) => way(query, path)));
+    expect(answers.map(({ status, json }) => [status, json.degraded])).toEqual(paths.map(() => [200, false]));
+    expect(answers.map(({ text }) => text)).toEqual(paths.map(() => answers[0]!.text));
+  }
 });
 
 test('the answer says which path it took, and explain why', async () => {
@@ -193,6 +198,7 @@ test('degraded answers are those of the other nodes, on every path', async () =>
   stage.cluster.agents[1]!.misbehave = (_q, r) => r.destroy();
   for (const query of queries) {
     const answers = await Promise.all(paths.map((path) => ask(query, path)));
+    expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 200));
     expect(new Set(answers.map(timeless)).size).toBe(1);
   }
   const removed = await ask('avg(odd{k8s_node_name!="node-2"})', 'off');
@@ -225,10 +231,27 @@ describe('what makes a query take another way', () => {
     expect(explain.path).toBe('off');
   });
 
-  test('a fragment that fails on one node is evaluated here, with the query’s own error or none', async () => {
+  test('a fragment that fails on one node is evaluated here, and an error of that agent alone is no error', async () => {
+    const off = await ask('sum(odd)', 'off');
     stage.cluster.agents[2]!.misbehave = onlyPartial((_q, r) => r.writeHead(422).end('{"message":"duplicate"}'));
-    const { answer } = await explained('sum(odd)');
-    expect([answer.status, answer.json.degraded]).toEqual([200, false]);
+    const { answer, explain } = await explained('sum(odd)');
+    expect([answer.status, answer.json.degraded, answer.json.data]).toEqual([200, false, off.json.data]);
+    expect(explain).toMatchObject({
+      path: 'off',
+      rawSelectors: 1,
+      fragments: [{ outcome: 'evaluated here: node-3 says duplicate' }],
+    });
+    expect(answer.headers['x-svc-pushdown']).toBe('off');
+  });
+
+  test('a fragment that fails on every node is evaluated here, with the query’s own error', async () => {
+    const query = 'sum(label_replace(lat_bucket, "pod", "one", "", ""))';
+    const before = stage.cluster.agents.map(({ requests }) => requests);
+    const [off, agg] = [await ask(query, 'off'), await ask(query, 'agg')];
+    expect([off.status, off.json.errorType]).toEqual([422, 'execution']);
+    expect([agg.status, agg.text]).toEqual([422, off.text]);
+    // Asked raw once for each answer, and once for a share that failed.
+    expect(stage.cluster.agents.map(({ requests }, i) => requests - before[i]!)).toEqual([3, 3, 3]);
   });
 
   test('an offset before the first sample of an agent', async () => {

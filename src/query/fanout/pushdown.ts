@@ -91,7 +91,16 @@ export class Pushdown implements Distribution {
     if (doubled !== undefined) return this.#giveUp('off', doubled.node, 'two agents speak for the node');
     const hash = planHash({ fragment, steps, settings });
     const held = { columns: 0 };
-    const call = { fragment, steps, settings, hash, shiftedTo: shiftedTo(demands), pool: new LabelPool(), held };
+    const call = {
+      fragment,
+      steps,
+      settings,
+      hash,
+      shiftedTo: shiftedTo(demands),
+      pool: new LabelPool(),
+      held,
+      report,
+    };
     const merge = new PartialMerge(fragment);
     const asking: Promise<Outcome>[] = [];
     for (const [place, agent] of asked.entries()) {
@@ -138,7 +147,7 @@ export class Pushdown implements Distribution {
   /** A whole answer is merged as soon as it is there, so that no more than one of an agent's is held. */
   async #ask(
     agent: ExpectedAgent,
-    call: PartialCall & { held: { columns: number } },
+    call: PartialCall & { held: { columns: number }; report: FragmentReport },
     merge: PartialMerge,
     place: number,
   ): Promise<Outcome> {
@@ -164,7 +173,11 @@ export class Pushdown implements Distribution {
       if (error instanceof StepDown) {
         return this.#giveUp(error.gently ? below(this.path) : 'off', node, error.reason);
       }
-      if (!(error instanceof AgentFailure)) throw error;
+      if (!(error instanceof AgentFailure)) {
+        // The engine evaluates the fragment over raw series then.
+        call.report.outcome = `evaluated here: ${node} says ${errorText(error)}`;
+        throw error;
+      }
       const elapsedMs = clock.monotonic() - started;
       return { lost: { node, reason: error.reason, message: errorText(error), elapsedMs } };
     }
