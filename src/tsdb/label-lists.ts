@@ -27,6 +27,10 @@ const seriesPerTurn = 2_048;
 /** Work of a series, and of comparing two, in samples. */
 const seriesWork = 100;
 const compareWork = 20;
+/** What a listed series, each of its labels and a listed text weigh beside their characters. Bytes. */
+const seriesBytes = 48;
+const labelBytes = 64;
+const textBytes = 48;
 
 /** All indexes that are looked through. */
 export function indexesOf({ blocks, head }: Pick<Listed, 'blocks' | 'head'>): PostingsIndex[] {
@@ -34,7 +38,10 @@ export function indexesOf({ blocks, head }: Pick<Listed, 'blocks' | 'head'>): Po
 }
 
 /** The label sets, first ones first. Several selectors may name the same series. */
-export async function listSeries(listed: Listed, { limit = Infinity, signal }: ListOptions = {}): Promise<Labels[]> {
+export async function listSeries(
+  listed: Listed,
+  { limit = Infinity, signal, hold }: ListOptions = {},
+): Promise<Labels[]> {
   const { blocks, head, mint, maxt, onBad } = listed;
   const sets = compiled(listed.matcherSets);
   const pace = new Pace(signal);
@@ -44,7 +51,10 @@ export async function listSeries(listed: Listed, { limit = Infinity, signal }: L
     const list: Labels[] = [];
     for (const series of selectSeries({ blocks, head, matchers, mint, maxt, onBad })) {
       if (pace.spend(seriesWork)) await pace.turn();
-      if (series.hasSamples()) list.push(series.labels);
+      if (series.hasSamples()) {
+        hold?.(seriesBytes + labelBytes * series.labels.length);
+        list.push(series.labels);
+      }
       if (list.length >= limit) break;
     }
     if (sets.length === 1) return list;
@@ -61,9 +71,10 @@ export async function listSeries(listed: Listed, { limit = Infinity, signal }: L
 export async function listTexts(
   { blocks, head, matcherSets, mint, maxt, onBad }: Listed,
   name: string | undefined,
-  { limit = Infinity, signal }: ListOptions = {},
+  { limit = Infinity, signal, hold }: ListOptions = {},
 ): Promise<string[]> {
   const texts = new Set<string>();
+  const charge = chargeOf(texts, hold);
   const pace = new Pace(signal);
   const sets = compiled(matcherSets);
   const used = blocks.filter((block) => block.from <= maxt && block.to > mint);
@@ -72,11 +83,16 @@ export async function listTexts(
     for (const matchers of sets) {
       await rememberMatches(matchers, indexesOf({ blocks: used, head }), pace);
       head.collect(matchers, mint, maxt, name, texts);
+      charge();
       await turn(signal);
     }
     for (const block of used) {
       for (const matchers of sets) {
-        for (const _ of collectBlock(block, matchers, mint, maxt, name, texts, onBad)) await turn(signal);
+        for (const _ of collectBlock(block, matchers, mint, maxt, name, texts, onBad)) {
+          charge();
+          await turn(signal);
+        }
+        charge();
       }
     }
   } finally {
@@ -117,6 +133,18 @@ function* collectBlock(
     if (isOperatorError(error, 'ERR_STORE_CORRUPT')) onBad(block, error);
     throw error;
   }
+}
+
+/** Takes memory for the texts that have come since it was called last. */
+function chargeOf(texts: ReadonlySet<string>, hold: ListOptions['hold']): () => void {
+  const seen = texts.values();
+  let charged = 0;
+  return () => {
+    if (hold === undefined) return;
+    let bytes = 0;
+    for (; charged < texts.size; charged++) bytes += textBytes + seen.next().value!.length;
+    if (bytes > 0) hold(bytes);
+  };
 }
 
 function compiled(sets: MatcherSets): CompiledMatcher[][] {

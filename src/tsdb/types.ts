@@ -87,6 +87,8 @@ export interface ListOptions {
   /** At most so many, the first in order. Default all. */
   readonly limit?: number;
   readonly signal?: AbortSignal;
+  /** Called before so many bytes more of the list are held. What it throws ends the call. Default: nothing is counted. */
+  readonly hold?: (bytes: number) => void;
 }
 
 /** What the store holds, and what has happened to it since it was opened. */

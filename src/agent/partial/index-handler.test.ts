@@ -1,4 +1,5 @@
 import { readFrames } from '../../base/wire/frames.ts';
+import { MemoryPool } from '../../base/memory-pool.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import { createTlsServer } from '../../net/https-server.ts';
@@ -127,6 +128,31 @@ test('requests wait for their turn as long as there is room, and not beyond thei
   const left = none(body, gone.signal);
   gone.abort(new Error('the asker went away'));
   await expect(left).rejects.toThrow('the asker went away');
+});
+
+const kinds: Partial<IndexRequest>[] = [
+  { kind: 'series', label: null },
+  { kind: 'values', label: 'pod' },
+];
+test.each(kinds)('a list takes its memory from the pool while it is made: $kind', async (kind) => {
+  const request = encodeIndexRequest({ ...asked, ...kind, sets: [[]] });
+  let frames = 0;
+  const told = async (limitBytes: number): Promise<string> => {
+    const memory = new MemoryPool({ limitBytes, freeBytes: 0 });
+    const outcome = await createIndexHandler({ store, node, clock, memory })(request, never);
+    if ('refusal' in outcome) {
+      expect(memory.heldBytes).toBe(0);
+      return `${outcome.refusal}: ${outcome.message}`;
+    }
+    frames = outcome.bytes;
+    expect(memory.heldBytes).toBe(frames);
+    outcome.release?.();
+    expect(memory.heldBytes).toBe(0);
+    return 'answered';
+  };
+  expect(await told(1e6)).toBe('answered');
+  // Enough for the answer's bytes alone, not for the list that they are made from.
+  expect(await told(frames + 100)).toMatch(/^over_limit: the query would hold \d+ bytes of memory/);
 });
 
 test('what goes wrong inside is told without its details', async () => {

@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import { unlimitedMemory, type MemoryLease, type MemoryPool } from '../../base/memory-pool.ts';
-import { decodeIndexRequest, encodeIndexAnswer, UnsupportedRequest } from '../../promql/index.ts';
+import { decodeIndexRequest, encodeIndexAnswer, takeMemory, UnsupportedRequest } from '../../promql/index.ts';
 import type { IndexLists, IndexRequest } from '../../promql/index.ts';
 import { compileMatchers } from '../../tsdb/index.ts';
-import type { Store } from '../../tsdb/index.ts';
+import type { ListOptions, Store } from '../../tsdb/index.ts';
 import { Admission, refuse } from './admission.ts';
 import type { AdmissionLimits, FramedHandler, FramedOutcome, Refusal } from './admission.ts';
 import { collectFrames } from './collect-frames.ts';
@@ -73,8 +73,13 @@ async function answer(
   const foreign = { type: '!=', name: nodeLabel, value: node } as const;
   const strangers = sets.map((set) => [...set, foreign]);
   const partitionClean = (await store.series(strangers, startMs, endMs, { limit: 1, signal })).length === 0;
-  const frames = encodeIndexAnswer({ kind, node, partitionClean }, await listsOf(request, store, signal));
-  return collectFrames(frames, Math.min(request.maxBytes, limits.maxBytes), signal, part());
+  const listed = part();
+  const lists = await listsOf(request, store, { signal, hold: (bytes) => takeMemory(listed, bytes) });
+  const frames = encodeIndexAnswer({ kind, node, partitionClean }, lists);
+  const framed = await collectFrames(frames, Math.min(request.maxBytes, limits.maxBytes), signal, part());
+  // Of the list nothing is left but the frames.
+  listed.close();
+  return framed;
 }
 
 function refusalOf(error: unknown): Refusal {
@@ -84,9 +89,9 @@ function refusalOf(error: unknown): Refusal {
 async function listsOf(
   { kind, label, sets, startMs, endMs, limit }: IndexRequest,
   store: IndexDeps['store'],
-  signal: AbortSignal,
+  pacing: Pick<ListOptions, 'signal' | 'hold'>,
 ): Promise<IndexLists> {
-  const options = { limit: limit === 0 ? Infinity : limit, signal };
+  const options = { limit: limit === 0 ? Infinity : limit, ...pacing };
   switch (kind) {
     case 'names':
       return { texts: await store.labelNames(sets, startMs, endMs, options), series: [] };
