@@ -1,4 +1,7 @@
+import { request } from 'node:https';
 import { startQueryStage } from '../testing/query/query-stage.ts';
+import type { QueryStage } from '../testing/query/query-stage.ts';
+import { encodeReadRequest, responseType, snappyCompress } from '../tsdb/index.ts';
 
 const limitBytes = 16 * 1024 ** 2;
 const steps = 5_000;
@@ -52,4 +55,39 @@ test('without the pool the same queries would hold several times as much', async
   const { peak, restarts } = await holdTogether(2 ** 40);
   expect(peak).toBeGreaterThan(2 * limitBytes);
   expect(restarts).toBe(0);
+}, 60_000);
+
+/** Status and first bytes of a remote read that asks for this type of answer. */
+async function remoteRead(stage: QueryStage, type: number, startMs: number): Promise<{ status: number; text: string }> {
+  const matchers = [{ type: '=' as const, name: '__name__', value: 'x' }];
+  const queries = [{ startMs, endMs: startMs + 3_600_000, matchers }];
+  const { ca } = stage.cluster;
+  const options = { host: '127.0.0.1', servername: 'localhost', port: stage.server.port, ca: ca.cert };
+  const headers = { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' };
+  return new Promise((resolve, reject) => {
+    const req = request({ ...options, path: '/api/v1/read', method: 'POST', headers }, (res) => {
+      let text = '';
+      res.on('data', (part: Buffer) => (text = (text + part.toString('latin1')).slice(0, 1_000)));
+      res.on('end', () => resolve({ status: res.statusCode ?? 0, text })).on('error', reject);
+    });
+    req.on('error', reject).end(snappyCompress(encodeReadRequest({ queries, accepted: [type] })));
+  });
+}
+
+test('a remote read as samples takes the memory of its whole answer before it is made; a streamed one does not', async () => {
+  const samples = 40_000;
+  const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryMemory: '1000000' } });
+  try {
+    const from = Date.now() - 3_600_000;
+    for (let i = 0; i < samples; i++) {
+      stage.cluster.append('node-1', { __name__: 'x', k8s_node_name: 'node-1' }, from + i * 50, i);
+    }
+    // The samples fit into the pool and what is free beside it, all that a SAMPLES answer takes does not.
+    const refused = await remoteRead(stage, responseType.samples, from);
+    expect(refused).toMatchObject({ status: 400, text: expect.stringMatching(/the query would hold \d+ bytes/) });
+    expect((await remoteRead(stage, responseType.streamedXorChunks, from)).status).toBe(200);
+    expect(stage.server.runner.heldBytes).toBe(0);
+  } finally {
+    await stage.close();
+  }
 }, 60_000);

@@ -39,9 +39,13 @@ export {
   buildStreamedRead,
   createRemoteReadHandler,
   decodeReadRequest,
+  encodeReadRequest,
+  negotiateResponse,
   partitionHeader,
   readStreamedSeries,
   remoteReadPath,
+  responseType,
+  snappyCompress,
   snappyDecompress,
 } from './remote-read/index.ts';
 export type {

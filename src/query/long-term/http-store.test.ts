@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
+import { MemoryPool } from '../../base/memory-pool.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { createHttpStore, type HttpStoreOptions } from './http-store.ts';
@@ -80,6 +81,28 @@ test('samples beyond the query’s budget end the query, not the store', async (
     res.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result } }));
   }, {});
   await expect(store.read(queries, read(10))).rejects.toMatchObject({ name: 'QueryError', errorType: 'execution' });
+});
+
+test('an answer of the query API takes its memory as it comes, and gives back all but its samples', async () => {
+  const values = Array.from({ length: 5_000 }, (_, i) => [end / 1000 - 50 + i / 100, '1']);
+  const body = JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [{ metric: {}, values }] } });
+  const store = await storeOver((_req, res) => {
+    res.setHeader('content-type', 'application/json');
+    res.end(body);
+  }, {});
+  const readWith = async (limitBytes: number): Promise<number> => {
+    const memory = new MemoryPool({ limitBytes, freeBytes: 0 });
+    const account = memory.open('user');
+    const { signal } = new AbortController();
+    const options = read();
+    await account.run(signal, ({ part }) =>
+      store.read(queries, { ...options, budget: { ...options.budget, memory: part() } }),
+    );
+    return memory.heldBytes;
+  };
+  expect(await readWith(1e7)).toBe(16 * values.length);
+  // Enough for the samples, not for the text that they come in.
+  await expect(readWith(2 * body.length)).rejects.toMatchObject({ name: 'QueryError', code: 'ERR_QUERY_LIMIT' });
 });
 
 test.each([

@@ -26,6 +26,8 @@ export interface HttpStoreOptions {
 }
 
 const maxAnswerBytes = 512 * 1024 * 1024;
+/** What a byte of JSON takes until its samples are read: as it came, joined, as text, and three times that as objects. */
+const bytesOfJson = 6;
 /** Before the one repetition. */
 const pauseMs = 200;
 
@@ -98,8 +100,17 @@ async function byQuery(
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const response = await ask(options, path, { method: 'POST', headers, body: form }, signal);
   const parts: Uint8Array[] = [];
-  for await (const part of bytesOf(response, options)) parts.push(part);
-  return rangeSeries(JSON.parse(Buffer.concat(parts).toString()) as unknown, query, budget);
+  let taken = 0;
+  try {
+    for await (const part of bytesOf(response, options)) {
+      takeMemory(budget.memory, part.length * bytesOfJson);
+      taken += part.length * bytesOfJson;
+      parts.push(part);
+    }
+    return rangeSeries(JSON.parse(Buffer.concat(parts).toString()) as unknown, query, budget);
+  } finally {
+    budget.memory?.give(taken);
+  }
 }
 
 async function ask(

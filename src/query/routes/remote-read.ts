@@ -5,6 +5,8 @@ import {
   createRemoteReadHandler,
   decodeReadRequest,
   encodePoints,
+  negotiateResponse,
+  responseType,
   samplesPerChunk,
   snappyDecompress,
 } from '../../tsdb/index.ts';
@@ -21,6 +23,12 @@ import { sendText } from '../api/respond.ts';
 
 /** A request is a few matchers and times, however much it asks for. */
 const maxBodyBytes = 2 * 1024 * 1024;
+/** The most that parts of a SAMPLES answer take as protobuf. */
+const labelOverheadBytes = 10;
+const sampleMessageBytes = 20;
+const histogramMessageBytes = 120;
+const bucketMessageBytes = 16;
+const copiesOfAnswer = 5;
 /** Source: Prometheus' `storage.remote.read-concurrent-limit`. */
 const gate = new Gate(10);
 
@@ -34,13 +42,14 @@ export const remoteRead: Handler = async (call, deps) => {
   let leave: (() => void) | undefined;
   try {
     const body = await readBody(req, maxBodyBytes);
-    const { queries } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
+    const { queries, accepted } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
     leave = await gate.enter(signal, callerOf(call));
     const { clusterName } = deps.settings;
     const asked = clusterQueries(queries, clusterName);
     const answer = await deps.runner.select(
       asked.filter((query) => query !== undefined),
       runRequest(call),
+      negotiateResponse(accepted) === responseType.samples ? sampledBytes : undefined,
     );
     let next = 0;
     const results = asked.map((query) => (query === undefined ? [] : answer.result[next++]!));
@@ -63,6 +72,24 @@ export const remoteRead: Handler = async (call, deps) => {
     leave?.();
   }
 };
+
+/**
+ * Memory of an answer as SAMPLES, which stands in memory whole: each series, each query's message, the answer, which
+ * grows by doubling, and its compressed form.
+ */
+function sampledBytes(results: readonly (readonly ReadSeries[])[]): number {
+  let bytes = 0;
+  for (const { labels, timestamps, histograms } of results.flat()) {
+    for (const [name, value] of labels) bytes += name.length + value.length + labelOverheadBytes;
+    bytes += timestamps.length * sampleMessageBytes;
+    for (const histogram of histograms ?? []) {
+      if (histogram === null) continue;
+      const buckets = histogram.positive.counts.length + histogram.negative.counts.length;
+      bytes += histogramMessageBytes + buckets * bucketMessageBytes;
+    }
+  }
+  return bytes * copiesOfAnswer;
+}
 
 /** What was read, as a store that is asked once for each query, in their order. */
 function inOrder(

@@ -13,7 +13,7 @@ import type {
   SampleCounts,
   SeriesSource,
 } from '../../promql/index.ts';
-import { metricSamples, tooManySeries } from '../../promql/index.ts';
+import { metricSamples, takeMemory, tooManySeries } from '../../promql/index.ts';
 import { compareLabels } from '../../tsdb/index.ts';
 import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { QueryLimits } from '../../capture/index.ts';
@@ -222,8 +222,15 @@ export class QueryRunner {
     return this.#run(request, evaluate, reads, this.#lists);
   }
 
-  /** The samples of several selectors, each list in label order. */
-  select(queries: readonly ReadQuery[], request: RunRequest): Promise<Answered<ReadSeries[][]>> {
+  /**
+   * The samples of several selectors, each list in label order. `answerBytes` says how much memory the answer takes
+   * that is made from them; it is taken here, before anything of the answer is made.
+   */
+  select(
+    queries: readonly ReadQuery[],
+    request: RunRequest,
+    answerBytes: (results: readonly (readonly ReadSeries[])[]) => number = () => 0,
+  ): Promise<Answered<ReadSeries[][]>> {
     const evaluate: Evaluate<ReadSeries[][]> = async (scope, { limits: { maxSeries } }) => {
       const results = await scope.read(queries);
       const series = results.reduce((sum, list) => sum + list.length, 0);
@@ -232,6 +239,7 @@ export class QueryRunner {
       const byLabels = (a: ReadSeries, b: ReadSeries): number => compareLabels(a.labels, b.labels);
       const sorted: ReadSeries[][] = [];
       for (const list of results) sorted.push(await sortInTurns(pace, list, byLabels, compareWork));
+      takeMemory(scope.memory, answerBytes(sorted));
       return sorted;
     };
     const reads = queries.map(({ matchers, startMs, endMs }) => ({ matchers, mint: startMs, maxt: endMs }));

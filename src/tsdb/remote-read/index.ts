@@ -2,7 +2,7 @@
 export { buildStreamedRead, readStreamedSeries, streamedContentType } from './client.ts';
 export { createRemoteReadHandler, partitionHeader, remoteReadPath } from './server.ts';
 export type { RemoteReadHandler, RemoteReadHttpRequest, RemoteReadHttpResponse, RemoteReadLimits } from './server.ts';
-export { decodeReadRequest, encodeReadRequest, responseType } from './read-request.ts';
+export { decodeReadRequest, encodeReadRequest, negotiateResponse, responseType } from './read-request.ts';
 export type { ReadHints, ReadQuery, ReadRequest } from './read-request.ts';
 export { decodeReadResponse } from './sampled-series.ts';
 export type { SampledSeries } from './sampled-series.ts';

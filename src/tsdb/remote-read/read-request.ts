@@ -131,3 +131,14 @@ function writeHints(out: WireWriter, hints: ReadHints): void {
 function tag(field: number, wireType: number): number {
   return field * 8 + wireType;
 }
+
+/** The first type of the client's list that we have; an empty list means SAMPLES. Errors: ERR_INPUT_INVALID. */
+export function negotiateResponse(accepted: readonly number[]): number {
+  if (accepted.length === 0) return responseType.samples;
+  const type = accepted.find((t) => t === responseType.samples || t === responseType.streamedXorChunks);
+  if (type !== undefined) return type;
+  throw new OperatorError(
+    'ERR_INPUT_INVALID',
+    `server does not support any of the requested response types: [${accepted.join(' ')}]; supported: [SAMPLES STREAMED_XOR_CHUNKS]`,
+  );
+}

@@ -6,7 +6,7 @@ import { encodedChunkBytes, encodeSeriesFrame } from './chunked-series.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 import { Pace, turns, type Pacing } from '../../base/turns/turns.ts';
 import { encodeLabels } from './label-bytes.ts';
-import { decodeReadRequest, responseType } from './read-request.ts';
+import { decodeReadRequest, negotiateResponse, responseType } from './read-request.ts';
 import type { ReadQuery, ReadRequest } from './read-request.ts';
 import { encodeReadResponse, encodeTimeSeries } from './sampled-series.ts';
 import { snappyCompressInTurns, snappyDecompress } from './snappy.ts';
@@ -71,7 +71,7 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
   return async (request) => {
     try {
       const decoded = decodeRequest(request, limits.maxRequestBytes ?? 2 * 1024 * 1024);
-      if (negotiate(decoded.accepted) === responseType.streamedXorChunks) {
+      if (negotiateResponse(decoded.accepted) === responseType.streamedXorChunks) {
         const headers = {
           'content-type': 'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse',
           ...(limits.partition ? { [partitionHeader]: String(await isClean(store, decoded, limits.partition)) } : {}),
@@ -130,17 +130,6 @@ function decodeRequest({ headers, body }: RemoteReadHttpRequest, maxBytes: numbe
   const request = decodeReadRequest(snappyDecompress(body, maxBytes));
   for (const { matchers } of request.queries) compileMatchers(matchers);
   return request;
-}
-
-/** The first type of the client's list that we have; an empty list means SAMPLES. */
-function negotiate(accepted: readonly number[]): number {
-  if (accepted.length === 0) return responseType.samples;
-  const type = accepted.find((t) => t === responseType.samples || t === responseType.streamedXorChunks);
-  if (type !== undefined) return type;
-  throw new OperatorError(
-    'ERR_INPUT_INVALID',
-    `server does not support any of the requested response types: [${accepted.join(' ')}]; supported: [SAMPLES STREAMED_XOR_CHUNKS]`,
-  );
 }
 
 async function sampledResponse(
