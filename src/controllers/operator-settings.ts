@@ -19,6 +19,7 @@ import {
   queryOptionTable,
   type PlatformInput,
   type ServiceAccountRef,
+  instrumentPrivileges,
 } from '../render/index.ts';
 
 const image = /^[a-z0-9][a-zA-Z0-9._/:@-]{0,511}$/;
@@ -61,6 +62,13 @@ export const operatorSettingTable = {
     },
     /^(\/[^\s$]*)?$/,
     'an absolute path',
+  ),
+  instrumentPrivileges: choiceSetting(
+    {
+      help: "what the instrument's container may: capabilities (those of its own check), sys-admin (SYS_ADMIN beside them) or privileged, where nodes ask for it",
+      default: 'capabilities',
+    },
+    instrumentPrivileges,
   ),
   imagePullPolicy: choiceSetting(
     {
@@ -181,6 +189,7 @@ export function platformInput(settings: OperatorSettings): PlatformInput {
     instrumentImage: settings.instrumentImage,
     ...(settings.instrumentVersion === '' ? {} : { instrumentVersion: settings.instrumentVersion }),
     ...(settings.instrumentProgram === '' ? {} : { instrumentProgram: settings.instrumentProgram }),
+    instrumentPrivileges: settings.instrumentPrivileges,
     ...(settings.imagePullPolicy === '' ? {} : { imagePullPolicy: settings.imagePullPolicy }),
     imagePullSecrets: settings.imagePullSecrets,
     apiServerCidrs: settings.apiServerCidrs,

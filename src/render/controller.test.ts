@@ -18,6 +18,7 @@ describe('renderController', () => {
       svcImage: 'registry.example/svc-operator@sha256:abc',
       instrumentImage: 'registry.example/obi@sha256:def',
       instrumentVersion: 'v0.9.0',
+      instrumentPrivileges: 'sys-admin',
       imagePullPolicy: 'IfNotPresent',
       imagePullSecrets: ['registry', 'mirror'],
       instrumentPorts: '8000-9000',

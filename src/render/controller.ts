@@ -80,6 +80,9 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
                   `--instrument-image=${input.instrumentImage}`,
                   ...(input.instrumentVersion === undefined ? [] : [`--instrument-version=${input.instrumentVersion}`]),
                   ...(input.instrumentProgram === undefined ? [] : [`--instrument-program=${input.instrumentProgram}`]),
+                  ...(input.instrumentPrivileges === undefined || input.instrumentPrivileges === 'capabilities'
+                    ? []
+                    : [`--instrument-privileges=${input.instrumentPrivileges}`]),
                   ...(input.imagePullPolicy === undefined ? [] : [`--image-pull-policy=${input.imagePullPolicy}`]),
                   ...(input.imagePullSecrets?.length
                     ? [`--image-pull-secrets=${input.imagePullSecrets.join(',')}`]

@@ -3,7 +3,13 @@
  * What to use: `renderPlatform` (agents and query), `renderMinter` (one minter), `renderController` (the operator's own
  * installation). Results are complete objects for server-side apply, in an order that can be applied as it is.
  */
-export { controllerDefaults, customMetricsModes, defaultCustomMetricsMode, platformDefaults } from './input.ts';
+export {
+  controllerDefaults,
+  customMetricsModes,
+  defaultCustomMetricsMode,
+  instrumentPrivileges,
+  platformDefaults,
+} from './input.ts';
 export type {
   ControllerInput,
   CustomMetricsMode,

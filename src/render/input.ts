@@ -17,6 +17,13 @@ export interface ServiceAccountRef {
  * another server has it; `force` takes it over; `off` serves and registers nothing.
  */
 export type CustomMetricsMode = 'auto' | 'force' | 'off';
+/**
+ * What the instrument's container may: the capabilities that its own check asks for, `SYS_ADMIN` beside them, or
+ * everything. Source of what wants which: ADR 25.
+ */
+export type InstrumentPrivileges = (typeof instrumentPrivileges)[number];
+export const instrumentPrivileges = ['capabilities', 'sys-admin', 'privileged'] as const;
+
 export const customMetricsModes: readonly CustomMetricsMode[] = ['auto', 'force', 'off'];
 
 /** What every installation starts with. The one place to change it. */
@@ -34,6 +41,8 @@ export interface PlatformInput {
   instrumentVersion?: string;
   /** Path of the instrument's program in its image, where that is none of upstream's. */
   instrumentProgram?: string;
+  /** Default: `capabilities`. */
+  instrumentPrivileges?: InstrumentPrivileges;
   /** Left out of the manifests unless set, so that the cluster's default counts. */
   imagePullPolicy?: PullPolicy;
   /** Secrets in the namespace that hold registry credentials. */
@@ -99,6 +108,8 @@ export interface ControllerInput {
   instrumentVersion?: string;
   /** Path of the instrument's program in its image, where that is none of upstream's. */
   instrumentProgram?: string;
+  /** Default: `capabilities`. */
+  instrumentPrivileges?: InstrumentPrivileges;
   imagePullPolicy?: PullPolicy;
   imagePullSecrets?: readonly string[];
   instrumentPorts: string;

@@ -8,6 +8,7 @@ const withSettings: PlatformInput = {
   ...platformDefaults,
   instrumentImage: 'registry.example/otel/ebpf-instrument@sha256:abc',
   instrumentVersion: 'v0.9.0',
+  instrumentPrivileges: 'sys-admin',
   imagePullPolicy: 'IfNotPresent',
   agentDataHostPath: '',
   hostNetwork: true,
@@ -32,6 +33,7 @@ const withEverything: PlatformInput = {
   },
   apiServerCidrs: ['10.0.0.0/28'],
   monitors: { pod: true, service: true },
+  instrumentPrivileges: 'privileged',
   imagePullSecrets: ['registry'],
   agentMaxUnavailable: 3,
 };

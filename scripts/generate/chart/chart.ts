@@ -39,6 +39,7 @@ const marked: ControllerInput = {
   instrumentImage: marks.instrumentImage,
   instrumentVersion: marks.instrumentVersion,
   instrumentProgram: marks.instrumentProgram,
+  instrumentPrivileges: 'privileged',
   imagePullPolicy: 'Never',
   imagePullSecrets: [marks.pullSecret],
   instrumentPorts: marks.ports,
@@ -72,6 +73,14 @@ const lineRules: readonly { find: RegExp; put: (line: string) => string[] }[] = 
     find: /--instrument-program=/,
     put: (line) =>
       when('.Values.instrument.program', line.replace(marks.instrumentProgram, '{{ .Values.instrument.program }}')),
+  },
+  {
+    find: /--instrument-privileges=/,
+    put: (line) =>
+      when(
+        'ne .Values.instrument.privileges "capabilities"',
+        line.replace('privileged', '{{ .Values.instrument.privileges }}'),
+      ),
   },
   {
     find: /--image-pull-secrets=/,

@@ -1,4 +1,4 @@
-import { controllerDefaults } from '../../../src/render/index.ts';
+import { controllerDefaults, instrumentPrivileges } from '../../../src/render/index.ts';
 import type { ChartValue } from './chart-value.ts';
 import { queryOptionValues } from './query-options.ts';
 
@@ -72,6 +72,12 @@ export const chartValues: readonly ChartValue[] = [
     default: '',
     schema: text('^(/[^\\s$]*)?$'),
     help: "Path of its program in the image, where that is none of upstream's.",
+  },
+  {
+    path: 'instrument.privileges',
+    default: 'capabilities',
+    schema: { enum: [...instrumentPrivileges] },
+    help: 'What its container may: capabilities (those of its own check), sys-admin (SYS_ADMIN beside them) or privileged, where nodes ask for it.',
   },
   {
     path: 'instrument.ports',

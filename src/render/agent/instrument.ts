@@ -60,18 +60,7 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
     ],
     // BPF maps alone take about 338 MiB of the cgroup; some versions leak when processes come and go.
     resources: { requests: { cpu: '100m', memory: '512Mi' }, limits: { memory: '2Gi' } },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      appArmorProfile: { type: 'Unconfined' },
-      capabilities: {
-        add: input.hostNetwork ? [...captureCapabilities, 'NET_ADMIN'].sort() : captureCapabilities,
-        drop: ['ALL'],
-      },
-      readOnlyRootFilesystem: true,
-      runAsUser: 0,
-      // Default seccomp profiles of older runtimes refuse bpf and perf_event_open whatever the capabilities.
-      seccompProfile: { type: 'Unconfined' },
-    },
+    securityContext: securityContext(input),
     // The agent cannot read this container's log: its last lines become the container's status instead.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     volumeMounts: [
@@ -80,5 +69,24 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       { name: volumes.supervisor.name, mountPath: bin, readOnly: true },
       { name: 'cgroup', mountPath: '/sys/fs/cgroup', readOnly: true },
     ],
+  };
+}
+
+function securityContext({ instrumentPrivileges = 'capabilities', hostNetwork }: PlatformInput) {
+  // Privileged means all capabilities, and no profile: the API server refuses what contradicts it.
+  if (instrumentPrivileges === 'privileged') return { privileged: true, readOnlyRootFilesystem: true, runAsUser: 0 };
+  const add = [
+    ...captureCapabilities,
+    ...(hostNetwork ? ['NET_ADMIN'] : []),
+    ...(instrumentPrivileges === 'sys-admin' ? ['SYS_ADMIN'] : []),
+  ];
+  return {
+    allowPrivilegeEscalation: false,
+    appArmorProfile: { type: 'Unconfined' },
+    capabilities: { add: add.sort(), drop: ['ALL'] },
+    readOnlyRootFilesystem: true,
+    runAsUser: 0,
+    // Default seccomp profiles of older runtimes refuse bpf and perf_event_open whatever the capabilities.
+    seccompProfile: { type: 'Unconfined' },
   };
 }

@@ -37,7 +37,8 @@ export const ways: Readonly<Record<string, string>> = {
   Paused: 'unset spec.paused of the policy that speaks of flows',
   PortNotOpen: 'list the port that the pods listen on in spec.ports, or remove ports',
   NotAttached: 'kubectl svc explain node/NAME; the log of container instrument says what it finds',
-  MissingCapability: 'allow the agent pods the capabilities that the message names (pod security, seccomp, runtime)',
+  MissingCapability:
+    'allow the agent pods the capabilities that the message names (pod security, seccomp, runtime), or give the operator --instrument-privileges',
   KernelUnsupported: 'requests need a kernel with kprobes and BTF; flows are captured all the same',
   MetadataMissing: 'the agent needs to list pods: its log tells',
   NoTraffic: 'send requests to the pods: a new process is seen after about 30 s',
