@@ -148,6 +148,24 @@ test('a key that was never imported is told with the command that imports it', (
   expect(condition(over, 'Stalled')).toMatchObject({ status: 'True', reason: 'MissingDependency' });
 });
 
+test('Ready itself says that the key is missing and how to import it', () => {
+  const message = 'the key version does not exist';
+  const over = { answers: [answer([{ ...check('KeyEnabled', 'False', 'NotFound'), message }])] };
+  const ready = condition(over, 'Ready');
+  expect(ready).toMatchObject({ status: 'False', reason: 'NotFound' });
+  expect(ready?.message).toContain(message);
+  expect(ready?.message).toContain('minter tools import-pk --project-id p');
+});
+
+test('a pod that ends again and again is told with its last words, in Available and so in Ready', () => {
+  const crash = 'container minter of pod minter-a ended with code 1: VCS_APP_ID: not a number';
+  const unavailable = { type: 'Available', status: 'False', reason: 'MinimumReplicasUnavailable', message: 'too few' };
+  const over = { answers: [], crash, deployment: withStatus({ conditions: [unavailable] }) };
+  const message = `too few; ${crash}`;
+  expect(condition(over, 'Ready')).toMatchObject({ status: 'False', reason: 'MinimumReplicasUnavailable', message });
+  expect(condition(over, 'Available')).toMatchObject({ status: 'False', message });
+});
+
 test('says how many pods share the worst answer', () => {
   const over = { answers: [answer(), answer([check('RulesValid', 'False', 'FileFaulty')])] };
   expect(condition(over, 'RulesValid')?.message).toBe('RulesValid is FileFaulty (1 of 2 pods)');
