@@ -52,6 +52,8 @@ export { metricName, labelValue } from './labels.ts';
 export { planQuery, type Fragment, type PlanNode, type PlanOptions, type QueryPlan } from './plan/plan.ts';
 export { explain } from './plan/explain.ts';
 export { evaluateFragment, type FragmentOptions } from './plan/evaluate-fragment.ts';
+export { packedSums, type PackedAnswer } from './eval/run/packed-sums.ts';
+export { unpackedLabels, type PackedSums } from './plan/packed-rows.ts';
 export { mergePartials, PartialMerge } from './plan/merge-partials.ts';
 export type { Distribution, FragmentRequest, FragmentResult, FragmentSettings, Steps } from './plan/fragment.ts';
 export type { Column } from './eval/columns.ts';

@@ -114,7 +114,7 @@ test('what it does not know is told apart from what is wrong', async () => {
     return 'refusal' in outcome ? outcome.refusal : 'answered';
   };
   expect(await told({})).toBe('answered');
-  expect(await told({ v: 3 })).toBe('unsupported');
+  expect(await told({ v: 4 })).toBe('unsupported');
   expect(await told({ v: 2 })).toBe('invalid');
   expect(await told({ engineVersion: '4.0.0-1' })).toBe('unsupported');
   expect(await told({ op: 'median' })).toBe('unsupported');

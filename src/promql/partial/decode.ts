@@ -99,7 +99,7 @@ export class PartialDecoder {
     const { fragment, steps } = this.#expected;
     if (fragment.kind !== 'agg') throw malformed('group in an answer of series');
     const group = readGroup(reader, this.#dictionary, fragment, steps);
-    this.#expected.onGroup?.(steps * columnsOf(group));
+    this.#expected.onGroup?.(group.present.length * columnsOf(group));
     if (this.#met.has(group.labels)) throw twice();
     this.#met.add(group.labels);
     this.#groups.push(group);

@@ -167,8 +167,20 @@ describe('a request', () => {
     expect(planHash(request)).not.toBe(planHash({ fragment, steps, settings }));
   });
 
+  test('for packed rows is of a version that other agents refuse, with and without a restriction', () => {
+    const plain = { ...fragment, op: 'sum', grouping: ['le'], without: false, param: null } as const;
+    const own = { ...plain, packed: 'le' };
+    for (const visible of [undefined, [[{ type: '=', name: 'ns', value: 'a' } as const]]]) {
+      const request = { fragment: own, steps, settings, ...(visible ? { visible } : {}), ...limits };
+      const text = encodePartialRequest(request);
+      expect((JSON.parse(text) as { v: number }).v).toBe(3);
+      expect(decodePartialRequest(text)).toEqual({ ...request, planHash: planHash(request) });
+    }
+    expect(planHash({ fragment: own, steps, settings })).not.toBe(planHash({ fragment: plain, steps, settings }));
+  });
+
   test.each([
-    [{ v: 3 }, 'version 3 is neither 1 nor 2'],
+    [{ v: 4 }, 'version 4 is none of 1, 2 and 3'],
     [{ engineVersion: 'other' }, `engine other is not ${engineVersion}`],
     [{ op: 'quantile' }, 'op "quantile"'],
     [{ mode: 'other' }, 'mode "other"'],
@@ -187,6 +199,9 @@ describe('a request', () => {
     [{ v: 2 }, 'visible'],
     [{ visible: [[]] }, 'visible'],
     [{ v: 2, visible: [] }, 'visible'],
+    [{ v: 3 }, 'packed'],
+    [{ packed: 'a' }, 'packed'],
+    [{ v: 3, packed: 'not_grouped_by' }, 'packed'],
     [{ v: 2, visible: [[{ type: '=', name: '', value: '' }]] }, 'visible[0][0].name'],
   ])('with a wrong field (%j) is refused by its name', (change, field) => {
     expect(() => decodePartialRequest(body(change))).toThrow(`partial request: ${field}: `);

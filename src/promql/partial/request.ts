@@ -15,6 +15,9 @@ export const partialVersion = 1;
 /** That of a request which lets only some series be seen: an agent that would pass over that must refuse it. */
 const restrictedVersion = 2;
 
+/** That of a request for packed rows; it may be restricted, too. */
+const packedVersion = 3;
+
 /**
  * Names the numbers that an evaluation gives: agents and query servers of different values may differ in a last digit
  * or in an annotation, and do not share a query.
@@ -53,12 +56,13 @@ export function planHash({
   settings,
   visible,
 }: Pick<PartialRequest, 'fragment' | 'steps' | 'settings' | 'visible'>): string {
-  const { kind, expr, op, grouping, without, param } = fragment;
+  const { kind, expr, op, grouping, without, param, packed } = fragment;
   const text = JSON.stringify([
     [partialVersion, engineVersion, kind, expr, op, grouping, without, typeof param, String(param)],
     [steps.start, steps.step, steps.count, steps.end ?? null],
     [settings.lookbackDeltaMs, settings.delayedNameRemoval, settings.startTimestamps, settings.typeAndUnitLabels],
     ...(visible === undefined ? [] : [plainSets(visible)]),
+    ...(packed === undefined ? [] : [{ packed }]),
   ]);
   return hashOf('sha256', text, 'hex').slice(0, 16);
 }
@@ -66,9 +70,9 @@ export function planHash({
 /** The request as the JSON of its body; who sends it to many agents gives its `planHash` once. */
 export function encodePartialRequest(request: PartialRequest, hash = planHash(request)): string {
   const { fragment, steps, settings, visible, maxSeries, maxBytes, maxSamples, deadlineMs } = request;
-  const { kind, expr, op, grouping, without, param } = fragment;
+  const { kind, expr, op, grouping, without, param, packed } = fragment;
   return JSON.stringify({
-    v: visible === undefined ? partialVersion : restrictedVersion,
+    v: packed !== undefined ? packedVersion : visible !== undefined ? restrictedVersion : partialVersion,
     engineVersion,
     planHash: hash,
     expr,
@@ -77,6 +81,7 @@ export function encodePartialRequest(request: PartialRequest, hash = planHash(re
     ...(without ? { without: grouping } : { by: grouping }),
     // JSON has neither infinities nor NaN.
     ...(param === null ? {} : { param: typeof param === 'number' ? { number: String(param) } : { label: param } }),
+    ...(packed === undefined ? {} : { packed }),
     start: steps.start,
     step: steps.step,
     count: steps.count,
@@ -110,9 +115,13 @@ export interface ReceivedRequest extends PartialRequest {
 export function decodePartialRequest(body: string): ReceivedRequest {
   const fields = new Fields(body, 'partial request');
   const version = fields.number('v', 0, 1e9);
-  if (version !== partialVersion && version !== restrictedVersion)
-    throw new UnsupportedRequest(`version ${version} is neither ${partialVersion} nor ${restrictedVersion}`);
-  if (fields.has('visible') !== (version === restrictedVersion))
+  if (![partialVersion, restrictedVersion, packedVersion].includes(version))
+    throw new UnsupportedRequest(
+      `version ${version} is none of ${partialVersion}, ${restrictedVersion} and ${packedVersion}`,
+    );
+  if (fields.has('packed') !== (version === packedVersion))
+    throw fields.invalid('packed', `belongs to version ${packedVersion}`);
+  if (version !== packedVersion && fields.has('visible') !== (version === restrictedVersion))
     throw fields.invalid('visible', `belongs to version ${restrictedVersion}`);
   const engine = fields.text('engineVersion');
   if (engine !== engineVersion) throw new UnsupportedRequest(`engine ${engine} is not ${engineVersion}`);
@@ -122,6 +131,9 @@ export function decodePartialRequest(body: string): ReceivedRequest {
   const op = mode === 'agg' ? fields.text('op') : null;
   if (op !== null && !aggregators.has(op)) throw new UnsupportedRequest(`op ${JSON.stringify(op)}`);
   const without = fields.has('without');
+  const packed = fields.has('packed') ? fields.text('packed') : undefined;
+  if (packed !== undefined && (op !== 'sum' || without || !fields.texts('by').includes(packed)))
+    throw fields.invalid('packed', 'names a label that the sum is by');
   const request: PartialRequest = {
     fragment: {
       kind: mode,
@@ -130,6 +142,7 @@ export function decodePartialRequest(body: string): ReceivedRequest {
       grouping: fields.texts(without ? 'without' : 'by'),
       without,
       param: fields.param(),
+      ...(packed === undefined ? {} : { packed }),
     },
     steps: {
       start: fields.number('start', -8.64e15, 8.64e15),

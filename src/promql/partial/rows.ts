@@ -4,6 +4,7 @@ import { isFoldOperator, type GroupRow } from '../eval/aggregate/group-rows.ts';
 import type { SumState } from '../exact/exact-sums.ts';
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
 import type { FragmentRequest } from '../plan/fragment.ts';
+import { axisOf } from '../plan/packed-rows.ts';
 import type { Labels } from '../types.ts';
 import type { DictionaryReader, DictionaryWriter } from './dictionary.ts';
 import { readHistogram, writeHistogram } from './histogram-message.ts';
@@ -126,27 +127,32 @@ export function readGroup(
     else if (key === 16) dropName = reader.bool();
     else if (key === 32) ignored = reader.bool();
     else if (key === 50) (holders ??= []).push(readColumn(reader.message(), dictionary, steps));
-    else if (key === 74) (rest ??= []).push(readRest(reader.message(), steps));
+    else if (key === 74) (rest ??= []).push(readRest(reader.message()));
     else if ((key & 7) === 2 && field <= 12) {
       starts[field] = reader.span();
       ends[field] = reader.pos;
     } else reader.skip(key & 7);
   }
-  const present = column(reader, 3, null, steps);
-  for (let i = 0; i < steps; i++) {
+  const { op, packed } = fragment;
+  const axis = packed === undefined ? 1 : axisOf(labels, packed)?.length;
+  if (axis === undefined) throw malformed('packed row without an axis');
+  if (axis > 1 && holders !== undefined) throw malformed('packed row with native histograms');
+  const length = steps * axis;
+  const present = column(reader, 3, null, length);
+  for (let i = 0; i < length; i++) {
     if (!(present[i]! >= 0 && Number.isInteger(present[i]))) throw malformed('count that is none');
   }
   const filled = maskOf(present);
-  const { op } = fragment;
   const summed = op === 'sum' || op === 'avg';
   if (op === null || (!isFoldOperator(op) && op !== 'count_values')) throw malformed(`group in an answer to ${op}`);
   if (!summed && (holders !== undefined || rest !== undefined)) throw malformed(`sums in an answer to ${op}`);
-  const best = op === 'min' || op === 'max' ? column(reader, 5, filled, steps) : null;
+  const best = op === 'min' || op === 'max' ? column(reader, 5, filled, length) : null;
   const group = { labels, dropName, present, best, holders: holders ?? nothing, ignored };
   if (!summed) return { ...group, sums: null };
-  const high = finite(column(reader, 7, filled, steps));
-  const low = finite(column(reader, 8, filled, steps));
-  const special = starts[10]! >= 0 ? specials(reader, filled, steps) : null;
+  if (rest?.some(({ step }) => step >= length)) throw malformed('remainder of a sum at no step');
+  const high = finite(column(reader, 7, filled, length));
+  const low = finite(column(reader, 8, filled, length));
+  const special = starts[10]! >= 0 ? specials(reader, filled, length) : null;
   return { ...group, sums: { count: present, high, low, rest: rest ?? nothing, special } };
 }
 
@@ -161,7 +167,7 @@ function specials(reader: WireReader, filled: Mask, steps: number): SumState['sp
   return { nan: of(10), plus: of(11), minus: of(12) };
 }
 
-function readRest(reader: WireReader, steps: number): SumState['rest'][number] {
+function readRest(reader: WireReader): SumState['rest'][number] {
   let step = -1;
   const values: number[] = [];
   while (!reader.done) {
@@ -170,7 +176,7 @@ function readRest(reader: WireReader, steps: number): SumState['rest'][number] {
     else if (key === 17) values.push(reader.double());
     else reader.skip(key & 7);
   }
-  if (step < 0 || step >= steps || !values.every(Number.isFinite)) throw malformed('remainder of a sum at no step');
+  if (step < 0 || !values.every(Number.isFinite)) throw malformed('remainder of a sum at no step');
   return { step, values };
 }
 

@@ -14,6 +14,7 @@ import { openRun } from '../eval/run/run.ts';
 import { typeOf, type AggregateExpr, type Expr } from '../parser/ast.ts';
 import type { SeriesSource } from '../types.ts';
 import type { FragmentRequest, FragmentResult, FragmentSettings, Steps } from './fragment.ts';
+import { packRows } from './packed-rows.ts';
 import { parseFragment } from './parse-fragment.ts';
 
 /** What limits the evaluation of one fragment; see EngineOptions and QueryOptions for each. */
@@ -72,7 +73,7 @@ async function compute(
   expr: Expr,
   steps: Steps,
 ): Promise<Pick<FragmentResult, 'columns' | 'groups'>> {
-  const { kind, op, grouping, without } = request;
+  const { kind, op, grouping, without, packed } = request;
   if (typeOf(expr) !== 'instant vector') return refuse('its value is not an instant vector');
   if (kind === 'agg' && op !== null && isFoldOperator(op)) {
     const groups = await foldExpression(context, { op, grouping, without }, expr, steps);
@@ -81,7 +82,7 @@ async function compute(
       rows.push(group.toRow());
       if (context.budget.spend(steps.count)) await context.budget.turn();
     }
-    return { columns: [], groups: rows };
+    return { columns: [], groups: packed === undefined ? rows : packRows(rows, packed, steps.count) };
   }
   const value = await context.evaluate(expr, steps);
   if (value.kind !== 'vector') return refuse('its value is not an instant vector');

@@ -24,6 +24,11 @@ export interface FragmentRequest {
   readonly without: boolean;
   /** The k of topk, bottomk and limitk; the label of count_values. */
   readonly param: number | string | null;
+  /**
+   * For a sum by this label: the node sends rows that differ in it alone as one (see `packRows`). The engine never asks
+   * for it, as it would have to unpack what it gets. Default: no label.
+   */
+  readonly packed?: string;
 }
 
 /** How the query is evaluated: a node uses the same settings. */

@@ -9,7 +9,7 @@ import { runRequest } from '../api/call.ts';
 import type { Call, Handler, HandlerDeps } from '../api/call.ts';
 import { sendSuccess } from '../api/respond.ts';
 import { absences, reviewed } from './caller-view.ts';
-import { rateSamples, windowParams } from './topology-handler.ts';
+import { rateRows, rateSamples, windowParams } from './topology-handler.ts';
 
 const hourMs = 3_600_000;
 /** Points of a sparkline. */
@@ -27,12 +27,12 @@ export const services: Handler = async (call, deps) => {
   const pods = await reviewed(() => deps.objects?.access.pods(call.identity), deps);
   const lines = servedRates(Math.max(shortestRateMs, 2 * stepMs));
   const [numbers, over] = await Promise.all([
-    deps.runner.instant(topologyQuery('workload', windowMs), endMs, request),
+    deps.runner.sums(topologyQuery('workload', windowMs), 'le', endMs, request),
     deps.runner.range(lines, { start: startMs, end: endMs, step: stepMs }, request),
   ]);
   const missingNodes = [...new Set([...numbers.missingNodes, ...over.missingNodes])].sort();
   const data = assembleServices({
-    ...{ index: deps.addresses, samples: rateSamples(numbers.result.value), series: seriesOf(over.result.value) },
+    ...{ index: deps.addresses, rows: rateRows(numbers.result.sums), series: seriesOf(over.result.value) },
     ...{ startMs, stepMs, steps },
     pods: both(pods, call.namespaces),
     monitors: (deps.objects?.kinds.TrafficMonitor.list() ?? []) as unknown as TrafficMonitor[],

@@ -1,6 +1,6 @@
 import type { TopologyGrouping } from '../../api/page/types.ts';
-import type { QueryValue } from '../../promql/index.ts';
-import { assembleTopology, type RateSample } from '../topology/assemble.ts';
+import type { PackedSums, QueryValue } from '../../promql/index.ts';
+import { assembleTopology, type RateRow } from '../topology/assemble.ts';
 import { nodeGraph } from '../topology/grafana.ts';
 import { topologyQuery } from '../topology/queries.ts';
 import { ApiError, invalidParameter } from '../api/api-error.ts';
@@ -25,9 +25,9 @@ export const topology: Handler = async (call, deps) => {
   const format = params.get('format') || 'json';
   if (format !== 'json' && format !== 'grafana') throw invalidParameter('format', 'must be json or grafana');
   const { endMs, windowMs } = windowParams(call, deps.clock.now(), defaultMs);
-  const text = topologyQuery(by as TopologyGrouping, windowMs);
-  const answer = await deps.runner.instant(text, endMs, runRequest(call));
-  const { topology: data, leftOut } = assembleTopology(rateSamples(answer.result.value), {
+  const parts = topologyQuery(by as TopologyGrouping, windowMs);
+  const answer = await deps.runner.sums(parts, 'le', endMs, runRequest(call));
+  const { topology: data, leftOut } = assembleTopology(rateRows(answer.result.sums), {
     ...{ index: deps.addresses, by: by as TopologyGrouping, endMs, windowMs, maxEdges },
     visible: call.namespaces,
     namespace: params.get('namespace') || undefined,
@@ -56,8 +56,13 @@ export function windowParams(
   return { endMs, windowMs: Math.round(windowMs) };
 }
 
+/** Sums by `le`, with the other labels as an object. */
+export function rateRows(sums: readonly PackedSums[]): RateRow[] {
+  return sums.map(({ labels, axis, values }) => ({ labels: Object.fromEntries(labels), bounds: axis, values }));
+}
+
 /** The elements of a vector, with the labels as an object. */
-export function rateSamples(value: QueryValue): RateSample[] {
+export function rateSamples(value: QueryValue): { labels: Record<string, string>; value: number }[] {
   if (value.type !== 'vector') throw new ApiError('internal', `a vector was asked for, a ${value.type} came`);
   return value.elements.map((element) => ({ labels: Object.fromEntries(element.labels), value: element.value }));
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { MemoryAccount } from '../../base/memory-pool.ts';
-import type { Engine, Expr } from '../../promql/index.ts';
+import type { Engine, Expr, FragmentSettings } from '../../promql/index.ts';
 import type { AgentDirectory } from '../agents/directory.ts';
 import type { AgentReader } from '../fanout/readers/agent-reader.ts';
 import type { AgentAsker } from '../fanout/ask-agents.ts';
@@ -26,6 +26,8 @@ export interface RunnerOptions {
   /** Told how each query was executed. */
   readonly onExecuted?: (report: PushdownReport, lost: ReadonlyMap<string, LostNode>) => void;
   readonly engine: Pick<Engine, 'instant' | 'range' | 'reads'>;
+  /** As the engine's: for what is computed beside it. Without them nothing is. */
+  readonly settings?: FragmentSettings | undefined;
   /** Counts samples where that is asked for; one that takes names away last. */
   readonly countingEngine?: Pick<Engine, 'range'> | undefined;
   readonly clock: Clock;

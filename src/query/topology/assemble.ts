@@ -7,10 +7,14 @@ import { FlowTally, type FlowPair } from './flow-tally.ts';
 import { type Bytes, Requests, statsOf } from './measures.ts';
 import { edgeQueries, flowPart, flowQuery, partLabel, subjectLabels } from './queries.ts';
 
-/** One element of the answer to `topologyQuery`. Unit of the value: per second. */
-export interface RateSample {
+/** Elements of the answer to `topologyQuery` that differ in `le` alone. */
+export interface RateRow {
+  /** Without `le`. */
   readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
+  /** Values of `le`; '' where there is none. */
+  readonly bounds: readonly string[];
+  /** One for each bound. Units: per second. */
+  readonly values: Float64Array;
 }
 
 export interface AssembleOptions {
@@ -54,7 +58,7 @@ const noise = 0.05;
  * Guarantees: the request rates of the edges of captured callers add up to those of the samples; equal input gives equal
  * output, in order of ids. Pure.
  */
-export function assembleTopology(samples: readonly RateSample[], options: AssembleOptions): Assembled {
+export function assembleTopology(rows: readonly RateRow[], options: AssembleOptions): Assembled {
   const ends = new Ends({ ...options, atMs: options.endMs });
   const drafts = new Map<string, Draft>();
   const served = new Map<
@@ -68,16 +72,16 @@ export function assembleTopology(samples: readonly RateSample[], options: Assemb
     if (!draft) drafts.set(id, (draft = { source, target, protocol, promql: {}, hosts: new Set() }));
     return draft;
   };
-  for (const { labels, value } of samples) {
-    if (!(value > 0)) continue;
+  for (const { labels, bounds, values } of rows) {
+    if (!values.some((value) => value > 0)) continue;
     const mark = labels[partLabel] ?? '';
     if (mark === flowPart) {
-      flows.add(labels, value, ends);
+      flows.add(labels, values[0]!, ends);
       continue;
     }
     const family = familyOf.get(mark.replace(/!$/, ''));
     if (!family) continue;
-    const le = mark.endsWith('!') ? undefined : labels['le'];
+    const les = mark.endsWith('!') ? noBounds : bounds;
     const subject = Object.fromEntries(subjectLabels[options.by].map((name) => [name, labels[name] ?? '']));
     const end = ends.subject(labels);
     if (family.side === 'server') {
@@ -85,13 +89,13 @@ export function assembleTopology(samples: readonly RateSample[], options: Assemb
       served.set(end.id, byFamily);
       const known = byFamily.get(family.part) ?? { end, family, subject, requests: new Requests() };
       byFamily.set(family.part, known);
-      known.requests.add(le, value);
+      addRates(known.requests, les, values);
       continue;
     }
     const host = labels['server_address'] ?? '';
     const system = typeof family.protocol === 'string' ? '' : (labels[family.protocol.label] ?? '');
     const draft = draftOf(end, ends.host(host, labels['k8s_namespace_name'] ?? ''), protocolOf(family, system));
-    (draft.requests ??= new Requests()).add(le, value);
+    addRates((draft.requests ??= new Requests()), les, values);
     draft.hosts.add(host);
     if (draft.of === undefined) draft.of = { family, subject, system };
     else if (
@@ -111,6 +115,12 @@ export function assembleTopology(samples: readonly RateSample[], options: Assemb
     };
   }
   return finish([...drafts.values()], served, ends, options);
+}
+
+const noBounds: readonly string[] = [''];
+
+function addRates(requests: Requests, bounds: readonly string[], values: Float64Array): void {
+  for (let i = 0; i < bounds.length; i++) if (values[i]! > 0) requests.add(bounds[i]!, values[i]!);
 }
 
 const familyOf = new Map(requestFamilies.map((family) => [family.part, family]));

@@ -7,9 +7,9 @@ export class Requests {
   #failed = 0;
   #unmeasured = 0;
 
-  /** A sample of a part: with `le` a bucket, without it what failed. */
-  add(le: string | undefined, rate: number): void {
-    if (le === undefined) this.#failed += rate;
+  /** A sample of a part: with `le` a bucket, with '' what failed. */
+  add(le: string, rate: number): void {
+    if (le === '') this.#failed += rate;
     else {
       const bound = le === '+Inf' ? Infinity : Number(le);
       this.#buckets.set(bound, (this.#buckets.get(bound) ?? 0) + rate);
@@ -42,12 +42,13 @@ export class Requests {
   }
 
   /** Unit: ms; null where nothing was asked. */
-  quantileMs(q: number): number | null {
-    const sorted = [...this.#buckets].sort(([a], [b]) => a - b);
-    const bounds = Float64Array.from(sorted, ([bound]) => bound);
-    const counts = Float64Array.from(sorted, ([, rate]) => rate);
-    const { value } = bucketQuantile(q, { bounds, counts, length: sorted.length });
-    return Number.isFinite(value) ? value * 1000 : null;
+  quantilesMs(...wanted: readonly number[]): (number | null)[] {
+    const bounds = Float64Array.from(this.#buckets.keys()).sort();
+    const counts = bounds.map((bound) => this.#buckets.get(bound)!);
+    return wanted.map((q) => {
+      const { value } = bucketQuantile(q, { bounds, counts: counts.slice(), length: bounds.length });
+      return Number.isFinite(value) ? value * 1000 : null;
+    });
   }
 }
 
@@ -59,12 +60,13 @@ export interface Bytes {
 
 export function statsOf(requests: Requests | undefined, bytes: Bytes | undefined): Stats {
   const isMeasured = requests !== undefined && requests.measured > 0;
+  const [p50Ms, p95Ms, p99Ms] = isMeasured ? requests.quantilesMs(0.5, 0.95, 0.99) : [];
   return {
     requestRate: requests === undefined ? null : requests.rate,
     errorShare: isMeasured ? Math.min(1, requests.failed / requests.measured) : null,
-    p50Ms: isMeasured ? requests.quantileMs(0.5) : null,
-    p95Ms: isMeasured ? requests.quantileMs(0.95) : null,
-    p99Ms: isMeasured ? requests.quantileMs(0.99) : null,
+    p50Ms: p50Ms ?? null,
+    p95Ms: p95Ms ?? null,
+    p99Ms: p99Ms ?? null,
     bytesPerSecond: bytes === undefined ? null : bytes.forth,
     bytesBackPerSecond: bytes === undefined ? null : bytes.back,
   };

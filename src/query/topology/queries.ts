@@ -80,11 +80,14 @@ export function servedRates(windowMs: number): string {
   return `sum by (${[partLabel, ...by].join(', ')}) (${rates.join(' or ')})`;
 }
 
-/** All numbers of a topology as one query, so that they are of one moment and lack the same nodes. Pure. */
-export function topologyQuery(by: TopologyGrouping, windowMs: number): string {
+/**
+ * All numbers of a topology as the parts of one query, so that they are of one moment and lack the same nodes. The sums
+ * of the first are by `le`. Pure.
+ */
+export function topologyQuery(by: TopologyGrouping, windowMs: number): readonly [string, string] {
   const requests = requestRates(requestFamilies, [...subjectLabels[by], ...peerLabels], windowMs);
   const rates = `sum by (${flowLabels.join(', ')}) (rate(${flowMetric}[${rangeText(windowMs)}]))`;
-  return `${requests} or label_replace(${rates}, "${partLabel}", "${flowPart}", "", "")`;
+  return [requests, `label_replace(${rates}, "${partLabel}", "${flowPart}", "", "")`];
 }
 
 /** What one edge is made of, to ask for it alone. */

@@ -2,7 +2,7 @@ import type { ServiceSummary } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { matchPods } from '../../capture/index.ts';
 import type { AddressIndex, IndexedPod, Workload } from '../addresses/address-index.ts';
-import type { RateSample } from './assemble.ts';
+import type { RateRow } from './assemble.ts';
 import { requestFamilies } from './families.ts';
 import { Requests, statsOf } from './measures.ts';
 import { flowPart, partLabel } from './queries.ts';
@@ -17,7 +17,7 @@ export interface RateSeries {
 export interface ServicesInput {
   readonly index: AddressIndex;
   /** The answer to `topologyQuery` by workload. */
-  readonly samples: readonly RateSample[];
+  readonly rows: readonly RateRow[];
   /** The answer to `servedRates` at `startMs`, `startMs + stepMs`, … */
   readonly series: readonly RateSeries[];
   readonly startMs: number;
@@ -43,15 +43,15 @@ const familyOf = new Map(requestFamilies.map((family) => [family.part, family]))
 
 /** Every workload that has pods or series, by namespace and name, with its numbers or why there are none. Pure. */
 export function assembleServices(input: ServicesInput): ServiceSummary[] {
-  const { index, samples, series, startMs, stepMs, steps, pods } = input;
+  const { index, rows: numbers, series, startMs, stepMs, steps, pods } = input;
   const rows = new Map<string, Row>();
   const rowOf = ({ namespace, kind, name }: Workload): Row => {
     const key = `${namespace}/${kind}/${name}`;
     let row = rows.get(key);
     if (!row) {
       const lines = { rates: new Float64Array(steps), failed: new Float64Array(steps), seen: new Uint8Array(steps) };
-      const numbers = { pods: [], requests: new Requests(), isCaptured: false };
-      rows.set(key, (row = { namespace, kind, name, ...numbers, ...lines }));
+      const empty = { pods: [], requests: new Requests(), isCaptured: false };
+      rows.set(key, (row = { namespace, kind, name, ...empty, ...lines }));
     }
     return row;
   };
@@ -59,7 +59,7 @@ export function assembleServices(input: ServicesInput): ServiceSummary[] {
     if (pods?.has(pod.namespace) === false || pod.ended) continue;
     rowOf(index.workloadOf(pod)).pods.push(pod);
   }
-  for (const { labels, value } of samples) {
+  for (const { labels, bounds, values } of numbers) {
     const mark = labels[partLabel] ?? '';
     if (mark === flowPart) {
       for (const workload of endsOfFlow(labels)) {
@@ -73,7 +73,8 @@ export function assembleServices(input: ServicesInput): ServiceSummary[] {
     const row = rowOf(workload);
     row.isCaptured = true;
     if (familyOf.get(mark.replace(/!$/, ''))?.side !== 'server') continue;
-    row.requests.add(mark.endsWith('!') ? undefined : labels['le'], value);
+    const isFailed = mark.endsWith('!');
+    bounds.forEach((le, i) => row.requests.add(isFailed ? '' : le, values[i]!));
   }
   for (const { labels, points } of series) {
     const workload = subjectOf(labels);

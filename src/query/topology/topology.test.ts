@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
@@ -274,6 +276,33 @@ test('it is computed by the agents, which are asked twice each at most', async (
   const before = cluster.agents.map(({ requests: count }) => count);
   await topology({ end: String(end / 1000 - 1) });
   expect(cluster.agents.map(({ requests: count }, i) => count - before[i]!)).toEqual([2, 2]);
+});
+
+test('agents of an earlier version, which pack no rows, give the same answer in the way they know', async () => {
+  const asked = { end: String(end / 1000 - 2) };
+  const now = await topology(asked);
+  let refused = 0;
+  for (const agent of cluster.agents) {
+    agent.misbehave = (req, res) => {
+      const parts: Buffer[] = [];
+      req.on('data', (part: Buffer) => parts.push(part));
+      req.on('end', () => {
+        const body = Buffer.concat(parts);
+        if ((body.toString().startsWith('{') ? (JSON.parse(body.toString()) as { v?: number }).v : 1) === 3) {
+          refused++;
+          return void res.writeHead(501).end('{"message":"version 3 is neither 1 nor 2"}');
+        }
+        const again = Object.assign(Readable.from([body]), { method: req.method, url: req.url, headers: req.headers });
+        agent.serve(Object.assign(again, { socket: req.socket }) as unknown as IncomingMessage, res);
+      });
+    };
+  }
+  try {
+    expect(await topology(asked)).toEqual(now);
+    expect(refused).toBeGreaterThan(0);
+  } finally {
+    for (const agent of cluster.agents) agent.misbehave = undefined;
+  }
 });
 
 test.each([

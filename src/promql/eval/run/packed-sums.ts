@@ -1,0 +1,77 @@
+import { QueryError } from '../../errors.ts';
+import { mergePartials } from '../../plan/merge-partials.ts';
+import { sumsOfPacked, unpackedLabels, type PackedSums } from '../../plan/packed-rows.ts';
+import { planQuery, type Fragment } from '../../plan/plan.ts';
+import type { Expr } from '../../parser/ast.ts';
+import type { FragmentResult } from '../../plan/fragment.ts';
+import type { QueryOptions } from '../../query-options.ts';
+import { Pace } from '../../../base/turns/turns.ts';
+import { takeMemory, tooManySeries } from '../budget.ts';
+import { isFloat } from '../columns.ts';
+import type { EvalSettings } from '../context.ts';
+import { resolve } from '../resolve.ts';
+
+/** What a row of an answer takes beside its numbers. Bytes. */
+const rowBytes = 384;
+
+export interface PackedAnswer {
+  readonly sums: readonly PackedSums[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * The elements of several sums at one time, which an engine would give for `sum or sum or …`, as rows that differ in
+ * `label` no more: what the nodes send is neither unpacked nor sorted, and no element is made of it. The parts must have
+ * no labels in common.
+ * Guarantees: the same numbers as an engine's, bit for bit.
+ * Returns null where that is not possible: a part that nodes cannot compute, native histograms, warnings of an
+ * evaluation, whose texts an engine makes.
+ * Errors: those of the distribution but `execution`, which an engine tells better; and of the limits.
+ */
+export async function packedSums(
+  parts: readonly Expr[],
+  label: string,
+  timeMs: number,
+  { settings, distribution, signal, maxSeries = Infinity, memory, turns }: QueryOptions & { settings: EvalSettings },
+): Promise<PackedAnswer | null> {
+  if (distribution === undefined || distribution.aggregates === false) return null;
+  const steps = { start: timeMs, step: 1, count: 1 };
+  const span = { start: timeMs, end: timeMs, step: 0 };
+  const fragments: Fragment[] = [];
+  for (const part of parts) {
+    const expr = resolve(part, span, '', () => 0);
+    const { fragment } = planQuery(expr, { partitionLabel: distribution.partitionLabel }).root;
+    if (fragment === null || (fragment.kind === 'agg' && fragment.op !== 'sum')) return null;
+    fragments.push(fragment);
+  }
+  const asked = fragments.map(async ({ kind, expr, op, grouping, without, param }) => {
+    const isPacked = kind === 'agg' && !without && grouping.includes(label);
+    const fragment = { kind, expr, op, grouping, without, param, ...(isPacked ? { packed: label } : {}) };
+    const results = await distribution.run(fragment, steps, settings, signal);
+    return results && mergePartials(new Pace(signal, turns), fragment, results);
+  });
+  const merged: FragmentResult[] = [];
+  try {
+    for (const one of await Promise.all(asked)) {
+      if (one === null || one.annotations.some(({ kind }) => kind === 'warning')) return null;
+      merged.push(one);
+    }
+  } catch (error) {
+    const isOfData = error instanceof QueryError && error.errorType === 'execution';
+    if (isOfData && error.code !== 'ERR_QUERY_LIMIT' && error.code !== 'ERR_QUERY_MEMORY') return null;
+    throw error;
+  }
+  const series = merged.reduce((sum, { seriesRead }) => sum + seriesRead, 0);
+  if (series > maxSeries) throw tooManySeries(series, maxSeries);
+  const sums: PackedSums[] = [];
+  for (const { groups, columns } of merged) {
+    takeMemory(memory, columns.length * rowBytes);
+    const own = sumsOfPacked(groups, label);
+    if (own === null || columns.some(({ histograms }) => histograms !== null)) return null;
+    for (const one of own) sums.push(one);
+    for (const { labels, kinds, values } of columns) {
+      if (kinds[0] === isFloat) sums.push({ ...unpackedLabels(labels, label), values });
+    }
+  }
+  return { sums, warnings: [...new Set(merged.flatMap(({ warnings }) => warnings))] };
+}
