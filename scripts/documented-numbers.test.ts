@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
@@ -14,10 +14,15 @@ interface Claim {
   factor?: number;
 }
 
+const root = join(import.meta.dirname, '..');
 const second = 1_000;
 const minute = 60 * second;
+const hour = 60 * minute;
 const MiB = 1024 * 1024;
 const guide = (name: string): string => `docs/guides/${name}.md`;
+
+/** How long a token may live that the minter hands out. */
+const tokenLife: Claim['is'] = ['src/minter/platform/grant.ts', /maxLifeMs = ([\d_]+) \+/];
 
 const claims: Claim[] = [
   { says: ['README.md', /Node \((\d+) or newer/], is: ['scripts/setup.sh', /"\$major" -ge (\d+)/] },
@@ -125,6 +130,28 @@ const claims: Claim[] = [
     says: [guide('capture'), /monitors on ([\d,]+) nodes/],
     is: ['bench/capture.ts', /: \{ monitors: [\d_]+, nodes: ([\d_]+)/],
   },
+  { says: ['README.md', /(\d+)-hour, repository-scoped/], is: tokenLife, factor: hour },
+  {
+    says: ['README.md', /does not answer within (\d+) s/],
+    is: ['e2e/cluster/download.ts', /answerMs = ([\d_]+)/],
+    factor: second,
+  },
+  { says: ['CONTRIBUTING.md', /and (\d+) days ahead/], is: ['scripts/test-calendar.ts', /'\+40d', '\+(\d+)d'/] },
+  {
+    says: [guide('autoscaling'), /\(one every (\d+) s;/],
+    is: ['src/promql/plan/metric-expression.ts', /sampleIntervalMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [guide('promql-library'), /samples of (\d+) bytes/],
+    is: ['src/promql/eval/budget.ts', /sampleBytes = (\d+)/],
+  },
+  { says: [guide('upgrade'), /it ends, (\d+) days after/], is: ['src/net/ca.ts', /days = (\d+)/] },
+  ...[/five times (\d+) s/, /for twice (\d+) s/].map((sentence): Claim => ({
+    says: [guide('write-a-controller'), sentence],
+    is: ['src/runtime/watch/reflector.ts', /inactivityMs = ([\d_]+)/],
+    factor: second,
+  })),
 ];
 
 test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as const))(
@@ -135,8 +162,39 @@ test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as
   },
 );
 
+/** Documents in which every quantity has to be a claim above. What benchmarks.md says is held by its own test. */
+const complete = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/guides/*.md', { cwd: root })].filter(
+  (file) => !file.endsWith('benchmarks.md'),
+);
+/** A number with a unit. Not the digits of a name, such as UTF-8 or RFC 3339. */
+const quantity =
+  /(?<![-\w.]|RFC )(\d[\d,.]*)(?:[ -])?(?:(?:ms|µs|s|h|MiB|MB|kB|GiB|seconds?|minutes?|hours?|days?|years?|times|million|samples|series|spans|bytes|nodes?|agents?|queries|requests|points)\b|%)/g;
+
+test.each(complete)('every quantity in the text of %s is one of the claims', (file) => {
+  // Code keeps its place, so that what is left has the same offsets.
+  const blank = (text: string): string => text.replaceAll(/[^\n]/g, ' ');
+  const whole = readFileSync(join(root, file), 'utf8');
+  const prose = whole
+    .replaceAll(/^```[^]*?^```/gm, blank)
+    .replaceAll(/^ {4}.*$/gm, blank)
+    .replaceAll(/`[^`\n]*`/g, blank)
+    .replaceAll(/\]\([^)]*\)/g, blank);
+  const claimed = claims
+    .filter(({ says }) => says[0] === file)
+    .flatMap(({ says }) => {
+      const [, span] = new RegExp(says[1], 'd').exec(whole)?.indices ?? [];
+      return span === undefined ? [] : [span];
+    });
+  const unclaimed = [...prose.matchAll(quantity)].filter(
+    ({ index }) => !claimed.some(([from, to]) => from <= index && index < to),
+  );
+  expect(unclaimed.map(([text, number], i) => `${text} (${i + 1}. ${number})`)).toEqual([]);
+});
+
+test('there are documents with quantities', () => expect(complete.length).toBeGreaterThan(13));
+
 function find([file, pattern]: readonly [string, RegExp]): string {
-  const found = pattern.exec(readFileSync(join(import.meta.dirname, '..', file), 'utf8'))?.[1];
+  const found = pattern.exec(readFileSync(join(root, file), 'utf8'))?.[1];
   if (found === undefined) throw new Error(`${file} has nothing like ${pattern}`);
   return found;
 }
