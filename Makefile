@@ -32,7 +32,7 @@ unit: setup ## Only what needs nothing but Node (under two minutes)
 quick: setup ## What the working tree's change can affect: format, lint, types, generated files, the unit tests that import it
 	@npm run -s test:quick
 
-test-calendar: setup ## The unit tests and dated e2e tests a day, 40 and 400 days ahead and across a leap day (needs libfaketime)
+test-calendar: setup ## The tests and the demo a day, 40 and 400 days ahead and across a leap day (needs libfaketime)
 	@npm run -s test:calendar
 
 e2e: setup ## Only the tests against a real API server (brings its own cluster)

@@ -1,29 +1,32 @@
 /**
- * Runs tests at other dates than today's, with Debian's libfaketime:
- *   node scripts/test-calendar.ts [--fast]
- * A day, 40 days and 400 days ahead, and across the leap day of 2028: the unit and integration tests, and the e2e tests
- * whose data has a date of its own (where SVC_PROMQL_DATA is set, with the recorded queries). `--fast`: across the leap
- * day only, the unit and integration tests that read the clock.
+ * Runs tests and the demo at other dates than today's:
+ *   node scripts/test-calendar.ts [--fast | --demo]
+ * A day, 40 days and 400 days ahead, and across the leap day of 2028: the unit and integration tests, the e2e tests
+ * whose data has a date of its own (where SVC_PROMQL_DATA is set, with the recorded queries), and the demo's tour.
+ * `--fast`: across the leap day only, the unit and integration tests that read the clock. `--demo`: the demo alone.
  *
- * The date is moved for Node alone: Go programs make their system calls themselves; files and processes get the
- * kernel's date. So a whole cluster cannot be moved this way.
+ * Tests are moved by Debian's libfaketime. Go programs ask for the time without libc, so the demo, which is a whole
+ * cluster, is moved by a program of ours (ADR 39).
  */
 import { spawn } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { findMoved, movableDates } from '../e2e/calendar/moved.ts';
 import { findFaketime, libfaketime } from '../src/testing/faketime.ts';
 
 const { values: flags } = parseArgs({
   options: {
     fast: { type: 'boolean', default: false },
+    demo: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     outputFile: { type: 'string' },
   },
 });
 const root = join(import.meta.dirname, '..');
-/** Ahead of today, so that every process of a run has the same date. libfaketime takes seconds. */
-const ahead = (date: string): string => `+${Math.round((Date.parse(date) - Date.now()) / 1000)}`;
+/** Seconds ahead of today, so that every process of a run has the same date. */
+const ahead = (date: string): number =>
+  date.startsWith('+') ? Number.parseInt(date) * 86_400 : Math.round((Date.parse(date) - Date.now()) / 1000);
 const beforeLeapDay = '2028-02-28T23:59:50Z';
 const dates = flags.fast ? [beforeLeapDay] : ['+1d', '+40d', '+400d', beforeLeapDay];
 /** What reads the machine's clock; the other tests have no date to be moved. */
@@ -41,29 +44,46 @@ function jest(date: string, args: readonly string[]): Promise<number> {
     ...process.env,
     TZ: 'UTC',
     LD_PRELOAD: findFaketime(),
-    FAKETIME: date,
+    FAKETIME: `+${ahead(date)}`,
     FAKETIME_DONT_FAKE_MONOTONIC: '1',
   };
+  return run([process.execPath, ...program, ...args], env);
+}
+
+function run([program, ...args]: readonly string[], env = process.env): Promise<number> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [...program, ...args], { cwd: root, env, stdio: 'inherit' });
+    const child = spawn(program!, args, { cwd: root, env, stdio: 'inherit' });
     child.on('close', (code) => resolve(code ?? 1));
   });
 }
 
-if (libfaketime.missing !== undefined) {
-  console.error(libfaketime.missing);
+const lacking = [...(flags.demo ? [] : [libfaketime]), ...(flags.fast ? [] : [movableDates])];
+const missing = lacking.flatMap((need) => need.missing ?? []);
+if (missing.length > 0) {
+  console.error(missing.join('\n'));
   process.exit(2);
 }
+const moved = flags.fast ? '' : await findMoved();
+if (!flags.fast && (await run([process.execPath, 'scripts/build/main.ts'])) !== 0) process.exit(1);
 const report = flags.json ? ['--json', `--outputFile=${flags.outputFile}`] : [];
 const files = globSync('{src,examples,ui}/**/*.test.ts', { cwd: root }).filter((file) =>
   readsClock.test(readFileSync(join(root, file), 'utf8')),
 );
-let failed = 0;
-for (const name of dates) {
-  console.error(`\nat ${name}`);
-  const date = name.startsWith('+') ? name : ahead(name);
-  if ((await jest(date, flags.fast ? ['--runTestsByPath', ...files, ...report] : [])) !== 0) failed++;
+const failed: string[] = [];
+const note = (what: string, code: number): void => void (code === 0 || failed.push(what));
+for (const date of dates) {
+  console.error(`\nat ${date}`);
+  if (flags.fast) note(`tests at ${date}`, await jest(date, ['--runTestsByPath', ...files, ...report]));
+  if (!flags.fast && !flags.demo) {
+    note(`tests at ${date}`, await jest(date, []));
+    note(`dated e2e at ${date}`, await jest(date, ['-c', 'jest.e2e.config.js', '--runInBand', ...withDatedData]));
+  }
   if (flags.fast) continue;
-  if ((await jest(date, ['-c', 'jest.e2e.config.js', '--runInBand', ...withDatedData])) !== 0) failed++;
+  // The cluster takes the better part of a minute to come up: the leap day begins in mid-tour.
+  const seconds = ahead(date) - (date === beforeLeapDay ? 40 : 0);
+  note(`demo at ${date}`, await run([moved, String(seconds), process.execPath, 'e2e/demo/demo.ts', '--once']));
 }
-if (failed > 0) process.exitCode = 1;
+if (failed.length > 0) {
+  console.error(`\nfailed: ${failed.join(', ')}`);
+  process.exitCode = 1;
+}
