@@ -9,7 +9,7 @@ import {
 } from '../../../api/v1alpha1/index.ts';
 import type { Reading } from '../cluster/view.ts';
 import { unread, type Check, type CheckState, type Section } from './check.ts';
-import { wayOut } from './hints.ts';
+import { wayOut, ways } from './hints.ts';
 import { badConditions, conditionLine, readinessOf, type Conditioned, type ConditionTable } from './readiness.ts';
 
 /** A kind of ours as a report shows it. */
@@ -58,6 +58,13 @@ export function policyChecks(reading: Reading<ClusterTrafficPolicy & KubeObject>
     const { desired = 0, updated = 0, failed = 0 } = status?.nodes ?? {};
     return `${updated}/${desired} nodes${failed > 0 ? `, ${failed} failed` : ''}, ${status?.monitors?.accepted ?? 0} monitors`;
   });
+}
+
+/** Whether flows are captured is a condition of each policy; without one only this line tells. */
+export function flowChecks(reading: Reading<ClusterTrafficPolicy & KubeObject>): Check[] {
+  if (reading.fault !== undefined || reading.items.length > 0) return [];
+  const text = 'off: no policy enables them';
+  return [{ section: 'nodes', subject: 'flows', state: 'note', text, hint: ways['NotEnabled']! }];
 }
 
 export function minterChecks(reading: Reading<MinterDeployment & KubeObject>): Check[] {

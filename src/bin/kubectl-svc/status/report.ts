@@ -4,7 +4,7 @@ import { isWell, sections, type Check } from './check.ts';
 import { agentSetChecks, operatorChecks, queryChecks } from './components.ts';
 import { eventChecks } from './events.ts';
 import { agentNodeChecks, captureChecks, nodeRows } from './node-rows.ts';
-import { minterChecks, monitorChecks, policyChecks } from './objects.ts';
+import { flowChecks, minterChecks, monitorChecks, policyChecks } from './objects.ts';
 import { crdChecks, metricsApiChecks } from './registrations.ts';
 
 export interface StatusReport {
@@ -24,6 +24,7 @@ export function statusReport(view: ClusterView): StatusReport {
     ...certificateChecks(view),
     ...metricsApiChecks(view),
     ...policyChecks(view.policies),
+    ...flowChecks(view.policies),
     ...monitorChecks(view.monitors),
     ...captureChecks(rows, view.nodes.fault),
     ...minterChecks(view.minters),

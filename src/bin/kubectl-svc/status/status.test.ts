@@ -197,6 +197,31 @@ test('a warning about a pod that became ready since, or is gone, has passed; one
   expect(shown('svc-agent-a', '2026-06-01T11:51:00Z')).toBe(1);
 });
 
+describe('flows that are off are no fault, and told with the way to turn them on', () => {
+  const hint = 'set spec.network.enabled: true in a policy for flows; it puts the agents into the host network';
+  const notEnabled = aCondition('CapturingFlows', 'False', 'NotEnabled', 'network.enabled is not set');
+  const ready = aCondition('Ready', 'True', 'Ready');
+  const policy = aPolicy('p', {}, { status: { observedGeneration: 1, conditions: [ready, notEnabled] } as never });
+
+  test('without a policy', () => {
+    const line = lineOf(aView(), 'flows');
+    expect(line).toMatch(/^\s*! flows: off: no policy enables them/);
+    expect(line).toContain(hint);
+    expect(statusReport(aView()).well).toBe(true);
+  });
+
+  test('with a policy that leaves them out, once', () => {
+    const view = aView({ policies: objects(policy) });
+    expect(lineOf(view, 'p:')).toContain(hint);
+    expect(lineOf(view, 'flows')).toBe('none');
+    expect(statusReport(view).well).toBe(true);
+  });
+
+  test('not where policies cannot be read', () => {
+    expect(lineOf(aView({ policies: { fault: 'forbidden' } }), 'flows')).toBe('none');
+  });
+});
+
 test('what may not be read is told and is no fault', () => {
   const fault = 'you may not list nodes of all namespaces';
   const view = aView({ nodes: { fault }, apiServices: { fault } });
