@@ -19,6 +19,7 @@ const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 const MiB = 1024 * 1024;
+const reference = (name: string): string => `docs/reference/${name}.md`;
 const guide = (name: string): string => `docs/guides/${name}.md`;
 
 /** How long a token may live that the minter hands out. */
@@ -152,6 +153,104 @@ const claims: Claim[] = [
     is: ['src/runtime/watch/reflector.ts', /inactivityMs = ([\d_]+)/],
     factor: second,
   })),
+  {
+    says: [reference('listeners'), /request line and header fields \| (\d+) s/],
+    is: ['src/net/http/limits.ts', /headersMs: ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('listeners'), /Whole request \| (\d+) s/],
+    is: ['src/net/http/limits.ts', /requestMs: ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('listeners'), /Whole request \| \d+ s \(minter: (\d+) s/],
+    is: ['src/minter/http/server.ts', /requestMs: ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('listeners'), /without a request \| (\d+) s/],
+    is: ['src/net/http/limits.ts', /keepAliveMs: ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('listeners'), /without a request \| \d+ s \(minter: (\d+) s/],
+    is: ['src/minter/http/server.ts', /keepAliveMs: ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('listeners'), /caller does not read \| (\d+) s/],
+    is: ['src/net/http/limits.ts', /stalledMs: ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('listeners'), /dropped for (\d+) s/],
+    is: ['src/net/http/limits.ts', /lingerMs: ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('listeners'), /(\d+) seconds at most/],
+    is: ['src/net/drain.ts', /defaultLatestMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('listeners'), /within the (\d+) seconds of/],
+    is: ['src/render/agent/daemonset.ts', /terminationGracePeriodSeconds: (\d+)/],
+  },
+  {
+    says: [reference('streams'), /Decisions are kept for (\d+) s/],
+    is: ['src/net/token-auth.ts', /cacheMs \?\? ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('streams'), /exactly, within (\d+) MiB/],
+    is: ['src/query/stream/read-history.ts', /newestBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('streams'), /10,000 and (\d+) MiB in all/],
+    is: ['src/query/stream/relay.ts', /orderBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('streams'), /up to (\d+) s apart/],
+    is: ['src/query/stream/follow-agent.ts', /longestDelayMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('streams'), /silent for (\d+) s/],
+    is: ['src/query/stream/follow-agent.ts', /silenceMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('streams'), /does not fit into (\d+) MiB for a reader/],
+    is: ['src/query/stream/relay.ts', /queueBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('streams'), /back-off up to (\d+) s/],
+    is: ['src/agent/export/exporter.ts', /lastBackoffMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('streams'), /what waits for (\d+) s more/],
+    is: ['src/agent/export/exports.ts', /farewellMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('streams'), /at most (\d+) MiB/],
+    is: ['src/capture/capture-config.ts', /SpanRing = (\d+) \* 1024 \*\* 2/],
+  },
+  {
+    says: [reference('streams'), /after 0\.(\d+) s/],
+    is: ['src/query/stream/follow-agent.ts', /firstDelayMs = (\d+)/],
+    factor: 10,
+  },
+  {
+    says: [reference('streams'), /a line above (\d+) MiB/],
+    is: ['src/stream/line-splitter.ts', /maxLineLength = ([\d *]+)/],
+    factor: MiB,
+  },
 ];
 
 test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as const))(
@@ -163,12 +262,16 @@ test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as
 );
 
 /** Documents in which every quantity has to be a claim above. What benchmarks.md says is held by its own test. */
-const complete = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/guides/*.md', { cwd: root })].filter(
-  (file) => !file.endsWith('benchmarks.md'),
-);
+const complete = [
+  'README.md',
+  'CONTRIBUTING.md',
+  reference('listeners'),
+  reference('streams'),
+  ...globSync('docs/guides/*.md', { cwd: root }),
+].filter((file) => !file.endsWith('benchmarks.md'));
 /** A number with a unit. Not the digits of a name, such as UTF-8 or RFC 3339. */
 const quantity =
-  /(?<![-\w.]|RFC )(\d[\d,.]*)(?:[ -])?(?:(?:ms|µs|s|h|MiB|MB|kB|GiB|seconds?|minutes?|hours?|days?|years?|times|million|samples|series|spans|bytes|nodes?|agents?|queries|requests|points)\b|%)/g;
+  /(?<![-:\w.]|RFC )(\d[\d,.]*)(?:[ -])?(?:(?:ms|µs|s|h|MiB|MB|kB|GiB|seconds?|minutes?|hours?|days?|years?|times|million|samples|series|spans|bytes|nodes?|agents?|queries|requests|points)\b|%)/g;
 
 test.each(complete)('every quantity in the text of %s is one of the claims', (file) => {
   // Code keeps its place, so that what is left has the same offsets.
@@ -186,7 +289,7 @@ test.each(complete)('every quantity in the text of %s is one of the claims', (fi
       return span === undefined ? [] : [span];
     });
   const unclaimed = [...prose.matchAll(quantity)].filter(
-    ({ index }) => !claimed.some(([from, to]) => from <= index && index < to),
+    ({ 0: text, index }) => !claimed.some(([from, to]) => from < index + text.length && index < to),
   );
   expect(unclaimed.map(([text, number], i) => `${text} (${i + 1}. ${number})`)).toEqual([]);
 });
