@@ -251,6 +251,120 @@ const claims: Claim[] = [
     is: ['src/stream/line-splitter.ts', /maxLineLength = ([\d *]+)/],
     factor: MiB,
   },
+  {
+    says: [reference('query-execution'), /by a guess \((\d+) bytes a/],
+    is: ['src/query/fanout/dearness.ts', /pushed = (\d+) \* steps/],
+  },
+  {
+    says: [reference('query-execution'), /a step, ([\d.]+) bytes/],
+    is: ['src/query/fanout/dearness.ts', /bytesPerSample: ([\d.]+)/],
+  },
+  {
+    says: [reference('query-execution'), /a sample, (\d+) s between/],
+    is: ['src/query/fanout/dearness.ts', /intervalMs: ([\d_]+)/],
+    factor: second,
+  },
+  { says: [reference('query-execution'), /up to 1(\.75) times/], is: ['src/base/turns/gate.ts', /beyond \* 0(\.75)/] },
+  {
+    says: [reference('query-execution'), /less than (\d+) ms go first/],
+    is: ['src/base/turns/fair-turns.ts', /shortMs \?\? (\d+)/],
+  },
+  {
+    says: [reference('query-execution'), /max-samples`, (\d+) bytes each/],
+    is: ['src/promql/eval/budget.ts', /sampleBytes = (\d+)/],
+  },
+  {
+    says: [reference('query-execution'), /result counts as (\d+) samples/],
+    is: ['src/promql/eval/columns.ts', /bareColumn = (\d+)/],
+  },
+  {
+    says: [reference('query-execution'), /form has at most (\d+) MiB/],
+    is: ['src/query/api/params.ts', /maxBodyBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('query-execution'), /a request\s+of remote read (\d+) MiB/],
+    is: ['src/query/routes/remote-read.ts', /maxBodyBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('query-execution'), /as SAMPLES (\d+) million/],
+    is: ['src/tsdb/remote-read/server.ts', /maxSamples \?\? ([\d_]+)/],
+    factor: 1_000_000,
+  },
+  {
+    says: [reference('query-execution'), /memory limit \((\d+) GiB and/],
+    is: ['src/render/query-deployment.ts', /limits: \{ memory: '(\d+)Gi'/],
+    factor: 2,
+  },
+  {
+    says: [reference('query-execution'), /GiB and (\d+) MiB as/],
+    is: ['src/render/agent/containers.ts', /memory: '256Mi' \}, limits: \{ memory: '(\d+)Gi'/],
+    factor: 2 / 1024,
+  },
+  {
+    says: [reference('query-execution'), /may hold (\d+) MiB\s+beside/],
+    is: ['src/base/memory-pool.ts', /freeBytes = (\d+) \* 1024 \*\* 2/],
+  },
+  {
+    says: [reference('query-execution'), /hold too \((\d+) million/],
+    is: ['src/agent/partial/partial-handler.ts', /maxSamples: ([\d_]+)/],
+    factor: 1_000_000,
+  },
+  {
+    says: [reference('query-execution'), /million samples, (\d+) MiB/],
+    is: ['src/agent/partial/partial-handler.ts', /maxBytes: ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('query-execution'), /128 MiB, (\d+) s/],
+    is: ['src/agent/partial/partial-handler.ts', /deadlineMs: ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('query-execution'), /hold too \((\d+) MiB/],
+    is: ['src/agent/partial/index-handler.ts', /maxBytes: ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('query-execution'), /too \(64 MiB, (\d+) s/],
+    is: ['src/agent/partial/index-handler.ts', /deadlineMs: ([\d_]+)/],
+    factor: second,
+  },
+  { says: [reference('http-api'), /Limits: (\d+) queries/], is: ['src/render/query-options.ts', /default: '(20)'/] },
+  {
+    says: [reference('http-api'), /(\d+) minutes, 50 million/],
+    is: ['src/render/query-options.ts', /one query may take', default: '(\d+)m'/],
+  },
+  {
+    says: [reference('http-api'), /minutes, (\d+) million samples/],
+    is: ['src/render/query-options.ts', /hold in memory', default: '(\d+)'/],
+    factor: 1_000_000,
+  },
+  {
+    says: [reference('http-api'), /bodies up to (\d+) MiB/],
+    is: ['src/query/routes/remote-read.ts', /maxBodyBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  { says: [reference('http-api'), /the newest (\d+) spans/], is: ['ui/state/live-feed.ts', /mostRows = (\d+)/] },
+  { says: [reference('http-api'), /by more than (\d+) %/], is: ['src/query/topology/assemble.ts', /noise = 0\.0(\d)/] },
+  {
+    says: [reference('http-api'), /\(default (\d+)h\)/],
+    is: ['src/query/routes/page-handlers.ts', /hourMs = ([\d_]+)/],
+    factor: hour,
+  },
+  {
+    says: [reference('http-api'), /long-term-after` \((\d+)h;/],
+    is: ['src/render/query-options.ts', /the agents keep',\s+default: '(\d+)h'/],
+  },
+  {
+    says: [reference('http-api'), /also over (\d+) agents/],
+    is: ['e2e/page/large.e2e.ts', /nodes = Array\.from\(\{ length: (\d+)/],
+  },
+  {
+    says: [reference('http-api'), /allows \((\d+) bytes each/],
+    is: ['src/query/fanout/readers/index-reader.ts', /left -= bytes \/ (\d+)/],
+  },
 ];
 
 test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as const))(
@@ -265,8 +379,7 @@ test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as
 const complete = [
   'README.md',
   'CONTRIBUTING.md',
-  reference('listeners'),
-  reference('streams'),
+  ...['http-api', 'listeners', 'query-execution', 'streams'].map(reference),
   ...globSync('docs/guides/*.md', { cwd: root }),
 ].filter((file) => !file.endsWith('benchmarks.md'));
 /** A number with a unit. Not the digits of a name, such as UTF-8 or RFC 3339. */

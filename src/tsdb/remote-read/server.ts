@@ -21,7 +21,7 @@ export const partitionHeader = 'x-svc-partition-clean';
 export interface RemoteReadLimits {
   /** Largest request after decompression. Default 2 MiB. The HTTP server must cap the body itself, too. */
   readonly maxRequestBytes?: number;
-  /** Samples in a SAMPLES answer, which stands in memory whole. Default 1e7. */
+  /** Samples in a SAMPLES answer, which stands in memory whole. Default 10 million. */
   readonly maxSamples?: number;
   /** A frame of a streamed answer is closed at about this size. Default 1 MiB. */
   readonly maxFrameBytes?: number;
@@ -82,7 +82,7 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
       const leave = await gate.enter(request.signal, request.user);
       try {
         const pace = new Pace(request.signal);
-        const body = await sampledResponse(store, decoded, limits.maxSamples ?? 1e7, pace);
+        const body = await sampledResponse(store, decoded, limits.maxSamples ?? 10_000_000, pace);
         const headers = { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' };
         return { status: 200, headers: { ...headers, 'content-length': String(body.length) }, body: once(body) };
       } finally {
