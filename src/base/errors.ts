@@ -67,6 +67,7 @@ export const errorCodes = {
   },
   ERR_EXPORT_SEND: { retry: 'later', meaning: 'A destination did not take what was sent; the message says why.' },
   ERR_STORE_CORRUPT: { retry: 'no', meaning: 'A store file failed its checksum or format check.' },
+  ERR_STORE_FORMAT: { retry: 'after-change', meaning: 'A later version wrote the store; this one leaves it as it is.' },
   ERR_STORE_LOCKED: { retry: 'later', meaning: 'Another process holds the store directory.' },
   ERR_STORE_WRITE: { retry: 'later', meaning: 'The store could not write (disk full, I/O error).' },
   ERR_QUERY_PARSE: {

@@ -35,6 +35,7 @@ import type {
   StoreStats,
 } from './types.ts';
 import { Wal } from './wal/wal.ts';
+import { claimFormat, writeFormat } from './store-format.ts';
 
 const hourMs = 3_600_000;
 /** A range goes into a block this long after its end, so that late samples still find it in memory. */
@@ -58,6 +59,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   await files.makeDir(dir);
   const unlock = await files.lock(dir, clock);
   try {
+    await claimFormat(dir, files, logger);
     const head = new Head(options.externalLabels ?? []);
     const started = clock.monotonic();
     const found = await recover(dir, files, logger, head);
@@ -287,6 +289,7 @@ class EmbeddedStore implements Store {
       await this.#files.makeDir(`${temporary}/wal`);
       await this.#blocks.linkTo(`${temporary}/blocks`);
       await writeCheckpoint(`${temporary}/wal`, this.#files, this.#head, 1);
+      await writeFormat(temporary, this.#files);
       await this.#files.rename(temporary, path);
       await this.#files.syncDir(`${this.#dir}/snapshots`);
       this.#logger.info('store: snapshot written', { path });

@@ -34,6 +34,7 @@ export interface ReadRequest {
 
 const matchTypes: readonly MatchType[] = ['=', '!=', '=~', '!~'];
 
+/** The protobuf bytes of a request, before snappy. */
 export function encodeReadRequest({ queries, accepted }: ReadRequest): Uint8Array {
   const out = new WireWriter();
   for (const query of queries) {

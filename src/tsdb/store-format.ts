@@ -1,0 +1,55 @@
+import { errorText, OperatorError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import type { FileLayer } from './file-layer.ts';
+
+/**
+ * The format of log, checkpoints and blocks together. It grows by one with each change that an earlier version would
+ * take for damage, so that such a version refuses the store instead of cutting away what it cannot read.
+ */
+export const storeFormat = 1;
+
+const fileName = 'format';
+
+/**
+ * Refuses a store that a later version wrote, before anything of it is read or changed; names the format where nothing
+ * does. A store without the file is of format 1. A disk that is full does not keep a store closed: the next open writes it.
+ * Errors: ERR_STORE_FORMAT, which says the way out.
+ */
+export async function claimFormat(dir: string, files: FileLayer, logger: Logger): Promise<void> {
+  const path = `${dir}/${fileName}`;
+  if ((await files.list(dir)).includes(fileName)) {
+    const text = new TextDecoder().decode(await files.readAll(path));
+    const found = /^(\d{1,9})\n$/.exec(text)?.[1];
+    if (found !== undefined && Number(found) > storeFormat) throw tooNew(dir, found);
+    if (found !== undefined) return;
+    logger.warn('store: the file that names its format is damaged and is written again', { path });
+  }
+  try {
+    await writeFormat(dir, files);
+  } catch (error) {
+    logger.warn('store: its format could not be written down', { path, error: errorText(error) });
+  }
+}
+
+/** Names the format of a store or of a snapshot, durably. Errors: those of the system. */
+export async function writeFormat(dir: string, files: FileLayer): Promise<void> {
+  const path = `${dir}/${fileName}`;
+  await files.remove(`${path}.tmp`);
+  const file = await files.openWrite(`${path}.tmp`, 'create');
+  try {
+    await file.write(new TextEncoder().encode(`${storeFormat}\n`), 0);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await files.rename(`${path}.tmp`, path);
+  await files.syncDir(dir);
+}
+
+function tooNew(dir: string, found: string): OperatorError {
+  return new OperatorError(
+    'ERR_STORE_FORMAT',
+    `store ${dir} was written by a later version, in format ${found}; this version reads up to format ${storeFormat}. ` +
+      'Nothing was changed: run the later version again, or move the directory away and begin with an empty one',
+  );
+}
