@@ -1,37 +1,22 @@
-/**
- * The page in a real Chromium without a window:
- *   npm run build && node bench/page.ts [--quick]
- * One JSON line for each figure on stdout: {name, unit, ours, peer, ratio, goal, met}; progress on stderr.
- * First view: the services of 500 workloads, from a query server over 50 agents (stand-ins), with
- * an empty cache; from the begin of the navigation to the first frame that shows rows. Of the same with answers that
- * are there already, to see what is the page's own.
- * Size: what that view loads, gzipped.
- * Map: 500 nodes and 2,000 edges, panned with the mouse; frames as the browser makes them.
- * Source of the goals: issue 21. Without a graphics processor the browser draws on the same processors as all else.
- */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { findChromium } from '../e2e/page/browser.ts';
 import { fixtureServices, fixtureTopology, large } from '../e2e/page/fixture.ts';
-import { report } from './query/report.ts';
-import { withAgents } from './query/stand-in-stage.ts';
+import { withStandIns } from './query/stand-in-stage.ts';
 import { cluster } from './query/topology-data.ts';
+import { bench, type Stage } from './run/bench.ts';
+import type { Goal } from './run/figure.ts';
 
-const { values: flags } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-const rounds = flags.quick ? 2 : 9;
-const panMs = flags.quick ? 1_000 : 5_000;
+const root = fileURLToPath(new URL('..', import.meta.url));
 const pageDir = fileURLToPath(new URL('../dist/ui', import.meta.url));
-const executablePath = findChromium();
-if (executablePath === undefined) throw new Error('no Chromium: install one, or name it in SVC_CHROMIUM');
+/** Source of the goals: issue 21. */
+const goals = { firstViewMs: 1_000, gzipKiB: 350, framesPerSecond: 30 } as const;
 
 const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
-const at = (values: readonly number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]!;
-
 /** Runs in the page before it: when the frame with the first rows has been drawn, in ms since the navigation began. */
 const noteRows = `globalThis.rowsDrawn = new Promise((drawn) => {
   new MutationObserver((_, observer) => {
@@ -40,6 +25,48 @@ const noteRows = `globalThis.rowsDrawn = new Promise((drawn) => {
     requestAnimationFrame(() => setTimeout(() => drawn(performance.now())));
   }).observe(document, { childList: true, subtree: true });
 });`;
+
+await bench(
+  {
+    name: 'bench:page',
+    measures:
+      'The page, built anew, in a real Chromium without a window. First view: the services of 500 workloads from a query\n' +
+      'server over 50 stand-in agents, with an empty cache, from the begin of the navigation to the first frame that shows\n' +
+      "rows; and the same with answers that are there already, which is what is the page's own. Size: what that view loads,\n" +
+      'gzipped. Map: 500 nodes and 2,000 edges, panned with the mouse. No peer. Without a graphics processor the browser\n' +
+      'draws on the same processors as all else.',
+    options: {
+      agents: { kind: 'number', value: cluster.nodes, quick: 5, help: 'agents' },
+      'pan-ms': { kind: 'number', value: 5_000, quick: 1_000, help: 'how long a run pans the map' },
+    },
+  },
+  async (stage) => {
+    const executablePath = findChromium();
+    if (executablePath === undefined) throw new Error('no Chromium: install one, or name it in SVC_CHROMIUM');
+    stage.say('building the page');
+    await build();
+    const { agents } = stage.flags;
+    await withStandIns(stage, { agents, pods: 1_000, pageDir, profile: '' }, async ({ server, cores }) => {
+      const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+      stage.atEnd(() => browser.close());
+      const { port } = server.started;
+      await firstView(stage, browser, { port, cores, made: false });
+      await firstView(stage, browser, { port, cores, made: true });
+      await panned(stage, browser, { port, cores, panMs: stage.flags['pan-ms'] });
+    });
+  },
+);
+
+async function build(): Promise<void> {
+  const child = spawn(process.execPath, ['scripts/build/main.ts'], { cwd: root, stdio: ['ignore', 2, 2] });
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`the build ended with ${code}`);
+}
+
+interface Viewed {
+  readonly port: number;
+  readonly cores: string;
+}
 
 /** A page in a browser profile of its own, with nothing in its cache. */
 async function fresh<T>(browser: Browser, made: boolean, use: (page: Page) => Promise<T>): Promise<T> {
@@ -58,11 +85,16 @@ async function fresh<T>(browser: Browser, made: boolean, use: (page: Page) => Pr
   }
 }
 
-async function firstView(browser: Browser, port: number, made: boolean): Promise<void> {
+async function firstView(
+  { runs, quick, say, reporter }: Stage,
+  browser: Browser,
+  { port, cores, made }: Viewed & { made: boolean },
+): Promise<void> {
+  say(`first view${made ? ', answers made up' : ''}`);
   const drawn: number[] = [];
   let loaded: string[] = [];
   // The first round is the browser's own start, and the query server's.
-  for (let i = 0; i <= rounds; i++) {
+  for (let i = 0; i <= runs; i++) {
     await fresh(browser, made, async (page) => {
       await page.goto(`https://localhost:${port}/`);
       const ms = (await page.evaluate('globalThis.rowsDrawn')) as number;
@@ -72,56 +104,60 @@ async function firstView(browser: Browser, port: number, made: boolean): Promise
       );
     });
   }
-  const goal = flags.quick ? null : 1_000;
+  const report = reporter({ cores, caches: 'of the browser: empty; of the query server: warm' });
   const name = `page/first-view/50-nodes-500-workloads${made ? '/answers-made-up' : ''}`;
-  report(`${name}/p50`, 'ms', median(drawn), null, made ? null : goal);
-  report(`${name}/slowest-of-${rounds}`, 'ms', Math.max(...drawn), null, null);
+  const goal: Goal | undefined = made || quick ? undefined : { of: 'ours', atMost: goals.firstViewMs };
+  report({ name, unit: 'ms', ours: drawn, goal });
   if (!made) return;
   const files = ['/index.html', ...loaded.filter((path) => /\.(js|css)$/.test(path))];
   const sizes = await Promise.all(files.map(async (file) => gzipSync(await readFile(pageDir + file)).length));
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  report('page/first-view/gzip', 'KiB', total / 1024, null, 350);
+  const total = sizes.reduce((sum, size) => sum + size, 0) / 1024;
+  const size = { of: 'ours', atMost: goals.gzipKiB } as const;
+  report({ name: 'page/first-view/gzip', unit: 'KiB', ours: Array<number>(runs).fill(total), goal: size });
 }
 
 /** Pans the map there and back; the time between frames as the page sees them. */
-async function panned(browser: Browser, port: number): Promise<void> {
-  await fresh(browser, true, async (page) => {
-    await page.goto(`https://localhost:${port}/map`);
-    await page.getByText('2000 edges').waitFor({ timeout: 60_000 });
-    const box = (await page.locator('.map canvas').first().boundingBox())!;
-    // Between two nodes: a drag that begins on one would move it.
-    const from = { x: box.x + box.width / 2, y: box.y + 4 };
-    await page.evaluate(`globalThis.frames_ = []; (function note(before) {
-      requestAnimationFrame((now) => { globalThis.frames_.push(now - before); note(now); });
-    })(performance.now())`);
-    await page.mouse.move(from.x, from.y);
-    await page.mouse.down();
-    await page.evaluate('globalThis.frames_.length = 0');
-    const end = performance.now() + panMs;
-    for (let i = 0; performance.now() < end; i++) {
-      const turn = i / 12;
-      await page.mouse.move(from.x + 200 * Math.sin(turn), from.y + 150 + 150 * Math.cos(turn));
-    }
-    const frames = ((await page.evaluate('globalThis.frames_')) as number[]).slice(1);
-    await page.mouse.up();
-    const mean = frames.reduce((sum, ms) => sum + ms, 0) / frames.length;
-    const name = 'page/map/500-nodes-2000-edges/panned';
-    // 30 frames a second.
-    report(`${name}/frame`, 'ms', mean, null, flags.quick ? null : 1_000 / 30);
-    report(`${name}/frame/p95`, 'ms', at(frames, 0.95), null, null);
-    report(`${name}/frames-per-second`, 'frames/s', 1_000 / mean, null, null);
-  });
+async function panned(
+  { runs, quick, say, reporter }: Stage,
+  browser: Browser,
+  { port, cores, panMs }: Viewed & { panMs: number },
+): Promise<void> {
+  say('map');
+  const [means, late]: [number[], number[]] = [[], []];
+  for (let run = 0; run < runs; run++) {
+    await fresh(browser, true, async (page) => {
+      const frames = await framesOf(page, port, panMs);
+      means.push(frames.reduce((sum, ms) => sum + ms, 0) / frames.length);
+      late.push(frames.toSorted((a, b) => a - b)[Math.min(frames.length - 1, Math.floor(frames.length * 0.95))]!);
+    });
+  }
+  const report = reporter({ cores, caches: 'of the browser: empty' });
+  const name = 'page/map/500-nodes-2000-edges/panned';
+  const goal = quick ? undefined : ({ of: 'ours', atLeast: goals.framesPerSecond } as const);
+  report({ name: `${name}/frames-per-second`, unit: '1/s', ours: means.map((ms) => 1_000 / ms), goal });
+  report({ name: `${name}/frame`, unit: 'ms', ours: means });
+  report({ name: `${name}/frame/p95`, unit: 'ms', ours: late });
 }
 
-const agents = flags.quick ? 5 : cluster.nodes;
-await withAgents({ agents, pods: 1_000, pageDir, profile: '' }, async ({ server }) => {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  try {
-    const { port } = server.started;
-    await firstView(browser, port, false);
-    await firstView(browser, port, true);
-    await panned(browser, port);
-  } finally {
-    await browser.close();
+/** Times between frames while the mouse pans the map. Units: ms. */
+async function framesOf(page: Page, port: number, panMs: number): Promise<number[]> {
+  await page.goto(`https://localhost:${port}/map`);
+  await page.getByText('2000 edges').waitFor({ timeout: 60_000 });
+  const box = (await page.locator('.map canvas').first().boundingBox())!;
+  // Between two nodes: a drag that begins on one would move it.
+  const from = { x: box.x + box.width / 2, y: box.y + 4 };
+  await page.evaluate(`globalThis.frames_ = []; (function note(before) {
+    requestAnimationFrame((now) => { globalThis.frames_.push(now - before); note(now); });
+  })(performance.now())`);
+  await page.mouse.move(from.x, from.y);
+  await page.mouse.down();
+  await page.evaluate('globalThis.frames_.length = 0');
+  const end = performance.now() + panMs;
+  for (let i = 0; performance.now() < end; i++) {
+    const turn = i / 12;
+    await page.mouse.move(from.x + 200 * Math.sin(turn), from.y + 150 + 150 * Math.cos(turn));
   }
-});
+  const frames = (await page.evaluate('globalThis.frames_')) as number[];
+  await page.mouse.up();
+  return frames.slice(1);
+}

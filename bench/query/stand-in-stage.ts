@@ -1,15 +1,19 @@
 import { createCa, issueLeaf } from '../../src/net/ca.ts';
+import type { Stage as BenchStage } from '../run/bench.ts';
+import { oneCore } from '../run/cores.ts';
 import type { AgentsCost, AgentsOptions } from './stand-ins.ts';
 import { ApiClient } from './ask.ts';
 import { startPart, type Part } from './process.ts';
 import type { ProcessCost, ServerOptions } from './server.ts';
 
 /** What the parts run on. */
-export interface Stage {
+export interface StandInStage {
   readonly fleet: Part<{ port: number }, AgentsCost>;
   readonly server: Part<{ port: number }, ProcessCost>;
   readonly client: ApiClient;
   readonly ca: string;
+  /** Which process has which cores. */
+  readonly cores: string;
 }
 
 export interface StageOptions extends Omit<AgentsOptions, 'tls'>, Pick<ServerOptions, 'pods' | 'pageDir'> {
@@ -17,14 +21,14 @@ export interface StageOptions extends Omit<AgentsOptions, 'tls'>, Pick<ServerOpt
   readonly profile: string;
 }
 
-/** Parts end with this process. */
-const atEnd = (): void => {};
-
-/** Agents and a query server over them, for as long as `use` takes. */
-export async function withAgents(
+/** Agents, and a query server on a core of its own over them, for as long as `use` takes. */
+export async function withStandIns(
+  { atEnd, say }: Pick<BenchStage, 'atEnd' | 'say'>,
   { agents, keep = false, profile, ...own }: StageOptions,
-  use: (stage: Stage) => Promise<void>,
+  use: (stage: StandInStage) => Promise<void>,
 ): Promise<void> {
+  const { wrapper, saysAlone } = oneCore();
+  say(`starting ${agents} agents`);
   const now = Date.now();
   const ca = await createCa({ commonName: 'svc-ca', now });
   const identity = async (commonName: string): Promise<{ cert: string; key: string; ca: string }> => {
@@ -43,10 +47,11 @@ export async function withAgents(
     shared: [`127.0.${i >> 7}.${(i & 127) + 1}`],
   }));
   const options = { agents: expected, agentPort: fleet.started.port, tls: await identity('svc-query'), ...own };
-  const server = await startPart<{ port: number }, ProcessCost>('server.ts', options, { atEnd, profile });
+  const server = await startPart<{ port: number }, ProcessCost>('server.ts', options, { atEnd, profile, wrapper });
   const client = new ApiClient(server.started.port, ca.cert);
   try {
-    await use({ fleet, server, client, ca: ca.cert });
+    const cores = saysAlone('query server', 'the process of all agents, and callers');
+    await use({ fleet, server, client, ca: ca.cert, cores });
   } finally {
     client.close();
     await server.stop();

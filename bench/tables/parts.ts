@@ -21,6 +21,8 @@ export const parts: readonly Part[] = [
   },
   { name: 'one-agent', script: 'bench:query', args: ['--only', 'one-agent'] },
   { name: 'clients', script: 'bench:query', args: ['--only', 'clients'] },
+  { name: 'topology', script: 'bench:topology', args: [] },
+  { name: 'page', script: 'bench:page', args: [] },
   { name: 'agent', script: 'bench:agent', args: ['--only', 'rates'] },
   {
     name: 'agent-budget',
