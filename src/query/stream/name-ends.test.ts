@@ -105,3 +105,17 @@ test('the name of a peer passes the check of messages and the encoding', () => {
   expect(parseMessage(JSON.stringify(message))).toEqual(message);
   expect(encodeMessage(message).includes('checkout-x-1')).toBe(true);
 });
+
+test('of many callers the newest ten thousand are remembered, and those long before them are not', () => {
+  const namer = new EndNamer(cluster(), () => undefined);
+  const served = { kind: 'server', namespace: 'checkout', pod: 'checkout-x-1', spanId: 'c' } as const;
+  const callerOf = (traceId: string): string =>
+    shown(namer, aSpan({ ...served, traceId, parentSpanId: 'b' })).split(' ')[0]!;
+  for (let i = 0; i < 30_000; i++) namer.named(aSpan({ ...ofWeb, traceId: `t${i}`, spanId: 'b' }));
+  expect(['t29999', 't20000', 't9999', 't0'].map(callerOf)).toEqual([
+    'web/web-x-1',
+    'web/web-x-1',
+    'unknown',
+    'unknown',
+  ]);
+});

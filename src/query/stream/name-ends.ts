@@ -3,8 +3,8 @@ import { timeOf } from '../../stream/index.ts';
 import type { AddressIndex, AddressOwner } from '../addresses/address-index.ts';
 import { ownerOfHost } from '../addresses/owner-of-host.ts';
 
-/** Callers whose spans were seen and whose servers' spans may follow. */
-const mostCallers = 20_000;
+/** Callers whose spans were seen and whose servers' spans may follow: at least this many of the newest are kept. */
+const mostCallers = 10_000;
 
 /**
  * Names the ends of spans and flows that their agents cannot: an agent knows the pods of its own node alone. A caller
@@ -15,8 +15,12 @@ const mostCallers = 20_000;
 export class EndNamer {
   readonly #index: AddressIndex;
   readonly #visible: () => ReadonlySet<string> | undefined;
-  /** The sender of each client's span, by trace and span; the oldest first. */
-  readonly #callers = new Map<string, FlowEnd>();
+  /**
+   * The sender of each client's span, by trace and span: the newest, and those before them. The elder are dropped all at
+   * once: to look for the oldest of a map steps over every entry that was deleted before it.
+   */
+  #callers = new Map<string, FlowEnd>();
+  #elder: ReadonlyMap<string, FlowEnd> = new Map();
 
   constructor(index: AddressIndex, visible: () => ReadonlySet<string> | undefined) {
     this.#index = index;
@@ -52,13 +56,18 @@ export class EndNamer {
       const owner = host === '' ? undefined : ownerOfHost(this.#index, host, span.namespace ?? '', atMs);
       if (owner !== undefined && owner.kind !== 'unknown') return this.#endOf(owner, host);
     }
-    const caller = asks ? undefined : this.#callers.get(`${span.traceId} ${span.parentSpanId ?? ''}`);
+    if (asks) return undefined;
+    const key = `${span.traceId} ${span.parentSpanId ?? ''}`;
+    const caller = this.#callers.get(key) ?? this.#elder.get(key);
     return caller && this.#allowed(caller);
   }
 
   #remember({ traceId, spanId, namespace, pod, workload }: SpanRecord): void {
     if (pod === undefined || namespace === undefined) return;
-    if (this.#callers.size >= mostCallers) this.#callers.delete(this.#callers.keys().next().value!);
+    if (this.#callers.size >= mostCallers) {
+      this.#elder = this.#callers;
+      this.#callers = new Map();
+    }
     const node = this.#index.pod(namespace, pod)?.nodeName;
     const caller = { namespace, name: pod, kind: 'Pod', ...(workload ? { workload } : {}), ...(node ? { node } : {}) };
     this.#callers.set(`${traceId} ${spanId}`, caller);
