@@ -10,6 +10,9 @@ const away: StreamMessage = {
   ...{ node: 'node-2', time: '2026-11-22T05:40:29.000000000Z' },
   node_status: { state: 'NODE_UNAVAILABLE', nodes: ['node-2'], message: 'timeout' },
 };
+const lost = (node: string, source: string, count: number): StreamMessage => ({
+  ...{ node, time: '2026-11-22T05:40:29.000000000Z', lost: { source, count } },
+});
 const of = { namespace: 'shop', name: 'cart', kind: 'Deployment', window: '15m', slowMs: 12.3 };
 const names = (spans: readonly StreamMessage[]): string[] => spans.map((message) => message.span!.name);
 
@@ -22,17 +25,24 @@ test('the failed stand before the slow, the slow before the fast, the newer befo
   expect(names(worstFirst(list))).toEqual(['error', '503', 'slow', '404', 'newer', 'fast']);
 });
 
-test('failed and slow ones are looked for beyond the newest, each is shown once, and absent nodes are told', async () => {
+test('failed and slow ones are looked for beyond the newest, each is shown once, absent nodes and losses are told', async () => {
   const asked: StreamAsk[] = [];
   async function* read(ask: StreamAsk): AsyncGenerator<readonly StreamMessage[]> {
     asked.push(ask);
     yield [away, span('both', { statusCode: 500 })];
+    yield [lost('node-1', 'ring', ask.number === 200 ? 9 : 4)];
+    if (ask.number !== 200) yield [lost('node-3', 'reader', 1)];
     if (ask.number === 200) yield Array.from({ length: 30 }, (_, i) => span(`fast-${i}`));
     else yield [span('old', { statusCode: 502, durationNs: 5 })];
   }
   const answer = await newestSpans(read, of, new AbortController().signal);
-  expect(names(answer.data).slice(0, 2)).toEqual(['old', 'both']);
-  expect(answer.data).toHaveLength(mostSpans);
+  expect(names(answer.data.spans).slice(0, 2)).toEqual(['old', 'both']);
+  expect(answer.data.spans).toHaveLength(mostSpans);
+  // Of what both questions lost the greater number is told, once.
+  expect(answer.data.losses).toEqual([
+    { node: 'node-1', source: 'ring', count: 9 },
+    { node: 'node-3', source: 'reader', count: 1 },
+  ]);
   expect([answer.degraded, answer.missingNodes]).toEqual([true, ['node-2']]);
   const own = { namespace: ['shop'], workload: ['Deployment/cart'] };
   const common = { types: ['span'], since: '15m' };

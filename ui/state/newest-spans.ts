@@ -2,7 +2,7 @@
 import { SeenItems } from '../../src/stream/seen-items.ts';
 import type { Answer } from '../api/client.ts';
 import type { ReadStreamOptions, SpanRecord, StreamAsk, StreamFilter, StreamMessage } from '../api/stream.ts';
-import { LiveFeed } from './live-feed.ts';
+import { LiveFeed, type Loss } from './live-feed.ts';
 
 export interface NewestSpansOf {
   readonly namespace: string;
@@ -19,36 +19,50 @@ const newest = 200;
 const troubled = 50;
 export const mostSpans = 20;
 
-/** Spans with the node that saw each. Nodes that did not answer, and what was lost, are told as of other answers. */
+export interface NewestSpans {
+  /** With the node that saw each. */
+  readonly spans: readonly StreamMessage[];
+  /** What never came. */
+  readonly losses: readonly Loss[];
+}
+
+/** The spans, and what was lost. Nodes that did not answer are told as of other answers. */
 export async function newestSpans(
   read: (ask: StreamAsk, options: ReadStreamOptions) => AsyncIterable<readonly StreamMessage[]>,
   { namespace, name, kind, window, slowMs }: NewestSpansOf,
   signal: AbortSignal,
-): Promise<Answer<StreamMessage[]>> {
+): Promise<Answer<NewestSpans>> {
   const own: StreamFilter = { namespace: [namespace], workload: [kind === '' ? name : `${kind}/${name}`] };
   const slow = slowMs ? [{ ...own, minDuration: [`${Math.max(1, Math.ceil(slowMs))}ms`] }] : [];
   const asks: readonly StreamAsk[] = [
     { number: newest, include: [own] },
     { number: troubled, include: [{ ...own, status: ['error', '5+'] }, ...slow] },
   ];
-  const feed = new LiveFeed();
   const seen = new SeenItems(0);
   const spans: StreamMessage[] = [];
-  await Promise.all(
+  const feeds = await Promise.all(
     asks.map(async (ask) => {
+      const feed = new LiveFeed();
       for await (const messages of read({ ...ask, types: ['span'], since: window }, { signal })) {
         for (const message of messages) {
           if (!message.span) feed.add(message);
           else if (seen.add(message)) spans.push(message);
         }
       }
+      return feed;
     }),
   );
-  const missingNodes = feed.absent.map(({ node }) => node);
+  const missingNodes = [...new Set(feeds.flatMap(({ absent }) => absent.map(({ node }) => node)))].sort();
   return {
-    data: worstFirst(spans).slice(0, mostSpans),
+    data: { spans: worstFirst(spans).slice(0, mostSpans), losses: most(feeds.flatMap(({ losses }) => losses)) },
     ...{ warnings: [], infos: [], degraded: missingNodes.length > 0, missingNodes },
   };
+}
+
+/** Both questions are about the same spans: of what both lost the greater number is told. */
+function most(losses: readonly Loss[]): Loss[] {
+  const byKey = Map.groupBy(losses, ({ node, source }) => `${source} ${node}`);
+  return [...byKey.values()].map((same) => same.reduce((a, b) => (b.count > a.count ? b : a)));
 }
 
 /** Failed before others, of the same the slow before the fast. */

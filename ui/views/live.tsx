@@ -1,13 +1,13 @@
 /** The stream of spans and flows of all nodes, as they come. */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { lossReason } from '../../src/stream/item-text.ts';
 import { Empty, Failed, Loading, Note } from '../parts/states.tsx';
 import { filterOf, followOf, liveParams, leavesFlowsOut } from '../state/live-filter.ts';
 import { mostRows, type LiveFeed } from '../state/live-feed.ts';
 import type { LivePhase } from '../state/live-follow.ts';
 import type { Place } from '../state/place.ts';
 import { useLive } from '../state/use-live.ts';
+import { Losses } from './live/losses.tsx';
 import { LiveFilters } from './live/filters.tsx';
 import { Items } from './live/item-rows.tsx';
 
@@ -37,7 +37,7 @@ export function LiveView({ place: { params } }: { place: Place }): JSX.Element {
           {paused ? 'Resume' : 'Pause'}
         </button>
         <span class="status counts">{countsOf(feed, phase)}</span>
-        <Losses feed={feed} />
+        <Losses losses={feed.losses} />
       </div>
       <Broken phase={phase} again={again} />
       <Absent feed={feed} />
@@ -67,25 +67,6 @@ function countsOf(feed: LiveFeed, phase: LivePhase): string {
     `${count(received)} received`,
     rows.length < mostRows ? `${count(rows.length)} shown` : `the newest ${count(mostRows)} shown`,
   ].join(' · ');
-}
-
-/** What never came here, by whom. */
-function Losses({ feed: { losses } }: { feed: LiveFeed }): JSX.Element | null {
-  if (losses.length === 0) return null;
-  const total = losses.reduce((sum, { count }) => sum + count, 0);
-  return (
-    <details class="losses">
-      <summary>▲ {total.toLocaleString('en')} lost</summary>
-      <ul>
-        {losses.map(({ node, source, count }) => (
-          <li key={`${source} ${node}`}>
-            <b>{count.toLocaleString('en')}</b> {source === 'relay' ? 'of all nodes' : `of ${node}`}:{' '}
-            {lossReason(source)}
-          </li>
-        ))}
-      </ul>
-    </details>
-  );
 }
 
 function Broken({ phase, again }: { phase: LivePhase; again: () => void }): JSX.Element | null {

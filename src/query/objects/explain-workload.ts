@@ -28,6 +28,7 @@ export function explainWorkload(pods: readonly IndexedPod[], around: ExplainInpu
       return { pod: pod.name, node: pod.nodeName, steps: [...objects, ...dataSteps(pod.nodeName, found, around)] };
     }),
     settings: commonSettings(views),
+    assumed: { instrumentVersion: input.environment.instrumentVersion, instrumentPorts: input.environment.ports },
   };
 }
 

@@ -428,7 +428,8 @@ test('a workload is explained by what decides over its pods, to whoever may list
     'agent no: node-9: no agent is expected there',
     'data unknown: nobody can tell without the agent of node-9',
   ]);
-  const { settings } = await of('idle');
+  const { settings, assumed } = await of('idle');
+  expect(assumed).toEqual({ instrumentVersion: expect.stringMatching(/^v\d/), instrumentPorts: '80,443,8080,8443' });
   expect(settings.find(({ path }) => path === 'limits.maxSeries')).toMatchObject({ from: 'built-in' });
   const refused = await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod', workload: 'idle' }, 'shop');
   expect([refused.status, refused.json.error]).toEqual([403, 'you may not list clustertrafficpolicies, nodes']);

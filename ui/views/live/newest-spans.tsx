@@ -6,6 +6,7 @@ import { Empty, Shown } from '../../parts/states.tsx';
 import { newestSpans, type NewestSpansOf } from '../../state/newest-spans.ts';
 import { addressOf } from '../../state/place.ts';
 import { useAnswer } from '../../state/use-answer.ts';
+import { Losses } from './losses.tsx';
 import { Items, type ItemRow } from './item-rows.tsx';
 
 export function NewestSpans(of: NewestSpansOf): JSX.Element {
@@ -25,16 +26,19 @@ export function NewestSpans(of: NewestSpansOf): JSX.Element {
         Failed and slow ones first. <a href={live}>All of them, live</a>
       </p>
       <Shown asked={asked} what="spans">
-        {(spans) =>
-          spans.length === 0 ? (
-            <Empty title={`No span of the last ${window} is held`}>
-              Agents keep the newest spans in memory; a monitor can switch them off.{' '}
-              <a href={live}>Wait for new ones</a>
-            </Empty>
-          ) : (
-            <Items label="Newest spans" rows={rowsOf(spans)} onDetails={setReading} />
-          )
-        }
+        {({ spans, losses }) => (
+          <>
+            <Losses losses={losses} />
+            {spans.length === 0 ? (
+              <Empty title={`No span of the last ${window} is held`}>
+                Agents keep the newest spans in memory; a monitor can switch them off.{' '}
+                <a href={live}>Wait for new ones</a>
+              </Empty>
+            ) : (
+              <Items label="Newest spans" rows={rowsOf(spans)} onDetails={setReading} />
+            )}
+          </>
+        )}
       </Shown>
     </section>
   );
