@@ -38,7 +38,7 @@ test-calendar: setup ## The tests and the demo a day, 40 and 400 days ahead and 
 e2e: setup ## Only the tests against a real API server (brings its own cluster)
 	@npm run -s e2e
 
-e2e-peers: setup ## Tests beside real peers: prometheus-adapter, Thanos, Flux' kustomize-controller, Argo CD's engine (built with Go on the first run)
+e2e-peers: setup ## Tests beside real peers: prometheus-adapter, Thanos, CoreDNS, Flux' kustomize-controller, Argo CD's engine (built with Go on the first run)
 	@npm run -s e2e:peers
 
 e2e-instrument: setup ## The real eBPF instrument on this machine's kernel, with real traffic (INSTRUMENT=/path/to/binary; as root)

@@ -56,6 +56,8 @@ export class AgentProcess {
     dir: string,
     flags: Readonly<Record<string, string>> = {},
     variables: Readonly<Record<string, string>> = {},
+    /** Goes before the command: a program that replaces itself by it. */
+    wrapper: readonly string[] = [],
   ): Promise<AgentProcess> {
     const all = {
       'node-name': 'node-1',
@@ -74,7 +76,8 @@ export class AgentProcess {
     };
     const args = Object.entries(all).map(([name, value]) => `--${name}=${value}`);
     const env = { ...process.env, KUBECONFIG: join(dir, 'no-kubeconfig'), ...variables };
-    const child = spawn(process.execPath, [svc, 'agent', ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const [program, ...rest] = [...wrapper, process.execPath, svc, 'agent', ...args];
+    const child = spawn(program!, rest, { env, stdio: ['ignore', 'ignore', 'pipe'] });
     const ports = new Map<string, number>();
     const agent = new AgentProcess(child, ports);
     await new Promise<void>((resolve, reject) => {

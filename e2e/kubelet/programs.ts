@@ -2,7 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { findBinaries, findNodeBinaries, type Binaries, type NodeBinaries } from '../cluster/binaries.ts';
 import { findGoPrograms, type GoPrograms } from '../cluster/go-programs.ts';
 
-const nameServer = {
+/** The name server of a cluster. */
+export const nameServer = {
   moduleDir: fileURLToPath(new URL('./coredns/', import.meta.url)),
   versionOf: 'github.com/coredns/coredns',
   folder: 'coredns',

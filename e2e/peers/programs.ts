@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sha256Hex } from '../../src/base/canonical-json.ts';
 import type { Need } from '../../src/testing/needs.ts';
+import { nameServer } from '../kubelet/programs.ts';
 import { defaultCacheDir, findGoPrograms, pinnedVersion, programsIn, type GoPrograms } from '../cluster/go-programs.ts';
 
 /** Products that clusters have beside ours, each built with the release that its go.mod pins. */
 const peers = {
+  coredns: nameServer,
   kstatus: ofOurs('kstatus', 'sigs.k8s.io/cli-utils', '~1 min'),
   'argo-cd': ofOurs('argo-cd', 'github.com/argoproj/gitops-engine', '~4 min'),
   'prometheus-adapter': {
