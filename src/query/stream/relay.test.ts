@@ -14,7 +14,7 @@ const start = Date.now() - 60_000;
 let stage: StreamStage;
 
 beforeEach(async () => {
-  stage = await startStreamStage(nodes, { flags: { agentTimeout: '500ms', streamMaxClients: '3' } });
+  stage = await startStreamStage(nodes, { flags: { agentTimeout: '2s', streamMaxClients: '3' } });
 });
 afterEach(() => stage.close());
 
@@ -180,8 +180,8 @@ test('an agent that is away, never answers, stops in the middle or breaks off is
   const told = answer.messages.flatMap(({ node, node_status: s }) => (s ? [[node, s.state, s.message]] : [])).sort();
   expect(told).toEqual([
     ['node-1', 'NODE_UNAVAILABLE', expect.stringContaining('ECONNREFUSED') as string],
-    ['node-2', 'NODE_UNAVAILABLE', 'no answer within 500 ms'],
-    ['node-3', 'NODE_UNAVAILABLE', 'no more of the answer within 500 ms'],
+    ['node-2', 'NODE_UNAVAILABLE', 'no answer within 2000 ms'],
+    ['node-3', 'NODE_UNAVAILABLE', 'no more of the answer within 2000 ms'],
   ]);
   stage.agents[2]!.misbehave = (_req, res) => {
     res.write(line('node-3', 'before') + line('node-3', 'cut').slice(0, 30), () => res.destroy());
