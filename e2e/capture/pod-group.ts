@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Need } from '../../src/testing/needs.ts';
@@ -24,14 +25,34 @@ function mayMakeGroups(): boolean {
   }
 }
 
+/** The container that a pod here has: 64 hex digits, as a runtime makes them. The same for a pod at each call. */
+export function containerOf(uid: string): string {
+  return createHash('sha256').update(uid).digest('hex');
+}
+
+/** What a pod's status says of its container, so that a process can be put to it by its control group. */
+export function containerStatus(uid: string): object {
+  return {
+    name: 'main',
+    image: 'none',
+    imageID: '',
+    containerID: `containerd://${containerOf(uid)}`,
+    ready: true,
+    restartCount: 0,
+    state: { running: { startedAt: new Date().toISOString() } },
+  };
+}
+
 /**
- * Puts a process into a control group that is named like a pod's, which is how an agent tells whose a process is.
+ * Puts a process into a control group that is named as a kubelet names a container's: that is how an agent tells whose a
+ * process is, and how the real instrument finds its pod.
  * Returns what takes the group away once its processes are gone; null where this user may not make groups.
  */
 export function intoPodGroup(pid: number, uid: string): (() => void) | null {
   const place = root();
   if (!place) return null;
-  const group = join(place, `svc-e2e-pod${uid}`);
+  const pod = join(place, 'kubepods', 'besteffort', `pod${uid}`);
+  const group = join(pod, containerOf(uid));
   try {
     mkdirSync(group, { recursive: true });
     writeFileSync(join(group, 'cgroup.procs'), String(pid));
@@ -39,10 +60,13 @@ export function intoPodGroup(pid: number, uid: string): (() => void) | null {
     return null;
   }
   return () => {
-    try {
-      rmdirSync(group);
-    } catch {
-      // Its last process may not be gone yet; an empty group costs nothing.
+    // Those above stay while another pod is in them.
+    for (const path of [group, pod, join(pod, '..'), join(pod, '../..')]) {
+      try {
+        rmdirSync(path);
+      } catch {
+        // Its last process may not be gone yet; an empty group costs nothing.
+      }
     }
   };
 }

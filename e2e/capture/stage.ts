@@ -11,6 +11,7 @@ import { mergePatch } from '../cluster/api.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { type Backoff, kubeletBackoff } from '../node/node-context.ts';
 import { InstrumentProcess, type Ended } from './instrument-process.ts';
+import { containerStatus } from './pod-group.ts';
 
 export interface StageNode {
   readonly name: string;
@@ -177,6 +178,7 @@ export class CaptureStage {
     const { podIP } = more;
     await this.#patchPodStatus(namespace, name, {
       phase: 'Running',
+      containerStatuses: [containerStatus(pod.metadata.uid)],
       ...(podIP ? { podIP, podIPs: [{ ip: podIP }] } : {}),
     });
     return pod.metadata.uid;
@@ -248,8 +250,11 @@ export class CaptureStage {
 
   async #tellStart(node: string): Promise<void> {
     const path = `/api/v1/namespaces/svc-system/pods/svc-agent-${node}`;
-    const { status } = await this.cluster.api.request<{ status: { containerStatuses?: object[] } }>('GET', path);
-    const before = status.containerStatuses?.[0];
+    const { status } = await this.cluster.api.request<{ status: { containerStatuses?: { name: string }[] } }>(
+      'GET',
+      path,
+    );
+    const before = status.containerStatuses?.find(({ name }) => name === 'instrument');
     if (!before) return;
     const running = { startedAt: new Date().toISOString() };
     await this.#patchPodStatus('svc-system', `svc-agent-${node}`, {

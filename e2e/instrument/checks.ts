@@ -52,11 +52,11 @@ export async function runChecks(binary: string, network: PodNetwork, say: (line:
 }
 
 async function begin(stage: CaptureStage, binary: string, network: PodNetwork): Promise<StageNode> {
-  const { server, client } = network;
+  const [server, client] = [network.pod('web'), network.pod('client')];
   const uid = await stage.putPod('shop', server.name, node, { labels: { app: 'web' }, podIP: server.ip });
-  await stage.putPod('shop', client.name, node, { labels: { app: 'client' }, podIP: client.ip });
-  network.run(server, serverScript, uid);
-  network.run(client, clientScript(server.ip));
+  const clientUid = await stage.putPod('shop', client.name, node, { labels: { app: 'client' }, podIP: client.ip });
+  network.run(server, [process.execPath, '-e', serverScript], { uid });
+  network.run(client, [process.execPath, '-e', clientScript(server.ip)], { uid: clientUid });
   await stage.monitor('web', { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 8080 }] });
   await stage.monitor('closed', { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 7 }] });
   return stage.addNode(node, '127.0.0.1', {
@@ -79,8 +79,7 @@ async function runAll(
     seriesOf(`http://127.0.0.1:${agent.port('scrape')}/metrics`, name);
   const toWeb = async (): Promise<Series[]> =>
     (await series('ebpf_network_flow_bytes')).filter(
-      ({ labels: l }) =>
-        l['k8s_src_owner_name'] === network.client.name && l['k8s_dst_owner_name'] === network.server.name,
+      ({ labels: l }) => l['k8s_src_owner_name'] === 'client' && l['k8s_dst_owner_name'] === 'web',
     );
   const running = (starts: number): Promise<string> =>
     eventually('the instrument runs the newest file', async () => {
@@ -103,7 +102,7 @@ async function runAll(
   await check(`the bytes of a flow are those that were sent: ${lumpBytes} in one go, and small requests`, async () => {
     const sum = async (): Promise<number> => (await toWeb()).reduce((total, s) => total + s.value, 0);
     const before = await sum();
-    network.run(network.client, lumpScript(network.server.ip, lumpBytes));
+    network.run(network.pod('client'), [process.execPath, '-e', lumpScript(network.pod('web').ip, lumpBytes)]);
     return eventually('enough bytes', async () => {
       const more = (await sum()) - before;
       if (more > 1.5 * lumpBytes) throw new Error(`${more} bytes are too many`);

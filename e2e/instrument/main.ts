@@ -27,7 +27,7 @@ function whyNot(): string | null {
 const reason = whyNot();
 if (reason !== null) say(`skipped: ${reason}`);
 else {
-  const network = PodNetwork.create();
+  const network = PodNetwork.create(['web', 'client']);
   try {
     const failed = await runChecks(binary, network, say);
     say(failed === 0 ? 'all checks passed' : `${failed} checks failed`);

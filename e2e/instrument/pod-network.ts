@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { intoPodGroup } from '../capture/pod-group.ts';
 import { toolEnvironment } from '../cluster/processes.ts';
 
-/** One of the two pods. */
+/** A pod: a network namespace with a cable. */
 export interface PodEnd {
   readonly name: string;
   readonly ip: string;
@@ -14,15 +14,16 @@ export interface PodEnd {
 }
 
 const tag = process.pid % 10_000;
-const subnet = process.pid % 100;
+/** Room for ten pods. */
+const subnet = (process.pid % 25) * 10;
 
 function end(name: string, i: number): PodEnd {
-  const net = `10.213.${subnet * 2 + i}`;
+  const net = `10.213.${subnet + i}`;
   return {
     name,
     ip: `${net}.2`,
     namespace: `svc-e2e-${tag}-${name}`,
-    device: `svc${tag}${name[0]}`,
+    device: `svc${tag}p${i}`,
     gateway: `${net}.1`,
   };
 }
@@ -42,20 +43,32 @@ function ip(...args: string[]): void {
   execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
+export interface PodProcess {
+  /** Of the pod, so that its process is in the pod's control group, where that can be had. */
+  uid?: string;
+  /** More variables. */
+  env?: Readonly<Record<string, string>>;
+  /** Default: nothing to read. */
+  stdin?: 'ignore' | 'pipe';
+}
+
 /**
- * A server's and a client's network namespace, each with a cable to this machine, which passes packets between them as
- * a node does between its pods.
+ * A network namespace for each pod, with a cable to this machine, which passes packets between them as a node does
+ * between its pods.
  */
 export class PodNetwork {
-  readonly server = end('web', 0);
-  readonly client = end('client', 1);
+  readonly #ends: ReadonlyMap<string, PodEnd>;
   readonly #children: ChildProcess[] = [];
   readonly #cleanUp: (() => void)[] = [];
 
-  static create(): PodNetwork {
-    const network = new PodNetwork();
+  private constructor(names: readonly string[]) {
+    this.#ends = new Map(names.map((name, i) => [name, end(name, i)]));
+  }
+
+  static create(names: readonly string[]): PodNetwork {
+    const network = new PodNetwork(names);
     try {
-      for (const { namespace, device, ip: address, gateway } of [network.server, network.client]) {
+      for (const { namespace, device, ip: address, gateway } of network.#ends.values()) {
         ip('netns', 'add', namespace);
         ip('link', 'add', device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace);
         ip('addr', 'add', `${gateway}/24`, 'dev', device);
@@ -64,7 +77,7 @@ export class PodNetwork {
         ip('-n', namespace, 'link', 'set', 'eth0', 'up');
         ip('-n', namespace, 'link', 'set', 'lo', 'up');
         ip('-n', namespace, 'route', 'add', 'default', 'via', gateway);
-        // Of these two devices alone: the machine's own setting stays.
+        // Of these devices alone: the machine's own setting stays.
         writeFileSync(`/proc/sys/net/ipv4/conf/${device}/forwarding`, '1');
       }
       return network;
@@ -74,11 +87,17 @@ export class PodNetwork {
     }
   }
 
-  /** Runs a Node script inside a pod; with a uid its process is in that pod's control group, where that can be had. */
-  run(pod: PodEnd, script: string, uid?: string): ChildProcess {
-    const child = spawn('ip', ['netns', 'exec', pod.namespace, process.execPath, '-e', script], {
-      env: toolEnvironment({}),
-      stdio: ['ignore', 'pipe', 'inherit'],
+  pod(name: string): PodEnd {
+    const found = this.#ends.get(name);
+    if (!found) throw new Error(`no pod ${name}`);
+    return found;
+  }
+
+  /** Runs a program inside a pod. */
+  run(pod: PodEnd, command: readonly string[], { uid, env = {}, stdin = 'ignore' }: PodProcess = {}): ChildProcess {
+    const child = spawn('ip', ['netns', 'exec', pod.namespace, ...command], {
+      env: toolEnvironment(env),
+      stdio: [stdin, 'pipe', 'inherit'],
     });
     this.#children.push(child);
     const leave = uid === undefined ? null : intoPodGroup(child.pid!, uid);
@@ -98,7 +117,7 @@ export class PodNetwork {
   }
 
   #takeDown(): void {
-    for (const { namespace, device } of [this.server, this.client]) {
+    for (const { namespace, device } of this.#ends.values()) {
       spawnSync('ip', ['link', 'del', device]);
       spawnSync('ip', ['netns', 'del', namespace]);
     }
