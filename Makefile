@@ -9,7 +9,7 @@ BINDIR ?=
 VERSION ?=
 URL ?=
 
-.PHONY: help setup demo test quick test-calendar unit e2e e2e-peers e2e-instrument e2e-node lint format generate build images release plugin cluster clean
+.PHONY: help setup demo test quick test-calendar unit e2e e2e-peers e2e-instrument e2e-kernel e2e-node lint format generate build images release plugin cluster clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ e2e-peers: setup ## Tests beside real peers: prometheus-adapter, Thanos, CoreDNS
 
 e2e-instrument: setup ## The real eBPF instrument on this machine's kernel, with real traffic (INSTRUMENT=/path/to/binary; as root)
 	@INSTRUMENT="$(INSTRUMENT)" npm run -s e2e:instrument
+
+e2e-kernel: setup ## The product on a kernel with kprobes, in a virtual machine (needs QEMU; INSTRUMENT=/path/to/binary, else a stand-in)
+	@INSTRUMENT="$(INSTRUMENT)" npm run -s e2e:kernel -- $(ARGS)
 
 e2e-node: setup ## The product on a real node: kubelet, containerd, kube-proxy, enforced policies (Linux, as root; ARGS=--help for options)
 	@npm run -s e2e:node -- $(ARGS)

@@ -58,6 +58,8 @@ export class AgentProcess {
     variables: Readonly<Record<string, string>> = {},
     /** Goes before the command: a program that replaces itself by it. */
     wrapper: readonly string[] = [],
+    /** The program. Default: that of the sources. */
+    svcProgram = svc,
   ): Promise<AgentProcess> {
     const all = {
       'node-name': 'node-1',
@@ -76,7 +78,7 @@ export class AgentProcess {
     };
     const args = Object.entries(all).map(([name, value]) => `--${name}=${value}`);
     const env = { ...process.env, KUBECONFIG: join(dir, 'no-kubeconfig'), ...variables };
-    const [program, ...rest] = [...wrapper, process.execPath, svc, 'agent', ...args];
+    const [program, ...rest] = [...wrapper, process.execPath, svcProgram, 'agent', ...args];
     const child = spawn(program!, rest, { env, stdio: ['ignore', 'ignore', 'pipe'] });
     const ports = new Map<string, number>();
     const agent = new AgentProcess(child, ports);

@@ -26,6 +26,8 @@ export interface InstrumentProcessOptions {
   /** Folder of the supervisor. */
   dir: string;
   backoff: Backoff;
+  /** The supervisor. Default: that of the sources. */
+  supervisor?: string;
   onEnd: (ended: Ended) => Promise<void>;
   onStart: () => Promise<void>;
 }
@@ -93,9 +95,9 @@ export class InstrumentProcess {
   }
 
   #run(): void {
-    const { command, config, dir, env } = this.#options;
+    const { command, config, dir, env, supervisor = supervise } = this.#options;
     const args = [`--config=${config}`, `--order=${orderPath(config)}`, `--dir=${dir}`];
-    const child = spawn(process.execPath, [supervise, 'supervise', ...args], {
+    const child = spawn(process.execPath, [supervisor, 'supervise', ...args], {
       env: toolEnvironment({ ...env, ...this.#faults, SVC_INSTRUMENT_COMMAND: JSON.stringify(command) }),
       stdio: ['ignore', 'pipe', 'pipe'],
       // A group of its own: a container ends with all its processes.

@@ -31,13 +31,17 @@ export async function startQueryProcess(options: {
   dir: string;
   kubeconfig: string;
   flags: readonly string[];
+  /** Default: that of the sources. */
+  svc?: string;
+  /** How long it may take to be ready. Default: that of `until`. Units: ms. */
+  patienceMs?: number;
 }): Promise<QueryProcess> {
-  const { dir } = options;
+  const { dir, svc = program } = options;
   const [port, healthPort] = await freePorts(2);
   const out = openSync(join(dir, 'log'), 'a');
   const child = spawnBound(
     [
-      ...[process.execPath, program, 'query', '--namespace=svc-system', '--bind-address=127.0.0.1'],
+      ...[process.execPath, svc, 'query', '--namespace=svc-system', '--bind-address=127.0.0.1'],
       ...[`--port=${port}`, `--health-port=${healthPort}`, `--tls-dir=${join(dir, 'tls')}`],
       ...[`--active-queries-file=${join(dir, 'queries.active')}`, `--query-log-file=${join(dir, 'queries.log')}`],
       ...options.flags,
@@ -50,10 +54,12 @@ export async function startQueryProcess(options: {
   );
   closeSync(out);
   const text = (): string => readFileSync(join(dir, 'log'), 'utf8');
-  await until('svc query is ready', async () => {
+  const ready = async (): Promise<boolean> => {
     if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${text().slice(-2_000)}`);
     return (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).ok;
-  });
+  };
+  const { patienceMs } = options;
+  await until('svc query is ready', ready, patienceMs === undefined ? {} : { timeoutMs: patienceMs });
   return {
     port: port!,
     log: () =>

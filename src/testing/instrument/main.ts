@@ -17,10 +17,11 @@
  * STANDIN_LISTEN (host:port for the services), STANDIN_LOOPBACK (what 127.0.0.1 in the file means), STANDIN_SOCKET_SUFFIX
  * (appended to abstract socket names), STANDIN_MISSING_CAPS (capabilities to be missing, comma-separated),
  * STANDIN_FAULTS (`no-kprobes`, `no-metadata`: see `faults` of the reporter), STANDIN_HEALTH_MS (from reading the file to
- * the first health answer and the first data, which takes the real one 2 to 35 s; default 0).
+ * the first health answer and the first data, which takes the real one 2 to 35 s; default 0), STANDIN_NETWORKS (`pods`:
+ * flows are looked for in the network of every process, as the real one sees the cables of all pods; needs root).
  */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { promisify } from 'node:util';
 import { createHttpReceiver } from '../../agent/otlp/http-receiver.ts';
@@ -94,13 +95,28 @@ async function cluster(): Promise<Pick<KubeClient, 'list'>> {
 
 /** The TCP sockets of this machine; none where `ss` is missing, which the real one would not need. */
 async function sockets(): Promise<ReturnType<typeof parseSockets>> {
+  const look = ['ss', '-tinpHO'];
+  const options = { maxBuffer: 64 * 1024 * 1024, timeout: 20_000 };
   try {
-    const { stdout } = await promisify(execFile)('ss', ['-tinpHO'], { maxBuffer: 64 * 1024 * 1024, timeout: 5_000 });
-    return parseSockets(stdout);
+    const own = env['STANDIN_NETWORKS'] !== 'pods';
+    const commands = own ? [look] : (await networks()).map((pid) => ['nsenter', '-t', String(pid), '-n', ...look]);
+    const pages = await Promise.all(commands.map(([file = '', ...args]) => promisify(execFile)(file, args, options)));
+    return pages.flatMap(({ stdout }) => parseSockets(stdout));
   } catch (error) {
     log('WARN', 'no flows', { error: (error as Error).message.split('\n')[0] ?? '' });
     return [];
   }
+}
+
+/** One process of each network of this machine. */
+async function networks(): Promise<number[]> {
+  const found = new Map<string, number>();
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const network = await readlink(`/proc/${pid}/ns/net`).catch(() => '');
+    if (network !== '' && !found.has(network)) found.set(network, Number(pid));
+  }
+  return [...found.values()];
 }
 
 /** A container's first process has the name of its pod as its host name. */

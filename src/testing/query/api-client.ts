@@ -56,7 +56,9 @@ export function askApi(
         res.on('error', reject);
         res.on('end', () => {
           const text = Buffer.concat(parts).toString();
-          const isJson = (res.headers['content-type'] ?? '').includes('json') && !res.headers['content-encoding'];
+          const type = res.headers['content-type'] ?? '';
+          // The stream's answer is JSON by the line.
+          const isJson = type.includes('json') && !type.includes('ndjson') && !res.headers['content-encoding'];
           const json = isJson ? (JSON.parse(text) as ApiAnswer['json']) : {};
           resolve({ status: res.statusCode ?? 0, headers: res.headers, text, json });
         });

@@ -1,0 +1,76 @@
+import type { Check } from './check.ts';
+import { attached, exact, minus, truth, watched } from './check-requests.ts';
+import type { KernelStage } from './stage.ts';
+import { countsOfSeries, standardTraffic, type Counts } from './traffic.ts';
+import { until } from '../../src/testing/until.ts';
+
+/** The same traffic to two pods: that of `node` is counted exactly, that of `late` not at all. */
+async function countedWithoutLate(stage: KernelStage): Promise<void> {
+  await attached(stage, 'node');
+  const series = async (pod: string): Promise<Counts> =>
+    countsOfSeries(await stage.series('http_server_request_duration_count', pod));
+  const [late, counted, known] = [await series('late'), await series('node'), truth(stage, 'node')];
+  await stage.send('late', standardTraffic);
+  await stage.send('node', standardTraffic);
+  // What came after is counted: what came before would be, too.
+  await exact(stage, 'node', known, counted);
+  const more = Object.keys(minus(await series('late'), late));
+  if (more.length > 0) throw new Error(`of late ${more.join(', ')} are counted`);
+}
+
+/** A monitor that appears, changes and goes. */
+export const monitors: readonly Check[] = [
+  {
+    what: 'a port on which nobody listens is told as such: pods are found by the names of their control groups',
+    run: (stage) => {
+      stage.monitor('closed', { selector: { matchLabels: { app: 'late' } }, ports: [{ port: 7 }] });
+      return stage.condition('closed', 'Capturing', 'False/PortNotOpen');
+    },
+  },
+  {
+    what: 'a monitor that appears is in force, and its pod is counted exactly; what was counted before goes on',
+    run: async (stage) => {
+      const before = countsOfSeries(await stage.series('http_server_request_duration_count', 'go'));
+      stage.removeMonitor('closed');
+      stage.monitor('late', { selector: { matchLabels: { tier: 'late' } } });
+      await stage.condition('late', 'Programmed', 'True/Programmed');
+      await attached(stage, 'late');
+      await stage.send('late', standardTraffic);
+      await exact(stage, 'late');
+      await attached(stage, 'go');
+      const known = truth(stage, 'go');
+      await stage.send('go', standardTraffic);
+      await exact(stage, 'go', known, before);
+      return stage.condition('late', 'Capturing', 'True/TrafficSeen');
+    },
+  },
+  {
+    what: 'a monitor that changes takes what it names no longer, and the others go on',
+    run: async (stage) => {
+      stage.monitor('late', { selector: { matchLabels: { tier: 'late' } }, ports: [{ port: 9_999 }] });
+      await stage.condition('late', 'Programmed', 'True/Programmed');
+      await countedWithoutLate(stage);
+    },
+  },
+  {
+    what: 'a monitor that goes is gone, and nothing else',
+    run: async (stage) => {
+      stage.removeMonitor('late');
+      await stage.condition('shop', 'Programmed', 'True/Programmed');
+      for (const name of watched) await attached(stage, name);
+      await countedWithoutLate(stage);
+    },
+  },
+  {
+    what: 'nothing restarts the instrument while nothing changes',
+    run: async (stage) => {
+      const before = stage.instrument.state!;
+      // The time of several looks of everybody who could ask for it.
+      await new Promise((resolve) => setTimeout(resolve, 15_000));
+      const same = await until('its state', () => stage.instrument.state);
+      if (same.pid !== before.pid || same.starts !== before.starts)
+        throw new Error(`start ${same.starts} after ${before.starts}`);
+      return `process ${same.pid}, start ${same.starts}`;
+    },
+  },
+];

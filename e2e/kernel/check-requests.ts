@@ -1,0 +1,195 @@
+import { askApi } from '../../src/testing/query/api-client.ts';
+import { until } from '../../src/testing/until.ts';
+import type { Check } from './check.ts';
+import { nodeName, servers, type KernelStage, type ServerName } from './stage.ts';
+import { countsOf, countsOfSeries, difference, standardTraffic, warmUp, type Counts } from './traffic.ts';
+
+export const watched = ['node', 'python', 'go', 'tls'] as const satisfies readonly ServerName[];
+
+/** What a server has printed. */
+export function truth(stage: KernelStage, pod: string): Counts {
+  return countsOf(stage.pod(pod).seen);
+}
+
+async function served(stage: KernelStage, pod: string): Promise<Counts> {
+  return countsOfSeries(await stage.series('http_server_request_duration_count', pod));
+}
+
+/** Sends one request at a time until the instrument has counted one: what comes after is counted too. */
+export async function attached(stage: KernelStage, name: ServerName): Promise<void> {
+  const total = async (metric: string, pod: string): Promise<number> =>
+    (await stage.series(metric, pod)).reduce((sum, one) => sum + one.value, 0);
+  const server = await total('http_server_request_duration_count', name).catch(() => 0);
+  const client = await total('http_client_request_duration_count', 'client').catch(() => 0);
+  await until(
+    `requests of ${name} are counted`,
+    async () => {
+      await stage.send(name, warmUp);
+      const found = [
+        await total('http_server_request_duration_count', name),
+        await total('http_client_request_duration_count', 'client'),
+      ];
+      if (found[0]! <= server || found[1]! <= client)
+        throw new Error(`${found[0]} by the server, ${found[1]} by the client`);
+      return true;
+    },
+    stage.patience(60_000),
+  );
+}
+
+/** Until the counts of a server are what it has printed, since a time when they were `before` and it had printed `known`. */
+export async function exact(
+  stage: KernelStage,
+  name: ServerName,
+  known: Counts = {},
+  before: Counts = {},
+): Promise<void> {
+  await until(
+    `the counts of ${name}`,
+    async () => {
+      const sent = stage.pod('client').seen.filter(({ to }) => to === name).length;
+      // Its lines come after its answers.
+      if (stage.pod(name).seen.length !== sent)
+        throw new Error(`it has told of ${stage.pod(name).seen.length} of ${sent}`);
+      const wrong = difference(minus(truth(stage, name), known), minus(await served(stage, name), before));
+      if (wrong !== '') throw new Error(wrong);
+      return true;
+    },
+    stage.patience(30_000),
+  );
+}
+
+export function minus(all: Counts, before: Counts): Counts {
+  return Object.fromEntries(
+    Object.entries(all)
+      .map(([key, value]) => [key, value - (before[key] ?? 0)] as const)
+      .filter(([, value]) => value !== 0),
+  );
+}
+
+const total = (counts: Counts): number => Object.values(counts).reduce((sum, n) => sum + n, 0);
+
+/** The standard traffic to each server, counted on both sides, by metrics, spans and queries. */
+export const requests: readonly Check[] = [
+  {
+    what: 'every runtime is watched: Node, Python, Go, Node with TLS, and their client',
+    run: async (stage) => {
+      for (const name of watched) await attached(stage, name);
+    },
+  },
+  ...watched.map((name): Check => ({
+    what: `${name}: methods, routes and statuses are counted exactly by the server's side`,
+    run: async (stage) => {
+      await stage.send(name, standardTraffic);
+      await exact(stage, name);
+      const wanted = truth(stage, name);
+      return `${total(wanted)} requests of ${Object.keys(wanted).length} kinds`;
+    },
+  })),
+  {
+    what: "the client's side counts the same, by port",
+    run: async (stage) => {
+      const seen = stage.pod('client').seen;
+      for (const port of [8080, 8443]) {
+        const wanted = countsOf(seen.filter((one) => one.port === port));
+        await until(
+          `the client's counts to port ${port}`,
+          async () => {
+            const series = await stage.series('http_client_request_duration_count', 'client');
+            const wrong = difference(
+              wanted,
+              countsOfSeries(series.filter((s) => s.labels['server_port'] === String(port))),
+            );
+            if (wrong !== '') throw new Error(wrong);
+            return true;
+          },
+          stage.patience(30_000),
+        );
+      }
+      return `${total(countsOf(seen))} requests`;
+    },
+  },
+  ...watched.map((name): Check => ({
+    what: `${name}: the sum of durations is that of the server, request for request`,
+    run: async (stage) => {
+      const slow = stage.pod(name).seen.filter(({ route }) => route === '/slow');
+      const own = slow.reduce((sum, { seconds }) => sum + seconds, 0);
+      const asked = stage
+        .pod('client')
+        .seen.filter(({ route, to }) => route === '/slow' && to === name)
+        .reduce((sum, { seconds }) => sum + seconds, 0);
+      const series = await stage.series('http_server_request_duration_sum', name);
+      const found = series
+        .filter(({ labels }) => labels['http_route'] === '/slow')
+        .reduce((sum, s) => sum + s.value, 0);
+      // It sees more of a request than the workload's own code does, and less than the client. The edges are of clocks.
+      if (found < own * 0.95 || found > asked * 1.05)
+        throw new Error(`${found} s; ${own} s in the server, ${asked} s for the client`);
+      return `${slow.length} slow ones: ${found.toFixed(3)} s, of which the server knows ${own.toFixed(3)} s`;
+    },
+  })),
+  {
+    what: 'PromQL through the query server, over mutual TLS, gives the same numbers, and is whole',
+    run: async (stage) => {
+      await stage.startQuery();
+      const query = 'sum by (k8s_pod_name) (http_server_request_duration_count{http_route!="/warm"})';
+      const ask = { port: stage.query!.port, ca: stage.caCert };
+      return until(
+        'the answer',
+        async () => {
+          const { json } = await askApi(ask, '/api/v1/query', { query });
+          const { result } = json.data as { result: { metric: Record<string, string>; value: [number, string] }[] };
+          const found = Object.fromEntries(
+            result.map(({ metric, value }) => [metric['k8s_pod_name']!, Number(value[1])]),
+          );
+          const wanted = Object.fromEntries(watched.map((name) => [name, total(truth(stage, name))]));
+          const wrong = difference(wanted, found);
+          if (wrong !== '' || json.degraded || json.missingNodes?.length !== 0)
+            throw new Error(wrong || JSON.stringify(json));
+          return JSON.stringify(found);
+        },
+        stage.patience(30_000),
+      );
+    },
+  },
+  {
+    what: 'the spans of the requests come through the stream of the query server',
+    run: async (stage) => {
+      const ask = { port: stage.query!.port, ca: stage.caCert };
+      return until(
+        'the spans',
+        async () => {
+          const { text } = await askApi(ask, '/v1/spans', { number: 'all' });
+          const spans = text
+            .split('\n')
+            .filter(Boolean)
+            .map((line) => (JSON.parse(line) as { span?: SpanLine }).span)
+            .filter((span) => span !== undefined);
+          const wrong = watched.flatMap((name) => {
+            const own = spans.filter((span) => span.kind === 'server' && span.pod === name && span.statusCode === 500);
+            const wanted = stage.pod(name).seen.filter(({ status }) => status === 500).length;
+            return own.length === wanted ? [] : [`${name}: ${own.length} of ${wanted} spans with status 500`];
+          });
+          if (wrong.length > 0) throw new Error(`${wrong.join(', ')}; the answer begins with ${text.slice(0, 200)}`);
+          return `${spans.length} spans; those with status 500 are all there`;
+        },
+        stage.patience(30_000),
+      );
+    },
+  },
+  {
+    what: 'every series names the node, and the server by its pod',
+    run: async (stage) => {
+      const all = await stage.series('http_server_request_duration_count');
+      const wrong = all.filter(({ labels: l }) => l['k8s_node_name'] !== nodeName || !(l['k8s_pod_name']! in servers));
+      if (all.length === 0 || wrong.length > 0) throw new Error(`${all.length} series; ${JSON.stringify(wrong[0])}`);
+      return `${all.length} series`;
+    },
+  },
+];
+
+interface SpanLine {
+  readonly kind: string;
+  readonly pod?: string;
+  readonly statusCode?: number;
+}

@@ -1,0 +1,78 @@
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
+import { probeAnswer } from './images.ts';
+
+/** How the processors of the machine are made. */
+export type Acceleration = 'kvm' | 'tcg';
+
+export interface MachineOptions {
+  readonly acceleration: Acceleration;
+  readonly kernel: string;
+  readonly initialRam: string;
+  /** Absent for a probe, which needs none. */
+  readonly rootImage?: string;
+  readonly memoryMb: number;
+  /** More words for the kernel. */
+  readonly words?: string;
+  /** Gets what the kernel prints. */
+  readonly console: string;
+  /** Takes each line of the second serial port. */
+  readonly onLine: (line: string) => void;
+}
+
+/** A virtual machine without a network. It ends with this process. */
+export class VirtualMachine {
+  readonly #child: ChildProcess;
+
+  constructor(options: MachineOptions) {
+    const { acceleration, kernel, initialRam, rootImage, memoryMb, words = '' } = options;
+    const how = acceleration === 'kvm' ? ['kvm', 'host'] : ['tcg,thread=multi,tb-size=512', 'max'];
+    const out = openSync(`${options.console}.errors`, 'w');
+    this.#child = spawnBound(
+      [
+        ...['qemu-system-x86_64', '-machine', 'q35', '-accel', how[0]!, '-cpu', how[1]!],
+        ...['-smp', '2', '-m', String(memoryMb), '-kernel', kernel, '-initrd', initialRam],
+        ...['-append', `console=ttyS0 panic=-1 edd=off mitigations=off quiet ${words}`],
+        ...(rootImage === undefined ? [] : ['-drive', `file=${rootImage},format=raw,if=virtio,cache=unsafe`]),
+        ...['-display', 'none', '-monitor', 'none', '-no-reboot', '-nic', 'none'],
+        ...['-serial', `file:${options.console}`, '-serial', 'stdio'],
+      ],
+      { run: `kernel-${process.pid}`, env: toolEnvironment(), stdio: ['ignore', 'pipe', out] },
+    );
+    closeSync(out);
+    createInterface({ input: this.#child.stdout! }).on('line', options.onLine);
+  }
+
+  /** Resolves when it is off. */
+  off(): Promise<void> {
+    return exited(this.#child);
+  }
+
+  async kill(): Promise<void> {
+    if (this.#child.pid !== undefined) signalGroup(this.#child.pid, 'SIGKILL');
+    await exited(this.#child);
+  }
+}
+
+/** Units: ms. A kernel that starts at all does so in two seconds. */
+const probeMs = 10_000;
+
+/** Whether guests run on the processors themselves: some machines have the device, and guests that never begin. */
+export async function findAcceleration(
+  options: Pick<MachineOptions, 'kernel' | 'initialRam' | 'console'>,
+): Promise<Acceleration> {
+  let answered = false;
+  const machine = new VirtualMachine({
+    ...options,
+    acceleration: 'kvm',
+    memoryMb: 512,
+    words: 'svc.probe',
+    onLine: (line) => (answered ||= line.includes(probeAnswer)),
+  });
+  const timer = setTimeout(() => void machine.kill(), probeMs);
+  await machine.off();
+  clearTimeout(timer);
+  return answered ? 'kvm' : 'tcg';
+}

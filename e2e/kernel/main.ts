@@ -1,0 +1,179 @@
+/**
+ * The product on a real kernel with kprobes, uprobes and type information, in a virtual machine of its own.
+ *
+ *     make e2e-kernel                             # a stand-in plays the instrument
+ *     make e2e-kernel INSTRUMENT=/path/to/binary  # the real one: a static program for Linux
+ *
+ * Needs Linux and QEMU; says what to install. The machine has no network, and is gone at the end, also after Ctrl-C.
+ * Both instruments pass the same checks. Last line: N passed, N failed, N skipped.
+ */
+import { accessSync, constants, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { refusedFiles } from '../instrument/golden-files.ts';
+import { thisMachine } from '../kubelet/needs.ts';
+import { makeInitialRam, makeRootImage } from './images.ts';
+import { findLinux } from './linux.ts';
+import { findAcceleration, VirtualMachine, type Acceleration } from './machine.ts';
+import { whyNoMachine } from './needs.ts';
+import { programFiles, type Orders, type Outcome, type Report } from './orders.ts';
+import { buildPrograms } from './programs.ts';
+
+const help = `usage: node e2e/kernel/main.ts [options]
+
+Starts a virtual machine with a kernel that can be instrumented, and checks the product in it.
+INSTRUMENT names the real instrument, a static program; without it a stand-in takes its place.
+
+  --only A,B      only these groups of checks: requests, flows, monitors, deaths, capabilities
+  --memory MB     of the machine (default 3584)
+  --limit S       end it after this many seconds (default 1500)
+  --help          this text
+`;
+
+/** Without KVM every instruction is translated. */
+const slowness: Readonly<Record<Acceleration, number>> = { kvm: 1, tcg: 6 };
+
+const counts: Record<Outcome, number> = { passed: 0, failed: 0, skipped: 0 };
+const started = Date.now();
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const log = (line: string): void => say(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  ${line}`);
+
+function check(outcome: Outcome, what: string, seen: string): void {
+  counts[outcome]++;
+  const words: Readonly<Record<Outcome, string>> = { passed: 'ok   ', failed: 'FAIL ', skipped: 'skip ' };
+  log(`${words[outcome]} ${what}${seen === '' ? '' : `: ${seen}`}`);
+}
+
+interface Options {
+  readonly only: readonly string[];
+  readonly memoryMb: number;
+  readonly limitMs: number;
+}
+
+function parseOptions(): Options | null {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', default: '' },
+      memory: { type: 'string', default: '3584' },
+      limit: { type: 'string', default: '1500' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return null;
+  const number = (name: 'memory' | 'limit', least: number): number => {
+    const value = Number(values[name]);
+    if (Number.isInteger(value) && value >= least && value <= 1e6) return value;
+    throw new Error(`--${name} must be a whole number from ${least}`);
+  };
+  const only = values.only.split(',').filter(Boolean);
+  return { only, memoryMb: number('memory', 1_024), limitMs: number('limit', 10) * 1_000 };
+}
+
+/** The real instrument's own check of what we would give it: on this machine, because it asks nothing of the kernel. */
+function checkGoldenFiles(instrument: string | null): void {
+  const what = "golden files: the instrument's own check refuses none of them";
+  if (instrument === null) return check('skipped', what, 'only the real instrument has one');
+  const { files, refused } = refusedFiles(instrument, 'v0.10');
+  check(refused.length === 0 ? 'passed' : 'failed', what, refused.join('; ') || `${files} files`);
+}
+
+/** Puts the machine together, runs it to its end, and reports as it goes. */
+async function runMachine(
+  dir: string,
+  instrument: string | null,
+  options: Options,
+  interrupted: AbortSignal,
+): Promise<void> {
+  const linux = await findLinux(log);
+  const initialRam = await makeInitialRam(linux, dir);
+  const console = join(dir, 'console');
+  const acceleration = await findAcceleration({ kernel: linux.image, initialRam, console });
+  log(
+    `Linux ${linux.release}, ${acceleration === 'kvm' ? 'with KVM' : 'without KVM: guests do not start with it here'}`,
+  );
+  interrupted.throwIfAborted();
+  const programs = join(dir, 'programs');
+  await buildPrograms(programs, log);
+  if (instrument !== null) copyFileSync(instrument, join(programs, 'instrument'));
+  const orders: Orders = {
+    programs: '/programs',
+    instrument: instrument === null ? null : '/programs/instrument',
+    slowness: slowness[acceleration],
+    only: options.only,
+  };
+  writeFileSync(join(programs, programFiles.orders), JSON.stringify(orders));
+  interrupted.throwIfAborted();
+  const rootImage = await makeRootImage(programs, dir);
+  log('the root image is made; the machine starts');
+  interrupted.throwIfAborted();
+  let ended = false;
+  const machine = new VirtualMachine({
+    ...{ acceleration, kernel: linux.image, initialRam, rootImage, console, memoryMb: options.memoryMb },
+    onLine: (line) => {
+      const report = parseReport(line);
+      if (report === null) log(`the machine: ${line}`);
+      else if (report.kind === 'step') log(report.text);
+      else if (report.kind === 'check') check(report.outcome, report.what, report.seen);
+      else if (report.kind === 'words') log(`--- last words of ${report.of}\n${report.text}`);
+      else ended = true;
+    },
+  });
+  interrupted.addEventListener('abort', () => void machine.kill());
+  const limit = setTimeout(() => {
+    check('failed', 'the machine is done in time', `it was ended after ${options.limitMs / 1_000} s`);
+    void machine.kill();
+  }, options.limitMs);
+  await machine.off();
+  clearTimeout(limit);
+  interrupted.throwIfAborted();
+  if (ended) return;
+  const words = [console, `${console}.errors`].map((path) => readFileSync(path, 'utf8').slice(-3_000)).join('\n');
+  check('failed', 'the machine runs to the end of its checks', `it went off before; the console said:\n${words}`);
+}
+
+function parseReport(line: string): Report | null {
+  try {
+    return JSON.parse(line) as Report;
+  } catch {
+    return null;
+  }
+}
+
+async function main(): Promise<number> {
+  const options = parseOptions();
+  if (options === null) {
+    say(help);
+    return 0;
+  }
+  const instrument = process.env['INSTRUMENT'] || null;
+  if (instrument !== null) accessSync(instrument, constants.X_OK);
+  const reason = whyNoMachine(thisMachine());
+  if (reason !== null) throw new Error(`no virtual machine can be started here: ${reason}`);
+  const who =
+    instrument === null
+      ? 'a stand-in plays the instrument, and captures nothing by itself (INSTRUMENT=/path names the real one)'
+      : `the instrument is ${instrument}`;
+  say(who);
+  const interrupt = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => interrupt.abort(new Error(`ended by ${signal}`)));
+  }
+  const dir = mkdtempSync(join(tmpdir(), 'svc-kernel-'));
+  try {
+    checkGoldenFiles(instrument);
+    await runMachine(dir, instrument, options, interrupt.signal);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+  log(`done: ${who}`);
+  say(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+  return counts.failed === 0 ? 0 : 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  say(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}

@@ -1,0 +1,19 @@
+import { whyNoMachine } from './needs.ts';
+
+const all = { platform: 'linux', has: () => true, exists: () => true };
+
+test('a machine with everything has no reason', () => {
+  expect(whyNoMachine(all)).toBeNull();
+});
+
+test('each missing program is named once, by the package that brings it', () => {
+  const without = (...gone: string[]) => ({ ...all, has: (program: string) => !gone.includes(program) });
+  expect(whyNoMachine(without('ip', 'ss', 'busybox'))).toBe(
+    'programs are missing: apt-get install busybox-static iproute2',
+  );
+  expect(whyNoMachine({ ...all, exists: () => false })).toBe('programs are missing: apt-get install python3');
+});
+
+test('another system than Linux is told what is the matter', () => {
+  expect(whyNoMachine({ ...all, platform: 'darwin' })).toMatch(/must be Linux/);
+});

@@ -1,0 +1,31 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { bundle, bundleFile, root } from '../../scripts/build/bundle.ts';
+import { findGo } from '../cluster/go-toolchain.ts';
+import { defaultCacheDir } from '../cluster/go-programs.ts';
+import { toolEnvironment } from '../cluster/processes.ts';
+import { programFiles } from './orders.ts';
+
+const own = import.meta.dirname;
+
+/** Puts everything that runs in the machine, beside Node and Python themselves, into a folder. */
+export async function buildPrograms(dir: string, log: (line: string) => void): Promise<void> {
+  const to = (name: keyof typeof programFiles): string => join(dir, programFiles[name]);
+  mkdirSync(dir, { recursive: true });
+  await Promise.all([
+    bundle('svc', { outDir: dirname(dirname(to('agent'))) }),
+    bundleFile('src/testing/instrument/main.ts', to('standIn')),
+    bundleFile('e2e/kernel/inside.ts', to('inside')),
+    bundleFile('e2e/kernel/workloads/server.ts', to('node')),
+    bundleFile('e2e/kernel/workloads/client.ts', to('client')),
+  ]);
+  // The bundle reads its version from where an image has it.
+  copyFileSync(join(root, 'package.json'), join(dir, 'package.json'));
+  copyFileSync(join(own, 'workloads/server.py'), to('python'));
+  const go = await findGo(defaultCacheDir(), log);
+  execFileSync(go.path, ['build', '-o', to('go'), join(own, 'workloads/server.go')], {
+    env: toolEnvironment({ CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' }),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+}

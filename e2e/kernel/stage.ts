@@ -1,0 +1,368 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { ChildProcess } from 'node:child_process';
+import { clusterTrafficPolicies, kinds, trafficMonitors } from '../../src/api/v1alpha1/index.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { coreResources } from '../../src/kube/index.ts';
+import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
+import { agentTls } from '../../src/testing/agent-tls.ts';
+import { startCaptureOperator, type CaptureOperator } from '../../src/testing/capture/operator.ts';
+import { FakeApiServer } from '../../src/testing/fake-api-server/index.ts';
+import { until } from '../../src/testing/until.ts';
+import { AgentProcess, writeIdentity } from '../agent/agent-process.ts';
+import { InstrumentProcess, type Ended } from '../capture/instrument-process.ts';
+import { containerStatus } from '../capture/pod-group.ts';
+import type { CaptureStatus } from '../capture/stage.ts';
+import { PodNetwork, type PodEnd } from '../instrument/pod-network.ts';
+import { seriesOf, type Series } from '../instrument/scrape.ts';
+import { startQueryProcess, writeTls, type QueryProcess } from '../query/query-process.ts';
+import { programFiles, type Orders } from './orders.ts';
+import { SelfReport } from './self-report.ts';
+import type { Requests, Seen, TrafficOrder } from './traffic.ts';
+
+export const nodeName = 'node-1';
+/** Name → how the workload is started. `late` is a pod that no monitor selects at first. */
+export const servers = {
+  node: { port: 8080, tls: false, runtime: 'node' },
+  python: { port: 8080, tls: false, runtime: 'python' },
+  go: { port: 8080, tls: false, runtime: 'go' },
+  tls: { port: 8443, tls: true, runtime: 'node' },
+  late: { port: 8080, tls: false, runtime: 'node' },
+} as const;
+export type ServerName = keyof typeof servers;
+const podNames = [...Object.keys(servers), 'client'] as const;
+
+const agentPort = 9093;
+/** Where the workloads' reports go while a stand-in plays the instrument. */
+const reports = '127.0.0.1:14318';
+const selfReportMs = 1_000;
+
+interface RunningPod {
+  readonly end: PodEnd;
+  readonly child: ChildProcess;
+  /** What it has printed of its requests. */
+  readonly seen: Seen[];
+}
+
+/**
+ * The product on this kernel: the capture part of the operator over the scripted API server, the bundled agent and query
+ * server as processes, an instrument under the product's supervisor, and pods that are network namespaces and control
+ * groups with a workload each.
+ */
+export class KernelStage {
+  readonly orders: Orders;
+  readonly api: FakeApiServer;
+  readonly #dir: string;
+  readonly #ca: KeyPairPem;
+  readonly #kubeconfig: string;
+  readonly #network: PodNetwork;
+  readonly #pods = new Map<string, RunningPod>();
+  readonly #listening = new Set<string>();
+  readonly #waiting = new Map<number, (error?: string) => void>();
+  #operator: CaptureOperator | undefined;
+  #nextOrder = 1;
+  #agent: AgentProcess | undefined;
+  #instrument: InstrumentProcess | undefined;
+  query: QueryProcess | undefined;
+
+  private constructor(orders: Orders, dir: string, api: FakeApiServer, ca: KeyPairPem) {
+    this.orders = orders;
+    this.#dir = dir;
+    this.api = api;
+    this.#ca = ca;
+    this.#network = PodNetwork.create(podNames);
+    this.#kubeconfig = join(dir, 'kubeconfig');
+    const cluster = { name: 'c', cluster: { server: api.url, 'insecure-skip-tls-verify': true } };
+    const context = { name: 'c', context: { cluster: 'c', user: 'u' } };
+    const config = { clusters: [cluster], users: [{ name: 'u', user: {} }], contexts: [context] };
+    writeFileSync(
+      this.#kubeconfig,
+      JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'c', ...config }),
+    );
+  }
+
+  /** An API server with a node, and pods without anything that runs in them. */
+  static async open(orders: Orders, dir: string): Promise<KernelStage> {
+    mkdirSync(dir, { recursive: true });
+    const api = await FakeApiServer.start({ resources: kinds.map(({ resource }) => resource) });
+    const ca = await createCa({ commonName: 'svc-ca', now: Date.now() });
+    const stage = new KernelStage(orders, dir, api, ca);
+    for (const name of ['svc-system', 'shop']) stage.#put('namespaces', { metadata: { name } });
+    stage.#put('nodes', { metadata: { name: nodeName } }, { conditions: [{ type: 'Ready', status: 'True' }] });
+    const { cert, key } = await stage.#leaf('svc-controller');
+    const files = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
+    stage.#put('secrets', {
+      metadata: { namespace: 'svc-system', name: 'svc-controller-tls' },
+      data: Object.fromEntries(Object.entries(files).map(([k, v]) => [k, Buffer.from(v).toString('base64')])),
+    });
+    return stage;
+  }
+
+  get standsIn(): boolean {
+    return this.orders.instrument === null;
+  }
+
+  get agent(): AgentProcess {
+    return this.#agent!;
+  }
+
+  get instrument(): InstrumentProcess {
+    return this.#instrument!;
+  }
+
+  get caCert(): string {
+    return this.#ca.cert;
+  }
+
+  /** What takes so long on this machine's own processors takes longer in an emulated one. Units: ms. */
+  patience(ms: number): { timeoutMs: number } {
+    return { timeoutMs: ms * this.orders.slowness };
+  }
+
+  /** Starts the workloads, and resolves when each of them listens. */
+  async startPods(): Promise<void> {
+    const tls = await this.#leaf('tls');
+    writeFileSync(join(this.#dir, 'tls.crt'), tls.cert);
+    writeFileSync(join(this.#dir, 'tls.key'), tls.key);
+    for (const name of podNames) this.#startPod(name);
+    await until(
+      'every workload listens',
+      () =>
+        [...this.#pods.values()].every(({ child }) => child.exitCode === null) &&
+        this.#listening.size === podNames.length,
+      this.patience(20_000),
+    );
+  }
+
+  startOperator(): void {
+    // A few restarts are free; whoever checks what the budget does checks it elsewhere.
+    const restartBudget = { burst: 100, refillMs: 1_000 };
+    this.#operator = startCaptureOperator({ client: this.api.client(), clock: systemClock, agentPort, restartBudget });
+  }
+
+  async startAgent(): Promise<void> {
+    const dir = join(this.#dir, 'agent');
+    mkdirSync(join(dir, 'instrument'), { recursive: true });
+    if (!this.#agent) {
+      writeIdentity(join(dir, 'tls'), await agentTls(this.#ca, nodeName));
+      const labels = { 'app.kubernetes.io/name': 'svc-operator', 'app.kubernetes.io/component': 'agent' };
+      this.#putPod('svc-system', `svc-agent-${nodeName}`, '127.0.0.1', labels);
+    }
+    this.#agent = await AgentProcess.start(
+      dir,
+      {
+        'node-name': nodeName,
+        'otlp-http-port': '4318',
+        'scrape-port': '9090',
+        'remote-read-port': '9091',
+        'span-stream-port': '9092',
+        'capture-config-port': String(agentPort),
+        'instrument-state-dir': this.#stateDir,
+        'instrument-health-socket': '@svc-obi-health',
+      },
+      { KUBECONFIG: this.#kubeconfig },
+      [],
+      this.#program('agent'),
+    );
+  }
+
+  /** Starts the instrument's container. `faults`: variables of the stand-in until the node is repaired. */
+  startInstrument(faults: Readonly<Record<string, string>> = {}, command?: readonly string[]): void {
+    const own =
+      this.orders.instrument === null ? [process.execPath, this.#program('standIn')] : [this.orders.instrument];
+    this.#instrument = new InstrumentProcess({
+      command: command ?? own,
+      config: join(this.#dir, 'agent/instrument/config.yaml'),
+      dir: this.#stateDir,
+      backoff: { initialMs: 1_000, maxMs: 1_000, resetMs: 60_000 },
+      supervisor: this.#program('supervisor'),
+      env: {
+        OTEL_EBPF_ENFORCE_SYS_CAPS: 'true',
+        OTEL_EBPF_NETWORK_AGENT_IP: this.pod('client').end.gateway,
+        NODE_NAME: nodeName,
+        KUBECONFIG: this.#kubeconfig,
+        ...(this.standsIn ? { STANDIN_LISTEN: reports, STANDIN_NETWORKS: 'pods' } : {}),
+      },
+      faults,
+      onEnd: (ended) => this.#tellEnd(ended),
+      onStart: () => this.#tellStart(),
+    });
+    this.#instrument.start();
+  }
+
+  async startQuery(): Promise<void> {
+    const dir = join(this.#dir, 'query');
+    mkdirSync(dir, { recursive: true });
+    writeTls(dir, { ...(await this.#leaf('svc-query')), ca: this.#ca.cert });
+    this.query = await startQueryProcess({
+      dir,
+      kubeconfig: this.#kubeconfig,
+      flags: [],
+      svc: this.#program('agent'),
+      patienceMs: this.patience(20_000).timeoutMs,
+    });
+  }
+
+  pod(name: string): RunningPod {
+    return this.#pods.get(name)!;
+  }
+
+  /** The client sends these to a server, one after the other. Resolves when all are answered. */
+  async send(to: ServerName, requests: readonly Requests[]): Promise<void> {
+    const { port, tls } = servers[to];
+    const id = this.#nextOrder++;
+    const order: TrafficOrder = { id, target: { name: to, ip: this.pod(to).end.ip, port, tls }, requests };
+    const error = await new Promise<string | undefined>((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.pod('client').child.stdin!.write(`${JSON.stringify(order)}\n`);
+    });
+    if (error !== undefined) throw new Error(`the traffic to ${to}: ${error}`);
+  }
+
+  /** Series of a metric of the agent, of one pod where one is named. */
+  async series(metric: string, pod?: string): Promise<Series[]> {
+    const all = await seriesOf('http://127.0.0.1:9090/metrics', metric);
+    return pod === undefined ? all : all.filter(({ labels }) => labels['k8s_pod_name'] === pod);
+  }
+
+  policy(spec: object): void {
+    const { apiVersion, kind } = clusterTrafficPolicies;
+    this.api.put(clusterTrafficPolicies, { apiVersion, kind, metadata: { name: 'default' }, spec } as never);
+  }
+
+  monitor(name: string, spec: object): void {
+    const { apiVersion, kind } = trafficMonitors;
+    const metadata = { namespace: 'shop', name };
+    this.api.put(trafficMonitors, { apiVersion, kind, metadata, spec: { mode: 'Capture', ...spec } } as never);
+  }
+
+  removeMonitor(name: string): void {
+    this.api.storage.remove(trafficMonitors, 'shop', name);
+  }
+
+  status(monitor: string): CaptureStatus {
+    const found = this.api.storage.get(trafficMonitors, 'shop', monitor);
+    return (found['status'] ?? {}) as CaptureStatus;
+  }
+
+  /**
+   * Until a condition, such as `True/TrafficSeen`, is that of the newest generation, with these words in its message.
+   * Resolves to the message.
+   */
+  async condition(monitor: string, type: string, wanted: string, words = ''): Promise<string> {
+    return until(
+      `${type} of ${monitor} is ${wanted}`,
+      () => {
+        const object = this.api.storage.get(trafficMonitors, 'shop', monitor);
+        const { conditions = [], observedGeneration } = this.status(monitor);
+        const found = conditions.find((c) => c.type === type);
+        const is = `${found?.status}/${found?.reason}`;
+        if (observedGeneration !== object.metadata.generation) throw new Error(`not looked at yet; it was ${is}`);
+        if (is !== wanted || !found!.message.includes(words)) throw new Error(`it is ${is}: ${found?.message}`);
+        return found!.message || is;
+      },
+      this.patience(40_000),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.#instrument?.stop();
+    await this.query?.kill();
+    await this.#agent?.end('SIGKILL');
+    await this.#operator?.stop();
+    await this.#network.remove();
+    await this.api.stop();
+  }
+
+  get #stateDir(): string {
+    return join(this.#dir, 'instrument-run');
+  }
+
+  #program(name: keyof typeof programFiles): string {
+    return join(this.orders.programs, programFiles[name]);
+  }
+
+  #leaf(commonName: string): ReturnType<typeof issueLeaf> {
+    const dnsNames = [commonName, `${commonName}.svc-system.svc`, 'localhost'];
+    return issueLeaf(this.#ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now: Date.now() });
+  }
+
+  #startPod(name: string): void {
+    const end = this.#network.pod(name);
+    const server = (servers as Partial<Record<string, (typeof servers)[ServerName]>>)[name];
+    const tier = name === 'late' ? 'late' : 'shop';
+    const uid = this.#putPod('shop', name, end.ip, { app: name, tier });
+    const runtimes = {
+      node: [process.execPath, this.#program('node')],
+      python: ['/usr/bin/python3', this.#program('python')],
+      go: [this.#program('go')],
+    };
+    const env = {
+      // How the stand-in tells whose a process is.
+      HOSTNAME: name,
+      PORT: String(server?.port ?? 0),
+      ...(server?.tls ? { TLS_CERT: join(this.#dir, 'tls.crt'), TLS_KEY: join(this.#dir, 'tls.key') } : {}),
+    };
+    const command = server ? runtimes[server.runtime] : [process.execPath, this.#program('client')];
+    const child = this.#network.run(end, command, { uid, env, stdin: 'pipe' });
+    const seen: Seen[] = [];
+    this.#pods.set(name, { end, child, seen });
+    const report = this.standsIn
+      ? new SelfReport({ pod: name, port: server?.port ?? 0, tls: server?.tls ?? false, url: `http://${reports}` })
+      : null;
+    if (report) setInterval(() => void report.post(), selfReportMs).unref();
+    createInterface({ input: child.stdout! }).on('line', (text) => {
+      const line = JSON.parse(text) as Seen & { listening?: true; done?: number; error?: string };
+      if (line.listening) return void this.#listening.add(name);
+      if (line.done !== undefined) {
+        this.#waiting.get(line.done)?.(line.error);
+        return void this.#waiting.delete(line.done);
+      }
+      seen.push(line);
+      report?.take(line);
+    });
+  }
+
+  #put(kind: 'namespaces' | 'nodes' | 'pods' | 'secrets', object: object, status?: object): string {
+    const { apiVersion, kind: kindName } = coreResources[kind];
+    const stored = this.api.put(coreResources[kind], { apiVersion, kind: kindName, ...object } as never);
+    const { namespace, name, uid } = stored.metadata;
+    if (status) this.api.putStatus(coreResources[kind], namespace, name!, status);
+    return uid!;
+  }
+
+  #putPod(namespace: string, name: string, podIP: string, labels: Record<string, string>): string {
+    const spec = { nodeName, containers: [{ name: 'main', image: 'none' }] };
+    const uid = this.#put('pods', { metadata: { namespace, name, labels }, spec });
+    this.api.putStatus(coreResources.pods, namespace, name, {
+      ...{ phase: 'Running', podIP, podIPs: [{ ip: podIP }], startTime: new Date().toISOString() },
+      containerStatuses: [containerStatus(uid)],
+    });
+    return uid;
+  }
+
+  /** As the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
+  #tellEnd({ exitCode, log, at, backoffMs }: Ended): Promise<void> {
+    const message = exitCode === 0 ? {} : { message: log };
+    const terminated = { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', ...message, finishedAt: at };
+    const state = backoffMs > 0 ? { waiting: { reason: 'CrashLoopBackOff' } } : { terminated };
+    return this.#tell({ name: 'instrument', ready: false, restartCount: 1, state, lastState: { terminated } });
+  }
+
+  #tellStart(): Promise<void> {
+    const { status } = this.api.storage.get(coreResources.pods, 'svc-system', `svc-agent-${nodeName}`) as never as {
+      status: { containerStatuses: { name: string }[] };
+    };
+    const before = status.containerStatuses.find(({ name }) => name === 'instrument');
+    if (!before) return Promise.resolve();
+    return this.#tell({ ...before, state: { running: { startedAt: new Date().toISOString() } } });
+  }
+
+  #tell(container: object): Promise<void> {
+    const name = `svc-agent-${nodeName}`;
+    const { status } = this.api.storage.get(coreResources.pods, 'svc-system', name) as never as { status: object };
+    this.api.putStatus(coreResources.pods, 'svc-system', name, { ...status, containerStatuses: [container] });
+    return Promise.resolve();
+  }
+}

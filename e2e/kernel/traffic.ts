@@ -1,0 +1,91 @@
+/** The known traffic: what the client is told to send, and what must be counted of it. */
+
+export interface Target {
+  /** Name of the pod. */
+  readonly name: string;
+  readonly ip: string;
+  readonly port: number;
+  readonly tls: boolean;
+}
+
+export interface Requests {
+  readonly method: string;
+  /** `%` becomes the number of the request. */
+  readonly path: string;
+  /** As the instrument names the path where it has only seen requests. */
+  readonly route: string;
+  readonly count: number;
+  /** Of the body; absent for none. */
+  readonly bytes?: number;
+}
+
+export interface TrafficOrder {
+  readonly id: number;
+  readonly target: Target;
+  readonly requests: readonly Requests[];
+}
+
+/** A request that was answered, as a server or the client has seen it. */
+export interface Seen {
+  readonly method: string;
+  readonly status: number;
+  readonly route: string;
+  readonly seconds: number;
+  /** Of the client's lines: whom it asked. */
+  readonly to?: string;
+  readonly port?: number;
+  readonly tls?: boolean;
+}
+
+/** What every server gets. */
+export const standardTraffic: readonly Requests[] = [
+  { method: 'GET', path: '/cart/%', route: '/cart/*', count: 10 },
+  { method: 'GET', path: '/missing', route: '/missing', count: 7 },
+  { method: 'GET', path: '/boom', route: '/boom', count: 5 },
+  { method: 'POST', path: '/orders', route: '/orders', count: 11, bytes: 1_000 },
+  { method: 'DELETE', path: '/orders/%', route: '/orders/*', count: 3 },
+  { method: 'GET', path: '/slow', route: '/slow', count: 4 },
+];
+
+/** Requests that say whether a process is watched already; they are counted, and compared with nothing. */
+export const warmRoute = '/warm';
+export const warmUp: readonly Requests[] = [{ method: 'GET', path: warmRoute, route: warmRoute, count: 1 }];
+
+/** `GET /cart/* 200` → how many: one line for each kind of request. Without those that only warm up. */
+export type Counts = Readonly<Record<string, number>>;
+
+export function countsOf(seen: readonly Pick<Seen, 'method' | 'route' | 'status'>[]): Counts {
+  const counts: Record<string, number> = {};
+  for (const { method, route, status } of seen) {
+    if (route === warmRoute) continue;
+    const key = `${method} ${route} ${status}`;
+    counts[key] = (counts[key] ?? 0) + 1;
+  }
+  return sorted(counts);
+}
+
+/** The same of series of `http_*_request_duration_count`. */
+export function countsOfSeries(
+  series: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[],
+): Counts {
+  const counts: Record<string, number> = {};
+  for (const { labels: l, value } of series) {
+    if (l['http_route'] === warmRoute) continue;
+    const key = `${l['http_request_method']} ${l['http_route']} ${l['http_response_status_code']}`;
+    counts[key] = (counts[key] ?? 0) + value;
+  }
+  return sorted(counts);
+}
+
+/** What is in one and not, or with another number, in the other; empty where they are equal. */
+export function difference(wanted: Counts, found: Counts): string {
+  const keys = [...new Set([...Object.keys(wanted), ...Object.keys(found)])].sort();
+  return keys
+    .filter((key) => (wanted[key] ?? 0) !== (found[key] ?? 0))
+    .map((key) => `${key}: ${found[key] ?? 0} of ${wanted[key] ?? 0}`)
+    .join(', ');
+}
+
+function sorted(counts: Counts): Counts {
+  return Object.fromEntries(Object.entries(counts).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
