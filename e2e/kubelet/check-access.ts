@@ -36,7 +36,7 @@ export const access: readonly Check[] = [
     },
   },
   {
-    what: 'an agent is scraped with the token of the collector, and with no other and none',
+    what: 'agent, query server and operator are scraped with the token of the collector, and with no other and none',
     async run(stage) {
       const { kubectl } = stage;
       await runPods(kubectl, collector.namespace, collector.name);
@@ -47,18 +47,18 @@ export const access: readonly Check[] = [
       }
       const token = async (namespace: string): Promise<string> =>
         (await kubectl(['-n', namespace, 'create', 'token', accounts[namespace]!])).trim();
-      const [agent] = await podsOf(stage.api, 'svc-system', 'app.kubernetes.io/component=agent');
-      const scrape = (bearer?: string): Promise<string> =>
-        ask(kubectl, collector, `http://${agent!.status.podIP}:9090/metrics`, {
-          headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
-        });
-      const seen = [
-        await scrape(),
-        await scrape(await token(client.namespace)),
-        await scrape(await token(collector.namespace)),
-      ].map((answer) => answer.split(' ')[0]);
-      if (seen.join() !== '401,403,200') throw new Error(seen.join());
-      return `none ${seen[0]}, another's ${seen[1]}, its own ${seen[2]}`;
+      const bearers = [undefined, await token(client.namespace), await token(collector.namespace)];
+      for (const [component, port] of Object.entries({ agent: 9_090, query: 9_096, controller: 8_080 })) {
+        const [pod] = await podsOf(stage.api, 'svc-system', `app.kubernetes.io/component=${component}`);
+        const seen: string[] = [];
+        for (const bearer of bearers) {
+          const headers: Record<string, string> = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+          const answer = await ask(kubectl, collector, `http://${pod!.status.podIP}:${port}/metrics`, { headers });
+          seen.push(answer.split(' ')[0]!);
+        }
+        if (seen.join() !== '401,403,200') throw new Error(`${component}: ${seen.join()}`);
+      }
+      return 'none 401, of another 403, its own 200';
     },
   },
   {

@@ -5,7 +5,7 @@ import type { Condition } from '../../src/api/meta.ts';
 import { until } from '../../src/testing/until.ts';
 import type { Check, Stage } from './check.ts';
 import { podsOf } from './product.ts';
-import { runPods } from './shop.ts';
+import { runPods, watchWeb } from './shop.ts';
 
 /** Each edit is in force this long after it was made, or after the time until which edits are gathered. Units: ms. */
 const limitMs = 20_000;
@@ -86,13 +86,7 @@ export const edits: readonly Check[] = [
     async run(stage) {
       const { edits: count, editSeconds } = stage.orders;
       await runPods(stage.kubectl, 'shop', 'web', 'client');
-      const policy = {
-        apiVersion: 'svc.dev/v1alpha1',
-        kind: 'ClusterTrafficPolicy',
-        metadata: { name: 'default' },
-        spec: { rollout: { minInterval: '1s', maxUnavailable: 1 } },
-      };
-      await stage.kubectl(['apply', '--server-side', '-f', '-'], { stdin: JSON.stringify(policy) });
+      await watchWeb(stage.kubectl);
       const first = await edit(stage, 0);
       await until('the monitor is in force', async () => inForce(await read(stage), first), { timeoutMs: 120_000 });
       const restarts = await restartsOfInstrument(stage);

@@ -3,18 +3,11 @@ import type { Condition } from '../../src/api/meta.ts';
 import { until } from '../../src/testing/until.ts';
 import type { Check } from './check.ts';
 import { podsOf, rollout } from './product.ts';
-import { runPods } from './shop.ts';
+import { runPods, watchWeb } from './shop.ts';
 
 interface WithStatus {
   status?: { conditions?: Condition[]; failedNodes?: { reason: string; message: string }[] };
 }
-
-const webMonitor = {
-  apiVersion: 'svc.dev/v1alpha1',
-  kind: 'TrafficMonitor',
-  metadata: { namespace: 'shop', name: 'web' },
-  spec: { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 8_080 }] },
-};
 
 export const failures: readonly Check[] = [
   {
@@ -23,7 +16,7 @@ export const failures: readonly Check[] = [
       if (!node.refusal) return 'not tried: this machine withholds no capability';
       await runPods(kubectl, 'shop', 'web');
       const monitor = '/apis/svc.dev/v1alpha1/namespaces/shop/trafficmonitors/web';
-      await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], { stdin: JSON.stringify(webMonitor) });
+      await watchWeb(kubectl);
       const agents = (): ReturnType<typeof podsOf> => podsOf(api, 'svc-system', 'app.kubernetes.io/component=agent');
       const replace = async (): Promise<void> => {
         const [pod] = await agents();

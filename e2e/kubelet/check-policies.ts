@@ -4,6 +4,7 @@ import { collectorNamespace } from './check-access.ts';
 import type { Check, Stage } from './check.ts';
 import { podsOf } from './product.ts';
 import { runPods } from './shop.ts';
+import { nodeAddress } from './surroundings.ts';
 
 interface End {
   readonly namespace: string;
@@ -29,6 +30,10 @@ const ends = {
   caller: pod('platform-agent', 'platform-agent'),
   other: pod('platform-agent', 'other'),
   namesake: pod('shop', 'platform-agent'),
+  impostor: pod('shop', 'svc-controller'),
+  scraper: pod('platform-agent', 'prometheus'),
+  /** An address that is no pod's; servers of the world outside and the kubelet listen there. */
+  outside: null,
 } as const;
 type Name = keyof typeof ends;
 
@@ -43,8 +48,11 @@ const allowed: readonly [Name, Name, number][] = [
   ['operator', 'agent', 9_093],
   ['stranger', 'query', 9_095],
   ['stranger', 'query', 6_443],
+  ['operator', 'agent', 9_092],
   ['caller', 'minter', 8_080],
   ['operator', 'minter', 9_090],
+  ['scraper', 'minter', 9_090],
+  ['minter', 'outside', 443],
 ];
 const denied: readonly [Name, Name, number][] = [
   ['stranger', 'agent', 9_090],
@@ -54,6 +62,9 @@ const denied: readonly [Name, Name, number][] = [
   ['stranger', 'agent', 9_092],
   ['collector', 'agent', 9_092],
   ['stranger', 'agent', 9_093],
+  ['impostor', 'agent', 9_093],
+  // Where the stand-in of the instrument takes OTLP. The agent's own receivers listen on the loopback address only.
+  ['stranger', 'agent', 14_318],
   ['collector', 'agent', 9_093],
   ['query', 'agent', 9_093],
   ['query', 'operator', 8_080],
@@ -65,10 +76,13 @@ const denied: readonly [Name, Name, number][] = [
   ['caller', 'minter', 9_090],
   ['operator', 'minter', 8_080],
   ['minter', 'caller', 8_080],
+  ['minter', 'outside', 10_250],
 ];
 
 async function connect(stage: Stage, from: Name, to: Name, port: number): Promise<boolean> {
-  const one = async ({ namespace, selector }: End): Promise<{ name: string; ip: string }> => {
+  const one = async (end: End | null): Promise<{ name: string; ip: string }> => {
+    if (end === null) return { name: '', ip: nodeAddress };
+    const { namespace, selector } = end;
     const found = await podsOf(stage.api, namespace, selector);
     const running = found.find(({ metadata, status }) => status.podIP && !metadata.deletionTimestamp);
     if (!running) throw new Error(`no pod ${namespace} ${selector}`);
@@ -91,8 +105,8 @@ export const policies: readonly Check[] = [
       const { kubectl, node } = stage;
       await runPods(kubectl, collectorNamespace, 'collector');
       await runPods(kubectl, 'svc-system', 'debug');
-      await runPods(kubectl, 'platform-agent', 'platform-agent', 'other');
-      await runPods(kubectl, 'shop', 'client', 'platform-agent');
+      await runPods(kubectl, 'platform-agent', 'platform-agent', 'other', 'prometheus');
+      await runPods(kubectl, 'shop', 'client', 'platform-agent', 'svc-controller');
       await until(
         'the engine enforces them',
         async () => {

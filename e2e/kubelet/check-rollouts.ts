@@ -1,15 +1,18 @@
-/** Rollouts under load: a Service keeps sending to a pod for a while after its SIGTERM. */
+/** Rollouts and evictions under load: a Service keeps sending to a pod for a while after its SIGTERM. */
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
+import { until } from '../../src/testing/until.ts';
 import { agentEmail, minterUrl } from '../demo/stage.ts';
 import type { Check, Stage } from './check.ts';
-import { rollout } from './product.ts';
+import { isReady, podsOf, rollout, type Pod } from './product.ts';
 
 const everyMs = 40;
 
 interface Target {
   readonly namespace: string;
   readonly deployment: string;
+  /** Labels of its pods. */
+  readonly selector: string;
   readonly port: number;
   readonly tls: boolean;
   /** The nth request. */
@@ -32,6 +35,7 @@ const targets: readonly Target[] = [
   {
     namespace: 'svc-system',
     deployment: 'svc-query',
+    selector: 'app.kubernetes.io/component=query',
     port: 9_095,
     tls: true,
     request: () => ({ method: 'GET', path: '/-/healthy', status: 200 }),
@@ -39,6 +43,7 @@ const targets: readonly Target[] = [
   {
     namespace: 'platform-agent',
     deployment: 'minter',
+    selector: 'app.kubernetes.io/component=minter',
     port: 8_080,
     tls: false,
     // Not /version: a minter that is about to leave says there that it is not ready, and mints all the same.
@@ -103,24 +108,65 @@ async function load(
   return { sent, lost };
 }
 
-export const rollouts: readonly Check[] = targets.map((target) => ({
-  what: `no request to ${target.deployment} is lost while its pods are replaced`,
-  async run(stage) {
-    const { namespace, deployment } = target;
-    const path = `/api/v1/namespaces/${namespace}/services/${deployment}`;
-    const { spec } = await stage.api.request<{ spec: { clusterIP: string } }>('GET', path);
-    const ca = await publishedAuthority(stage);
-    const replace = async (): Promise<void> => {
-      for (let i = 0; i < stage.orders.rollouts; i++) {
-        await stage.kubectl(['-n', namespace, 'rollout', 'restart', `deployment/${deployment}`]);
-        await rollout(stage.kubectl, namespace, `deployment/${deployment}`);
-      }
-      // The last of the old pods still drain.
-      await new Promise((resolve) => setTimeout(resolve, 10_000));
-    };
-    const { sent, lost } = await load((n) => send(spec.clusterIP, target, target.request(stage, n), ca), replace());
-    const seen = `${lost.length} of ${sent} over ${stage.orders.rollouts} rollouts`;
-    if (lost.length > 0) throw new Error(`${seen}: ${lost.slice(0, 10).join('; ')}`);
-    return seen;
+/** Requests under way while `work` is done, and for ten seconds more, in which the last of the old pods drain. */
+async function underLoad(stage: Stage, target: Target, what: string, work: () => Promise<string>): Promise<string> {
+  const { namespace, deployment } = target;
+  const path = `/api/v1/namespaces/${namespace}/services/${deployment}`;
+  const { spec } = await stage.api.request<{ spec: { clusterIP: string } }>('GET', path);
+  const ca = await publishedAuthority(stage);
+  let done = '';
+  const working = (async () => {
+    done = await work();
+    await new Promise((resolve) => setTimeout(resolve, 10_000));
+  })();
+  const { sent, lost } = await load((n) => send(spec.clusterIP, target, target.request(stage, n), ca), working);
+  const seen = `${lost.length} of ${sent} over ${done} ${what}`;
+  if (lost.length > 0) throw new Error(`${seen}: ${lost.slice(0, 10).join('; ')}`);
+  return seen;
+}
+
+/** Evicts each pod of a Deployment as a drain of its node does, one after the other as the disruption budget allows. */
+async function evictAll({ api }: Stage, { namespace, selector }: Target): Promise<number> {
+  const pods = (): Promise<Pod[]> => podsOf(api, namespace, selector);
+  const all = await pods();
+  for (const { metadata } of all) {
+    const path = `/api/v1/namespaces/${namespace}/pods/${metadata.name}`;
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: metadata.name, namespace } };
+    await until(
+      'the budget allows it',
+      async () => {
+        await api.request('POST', `${path}/eviction`, eviction);
+        return true;
+      },
+      { timeoutMs: 120_000 },
+    );
+  }
+  await until('other pods', pods, {
+    good: (now) => now.length === all.length && now.every(isReady) && !now.some((pod) => isAmong(pod, all)),
+    timeoutMs: 120_000,
+  });
+  return all.length;
+}
+
+const isAmong = (pod: Pod, pods: readonly Pod[]): boolean =>
+  pods.some(({ metadata }) => metadata.uid === pod.metadata.uid);
+
+export const rollouts: readonly Check[] = targets.flatMap((target): Check[] => [
+  {
+    what: `no request to ${target.deployment} is lost while its pods are replaced`,
+    run(stage) {
+      const { namespace, deployment } = target;
+      return underLoad(stage, target, 'rollouts', async () => {
+        for (let i = 0; i < stage.orders.rollouts; i++) {
+          await stage.kubectl(['-n', namespace, 'rollout', 'restart', `deployment/${deployment}`]);
+          await rollout(stage.kubectl, namespace, `deployment/${deployment}`);
+        }
+        return String(stage.orders.rollouts);
+      });
+    },
   },
-}));
+  {
+    what: `no request to ${target.deployment} is lost while its pods are evicted as by a drain`,
+    run: (stage) => underLoad(stage, target, 'evictions', async () => String(await evictAll(stage, target))),
+  },
+]);

@@ -1,20 +1,26 @@
 import type { Check, Stage } from './check.ts';
 import { access } from './check-access.ts';
+import { autoscaling } from './check-autoscaling.ts';
+import { chaos } from './chaos/check-chaos.ts';
 import { edits } from './check-edits.ts';
 import { failures } from './check-failures.ts';
 import { pods } from './check-pods.ts';
 import { policies } from './check-policies.ts';
 import { rollouts } from './check-rollouts.ts';
 import { uninstall } from './check-uninstall.ts';
+import { upgrade } from './check-upgrade.ts';
 
 /** In this order; the last ones take the product apart. */
 const groups: Readonly<Record<string, readonly Check[]>> = {
   pods,
   access,
   policies,
+  autoscaling,
   edits,
   rollouts,
   failures,
+  upgrade,
+  chaos,
   uninstall,
 };
 

@@ -12,6 +12,8 @@ import { exited, processIdentity, signalGroup, spawnBound, toolEnvironment } fro
 export interface Enclosure {
   /** Folder for everything of the run; removed at the end. */
   readonly dir: string;
+  /** Whether no other run is under way on this machine. */
+  readonly isAlone: boolean;
   /** Starts a program as what the enclosure is for; resolves with its exit code. */
   run(command: readonly string[], env: Readonly<Record<string, string>>): Promise<number>;
   /** Ends it, and waits until nothing of it is left. Harmless a second time. */
@@ -23,9 +25,11 @@ const registry = join(tmpdir(), `svc-node-${process.getuid?.() ?? 0}`);
 /** Makes a new one, after giving back what runs left that were killed. */
 export async function openEnclosure(): Promise<Enclosure> {
   mkdirSync(registry, { recursive: true });
+  let isAlone = true;
   for (const name of readdirSync(registry)) {
     const [pid, identity] = name.split('-');
-    if (processIdentity(Number(pid)) !== identity) await giveBack(join(registry, name));
+    if (processIdentity(Number(pid)) === identity) isAlone = false;
+    else await giveBack(join(registry, name));
   }
   const dir = join(registry, `${process.pid}-${processIdentity(process.pid)}`);
   mkdirSync(dir, { mode: 0o755 });
@@ -34,6 +38,7 @@ export async function openEnclosure(): Promise<Enclosure> {
   let closed: Promise<void> | undefined;
   return {
     dir,
+    isAlone,
     run(command, env) {
       // A process' control group has to be its own before it makes a namespace of it.
       const enter = groups.map((group) => `echo $$ > ${group}/cgroup.procs`).join(' && ');

@@ -43,6 +43,8 @@ export interface ImageOptions {
   readonly authority: string;
   /** Where the key service of the outside world is, host:port. */
   readonly keyService: string;
+  /** Whether containers of builds that are there are of a run that was killed, and can go. */
+  readonly isAlone: boolean;
   readonly log: (line: string) => void;
 }
 
@@ -51,6 +53,7 @@ export async function buildImages(options: ImageOptions): Promise<ImageFile[]> {
   const { dir, log } = options;
   mkdirSync(dir, { recursive: true });
   const buildah = storage(join(dir, 'runroot'));
+  if (options.isAlone) await buildah(['rm', '--all']);
   const bases = await chooseBases(buildah, log);
   const packages = (await run('npm', ['config', 'get', 'cache'])).stdout.trim();
   for (const target of ['svc', 'minter']) {

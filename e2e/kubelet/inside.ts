@@ -5,14 +5,14 @@ import { startControlPlane } from '../cluster/control-plane.ts';
 import { createKubectl } from '../cluster/kubectl.ts';
 import { startOutsideWorld } from '../demo/outside-world.ts';
 import { runChecks } from './checks.ts';
+import { createLog } from './log.ts';
 import { startNode } from './node.ts';
 import type { Given } from './orders.ts';
 import { install, installMinter } from './product.ts';
 import { nodeAddress, prepareSurroundings, serviceRange } from './surroundings.ts';
 
 const given = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Given;
-const log = (line: string): void =>
-  void process.stderr.write(`${((Date.now() - given.started) / 1000).toFixed(1).padStart(6)} s  ${line}\n`);
+const log = createLog(given.started);
 
 async function main(): Promise<number> {
   const { dir, programs, orders } = given;
@@ -32,6 +32,12 @@ async function main(): Promise<number> {
       `--advertise-address=${nodeAddress}`,
       '--endpoint-reconciler-type=lease',
     ],
+    // A check of autoscaling waits for one look, not for the quarter of a minute between two of them.
+    controllerManagerFlags: [
+      '--horizontal-pod-autoscaler-sync-period=3s',
+      '--horizontal-pod-autoscaler-initial-readiness-delay=1s',
+      '--horizontal-pod-autoscaler-cpu-initialization-period=1s',
+    ],
   });
   log(`API server ready at ${plane.server}`);
   const kubectl = createKubectl(programs.controlPlane.kubectl, plane.adminKubeconfig, dir);
@@ -49,6 +55,7 @@ async function main(): Promise<number> {
     kmsPort: given.kmsPort,
     authority: given.authority,
   });
+  log('the world outside is there');
   let failed = 1;
   try {
     const product = { api: plane.api, kubectl };

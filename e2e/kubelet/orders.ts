@@ -7,6 +7,9 @@ export interface Orders {
   readonly edits: number;
   readonly editSeconds: number;
   readonly rollouts: number;
+  readonly chaosSeconds: number;
+  /** Decides the order of faults, and their lengths. */
+  readonly seed: number;
   /** Names of checks; empty for all. */
   readonly only: readonly string[];
   readonly keep: boolean;

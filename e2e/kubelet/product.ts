@@ -15,6 +15,7 @@ const file = (path: string): string => join(repository, path);
 /** The README's commands, and the wait until everything that the operator makes is there and ready. */
 export async function install({ kubectl }: Product, log: (line: string) => void): Promise<void> {
   await kubectl(['apply', '--server-side', '-f', file('manifests/install.yaml')]);
+  log('manifests/install.yaml is applied');
   await rollout(kubectl, 'svc-system', 'deployment/svc-controller');
   log('the operator is ready');
   for (const workload of ['daemonset/svc-agent', 'deployment/svc-query']) {
@@ -43,6 +44,7 @@ export async function installMinter({ kubectl }: Product, world: OutsideWorld): 
   const spec = {
     vcs: { apiBaseURL: world.platform.apiBaseUrl },
     issuer: { url: world.issuer.issuer, jwksURI: world.issuer.jwksUri },
+    metrics: { allowedScrapers: { podSelector: { matchLabels: { app: 'prometheus' } } } },
   };
   const sample = file('config/samples/minterdeployment.yaml');
   const minter = await kubectl([
@@ -70,7 +72,7 @@ export interface Pod {
     labels?: Record<string, string>;
     deletionTimestamp?: string;
   };
-  readonly spec: { containers: { name: string }[] };
+  readonly spec: { containers: { name: string; image?: string }[] };
   readonly status: {
     podIP?: string;
     hostIP?: string;

@@ -3,16 +3,18 @@ import type { Kubectl } from '../cluster/kubectl.ts';
 
 const server = `require('http').createServer((q, a) => a.end('hello')).listen(8080)`;
 
+/** Labels and spec of a pod that serves. */
+export const serverPod = (name: string): { metadata: object; spec: object } => ({
+  metadata: { labels: { app: name } },
+  spec: {
+    terminationGracePeriodSeconds: 0,
+    containers: [{ name, image: 'svc-operator:0.1.0', command: ['node', '-e', server] }],
+  },
+});
+
 function pod(namespace: string, name: string): object {
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { namespace, name, labels: { app: name } },
-    spec: {
-      terminationGracePeriodSeconds: 0,
-      containers: [{ name, image: 'svc-operator:0.1.0', command: ['node', '-e', server] }],
-    },
-  };
+  const { metadata, spec } = serverPod(name);
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, namespace, name }, spec };
 }
 
 /** Makes a namespace, if there is none, and pods in it; resolves when they are Ready. */
@@ -22,6 +24,24 @@ export async function runPods(kubectl: Kubectl, namespace: string, ...names: str
   await kubectl(['apply', '-f', '-'], { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
   const wanted = names.map((name) => `pod/${name}`);
   await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', '--timeout=60s', ...wanted], { timeoutMs: 70_000 });
+}
+
+/** A policy whose pace of restarts does not hold up an edit, and a monitor of the pods `app=web`. */
+export async function watchWeb(kubectl: Kubectl): Promise<void> {
+  const policy = {
+    apiVersion: 'svc.dev/v1alpha1',
+    kind: 'ClusterTrafficPolicy',
+    metadata: { name: 'default' },
+    spec: { rollout: { minInterval: '1s', maxUnavailable: 1 } },
+  };
+  const monitor = {
+    apiVersion: 'svc.dev/v1alpha1',
+    kind: 'TrafficMonitor',
+    metadata: { namespace: 'shop', name: 'web' },
+    spec: { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 8_080 }] },
+  };
+  const list = { apiVersion: 'v1', kind: 'List', items: [policy, monitor] };
+  await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], { stdin: JSON.stringify(list) });
 }
 
 /** Runs a program of Node in a pod, as a module; resolves with what it printed. */

@@ -1,0 +1,48 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { needing, root } from '../../src/testing/needs.ts';
+import { until } from '../../src/testing/until.ts';
+import { exited, processesOfRun, toolEnvironment } from '../cluster/processes.ts';
+import { hierarchies } from './enclosure.ts';
+
+const module = new URL('./enclosure.ts', import.meta.url).href;
+const script = (body: string): string[] => [
+  '--input-type=module',
+  '-e',
+  `import { openEnclosure } from '${module}'; const enclosure = await openEnclosure(); ${body}`,
+];
+const groupsOf = (dir: string): string[] =>
+  hierarchies().filter((path) => existsSync(join(path, `svc-node-${basename(dir)}`)));
+
+needing(root).test(
+  'of a run that is killed no process stays, and the next run removes its folder and groups',
+  async () => {
+    // A registry of its own: the runs of this machine are none of this test's business.
+    const temp = mkdtempSync(join(tmpdir(), 'svc-enclosure-'));
+    const env = toolEnvironment({ TMPDIR: temp });
+    const holding = "console.log(enclosure.dir); await enclosure.run(['sleep', '600'], {});";
+    const owner = spawn(process.execPath, script(holding), { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    let dir = '';
+    createInterface({ input: owner.stdout }).once('line', (line) => (dir = line));
+    await until('it is open', async () => dir !== '');
+    const run = `node-${basename(dir)}`;
+    // setpriv, the shells, unshare and what they were told to start become one another; `sleep` is the last.
+    await until('something runs in it', async () => processesOfRun(run).length >= 2);
+    expect(groupsOf(dir)).not.toEqual([]);
+    owner.kill('SIGKILL');
+    await exited(owner);
+    await until('all its processes are gone', async () => processesOfRun(run).length === 0);
+    expect(existsSync(dir)).toBe(true);
+    const alone = execFileSync(process.execPath, script('console.log(enclosure.isAlone); await enclosure.close();'), {
+      env,
+    });
+    expect(alone.toString().trim()).toBe('true');
+    expect(existsSync(dir)).toBe(false);
+    expect(groupsOf(dir)).toEqual([]);
+    expect(readdirSync(join(temp, basename(join(dir, '..'))))).toEqual([]);
+    rmSync(temp, { recursive: true });
+  },
+);

@@ -1,0 +1,39 @@
+/** Processes of the product's containers, found by their command lines: that needs no API server and no runtime. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** The parts of the product that run in containers, and what the command line of each one's program holds. */
+export const parts = {
+  agent: /\/svc\.js agent /,
+  query: /\/svc\.js query /,
+  operator: /\/svc\.js operator /,
+  minter: /\/minter\.js server run|start\.mjs server run/,
+  supervisor: /supervise\.mjs/,
+  instrument: /\/obi(?: |$)/,
+} as const satisfies Readonly<Record<string, RegExp>>;
+export type Part = keyof typeof parts;
+
+/** Pids of a part, by age; empty where none runs. */
+export function processesOf(part: Part): number[] {
+  const found: number[] = [];
+  for (const entry of readdirSync('/proc')) {
+    const pid = Number(entry);
+    if (Number.isInteger(pid) && parts[part].test(commandOf(pid)) && isContained(pid)) found.push(pid);
+  }
+  return found.sort((a, b) => a - b);
+}
+
+function commandOf(pid: number): string {
+  return readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ');
+}
+
+/** Whether it is in a group that the kubelet made: what runs beside the containers may have the same words. */
+const isContained = (pid: number): boolean => readText(`/proc/${pid}/cgroup`).includes('kubepods');
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // It ended meanwhile.
+    return '';
+  }
+}
