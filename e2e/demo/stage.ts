@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { findBinaries, type Binaries } from '../cluster/binaries.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
-import { ownImages } from '../node/container/images.ts';
+import { imageName, ownImages } from '../node/container/images.ts';
 import type { ImageTable } from '../node/container/images.ts';
 import { forward } from './forward.ts';
 import { startOutsideWorld, type OutsideWorld } from './outside-world.ts';
@@ -35,6 +35,10 @@ export interface StageOptions {
   queryPort?: number;
   /** Set up to which point: `operator` leaves samples and shop out. Default: everything. */
   upTo?: 'operator' | 'everything';
+  /** The operator's manifest. Default: this version's. */
+  manifest?: string;
+  /** More images that the nodes can run; a minter of an earlier version is told of the outside world, too. */
+  images?: ImageTable;
   /** Take the published programs of a control plane where none are built. Default false: what the tests run on. */
   published?: boolean;
   /** Ends a start that is under way: what is up is stopped, the promise rejects with the signal's reason. */
@@ -82,11 +86,16 @@ async function bringUp(
 ): Promise<Omit<Stage, 'stop'>> {
   const { report } = options;
   const cluster = await report.step(`control plane and ${options.nodes ?? 3} process nodes`, (note) =>
-    startCluster({ nodes: options.nodes ?? 3, binaries: options.binaries, images: images(world), log: note }),
+    startCluster({
+      nodes: options.nodes ?? 3,
+      binaries: options.binaries,
+      images: images(world, options.images),
+      log: note,
+    }),
   );
   stops.push(() => cluster.stop());
   signal.throwIfAborted();
-  await installOperator(cluster, report);
+  await installOperator(cluster, report, options.manifest ?? `${root}manifests/install.yaml`);
   const everything = options.upTo !== 'operator';
   if (everything) await applySamples(cluster, world, report);
   const targets = everything ? watchShop(cluster, signal) : { catalog: [], checkout: [] };
@@ -104,19 +113,18 @@ async function bringUp(
 }
 
 /** This project's images, with the demo's shop, and a minter image that knows where the outside world is. */
-function images(world: OutsideWorld): ImageTable {
-  const own = ownImages();
-  const minter = own['svc-minter']!;
+function images(world: OutsideWorld, more: ImageTable = {}): ImageTable {
+  const all = Object.entries({ ...ownImages(), ...more });
+  const env = (name: string): Record<string, string> => (imageName(name) === 'svc-minter' ? world.minterEnv : {});
   return {
-    ...own,
-    'svc-minter': { ...minter, env: { ...minter.env, ...world.minterEnv } },
+    ...Object.fromEntries(all.map(([name, image]) => [name, { ...image, env: { ...image.env, ...env(name) } }])),
     'svc-demo-shop': { entrypoint: [process.execPath, `${root}e2e/demo/shop/service.ts`] },
   };
 }
 
-async function installOperator(cluster: Cluster, report: Report): Promise<void> {
+async function installOperator(cluster: Cluster, report: Report, manifest: string): Promise<void> {
   await report.step('kubectl apply: CRDs and the operator (manifests/install.yaml)', async () => {
-    await cluster.kubectl(['apply', '--server-side', '-f', `${root}manifests/install.yaml`]);
+    await cluster.kubectl(['apply', '--server-side', '-f', manifest]);
     await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...crds]);
   });
 }

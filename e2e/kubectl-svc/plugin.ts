@@ -16,15 +16,20 @@ export interface Plugin {
   remove(): Promise<void>;
 }
 
-/** Puts `kubectl-svc` and `kubectl_complete-svc` into a folder of their own, as programs that run the sources. */
-export async function installPlugin(cluster: Pick<Cluster, 'binaries' | 'kubeconfig'>): Promise<Plugin> {
+const sources: Readonly<Record<string, string>> = {
+  'kubectl-svc': join(repository, 'src/bin/kubectl-svc.ts'),
+  'kubectl_complete-svc': join(repository, 'src/bin/kubectl-complete-svc.ts'),
+};
+
+/** Puts programs into a folder of their own, by default `kubectl-svc` and `kubectl_complete-svc` that run the sources. */
+export async function installPlugin(
+  cluster: Pick<Cluster, 'binaries' | 'kubeconfig'>,
+  programs = sources,
+): Promise<Plugin> {
   const dir = await mkdtemp(join(tmpdir(), 'svc-plugin-'));
-  for (const [name, source] of [
-    ['kubectl-svc', 'kubectl-svc.ts'],
-    ['kubectl_complete-svc', 'kubectl-complete-svc.ts'],
-  ] as const) {
+  for (const [name, program] of Object.entries(programs)) {
     const path = join(dir, name);
-    await writeFile(path, `#!/bin/sh\nexec '${process.execPath}' '${join(repository, 'src/bin', source)}' "$@"\n`);
+    await writeFile(path, `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
     await chmod(path, 0o755);
   }
   const path = [dir, dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter);

@@ -14,7 +14,7 @@ export interface Image {
   env?: Readonly<Record<string, string>>;
 }
 
-/** Image name without registry, path, tag and digest → program. */
+/** Image name without registry, path and digest, and without its tag but where only this tag is meant → program. */
 export type ImageTable = Readonly<Record<string, Image>>;
 
 /** Port on the node's address where the instrument's stand-in receives OTLP over HTTP from the demo's services. */
@@ -44,8 +44,12 @@ export function ownImages(): ImageTable {
 
 /** `registry:5000/team/name:tag@sha256:…` → `name`. */
 export function imageName(reference: string): string {
-  const withoutDigest = reference.split('@')[0] ?? '';
-  return (withoutDigest.split('/').at(-1) ?? '').split(':')[0] ?? '';
+  return taggedName(reference).split(':')[0] ?? '';
+}
+
+/** `registry:5000/team/name:tag@sha256:…` → `name:tag`. */
+function taggedName(reference: string): string {
+  return (reference.split('@')[0] ?? '').split('/').at(-1) ?? '';
 }
 
 /**
@@ -53,7 +57,7 @@ export function imageName(reference: string): string {
  * Errors: `WaitingError` ErrImagePull for any image that is not in the table.
  */
 export function findImage(images: ImageTable, reference: string): Image {
-  const image = images[imageName(reference)];
+  const image = images[taggedName(reference)] ?? images[imageName(reference)];
   if (image) return image;
   throw new WaitingError(
     'ErrImagePull',
