@@ -5,7 +5,7 @@ import { addInterval, decodeTombstones, encodeTombstones } from './block/tombsto
 import type { Tombstones } from './block/tombstones.ts';
 import { blockName, writeBlock } from './block/writer.ts';
 import type { BlockSource } from './block/writer.ts';
-import type { FileLayer } from './file-layer.ts';
+import type { FileLayer } from './disk/file-layer.ts';
 import type { CompiledMatcher } from './matcher.ts';
 import { selectPostings } from './postings.ts';
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ByteWriter } from './bytes.ts';
-import type { FileLayer } from './file-layer.ts';
+import type { FileLayer } from './disk/file-layer.ts';
 import type { Head } from './head/head.ts';
 import { checkpointStartPayload, chunkPayload, recordType, seriesPayload, writeFrame } from './wal/record.ts';
 import { segmentMagic, segmentName } from './wal/wal.ts';

@@ -33,8 +33,8 @@ export {
 export type { Labels } from './labels.ts';
 export { compileMatcher, compileMatchers } from './matcher.ts';
 export type { CompiledMatcher, Matcher, MatchType } from './matcher.ts';
-export { nodeFiles } from './file-layer.ts';
-export type { FileLayer, ReadableFile, WritableFile } from './file-layer.ts';
+export { nodeFiles } from './disk/file-layer.ts';
+export type { FileLayer, ReadableFile, WritableFile } from './disk/file-layer.ts';
 export {
   buildStreamedRead,
   createRemoteReadHandler,

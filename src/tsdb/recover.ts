@@ -1,6 +1,6 @@
 import type { Logger } from '../base/logger.ts';
 import { BlockSet } from './block-set.ts';
-import type { FileLayer } from './file-layer.ts';
+import type { FileLayer } from './disk/file-layer.ts';
 import type { Head } from './head/head.ts';
 import type { RecordSink } from './wal/record.ts';
 import { recoverWal } from './wal/recovery.ts';

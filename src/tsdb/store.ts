@@ -10,8 +10,8 @@ import { writeCheckpoint } from './checkpoint.ts';
 import { assertHistogram, highBits, lowBits, maxTimestamp, staleHigh, staleLow } from './chunk/index.ts';
 import type { NativeHistogram } from './chunk/index.ts';
 import { mergedSeries, nextMerge } from './compaction.ts';
-import { nodeFiles } from './file-layer.ts';
-import type { FileLayer } from './file-layer.ts';
+import { nodeFiles } from './disk/file-layer.ts';
+import type { FileLayer } from './disk/file-layer.ts';
 import { Head } from './head/head.ts';
 import type { HeadLog } from './head/head.ts';
 import type { HeadView } from './head/head-view.ts';
@@ -35,7 +35,7 @@ import type {
   StoreStats,
 } from './types.ts';
 import { Wal } from './wal/wal.ts';
-import { claimFormat, writeFormat } from './store-format.ts';
+import { claimFormat, writeFormat } from './disk/store-format.ts';
 
 const hourMs = 3_600_000;
 /** A range goes into a block this long after its end, so that late samples still find it in memory. */

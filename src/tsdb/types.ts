@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { NativeHistogram } from './chunk/native-histogram.ts';
 import type { SampleBuffer } from './chunk/sample-buffer.ts';
-import type { FileLayer } from './file-layer.ts';
+import type { FileLayer } from './disk/file-layer.ts';
 import type { Labels } from './labels.ts';
 import type { Matcher } from './matcher.ts';
 

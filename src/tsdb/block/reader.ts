@@ -1,7 +1,7 @@
 import { crc32c } from '../../base/wire/crc32c.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { decodePoints, encodePoints, recutChunk } from '../chunk/index.ts';
-import type { FileLayer, ReadableFile } from '../file-layer.ts';
+import type { FileLayer, ReadableFile } from '../disk/file-layer.ts';
 import type { Chunk } from '../types.ts';
 import { chunkCrcBytes, decodeFooter, footerBytes } from './format.ts';
 import type { ChunkPlace } from './format.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32c } from '../../base/wire/crc32c.ts';
 import { ByteWriter } from '../bytes.ts';
-import type { FileLayer } from '../file-layer.ts';
+import type { FileLayer } from '../disk/file-layer.ts';
 import type { Labels } from '../labels.ts';
 import type { Chunk } from '../types.ts';
 import { blockMagic, encodeFooter } from './format.ts';

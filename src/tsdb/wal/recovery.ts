@@ -1,5 +1,5 @@
 import type { Logger } from '../../base/logger.ts';
-import type { FileLayer } from '../file-layer.ts';
+import type { FileLayer } from '../disk/file-layer.ts';
 import { checkRecords, readRecords, recordType } from './record.ts';
 import type { RecordSink } from './record.ts';
 import { segmentMagic } from './wal.ts';

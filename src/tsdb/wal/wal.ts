@@ -1,6 +1,6 @@
 import { OperatorError, errorText } from '../../base/errors.ts';
 import { ByteWriter } from '../bytes.ts';
-import type { FileLayer, WritableFile } from '../file-layer.ts';
+import type { FileLayer, WritableFile } from '../disk/file-layer.ts';
 import type { Labels } from '../labels.ts';
 import type { NativeHistogram } from '../chunk/index.ts';
 import { deletionPayload, histogramPayload, recordType, writeFrame } from './record.ts';

@@ -1,8 +1,8 @@
-import { createLogger } from '../base/logger.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
-import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
-import { readSamples } from '../testing/tsdb/read-samples.ts';
-import { labelsFromObject, openStore, type Store } from './index.ts';
+import { createLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
+import { readSamples } from '../../testing/tsdb/read-samples.ts';
+import { labelsFromObject, openStore, type Store } from '../index.ts';
 
 const start = Date.UTC(2026, 0, 1);
 const series = labelsFromObject({ __name__: 'm' });

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { lockDirectory } from './lock.ts';
 
 const now = Date.UTC(2026, 0, 1);

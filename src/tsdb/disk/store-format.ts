@@ -1,5 +1,5 @@
-import { errorText, OperatorError } from '../base/errors.ts';
-import type { Logger } from '../base/logger.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { FileLayer } from './file-layer.ts';
 
 /**

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { link, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { Clock } from '../base/clock.ts';
-import { OperatorError } from '../base/errors.ts';
+import type { Clock } from '../../base/clock.ts';
+import { OperatorError } from '../../base/errors.ts';
 
 /** The holder touches its file this often; a holder that we cannot see is dead after `staleMs` without a touch. */
 const touchMs = 2_000;
