@@ -6,6 +6,7 @@ import { dashboardFiles } from './dashboard-model.ts';
 import { dashboards } from './dashboards.ts';
 import type { GeneratedFile } from './generated-file.ts';
 import { installationFiles } from './installation.ts';
+import { openApiFiles } from './openapi.ts';
 import { processReferenceFiles } from './process-reference.ts';
 import { referenceFiles } from './reference.ts';
 import { rightsFiles } from './rights.ts';
@@ -22,6 +23,7 @@ export function generatedFiles(): GeneratedFile[] {
     ...processReferenceFiles(),
     ...rightsFiles(),
     ...dashboardFiles(dashboards),
+    ...openApiFiles(),
   ];
 }
 
