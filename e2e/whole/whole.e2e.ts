@@ -5,6 +5,7 @@ import { mayConnect } from '../../src/testing/network-policy.ts';
 import { agentEmail, readRepositoryFile, startStage, type MintChange, type Stage } from '../demo/stage.ts';
 import { until } from '../../src/testing/until.ts';
 import { agentIdentities, restartAgent } from './agent-certificates.ts';
+import { dashboardQueries } from './dashboards.ts';
 import { nodeLeaves } from './node-leaves.ts';
 import { pageViews } from './page-views.ts';
 import { countersAt, instrumentFiles, namesOf, podsOf, queryAtPod } from './probe.ts';
@@ -126,6 +127,8 @@ describe('from kubectl apply to an answer', () => {
 });
 
 pageViews(() => stage);
+
+dashboardQueries(() => stage);
 
 describe('the minter', () => {
   test('gives the platform agent a token that the platform takes for the repository', async () => {

@@ -1,0 +1,108 @@
+/**
+ * Every query of the dashboards that we ship, over the running product: those of captured traffic by its query server,
+ * those of its own programs over two scrapes of their pages.
+ */
+import { Engine } from '../../src/promql/index.ts';
+import { MemorySource } from '../../src/testing/promql/memory-source.ts';
+import { parseOpenMetrics } from '../../src/testing/promql/open-metrics.ts';
+import { until } from '../../src/testing/until.ts';
+import { dashboards } from '../../scripts/generate/dashboards.ts';
+import { agentEmail, readyPods, type Stage } from '../demo/stage.ts';
+
+/** Of what is captured: asked of the query server. The others show what a scraper of our pages has. */
+const ofTraffic = ['svc-services', 'svc-service', 'svc-topology'];
+
+/** Queries that have no answer over a product that does well, and why. */
+const emptyWhenWell: Readonly<Record<string, string>> = {};
+
+const parts = [
+  { namespace: 'svc-system', component: 'controller', port: 8080 },
+  { namespace: 'svc-system', component: 'agent', port: 9090 },
+  { namespace: 'svc-system', component: 'query', port: 9096 },
+  { namespace: 'platform-agent', component: 'minter', port: 9090 },
+] as const;
+
+const targets = dashboards.flatMap(({ uid, panels }) =>
+  panels.flatMap((panel) => panel.targets.map(({ expr }) => ({ uid, title: `${uid}: ${panel.title}`, expr }))),
+);
+
+/** Tests of the dashboards over `stage`, which is up by the time they run. */
+export function dashboardQueries(stage: () => Stage): void {
+  describe('the dashboards', () => {
+    const scraped = new MemorySource();
+    let at: number;
+
+    beforeAll(async () => {
+      const { cluster } = stage();
+      const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(args);
+      await kubectl('-n', 'shop', 'create', 'serviceaccount', 'scraper');
+      const role = ['--clusterrole=svc-metrics-reader', '--serviceaccount=shop:scraper'];
+      await kubectl('create', 'clusterrolebinding', 'scraper', ...role);
+      const token = (await kubectl('-n', 'shop', 'create', 'token', 'scraper')).trim();
+      await until('the binding to count', () => scrape(token));
+      // A rate needs two samples, and something to happen between them.
+      await stage().mint(agentEmail);
+      await stage().query('count(svc_agent_up)');
+      await until('a second scrape, later than the first', async () => {
+        const isScraped = await scrape(token);
+        at = 1000 * (await now());
+        return isScraped;
+      });
+    }, 90_000);
+
+    /** The time of the query server, in seconds. */
+    async function now(): Promise<number> {
+      const { body } = await stage().query('time()');
+      return Number((body.data!.result as unknown as [number, string])[1]);
+    }
+
+    /** Loads every pod's page, with the labels that a scraper adds. */
+    async function scrape(token: string): Promise<boolean> {
+      const seconds = await now();
+      for (const { namespace, component, port } of parts) {
+        for (const pod of await readyPods(stage().cluster, namespace, `app.kubernetes.io/component=${component}`)) {
+          const headers = { authorization: `Bearer ${token}` };
+          const url = `http://${pod.ip}:${port}/metrics`;
+          const response = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) });
+          if (!response.ok) throw new Error(`${url}: ${response.status}`);
+          const added = `namespace="${namespace}",pod="${pod.name}",job="${component}"`;
+          for (const { labels, samples } of parseOpenMetrics(timed(await response.text(), added, seconds)))
+            scraped.load(labels, samples);
+        }
+      }
+      return true;
+    }
+
+    test.each(targets)('$title is answered: $expr', async ({ uid, expr }) => {
+      const query = expr
+        .replaceAll('$__rate_interval', '5m')
+        .replaceAll('$namespace', 'shop')
+        .replaceAll('$workload', 'checkout');
+      const answer = ofTraffic.includes(uid) ? await answered(query) : await overScrapes(query);
+      expect(answer > 0).toBe(emptyWhenWell[expr] === undefined);
+    });
+
+    async function answered(query: string): Promise<number> {
+      const { body } = await stage().query(query);
+      if (body.data === undefined) throw new Error(`${query}: ${body.error ?? 'no data'}`);
+      return body.data.result.length;
+    }
+
+    async function overScrapes(query: string): Promise<number> {
+      const { value } = await new Engine().instant(query, at, { source: scraped });
+      if (value.type !== 'vector') throw new Error(`${query}: a ${value.type}`);
+      return value.elements.length;
+    }
+  });
+}
+
+/** A page as OpenMetrics text with these labels and this time on each sample. */
+function timed(page: string, added: string, seconds: number): string {
+  const lines = page.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return lines
+    .map((line) => {
+      const [, name = '', labels = '', value = ''] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/.exec(line) ?? [];
+      return `${name}{${labels === '' ? added : `${labels},${added}`}} ${value} ${seconds}`;
+    })
+    .join('\n');
+}
