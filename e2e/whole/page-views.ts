@@ -4,12 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
 import type { ObjectKind, Topology } from '../../src/api/page/types.ts';
+import type { StreamMessage } from '../../src/stream/index.ts';
 import { needing } from '../../src/testing/needs.ts';
 import { until } from '../../src/testing/until.ts';
 import { duration, percent, perSecond } from '../../ui/parts/format.ts';
+import { wordsOf } from '../../ui/views/live/item-words.ts';
 import { getJson } from '../demo/query-client.ts';
 import type { Stage } from '../demo/stage.ts';
 import { browserNeed } from '../page/browser.ts';
+import { installPlugin } from '../kubectl-svc/plugin.ts';
 import { openTab, startBrowser, type Tab } from '../page/tab.ts';
 import { podsOf } from './probe.ts';
 
@@ -179,6 +182,34 @@ export function pageViews(stage: () => Stage): void {
         ]);
       }
       await nothingWrong('nodes');
+    });
+
+    test('Live shows the requests that failed as `kubectl svc observe` prints them', async () => {
+      await open('live?ns=shop&type=span&status=5%2B');
+      const rows = tab.page.getByRole('region', { name: 'Spans and flows' }).locator('tbody tr');
+      await until('some rows', () => rows.count(), { good: (count) => count >= 5 });
+      await tab.page.getByRole('button', { name: 'Pause' }).click();
+      const shown = await Promise.all((await rows.all()).map(cells));
+      const plugin = await installPlugin(stage().cluster);
+      try {
+        const filters = ['-n', 'shop', '--type', 'span', '--status', '5+', '--last', '2000'];
+        const { code, stdout } = await plugin.svc(['observe', ...filters, '-o', 'json']);
+        expect(code).toBe(0);
+        const printed = stdout
+          .split('\n')
+          .filter((line) => line !== '')
+          .map((line) => JSON.parse(line) as StreamMessage)
+          .map((message) => ({ ...wordsOf(message), node: message.node }))
+          .map(({ time, what, outcome, size, from, to, node }) =>
+            [time, what, outcome, size, from, to, node].join(' | '),
+          );
+        // A sign stands before the status of what failed.
+        const expected = shown.map((row) => row.map((text) => text.replace(/^[^\w/]+ /, '')).join(' | '));
+        expect(expected.filter((row) => !printed.includes(row))).toEqual([]);
+      } finally {
+        await plugin.remove();
+      }
+      await nothingWrong('live');
     });
 
     test.each<[kind: ObjectKind, resource: string]>([

@@ -218,7 +218,7 @@ test('the controller, and nobody else, takes a snapshot of the store and deletes
   expect(snapshot.status).toBe(200);
   const answer = JSON.parse(snapshot.body.toString()) as { status: string; data: { name: string } };
   expect(answer.status).toBe('success');
-  expect(readdirSync(join(dir, 'data/store/snapshots', answer.data.name)).sort()).toEqual(['blocks', 'wal']);
+  expect(readdirSync(join(dir, 'data/store/snapshots', answer.data.name)).sort()).toEqual(['blocks', 'format', 'wal']);
   expect((await admin('svc-controller', 'delete_series')).status).toBe(400);
   expect((await admin('svc-controller', `delete_series?${match}`)).status).toBe(204);
   expect(await readBack(port, 'http_requests')).toEqual([]);
