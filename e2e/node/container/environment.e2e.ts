@@ -1,5 +1,5 @@
 import { containerEnvironment, expand } from './environment.ts';
-import { quantity, resourceValue } from '../volumes/downward.ts';
+import { resourceValue } from '../volumes/downward.ts';
 import type { Container, DataObject, Pod } from '../types.ts';
 
 const addresses = { podIP: '198.18.1.7', hostIP: '198.18.1.1' };
@@ -48,16 +48,9 @@ test('names a missing key, and forgives an optional one', async () => {
   expect(await environment({ env: [{ name: 'X', valueFrom: { secretKeyRef: optional } }] })).toEqual({});
 });
 
-test.each([
-  ['100m', 0.1],
-  ['64Mi', 67_108_864],
-  ['1e3', 1000],
-  ['2', 2],
-  ['1.5E', 1.5e18],
-  ['5 apples', undefined],
-])('reads the quantity %s', (text, expected) => {
-  if (expected === undefined) expect(() => quantity(text)).toThrow('not a quantity');
-  else expect(quantity(text)).toBeCloseTo(expected);
+test('a limit that is no quantity is an error, which names it', () => {
+  const container = { name: 'c', image: 'i', resources: { limits: { cpu: '5 apples' } } };
+  expect(() => resourceValue(pod, container, { resource: 'limits.cpu' })).toThrow('"5 apples" is not a quantity');
 });
 
 test('divides a limit and rounds up', () => {

@@ -1,3 +1,4 @@
+import { parseQuantity } from '../../../src/base/quantity.ts';
 import type { Container, FieldRef, Pod, ResourceFieldRef } from '../types.ts';
 
 /** Facts of a pod that its API object does not have yet when its containers start. */
@@ -55,28 +56,11 @@ export function resourceValue(pod: Pod, container: Container | undefined, ref: R
   return String(Math.ceil(quantity(value) / divisor));
 }
 
-/** A Kubernetes quantity as a number: `100m` → 0.1, `64Mi` → 67108864. */
-export function quantity(text: string): number {
-  const found = /^([+-]?\d*\.?\d+(?:[eE][+-]?\d+)?)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/.exec(text.trim());
-  if (!found) throw new Error(`"${text}" is not a quantity`);
-  return Number(found[1]) * (units[found[2] ?? ''] ?? 1);
+function quantity(text: string): number {
+  const found = parseQuantity(text);
+  if (found === undefined) throw new Error(`"${text}" is not a quantity`);
+  return found;
 }
-
-const units: Readonly<Record<string, number>> = {
-  m: 1e-3,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-  Ei: 2 ** 60,
-};
 
 const lines = (map: Readonly<Record<string, string>> | undefined): string =>
   Object.entries(map ?? {})

@@ -1,4 +1,5 @@
 import type { KubeObject, ManagedFieldsEntry } from '../../api/meta.ts';
+import { parseQuantity } from '../../base/quantity.ts';
 import type { TypedObject } from '../../kube/index.ts';
 
 /**
@@ -99,37 +100,13 @@ export function sameValue(wanted: unknown, live: unknown, path: string): boolean
     );
   }
   if (wanted === live) return true;
-  return isQuantityPath(path) && quantity(wanted) !== undefined && quantity(wanted) === quantity(live);
+  const quantity = parseQuantity(wanted);
+  return isQuantityPath(path) && quantity !== undefined && quantity === parseQuantity(live);
 }
 
 /** The server rewrites quantities to their canonical form, so these alone are compared by value. */
 function isQuantityPath(path: string): boolean {
   return /\.(limits|requests|capacity|hard)\.[^.]+$|\.(sizeLimit|divisor)$/.test(path);
-}
-
-const suffixes: Record<string, number> = {
-  n: 1e-9,
-  u: 1e-6,
-  m: 1e-3,
-  '': 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-  Ei: 2 ** 60,
-};
-
-function quantity(value: unknown): number | undefined {
-  const [, number, suffix] = /^([0-9.]+)([a-zA-Z]*)$/.exec(String(value)) ?? [];
-  const unit = suffixes[suffix ?? '-'];
-  return number === undefined || unit === undefined ? undefined : Number(number) * unit;
 }
 
 function isObject(value: unknown): value is Json {

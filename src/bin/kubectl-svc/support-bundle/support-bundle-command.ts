@@ -1,5 +1,6 @@
 import { readBuildInfo } from '../../../base/build-info.ts';
 import { errorText } from '../../../base/errors.ts';
+import { parseQuantity } from '../../../base/quantity.ts';
 import { coreResources } from '../../../kube/index.ts';
 import { readView } from '../cluster/read-view.ts';
 import { itemsOf } from '../cluster/view.ts';
@@ -127,12 +128,9 @@ function tellAbsent(session: Session, { absent }: Bundle): void {
   if (absent.length > shown) session.warn(`and ${absent.length - shown} more, which README.md of the archive names`);
 }
 
-const units: Readonly<Record<string, number>> = { '': 1, Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 };
-
 /** Units: bytes. Errors: UsageError. */
 function sizeFlag(text: string): number {
-  const [, amount, unit = ''] = /^(\d{1,9})(Ki|Mi|Gi)?$/.exec(text) ?? [];
-  if (amount === undefined || Number(amount) === 0)
-    throw new UsageError(`--max-size ${JSON.stringify(text)} is no size such as 20Mi`);
-  return Number(amount) * units[unit]!;
+  const bytes = /^\d{1,9}(Ki|Mi|Gi)?$/.test(text) ? parseQuantity(text) : undefined;
+  if (!bytes) throw new UsageError(`--max-size ${JSON.stringify(text)} is no size such as 20Mi`);
+  return bytes;
 }

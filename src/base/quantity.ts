@@ -1,0 +1,28 @@
+const suffixes: Readonly<Record<string, number>> = {
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
+};
+
+/**
+ * A Kubernetes quantity as a number: `100m` → 0.1, `64Mi` → 67108864; undefined for what is none.
+ * Source: Kubernetes' `resource.Quantity`.
+ */
+export function parseQuantity(value: unknown): number | undefined {
+  const found = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([a-zA-Z]{0,2})$/.exec(String(value));
+  const unit = suffixes[found?.[2] ?? '-'];
+  return unit === undefined ? undefined : Number(found![1]) * unit;
+}
