@@ -10,4 +10,6 @@ export default {
   maxWorkers: 2,
   // Tests wait for conditions; this ends those that would wait for ever, also on a busy machine.
   testTimeout: 60_000,
+  // Suites that run once more run in this process: this ends a run that something keeps alive, and names it.
+  reporters: ['default', '<rootDir>/scripts/jest/left-open.cjs'],
 };

@@ -55,14 +55,22 @@ const steps: Step[] = [
   { name: 'e2e on a real control plane', command: ['npm', 'run', '-s', 'e2e', '--'], jest: 'e2e.json', bySuite: true },
 ];
 
+/** The whole run, so that its last lines are written before anybody who waits for them gives up. Units: ms. */
+const limitMs = 83 * 60_000;
+
 let child: ReturnType<typeof spawn> | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
-    child?.kill(signal);
+    end(signal);
     process.exitCode = 130;
-    steps.length = 0;
   });
 }
+const late = setTimeout(() => {
+  failed.push(`not done within ${limitMs / 60_000} minutes: what runs is ended, and what comes after it is left out`);
+  total = add(total, { passed: 0, failed: 1, skipped: [] });
+  end('SIGTERM');
+  setTimeout(() => end('SIGKILL'), 20_000).unref();
+}, limitMs);
 
 try {
   for (const step of [...steps]) {
@@ -78,6 +86,7 @@ try {
     console.error(`${tally.failed === 0 ? '✔' : '✘'} ${step.name}: ${counts} in ${seconds} s`);
   }
 } finally {
+  clearTimeout(late);
   await rm(scratch, { recursive: true, force: true });
 }
 const slowest = slowestLines(times, root);
@@ -130,11 +139,24 @@ function needed(need: Need, name: string, step: Omit<Step, 'name'>): Step[] {
   return [];
 }
 
+/** Ends the step that runs, and leaves out those after it. */
+function end(signal: NodeJS.Signals): void {
+  steps.length = 0;
+  if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // It has just ended.
+  }
+}
+
 function run(command: string[]): Promise<number> {
   return new Promise((resolve) => {
     // Jest's JSON report goes to a file; what it prints to stdout besides is that same report again.
+    // In a process group of its own, so that the whole tree of it can be ended.
     child = spawn(command[0]!, command.slice(1), {
       stdio: ['ignore', command.includes('--json') ? 'ignore' : 2, 'inherit'],
+      detached: true,
     });
     child.on('error', (error) => {
       console.error(String(error));

@@ -61,7 +61,12 @@ beforeEach(async () => {
   writeFileSync(join(dir, 'tls/tls.key'), leaf.key);
   writeFileSync(join(dir, 'tls/ca.crt'), ca.cert);
 });
-afterEach(() => rmSync(dir, { recursive: true }));
+const runs: Running[] = [];
+afterEach(async () => {
+  // Also those of a test that failed half-way.
+  for (const { stop } of runs.splice(0)) await stop();
+  rmSync(dir, { recursive: true });
+});
 
 const startedMs = Date.now() - 60_000;
 /** An instrument that was started with this file. */
@@ -115,7 +120,9 @@ async function start(
     });
     running.catch(reject);
   });
-  return { ports: bound, stop: async () => (abort.abort(), running) };
+  const agent = { ports: bound, stop: async () => (abort.abort(), running) };
+  runs.push(agent);
+  return agent;
 }
 
 function mtls(as: string, port: number, path: string, method = 'GET', body?: string | Uint8Array, headers = {}) {
