@@ -66,4 +66,35 @@ export const failures: readonly Check[] = [
       }
     },
   },
+  {
+    what: 'a minter whose image no registry has is stalled for it, in the words of the kubelet',
+    async run({ api, kubectl }) {
+      const path = '/apis/svc.dev/v1alpha1/namespaces/platform-agent/minterdeployments';
+      const minter = await api.request<{ spec: object }>('GET', `${path}/minter`);
+      // A name that resolves nowhere: .invalid is reserved for that.
+      const spec = { ...minter.spec, image: 'registry.invalid/svc-minter:none' };
+      const without = {
+        apiVersion: 'svc.dev/v1alpha1',
+        kind: 'MinterDeployment',
+        metadata: { name: 'imageless' },
+        spec,
+      };
+      await api.request('POST', path, without);
+      try {
+        return await until(
+          'Stalled names the image',
+          async () => {
+            const { status } = await api.request<WithStatus>('GET', `${path}/imageless`);
+            const stalled = status?.conditions?.find((c) => c.type === 'Stalled');
+            if (stalled?.reason !== 'ImagePullFailed' || !stalled.message?.includes(spec.image))
+              throw new Error(JSON.stringify(status?.conditions));
+            return stalled.message;
+          },
+          { timeoutMs: 120_000 },
+        );
+      } finally {
+        await kubectl(['-n', 'platform-agent', 'delete', 'md/imageless', '--wait']);
+      }
+    },
+  },
 ];
