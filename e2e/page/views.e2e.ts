@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import type { Objects } from '../../src/api/page/types.ts';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
@@ -26,19 +26,50 @@ let tab: Tab;
 let page: Page;
 let complaints: readonly string[];
 
-async function open(path: string, { size = small, width = 1280, dark = false }: Partial<Opened> = {}): Promise<void> {
-  const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
+/** What the server answers every question with. */
+type State = 'whole' | 'empty' | 'degraded' | 'forbidden' | 'loading';
+
+const refused = {
+  status: 403,
+  json: {
+    status: 'error',
+    errorType: 'forbidden',
+    error: 'ann may not get /promql: ask for ClusterRole svc-promql-reader',
+  },
+};
+
+/** Without what it lists. */
+const emptied = (data: object): object =>
+  Array.isArray(data)
+    ? []
+    : Object.fromEntries(
+        Object.entries(data).map(([key, value]) => [key, Array.isArray(value) ? [] : (value as unknown)]),
+      );
+
+async function open(
+  path: string,
+  { size = small, width = 1280, dark = false, state = 'whole' }: Partial<Opened> = {},
+): Promise<void> {
+  const answer = async (route: Route, data: object): Promise<void> => {
+    if (state === 'loading') return;
+    if (state === 'forbidden') return route.fulfill(refused);
+    const missingNodes = state === 'degraded' ? ['node-3'] : [];
+    const warnings = missingNodes.map((node) => `no answer from ${node}: timeout`);
+    const shown = state === 'empty' ? emptied(data) : data;
+    const json = { status: 'success', data: shown, degraded: missingNodes.length > 0, missingNodes, warnings };
+    return route.fulfill({ json });
+  };
   let turn = 0;
   tab = await openTab(browser, `https://localhost:${stage.server.port}/${path}`, {
     width,
     dark,
     before: async (context) => {
-      await context.route(/\/api\/v1\/services/, (route) => route.fulfill(answer(fixtureServices(size))));
-      await context.route(/\/api\/v1\/topology/, (route) => route.fulfill(answer(fixtureTopology(size, turn++))));
-      await context.route(/\/api\/v1\/explain/, (route) => route.fulfill(answer(fixtureExplanation)));
+      await context.route(/\/api\/v1\/services/, (route) => answer(route, fixtureServices(size)));
+      await context.route(/\/api\/v1\/topology/, (route) => answer(route, fixtureTopology(size, turn++)));
+      await context.route(/\/api\/v1\/explain/, (route) => answer(route, fixtureExplanation));
       await context.route(/\/api\/v1\/objects/, (route) => {
         const kind = new URL(route.request().url()).searchParams.get('kind') as Objects['kind'];
-        return route.fulfill(answer(fixtureObjects(kind, size, Date.now())));
+        return answer(route, fixtureObjects(kind, size, Date.now()));
       });
     },
   });
@@ -49,6 +80,7 @@ interface Opened {
   readonly size: FixtureSize;
   readonly width: number;
   readonly dark: boolean;
+  readonly state: State;
 }
 
 needing(browserNeed).describe('the views of the page', () => {
@@ -77,24 +109,56 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test.each([
-    ['services', 'Services', 1280, false],
-    ['services', 'Services', 375, true],
-    ['map', 'Map', 1280, true],
-    ['map', 'Map', 2560, false],
-    ['nodes', 'Nodes', 1280, false],
-    ['objects', 'Objects', 375, false],
-    ['graph', 'Query', 1280, true],
-    ['service?ns=shop&name=gateway&kind=Deployment', 'Service', 1280, false],
-  ])('%s (%s) at %p px, dark: %p: nothing is wrong with it', async (path, title, width, dark) => {
-    await open(path, { width, dark });
+  const views = [
+    ['services', 'Services'],
+    ['service?ns=shop&name=gateway&kind=Deployment', 'Service'],
+    ['map', 'Map'],
+    ['nodes', 'Nodes'],
+    ['objects', 'Objects'],
+    ['graph', 'Query'],
+  ] as const;
+  const sizes = [
+    [375, true],
+    [375, false],
+    [1280, true],
+    [1280, false],
+    [2560, false],
+  ] as const;
+
+  test.each(views.flatMap(([path, title]) => sizes.map(([width, dark]) => [path, title, width, dark] as const)))(
+    '%s (%s) at %p px, dark: %p: nothing is wrong with it',
+    async (path, title, width, dark) => {
+      await open(path, { width, dark });
+      await page.getByRole('heading', { level: 1, name: title }).waitFor();
+      await page.locator('table, .panel').first().waitFor();
+      await nothingWrong([]);
+    },
+  );
+
+  /** What a reader finds in each state, whatever the view. */
+  const words: Readonly<Record<Exclude<State, 'whole'>, RegExp>> = {
+    empty: /\bno(thing)?\b|\bnone\b/i,
+    degraded: /node-3/,
+    forbidden: /may not|forbidden/i,
+    loading: /loading|asking|reading|waiting/i,
+  };
+  const states = Object.keys(words) as (keyof typeof words)[];
+
+  test.each(
+    views.slice(0, -1).flatMap(([path, title]) => states.map((state, i) => [path, title, state, i % 2 === 0] as const)),
+  )('%s (%s), %s, on a phone: %p: says so, and nothing is wrong with it', async (path, title, state, isPhone) => {
+    await open(path, { width: isPhone ? 375 : 1280, state });
     await page.getByRole('heading', { level: 1, name: title }).waitFor();
-    await page.locator('table, .panel').first().waitFor();
+    await page.locator('main').getByText(words[state]).first().waitFor();
+    await nothingWrong(state === 'forbidden' ? [/status of 403/] : []);
+  });
+
+  async function nothingWrong(expected: readonly RegExp[]): Promise<void> {
     expect(await tab.violations()).toEqual([]);
     // Nothing but what scrolls by itself is wider than the page.
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
-    expect(complaints).toEqual([]);
-  });
+    expect(complaints.filter((text) => !expected.some((one) => one.test(text)))).toEqual([]);
+  }
 
   test('services are filtered as one types, and the address restores it', async () => {
     await open('services');
