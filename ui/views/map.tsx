@@ -26,7 +26,7 @@ export function MapView({ place }: { place: Place }): JSX.Element {
     <Shown asked={asked} what="the map">
       {(data) =>
         data.nodes.length === 0 ? (
-          <Empty title="Nobody has talked to anybody in this time">
+          <Empty title="No traffic in this time">
             Requests and flows show here within a minute. Try a longer window, or see whether{' '}
             <a href="nodes">each node</a> has an agent.
           </Empty>
