@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
+import { until } from '../../src/testing/until.ts';
 import { needing } from '../../src/testing/needs.ts';
 import { browserNeed } from './browser.ts';
 import { openTab, startBrowser, type Tab } from './tab.ts';
@@ -114,6 +115,70 @@ needing(browserNeed).describe('the query page', () => {
     await page.getByText(/^2 series in \d+ ms$/).waitFor();
     expect(await written()).toBe(query);
     expect(complaints).toEqual([]);
+  });
+
+  test('a graph is stacked, or drawn over a logarithmic axis, as its address says', async () => {
+    const query = `sum by (service_name) (rate(${requests}[5m]))`;
+    await open(`/graph?g0.expr=${encodeURIComponent(query)}`);
+    await run().click();
+    await page.getByText(/^2 series in \d+ ms$/).waitFor();
+    const picture = (): Promise<string> =>
+      page.locator('.chart canvas').evaluate((canvas: unknown) => (canvas as { toDataURL(): string }).toDataURL());
+    const seen = new Set([await picture()]);
+    for (const name of ['stacked', 'log']) {
+      await page.getByRole('checkbox', { name }).check();
+      // Another picture, in the same place.
+      await until(`another picture: ${name}`, picture, { good: (one) => !seen.has(one) });
+      seen.add(await picture());
+    }
+    const address = page.url();
+    await page.reload();
+    await page.getByText(/^2 series in \d+ ms$/).waitFor();
+    expect(page.url()).toBe(address);
+    for (const name of ['stacked', 'log']) expect(await page.getByRole('checkbox', { name }).isChecked()).toBe(true);
+    expect([await tab.violations(), complaints]).toEqual([[], []]);
+  });
+
+  test('native histograms are a heat map, and exemplars lead to their traces', async () => {
+    const seconds = now / 1000;
+    const metric = { __name__: 'request_seconds', service_name: 'catalog' };
+    const histogram = (count: number): object => ({
+      ...{ count: String(3 * count), sum: String(count) },
+      buckets: [
+        [0, '0.25', '0.5', String(count)],
+        [0, '0.5', '1', String(2 * count)],
+      ],
+    });
+    const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
+    const traceId = 'ab'.repeat(16);
+    tab = await openTab(browser, `https://localhost:${stage.server.port}/graph?g0.expr=request_seconds`, {
+      before: async (context) => {
+        const histograms = [seconds - 120, seconds - 60, seconds].map((time, i) => [time, histogram(i + 1)]);
+        await context.route(/\/api\/v1\/query_range/, (route) =>
+          route.fulfill(answer({ resultType: 'matrix', result: [{ metric, histograms }] })),
+        );
+        await context.route(/\/api\/v1\/query_exemplars/, (route) =>
+          route.fulfill(
+            answer([
+              {
+                seriesLabels: metric,
+                exemplars: [{ labels: { trace_id: traceId }, value: '0.7', timestamp: seconds }],
+              },
+            ]),
+          ),
+        );
+        await context.route(/\/api\/v1\/query(\?|$)/, (route) =>
+          route.fulfill(answer({ resultType: 'vector', result: [{ metric, histogram: [seconds, histogram(3)] }] })),
+        );
+      },
+    });
+    ({ page, complaints } = tab);
+    await page.getByRole('checkbox', { name: 'exemplars' }).check();
+    await run().click();
+    await page.getByRole('img', { name: /request_seconds/ }).waitFor();
+    await page.getByText('1 exemplars').click();
+    await page.getByText(`${traceId} 0.7`).waitFor();
+    expect([await tab.violations(), complaints]).toEqual([[], []]);
   });
 
   test('an error shows its place, takes the old answer away, and is gone with the next query', async () => {
