@@ -7,14 +7,14 @@ export interface NamedBlock {
 }
 
 /**
- * What an address that no object of the cluster has is called: the name that a policy gives its range, else its block:
- * 256 addresses of IPv4, a /56 of IPv6, which is what one customer of a provider has. Single addresses outside the
- * cluster are those of people, and are not shown.
+ * The name of an address that belongs to no object of the cluster: the name that a policy gives its range, else its
+ * block (256 addresses of IPv4, a /56 of IPv6, which a provider assigns to one customer). Single addresses outside the
+ * cluster can identify people and are not shown.
  */
 export class AddressBlocks {
   readonly #podCidrs = new Map<string, readonly string[]>();
   #ofPods: BlockList | undefined;
-  /** The most specific first. */
+  /** The most specific range first. */
   #named: readonly { readonly name: string; readonly list: BlockList }[] = [];
 
   setPodCidrs(node: string, cidrs: readonly string[]): void {
@@ -50,7 +50,10 @@ function prefixOf(cidr: string): number {
   return Number(cidr.slice(cidr.indexOf('/') + 1));
 }
 
-/** Ranges that are none are left out: the API server checks those of its own objects, policies are judged elsewhere. */
+/**
+ * Text that is not a CIDR is left out: the API server validates the ranges of its own objects, and policies are
+ * validated elsewhere.
+ */
 function listOf(cidrs: readonly string[]): BlockList {
   const list = new BlockList();
   for (const cidr of cidrs) {
@@ -63,7 +66,7 @@ function listOf(cidrs: readonly string[]): BlockList {
   return list;
 }
 
-/** The /56 of an IPv6 address in the short form of RFC 5952, whose last group is 0 from the second byte on. */
+/** The /56 of an IPv6 address in the short form of RFC 5952. The last group is 0 from its second byte on. */
 function block56(address: string): string {
   const [head = '', tail = ''] = address.split('%')[0]!.split('::');
   const before = head === '' ? [] : head.split(':');

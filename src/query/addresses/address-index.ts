@@ -8,11 +8,11 @@ export interface IndexedPod extends PodFacts {
   /** TCP ports that its containers declare. */
   readonly ports?: readonly DeclaredPort[];
   readonly ips: readonly string[];
-  /** Its addresses are those of its node. */
+  /** A pod of the host network: its addresses are the node's. */
   readonly hostNetwork: boolean;
-  /** Since when it may have its addresses. */
+  /** The earliest time at which the pod can have its addresses. */
   readonly fromMs: number;
-  /** It has run to its end: its addresses may be given to another. */
+  /** The pod has run to completion: its addresses may be assigned to another pod. */
   readonly ended: boolean;
 }
 
@@ -28,11 +28,14 @@ export interface IndexedService {
 export interface IndexedNode {
   readonly name: string;
   readonly ips: readonly string[];
-  /** Blocks that its pods get their addresses from. */
+  /** The CIDRs that its pods get their addresses from. */
   readonly podCidrs: readonly string[];
 }
 
-/** What owns a pod, as far as its own object says: `Deployment shop/web`. A pod without an owner is its own workload. */
+/**
+ * The owner of a pod according to the pod's own object: `Deployment shop/web`. A pod without an owner is its own
+ * workload.
+ */
 export interface Workload {
   readonly namespace: string;
   readonly kind: string;
@@ -42,13 +45,13 @@ export interface Workload {
 /** Who had an address. */
 export type AddressOwner =
   | { readonly kind: 'pod'; readonly pod: IndexedPod; readonly workload: Workload }
-  /** Pods of the workload, which of them is not known. */
+  /** A pod of this workload; which one is not known. */
   | { readonly kind: 'workload'; readonly workload: Workload }
   | { readonly kind: 'service'; readonly service: IndexedService }
   | { readonly kind: 'node'; readonly name: string }
-  /** Outside the cluster: its block, or the name that a policy gives it. */
+  /** Outside the cluster: the address's block, or the name that a policy gives it. */
   | { readonly kind: 'external'; readonly name: string }
-  /** Of the cluster, but of nothing that is known at that time; or no address at all. */
+  /** An address of the cluster whose owner at that time is not known, or text that is not an address. */
   | { readonly kind: 'unknown' };
 
 /** From `fromMs` until before `toMs`; Infinity while it lasts. Units: ms since the epoch. */
@@ -59,20 +62,23 @@ interface Holding {
   toMs: number;
 }
 
-/** An ended holding is kept so long: readers of the stream and topologies ask about the past. Units: ms. */
+/** How long an ended holding is kept: readers of the stream and topologies ask about the past. Units: ms. */
 const rememberMs = 3_600_000;
-/** Of one address; the oldest ended ones go first. */
+/** Most holdings of one address; the oldest ended ones are removed first. */
 const mostPerAddress = 8;
-/** Clocks of the API server and of nodes differ: an address may be seen in use a moment before its pod is said to start. */
+/**
+ * The clocks of the API server and of nodes differ: an address may be in use a moment before the recorded start of its
+ * pod.
+ */
 const skewMs = 5_000;
 
 const unknown: AddressOwner = { kind: 'unknown' };
 
 /**
- * From addresses to pods, Services and nodes of the whole cluster, at a time.
- * Guarantees: an address that went from one pod to another is each one's in its own time; one that was given up is
- * remembered for an hour. A pod of the host network has no address of its own: it is its node's.
- * Shape: pure; the caller says what time it is.
+ * Maps an address and a time to the pod, Service or node that had the address, for the whole cluster.
+ * Guarantees: an address that moved from one pod to another belongs to each pod in its own time; a released address is
+ * remembered for an hour. A pod of the host network has no address of its own: the address is the node's.
+ * Shape: pure; the caller passes the time.
  */
 export class AddressIndex {
   readonly #holdings = new Map<string, Holding[]>();
@@ -94,7 +100,7 @@ export class AddressIndex {
     const inNamespace = this.#podsOfNamespace.get(pod.namespace) ?? new Set();
     this.#podsOfNamespace.set(pod.namespace, inNamespace.add(pod));
     const held = pod.hostNetwork || pod.ended ? [] : pod.ips;
-    // A pod that took the name of another, as a StatefulSet's do, is a new owner.
+    // A new pod that reuses the name of another, as in a StatefulSet, is a new owner.
     const lost = before?.uid === pod.uid ? before.ips.filter((ip) => !held.includes(ip)) : (before?.ips ?? []);
     this.#end(`pod ${before?.uid}`, lost, nowMs);
     const owner = { kind: 'pod', pod, workload: this.workloadOf(pod) } as const;
@@ -143,7 +149,7 @@ export class AddressIndex {
     this.#blocks.setPodCidrs(name, []);
   }
 
-  /** Blocks that policies name; the most specific one counts. */
+  /** Blocks that policies name; the most specific one applies. */
   setNamedBlocks(blocks: readonly NamedBlock[]): void {
     this.#blocks.setNamed(blocks);
   }
@@ -154,7 +160,7 @@ export class AddressIndex {
     const holdings = this.#holdings.get(ip);
     const held = holdings?.findLast(({ fromMs, toMs }) => fromMs - skewMs <= timeMs && timeMs < toMs);
     if (held) return held.owner;
-    // Whoever had it and whoever has it now are both wrong answers for the time between.
+    // Between two holdings, neither the former nor the present owner would be right.
     if (holdings) return unknown;
     const name = this.#blocks.outside(ip);
     return name === undefined ? unknown : { kind: 'external', name };
@@ -230,7 +236,7 @@ export class AddressIndex {
     const ip = plainAddress(address);
     const kept = (this.#holdings.get(ip) ?? []).filter(({ id }) => id !== holding.id);
     for (const other of kept) {
-      // The end of the one before may be learned after the beginning of the next.
+      // The end of the previous holding may be observed after the start of the next.
       if (other.toMs === Infinity) other.toMs = Math.max(other.fromMs, Math.min(nowMs, holding.fromMs));
     }
     kept.push(holding);

@@ -3,12 +3,15 @@ import type { AddressIndex, AddressOwner } from './address-index.ts';
 
 const unknown: AddressOwner = { kind: 'unknown' };
 
-/** What the instrument writes where it does not know the other end, and what every machine calls itself. */
+/**
+ * Names that do not identify a host: what the instrument writes when it does not know the other end, and the names by
+ * which every machine calls itself.
+ */
 const noNames: ReadonlySet<string> = new Set(['', 'outgoing', 'incoming', 'unknown', 'localhost', '__overflow__']);
 
 /**
- * Who is meant by the host that a request of a pod of `namespace` went to: an address, the DNS name of a Service or pod
- * of the cluster, the name of a workload as the agent of its node gives it, or a name of the world outside.
+ * Resolves the host of a request that a pod of `namespace` sent: an address, the DNS name of a Service or pod of the
+ * cluster, the name of a workload as the agent of its node gives it, or a name outside the cluster.
  */
 export function ownerOfHost(index: AddressIndex, host: string, namespace: string, timeMs: number): AddressOwner {
   if (isIP(host) !== 0) return index.at(host, timeMs);

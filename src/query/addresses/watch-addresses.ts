@@ -31,16 +31,16 @@ interface NodeShape extends KubeObject {
   status?: { addresses?: { type?: string; address?: string }[] };
 }
 
-/** The index, and whether it knows of all there is. */
+/** The index, and whether its initial lists are complete. */
 export interface Addresses {
   readonly index: AddressIndex;
   readonly synced: boolean;
 }
 
 /**
- * Keeps the index of the cluster's addresses by watches. Ask for it before the cache is started.
- * Guarantees: of each object only what the index reads is kept. While the API server is away the last known state
- * answers; a kind that may not be listed leaves its addresses unnamed and fails nothing.
+ * Keeps the index of the cluster's addresses by watches. Call it before the cache is started.
+ * Guarantees: of each object only what the index reads is kept. While the API server is unreachable, the last known
+ * state answers; a kind that may not be listed leaves its addresses unnamed and causes no failure.
  */
 export function watchAddresses(cache: Cache, clock: Pick<Clock, 'now'>): Addresses {
   const index = new AddressIndex();
@@ -85,7 +85,7 @@ export function watchAddresses(cache: Cache, clock: Pick<Clock, 'now'>): Address
   };
 }
 
-/** All that `indexedPod` reads. */
+/** The fields that `indexedPod` reads. */
 export function slimPod(pod: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, spec, status } = pod as PodShape;
   const { name, namespace, uid, labels, ownerReferences, resourceVersion, creationTimestamp } = metadata;
@@ -182,7 +182,7 @@ function indexedNode(object: KubeObject): IndexedNode {
   };
 }
 
-/** A time that is not there, or none, was always. Units: ms since the epoch. */
+/** A missing or invalid time counts as the beginning of time. Units: ms since the epoch. */
 function timeOf(text: string | undefined): number {
   const ms = Date.parse(text ?? '');
   return Number.isNaN(ms) ? -Infinity : ms;

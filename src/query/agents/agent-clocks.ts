@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** An HTTP date tells the second, not when in it. Unit: ms. */
+/** Resolution of an HTTP date: one second. Unit: ms. */
 const resolutionMs = 1_000;
 
 /**
- * How far the clocks of agents are from ours, by the `Date` of their answers.
- * Guarantees: an offset is the least that explains the newest answer: 0 for a clock that may be right.
+ * The offsets of the agents' clocks from ours, from the `Date` of their answers.
+ * Guarantees: an offset is the smallest that explains the newest answer: 0 for a clock that may be right.
  */
 export class AgentClocks {
   readonly #clock: Pick<Clock, 'now'>;

@@ -6,27 +6,30 @@ import type { Clock } from '../../base/clock.ts';
 import { builtinRetention } from '../../capture/index.ts';
 import type { DepartedNode } from './directory.ts';
 
-/** How long an agent keeps samples where nobody says otherwise. ms. */
+/** Default retention of an agent whose record names none. ms. */
 const defaultKeepMs = builtinRetention.metrics.timeMs;
-/** The operator and we see the same departure so much apart at most; what we see later than that is another one. ms. */
+/**
+ * Most time between the operator's and our observation of the same departure; one that we observe later is another
+ * departure. ms.
+ */
 const sameDepartureMs = 5_000;
 
-/** Names in an answer that stand for nodes whose names are not known. */
+/** The name in an answer that stands for departed nodes whose names are not known. */
 export const earlierNodes = 'departed-nodes';
 
 /**
- * Nodes that had an agent and left: those of the operator's record, and those that we saw leaving which it does not have
- * yet. Who served is taken from the record, too, so a process that was just started notices who left while the operator
- * was away.
+ * Nodes that had an agent and left: those of the operator's record, and those whose departure we observed and the
+ * record lacks so far. The serving nodes are taken from the record, too, so a process that has just started notices
+ * nodes that left while the operator was away.
  */
 export class DepartedNodes {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #startedMs: number;
   #own: NodeRecord = emptyRecord;
   #record: NodeRecord = emptyRecord;
-  /** Both together, until one of them changes: every query asks. */
+  /** Both combined, cached until one of them changes: every query reads it. */
   #departed: readonly Departed[] | undefined;
-  /** False: there is a record that we have not seen, and who left before our time is not known. */
+  /** False: a record exists that we have not read, so the nodes that left before our start are not known. */
   isComplete = true;
 
   constructor(clock: Pick<Clock, 'now'>) {
@@ -34,13 +37,13 @@ export class DepartedNodes {
     this.#startedMs = clock.now();
   }
 
-  /** The record as it is now; what could not be read of it is as it was. */
+  /** Sets the record; a part that could not be read keeps its former value. */
   recorded(record: Partial<NodeRecord>): void {
     this.#record = { ...this.#record, ...record };
     this.#departed = undefined;
   }
 
-  /** Takes note of who is expected now. */
+  /** Notes the nodes that are expected to have an agent now. */
   note(sightings: readonly Sighting[]): void {
     const { serving, departed } = this.#own;
     this.#departed = undefined;
@@ -56,7 +59,7 @@ export class DepartedNodes {
     });
   }
 
-  /** Whose data of what times is lacking now. */
+  /** The nodes whose data is missing now, with the times that are missing. */
   lacking(): DepartedNode[] {
     const nowMs = this.#clock.now();
     this.#departed ??= this.#joined();
@@ -69,7 +72,7 @@ export class DepartedNodes {
 
   #joined(): readonly Departed[] {
     const { serving, departed: own } = this.#own;
-    // One that we see serving is back, even if the operator has not written it down yet.
+    // A node that we see serving is back, even if the operator has not recorded it yet.
     const recorded = withoutServing(this.#record.departed, serving);
     const isRecorded = (one: Departed): boolean =>
       recorded.some((other) => isSameMachine(one, other) && one.leftMs - other.leftMs <= sameDepartureMs);

@@ -4,31 +4,31 @@ import type { AgentServerName } from '../../api/agents/agent-certificate.ts';
 
 export type { ExpectedAgent };
 
-/** A node that left, with the times of which nobody can answer for it now. Units: ms. */
+/** A node that left, with the time range for which its data is missing. Units: ms. */
 export interface DepartedNode {
   readonly node: string;
-  /** No sample of it is older, or would be kept any more. */
+  /** Start of the missing range: older samples never existed or would be past retention. */
   readonly fromMs: number;
-  /** When it left: no sample of it is younger. */
+  /** When it left: it has no younger sample. */
   readonly leftMs: number;
-  /** What a warning says of it, where it stands for nodes that cannot be named. */
+  /** The text of the warning, for an entry that stands for nodes that cannot be named. */
   readonly note?: string;
 }
 
-/** Who should answer a query, as of now. */
+/** The agents that should answer a query, as of now. */
 export interface AgentDirectory {
   /** Sorted by node name, one agent for each node. */
   agents(): readonly ExpectedAgent[];
   /** Whether the view of the cluster is complete enough to compute missing nodes from. */
   readonly synced: boolean;
   /**
-   * Nodes that left and would, had they stayed, still have samples of some time; where that is known. In order of
-   * nodes and times: a name may stand there several times, for one machine after the other.
+   * Nodes that left and whose samples would still be within retention, where that is known. Sorted by node and time: a
+   * name may appear several times, once for each machine that had it.
    */
   departed?(): readonly DepartedNode[];
 }
 
-/** What the certificate at one of an agent's addresses must say for its answer to count. */
+/** What the certificate at each of an agent's addresses must state for its answer to count. */
 export type AgentNames = (agent: Pick<ExpectedAgent, 'node' | 'shared'>, address: string) => AgentServerName;
 
 /** The names of the agents whose operator runs in that namespace. */

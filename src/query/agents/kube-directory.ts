@@ -11,11 +11,11 @@ import type { Cache, Informer, SourceEvent } from '../../runtime/index.ts';
 import type { AgentDirectory } from './directory.ts';
 import { DepartedNodes } from './departed-nodes.ts';
 
-/** A change of the cluster is looked at no later than this, whether or not anybody asks. ms. */
+/** A change of the cluster is evaluated within this time, even without a query. ms. */
 const lookMs = 1_000;
-/** The record of nodes that left is waited for so long, once everything else is there. ms. */
+/** How long readiness waits for the record of nodes that left, once everything else is synced. ms. */
 const recordGraceMs = 10_000;
-/** Most faults of the record that one line of the log tells. */
+/** Most faults of the record that one log line lists. */
 const maxTold = 5;
 
 export interface WatchAgentsOptions {
@@ -27,10 +27,10 @@ export interface WatchAgentsOptions {
 }
 
 /**
- * The agents as the API server tells them, kept current by watches, and the nodes that left, from the operator's record
- * and from what was seen here. Ask for it before the cache is started.
- * Guarantees: while the API server is away, the last known state answers. A record that cannot be read delays readiness
- * by ten seconds and is told in the log and in the answers that it concerns.
+ * The agents, kept current by watches, and the nodes that left, from the operator's record and from our own
+ * observation. Call it before the cache is started.
+ * Guarantees: while the API server is unreachable, the last known state answers. A record that cannot be read delays
+ * readiness by ten seconds and is reported in the log and in the answers that it affects.
  */
 export function watchAgents(cache: Cache, options: WatchAgentsOptions): AgentDirectory {
   const { namespace, labelSelector, clock, logger } = options;
@@ -67,7 +67,7 @@ export function watchAgents(cache: Cache, options: WatchAgentsOptions): AgentDir
       );
       unnoted = sightingsOf(known, nodeList);
     }
-    // A list that is not complete yet misses nobody.
+    // While a list is incomplete, no node counts as departed.
     if (unnoted !== undefined && isSynced()) {
       gone.note(unnoted);
       unnoted = undefined;
@@ -82,7 +82,7 @@ export function watchAgents(cache: Cache, options: WatchAgentsOptions): AgentDir
   for (const informer of [...informers, record]) {
     informer.onEvent((event) => {
       known = undefined;
-      // A node that leaves is noticed when it does, not when somebody asks the next time.
+      // A departure is recorded when it happens, not at the next query.
       if (isLookDue || !mayEndService(event)) return;
       isLookDue = true;
       clock.setTimeout(look, lookMs);
@@ -100,7 +100,7 @@ export function watchAgents(cache: Cache, options: WatchAgentsOptions): AgentDir
   };
 }
 
-/** Follows the ConfigMap that the operator writes. One that is deleted leaves what it said in force. */
+/** Follows the ConfigMap that the operator writes. When it is deleted, its last content stays in force. */
 function watchRecord(
   cache: Cache,
   gone: DepartedNodes,
@@ -124,14 +124,16 @@ function watchRecord(
   return maps;
 }
 
-/** Nodes and pods report themselves all the time; what decides whether a node needs an agent changes rarely. */
+/**
+ * Nodes and pods update their status all the time; the fields that decide whether a node needs an agent change rarely.
+ */
 function mayEndService({ type, old, object }: SourceEvent<KubeObject>): boolean {
   const facts = ({ metadata, spec, data }: KubeObject): string =>
     JSON.stringify([metadata.uid, metadata.labels, metadata.generation, (spec as NodeView['spec'])?.taints, data]);
   return type !== 'updated' || old === undefined || facts(old) !== facts(object);
 }
 
-/** A node's image list and addresses are most of its bytes, and nobody here reads them. */
+/** The image list and the addresses are most of a node's bytes and are not read here. */
 function trimNode(node: KubeObject): KubeObject {
   const { conditions, nodeInfo } = (node as unknown as NodeView).status ?? {};
   const { machineID, systemUUID } = nodeInfo ?? {};

@@ -14,7 +14,7 @@ export type ApiErrorType =
   | 'unauthorized'
   | 'forbidden';
 
-/** HTTP status of each error type. Source: Prometheus web/api/v1; `unavailable` is 503 with us. */
+/** HTTP status of each error type. Source: Prometheus web/api/v1; `unavailable` is our own and maps to 503. */
 const statusOf: Record<ApiErrorType, number> = {
   bad_data: 400,
   execution: 422,
@@ -43,12 +43,15 @@ export class ApiError extends Error {
   }
 }
 
-/** 400 with the words Prometheus uses for a wrong parameter. */
+/** 400 with Prometheus' text for an invalid parameter. */
 export function invalidParameter(name: string, message: string): ApiError {
   return new ApiError('bad_data', `invalid parameter "${name}": ${message}`);
 }
 
-/** Puts an error of the engine, or any other, into the envelope; a bad query is the fault of parameter `name`. */
+/**
+ * Puts an error of the engine, or any other, into the envelope; a query that does not parse is reported as an error of
+ * parameter `name`.
+ */
 export function toApiError(error: unknown, name = 'query'): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof QueryError) {
@@ -58,7 +61,7 @@ export function toApiError(error: unknown, name = 'query'): ApiError {
   return new ApiError('internal', errorText(error), { cause: error });
 }
 
-/** What the listener itself refuses, in the envelope. */
+/** A refusal of the listener itself, in the envelope. */
 export const refusalForm: RefusalForm = ({ status, message }) => ({
   type: 'application/json',
   body: JSON.stringify({ status: 'error', errorType: refusalTypes[status] ?? 'bad_data', error: message }),

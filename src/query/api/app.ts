@@ -36,7 +36,7 @@ export interface AppDeps extends HandlerDeps {
   readonly stopping: AbortSignal;
   /** Folder with the built query page; without one `/` is 404. */
   readonly pageDir?: string | undefined;
-  /** With it, users see the namespaces whose pods they may read, and no others. */
+  /** With it, users see only the namespaces whose pods they may read. */
   readonly access?: Pick<NamespaceAccess, 'visible'> | undefined;
   /** Spans and flows of all agents. */
   readonly relay: StreamRelay;
@@ -44,7 +44,10 @@ export interface AppDeps extends HandlerDeps {
 
 type Methods = 'GET' | 'GET, POST' | 'POST';
 
-/** Path, methods, and what answers, in the order in which they are tried. Which take a form by POST is as in Prometheus. */
+/**
+ * Path, methods and handler, in the order in which they are tried. The paths that accept a form by POST are those of
+ * Prometheus.
+ */
 const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/query', 'GET, POST', queries.query],
   ['/api/v1/query_range', 'GET, POST', queries.queryRange],
@@ -84,7 +87,7 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
   app.disable('x-powered-by');
   app.disable('etag');
   for (const [path, methods, handler] of routes) {
-    // Metrics name a path as they did before there were others beside `/api/v1`.
+    // Metrics keep the path labels that they had before there were paths beside `/api/v1`.
     const name = path.replace(/^\/api\/v1/, '');
     const serve = (req: Request, res: Response): Promise<void> => answer(req, res, name, handler, deps);
     const route = app.route(path);
@@ -106,7 +109,7 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
   if (deps.pageDir !== undefined) servePage(app, deps.pageDir);
   app.use((_req, res) => sendText(res, 404, '404 page not found\n'));
   app.use((error: unknown, _req: Request, res: Response, next: NextFunction) => {
-    // A path that cannot be decoded. All else is a bug of ours, and the server's to answer.
+    // A path that cannot be decoded is the client's error. Any other error is a bug and goes to the server's handler.
     if (isUndecodable(error)) sendError(res, new ApiError('bad_data', errorText(error)));
     else next(error);
   });
@@ -143,7 +146,10 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
   }
 }
 
-/** One right for all of the API, `svc-promql-reader`; then what of it the user may see. Errors: ApiError. */
+/**
+ * Checks the one right for all of the API, `svc-promql-reader`, then determines which namespaces the user may see.
+ * Errors: ApiError.
+ */
 async function authorize(req: Request, deps: AppDeps): Promise<Pick<Call, 'user' | 'identity' | 'namespaces'>> {
   const decision = await deps.auth.decide(req, 'get', promqlReadPath);
   if (!decision.allowed) {
@@ -169,8 +175,8 @@ async function authorize(req: Request, deps: AppDeps): Promise<Pick<Call, 'user'
 type Protocol = 'http1' | 'http2';
 
 /**
- * Makes an application take the requests of HTTP/2's compatibility layer. Express gives every request its own
- * prototype, which is made for HTTP/1: here the same methods stand on HTTP/2's.
+ * Makes an application accept the requests of HTTP/2's compatibility layer. Express sets the prototype of every request
+ * to its own, which extends HTTP/1's: here the same methods are put on HTTP/2's.
  */
 function useHttp2(app: Express): void {
   const own = app as unknown as { request: object; response: object };

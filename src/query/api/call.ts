@@ -15,7 +15,7 @@ import type { QuerySettings } from '../settings.ts';
 import { durationParam, partialResponseParam, pushdownHeader } from './params.ts';
 import type { QueryRunner, RunRequest } from '../run/query-runner.ts';
 
-/** One request, read and under way. */
+/** One request that has been parsed and is being served. */
 export interface Call {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -27,9 +27,9 @@ export interface Call {
   readonly user: string;
   /** That user, for further reviews; undefined on a connection that needs no token. */
   readonly identity: UserInfo | undefined;
-  /** Only series of these namespaces may be seen; undefined: all. */
+  /** Only series of these namespaces are visible; undefined: all. */
   readonly namespaces: ReadonlySet<string> | undefined;
-  /** Holds what the answer takes until it has gone out. */
+  /** Holds the memory of the answer until the answer has been sent. */
   readonly memory: MemoryAccount;
 }
 
@@ -40,10 +40,10 @@ export interface HandlerDeps {
   readonly version: string;
   readonly log: QueryLog;
   readonly active: ActiveQueries;
-  /** Who has which address in the cluster; empty where that is not watched. */
+  /** The owners of the cluster's addresses; empty where they are not watched. */
   readonly addresses: AddressIndex;
   readonly agentClocks: AgentClocks;
-  /** Objects of the API server, and who may see them; undefined without one. */
+  /** Objects of the API server and the rights to see them; undefined without an API server. */
   readonly objects?:
     | {
         readonly kinds: Readonly<Record<ObjectKind, WatchedKind>>;
@@ -58,14 +58,14 @@ export interface HandlerDeps {
 
 export type Handler = (call: Call, deps: HandlerDeps) => Promise<void>;
 
-/** How the client wants its request to be run. Errors: ApiError bad_data. */
+/** The client's options for running its request. Errors: ApiError bad_data. */
 export function runRequest({ req, params, signal, user, namespaces, memory }: Call): RunRequest {
   const lookbackDeltaMs = durationParam(params, 'lookback_delta') ?? 0;
   return {
     signal,
     caller: callerOf({ req, user }),
     timeoutMs: durationParam(params, 'timeout'),
-    // No lookback at all would find nothing: as in Prometheus, it stands for the default.
+    // A lookback of 0 would find nothing: as in Prometheus, it means the default.
     lookbackDeltaMs: lookbackDeltaMs > 0 ? lookbackDeltaMs : undefined,
     partialResponse: partialResponseParam(params),
     namespaces,
@@ -74,7 +74,7 @@ export function runRequest({ req, params, signal, user, namespaces, memory }: Ca
   };
 }
 
-/** Whose turn a request takes: the user's; without one, that of the address it came from. */
+/** The key for fair queueing: the user, or the source address for a request without a user. */
 export function callerOf({ req, user }: Pick<Call, 'req' | 'user'>): string {
   return user === '' ? `address ${req.socket.remoteAddress ?? ''}` : `user ${user}`;
 }

@@ -4,7 +4,7 @@ import { constants, createGzip, createZstdCompress } from 'node:zlib';
 
 export type Encoding = 'gzip' | 'zstd' | undefined;
 
-/** The better of the encodings that a client takes (RFC 9110 §12.5.3): zstd before gzip where it likes both alike. */
+/** The best encoding that a client accepts (RFC 9110 §12.5.3): zstd before gzip at equal weight. */
 export function acceptedEncoding(header: string | undefined): Encoding {
   let best: { name: 'gzip' | 'zstd'; q: number } | undefined;
   for (const part of (header ?? '').split(',')) {
@@ -19,7 +19,7 @@ export function acceptedEncoding(header: string | undefined): Encoding {
   return best?.name;
 }
 
-/** Where the body is written: the response itself, or a compressor in front of it. Sets the headers. */
+/** The stream that the body is written to: the response itself, or a compressor in front of it. Sets the headers. */
 export function encoded(req: IncomingMessage, res: ServerResponse): Writable {
   res.setHeader('vary', 'accept-encoding');
   const encoding = acceptedEncoding(req.headers['accept-encoding'] as string | undefined);

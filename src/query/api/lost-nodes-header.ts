@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** What stands in for the envelope where a format has none. */
+/** Replaces the envelope's `missingNodes` in formats without an envelope. */
 export const missingNodesHeader = 'x-svc-missing-nodes';
 
 /** Names the nodes an answer lacks, and forbids to cache it. Node names are DNS names: safe in a header. */

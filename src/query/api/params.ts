@@ -7,7 +7,7 @@ import { ApiError, invalidParameter } from './api-error.ts';
 import { readBody } from './read-body.ts';
 import { parseDurationParameter, parseTime } from '../json/times.ts';
 
-/** The longest query, each of its characters escaped, and what else a form has. */
+/** The longest query with each of its characters escaped, plus the form's other fields. */
 const maxBodyBytes = 4 * 1024 * 1024;
 
 /** The parameters of a request: those of a POST form before those of the address, as in Go. Errors: ApiError bad_data. */
@@ -31,7 +31,7 @@ export function timeParam(params: URLSearchParams, name: string, fallback: numbe
   );
 }
 
-/** A time that must be there. */
+/** A required time. */
 export function requiredTime(params: URLSearchParams, name: string): number {
   const text = params.get(name) ?? '';
   const ms = parseTime(text);
@@ -86,7 +86,7 @@ export function selectorParam(name: string, text: string, limits = new TextLimit
   }
 }
 
-/** Our own switch: `false` refuses an answer that lacks a node. Default true. */
+/** Our own parameter: `false` refuses an answer that lacks a node. Default true. */
 export function partialResponseParam(params: URLSearchParams): boolean {
   const text = params.get('partial_response') ?? '';
   if (text === '' || text === 'true' || text === '1') return true;
@@ -94,7 +94,7 @@ export function partialResponseParam(params: URLSearchParams): boolean {
   throw invalidParameter('partial_response', `cannot parse ${JSON.stringify(text)} to a boolean`);
 }
 
-/** Our own header that makes a query take one way of execution: `X-Svc-Pushdown: off|series|agg|whole`. */
+/** Our own header that forces an execution path: `X-Svc-Pushdown: off|series|agg|whole`. */
 export function pushdownHeader(req: IncomingMessage): ExecutionPath | undefined {
   const text = req.headers['x-svc-pushdown'] ?? '';
   if (text === '') return undefined;

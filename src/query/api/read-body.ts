@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { ApiError } from './api-error.ts';
 
 /**
- * A request's whole body. Errors: ApiError bad_data beyond `maxBytes`; the rest is then left to whoever answers, for the
- * connection may be used again.
+ * A request's whole body. Errors: ApiError bad_data beyond `maxBytes`; the rest is then left to the caller that
+ * answers, because the connection may be used again.
  */
 export async function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const parts: Buffer[] = [];

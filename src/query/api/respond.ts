@@ -4,25 +4,26 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ApiError } from './api-error.ts';
 import { acceptedEncoding, encoded } from './content-encoding.ts';
 
-/** What stands beside `data` in the envelope of a success. */
+/** The members beside `data` in the envelope of a success. */
 export interface Extras {
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
   /** Sorted names of the nodes whose data the answer lacks. */
   readonly missingNodes: readonly string[];
-  /** How the answer was made, where it was asked for. */
+  /** How the answer was computed, where `explain` asked for it. */
   readonly explain?: object | undefined;
 }
 
 export const noExtras: Extras = { warnings: [], infos: [], missingNodes: [] };
 
-/** An answer is handed to the socket in pieces of about this many bytes; other requests run between two. */
+/** An answer is handed to the socket in pieces of about this many bytes; other requests run between two pieces. */
 const pieceBytes = 64 * 1024;
 const jsonType = 'application/json';
 
 /**
- * Writes a success in Prometheus' envelope, streamed with back-pressure and, where accepted, packed (zstd or gzip).
- * `degraded` and `missingNodes` are always there; a degraded answer may not be cached. Bytes are UTF-8.
+ * Writes a success in Prometheus' envelope, streamed with back-pressure and, where the client accepts it, compressed
+ * (zstd or gzip). `degraded` and `missingNodes` are always present; a degraded answer may not be cached. Bytes are
+ * UTF-8.
  */
 export async function sendSuccess(
   req: IncomingMessage,
@@ -67,12 +68,12 @@ export async function sendSuccess(
   if (!gone.signal.aborted) out.end(parts.take());
 }
 
-/** Parts of a body until they are worth sending. Bytes that stand alone are handed on without a copy. */
+/** Collects parts of a body until they are worth sending. Bytes without pending text are passed on without a copy. */
 class Parts {
   #bytes: Uint8Array[] = [];
-  /** What has come behind those bytes: many short texts are cheaper encoded as one. */
+  /** Text received after those bytes: many short texts are cheaper to encode as one. */
   #text = '';
-  /** Bytes, or characters of text: about how much has come. */
+  /** Approximate size so far: bytes, or characters of text. */
   length = 0;
 
   add(part: string | Uint8Array): void {

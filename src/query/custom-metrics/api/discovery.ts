@@ -3,7 +3,10 @@ import type { OfferedMetric } from '../fallback/read-names.ts';
 import type { MetricName } from '../providers/provider.ts';
 import { customGroup, customVersions, externalGroup, type CustomVersion } from './paths.ts';
 
-/** What is on offer. `external` undefined: that API is off. `passedOn`: what a second adapter has, and is asked for. */
+/**
+ * The metrics on offer. `external` undefined: that API is off. `passedOn`: metrics of a second adapter, which answers
+ * for them.
+ */
 export interface Offer {
   readonly custom: readonly MetricName[];
   readonly external: readonly string[] | undefined;
@@ -12,7 +15,7 @@ export interface Offer {
 
 interface GroupVersions {
   readonly group: string;
-  /** The preferred one first. */
+  /** The preferred version first. */
   readonly versions: readonly string[];
 }
 
@@ -21,7 +24,7 @@ const groupsOf = (offer: Offer): GroupVersions[] => [
   ...(offer.external ? [{ group: externalGroup, versions: ['v1beta1'] }] : []),
 ];
 
-/** Media types of the aggregated discovery, and the API version of each; the newest first. */
+/** Media types of the aggregated discovery with the API version of each, newest first. */
 const aggregatedTypes = [
   { type: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList', version: 'v2' },
   { type: 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList', version: 'v2beta1' },
@@ -70,7 +73,10 @@ function resourceList(group: string, version: string, offer: Offer): unknown {
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/${version}`, resources };
 }
 
-/** The metrics of a version by resource and name: what is known here stands for what the second adapter calls so. */
+/**
+ * The metrics of a version by resource and name: a metric of our own takes precedence over the second adapter's of the
+ * same name.
+ */
 function customMetrics({ custom, passedOn }: Offer, version: string): OfferedMetric[] {
   const ours = custom.map(({ resource, metric }) => {
     const { namespaced } = resource.ref;

@@ -20,7 +20,7 @@ export interface HandlerOptions {
   /** Answers for metrics that the service does not know. */
   readonly fallback?: Pick<SecondAdapter, 'values'> | undefined;
   readonly offer: () => Offer;
-  /** True once no more callers are wanted; requests are still answered. */
+  /** True during shutdown, when readiness fails; requests are still answered. */
   readonly draining?: () => boolean;
   /** Why not ready; undefined when ready. */
   readonly notReady: () => string | undefined;
@@ -95,7 +95,7 @@ async function respond(
   }
   await access.check(user, path.attributes);
   if (path.kind === 'elsewhere' || (fallback && !service.knows(path))) {
-    // What is not known yet may be ours.
+    // Before all lists are complete, an unknown metric may still turn out to be ours.
     const reason = notReady();
     if (reason !== undefined) throw tryAgain(reason);
     return { code: 200, body: await fallback!.values(path, { pathname, search }) };

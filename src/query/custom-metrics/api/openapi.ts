@@ -4,11 +4,11 @@ import { customGroup, customVersions, externalGroup } from './paths.ts';
 
 interface Operation {
   readonly path: string;
-  /** Names of the parts in braces. */
+  /** Names of the path parameters in braces. */
   readonly id: string;
 }
 
-/** One group's version: what can be asked, and what is answered. */
+/** One version of a group: its paths and the types of its answers. */
 interface Api {
   readonly group: string;
   readonly version: string;
@@ -116,7 +116,7 @@ function pascal(name: string): string {
   return parts.map((part) => part[0]!.toUpperCase() + part.slice(1)).join('');
 }
 
-/** Changes when the document does, so that who keeps a copy asks again. */
+/** Changes with the document, so that a client with a cached copy fetches it again. */
 function hashOf(document: unknown): string {
   return createHash('sha256').update(JSON.stringify(document)).digest('hex').toUpperCase();
 }

@@ -3,10 +3,10 @@ import { describedResource, type DescribedResource } from '../resources.ts';
 export const customGroup = 'custom.metrics.k8s.io';
 export const externalGroup = 'external.metrics.k8s.io';
 export type CustomVersion = 'v1beta1' | 'v1beta2';
-/** Newest last; the newest is preferred. */
+/** The newest last; it is the preferred one. */
 export const customVersions: readonly CustomVersion[] = ['v1beta1', 'v1beta2'];
 
-/** What the authorizer is asked about, as the API server would tell it. */
+/** The attributes for the authorizer, as the API server would set them. */
 export interface ResourceAttributes {
   readonly group: string;
   readonly version: string;
@@ -17,7 +17,7 @@ export interface ResourceAttributes {
   readonly verb: 'get' | 'list';
 }
 
-/** A path that names values. Those of kind `elsewhere` describe objects that no captured series names. */
+/** A path that names values. Kind `elsewhere` describes objects that no captured series names. */
 export type ValuePath =
   | {
       readonly kind: 'custom';

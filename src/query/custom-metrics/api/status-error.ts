@@ -21,7 +21,7 @@ export class StatusError extends Error {
 export const pathNotFound = (): StatusError =>
   new StatusError(404, 'NotFound', 'the server could not find the requested resource');
 
-/** The words that autoscalers and people know. `name` is given for one object. */
+/** The texts that autoscalers and people know from Kubernetes. `name` is given for one object. */
 export const metricNotFound = (metric: string, resource: string, name?: string): StatusError =>
   new StatusError(
     404,
@@ -29,7 +29,7 @@ export const metricNotFound = (metric: string, resource: string, name?: string):
     `the server could not find the metric ${metric} for ${resource}${name === undefined ? '' : ` ${name}`}`,
   );
 
-/** Without detail: what failed is in the log. */
+/** No detail goes to the caller: the cause is in the log. */
 export const storeFailed = (cause: unknown): StatusError =>
   new StatusError(500, 'InternalError', 'unable to fetch metrics', { cause });
 
@@ -54,7 +54,7 @@ const refusalReasons: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
 };
 
-/** What the listener itself refuses. */
+/** A refusal of the listener itself. */
 export const statusForm: RefusalForm = ({ status, message }) => ({
   type: 'application/json',
   body: JSON.stringify(new StatusError(status, refusalReasons[status] ?? 'BadRequest', message).body),

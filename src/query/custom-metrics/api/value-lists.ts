@@ -3,7 +3,7 @@ import { customGroup, externalGroup, type CustomVersion } from './paths.ts';
 import { quantity } from './quantity.ts';
 import { parseLabelSelector } from '../label-selector.ts';
 
-/** One value with the time of the samples behind it. Units: ms. */
+/** One value with the time of its samples. Units: ms. */
 export interface TimedValue {
   readonly value: number;
   readonly timeMs: number;
@@ -18,13 +18,13 @@ export interface LabelledValue extends TimedValue {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What a list of custom metric values is about. */
+/** The subject of a list of custom metric values. */
 export interface ListSubject {
   readonly version: CustomVersion;
   readonly resource: DescribedResource;
   readonly namespace: string | undefined;
   readonly metric: string;
-  /** The selector on series as it was asked for. */
+  /** The series selector of the request. */
   readonly metricLabelSelector: string | undefined;
 }
 
@@ -68,7 +68,7 @@ export function externalValueList(metric: string, values: readonly LabelledValue
   return { kind: 'ExternalMetricValueList', apiVersion: `${externalGroup}/v1beta1`, metadata: {}, items };
 }
 
-/** `metav1.Time` has whole seconds. Never in the future of the sample: cut, not rounded. */
+/** `metav1.Time` has whole seconds. The time is cut, not rounded, so that it never lies after the sample. */
 const rfc3339Seconds = (ms: number): string =>
   new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');
 

@@ -10,7 +10,7 @@ import { StatusError } from '../api/status-error.ts';
 import { anonymous, peerChain, userByCertificate } from './authenticate.ts';
 import type { ClientCas } from './client-ca.ts';
 
-/** The reviews of the Kubernetes API that decide. */
+/** The Kubernetes reviews that authenticate and authorize. */
 export interface AccessReviews {
   reviewToken(token: string, signal: AbortSignal): Promise<UserInfo | undefined>;
   mayAccessPath(user: UserInfo, verb: string, path: string, signal: AbortSignal): Promise<boolean>;
@@ -28,7 +28,7 @@ export interface AccessOptions {
   readonly logger: Logger;
 }
 
-/** What a request wants: values, or a path of discovery. */
+/** The subject of a request: values, or a discovery path. */
 export type Wish = ResourceAttributes | { readonly path: string };
 
 const keptMs = 10_000;
@@ -36,8 +36,8 @@ const maxKept = 4_000;
 const deadlineMs = 5_000;
 
 /**
- * Decides about requests as an aggregated API server does: front proxy, client certificate, bearer token, anonymous; then
- * a SubjectAccessReview. Reviews are kept for ten seconds, those that fail are not.
+ * Authorizes requests as an aggregated API server does: front proxy, client certificate, bearer token, anonymous; then
+ * a SubjectAccessReview. Results are cached for ten seconds, failed reviews are not.
  * Errors: StatusError 401, 403, 500.
  */
 export class Access {
@@ -50,7 +50,7 @@ export class Access {
     this.#limit = new ReviewLimit(options.clock);
   }
 
-  /** Who calls. Errors: 401 for a token that is not valid, 429 where too many are shown. */
+  /** Identifies the caller. Errors: 401 for an invalid token, 429 when too many tokens are presented. */
   async user(req: IncomingMessage): Promise<UserInfo> {
     const { cas, clock, reviews } = this.#options;
     const known = userByCertificate(req.headersDistinct, peerChain(req), cas, clock.now());

@@ -18,8 +18,9 @@ export function peerChain(req: IncomingMessage): X509Certificate[] {
 }
 
 /**
- * Who calls, by certificate and headers: the front proxy says whom it speaks for; any other certificate speaks for its
- * own subject. Undefined where neither tells. Headers of anybody else mean nothing.
+ * Identifies the caller by certificate and headers: the front proxy names the user that it forwards for; any other
+ * certificate identifies its own subject. Undefined where neither applies. Identity headers from anyone but the front
+ * proxy are ignored.
  */
 export function userByCertificate(
   headers: IncomingMessage['headersDistinct'],
@@ -40,7 +41,7 @@ export function userByCertificate(
   return { username: commonName, groups: [...organizations, 'system:authenticated'] };
 }
 
-/** Nobody in particular. */
+/** The anonymous user. */
 export const anonymous: UserInfo = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
 
 function userOfHeaders(
@@ -67,8 +68,8 @@ function userOfHeaders(
 }
 
 /**
- * Every user but the anonymous one is in `system:authenticated`. The front proxy does not say so of itself: its
- * aggregator fetches OpenAPI as a user without groups.
+ * Every user but the anonymous one is in `system:authenticated`. The front proxy omits the group for its own requests:
+ * its aggregator fetches OpenAPI as a user without groups.
  */
 function withAuthenticated(username: string, groups: string[]): string[] {
   const known = groups.includes('system:authenticated') || groups.includes('system:unauthenticated');
@@ -84,7 +85,10 @@ function decoded(text: string): string {
   }
 }
 
-/** Whether a chain leads to one of these CAs. TLS has checked it against all of them together: here it is told which. */
+/**
+ * Whether a chain leads to one of these CAs. TLS verified it against all of them together; this determines which one
+ * signed it.
+ */
 function isIssuedBy(chain: readonly X509Certificate[], cas: readonly X509Certificate[], now: number): boolean {
   for (const [i, certificate] of chain.entries()) {
     if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) return false;

@@ -1,15 +1,15 @@
 import { X509Certificate } from 'node:crypto';
 import type { ClientTrust } from '../../../net/https-server.ts';
 
-/** Whom the API server's front proxy and its clients are known by. */
+/** The CAs and names that identify the API server's front proxy and its clients. */
 export interface AuthenticationConfig {
   /** CA of client certificates, PEM; "" where there is none. */
   readonly clientCa: string;
-  /** CA of the front proxy, PEM; "" where there is none: then its headers mean nothing. */
+  /** CA of the front proxy, PEM; "" where there is none: identity headers are then ignored. */
   readonly frontProxyCa: string;
-  /** CNs of the front proxy; empty allows any. */
+  /** Common names of the front proxy; empty allows any. */
   readonly allowedNames: readonly string[];
-  /** Lower case, as Node has them. */
+  /** Header names in lower case, as Node gives them. */
   readonly usernameHeaders: readonly string[];
   readonly uidHeaders: readonly string[];
   readonly groupHeaders: readonly string[];
@@ -27,8 +27,8 @@ const nobody: AuthenticationConfig = {
 };
 
 /**
- * Reads the data of ConfigMap kube-system/extension-apiserver-authentication; lists in it are JSON text.
- * Errors: SyntaxError or TypeError where a list is none, or a CA cannot be read.
+ * Reads the data of ConfigMap kube-system/extension-apiserver-authentication; its lists are JSON text.
+ * Errors: SyntaxError or TypeError for a value that is not a list, or a CA that cannot be parsed.
  */
 export function readAuthenticationConfig(data: Readonly<Record<string, string>> = {}): AuthenticationConfig {
   const list = (key: string): string[] => {
@@ -57,7 +57,7 @@ export function certificatesOf(pem: string): X509Certificate[] {
   return blocks.map((block) => new X509Certificate(block));
 }
 
-/** The configuration in force; a change reaches new connections at once. */
+/** The configuration in force; a change applies to new connections at once. */
 export class ClientCas implements ClientTrust {
   readonly #listeners = new Set<() => void>();
   #config = nobody;
@@ -65,7 +65,7 @@ export class ClientCas implements ClientTrust {
   #clientCas: readonly X509Certificate[] = [];
   #frontProxyCas: readonly X509Certificate[] = [];
 
-  /** False until the configuration was read once. */
+  /** False until the configuration has been read once. */
   get known(): boolean {
     return this.#known;
   }

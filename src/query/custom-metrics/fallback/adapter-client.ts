@@ -9,20 +9,20 @@ import { AdapterFailure } from './adapter-failure.ts';
 import { fallbackHeader } from './passed-on.ts';
 
 /**
- * The authorities in a file as what a client trusts, and no certificate of its own: a token says who asks.
- * `refresh` takes the file anew, so that a rotation counts from the next request on.
+ * The CAs in a file as a client's trust anchors, without a client certificate: a token authenticates the client.
+ * `refresh` reads the file again, so that a rotation applies from the next request on.
  */
 class TrustedFile implements TlsSource {
   readonly #path: string;
   current: TlsMaterial = { cert: '', key: '', ca: '' };
   generation = 0;
 
-  /** Without a path the authorities of the system count. */
+  /** Without a path the system's CAs apply. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Errors: of reading the file, or when there is no certificate in it; what was read before stays then. */
+  /** Errors: those of reading the file, or when it holds no certificate; the former content then stays in force. */
   async refresh(): Promise<void> {
     if (this.#path === '') return;
     const ca = await readFile(this.#path, 'utf8');
@@ -40,12 +40,12 @@ class TrustedFile implements TlsSource {
 export interface AdapterClientOptions {
   /** `https://host[:port][/prefix]`. */
   readonly url: string;
-  /** File with the authorities that its certificate is checked against; empty: the system's. */
+  /** File with the CAs that the adapter's certificate is verified against; empty: the system's. */
   readonly caFile: string;
-  /** File with the bearer token that says who asks; empty: none is sent. */
+  /** File with the bearer token; empty: none is sent. */
   readonly tokenFile: string;
   readonly clock: Clock;
-  /** Bound on one question with its repetition. Units: ms. */
+  /** Deadline of one request, its retry included. Units: ms. */
   readonly deadlineMs: number;
 }
 
@@ -54,20 +54,20 @@ export interface AdapterAnswer {
   readonly body: Buffer;
 }
 
-/** Questions under way at a time: one that hangs must not pile up what autoscalers ask. */
+/** Most concurrent requests: an adapter that hangs must not pile up the requests of autoscalers. */
 const maxUnderWay = 64;
-/** Before the one repetition. */
+/** Back-off before the one retry. */
 const pauseMs = 200;
 const passing = [429, 502, 503, 504];
 
 /**
- * Asks the second adapter, as ourselves: nothing of a caller's headers goes along. Files are read at each question, so
- * tokens and authorities may be rotated.
+ * Sends requests to the second adapter under our own identity: none of the caller's headers are forwarded. Files are
+ * read for each request, so tokens and CAs may be rotated.
  * Retry: once, for a connection that fails or an answer of 429, 502, 503 or 504; within the deadline.
  * Errors: AdapterFailure `timeout`, `unreachable`, `invalid` (too large), `busy`.
  */
 export class AdapterClient {
-  /** As messages name it. */
+  /** The adapter's name in messages. */
   readonly name: string;
   readonly #options: AdapterClientOptions;
   readonly #url: URL;
@@ -84,7 +84,7 @@ export class AdapterClient {
     this.#client = new TlsClient(this.#trusted);
   }
 
-  /** `path` with its query, as it stands in a request. `maxBytes` caps the answer. */
+  /** `path` includes the query string. `maxBytes` caps the answer. */
   async get(path: string, maxBytes: number): Promise<AdapterAnswer> {
     if (this.#underWay >= maxUnderWay) {
       throw new AdapterFailure('busy', `it already has ${maxUnderWay} questions of ours to answer`);
@@ -97,7 +97,7 @@ export class AdapterClient {
     }
   }
 
-  /** Ends what is under way. */
+  /** Aborts the requests in flight. */
   close(): void {
     this.#closed.abort();
     this.#client.close();
@@ -125,7 +125,7 @@ export class AdapterClient {
     return this.#client.request({
       host,
       port: port === '' ? 443 : Number(port),
-      // An address is no server name: its certificate is checked for the address then.
+      // An IP address is not sent as a server name: the certificate is then verified for the address.
       servername: isIP(host) === 0 ? host : '',
       method: 'GET',
       path: `${pathname.replace(/\/+$/, '')}${path}`,

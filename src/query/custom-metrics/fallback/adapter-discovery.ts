@@ -6,7 +6,7 @@ import type { AdapterClient } from './adapter-client.ts';
 import { AdapterFailure } from './adapter-failure.ts';
 import { readCustomNames, readExternalNames, type OfferedMetric } from './read-names.ts';
 
-/** What the second adapter has on offer, by version. */
+/** The second adapter's metrics, by version. */
 export interface AdapterOffer {
   readonly custom: Readonly<Record<CustomVersion, readonly OfferedMetric[]>>;
   readonly external: readonly string[];
@@ -14,21 +14,21 @@ export interface AdapterOffer {
 
 export interface AdapterDiscoveryOptions {
   readonly client: Pick<AdapterClient, 'get' | 'name'>;
-  /** Whether its external metrics are asked for, too. */
+  /** Whether its external metrics are used, too. */
   readonly external: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 const everyMs = 60_000;
-/** After a failure. */
+/** Delay after a failure. */
 const againMs = 10_000;
-/** What it said last is shown for so long after it stopped to answer. */
+/** How long its last answer is shown after it stops answering. */
 const keptMs = 600_000;
 const maxBytes = 16 * 1024 * 1024;
 const nothing: AdapterOffer = { custom: { v1beta1: [], v1beta2: [] }, external: [] };
 
-/** Knows what the second adapter offers, from asking it now and then: whoever wants to know does not wait for it. */
+/** Polls the second adapter's discovery in the background, so that readers never wait for it. */
 export class AdapterDiscovery {
   readonly #options: AdapterDiscoveryOptions;
   #offer = nothing;
@@ -43,7 +43,7 @@ export class AdapterDiscovery {
     return this.#offer;
   }
 
-  /** Asks until the signal aborts. Never rejects. */
+  /** Polls until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const isGood = await this.#refresh(signal);
@@ -91,7 +91,7 @@ export class AdapterDiscovery {
   }
 }
 
-/** What an answer other than 200 and 404 means. */
+/** The error for an answer other than 200 and 404. */
 export function failureOfStatus(status: number): AdapterFailure {
   if (status === 508) {
     return new AdapterFailure('loop', 'it is a query server like this one, and would pass on what it is asked');

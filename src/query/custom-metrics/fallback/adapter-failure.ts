@@ -1,8 +1,8 @@
-/** What came of asking the second adapter; `answered` and `unknown` are no failures. */
+/** The outcome of a request to the second adapter; `answered` and `unknown` are not failures. */
 export type FallbackOutcome =
   'answered' | 'unknown' | 'refused' | 'timeout' | 'unreachable' | 'failed' | 'invalid' | 'loop' | 'busy';
 
-/** The second adapter did not give an answer that can be used. The message may be shown to callers. */
+/** The second adapter gave no usable answer. The message may be shown to callers. */
 export class AdapterFailure extends Error {
   readonly outcome: Exclude<FallbackOutcome, 'answered' | 'unknown'>;
 

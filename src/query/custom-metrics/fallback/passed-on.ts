@@ -1,10 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { StatusError } from '../api/status-error.ts';
 
-/** Marks what a query server asks of another adapter, so that no two pass a question to and fro. */
+/**
+ * Marks requests that a query server forwards to another adapter, so that two of them cannot forward a request to each
+ * other for ever.
+ */
 export const fallbackHeader = 'x-svc-passed-on';
 
-/** Refuses what a query server passed on. Errors: StatusError 508. */
+/** Refuses a request that a query server forwarded. Errors: StatusError 508. */
 export function refusePassedOn(headers: IncomingHttpHeaders): void {
   if (headers[fallbackHeader] === undefined) return;
   throw new StatusError(
@@ -15,8 +18,8 @@ export function refusePassedOn(headers: IncomingHttpHeaders): void {
 }
 
 /**
- * Whether a path means to another server what it means here: one that decodes a path before it takes it apart would see
- * other segments in these than those that were authorized.
+ * Whether another server reads a path as we do: a server that decodes a path before it splits it would see segments
+ * other than the authorized ones.
  */
 export function isPlainPath(pathname: string): boolean {
   return pathname

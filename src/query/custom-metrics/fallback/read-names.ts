@@ -1,21 +1,21 @@
 import { invalid, members, parsed } from './read-values.ts';
 
-/** A metric on offer for a kind of object, which may be one that no captured series names. */
+/** A metric of a kind of object. The kind may be one that no captured series names. */
 export interface OfferedMetric {
-  /** As it stands in paths: `services`, `ingresses.networking.k8s.io`. */
+  /** As in paths: `services`, `ingresses.networking.k8s.io`. */
   readonly resource: string;
   readonly metric: string;
   readonly namespaced: boolean;
 }
 
-/** Most metrics that are taken over into our discovery. */
+/** Most metrics that are added to our discovery. */
 export const maxNames = 20_000;
-/** Resource and metric, no more: what else may stand in a path segment is no metric's name. */
+/** Resource and metric names must be plain: any other character of a path segment cannot occur in a metric's name. */
 const entryName = /^([a-z0-9][-.a-z0-9]{0,252})\/([^\s/%?#]{1,512})$/;
 const externalName = /^[^\s/%?#]{1,512}$/;
 
 /**
- * The metrics in an `APIResourceList` of the custom metrics API, at most `maxNames`; entries that no path could name are
+ * The metrics in an `APIResourceList` of the custom metrics API, at most `maxNames`; entries that no path can name are
  * left out. Errors: AdapterFailure `invalid`.
  */
 export function readCustomNames(text: Buffer, groupVersion: string): OfferedMetric[] {
@@ -28,7 +28,7 @@ export function readCustomNames(text: Buffer, groupVersion: string): OfferedMetr
   return names;
 }
 
-/** Likewise, of the external metrics API. */
+/** As above, for the external metrics API. */
 export function readExternalNames(text: Buffer, groupVersion: string): string[] {
   const names = resources(text, groupVersion).map(({ name }) => name);
   return names.filter((name) => externalName.test(name)).slice(0, maxNames);

@@ -7,7 +7,7 @@ const quantityText = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[numkMG
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Checks an answer of the second adapter against what it was asked: kind, version, and for each item the object, the
+ * Validates an answer of the second adapter against the request: kind, version, and for each item the object, the
  * metric, the time and the value.
  * Errors: AdapterFailure `invalid`, which names the field.
  */

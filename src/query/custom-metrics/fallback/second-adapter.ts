@@ -22,8 +22,9 @@ export interface SecondAdapterOptions {
 const maxBytes = 16 * 1024 * 1024;
 
 /**
- * Has metrics that nobody here knows answered by another server of the same API.
- * Guarantees: what is handed on is a list of the kind and version, of the objects and the metric that were asked for.
+ * Forwards requests for metrics that this server does not have to another server of the same API.
+ * Guarantees: an answer that is passed on is a list of the requested kind and version, of the requested objects and
+ * metric.
  */
 export class SecondAdapter {
   readonly #options: SecondAdapterOptions;
@@ -33,8 +34,9 @@ export class SecondAdapter {
   }
 
   /**
-   * The answer to a request whose caller may have it. `url`: its path and query, which are asked as they are.
-   * Errors: StatusError 404 for what nobody knows, 400 for a question that the adapter refuses, 503 for its failures.
+   * The answer to an authorized request. `url` is its path and query, which are forwarded unchanged.
+   * Errors: StatusError 404 for a metric that neither server has, 400 for a request that the adapter refuses, 503 for
+   * its failures.
    */
   async values(path: ValuePath, url: Pick<URL, 'pathname' | 'search'>): Promise<unknown> {
     const { client, clock, logger, meter } = this.#options;
@@ -71,7 +73,7 @@ export class SecondAdapter {
   }
 }
 
-/** What is said of a metric that nobody knows. Errors: StatusError 404; an unknown external metric is an empty list. */
+/** The answer for an unknown metric. Errors: StatusError 404; an unknown external metric is an empty list. */
 function unknownTo(path: ValuePath): unknown {
   if (path.kind === 'external') return externalValueList(path.metric, []);
   const { metric, name, attributes } = path;
