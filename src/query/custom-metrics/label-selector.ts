@@ -35,7 +35,7 @@ export function parseLabelSelector(text: string, field: string): Requirement[] {
   });
 }
 
-/** Whether an object's labels satisfy every term. As in Kubernetes, `notin` and `!=` hold for a missing label. */
+/** Whether an object's labels satisfy every term. As in Kubernetes, `notin` and `!=` are true for a missing label. */
 export function matchesLabels(
   requirements: readonly Requirement[],
   labels: Readonly<Record<string, string>> = {},

@@ -3,7 +3,7 @@ import { resourceRef, type ResourceRef } from '../../api/meta.ts';
 
 /** A kind of object that a metric can describe. */
 export interface DescribedResource {
-  /** As it stands in paths and in `TrafficMonitor.spec.autoscaling`: `pods`, `deployments.apps`. */
+  /** As in paths and in `TrafficMonitor.spec.autoscaling`: `pods`, `deployments.apps`. */
   readonly name: string;
   readonly ref: ResourceRef;
   /** The label of captured series that holds the object's name. */

@@ -29,9 +29,9 @@ import { MetricService } from './values/metric-service.ts';
 import { ObjectLookup, podsByNamespace } from './values/objects.ts';
 import { ValueCache, type ValueCacheOptions } from './values/value-cache.ts';
 
-/** Requests in flight get this long when the server stops. */
+/** Grace period for requests in flight when the server stops. */
 const graceMs = 5_000;
-/** Autoscalers ask every 15 s; those of one namespace within a moment. */
+/** Autoscalers ask every 15 s, all of one namespace within a moment. */
 const freshMs = 2_000;
 
 export interface CustomMetricsOptions {
@@ -48,7 +48,7 @@ export interface CustomMetricsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly client: KubeClient;
-  /** Not started yet, or running: sources are asked for here. */
+  /** The cache, not started yet or running: sources are registered here. */
   readonly cache: Cache;
   readonly directory: AgentDirectory;
   readonly reviews: AccessReviews;
@@ -56,13 +56,13 @@ export interface CustomMetricsOptions {
   readonly instant: ValueCacheOptions['instant'];
   readonly registry: Registry;
   readonly version: string;
-  /** Metrics from elsewhere, after those of monitors and before the presets. */
+  /** Metrics of other providers, after those of monitors and before the presets. */
   readonly providers?: readonly MetricProvider[];
 }
 
 export interface CustomMetricsServer {
   readonly port: number;
-  /** Not ready from now on; resolves when no more connections come. Units: ms. */
+  /** Makes the server not ready; resolves when no more connections arrive. Units: ms. */
   drain(quietMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -151,7 +151,7 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   };
 }
 
-/** The adapter that is asked for metrics that this server does not have; undefined without one. */
+/** The adapter that answers for metrics that this server does not have; undefined without one. */
 function secondAdapter({ settings, clock, logger }: CustomMetricsOptions) {
   const { customMetricsFallback: url, externalMetrics: external, agentTimeout: deadlineMs } = settings;
   if (url === '') return undefined;
@@ -165,7 +165,7 @@ function secondAdapter({ settings, clock, logger }: CustomMetricsOptions) {
   return { client, discovery: new AdapterDiscovery({ client, external, clock, logger }) };
 }
 
-/** Metrics of one name and kind, whoever offers them, once. */
+/** Each metric once by name and kind, whichever providers offer it. */
 function offerOf(providers: readonly MetricProvider[], external: boolean): Offer {
   const custom = new Map<string, MetricName>();
   for (const one of providers.flatMap((p) => p.names())) custom.set(`${one.resource.name}/${one.metric}`, one);
@@ -174,7 +174,7 @@ function offerOf(providers: readonly MetricProvider[], external: boolean): Offer
   return { custom: sorted, external: names?.sort() };
 }
 
-/** Follows the ConfigMap in which the API server says by which certificates its front proxy is known. */
+/** Follows the ConfigMap in which the API server publishes the CAs of its front proxy. */
 function watchClientCas(cache: Cache, logger: Logger): ClientCas {
   const cas = new ClientCas();
   const name = 'extension-apiserver-authentication';
@@ -195,7 +195,7 @@ function watchClientCas(cache: Cache, logger: Logger): ClientCas {
   return cas;
 }
 
-/** What monitors declare, worked out anew only after one of them changed. */
+/** The metrics that monitors declare, recomputed only after a monitor has changed. */
 function watchDeclaredMetrics(
   cache: Cache,
   logger: Logger,
@@ -215,7 +215,7 @@ function watchDeclaredMetrics(
   };
 }
 
-/** All that a label selector needs; the rest is most of a pod's metadata. */
+/** The only field that a label selector needs; the rest is most of a pod's metadata. */
 function namesAndLabels(object: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, labels } = object.metadata;
   const kept = { name, namespace, uid, resourceVersion, labels };

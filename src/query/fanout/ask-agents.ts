@@ -7,23 +7,23 @@ import type { LostNode } from './failure.ts';
 import { agentTime } from './fan-out.ts';
 import type { AgentTime } from './readers/agent-reader.ts';
 
-/** Largest answer of one agent to a question about its series. Bytes. */
+/** Largest answer of one agent to a request about its series. Bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
-/** One request to an agent's own Prometheus-shaped API: a form where `form` is given, else without a body. */
+/** One request to an agent's own Prometheus-shaped API: with a form where `form` is given, else without a body. */
 export interface AgentQuestion {
   readonly path: string;
   readonly form?: Readonly<Record<string, string>>;
 }
 
-/** Asks one address and gives the `data` of its answer. Errors: AgentFailure; the signal's reason. */
+/** Sends the request to one address and returns the `data` of its answer. Errors: AgentFailure; the signal's reason. */
 export type AgentAsker = (
   agent: ExpectedAgent & { readonly address: string },
   question: AgentQuestion,
   options: AgentTime & { readonly signal: AbortSignal },
 ) => Promise<unknown>;
 
-/** Asks over mutual TLS. */
+/** Sends requests over mutual TLS. */
 export function createAgentAsker(client: TlsClient, port: number, nameOf: AgentNames): AgentAsker {
   return async (agent, { path, form }, { deadlineMs, latestMs, signal }) => {
     let headArrived = false;
@@ -70,7 +70,7 @@ export interface AskOptions {
 }
 
 /**
- * Asks every agent the same at once. `read` checks an answer and throws for what it cannot be.
+ * Sends the same request to every agent at once. `read` validates an answer and throws for an invalid one.
  * Guarantees: an agent's answer is whole in `answers`, in order of node names, or its node is in `lost`.
  * Errors: the signal's reason.
  */

@@ -8,16 +8,16 @@ import type { ExecutionPath, Fallback, PushdownReport } from './pushdown-report.
 import { QueryScope } from './query-scope.ts';
 import type { ScopeOptions } from './query-scope.ts';
 
-/** What one query may use. */
+/** The resources and options of one query. */
 export interface AttemptOptions {
   readonly scope: Omit<ScopeOptions, 'lost' | 'memory'>;
-  /** Where the memory of each evaluation comes from; that of the last is kept, for its result. */
+  /** The memory of each evaluation comes from here; that of the last is kept, for its result. */
   readonly lease: Pick<MemoryLease, 'part'>;
-  /** How partial answers are read; undefined: not at all. */
+  /** Reads partial answers; undefined: none are read. */
   readonly partialReader: PartialReader | undefined;
-  /** The highest way that may be taken. */
+  /** The highest execution path that may be taken. */
   readonly path: ExecutionPath;
-  /** True when the path was asked for by the client. */
+  /** True when the client chose the path. */
   readonly forced: boolean;
 }
 
@@ -25,16 +25,19 @@ export interface Attempted<T> {
   readonly result: T;
   readonly lost: ReadonlyMap<string, LostNode>;
   readonly pushdown: PushdownReport;
-  /** What is to be said of how series were joined. */
+  /** Warnings about series that were joined. */
   readonly warnings: readonly string[];
 }
 
-/** Made once: an error takes its stack, which is more than all else that an attempt does when it ends. */
+/**
+ * Created once: an error captures its stack, which costs more than everything else that an attempt does when it ends.
+ */
 const ended = new Error('the evaluation has ended');
 
 /**
- * Evaluates a query until all of its parts come from the same nodes in one way: again without a node that was lost on
- * the way, and again in a lower way when an agent cannot take part in a higher one (whole → agg → series → off).
+ * Evaluates a query until all of its parts come from the same nodes by one execution path: again without a node that
+ * was lost on the way, and again by a lower path when an agent cannot take part in a higher one (whole → agg → series →
+ * off).
  * Errors: those of `evaluate`.
  */
 export async function attempt<T>(
@@ -45,9 +48,9 @@ export async function attempt<T>(
   let path: ExecutionPath = reader === undefined ? 'off' : options.path;
   let lost: ReadonlyMap<string, LostNode> = new Map();
   const fallbacks: Fallback[] = [];
-  // Each turn loses a node more or takes a lower way, so this ends.
+  // Each iteration loses one more node or takes a lower path, so the loop ends.
   for (;;) {
-    // What an attempt has under way is of no use once it has ended.
+    // Aborts the work that an attempt still has in flight when it ends.
     const over = new LinkedAbort(scopeOptions.signal);
     const memory = options.lease.part();
     const own = { ...scopeOptions, lost, signal: over.signal, memory };

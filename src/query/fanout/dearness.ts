@@ -1,6 +1,9 @@
 import type { FragmentDemands, Steps } from '../../promql/index.ts';
 
-/** Used to guess what raw chunks would weigh: the agents' usual distance of samples, and bytes a sample and series. */
+/**
+ * Used to estimate the size of raw chunks: the agents' usual sample interval, and the bytes of a sample and of a
+ * series.
+ */
 const guess = { intervalMs: 30_000, bytesPerSample: 2.5, bytesPerSeries: 40 } as const;
 
 /**
@@ -11,7 +14,7 @@ const guess = { intervalMs: 30_000, bytesPerSample: 2.5, bytesPerSeries: 40 } as
  */
 const stepBytesPerChunkByte = 2;
 
-/** Why a series fragment is not worth its bytes: null when it is. */
+/** Why a series fragment costs more bytes than raw chunks; null when it does not. */
 export function dearness({ requests }: Pick<FragmentDemands, 'requests'>, steps: Steps): string | null {
   const pushed = 8 * steps.count + guess.bytesPerSeries;
   let raw = 0;

@@ -6,9 +6,9 @@ import type { LostNode } from './failure.ts';
 import { nodeFilter } from './fan-out.ts';
 
 /**
- * The departed nodes whose data the reads lack: their times overlap, and the matchers on the node label do not leave the
- * node out. Of several machines of one name, the one that left last. What lies before `boundaryMs` is not asked of
- * nodes. Sorted by node. Pure.
+ * The departed nodes whose data the reads lack: their times overlap, and the matchers on the node label do not exclude
+ * the node. Of several machines of one name, the one that left last. Times before `boundaryMs` are not read from nodes.
+ * Sorted by node. Pure.
  */
 export function lackingNodes(
   departed: readonly DepartedNode[],
@@ -34,11 +34,14 @@ export interface DeparturesOptions {
   readonly directory: Pick<AgentDirectory, 'departed'>;
   readonly engine: Pick<Engine, 'reads'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** A long-term store answers for what is older. */
+  /** A long-term store answers for older times. */
   readonly longTerm?: { readonly afterMs: number } | undefined;
 }
 
-/** Looks up which departed nodes an answer lacks, by what is asked: so all ways of making the answer tell the same. */
+/**
+ * Finds the departed nodes that an answer lacks, from what the query reads: every execution path reports the same
+ * nodes.
+ */
 export class Departures {
   readonly #options: DeparturesOptions;
 
@@ -46,7 +49,10 @@ export class Departures {
     this.#options = options;
   }
 
-  /** Nodes that are lacking in a query over a span; one that cannot be read lacks none: its evaluation tells the fault. */
+  /**
+   * The departed nodes that a query over a span lacks. None for a query that does not parse: its evaluation reports the
+   * error.
+   */
   ofQuery(
     query: string,
     span: { readonly start: number; readonly end: number; readonly step: number },
@@ -62,7 +68,7 @@ export class Departures {
     });
   }
 
-  /** Nodes that are lacking in these reads, which are worked out only where a node has left at all. */
+  /** The departed nodes that these reads lack. The reads are computed only when a node has left at all. */
   of(reads: () => readonly QueryRead[], boundaryMs = this.#boundaryMs()): readonly DepartedNode[] {
     const departed = this.#options.directory.departed?.() ?? [];
     return departed.length === 0 ? departed : lackingNodes(departed, reads(), boundaryMs);
@@ -74,7 +80,7 @@ export class Departures {
   }
 }
 
-/** Who did not answer, and who could not; a name that is both is told once. */
+/** The nodes that did not answer and the departed ones; a name that is both is listed once. */
 export function withDeparted(
   lost: ReadonlyMap<string, LostNode>,
   departed: readonly DepartedNode[],

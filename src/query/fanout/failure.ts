@@ -5,10 +5,10 @@ import type { ExpectedAgent } from '../agents/directory.ts';
 export const agentFailureReasons = ['unreachable', 'timeout', 'auth', 'identity', 'protocol', 'over limit'] as const;
 type AgentFailureReason = (typeof agentFailureReasons)[number];
 
-/** Why a node's data is not in an answer: `departed` is one that is there no more, so that nobody could be asked. */
+/** Why a node's data is not in an answer: `departed` is a node that no longer exists, so no request was sent. */
 export type FailureReason = AgentFailureReason | 'departed';
 
-/** An agent that did not give its whole, sound answer. */
+/** An agent did not give a whole and valid answer. */
 export class AgentFailure extends Error {
   readonly reason: AgentFailureReason;
 
@@ -19,7 +19,7 @@ export class AgentFailure extends Error {
   }
 }
 
-/** What a status other than 200 says of an agent. */
+/** The failure for a status other than 200. */
 export function reasonOfStatus(status: number): AgentFailureReason {
   if (status === 401 || status === 403) return 'auth';
   return status === 429 || status === 503 ? 'over limit' : 'protocol';
@@ -33,7 +33,7 @@ export interface LostNode {
   readonly elapsedMs: number;
 }
 
-/** A node that cannot be asked, because no agent is there: no time is spent on it. */
+/** A node without an agent: no request is sent and no time is spent on it. */
 export function unaskedNode({ node, absence }: ExpectedAgent): LostNode {
   return { node, reason: 'unreachable', message: absence ?? 'no agent pod', elapsedMs: 0 };
 }
@@ -44,7 +44,7 @@ export function lostNodeWarning({ node, reason, message, elapsedMs }: LostNode):
   return `node ${node} is missing from this answer: ${what}: ${message}`;
 }
 
-/** Puts whatever went wrong while reading an agent under one of the reasons. */
+/** Assigns one of the reasons to any error of reading an agent. */
 export function asAgentFailure(error: unknown, headArrived: boolean): AgentFailure {
   if (error instanceof AgentFailure) return error;
   const message = errorText(error);

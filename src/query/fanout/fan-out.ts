@@ -9,7 +9,7 @@ import type { LostNode } from './failure.ts';
 import { nodeLabel } from './merge/series-collector.ts';
 import type { CollectedSeries, SampleBudget } from './merge/series-collector.ts';
 
-/** A node that Kubernetes reports as not ready is asked, but not waited for longer than this. */
+/** A node that Kubernetes reports as not ready is asked, but with at most this deadline. */
 const unreadyDeadlineMs = 1_000;
 
 export interface FanOutDeps {
@@ -23,16 +23,16 @@ export interface FanOutRequest {
   readonly queries: readonly ReadQuery[];
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
-  /** What is left of the query's time; an agent gets less, so that the answer can still be made without it. */
+  /** The rest of the query's time; an agent gets less, so that the answer can still be made without it. */
   readonly remainingMs: number;
 }
 
-/** What one node gave. */
+/** The series of one node. */
 export interface AgentPart {
   readonly node: string;
-  /** One list for each query; empty for a query that the node was not asked. */
+  /** One list for each query; empty for a query that was not sent to the node. */
   readonly series: readonly (readonly CollectedSeries[])[];
-  /** Series in it may be in other parts too, or twice in this one. */
+  /** True when its series may be in other parts too, or twice in this one. */
   readonly overlaps: boolean;
 }
 
@@ -43,9 +43,9 @@ export interface FanOutResult {
 }
 
 /**
- * Asks every agent that may have matching series, at the same time.
- * Guarantees: an agent's data is in the result for all queries or for none; each that is not, is in `lost`.
- * Errors: only what ends the query itself (its signal, its sample budget).
+ * Reads every agent that may have matching series, all at the same time.
+ * Guarantees: an agent's data is in the result for all queries, or for none, and then the agent is in `lost`.
+ * Errors: only those that end the query itself (its signal, its sample budget).
  */
 export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<FanOutResult> {
   const { queries } = request;
@@ -103,7 +103,7 @@ async function readOne(
   }
 }
 
-/** The time of one agent, from its own limit and from what is left of the query. */
+/** The deadline of one agent, from its own limit and the rest of the query's time. */
 export function agentTime({ nodeReady }: ExpectedAgent, agentTimeoutMs: number, remainingMs: number): AgentTime {
   const whole = nodeReady ? agentTimeoutMs : Math.min(unreadyDeadlineMs, agentTimeoutMs);
   const atMost = (share: number): number => Math.max(1, Math.floor(remainingMs * share));

@@ -1,14 +1,14 @@
 import type { TurnTaking } from '../../base/turns/turns.ts';
 
-/** For whom an agent is asked. */
+/** The caller on whose behalf an agent is read. */
 export interface Asker {
-  /** Whose share of an agent's time it takes. */
+  /** The key under which the agent shares its time among callers. */
   readonly caller?: string;
   /** The turns of the query. Default: those of the process. */
   readonly turns?: TurnTaking;
 }
 
-/** A reader that asks for a caller. */
+/** A reader bound to a caller. */
 export function forCaller<A, Q, O extends Asker, R>(
   reader: (agent: A, question: Q, options: O) => R,
   asker: Asker,

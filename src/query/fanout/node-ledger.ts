@@ -2,9 +2,9 @@ import { QueryError } from '../../promql/index.ts';
 import type { LostNode } from './failure.ts';
 
 /**
- * Which nodes one evaluation of a query has data of. All parts of the query, however they are read, settle here.
- * Guarantees: a node's data is in all parts or in none. When a node whose data was handed out is lost later, the
- * evaluation is void: `restart` is set, and the caller evaluates again without the node.
+ * The nodes whose data one evaluation of a query uses. Every part of the query settles here, whichever way it is read.
+ * Guarantees: a node's data is in all parts or in none. When a node is lost after its data was used, the evaluation is
+ * void: `restart` is set, and the caller evaluates again without the node.
  */
 export class NodeLedger {
   readonly lost: Map<string, LostNode>;
@@ -17,7 +17,7 @@ export class NodeLedger {
   }
 
   /**
-   * Takes note of one part's outcome; returns the nodes whose data may be used for it.
+   * Records the outcome of one part; returns the nodes whose data may be used for it.
    * Errors: QueryError `internal` when the evaluation is void.
    */
   settle(answered: readonly string[], lost: readonly LostNode[]): Set<string> {
@@ -30,7 +30,7 @@ export class NodeLedger {
   }
 
   /**
-   * As `settle`, for data that has been joined already: void when any node of it is lost.
+   * As `settle`, for data that has already been joined: void when any of its nodes is lost.
    * Errors: QueryError `internal` when the evaluation is void.
    */
   settleAll(answered: readonly string[], lost: readonly LostNode[]): void {

@@ -1,14 +1,14 @@
 import type { FragmentRequest } from '../../promql/index.ts';
 
 /**
- * How the nodes take part in a query, the highest first: one computes all of it, all send partial states, or their
- * series, or raw chunks alone.
+ * How the nodes take part in a query, highest path first: one node computes all of it, or all nodes send partial
+ * states, series, or raw chunks.
  */
 export const executionPaths = ['whole', 'agg', 'series', 'off'] as const;
 
 export type ExecutionPath = (typeof executionPaths)[number];
 
-/** What one agent did for one fragment. Units: milliseconds, bytes. */
+/** The work of one agent for one fragment. Units: milliseconds, bytes. */
 export interface FragmentNode {
   readonly node: string;
   readonly rows: number;
@@ -19,7 +19,7 @@ export interface FragmentNode {
   readonly evaluateMs: number;
 }
 
-/** One fragment of a query, and what became of it. */
+/** One fragment of a query, and its outcome. */
 export interface FragmentReport {
   readonly mode: FragmentRequest['kind'];
   readonly expr: string;
@@ -32,7 +32,7 @@ export interface FragmentReport {
   readonly pruned: readonly string[];
 }
 
-/** A way that was given up, and the agent that gave the reason. */
+/** A path that was given up, and the agent that caused it. */
 export interface Fallback {
   readonly from: ExecutionPath;
   readonly to: ExecutionPath;
@@ -40,9 +40,9 @@ export interface Fallback {
   readonly reason: string;
 }
 
-/** What `explain=1` tells. */
+/** The content of `explain=1`. */
 export interface PushdownReport {
-  /** The way the answer was made; `off` also when nothing in the query could be pushed down. */
+  /** The path of the answer; `off` also when nothing in the query could be pushed down. */
   readonly path: ExecutionPath;
   readonly fragments: readonly FragmentReport[];
   readonly fallbacks: readonly Fallback[];
@@ -50,7 +50,7 @@ export interface PushdownReport {
   readonly rawSelectors: number;
 }
 
-/** The next lower way. */
+/** The next lower path. */
 export function below(path: ExecutionPath): ExecutionPath {
   return executionPaths[executionPaths.indexOf(path) + 1] ?? 'off';
 }

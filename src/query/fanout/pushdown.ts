@@ -24,14 +24,14 @@ import type { ExecutionPath, Fallback, FragmentNode, FragmentReport } from './pu
 import { nodeLabel } from './merge/series-collector.ts';
 import type { SampleBudget } from './merge/series-collector.ts';
 
-/** Work of putting a question to one agent, in samples: a query of many selectors asks hundreds. */
+/** Work of sending a request to one agent, in samples: a query of many selectors sends hundreds. */
 const askWork = 40_000;
 
 export interface PushdownOptions {
   readonly scope: ScopeOptions;
-  /** The highest way that may be taken. */
+  /** The highest path that may be taken. */
   readonly path: Exclude<ExecutionPath, 'off'>;
-  /** True when the path was asked for: then nothing is left out for being dear. */
+  /** True when the client chose the path: fragments are then pushed down even when raw chunks would be cheaper. */
   readonly forced: boolean;
   readonly reader: PartialReader;
   readonly ledger: NodeLedger;
@@ -41,10 +41,10 @@ export interface PushdownOptions {
 type Outcome = { readonly told: FragmentNode } | { readonly lost: LostNode };
 
 /**
- * Has fragments computed by the agents, for one evaluation of a query.
- * Flow: prune agents by the node label → ask all others at once → merge each answer → settle lost nodes with the
- * ledger → hand out what was merged.
- * When an agent cannot take part, `stepDown` is set and the caller evaluates again in a lower way.
+ * Runs fragments on the agents, for one evaluation of a query.
+ * Flow: prune agents by the node label → ask all others at once → merge each answer → settle lost nodes with the ledger
+ * → hand out the merged answer.
+ * When an agent cannot take part, `stepDown` is set and the caller evaluates again by a lower path.
  */
 export class Pushdown implements Distribution {
   readonly partitionLabel = nodeLabel;
@@ -60,7 +60,7 @@ export class Pushdown implements Distribution {
     this.aggregates = options.path !== 'series';
   }
 
-  /** The way that was taken, as far as the query has come. */
+  /** The path taken so far. */
   get path(): ExecutionPath {
     const pushed = this.reports.filter(({ outcome }) => outcome === 'pushed');
     if (pushed.length === 0) return 'off';
@@ -106,24 +106,24 @@ export class Pushdown implements Distribution {
     for (const [place, agent] of asked.entries()) {
       if (place > 0 && this.#pace.spend(askWork)) await this.#pace.turn();
       const outcome = this.#ask(agent, call, merge, place);
-      // A turn may end the query before all are waited for.
+      // The query may end during a turn, before all answers are awaited.
       outcome.catch(() => undefined);
       asking.push(outcome);
     }
     const outcomes = await Promise.all(asking);
     this.#settle(asked, outcomes, report);
     if (report.nodes.length === 0) {
-      // No series at all may still give something, or a warning: that is said here.
+      // An expression without any series may still have a value, or raise a warning: it is then evaluated here.
       report.outcome = 'evaluated here: no node has answered';
       return null;
     }
     const merged = await merge.finish(new Pace(this.#options.scope.signal, this.#options.scope.turns));
-    // From here on the engine counts the columns.
+    // From here on the engine accounts for the columns.
     this.#options.budget.memory?.give(held.columns);
     return [merged];
   }
 
-  /** The agents that may have series for any of the requests; agents that are lost do not count. */
+  /** The agents that may have series for any of the requests, without those that are lost. */
   #matching(requests: readonly SelectRequest[]): { readonly asked: ExpectedAgent[]; readonly pruned: string[] } {
     const { scope, ledger } = this.#options;
     const filters = requests.map(({ matchers }) => nodeFilter(matchers));
@@ -144,7 +144,7 @@ export class Pushdown implements Distribution {
     for (const outcome of outcomes) if ('told' in outcome) report.nodes.push(outcome.told);
   }
 
-  /** A whole answer is merged as soon as it is there, so that no more than one of an agent's is held. */
+  /** An answer is merged as soon as it is complete, so that no more than one answer of an agent is in memory. */
   async #ask(
     agent: ExpectedAgent,
     call: PartialCall & { held: { columns: number }; report: FragmentReport },
@@ -163,7 +163,7 @@ export class Pushdown implements Distribution {
       const rows = result.columns.length + result.groups.length;
       const before = merge.groups;
       merge.add(place, result);
-      // Groups are joined with those of other agents: what is kept is one of each.
+      // Groups are joined with those of other agents: one of each is kept.
       const joined = result.groups.length - (merge.groups - before);
       if (joined > 0) budget.memory?.give((held.groups * joined) / result.groups.length);
       call.held.columns += held.columns;
@@ -174,7 +174,7 @@ export class Pushdown implements Distribution {
         return this.#giveUp(error.gently ? below(this.path) : 'off', node, error.reason);
       }
       if (!(error instanceof AgentFailure)) {
-        // The engine evaluates the fragment over raw series then.
+        // The engine then evaluates the fragment over raw series.
         call.report.outcome = `evaluated here: ${node} says ${errorText(error)}`;
         throw error;
       }
@@ -189,7 +189,7 @@ export class Pushdown implements Distribution {
   }
 }
 
-/** The earliest time that a fragment reads otherwise than by standing at its steps. */
+/** The earliest time that a fragment reads by `@` or an offset. */
 function shiftedTo({ requests, shifted }: FragmentDemands): number | null {
   return shifted ? Math.min(...requests.map(({ mint }) => mint)) : null;
 }

@@ -95,7 +95,7 @@ async function respond(
   }
   await access.check(user, path.attributes);
   if (path.kind === 'elsewhere' || (fallback && !service.knows(path))) {
-    // Before all lists are complete, an unknown metric may still turn out to be ours.
+    // Before this server is ready, an unknown metric may still turn out to be ours.
     const reason = notReady();
     if (reason !== undefined) throw tryAgain(reason);
     return { code: 200, body: await fallback!.values(path, { pathname, search }) };

@@ -10,7 +10,7 @@ export interface OfferedMetric {
 
 /** Most metrics that are added to our discovery. */
 export const maxNames = 20_000;
-/** Resource and metric names must be plain: any other character of a path segment cannot occur in a metric's name. */
+/** `<resource>/<metric>`. A metric's name contains no white space and none of `/`, `%`, `?`, `#`. */
 const entryName = /^([a-z0-9][-.a-z0-9]{0,252})\/([^\s/%?#]{1,512})$/;
 const externalName = /^[^\s/%?#]{1,512}$/;
 

@@ -10,10 +10,10 @@ import { sampleSelectors, widestRange } from './selectors.ts';
 
 type MonitorMetric = NonNullable<NonNullable<TrafficMonitorSpec['autoscaling']>['metrics']>[number];
 
-/** What this provider reads of a monitor. */
+/** The fields of a monitor that this provider reads. */
 export type MonitorLike = Pick<TrafficMonitor, 'metadata' | 'spec'> & Partial<Pick<TrafficMonitor, 'status'>>;
 
-/** A metric of a monitor that no stronger monitor of its namespace declares too. */
+/** A metric of a monitor. No monitor of higher precedence in the namespace declares the same metric. */
 export interface DeclaredMetric {
   readonly namespace: string;
   readonly resource: DescribedResource;
@@ -21,9 +21,9 @@ export interface DeclaredMetric {
 }
 
 /**
- * The metrics that monitors declare. Where two of one namespace declare a name for the same kind, the monitor with the
- * higher precedence counts, as for every other conflict. A monitor that is refused counts with the last spec that was
- * accepted. `refused` hears of each metric that cannot be offered. Pure otherwise.
+ * The metrics that monitors declare. When two monitors of one namespace declare a name for the same kind, the one with
+ * the higher precedence applies, as for every other conflict. A refused monitor counts with its last accepted spec.
+ * `refused` is called for each metric that cannot be offered. Pure otherwise.
  */
 export function declaredMetrics(
   monitors: readonly MonitorLike[],
@@ -49,14 +49,17 @@ export function declaredMetrics(
   return [...found.values()];
 }
 
-/** The API server cannot check PromQL: what does not parse, is no number, or costs too much, is not offered. */
+/**
+ * The API server cannot validate PromQL: an expression that does not parse, is not a number, or costs too much, is not
+ * offered.
+ */
 function whyUnusable({ expr }: MonitorMetric, { name, ref }: DescribedResource): string | undefined {
   if (!ref.namespaced && name !== 'namespaces') return `a monitor sees one namespace, ${name} are in none`;
   const fault = expr === undefined ? undefined : judgeMetric(expr);
   return fault && `expr: ${fault.message}`;
 }
 
-/** Metrics of `TrafficMonitor.spec.autoscaling`; `monitors` is asked at each use and should be cheap. */
+/** Metrics of `TrafficMonitor.spec.autoscaling`; `monitors` is called at each use and must be cheap. */
 export function monitorProvider(declared: () => readonly DeclaredMetric[]): MetricProvider {
   const find = (namespace: string | undefined, metric: string, resource?: DescribedResource) =>
     declared().find(
@@ -68,7 +71,7 @@ export function monitorProvider(declared: () => readonly DeclaredMetric[]): Metr
     externalNames: () => declared().map(({ metric }) => metric.name),
     find(request) {
       const { resource, matchers, names } = request;
-      // A monitor speaks for its own namespace, also where the namespace itself is what is described.
+      // A monitor declares metrics for its own namespace only, also when the described object is the namespace itself.
       const ofNamespace = resource.name === 'namespaces';
       const namespace = ofNamespace && names?.length === 1 ? names[0] : request.namespace;
       const found = find(namespace, request.metric, resource);
@@ -92,7 +95,7 @@ export function monitorProvider(declared: () => readonly DeclaredMetric[]): Metr
 const windowOf = ({ window }: MonitorMetric): number =>
   window === undefined ? defaultWindowMs : parseDuration(window, 'window');
 
-/** Every selector of the expression is held to the monitor's namespace: a team sees its own series only. */
+/** Every selector of the expression is restricted to the monitor's namespace: a team sees its own series only. */
 function exprQuery(
   { namespace, metric }: DeclaredMetric,
   matchers: readonly Matcher[],

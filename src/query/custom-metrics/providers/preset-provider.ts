@@ -4,10 +4,10 @@ import { builtInPresets } from './presets.ts';
 import type { Preset } from './presets.ts';
 import type { MetricProvider, MetricQuery, MetricRequest } from './provider.ts';
 
-/** How far back the metrics look that nobody configured. Units: ms. */
+/** The window of the metrics that exist without configuration. Units: ms. */
 export const defaultWindowMs = 60_000;
 
-/** The metrics that every cluster has. */
+/** The metrics that exist in every cluster. */
 export const presetProvider: MetricProvider = {
   name: 'preset',
   names: () =>
@@ -32,7 +32,7 @@ export function presetQuery(
   { resource, namespace, matchers, names }: Omit<MetricRequest, 'metric'>,
   windowMs: number,
 ): MetricQuery {
-  // Autoscalers that ask for sets of pods share one evaluation over the namespace; a single object is asked for alone.
+  // Requests for sets of pods share one evaluation over the namespace; a single object is evaluated alone.
   const [only] = names?.length === 1 ? names : [];
   const own: Matcher[] = [
     ...(namespace === undefined ? [] : [{ type: '=' as const, name: namespaceLabel, value: namespace }]),
@@ -44,7 +44,7 @@ export function presetQuery(
   return query(preset, [resource.label], own, windowMs, resource);
 }
 
-/** A preset over a namespace's services: one row for each, which an autoscaler adds up. */
+/** A preset over a namespace's services: one row for each service, which an autoscaler adds up. */
 export function externalPresetQuery(
   preset: Preset,
   namespace: string,

@@ -6,7 +6,7 @@ import { selectorText } from './selectors.ts';
 /** The name of a preset in `TrafficMonitor.spec.autoscaling`. */
 export type PresetName = (typeof autoscalingPresets)[number];
 
-/** What a ready-made expression is written for. */
+/** The parameters of a ready-made expression. */
 export interface PresetScope {
   /** Labels to keep. */
   readonly by: readonly string[];
@@ -39,7 +39,7 @@ const rateOf =
   (scope) =>
     of(scope, summedRate(scope, name), name);
 
-/** No failed request ever is zero errors, not the absence of the metric. */
+/** A service without any failed request has zero errors; the metric is not absent. */
 const errors = (scope: PresetScope): string =>
   `(${summedRate(scope, requests, failed)} or ${summedRate(scope, requests)} * 0)`;
 const errorsPerSecond: Preset = (scope) => of(scope, errors(scope), requests);
@@ -56,8 +56,8 @@ const latency =
 const requestBytes = 'http_server_request_body_size_sum';
 const responseBytes = 'http_server_response_body_size_sum';
 /**
- * Bytes of the network in both directions. Sizes of bodies are no measure: the instrument counts headers with some
- * runtimes, twice with others, and none with a third. Without flows of the object there is no value.
+ * Network bytes in both directions. Body sizes cannot be used: depending on the runtime, the instrument includes the
+ * headers, counts twice, or does not count at all. An object without flows has no value.
  */
 const bytesPerSecond: Preset = (scope) => {
   const [received, sent] = [flowRate('dst')(scope), flowRate('src')(scope)];
@@ -74,7 +74,7 @@ export const monitorPresets: Readonly<Record<PresetName, Preset>> = {
   BytesPerSecond: bytesPerSecond,
 };
 
-/** Metrics that every cluster has without being configured. */
+/** Metrics that exist in every cluster without configuration. */
 export const builtInPresets: Readonly<Record<string, Preset>> = {
   http_requests_per_second: rateOf(requests),
   http_request_errors_per_second: errorsPerSecond,
@@ -89,8 +89,8 @@ export const builtInPresets: Readonly<Record<string, Preset>> = {
 };
 
 /**
- * Bytes of one end of the flows. A flow between two nodes is captured on both, and each agent puts its node's name on
- * the ends that are pods of it: what the node of this end saw counts.
+ * Bytes of one end of the flows. A flow between two nodes is captured on both, and each agent adds its node's name to
+ * the ends that are pods of its node: only the record of this end's own node counts.
  */
 function flowRate(end: 'src' | 'dst'): Preset {
   return (scope) => {
@@ -117,7 +117,7 @@ function flowRate(end: 'src' | 'dst'): Preset {
   };
 }
 
-/** Where a flow keeps the name of the object at one end, and what tells its kind. */
+/** The flow labels that name the object at one end and its kind. */
 function flowLabels(
   end: 'src' | 'dst',
   resource: DescribedResource | undefined,

@@ -1,7 +1,7 @@
 import type { Matcher } from '../../../promql/index.ts';
 import type { DescribedResource } from '../resources.ts';
 
-/** Which values of a metric are wanted. */
+/** The values of a metric that a request asks for. */
 export interface MetricRequest {
   readonly resource: DescribedResource;
   /** Undefined for kinds without a namespace. */
@@ -9,11 +9,11 @@ export interface MetricRequest {
   readonly metric: string;
   /** Conditions on the series, from `metricLabelSelector`. */
   readonly matchers: readonly Matcher[];
-  /** The objects wanted; undefined for all. A provider may use it to ask for less. */
+  /** The requested objects; undefined for all. A provider may use it to read fewer series. */
   readonly names: readonly string[] | undefined;
 }
 
-/** What an external metric is asked for with. */
+/** A request for an external metric. */
 export interface ExternalRequest {
   readonly namespace: string;
   readonly metric: string;
@@ -24,9 +24,9 @@ export interface ExternalRequest {
 export interface MetricQuery {
   /** PromQL of an instant vector (or a scalar). */
   readonly value: string;
-  /** PromQL of the instant selectors whose samples are behind the value, for their times. */
+  /** PromQL of the instant selectors that the value is computed from, for the times of their samples. */
   readonly samples: readonly string[];
-  /** How far back the value looks. Units: ms. */
+  /** The window of the value. Units: ms. */
   readonly windowMs: number;
   /** The label that names the object; undefined: every row describes the namespace itself. */
   readonly label: string | undefined;

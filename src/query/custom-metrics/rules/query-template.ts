@@ -2,7 +2,9 @@ import { OperatorError } from '../../../base/errors.ts';
 import { isPlainLabelName, parse, quote, type Matcher } from '../../../promql/index.ts';
 import { anyOf } from '../label-selector.ts';
 
-/** Where in the query a value is put: outside of every string, in a string, or in the string of a `=~` or `!~`. */
+/**
+ * The position of a placeholder in the query: outside of every string, in a string, or in the string of a `=~` or `!~`.
+ */
 type Place = { readonly quotes?: '"' | "'"; readonly pattern: boolean };
 
 type Part =
@@ -10,10 +12,10 @@ type Part =
   | { readonly kind: 'series' | 'matchers' | 'groupBy'; readonly place: Place }
   | { readonly kind: 'valueOf'; readonly label: string; readonly place: Place };
 
-/** The `metricsQuery` of a rule, taken apart. */
+/** The parsed `metricsQuery` of a rule. */
 export type QueryTemplate = readonly Part[];
 
-/** What a rule's query is written for. */
+/** The values that a rule's query is expanded with. */
 export interface TemplateValues {
   readonly series: string;
   readonly matchers: readonly Matcher[];
@@ -25,8 +27,8 @@ const slot =
   /^<<\s*(?:\.(Series)|\.(LabelMatchers)|\.(GroupBy(?:Slice)?)|\.LabelValuesByName\.(\w+)|index\s+\.LabelValuesByName\s+"(\w+)")\s*>>/;
 
 /**
- * Takes a rule's query apart, with the place of every value that is put into it. A string in back quotes becomes one in
- * double quotes, because nothing can be escaped in it; comments are dropped.
+ * Parses a rule's query and finds the position of every placeholder. A string in back quotes becomes one in double
+ * quotes, because nothing can be escaped in it; comments are dropped.
  * Errors: ERR_INPUT_INVALID that names the field: an unknown `<<…>>`, conditions inside of a string, a label's value
  * outside of one.
  */
@@ -78,12 +80,12 @@ function partOf([, series, matchers, groupBy, value, indexed]: RegExpExecArray, 
   return { kind: 'valueOf', label: value ?? indexed ?? '', place };
 }
 
-/** Whether the query can be written for a series of this name: outside of strings only plain names can stand. */
+/** Whether the query can be expanded for a series of this name: outside of strings only plain names are possible. */
 export function takesSeries(template: QueryTemplate, series: string): boolean {
   return !template.some((part) => part.kind === 'series' && part.place.quotes === undefined) || isSelector(series);
 }
 
-/** False also for names that are other words of the language, such as `inf`. */
+/** False also for names that are keywords of the language, such as `inf`. */
 function isSelector(series: string): boolean {
   try {
     const expr = parse(`${series}{}`);
@@ -94,8 +96,8 @@ function isSelector(series: string): boolean {
 }
 
 /**
- * The query with its values in place. Guarantees: whatever the values hold, the query parses to the same tree as with
- * any other, apart from names and from the text of strings.
+ * The query with its values filled in. Guarantees: for any values, the query parses to the same tree, apart from names
+ * and the text of strings.
  */
 export function fillTemplate(template: QueryTemplate, { series, matchers, label }: TemplateValues): string {
   return template

@@ -6,13 +6,13 @@ import { describedResource } from '../resources.ts';
 import { fillTemplate } from './query-template.ts';
 import type { RuleMetric } from './rule-series.ts';
 
-/** What the rules make of the series that exist now. */
+/** The metrics that the rules make from the series that exist now. */
 export interface RuleMetrics {
   readonly custom: readonly RuleMetric[];
   readonly external: readonly RuleMetric[];
 }
 
-/** Metrics of adapter-style rules. The first rule that makes a metric for a kind counts. */
+/** Metrics of adapter-style rules. The first rule that makes a metric for a kind applies. */
 export function ruleProvider(metrics: () => RuleMetrics): MetricProvider {
   return {
     name: 'rule',
@@ -37,7 +37,7 @@ export function ruleProvider(metrics: () => RuleMetrics): MetricProvider {
   };
 }
 
-/** Undefined where the series name no namespace: then they tell nothing of objects in one. */
+/** Undefined when the series carry no namespace: they can then not be assigned to the objects of one. */
 function namespaceMatcher({ labels }: RuleMetric, value: string): Matcher[] | undefined {
   const name = labels.get('namespaces');
   return name === undefined ? undefined : [{ type: '=', name, value }];

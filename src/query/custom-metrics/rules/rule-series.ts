@@ -3,7 +3,7 @@ import { describedResource, type DescribedResource } from '../resources.ts';
 import { takesSeries } from './query-template.ts';
 import type { AdapterRule } from './rule.ts';
 
-/** A metric that a rule makes of series that exist. */
+/** A metric that a rule makes from existing series. */
 export interface RuleMetric {
   readonly rule: AdapterRule;
   readonly metric: string;
@@ -13,7 +13,9 @@ export interface RuleMetric {
   readonly labels: ReadonlyMap<string, string>;
 }
 
-/** The metrics that a rule makes of these series: filtered, named, and with the kinds that their labels name. Pure. */
+/**
+ * The metrics that a rule makes from these series: filtered, named, and with the kinds that their labels name. Pure.
+ */
 export function ruleMetrics(rule: AdapterRule, found: readonly Labels[]): RuleMetric[] {
   const metrics = new Map<string, { metric: string; labels: Map<string, string> }>();
   for (const labels of found) {
@@ -32,7 +34,7 @@ export function ruleMetrics(rule: AdapterRule, found: readonly Labels[]): RuleMe
   return [...metrics].map(([series, { metric, labels }]) => ({ rule, metric, series, labels }));
 }
 
-/** `$1` and `${1}` stand for groups, as in Go's regular expressions. */
+/** `$1` and `${1}` are references to groups, as in Go's regular expressions. */
 function nameOf({ nameMatches, nameAs }: AdapterRule, series: string): string | undefined {
   const match = nameMatches.exec(series);
   if (!match) return undefined;
@@ -56,6 +58,6 @@ function resourceOf({ overrides, template }: AdapterRule, label: string): Descri
   return describedResource(group ? `${plural}.${group}` : plural) ?? describedResource(withGroup(plural));
 }
 
-/** Rules may leave the group out: there is one kind of each name. */
+/** Rules may omit the group: each name belongs to one kind only. */
 const withGroup = (plural: string): string =>
   ['jobs', 'cronjobs'].includes(plural) ? `${plural}.batch` : `${plural}.apps`;

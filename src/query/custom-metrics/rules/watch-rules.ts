@@ -20,7 +20,10 @@ export interface RuleWatchOptions {
 
 const everyMs = 30_000;
 
-/** Reads the rules and looks for their series every half minute. Rules that cannot be read leave the last good ones. */
+/**
+ * Reads the rules and looks for their series every half minute. When the rules cannot be read, the last good ones stay
+ * in force.
+ */
 export function watchRules(options: RuleWatchOptions): () => RuleMetrics {
   const { logger, clock, signal } = options;
   let metrics: RuleMetrics = { custom: [], external: [] };

@@ -1,7 +1,10 @@
 import type { QueryResult } from '../../../promql/index.ts';
 import type { MetricQuery } from '../providers/provider.ts';
 
-/** One row of a metric's value, with the time of the oldest input among the newest samples behind it. Units: ms. */
+/**
+ * One row of a metric's value. Its time is that of the oldest input, each input being represented by its newest sample.
+ * Units: ms.
+ */
 export interface Row {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -12,7 +15,7 @@ const part = 'svc_part';
 const marked = (query: string, name: string): string => `label_replace(${query}, "${part}", "${name}", "", "")`;
 
 /**
- * One query for values and sample times together, so that both see the same nodes. The times of each selector are the
+ * One query for values and sample times together, so that both read the same nodes. The times of each selector are the
  * newest by object.
  */
 export function combinedQuery({ value, samples, label }: MetricQuery): string {
@@ -21,7 +24,7 @@ export function combinedQuery({ value, samples, label }: MetricQuery): string {
   return [marked(`(${value})`, 'value'), ...times].join(' or ');
 }
 
-/** Takes the answer of a combined query apart. `nowMs` stands in where no sample time is known. */
+/** Splits the answer of a combined query. `nowMs` is used where no sample time is known. */
 export function readRows({ value }: QueryResult, label: string | undefined, nowMs: number): Row[] {
   if (value.type !== 'vector') return [];
   const timeOf = new Map<string, number>();
@@ -41,7 +44,7 @@ export function readRows({ value }: QueryResult, label: string | undefined, nowM
   });
 }
 
-/** One value for each object: rows of one object are added up. NaN and infinities are no values. */
+/** One value for each object: rows of one object are added up. NaN and infinities are left out. */
 export function byObject(rows: readonly Row[], label: string): Map<string, Row> {
   const found = new Map<string, Row>();
   for (const row of rows) {

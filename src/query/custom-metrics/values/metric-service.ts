@@ -13,9 +13,10 @@ import type { ObjectLookup } from './objects.ts';
 import type { Evaluated, ValueCache } from './value-cache.ts';
 
 /**
- * Whether each row of an expression is computed from series of the same label value alone. Where the label is the
- * pod's or the node's name, a row is then whole or absent, whichever nodes are away: no row is too small.
- * Conservative: an expression that it cannot judge is not.
+ * Whether each row of an expression is computed only from series with one and the same value of the label. When the
+ * label is the pod's or the node's name, a row is then either whole or absent, whichever nodes are missing: no row is
+ * too small.
+ * Conservative: false for an expression that it cannot judge.
  */
 export function isPartitionedBy(query: string, label: string): boolean {
   return keeps(parse(query), label);
@@ -55,13 +56,13 @@ function keeps(expr: Expr, label: string): boolean {
 }
 
 export interface MetricServiceOptions {
-  /** The first that knows a metric answers. */
+  /** The first provider that knows a metric answers. */
   readonly providers: readonly MetricProvider[];
   readonly values: Pick<ValueCache, 'get'>;
   readonly objects: Pick<ObjectLookup, 'names' | 'ready'>;
   readonly logger: Logger;
   readonly meter: CustomMetricsMeter;
-  /** Serve aggregates that lack a node all the same. */
+  /** True: aggregates that lack a node are served all the same. */
   readonly partialAggregates: boolean;
   /** Wall time, ms. */
   readonly now: () => number;
@@ -147,7 +148,7 @@ export class MetricService {
     return { body: externalValueList(metric, values), degraded: missingNodes.length > 0 };
   }
 
-  /** The objects asked for; undefined for all that have values. */
+  /** The requested objects; undefined for all that have values. */
   async #names(
     { resource, namespace, name }: CustomPath,
     labelSelector: string | undefined,
@@ -188,7 +189,7 @@ export class MetricService {
     }
   }
 
-  /** Errors: 503, unless each row is of one node or the administrator wants the smaller number. */
+  /** Errors: 503, unless each row comes from one node or the administrator allows partial aggregates. */
   #checkWhole(query: MetricQuery, { name }: DescribedResource, metric: string, missing: readonly string[]): void {
     const ofOneNode = (name === 'pods' || name === 'nodes') && query.label !== undefined;
     if (ofOneNode && isPartitionedBy(query.value, query.label)) return;
@@ -214,7 +215,7 @@ function metricMatchers(selector: string | undefined, field: string): Matcher[] 
   }
 }
 
-/** Rows without an object's name describe the namespace that was asked for. */
+/** Rows without an object's name describe the requested namespace. */
 function describeNamespace(rows: readonly Row[], name: string | undefined): Map<string, Row> {
   if (name === undefined) return new Map();
   return byObject(

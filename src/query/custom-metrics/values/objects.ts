@@ -18,7 +18,9 @@ const deadlineMs = 5_000;
 /** Name of the pods' index by namespace. */
 export const podsByNamespace = 'namespace';
 
-/** Which objects a label selector means: pods from our own watch, others from the API server, kept for seconds. */
+/**
+ * The objects that a label selector matches: pods from our own watch, others from the API server, cached for seconds.
+ */
 export class ObjectLookup {
   readonly #options: ObjectLookupOptions;
   readonly #kept = new Map<string, { until: number; names: Promise<string[]> }>();
@@ -32,7 +34,7 @@ export class ObjectLookup {
     return this.#options.pods.synced;
   }
 
-  /** Errors: ERR_INPUT_INVALID for a selector that cannot be read; what a failed list throws. */
+  /** Errors: ERR_INPUT_INVALID for a selector that cannot be parsed; the error of a list that failed. */
   async names(resource: DescribedResource, namespace: string | undefined, labelSelector: string): Promise<string[]> {
     const requirements = parseLabelSelector(labelSelector, 'labelSelector');
     if (resource.name === 'pods') {

@@ -4,14 +4,14 @@ import type { QueryResult } from '../../../promql/index.ts';
 import type { MetricQuery } from '../providers/provider.ts';
 import { combinedQuery, readRows, type Row } from './evaluate.ts';
 
-/** Rows of one metric over a namespace, and whose data they lack. */
+/** Rows of one metric over a namespace, and the nodes whose data they lack. */
 export interface Evaluated {
   readonly rows: readonly Row[];
   readonly missingNodes: readonly string[];
 }
 
 export interface ValueCacheOptions {
-  /** One instant query over all agents, in the place and within the limits of a namespace. */
+  /** One instant query over all agents, with the namespace's place at the gate and within its limits. */
   readonly instant: (
     query: string,
     timeMs: number,
@@ -20,13 +20,13 @@ export interface ValueCacheOptions {
   readonly clock: Clock;
   /** How long a whole answer is reused. Units: ms. */
   readonly freshMs: number;
-  /** Bound on one evaluation. Units: ms. */
+  /** Deadline of one evaluation. Units: ms. */
   readonly deadlineMs: number;
 }
 
 /**
- * Evaluates metrics. Autoscalers of one namespace ask the same question at nearly the same time: they share one
- * evaluation. A degraded answer is handed to those who waited for it and never kept.
+ * Evaluates metrics. Autoscalers of one namespace ask for the same metric at nearly the same time: they share one
+ * evaluation. A degraded answer goes to the requests that waited for it and is never cached.
  */
 export class ValueCache {
   readonly #options: ValueCacheOptions;
@@ -59,7 +59,8 @@ export class ValueCache {
     const { instant, clock, freshMs, deadlineMs } = this.#options;
     const now = clock.now();
     const signal = AbortSignal.timeout(deadlineMs);
-    // A node that left is lacking for as long as the value looks back; the sample times beside it may look further.
+    // A departed node is missing for as long as the value's window reaches; the sample times beside it may look further
+    // back.
     const request = { signal, partialResponse: true, readsOf: query.value, namespace };
     const { result, missingNodes } = await instant(text, now, request);
     const answer = { rows: readRows(result, query.label, now), missingNodes };

@@ -5,13 +5,13 @@ import type { ReadSeries } from './series-collector.ts';
 /** Series in order of preference, each pair of equal labels joined. */
 export interface Merged {
   readonly series: ReadSeries[];
-  /** How many series came more than once. */
+  /** How many series occurred more than once. */
   readonly duplicates: number;
 }
 
 /**
- * Joins series of equal labels: the samples of both, and at a time that both have those of the first. What a series
- * is, is told by its labels; that two agents have it happens while a node's agent is replaced. Pure.
+ * Joins series of equal labels: the samples of both; at a time that both have, the sample of the first. Labels identify
+ * a series; two agents have the same one while a node's agent is replaced. Pure.
  */
 export function mergeDuplicates(all: readonly ReadSeries[]): Merged {
   const byKey = new Map<string, ReadSeries>();

@@ -20,26 +20,26 @@ export interface ListRequest {
   readonly question: IndexQuestion;
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
-  /** What is left of the time; an agent gets less, so that the answer can still be made without it. */
+  /** The rest of the time; an agent gets less, so that the answer can still be made without it. */
   readonly remainingMs: number;
 }
 
 export interface ListDeps extends FanOutDeps {
-  /** How indexes are asked; undefined: series are read instead. */
+  /** Reads indexes; undefined: series are read instead. */
   readonly indexReader?: IndexReader | undefined;
 }
 
 export interface ListResult {
-  /** Each agent that answered, in order of node names. */
+  /** The agents that answered, in order of node names. */
   readonly parts: readonly { readonly node: string; readonly readings: readonly IndexReading[] }[];
   readonly lost: readonly LostNode[];
 }
 
 /**
- * Asks the index of every agent that may have matching series, at the same time. An agent that has none is asked for
- * the labels of its series over remote read.
+ * Reads the index of every agent that may have matching series, all at the same time. An agent without an index is
+ * asked for the labels of its series over remote read.
  * Guarantees: an agent's whole answer is in the result, or the agent is in `lost`.
- * Errors: only what ends the question itself (its signal, its budget).
+ * Errors: only those that end the request itself (its signal, its budget).
  */
 export async function listLabels(request: ListRequest, deps: ListDeps): Promise<ListResult> {
   const { question, agents } = request;
@@ -108,12 +108,12 @@ async function readInstead(
   return { ...listsOf(labels, question), foreign };
 }
 
-/** The question as selectors whose series are read. */
+/** The request as selectors whose series are read. */
 export function readQueries({ sets, startMs, endMs }: IndexQuestion) {
   return sets.map((matchers) => ({ startMs, endMs, matchers, hints: { func: 'series' } }));
 }
 
-/** What an index would say of these series. */
+/** The answer that an index would give for these series. */
 export function listsOf(all: readonly Labels[], { kind, label }: Pick<IndexQuestion, 'kind' | 'label'>): IndexLists {
   if (kind === 'series') return { texts: [], series: sorted(all) };
   const texts = new Set<string>();
@@ -126,7 +126,7 @@ export function listsOf(all: readonly Labels[], { kind, label }: Pick<IndexQuest
   return { texts: [...texts].sort(compareUtf8), series: [] };
 }
 
-/** Several answers as one, in order; what stands in more than one stands there once. */
+/** Several answers as one, sorted; an element of several answers occurs once. */
 export async function joinLists(
   all: readonly IndexLists[],
   { kind }: Pick<IndexQuestion, 'kind'>,

@@ -1,12 +1,12 @@
 import type { TurnTaking } from '../../../base/turns/turns.ts';
 
-/** Other work gets a turn after so many. */
+/** Other work gets a turn after this many elements. */
 const perTurn = 4_096;
 
 /**
- * Joins lists that are each in order into one. What stands in several lists is kept of `each`, that of the first list
- * first, or stands there `once`. Two at a time and with turns in between: millions of label sets take seconds, in which
- * other questions get their answers.
+ * Merges sorted lists into one. `each` keeps equal elements, those of the first list first; `once` keeps one of them.
+ * Two lists at a time and with turns in between: millions of label sets take seconds, during which other requests are
+ * served.
  */
 export async function mergeLists<T>(
   lists: readonly (readonly T[])[],
@@ -33,7 +33,7 @@ async function mergeTwo<T>(
   turns: Pick<TurnTaking, 'next'>,
   equals: 'each' | 'once',
 ): Promise<T[]> {
-  // Of its full length at once: one that grows is copied again and again.
+  // Allocated at full length: an array that grows is copied again and again.
   const merged = new Array<T>(a.length + b.length);
   let [i, j, n] = [0, 0, 0];
   while (i < a.length || j < b.length) {

@@ -15,63 +15,63 @@ import { AgentFailure } from '../failure.ts';
 import { HeldChunks } from '../readers/held-chunks.ts';
 import type { HeldSeries } from '../readers/held-chunks.ts';
 
-/** The label that says on which node a series was captured; agents add it where it is absent. */
+/** The label with the node on which a series was captured; agents add it where it is absent. */
 export const nodeLabel = 'k8s_node_name';
 
 /** A series with all its samples. */
 export type ReadSeries = Series;
 
-/** A series as it was collected: floats in their chunks, or, with native histograms among them, decoded. */
+/** A series as it was collected: floats in their chunks; decoded, when there are native histograms among them. */
 export type CollectedSeries = HeldSeries | ReadSeries;
 
-/** The series with samples of its own: what is read on demand lies in buffers that are used again. Bits are kept. */
+/** The series with samples of its own: a series that is decoded on demand shares reused buffers. Bits are kept. */
 export function wholeSeries(series: Series | DeferredSeries): ReadSeries {
   if (!('read' in series)) return series;
   const samples = series.read();
   return { labels: series.labels, ...samples, timestamps: samples.timestamps.slice(), values: samples.values.slice() };
 }
 
-/** Samples that a query may still load, and where the memory for them comes from; shared by all its agents. */
+/** The samples that a query may still load, and the source of their memory; shared by all its agents. */
 export interface SampleBudget {
   left: number;
   /** Default: nothing is counted. */
   readonly memory?: Memory | undefined;
 }
 
-/** What a time and a value take. Bytes. */
+/** Size of a time and a value. Bytes. */
 export const sampleBytes = 16;
-/** What a series takes while it is collected: its objects, and a place for each label; their texts are shared. Bytes. */
+/** Size of a series while it is collected: its objects and a slot for each label; the texts are shared. Bytes. */
 const [seriesBytes, labelBytes] = [200, 16];
 
 /** The bits of Prometheus' stale marker. */
 const staleHigh = 0x7ff00000;
 const staleLow = 2;
-/** A histogram weighs as a sample, and as another for so many of its buckets. */
+/** A histogram counts as one sample, plus one for each group of this many buckets. */
 const bucketsPerSample = 2;
 
-/** One series while its frames come. */
+/** One series whose frames are being received. */
 interface Collected {
   readonly labels: Labels;
-  /** Chunks of floats, as long as there are no others. */
+  /** Chunks of floats, as long as the series has no others. */
   chunks: Uint8Array[];
   lastTime: number;
-  /** All samples, once there is a histogram among them. */
+  /** All samples, once the series has a histogram. */
   mixed: { readonly samples: SampleBuffer; readonly histograms: (FloatHistogram | null)[] } | undefined;
 }
 
-/** One query's series, mostly in label order as the protocol has it. */
+/** The series of one query, mostly in label order as the protocol requires. */
 interface Result {
   readonly series: Collected[];
-  /** Filled only when a series did not come in order. */
+  /** Filled only when a series came out of order. */
   byKey: Map<string, Collected> | undefined;
 }
 
 /**
- * Checks one agent's streamed answer, and keeps its chunks.
- * Guarantees: every series carries the agent's own node name (unless the agent says that not all do), times ascend
- * strictly, chunks hold what they state: every one was decoded once, so that decoding it again cannot fail.
- * Errors: AgentFailure `protocol`; QueryError `execution` when the budget is spent, or the process has no more memory
- * (`overBudget` tells both apart).
+ * Validates one agent's streamed answer, and keeps its chunks.
+ * Guarantees: every series carries the agent's own node name (unless the agent states that not all do), times ascend
+ * strictly, and every chunk has been decoded once, so that decoding it again cannot fail.
+ * Errors: AgentFailure `protocol`; QueryError `execution` when the budget is spent or the process has no more memory
+ * (`overBudget` distinguishes the two).
  */
 export class SeriesCollector {
   readonly #node: string;
@@ -82,7 +82,7 @@ export class SeriesCollector {
   /** Labels that many series share are kept once. */
   readonly #pairs = new Map<string, Map<string, Labels[number]>>();
   overBudget = false;
-  /** The agent has said that it holds series of other nodes' names. */
+  /** The agent has stated that it holds series with other nodes' names. */
   foreignAllowed = false;
 
   constructor(node: string, queries: number, budget: SampleBudget) {
@@ -172,7 +172,7 @@ export class SeriesCollector {
     }
   }
 
-  /** Counts samples, and takes the memory of those that are kept decoded. */
+  /** Counts samples, and takes memory for those that are kept decoded. */
   #spend(samples: number, bytes = samples * sampleBytes): void {
     this.#take(bytes);
     this.#budget.left -= samples;
@@ -182,7 +182,7 @@ export class SeriesCollector {
   }
 }
 
-/** The series of these labels: a large one comes in several frames. */
+/** The series with these labels: a large one comes in several frames. */
 function seriesOf(result: Result, labels: Labels): Collected {
   const last = result.series.at(-1);
   const order = last === undefined ? -1 : compareLabels(last.labels, labels);
@@ -196,7 +196,7 @@ function seriesOf(result: Result, labels: Labels): Collected {
   return series;
 }
 
-/** The last time of the samples from `from` on. Errors: AgentFailure when they do not ascend from `before`. */
+/** The time of the last sample from `from` on. Errors: AgentFailure when the times do not ascend from `before`. */
 function ascending({ times, length }: SampleBuffer, from: number, before: number): number {
   let last = before;
   for (let i = from; i < length; i++) {
