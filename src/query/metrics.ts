@@ -93,7 +93,7 @@ export class QueryMetrics {
     });
   }
 
-  /** Takes note of how one query was executed, and of what its answer lacks. */
+  /** Records how one query was executed, and which nodes its answer lacks. */
   executed({ path, fallbacks, fragments }: PushdownReport, lost: ReadonlyMap<string, LostNode>): void {
     this.#pushdown.inc({ path });
     for (const { from, to } of fallbacks) this.#fallbacks.inc({ from, to });

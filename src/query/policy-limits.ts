@@ -3,19 +3,19 @@ import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../api/v1alph
 import { queryLimits, queryPolicies, type QueryLimits } from '../capture/index.ts';
 import type { Cache, Informer } from '../runtime/index.ts';
 
-/** What policies hold queries to, as of now. */
+/** The limits that policies set for queries, as of now. */
 export interface LimitSource {
-  /** Of a caller who may read these namespaces; undefined: everything. */
+  /** The limits of a caller who may read these namespaces; undefined: everything. */
   of(namespaces: ReadonlySet<string> | undefined): QueryLimits;
 }
 
-/** Without policies. */
+/** The limits without policies. */
 export const noLimits: LimitSource = { of: () => ({}) };
 
 /**
  * Follows the ClusterTrafficPolicies.
- * Guarantees: a change holds for the next query. What was read is kept while the API server is away.
- * Caveats: until the first list has come, and in a cluster without the kind, only the server's own flags hold.
+ * Guarantees: a change applies to the next query. The last state is kept while the API server is unreachable.
+ * Caveats: until the first list is complete, and in a cluster without the kind, only the server's own flags apply.
  */
 export function watchQueryLimits(cache: Cache, namespaces: Informer<KubeObject> | undefined): LimitSource {
   const informer = cache.informer<ClusterTrafficPolicy & KubeObject>({ resource: clusterTrafficPolicies });
@@ -30,7 +30,7 @@ export function watchQueryLimits(cache: Cache, namespaces: Informer<KubeObject> 
   return {
     of(readable) {
       policies ??= queryPolicies(informer.list());
-      // Tenants have few sets of namespaces, and those in front of a dashboard ask again and again.
+      // Tenants have few distinct sets of namespaces, and a dashboard asks again and again.
       const key = readable === undefined ? '' : [...readable].sort().join(' ');
       let limits = known.get(key);
       if (limits === undefined) {

@@ -47,11 +47,11 @@ import { createAgentStreamReader } from './stream/agent-stream.ts';
 import { StreamMetrics } from './stream/metrics.ts';
 import { StreamRelay } from './stream/relay.ts';
 
-/** Requests in flight get this long when the server stops. */
+/** Grace period for requests in flight when the server stops. */
 const graceMs = 5_000;
-/** What a container without a limit of memory counts as: that of the Deployment. Bytes. */
+/** Assumed size of a container without a memory limit: the Deployment's default. Bytes. */
 const unlimitedContainerBytes = 2 * 1024 ** 3;
-/** A reader of a stream may pause this long, such as one that pages through it. Units: ms. */
+/** How long a reader of a stream may pause, for example while paging through it. Units: ms. */
 const readerStalledMs = 600_000;
 
 export interface QueryServerOptions {
@@ -66,17 +66,17 @@ export interface QueryServerOptions {
   readonly pageDir?: string | undefined;
   /** Namespaces and the reviews about them; needed with the setting `tenancy`. */
   readonly tenants?: Pick<NamespaceAccessOptions, 'reviews' | 'namespaces'>;
-  /** What policies hold queries to. Default: nothing. */
+  /** Limits that policies set for queries. Default: none. */
   readonly limits?: LimitSource;
-  /** Who has which address in the cluster. Default: the ends of spans and flows are as agents name them. */
+  /** The owners of the cluster's addresses. Default: the ends of spans and flows stay as agents name them. */
   readonly addresses?: Addresses | undefined;
-  /** Objects of the API server for those who may see them. Default: none. */
+  /** Objects of the API server for callers that may see them. Default: none. */
   readonly objects?:
     | (Pick<ObjectAccessOptions, 'kinds' | 'reviews' | 'namespaces'> & {
         readonly labelledNamespaces: () => readonly NamedLabels[];
       })
     | undefined;
-  /** How agents are read; default stock remote read over mutual TLS. */
+  /** Reads the agents; default stock remote read over mutual TLS. */
   readonly reader?: AgentReader;
 }
 
@@ -85,7 +85,7 @@ export interface QueryServer {
   readonly runner: QueryRunner;
   readonly registry: Registry;
   readonly healthPort: number;
-  /** Not ready from now on; resolves when no more connections come. Units: ms. */
+  /** Makes the server not ready; resolves when no more connections arrive. Units: ms. */
   drain(quietMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -237,7 +237,7 @@ function longTermOf(settings: QuerySettings, clock: Clock): RunnerOptions['longT
   };
 }
 
-/** `/livez` and `/readyz` for the kubelet, and `/metrics` for who may `get` that path; plain HTTP. */
+/** `/livez` and `/readyz` for the kubelet, and `/metrics` for callers that may `get` that path; plain HTTP. */
 function healthHandler(ready: () => boolean, registry: Registry, auth: Pick<TokenAuth, 'decide'>): HttpHandler {
   return (req, res) => {
     const { path } = requestTarget(req);

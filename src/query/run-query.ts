@@ -18,7 +18,7 @@ import { startQueryServer } from './query-server.ts';
 import type { QuerySettings } from './settings.ts';
 import { warmUpQueries } from './warm-up.ts';
 
-/** Rules of autoscaling metrics look for series of this long. Units: ms. */
+/** Rules of autoscaling metrics look for series within this window. Units: ms. */
 const seriesWindowMs = 300_000;
 
 export interface QueryContext {
@@ -29,7 +29,7 @@ export interface QueryContext {
 
 /**
  * Runs the query server until the signal aborts.
- * Errors: ERR_TLS_MATERIAL, ERR_LISTEN, and what a kubeconfig can be wrong in. An API server that is away is no
+ * Errors: ERR_TLS_MATERIAL, ERR_LISTEN, and the errors of an invalid kubeconfig. An unreachable API server is not an
  * error: the server starts, is not ready, and tries again.
  */
 export async function runQuery(settings: QuerySettings, { logger, clock, signal }: QueryContext): Promise<void> {

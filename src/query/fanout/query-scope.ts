@@ -22,7 +22,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Work of taking over a series, in samples. */
+/** Work of adding a series to the result, in samples. */
 const seriesWork = 50;
 
 export interface ScopeOptions extends ListDeps {
@@ -33,20 +33,20 @@ export interface ScopeOptions extends ListDeps {
   readonly maxSamples: number;
   /** The turns of the query. Default: those of the process. */
   readonly turns?: TurnTaking;
-  /** Where the memory for what is read comes from. Default: nothing is counted. */
+  /** The source of the memory for the data that is read. Default: nothing is counted. */
   readonly memory?: Memory | undefined;
   /** Nodes that an earlier attempt at the same query lost: they are left out from the start. */
   readonly lost: ReadonlyMap<string, LostNode>;
 }
 
-/** What came of a question to the nodes. */
+/** The outcome of a request to the nodes. */
 interface Asked<P> {
   readonly parts: readonly P[];
   readonly lost: readonly LostNode[];
 }
 
 /**
- * What one evaluation of a query reads: the engine's source over all agents.
+ * The reads of one evaluation of a query: the engine's source over all agents.
  *
  * Flow: selectors that the engine asks for in one turn go to each agent as one request.
  * Guarantees: a node's data is in the whole evaluation or not in it at all (see NodeLedger).
@@ -59,7 +59,7 @@ export class QueryScope implements SeriesSource {
   readonly #turns: TurnTaking;
   /** Selectors that were read as raw samples. */
   rawSelectors = 0;
-  /** One sentence for each node whose series were joined with another's. */
+  /** One sentence for each node whose series were joined with another node's. */
   readonly warnings = new Set<string>();
 
   constructor(options: ScopeOptions) {
@@ -69,7 +69,7 @@ export class QueryScope implements SeriesSource {
     this.ledger = new NodeLedger(options.lost);
   }
 
-  /** Where all of this evaluation takes its memory from. */
+  /** The source of all memory of this evaluation. */
   get memory(): Memory | undefined {
     return this.#options.memory;
   }
@@ -89,7 +89,7 @@ export class QueryScope implements SeriesSource {
     });
   }
 
-  /** Label names, values of a label, or label sets, as the nodes' indexes have them: in order, without repetition. */
+  /** Label names, values of a label, or label sets from the nodes' indexes: sorted, without repetition. */
   async list(question: IndexQuestion): Promise<IndexLists> {
     const used = this.#usable(await listLabels({ ...this.#request(), question }, this.#options));
     const lists = used.flatMap(({ readings }) => readings);
@@ -122,7 +122,7 @@ export class QueryScope implements SeriesSource {
     return joined;
   }
 
-  /** What every question to the nodes has in common; who was lost is not asked again. */
+  /** The options that all requests to the nodes share; lost nodes are left out. */
   #request() {
     const { agents, clock, signal, deadline } = this.#options;
     return {
@@ -133,7 +133,7 @@ export class QueryScope implements SeriesSource {
     };
   }
 
-  /** The parts of the nodes that count, when those that do not answer are known. */
+  /** The parts of the usable nodes, once the nodes that did not answer are known. */
   #usable<P extends { readonly node: string }>({ parts, lost }: Asked<P>): P[] {
     const answered = parts.map(({ node }) => node);
     const usable = this.ledger.settle(answered, lost);
@@ -145,7 +145,7 @@ export class QueryScope implements SeriesSource {
     const overlapping = parts.filter(({ overlaps }) => overlaps).map(({ node }) => node);
     const lists = parts.map(({ series }) => series[query]!);
     if (overlapping.length === 0) return mergeSorted(lists, this.#turns);
-    // Of equal series the one of the first agent counts.
+    // Of equal series, the first agent's is kept.
     const { series, duplicates } = mergeDuplicates(lists.flat().map(wholeSeries));
     if (duplicates > 0) {
       const sentence = 'of equal labels came from two agents and were joined; at equal times the first agent counts';
@@ -162,7 +162,7 @@ export class QueryScope implements SeriesSource {
       for (const [i, { resolve }] of batch.entries()) {
         const series = found[i]!;
         const heldBytes = series.reduce((sum, one) => sum + ('read' in one ? one.heldBytes : 0), 0);
-        // From here on the engine counts them.
+        // From here on the engine accounts for their memory.
         this.memory?.give(heldBytes);
         resolve({ series, sorted: true, heldBytes, warnings: [...this.warnings] });
       }
@@ -172,7 +172,7 @@ export class QueryScope implements SeriesSource {
   }
 }
 
-/** Whole milliseconds, as the protocol has them; a wider range is harmless, the engine cuts it. */
+/** Whole milliseconds, as the protocol requires; a wider range is harmless because the engine cuts it. */
 export function readQuery({ matchers, mint, maxt, hints }: SelectRequest): ReadQuery {
   const { start, end, step, range, func, grouping, by } = hints;
   return {

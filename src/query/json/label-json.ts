@@ -2,13 +2,13 @@ import type { Label, Labels } from '../../promql/index.ts';
 import { textBlocks, type TextBlocks } from './text-blocks.ts';
 import type { Utf8Text } from './utf8-text.ts';
 
-/** What JSON escapes, and more: half a surrogate pair. */
+/** The characters that JSON escapes, and unpaired surrogates. */
 const escaped = /["\\\x00-\x1f\ud800-\udfff]/;
 
-/** Texts of labels that are kept for the next set of the same list. */
+/** Most texts of labels that are kept for the next set of the same list. */
 const maxKept = 65_536;
 
-/** Writes the label sets of one list as JSON: a label that many of them have is made text once. */
+/** Writes the label sets of one list as JSON: a label that many sets share is encoded once. */
 export function labelsJsonOfMany(): (labels: Labels) => string {
   const known = new Map<Label, string>();
   const textOf = (label: Label): string => {
@@ -34,17 +34,17 @@ function quoted(text: string): string {
   return escaped.test(text) ? JSON.stringify(text) : `"${text}"`;
 }
 
-/** Texts of labels that are kept; more of them than this are rarely met again. */
+/** Most texts of labels that are kept; with more distinct labels a repetition is rare. */
 const maxKnown = 4_096;
 
 /**
- * Label sets as JSON, one after the other into the same text. Series in order mostly differ in their last labels: what
- * one shares with the one before is copied from there, and labels that many series share are encoded once.
+ * Writes label sets as JSON one after the other into the same text. Neighbours in a sorted list mostly differ in their
+ * last labels: the common part is copied from the previous set, and labels that many series share are encoded once.
  */
 export class LabelJson {
   readonly #out: Utf8Text;
   #previous: Labels = [];
-  /** Each label of the one before, and where its text ends behind the beginning of the set's. */
+  /** Each label of the previous set, and where its text ends, relative to the start of the set's text. */
   readonly #parts: TextBlocks[] = [];
   readonly #ends: number[] = [];
   #start = 0;
@@ -73,7 +73,7 @@ export class LabelJson {
     this.#taken = out.taken;
   }
 
-  /** Makes the parts those of a label set; how many of the first are as they were. */
+  /** Sets the parts to those of a label set; returns how many of the first are unchanged. */
   #update(labels: Labels): number {
     const previous = this.#previous;
     const parts = this.#parts;

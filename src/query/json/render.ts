@@ -6,11 +6,13 @@ import { textBlocks } from './text-blocks.ts';
 import { formatTimestamp } from './times.ts';
 import { Utf8Text } from './utf8-text.ts';
 
-/** A piece of an answer is handed out when it has about this many bytes. */
+/** A piece of an answer is handed out at about this size. Bytes. */
 const pieceBytes = 64 * 1024;
-/** So many values are added before it is looked whether the piece is full. */
+/** The size of a piece is checked after this many values. */
 const batch = 256;
-/** Longer series are written in parts of so many samples, so that the texts of their times are not made all at once. */
+/**
+ * Longer series are written in parts of this many samples, so that the texts of their times are not all made at once.
+ */
 const partLength = 16_384;
 
 /** The `data` of an answered query as JSON in UTF-8, in pieces, so that a large matrix is never in one buffer. */

@@ -1,12 +1,12 @@
 import { textBlocks, type TextBlocks } from './text-blocks.ts';
 import { formatTimestamp } from './times.ts';
 
-/** Texts of times that are kept: more than a range query has steps. */
+/** Most texts of times that are kept: more than the steps of a range query. */
 const maxTexts = 32_768;
 
 /**
- * The times of a series as JSON, each with what stands around it: the end of the point before, the time, the beginning
- * of its value's text. Series of a range mostly have the same times, whose texts are made once.
+ * The times of a series as JSON, each with the text around it: the end of the previous point, the time, the start of
+ * its value's text. The series of a range query mostly have the same times, whose texts are made once.
  */
 export class Stamps {
   #shown: Float64Array = new Float64Array(0);
@@ -17,7 +17,7 @@ export class Stamps {
   lengths: Uint8Array = new Uint8Array(0);
   stride = 0;
 
-  /** Makes the texts those of these times; `fromStart`: the first of them is the series' first. */
+  /** Sets the texts to those of these times; `fromStart`: the first of them is the first of the series. */
   show(times: Float64Array, fromStart = true): void {
     if (fromStart === this.#fromStart && isSame(times, this.#shown)) return;
     this.#shown = times;

@@ -2,7 +2,7 @@ import type { QueryStats, SampleCounts } from '../../promql/index.ts';
 import { queryTimings } from '../timings.ts';
 import type { QuerySeconds } from '../timings.ts';
 
-/** What `stats` tells of a query beside its own numbers. */
+/** The parts of `stats` beside the query's own numbers. */
 export interface StatsContext {
   readonly seconds: QuerySeconds;
   /** The samples at each step from `start` on. */

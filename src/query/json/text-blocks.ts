@@ -1,18 +1,19 @@
 /**
- * Short text in UTF-8 that is copied often: eight bytes at a time, as doubles, which is several times as fast as byte by
- * byte. No text reads as NaN, whose bits a copy may change: 0xff does not occur in UTF-8, nor 0x7f behind 0xf0 or above.
+ * Short UTF-8 text that is copied often: eight bytes at a time, as doubles, which is several times as fast as byte by
+ * byte. No block of text reads as NaN, whose bits a copy may change: UTF-8 contains no 0xff, and no 0x7f follows 0xf0
+ * or above.
  */
 export interface TextBlocks {
   /** The bytes, eight each, little-endian; zeros behind the last. */
   readonly blocks: Float64Array;
-  /** Bytes that count. */
+  /** Number of bytes in use. */
   readonly length: number;
 }
 
-/** Where texts are encoded; grows. */
+/** Texts are encoded here; it grows. */
 let scratch = Buffer.allocUnsafeSlow(1024);
 
-/** A text in this form. */
+/** Converts a text to blocks. */
 export function textBlocks(text: string): TextBlocks {
   const most = 3 * text.length + 8;
   if (scratch.length < most) scratch = Buffer.allocUnsafeSlow(2 * most);

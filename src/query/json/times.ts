@@ -1,6 +1,6 @@
 const minTimeText = '-292273086-05-16T16:47:06Z';
 const maxTimeText = '292277025-08-18T07:12:54.999999999Z';
-/** Stands for "as early (late) as there is" in milliseconds; still exact as an integer. */
+/** Stands for the earliest (latest) possible time in milliseconds; still exact as an integer. */
 export const minTimeMs = -(2 ** 51);
 export const maxTimeMs = 2 ** 51;
 

@@ -4,17 +4,17 @@ import type { TextBlocks } from './text-blocks.ts';
 import { writeDecimal } from './write-decimal.ts';
 import { writeDigits } from './write-digits.ts';
 
-/** No sample's text is longer. Bytes. */
+/** Upper bound of a sample's text. Bytes. */
 export const maxSampleBytes = 32;
 
-/** Integers up to here are exact; they are taken apart at `billion` so that both halves are small. */
+/** Integers up to here are exact; they are split at `billion` so that both halves are small. */
 const maxExact = 2 ** 53;
 const billion = 1e9;
 const minus = 0x2d;
 
 /**
- * Writes a sample's value as `formatSample` shows it, and answers with the place behind it: a large answer is mostly
- * numbers, and making a string of each costs several times what its digits do.
+ * Writes a sample's value as `formatSample` shows it, and returns the position after it: a large answer is mostly
+ * numbers, and making a string of each costs several times as much as writing its digits.
  * Assumption: there is room for `maxSampleBytes`.
  */
 export function writeSample(out: DataView, start: number, value: number): number {
@@ -43,12 +43,12 @@ function digitsOf(value: number): number {
 }
 
 const smallBytes = 4 * 1024;
-/** Room for a piece of an answer, and for what is added to it before it is found to be full. */
+/** Room for a piece of an answer, and for the bytes that are added before it is found to be full. */
 const largeBytes = 80 * 1024;
 const beyondAscii = 0x80;
 
 /**
- * UTF-8 text that is put together byte by byte, and handed out in the buffers that go to the socket: strings of it would
+ * UTF-8 text that is assembled byte by byte, and handed out in the buffers that go to the socket: strings would have to
  * be made, joined and encoded once more.
  */
 export class Utf8Text {
@@ -62,7 +62,7 @@ export class Utf8Text {
     return this.#length;
   }
 
-  /** How many times text was taken: positions of `length` are good for as long as this stays. */
+  /** Number of calls of `take`: positions of `length` are valid as long as it stays the same. */
   get taken(): number {
     return this.#taken;
   }
@@ -92,7 +92,7 @@ export class Utf8Text {
     this.#length = at + length;
   }
 
-  /** Adds once more what was added between two values of `length`. */
+  /** Appends again the text that was added between two values of `length`. */
   repeat(from: number, to: number): void {
     this.#reserve(to - from);
     this.#bytes.copyWithin(this.#length, from, to);
@@ -105,7 +105,7 @@ export class Utf8Text {
     this.#length = writeSample(this.#view, this.#length, value);
   }
 
-  /** Adds the values from `from` to `to`, each behind its stamp. */
+  /** Adds the values from `from` to `to`, each after its stamp. */
   appendSamples({ blocks, lengths, stride }: Stamps, values: Float64Array, from: number, to: number): void {
     this.#reserve((to - from) * (8 * stride + maxSampleBytes));
     const view = this.#view;
@@ -118,7 +118,7 @@ export class Utf8Text {
     this.#length = at;
   }
 
-  /** All text since the last time. */
+  /** Returns all text since the last call. */
   take(): Uint8Array {
     const text = this.#bytes.subarray(0, this.#length);
     this.#bytes = nothing;

@@ -1,10 +1,10 @@
 import { writeDigits } from './write-digits.ts';
 
-/** Numbers in between are shown without an exponent and need a power of ten that is exact in a double. */
+/** Numbers in this range are shown without an exponent and need a power of ten that is exact in a double. */
 const least = 1e-6;
 const most = 1e15;
 const pow10 = Float64Array.from({ length: 23 }, (_, i) => Number(`1e${i}`));
-/** Half the distance of two doubles from 2^n on, by n + 20. */
+/** Half the distance between neighbouring doubles from 2^n on, at index n + 20. */
 const halves = Float64Array.from({ length: 70 }, (_, i) => 2 ** (i - 20 - 53));
 const log10of2 = Math.log10(2);
 const zero = 0x30;
@@ -16,27 +16,30 @@ const splitter = 2 ** 27 + 1;
 const upper = pow10.map((power) => splitter * power - (splitter * power - power));
 const lower = pow10.map((power, i) => power - upper[i]!);
 
-/** All seventeen digits are `q` and the eight behind it. */
+/** The seventeen digits are `q` and eight more after it. */
 const tail = 1e8;
 const tailDigits = 8;
 const allDigits = 17;
-/** Nearer than this to the edge of what reads as the same double, or to the middle between two texts: not decided here. */
+/**
+ * Closer than this to the limit of what reads back as the same double, or to the middle between two texts, the result
+ * is not decided here.
+ */
 const unsure = 1e-3;
 
 const double = new Float64Array(1);
 const word = new Uint32Array(double.buffer);
-/** Which half of a double holds the exponent depends on the machine. */
+/** The byte order of the machine determines which half of a double holds the exponent. */
 const highWord = new Uint32Array(Float64Array.of(1).buffer)[1] === 0 ? 0 : 1;
 const digits = new DataView(new ArrayBuffer(allDigits));
 
 /**
- * Writes a number that is not whole as the shortest decimal that reads back as it, and answers with the place behind it;
- * −1, with nothing that counts written, where another way has to be taken: for some in a hundred numbers, and those that
- * are very large or small. The text is that of `String`, which takes four times as long.
+ * Writes a number that is not whole as the shortest decimal that reads back as it, and returns the position after it.
+ * Returns −1, with nothing valid written, for numbers that need another algorithm: a few in a hundred, and very large
+ * or small ones. The text is that of `String`, which takes four times as long.
  *
- * The number times a power of ten, of seventeen digits before the point, is had exactly as the sum of two doubles
- * (Dekker's product). What is nearer to it than half the distance of two doubles reads back as it; of that, the nearest
- * multiple of the largest power of ten is the shortest text.
+ * The number times a power of ten, with seventeen digits before the point, is computed exactly as the sum of two
+ * doubles (Dekker's product). Every decimal closer to it than half the distance of two doubles reads back as the
+ * number; of these, the nearest multiple of the largest power of ten is the shortest text.
  * Assumption: there is room for 25 bytes.
  */
 export function writeDecimal(out: DataView, start: number, value: number): number {
@@ -44,7 +47,7 @@ export function writeDecimal(out: DataView, start: number, value: number): numbe
   if (!(size >= least && size < most)) return -1;
   double[0] = size;
   const bits = word[highWord]!;
-  // The doubles below a power of two are nearer than those above.
+  // Below a power of two, neighbouring doubles are closer together than above it.
   if ((bits & 0xfffff) === 0 && word[1 - highWord] === 0) return -1;
   const binary = (bits >>> 20) - 1023;
   let exponent = Math.floor(binary * log10of2);
@@ -86,14 +89,14 @@ export function writeDecimal(out: DataView, start: number, value: number): numbe
   }
   if (q >= 1e9 || end < 0) return -1;
   let count = allDigits - dropped;
-  // No two numbers of nine digits read back as the same double: what is left are zeros of this one.
+  // No two numbers of nine digits read back as the same double: the remaining digits are zeros of this one.
   if (dropped === tailDigits) for (let left = q; left % 10 === 0; left /= 10) count--;
   writeDigits(digits, 0, q, allDigits - tailDigits);
   writeDigits(digits, allDigits - tailDigits, end, tailDigits);
   return place(out, value < 0, start, exponent, count);
 }
 
-/** Writes the first `count` digits with the point where it belongs: behind the first, shifted by the exponent. */
+/** Writes the first `count` digits and the point after the first of them, shifted by the exponent. */
 function place(out: DataView, isNegative: boolean, start: number, exponent: number, count: number): number {
   if (count <= exponent + 1) return -1;
   let at = start;

@@ -1,10 +1,10 @@
 const digit = 0x30;
-/** The two digits of each number below a hundred, the first in the lower byte. */
+/** The two digits of each number below a hundred, the first one in the lower byte. */
 const pairs = Uint16Array.from({ length: 100 }, (_, n) => digit + Math.floor(n / 10) + ((digit + (n % 10)) << 8));
 
 /**
- * Writes so many digits of a whole number below 2^31, with zeros in front where it has fewer, and answers with the place
- * behind them.
+ * Writes the given number of digits of a whole number below 2^31, padded with zeros in front, and returns the position
+ * after them.
  */
 export function writeDigits(out: DataView, start: number, value: number, count: number): number {
   const end = start + count;

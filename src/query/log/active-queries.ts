@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 
-/** A query that runs. */
+/** A running query. */
 export interface ActiveQuery {
   readonly query: string;
   readonly user: string;
@@ -11,22 +11,23 @@ export interface ActiveQuery {
 }
 
 export interface ActiveQueries {
-  /** Notes a query as running; the returned function takes it out again. */
+  /** Records a query as running; the returned function removes it. */
   enter(query: ActiveQuery): () => void;
   close(): void;
 }
 
 export const noActiveQueries: ActiveQueries = { enter: () => () => {}, close: () => {} };
 
-/** Bytes of one slot; longer queries are cut. Same as Prometheus. */
+/** Bytes of one slot; longer queries are cut. As in Prometheus. */
 const slotBytes = 1_000;
 const emptySlot = Buffer.alloc(slotBytes, ' ');
 
 /**
- * A file with one slot for each query that may run, overwritten in place, so that it names what ran when the process
- * was killed. What a former process left in it is logged at once, and the file begun anew.
- * Guarantees: a slot is on its way to the kernel before the query begins: it survives the death of the process (not of
- * the machine). With more queries than slots the others are not noted. A file that cannot be written is told and done without.
+ * A file with one slot for each query that may run, overwritten in place, so that after the process is killed it names
+ * the queries that were running. The entries of a former process are logged at the start, and the file is cleared.
+ * Guarantees: a slot has been handed to the kernel before the query begins: it survives the death of the process (not
+ * of the machine). Queries beyond the number of slots are not recorded. When the file cannot be written, a log line
+ * reports it and queries run without it.
  */
 export function openActiveQueries(path: string, slots: number, logger: Logger): ActiveQueries {
   for (const left of readLeft(path)) logger.warn('this query was running when the process ended', { ...left });
@@ -63,7 +64,7 @@ function slotText({ query, user, startedAt }: ActiveQuery): Buffer {
   let text = query.slice(0, slotBytes);
   let bytes = line(text);
   while (bytes.length > slotBytes - 1) {
-    // A character takes six bytes at most, so this never cuts more than it must.
+    // A character takes six bytes at most, so this never cuts more than necessary.
     text = text.slice(0, -Math.ceil((bytes.length - slotBytes + 1) / 6));
     bytes = line(text);
   }

@@ -6,7 +6,7 @@ import type { QueryStats } from '../../promql/index.ts';
 import { queryTimings } from '../timings.ts';
 import type { QuerySeconds } from '../timings.ts';
 
-/** One query that has ended. Times in ms since the epoch. `stats`: of one that was answered. */
+/** One query that has ended. Times in ms since the epoch. `stats` is set for a query that was answered. */
 export interface LoggedQuery {
   readonly query: string;
   readonly start: number;
@@ -20,18 +20,18 @@ export interface LoggedQuery {
   readonly error?: string;
 }
 
-/** Who asked, and how. */
+/** The client and the request. */
 export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
   readonly clientIP: string;
   /** Empty on a loopback connection. */
   readonly user: string;
-  /** The client's `traceparent` header (W3C Trace Context), by which its trace and this line find each other. */
+  /** The client's `traceparent` header (W3C Trace Context), which connects its trace with this line. */
   readonly traceparent?: string | undefined;
 }
 
-/** Where ended queries are written down. */
+/** Receives queries that have ended. */
 export interface QueryLog {
   write(query: LoggedQuery): void;
 }
@@ -40,9 +40,9 @@ export const noQueryLog: QueryLog = { write: () => {} };
 
 /**
  * Writes queries as JSON lines, `{ts, params, httpRequest, stats, degraded, …}`.
- * At `maxBytes` the file becomes `<path>.1` (the one before is dropped) and a new one is begun: the two together are
- * never larger than twice the cap. A log that cannot be written is told once and hinders no query. The path `-` is the
- * standard output, which has no cap: there whoever collects it keeps it small.
+ * At `maxBytes` the file becomes `<path>.1` (replacing the former one) and a new one is begun: the two together are
+ * never larger than twice the cap. A write failure is reported once and affects no query. The path `-` is the standard
+ * output, which has no cap: its collector limits the size.
  */
 export function openQueryLog(
   path: string,
@@ -90,13 +90,13 @@ function lineOf(q: LoggedQuery, now: number): object {
   };
 }
 
-/** The ids in a `traceparent` header; nothing for one that is none. */
+/** The ids in a `traceparent` header; nothing for an invalid one. */
 function spanOf(traceparent = ''): { traceID?: string; spanID?: string } {
   const [, traceID, spanID] = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/.exec(traceparent) ?? [];
   return traceID === undefined || spanID === undefined ? {} : { traceID, spanID };
 }
 
-/** RFC 3339; a time beyond what a date can say is left as seconds. */
+/** RFC 3339; a time outside the range of Date is written as seconds. */
 function isoTime(ms: number): string {
   return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms / 1000);
 }

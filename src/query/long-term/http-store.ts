@@ -13,9 +13,11 @@ import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
 import { rangeQuery, rangeSeries } from './range-selectors.ts';
 
 export interface HttpStoreOptions {
-  /** Prefix of the API: what stands before `/api/v1/…`. */
+  /** Prefix of the API: the path before `/api/v1/…`. */
   readonly url: string;
-  /** Remote read (exact, stale markers included), or range selectors by the query API where there is no remote read. */
+  /**
+   * Remote read (exact, stale markers included), or range selectors by the query API for stores without remote read.
+   */
   readonly api: 'read' | 'query';
   /** File with a bearer token, read at each request; empty: none. */
   readonly tokenFile: string;
@@ -26,9 +28,11 @@ export interface HttpStoreOptions {
 }
 
 const maxAnswerBytes = 512 * 1024 * 1024;
-/** What a byte of JSON takes until its samples are read: as it came, joined, as text, and three times that as objects. */
+/**
+ * Memory for a byte of JSON until its samples are read: as received, joined, as text, and three times that as objects.
+ */
 const bytesOfJson = 6;
-/** Before the one repetition. */
+/** Back-off before the one retry. */
 const pauseMs = 200;
 
 /**
@@ -61,7 +65,7 @@ export function createHttpStore(options: HttpStoreOptions): LongTermStore {
   };
 }
 
-/** A failure that may be gone a moment later. */
+/** A failure that may be transient. */
 class Passing extends AgentFailure {}
 
 async function byRemoteRead(
@@ -85,7 +89,10 @@ async function byRemoteRead(
   );
 }
 
-/** Prometheus streams no series without samples, so a list of series is not asked for as such: it would be empty. */
+/**
+ * Prometheus streams no series without samples, so the hint for a list of series is not sent: the answer would be
+ * empty.
+ */
 function withSamples({ hints, ...query }: ReadQuery): ReadQuery {
   return hints === undefined || hints.func === 'series' ? query : { ...query, hints };
 }
@@ -133,7 +140,7 @@ async function ask(
   throw [429, 502, 503, 504].includes(status) ? new Passing(reason, text) : new AgentFailure(reason, text);
 }
 
-/** The `error` of a Prometheus API's answer; the whole text where it is none. */
+/** The `error` of a Prometheus API's answer; the whole text when it has none. */
 function reasonIn(text: string): string {
   try {
     const { error } = JSON.parse(text) as { error?: unknown };
@@ -157,7 +164,7 @@ async function* bytesOf(
 
 function asFailure(error: unknown): AgentFailure {
   if (error instanceof AgentFailure) return error;
-  // What fetch itself throws: no connection, no name, a connection that was cut.
+  // Errors that fetch itself throws: connection refused, name not found, connection cut.
   const { name, cause } = (error ?? {}) as { name?: unknown; cause?: unknown };
   if (name === 'TypeError') return new Passing('unreachable', errorText(cause ?? error), { cause: error });
   return new AgentFailure('protocol', errorText(error), { cause: error });

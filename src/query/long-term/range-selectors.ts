@@ -6,9 +6,9 @@ import { sampleBytes, type ReadSeries, type SampleBudget } from '../fanout/merge
 import { briefly } from './long-term-store.ts';
 
 /**
- * What a store has to be told to give all of its samples as they came, or to say that it did not. Thanos: no answer
- * without one of its stores (one whose connection is refused it only warns of), replicas as one, no downsampled data.
- * VictoriaMetrics: no partial answer. Others take no notice.
+ * Parameters that make a store return all of its samples unchanged, or report that it did not. Thanos: no answer
+ * without one of its stores (for a refused connection it only warns), replicas as one, no downsampled data.
+ * VictoriaMetrics: no partial answer. Other stores ignore them.
  */
 const wholeOrNothing = {
   partial_response: 'false',
@@ -19,7 +19,7 @@ const wholeOrNothing = {
 
 const numbers: Readonly<Record<string, number>> = { NaN: NaN, '+Inf': Infinity, '-Inf': -Infinity };
 
-/** The request that gives a selector's raw samples through the query API, or its series where only those are wanted. */
+/** The request for a selector's raw samples through the query API, or for its series when only those are wanted. */
 export function rangeQuery({ matchers, startMs, endMs, hints }: ReadQuery): { path: string; form: string } {
   const selector = `{${matchers.map(({ name, type, value }) => `${nameText(name)}${type}${quote(value)}`).join(',')}}`;
   const seconds = (ms: number): string => (ms / 1000).toFixed(3);
@@ -32,7 +32,7 @@ export function rangeQuery({ matchers, startMs, endMs, hints }: ReadQuery): { pa
     });
     return { path: '/api/v1/series', form: form.toString() };
   }
-  // A range is open at its left end: one millisecond more takes the first sample in.
+  // A range is left-open: one millisecond more includes the first sample.
   const form = new URLSearchParams({
     query: `${selector}[${endMs - startMs + 1}ms]`,
     time: seconds(endMs),
@@ -45,7 +45,7 @@ export function rangeQuery({ matchers, startMs, endMs, hints }: ReadQuery): { pa
 export function rangeSeries(body: unknown, { startMs, endMs }: ReadQuery, budget: SampleBudget): ReadSeries[] {
   const { status, data, warnings, isPartial } = (body ?? {}) as Readonly<Record<string, unknown>>;
   if (status !== 'success') throw new AgentFailure('protocol', 'the answer is no success');
-  // Neither selectors nor lists of series are warned of but for what the store could not read.
+  // Selectors and lists of series cause no warnings except for data that the store could not read.
   if (isPartial === true || (Array.isArray(warnings) && warnings.length > 0)) {
     const text = Array.isArray(warnings) ? `: ${briefly(warnings.join('; '))}` : '';
     throw new AgentFailure('protocol', `the answer is not whole${text}`);
@@ -78,7 +78,7 @@ export function rangeSeries(body: unknown, { startMs, endMs }: ReadQuery, budget
   });
 }
 
-/** Names of the classic form stand without quotes, which Prometheus 2 does not know there. */
+/** Classic names are written without quotes, because Prometheus 2 does not accept quoted names. */
 function nameText(name: string): string {
   return isPlainLabelName(name) ? name : quote(name);
 }

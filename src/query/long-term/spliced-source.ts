@@ -20,13 +20,13 @@ import { foreignLabels } from './store-labels.ts';
 export interface SpliceOptions {
   readonly scope: QueryScope;
   readonly store: LongTermStore;
-  /** Samples from here on are the agents', those before it the store's. ms. */
+  /** Samples from here on are read from the agents, earlier ones from the store. ms. */
   readonly boundaryMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Monotonic ms at which the query's time is up. */
   readonly deadline: number;
-  /** Set when an earlier attempt at the same query lost the store: it is not asked again. */
+  /** Set when an earlier attempt at the same query lost the store: it is not read again. */
   readonly lost?: LostNode | undefined;
   /** The turns of the query. Default: those of the process. */
   readonly turns?: TurnTaking | undefined;
@@ -34,7 +34,7 @@ export interface SpliceOptions {
 
 /**
  * Agents and long-term store as one source: each time belongs to one of them, so there is no gap and no overlap, and a
- * series that goes across the boundary is one series.
+ * series that crosses the boundary is one series.
  * Guarantees: the store's data is in the whole evaluation or not in it at all. When it answers and then fails,
  * `restart` is set, and the caller evaluates again without it.
  */
@@ -54,7 +54,7 @@ export class SplicedSource implements SeriesSource {
     return this.#options.scope.memory;
   }
 
-  /** The nodes that are missing, as the scope tells them. */
+  /** The missing nodes, as reported by the scope. */
   get lost(): ReadonlyMap<string, LostNode> {
     return this.#options.scope.lost;
   }
@@ -62,7 +62,7 @@ export class SplicedSource implements SeriesSource {
   async select(request: SelectRequest): Promise<SelectResult> {
     const { scope, boundaryMs } = this.#options;
     if (request.mint >= boundaryMs) return scope.select(request);
-    // The agents' part goes the scope's own way, so that all selectors of a turn are one request to each agent.
+    // The agents' part goes through the scope, so that all selectors of a turn are one request to each agent.
     const none: SelectResult = { series: [] };
     const recent = request.maxt < boundaryMs ? none : scope.select({ ...request, mint: boundaryMs });
     const [old, { series, warnings: told = [] }] = await Promise.all([this.#old([readQuery(request)]), recent]);
@@ -96,7 +96,7 @@ export class SplicedSource implements SeriesSource {
     });
   }
 
-  /** As the scope's `list`: the store has no index of ours, so its series are read. */
+  /** As the scope's `list`. The store has no such index, so its series are read. */
   async list(question: IndexQuestion): Promise<IndexLists> {
     const { scope, boundaryMs } = this.#options;
     const { startMs, endMs } = question;
@@ -117,7 +117,7 @@ export class SplicedSource implements SeriesSource {
     );
   }
 
-  /** The agents compute only what lies wholly within their time. */
+  /** The agents compute only fragments that lie wholly within their time. */
   distribution(own: Distribution | undefined): Distribution | undefined {
     if (own === undefined) return undefined;
     const { boundaryMs } = this.#options;
@@ -143,7 +143,7 @@ export class SplicedSource implements SeriesSource {
         { deadlineMs: (deadline - started) * 0.8, budget: scope.budget, signal },
       );
       this.#answered = true;
-      // A store may send whole chunks: what lies at or after the boundary is the agents' to tell.
+      // A store may send whole chunks: samples at or after the boundary are read from the agents.
       return result.map((series) => series.map((one) => before(one, boundaryMs)));
     } catch (error) {
       if (!(error instanceof AgentFailure)) throw error;

@@ -3,10 +3,10 @@ import { mergeDuplicates } from '../fanout/merge/duplicates.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import type { LongTermStore } from './long-term-store.ts';
 
-/** A label that the store shows on every series and the agents on none: an external label, a tenant, a replica. */
+/** A label that the store adds to every series and the agents to none: an external label, a tenant, a replica. */
 export interface StoreLabel {
   readonly name: string;
-  /** Only series with this value are those of this cluster. Undefined: series of every value are. */
+  /** Only series with this value belong to this cluster. Undefined: series with any value do. */
   readonly value?: string;
 }
 
@@ -21,9 +21,9 @@ export function parseStoreLabels(text: string): StoreLabel[] {
 }
 
 /**
- * The store's series with the labels that the agents give them.
- * Guarantees: series that differ in these labels alone are one; a matcher on such a label is judged as for an agent's
- * series, which has no such label.
+ * The store's series with the agents' labels.
+ * Guarantees: series that differ in these labels alone are one; a matcher on such a label is evaluated as for an
+ * agent's series, which lacks the label.
  */
 export function hideStoreLabels(store: LongTermStore, labels: readonly StoreLabel[]): LongTermStore {
   if (labels.length === 0) return store;
@@ -52,8 +52,8 @@ export function hideStoreLabels(store: LongTermStore, labels: readonly StoreLabe
 }
 
 /**
- * Names of labels that every series of the store has and none of the agents', where both have series: such series are
- * not the same ones, so a range across the boundary tears and the samples beside it count twice. Pure.
+ * Names of labels that every series of the store has and no series of the agents has, when both have series. Such
+ * series do not match the agents': a series breaks at the boundary, and the samples near it count twice. Pure.
  */
 export function foreignLabels(old: readonly ReadSeries[], recent: readonly ReadSeries[]): string[] {
   const [first, ...others] = old;

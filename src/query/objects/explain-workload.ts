@@ -3,19 +3,20 @@ import { captureSteps, no, unknown, yes } from '../../capture/explain/index.ts';
 import { podView, silencedMonitors, type CompileInput, type PodView } from '../../capture/index.ts';
 import type { IndexedPod } from '../addresses/address-index.ts';
 
-/** What an explanation takes beside the pods. */
+/** The inputs of an explanation beside the pods. */
 export interface ExplainInput {
-  /** What the operator compiles from, of the pods' namespace. */
+  /** The operator's inputs for its compile, of the pods' namespace. */
   readonly input: CompileInput;
-  /** Why the agent of a node does not answer; undefined where it does. */
+  /** Why the agent of a node does not answer; undefined when it does. */
   readonly missing: (node: string) => string | undefined;
   /** Series of the last minutes, by pod. */
   readonly series: ReadonlyMap<string, number>;
 }
 
 /**
- * What holds for pods of one workload, by the rules of the operator's compile.
- * Shape: pure. What only the operator and the instrument know (config, kernel, conflicts) is `kubectl svc explain`'s.
+ * The policies and monitors that apply to the pods of one workload, by the rules of the operator's compile.
+ * Shape: pure. Facts that only the operator and the instrument have (config, kernel, conflicts) are shown by `kubectl
+ * svc explain`.
  */
 export function explainWorkload(pods: readonly IndexedPod[], around: ExplainInput): WorkloadExplanation {
   const { input, series } = around;

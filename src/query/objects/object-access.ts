@@ -4,7 +4,7 @@ import { NamespaceAccess, type NamespaceAccessOptions } from '../../net/namespac
 import type { UserInfo } from '../../net/token-auth.ts';
 import type { WatchedKind } from './watch-objects.ts';
 
-/** The review that decides about objects. */
+/** The review that authorizes access to objects. */
 export interface ResourceReviews {
   mayAccessResource(
     user: UserInfo,
@@ -20,12 +20,13 @@ export interface ObjectAccessOptions {
   readonly clock: Clock;
 }
 
-/** What may be seen of a kind: in all namespaces (undefined), or in these. */
+/** The visible part of a kind: all namespaces (undefined), or these. */
 export type Visible = ReadonlySet<string> | undefined;
 
 /**
- * Which objects a caller may see: those that it may `list` at the API server itself. The query server's own rights show
- * nobody anything. A caller without a user is one that needs no token (loopback): it sees what the server sees.
+ * The objects that a caller may see: those that it may `list` at the API server itself. The query server's own rights
+ * are never used for a caller. A caller without a user is one that needs no token (loopback): it sees what the server
+ * sees.
  */
 export class ObjectAccess {
   readonly #byKind: ReadonlyMap<string, NamespaceAccess>;
@@ -38,14 +39,14 @@ export class ObjectAccess {
         const { group, plural, namespaced } = resource;
         const mayRead = (user: UserInfo, namespace: string | undefined, signal: AbortSignal): Promise<boolean> =>
           reviews.mayAccessResource(user, { verb: 'list', group, resource: plural, namespace }, signal);
-        // Of what is in no namespace one review tells all.
+        // For cluster-scoped kinds one review decides.
         const within = namespaced ? namespaces : { synced: true, names: () => [] };
         return [kind, new NamespaceAccess({ clock, namespaces: within, reviews: { mayReadPods: mayRead } })];
       }),
     );
   }
 
-  /** Errors: what a review fails with; nothing may be shown then. */
+  /** Errors: those of a failed review; nothing may be shown then. */
   async objects(user: UserInfo | undefined, kind: ObjectKind): Promise<Visible> {
     return user && this.#byKind.get(kind)!.visible(user);
   }

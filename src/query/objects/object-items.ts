@@ -10,12 +10,12 @@ import {
 
 type ConditionTable = Readonly<Record<string, { readonly good: GoodStatus }>>;
 
-/** Which status of a condition is good; one that is in no table is good when True. */
+/** The good status of each condition; a condition without an entry is good when True. */
 const goodStatus: Readonly<Record<ObjectKind, (type: string) => GoodStatus>> = {
   TrafficMonitor: goodIn(trafficMonitorConditions),
   ClusterTrafficPolicy: goodIn(clusterTrafficPolicyConditions),
   MinterDeployment: goodIn(minterDeploymentConditions),
-  // Of a node all but Ready are pressures and faults.
+  // All conditions of a node except Ready report pressures and faults.
   Node: (type) => (type === 'Ready' ? 'True' : 'False'),
 };
 
@@ -24,7 +24,7 @@ function goodIn(own: ConditionTable): (type: string) => GoodStatus {
   return (type) => table[type]?.good ?? 'True';
 }
 
-/** An object as the page gets it. Pure. */
+/** An object in the page's form. Pure. */
 export function objectItem(kind: ObjectKind, object: KubeObject, node?: NodeReport): ObjectItem {
   const { name = '', namespace = '', generation = 0, creationTimestamp } = object.metadata;
   const { conditions, ...status } = (object['status'] ?? {}) as { conditions?: readonly Partial<ObjectCondition>[] };
@@ -52,7 +52,7 @@ interface StoredSelf {
   readonly value: number;
 }
 
-/** What agents keep of themselves in their stores and a node's report is made of. */
+/** The agents' own series that a node's report is made of. */
 const stored = {
   up: 'svc_agent_up',
   config: 'svc_instrument_config_hash_info',
@@ -67,19 +67,19 @@ const stored = {
   certificateEnd: 'svc_cert_expiry_timestamp_seconds',
 } as const;
 
-/** One question for all of it, so that its parts are of one moment. */
+/** One query for all of it, so that its parts are of one moment. */
 export const nodesQuery = `{__name__=~"${Object.values(stored).join('|')}"}`;
 
-/** What a node's report takes besides what its agent stored. */
+/** The inputs of a node's report beside the agent's own series. */
 export interface NodeSurroundings {
-  /** Why the node has no agent that answers; null where it has one. */
+  /** Why the node has no agent that answers; null when it has one. */
   readonly missing: string | null;
   /** Unit: ms. */
   readonly clockOffsetMs: number | null;
   readonly notCaptured: NodeReport['notCaptured'];
 }
 
-/** How a node fares, from its own series; what those do not tell is null. Pure. */
+/** A node's report from its own series; values that the series lack are null. Pure. */
 export function nodeReport(node: string, samples: readonly StoredSelf[], around: NodeSurroundings): NodeReport {
   const own = samples.filter(({ labels }) => labels['k8s_node_name'] === node);
   const of = (name: keyof typeof stored): StoredSelf[] =>
@@ -88,7 +88,7 @@ export function nodeReport(node: string, samples: readonly StoredSelf[], around:
     const found = of(name);
     return found.length === 0 ? null : found.reduce((total, { value }) => total + value, 0);
   };
-  // A gauge that was never set is 0, which no process weighs and no certificate ends at.
+  // A gauge that was never set is 0: no process has that size and no certificate expires at that time.
   const known = (name: keyof typeof stored): number | null => sum(name) || null;
   const up = sum('instrumentUp');
   const end = known('certificateEnd');

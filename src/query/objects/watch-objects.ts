@@ -4,14 +4,14 @@ import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../.
 import { coreResources } from '../../kube/index.ts';
 import type { Cache, Informer } from '../../runtime/index.ts';
 
-/** The objects of one kind, and what the API server calls it. */
+/** The objects of one kind, and its name in the API server. */
 export interface WatchedKind {
   readonly resource: ResourceRef;
   readonly synced: boolean;
   list(): readonly KubeObject[];
 }
 
-/** The kinds that `/api/v1/objects` shows. Ask for it before the cache is started. */
+/** The kinds that `/api/v1/objects` shows. Call it before the cache is started. */
 export function watchObjects(cache: Cache): Readonly<Record<ObjectKind, WatchedKind>> {
   const of = (resource: ResourceRef, informer: Informer): WatchedKind => ({
     resource,
@@ -23,7 +23,7 @@ export function watchObjects(cache: Cache): Readonly<Record<ObjectKind, WatchedK
   const slim = { transform: { name: 'query-object', apply: withoutManagers } };
   return {
     TrafficMonitor: of(trafficMonitors, cache.informer({ resource: trafficMonitors, ...slim })),
-    // The whole objects are watched for limits of queries already.
+    // Whole objects of this kind are already watched for the limits of queries.
     ClusterTrafficPolicy: of(clusterTrafficPolicies, cache.informer({ resource: clusterTrafficPolicies })),
     MinterDeployment: of(minterDeployments, cache.informer({ resource: minterDeployments, ...slim })),
     Node: of(

@@ -2,7 +2,10 @@ import { errorText } from '../../base/errors.ts';
 import { ApiError } from '../api/api-error.ts';
 import type { HandlerDeps } from '../api/call.ts';
 
-/** What a review of the caller's rights gives. Errors: ApiError `unavailable` where it fails: then nothing is shown. */
+/**
+ * The result of a review of the caller's rights. Errors: ApiError `unavailable` when the review fails: nothing is then
+ * shown.
+ */
 export async function reviewed<T>(review: () => T, { logger }: Pick<HandlerDeps, 'logger'>): Promise<Awaited<T>> {
   try {
     return await review();
@@ -12,7 +15,7 @@ export async function reviewed<T>(review: () => T, { logger }: Pick<HandlerDeps,
   }
 }
 
-/** Why the agent of a node does not answer; undefined for one that does, as of an answer that lacks these nodes. */
+/** Why the agent of a node does not answer; undefined for one that does. Based on an answer that lacks these nodes. */
 export function absences(
   { runner }: Pick<HandlerDeps, 'runner'>,
   missingNodes: readonly string[],

@@ -12,7 +12,7 @@ import { timeParam } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
 import { maxTimeMs, minTimeMs } from '../json/times.ts';
 
-/** One element of the answer, as Prometheus has it. */
+/** One element of the answer, in Prometheus' form. */
 interface ExemplarSeries {
   readonly seriesLabels: Readonly<Record<string, string>>;
   readonly exemplars: readonly {
@@ -46,7 +46,7 @@ function selectorsOf(expr: Expr): (readonly Matcher[])[] {
   return expr.kind === 'vector' ? [expr.matchers] : childrenOf(expr).flatMap(selectorsOf);
 }
 
-/** An agent's exemplars, rebuilt from what was checked. Errors: AgentFailure `protocol`. */
+/** An agent's exemplars, rebuilt from the validated fields. Errors: AgentFailure `protocol`. */
 function seriesOf(data: unknown, node: string): ExemplarSeries[] {
   const wrong = (what: string): AgentFailure => new AgentFailure('protocol', `exemplars: ${what}`);
   if (!Array.isArray(data)) throw wrong('no list');

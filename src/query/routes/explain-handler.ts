@@ -10,10 +10,10 @@ import { sendSuccess } from '../api/respond.ts';
 import { absences, reviewed } from './caller-view.ts';
 import { rateSamples } from './topology-handler.ts';
 
-/** Most pods that are explained: those of a larger workload are alike. */
+/** Most pods that are explained: the pods of a larger workload are alike. */
 const mostPods = 50;
 
-/** `/api/v1/explain`: which policies and monitors hold for a workload's pods, and what stands in the way of their data. */
+/** `/api/v1/explain`: the policies and monitors that apply to a workload's pods, and the obstacles to their data. */
 export const explain: Handler = async (call, deps) => {
   const { req, res, params } = call;
   const [namespace, workload, kind] = ['namespace', 'workload', 'kind'].map((name) => {
@@ -44,7 +44,10 @@ export const explain: Handler = async (call, deps) => {
   await sendSuccess(req, res, [JSON.stringify(data)], { ...answer, infos: [] });
 };
 
-/** Errors: ApiError `forbidden` with the first list that the caller may not see: what is told is made of all of them. */
+/**
+ * Errors: ApiError `forbidden` with the first list that the caller may not see: the answer is computed from all of
+ * them.
+ */
 async function mayExplain(namespace: string, call: Call, deps: HandlerDeps): Promise<void> {
   const { access } = deps.objects!;
   const { identity } = call;
@@ -67,7 +70,7 @@ async function mayExplain(namespace: string, call: Call, deps: HandlerDeps): Pro
   if (refused.length > 0) throw new ApiError('forbidden', `you may not list ${refused.join(', ')}`);
 }
 
-/** As the operator compiles, but for its own flags: those of a new installation stand for them. */
+/** As the operator compiles, except for its own flags: the defaults of a new installation are used instead. */
 function inputOf(namespace: string, { objects }: HandlerDeps): CompileInput {
   const { kinds, namespaces } = objects!;
   const monitors = kinds.TrafficMonitor.list() as unknown as TrafficMonitor[];

@@ -12,7 +12,7 @@ import { formatSample } from '../json/format-value.ts';
 import { matcherSets } from '../api/params.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 
-/** Plain names can stand bare in the text format; others are quoted inside the braces. */
+/** Plain names are written bare in the text format; others are quoted inside the braces. */
 const plainMetric = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const plainLabel = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 const batchLength = 64 * 1024;
@@ -56,16 +56,16 @@ interface Federated {
   readonly startMs: number;
   readonly endMs: number;
   readonly cluster: string;
-  /** How names of metrics and labels are written. */
+  /** The escaping of the names of metrics and labels. */
   readonly spell: (name: string) => string;
 }
 
-/** For readers that know only the names of old: everything else in a name is an underscore. */
+/** For readers that only know classic names: every other character of a name becomes an underscore. */
 function underscored(name: string): string {
   return name.replace(/[^a-zA-Z0-9_:]/gu, '_').replace(/^\d/, '_');
 }
 
-/** The newest samples, by metric and by labels; a series that two selectors name stands once. */
+/** The newest samples, by metric and by labels; a series that two selectors match occurs once. */
 type Families = Map<string, Map<string, string>>;
 
 /** Work of writing a series, in samples. */
@@ -104,7 +104,7 @@ function newest({ timestamps, values, histograms }: ReadSeries, from: number, to
   for (let i = timestamps.length - 1; i >= 0; i--) {
     const t = timestamps[i]!;
     if (t > to) continue;
-    // The text format has no native histograms, and a series that has ended is not told of.
+    // The text format has no native histograms, and an ended series is left out.
     if (t < from || isStale(values, i) || histograms?.[i]) return undefined;
     return { t, value: values[i]! };
   }
@@ -117,8 +117,8 @@ function isStale(values: Float64Array, i: number): boolean {
 }
 
 /**
- * Name and labels as text. `instance` is always there, empty if need be: else a scraper that honours labels would put
- * this server's own address in its place.
+ * Name and labels as text. `instance` is always present, empty if need be: otherwise a scraper that honours labels
+ * would set this server's own address.
  */
 function braces(name: string, labels: Labels, cluster: string): string {
   const plain = plainMetric.test(name);

@@ -46,14 +46,14 @@ export const queryRange: Handler = async (call, deps) => {
   }
   const limit = limitParam(params);
   durationParam(params, 'timeout');
-  // Below a millisecond there is no step: Prometheus cuts it off, too.
+  // A step below a millisecond becomes 0: Prometheus truncates it, too.
   const range = { start, end, step: Math.max(1, Math.trunc(step)) };
   const text = params.get('query') ?? '';
   const request = queryRequest(call);
   await evaluate(call, deps, range, limit, () => deps.runner.range(text, range, request));
 };
 
-/** Runs a query with its place in the file of active queries, sends the answer, and writes the log line. */
+/** Runs a query with an entry in the file of active queries, sends the answer, and writes the log line. */
 async function evaluate(
   call: Call,
   deps: HandlerDeps,
@@ -117,7 +117,7 @@ async function sendQuery(
   await sendSuccess(req, res, renderQueryData(value, told), { ...answer, warnings, explain });
 }
 
-/** The words of Prometheus, which gives statistics for any other text as well. */
+/** Prometheus' warning for an unknown value; Prometheus gives statistics for such a value all the same. */
 const unknownStats = (text: string): string =>
   `value ${JSON.stringify(text)} for parameter "stats" is deprecated and will be rejected in the next major release, ` +
   'use "true" or "all"';

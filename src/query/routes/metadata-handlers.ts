@@ -6,8 +6,8 @@ import { wholeNumber } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
 
 /**
- * `/api/v1/metadata`: what the agents say of the metrics that they have, and what is known of the fixed ones. Who sees
- * some namespaces only, is told of the metrics that have series there.
+ * `/api/v1/metadata`: the agents' metadata of their metrics, and our own of the fixed ones. A caller restricted to some
+ * namespaces gets the metrics that have series there.
  */
 export const metadata: Handler = async (call, deps) => {
   const { req, res, params } = call;
@@ -30,21 +30,21 @@ export const metadata: Handler = async (call, deps) => {
     const missingNodes = [...new Set([...answer.missingNodes, ...seen.missingNodes])].sort();
     extras = { ...answer, missingNodes, warnings: [...new Set([...answer.warnings, ...seen.warnings])] };
   }
-  // As in Prometheus: no metric at all for 0, but for each metric all entries.
+  // As in Prometheus: 0 gives no metric at all, but all entries of each metric.
   const shown = limit >= 0 ? names.slice(0, limit) : names;
   const cut = (entries: MetricMetadata[]): MetricMetadata[] => (perMetric > 0 ? entries.slice(0, perMetric) : entries);
   const data = Object.fromEntries(shown.map((name) => [name, cut(found.get(name)!)]));
   await sendSuccess(req, res, [JSON.stringify(data)], extras);
 };
 
-/** A limit of this path, where anything below 0 means all. Errors: ApiError bad_data. */
+/** A limit of this path, where a negative number means all. Errors: ApiError bad_data. */
 export function most(params: URLSearchParams, name: string): number {
   const limit = wholeNumber(params.get(name)) ?? -1;
   if (Number.isNaN(limit)) throw new ApiError('bad_data', `${name} must be a number`);
   return limit;
 }
 
-/** Agents of one version say the same; what differs is shown beside it. */
+/** Agents of one version agree; differing entries are listed beside each other. */
 function add(found: Map<string, MetricMetadata[]>, name: string, entries: readonly MetricMetadata[]): void {
   const known = found.get(name) ?? [];
   for (const entry of entries) {

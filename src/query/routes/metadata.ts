@@ -1,6 +1,6 @@
 import { AgentFailure } from '../fanout/failure.ts';
 
-/** What `/api/v1/metadata` says about a metric. */
+/** An entry of `/api/v1/metadata` for a metric. */
 export interface MetricMetadata {
   readonly type: string;
   readonly help: string;
@@ -11,7 +11,7 @@ const histogramOf = (what: string, unit: string): MetricMetadata => ({ type: 'hi
 
 const ofAgent = (help: string, unit = ''): MetricMetadata => ({ type: 'gauge', help, unit });
 
-/** The metrics every agent serves under fixed names. Of others the agents know what their senders said. */
+/** The metrics that every agent serves under fixed names. For other metrics the agents have their senders' metadata. */
 export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
   ebpf_network_flow_bytes: {
     type: 'counter',
@@ -43,10 +43,10 @@ export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
   svc_series_limit_hits_total: { type: 'counter', help: 'Series that went beyond a limit, by that limit.', unit: '' },
 };
 
-/** Units as senders write them, and as Prometheus does. */
+/** Units as senders write them, and in Prometheus' form. */
 const units: Readonly<Record<string, string>> = { s: 'seconds', ms: 'milliseconds', By: 'bytes', '{bytes}': 'bytes' };
 
-/** An agent's metadata, rebuilt from what was checked. Errors: AgentFailure `protocol`. */
+/** An agent's metadata, rebuilt from the validated fields. Errors: AgentFailure `protocol`. */
 export function metadataOf(data: unknown): [name: string, entries: MetricMetadata[]][] {
   if (typeof data !== 'object' || data === null) throw new AgentFailure('protocol', 'metadata: no object');
   return Object.entries(data).map(([name, entries]) => {

@@ -14,10 +14,10 @@ import { rateRows, rateSamples, windowParams } from './topology-handler.ts';
 const hourMs = 3_600_000;
 /** Points of a sparkline. */
 const steps = 60;
-/** A rate needs some samples: at least two of the agents' slowest interval. Units: ms. */
+/** A rate needs several samples: the window is at least two of the agents' slowest interval. Units: ms. */
 const shortestRateMs = 120_000;
 
-/** `/api/v1/services`: every workload with its numbers, or why there are none. */
+/** `/api/v1/services`: every workload with its numbers, or the reason why it has none. */
 export const services: Handler = async (call, deps) => {
   const { req, res } = call;
   const { endMs, windowMs } = windowParams(call, deps.clock.now(), hourMs);
@@ -51,7 +51,7 @@ const objectKinds: readonly string[] = [
   'Node',
 ] satisfies ObjectKind[];
 
-/** `/api/v1/objects`: what of a kind the caller may list at the API server. */
+/** `/api/v1/objects`: the objects of a kind that the caller may list at the API server. */
 export const objects: Handler = async (call, deps) => {
   const { req, res, params } = call;
   const kind = (params.get('kind') ?? '') as ObjectKind;
@@ -79,7 +79,7 @@ export const objects: Handler = async (call, deps) => {
   await sendSuccess(req, res, [JSON.stringify(data)], extras);
 };
 
-/** What monitors say of the nodes that do not run them, as far as the caller may list monitors. */
+/** The monitors' reports about nodes that do not run them, as far as the caller may list monitors. */
 async function failuresByNode(call: Call, deps: HandlerDeps): Promise<Map<string, NodeReport['notCaptured']>> {
   const { access, kinds } = deps.objects!;
   const visible = await reviewed(() => access.objects(call.identity, 'TrafficMonitor'), deps);
@@ -99,7 +99,7 @@ async function nodesAnswer(call: Call, deps: HandlerDeps) {
   return { samples: rateSamples(result.value), warnings, missingNodes };
 }
 
-/** What both allow. */
+/** The intersection of both. */
 function both(a: Visible, b: Visible): Visible {
   if (a === undefined || b === undefined) return a ?? b;
   return new Set([...a].filter((one) => b.has(one)));

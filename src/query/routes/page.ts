@@ -1,17 +1,17 @@
 import express from 'express';
 import type { Express } from 'express';
 
-/** The page loads nothing from elsewhere, has no inline script or style, and may not be framed. */
+/** The page loads nothing from other origins, has no inline script or style, and may not be framed. */
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** Views of the page that links name. `ui/state/place.ts` has the same list. */
+/** Views of the page that have links. `ui/state/place.ts` has the same list. */
 const views = ['services', 'service', 'map', 'live', 'graph', 'nodes', 'objects'];
 
 /**
  * Serves a folder of built files: `index.html` at `/` and at each view, the rest by name.
- * The page holds no data, so it needs no token; what it shows comes from the API, which does.
+ * The page holds no data, so it needs no token; its data comes from the API, which needs one.
  */
 export function servePage(app: Express, dir: string): void {
   const secure = express.Router();

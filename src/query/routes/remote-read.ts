@@ -21,9 +21,9 @@ import { readBody } from '../api/read-body.ts';
 import { toNativeHistogram } from '../json/native-histogram.ts';
 import { sendText } from '../api/respond.ts';
 
-/** A request is a few matchers and times, however much it asks for. */
+/** A request consists of a few matchers and times, however much data it asks for. */
 const maxBodyBytes = 2 * 1024 * 1024;
-/** The most that parts of a SAMPLES answer take as protobuf. */
+/** Upper bounds of the parts of a SAMPLES answer as protobuf. */
 const labelOverheadBytes = 10;
 const sampleMessageBytes = 20;
 const histogramMessageBytes = 120;
@@ -33,9 +33,9 @@ const copiesOfAnswer = 5;
 const gate = new Gate(10);
 
 /**
- * `/api/v1/read`: stock remote read over all agents, as SAMPLES or STREAMED_XOR_CHUNKS. The protocol cannot tell that a
- * node is missing: a header names them, and `partial_response=false` in the address makes it an error (503), which
- * Prometheus shows as a warning. Errors: plain text, as the protocol has them.
+ * `/api/v1/read`: stock remote read over all agents, as SAMPLES or STREAMED_XOR_CHUNKS. The protocol has no field for a
+ * missing node: a header names the missing nodes, and `partial_response=false` in the URL turns them into an error
+ * (503), which Prometheus shows as a warning. Errors: plain text, as the protocol requires.
  */
 export const remoteRead: Handler = async (call, deps) => {
   const { req, res, signal } = call;
@@ -74,8 +74,8 @@ export const remoteRead: Handler = async (call, deps) => {
 };
 
 /**
- * Memory of an answer as SAMPLES, which stands in memory whole: each series, each query's message, the answer, which
- * grows by doubling, and its compressed form.
+ * Memory of a SAMPLES answer, which is held whole: each series, each query's message, the answer, which grows by
+ * doubling, and its compressed form.
  */
 function sampledBytes(results: readonly (readonly ReadSeries[])[]): number {
   let bytes = 0;
@@ -91,7 +91,7 @@ function sampledBytes(results: readonly (readonly ReadSeries[])[]): number {
   return bytes * copiesOfAnswer;
 }
 
-/** What was read, as a store that is asked once for each query, in their order. */
+/** The series that were read, as a store that is selected from once for each query, in their order. */
 function inOrder(
   results: readonly ReadSeries[][],
   cluster: string,
@@ -107,7 +107,7 @@ function inOrder(
 }
 
 function chunksOf({ timestamps, values, histograms }: ReadSeries, mint: number, maxt: number): Chunk[] {
-  // Values travel as bits: a stale marker must stay one.
+  // Values travel as bits: a stale marker must keep its bit pattern.
   const words = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
   const points: Point[] = [];
   for (let i = 0; i < timestamps.length; i++) {

@@ -38,7 +38,10 @@ async function sendTexts(label: string | null, call: Call, deps: HandlerDeps): P
   await sendList(call, answer, answer.result, (text) => JSON.stringify(text));
 }
 
-/** What a list is asked of. One more than the limit is asked for, which tells whether there is more. Errors: ApiError. */
+/**
+ * The parameters of a list. One more element than the limit is requested, which shows whether there are more. Errors:
+ * ApiError.
+ */
 function listed({ params }: Call): { sets: Matcher[][]; start: number; end: number; limit: number } {
   const start = timeParam(params, 'start', minTimeMs);
   const end = timeParam(params, 'end', maxTimeMs);
@@ -46,7 +49,10 @@ function listed({ params }: Call): { sets: Matcher[][]; start: number; end: numb
   return { sets: matcherSets(params), start, end, limit: limit > 0 ? limit + 1 : 0 };
 }
 
-/** Nothing lies between times in the wrong order, and that is the answer: Prometheus refuses them for samples only. */
+/**
+ * A range whose end lies before its start is empty, and so is the answer: Prometheus refuses such ranges for samples
+ * only.
+ */
 async function within<T>(
   start: number,
   end: number,
@@ -55,7 +61,7 @@ async function within<T>(
   return end < start ? { ...noExtras, result: [] } : ask();
 }
 
-/** What may be too long to stand in memory as it is sent. */
+/** A list that may be too long to be held in memory as text. */
 type List<T> = Iterable<T> & { readonly length: number };
 
 /** A list, cut to the limit; each item is made and turned into text only when it is sent. */
@@ -82,7 +88,7 @@ function* listPieces<T>(items: Iterable<T>, count: number, text: (item: T) => st
   yield separator === '[' ? '[]' : ']';
 }
 
-/** `U__foo_2e_bar` → `foo.bar`; anything that is no whole escape stays as it is. */
+/** `U__foo_2e_bar` → `foo.bar`; an incomplete escape stays as it is. */
 function unescapeName(name: string): string {
   if (!name.startsWith('U__')) return name;
   const body = name.slice(3);

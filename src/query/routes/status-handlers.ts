@@ -28,7 +28,7 @@ export const rules: Handler = async ({ req, res, params }) => {
 export const alerts = fixed({ alerts: [] });
 export const alertmanagers = fixed({ activeAlertmanagers: [], droppedAlertmanagers: [] });
 export const scrapePools = fixed({ scrapePools: [agentPool] });
-/** The agents keep the blocks and replay their logs before they answer. */
+/** Blocks and logs belong to the agents, which answer only after the replay of their logs. */
 export const blocks = fixed({ blocks: [] });
 export const walReplay = fixed({ min: 0, max: 0, current: 0 });
 export const notifications = fixed([]);
@@ -37,7 +37,7 @@ export const buildinfo: Handler = async ({ req, res }, deps) => {
   await sendSuccess(req, res, [JSON.stringify(buildInfo(deps.version))]);
 };
 
-/** `/api/v1/status/flags`: where a policy holds the caller to less than a flag, what the policy says. */
+/** `/api/v1/status/flags`: where a policy sets a lower limit for the caller than a flag, the policy's value. */
 export const statusFlags: Handler = async (call, deps) => {
   const { req, res } = call;
   await sendSuccess(req, res, [
@@ -49,7 +49,7 @@ export const runtimeinfo: Handler = async ({ req, res }, deps) => {
   await sendSuccess(req, res, [JSON.stringify(runtimeInfo(deps))]);
 };
 
-/** `/api/v1/status/config`: there is no file; the settings stand in its place, as YAML. */
+/** `/api/v1/status/config`: there is no file; the settings are shown instead, as YAML. */
 export const config: Handler = async ({ req, res }, deps) => {
   await sendSuccess(req, res, [JSON.stringify({ yaml: configText(deps.settings) })]);
 };
@@ -66,7 +66,9 @@ export const tsdb: Handler = async (call, deps) => {
   await sendSuccess(req, res, [JSON.stringify(storeStatus(answer.result, from, now, limit))], answer);
 };
 
-/** `/api/v1/targets`: the agents. Each is asked for its newest `svc_agent_up`; who does not answer is down. */
+/**
+ * `/api/v1/targets`: the agents. Each is asked for its newest `svc_agent_up`; an agent that does not answer is down.
+ */
 export const targets: Handler = async (call, deps) => {
   const { req, res, params } = call;
   const now = deps.clock.now();

@@ -21,7 +21,7 @@ export function buildInfo(version: string): object {
   };
 }
 
-/** `/api/v1/status/runtimeinfo` in Prometheus' shape; what only Go has is empty. */
+/** `/api/v1/status/runtimeinfo` in Prometheus' form; members that only Go has are empty. */
 export function runtimeInfo({ clock, startedAt }: { clock: Clock; startedAt: number }): object {
   return {
     startTime: new Date(startedAt).toISOString(),
@@ -40,13 +40,16 @@ export function runtimeInfo({ clock, startedAt }: { clock: Clock; startedAt: num
   };
 }
 
-/** The settings as YAML, under their keys of a settings file. Nothing in them is secret: secrets are named by file. */
+/** The settings as YAML, under the keys of a settings file. They contain no secrets: secrets are named by file. */
 export function configText(settings: QuerySettings): string {
   const lines = Object.entries(settings).map(([key, value]) => `${fileKeyOf(key)}: ${JSON.stringify(value)}`);
   return `${lines.sort().join('\n')}\n`;
 }
 
-/** Flags under Prometheus' names where clients look them up, as they hold for the caller. Values are texts, as there. */
+/**
+ * Flags under Prometheus' names where clients look them up, with the values that apply to the caller. Values are texts,
+ * as in Prometheus.
+ */
 export function flags(settings: QuerySettings, held: HeldTo): Record<string, string> {
   return {
     'query.lookback-delta': formatDuration(settings.lookbackDelta),

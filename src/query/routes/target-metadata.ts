@@ -8,7 +8,8 @@ import { sendSuccess } from '../api/respond.ts';
 import { targetLabels } from './targets.ts';
 
 /**
- * `/api/v1/targets/metadata`: what each agent says of its metrics. Who sees some namespaces only, sees no agents.
+ * `/api/v1/targets/metadata`: each agent's metadata of its metrics. A caller restricted to some namespaces sees no
+ * agents.
  */
 export const targetMetadata: Handler = async (call, deps) => {
   const { req, res, params } = call;
@@ -20,7 +21,7 @@ export const targetMetadata: Handler = async (call, deps) => {
     const target: Readonly<Record<string, string>> = targetLabels(node);
     if (!matchers.every(({ name, matches }) => matches(target[name] ?? ''))) return [];
     const wanted = metadataOf(data).filter(([name]) => metric === '' || name === metric);
-    // The name stands there only where it was not asked for, as in Prometheus.
+    // The name is given only when the request did not name it, as in Prometheus.
     return wanted.flatMap(([name, entries]) =>
       entries.map((entry) => ({ target, ...(metric === '' ? { metric: name } : {}), ...entry })),
     );

@@ -3,7 +3,7 @@ import type { LostNode } from '../fanout/failure.ts';
 import { formatDuration } from '../../base/duration.ts';
 import type { QuerySettings } from '../settings.ts';
 
-/** Every agent is in this one. */
+/** The scrape pool of every agent. */
 export const agentPool = 'svc-agents';
 
 export interface ProbeContext {
@@ -12,12 +12,12 @@ export interface ProbeContext {
   readonly settings: QuerySettings;
 }
 
-/** How an agent is known as a target. */
+/** The labels of an agent as a target. */
 export function targetLabels(node: string): Record<'instance' | 'job' | 'k8s_node_name', string> {
   return { instance: node, job: 'svc-agent', k8s_node_name: node };
 }
 
-/** The agents in the shape of Prometheus' scrape targets: `up`, or `down` with the reason. Pure. */
+/** The agents in the form of Prometheus' scrape targets: `up`, or `down` with the reason. Pure. */
 export function targetsJson(
   agents: readonly ExpectedAgent[],
   lost: ReadonlyMap<string, LostNode>,

@@ -9,15 +9,15 @@ import type { Call, Handler } from '../api/call.ts';
 import { durationParam, timeParam } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
 
-/** Shorter windows hold too few samples for a rate, longer ones are dashboards' work. Units: ms. */
+/** Shorter windows hold too few samples for a rate; longer ones are for dashboards. Units: ms. */
 const shortestMs = 60_000;
 const longestMs = 86_400_000;
 const defaultMs = 300_000;
-/** Most edges of an answer; of more the busiest are shown, with a warning. */
+/** Most edges of an answer; of more edges the busiest are shown, with a warning. */
 const maxEdges = 10_000;
 const groupings: readonly string[] = ['workload', 'namespace', 'node'] satisfies TopologyGrouping[];
 
-/** `/api/v1/topology`: who talks to whom, in a window that ends at `end`. */
+/** `/api/v1/topology`: which workloads talk to which, in a window that ends at `end`. */
 export const topology: Handler = async (call, deps) => {
   const { req, res, params } = call;
   const by = params.get('by') || 'workload';
@@ -34,7 +34,7 @@ export const topology: Handler = async (call, deps) => {
   });
   const warnings = leftOut > 0 ? [`${leftOut} edges with the least traffic are left out; name a namespace`] : [];
   const shown = format === 'grafana' ? nodeGraph(data) : data;
-  // Infos are of the query that was made up here, and mean nothing to who did not write it.
+  // Infos are about the query that was generated here, and mean nothing to the caller, who did not write it.
   const extras = { ...answer, infos: [], warnings: [...answer.warnings, ...warnings] };
   await sendSuccess(req, res, [JSON.stringify(shown)], extras);
 };

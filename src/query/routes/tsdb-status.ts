@@ -5,7 +5,7 @@ interface Counted {
   readonly value: number;
 }
 
-/** `/api/v1/status/tsdb` from the labels of all series: what there is most of. Pure. */
+/** `/api/v1/status/tsdb` from the labels of all series: the most frequent ones. Pure. */
 export function storeStatus(series: LabelList, minTime: number, maxTime: number, limit: number): object {
   const metrics = new Map<string, number>();
   const pairs = new Map<string, number>();
@@ -25,7 +25,7 @@ export function storeStatus(series: LabelList, minTime: number, maxTime: number,
     return [name, bytes] as const;
   });
   return {
-    // How many chunks an agent keeps for a series is its own affair: one open chunk each is what can be said.
+    // The number of chunks that an agent keeps for a series is not known here: each series counts as one open chunk.
     headStats: { numSeries: series.length, numLabelPairs: pairs.size, chunkCount: series.length, minTime, maxTime },
     seriesCountByMetricName: top(metrics, limit),
     labelValueCountByLabelName: top(

@@ -12,20 +12,23 @@ import type { CollectedSeries, SampleBudget } from '../merge/series-collector.ts
 /** Largest answer of one agent. Bytes. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
-/** A turn is given up after so many series: some eight milliseconds. Fewer would let short questions slow this to a crawl. */
+/**
+ * A turn ends after this many series, some eight milliseconds. Fewer would slow this read to a crawl while short
+ * requests run.
+ */
 const seriesPerTurn = 512;
 
-/** How long an agent is waited for: less than what is left of the query, so that the answer can be made without it. */
+/** How long an agent may take: less than the rest of the query, so that the answer can still be made without it. */
 export interface AgentTime extends Asker {
   readonly deadlineMs: number;
-  /** With what this process was too busy to read added to it, no longer than this. */
+  /** Upper bound of the deadline after adding the time in which this process was too busy to read. */
   readonly latestMs: number;
 }
 
 export interface AgentReadOptions extends AgentTime {
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
-  /** Told when the agent says that some of its series carry another node's name. */
+  /** Called when the agent states that some of its series carry another node's name. */
   readonly onForeign?: () => void;
 }
 
@@ -38,8 +41,8 @@ export type AgentReader = (
 
 /**
  * Reads agents by stock remote read over mutual TLS.
- * Errors: AgentFailure for anything the agent does wrong; the signal's reason when the query itself has ended;
- * QueryError when the sample budget is spent.
+ * Errors: AgentFailure for any fault of the agent; the signal's reason when the query itself has ended; QueryError when
+ * the sample budget is spent.
  */
 export function createAgentReader(client: TlsClient, port: number, nameOf: AgentNames): AgentReader {
   return async (agent, queries, { deadlineMs, latestMs, budget, signal, onForeign, caller = '', turns: own }) => {

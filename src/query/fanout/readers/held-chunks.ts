@@ -2,7 +2,7 @@ import type { DeferredSeries } from '../../../promql/index.ts';
 import { decodeXorChunk, SampleBuffer } from '../../../tsdb/index.ts';
 import type { Labels } from '../../../tsdb/index.ts';
 
-/** A series whose chunks are held as they came, and decoded when the engine comes to it. */
+/** A series whose chunks are kept as received, and decoded when the engine reads it. */
 export interface HeldSeries extends DeferredSeries {
   /** Bytes of its chunks. */
   readonly heldBytes: number;
@@ -12,15 +12,15 @@ const firstPageBytes = 4 * 1024;
 const largestPageBytes = 64 * 1024;
 
 /**
- * Chunks of many series in few large buffers. What comes over the wire lies in buffers of the connection, with labels
- * and frames between; a buffer for each chunk would cost more than the chunk.
+ * Packs the chunks of many series into few large buffers. Received chunks lie in the connection's buffers between
+ * labels and frames; a buffer for each chunk would cost more than the chunk.
  */
 export class HeldChunks {
   #page = new Uint8Array(0);
   #used = 0;
   readonly #buffer = new SampleBuffer();
 
-  /** A copy that is kept. */
+  /** Copies the bytes into a buffer that is kept. */
   keep(bytes: Uint8Array): Uint8Array {
     if (this.#used + bytes.length > this.#page.length) {
       const next = Math.min(largestPageBytes, Math.max(firstPageBytes, this.#page.length * 2));
@@ -32,7 +32,7 @@ export class HeldChunks {
     return kept;
   }
 
-  /** A series of chunks that have been found to be sound; all are decoded into one buffer, one series after the other. */
+  /** A series of validated chunks; all series are decoded into one buffer, one after the other. */
   series(labels: Labels, chunks: readonly Uint8Array[]): HeldSeries {
     const buffer = this.#buffer;
     return {

@@ -21,28 +21,28 @@ import type { SampleBudget } from '../merge/series-collector.ts';
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** What the labels of a series take while a list is held and joined: texts are shared, each label is a number. Bytes. */
+/** Size of a series' labels while a list is held and joined: texts are shared, each label is a number. Bytes. */
 const seriesBytes = 28;
 const labelBytes = 4;
 const tooLong = 'the list would take too much memory: ask for less of it by match[], start and end, or by limit';
 
-/** What is asked of the nodes' indexes. */
+/** A request to the nodes' indexes. */
 export type IndexQuestion = Omit<IndexRequest, 'maxBytes' | 'deadlineMs'>;
 
 export interface IndexReadOptions extends AgentTime {
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
-  /** Shared by the agents that are asked the same. */
+  /** Shared by all agents of one request. */
   readonly pool: SeriesPool;
 }
 
-/** One agent's whole, checked answer. */
+/** One agent's whole, validated answer. */
 export interface IndexReading extends IndexLists {
   /** Some of its series carry another node's name. */
   readonly foreign: boolean;
 }
 
-/** Asks one agent's index: the whole answer, or an error. */
+/** Reads one agent's index: the whole answer, or an error. */
 export type IndexReader = (
   agent: ExpectedAgent & { readonly address: string },
   question: IndexQuestion,
@@ -51,8 +51,8 @@ export type IndexReader = (
 
 /**
  * Reads agents' indexes over mutual TLS.
- * Errors: AgentFailure for anything the agent does wrong; StepDown when it has no index to ask, or none of this version;
- * QueryError `execution` when the budget is spent; the signal's reason when the question itself has ended.
+ * Errors: AgentFailure for any fault of the agent; StepDown when it has no index, or none of this version; QueryError
+ * `execution` when the budget is spent; the signal's reason when the request itself has ended.
  */
 export function createIndexReader(client: TlsClient, port: number, nameOf: AgentNames): IndexReader {
   return async (agent, question, { deadlineMs, latestMs, budget, signal, pool, caller = '' }) => {
@@ -121,7 +121,7 @@ export function createIndexReader(client: TlsClient, port: number, nameOf: Agent
   };
 }
 
-/** Every series carries its node's name, so every list of names has that label, and the label this one value. */
+/** Every series carries its node's name: every list of names contains that label, and the label has this one value. */
 function checkTexts({ kind, label, limit }: IndexQuestion, texts: readonly string[], node: string): void {
   if (kind === 'values' && label === nodeLabel) for (const text of texts) checkNode(text, node);
   if (kind === 'names' && limit === 0 && texts.length > 0 && !texts.includes(nodeLabel))

@@ -34,21 +34,21 @@ const maxSeries = 1_000_000;
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 128 * 1024 * 1024;
 
-/** What a row takes beside its steps: its objects and labels. Bytes. */
+/** Size of a row beside its steps: its objects and labels. Bytes. */
 const rowBytes = 384;
 
-/** What a fragment asks of one agent. */
+/** The request of a fragment to one agent. */
 export interface PartialCall {
   readonly fragment: FragmentRequest;
   readonly steps: Steps;
   readonly settings: FragmentSettings;
-  /** What of the node's series may be seen; undefined: all. */
+  /** The part of the node's series that is visible; undefined: all. */
   readonly visible?: PartialRequest['visible'];
-  /** The identity of these: what `planHash` gives for them. */
+  /** The identity of the fields above, as computed by `planHash`. */
   readonly hash: string;
   /** The earliest time that the fragment reads by `@` or an offset; null when it reads only before its steps. */
   readonly shiftedTo: number | null;
-  /** Shared by the agents that are asked the same. */
+  /** Shared by all agents of one request. */
   readonly pool: LabelPool;
 }
 
@@ -58,26 +58,26 @@ export interface PartialReadOptions extends AgentTime {
   readonly signal: AbortSignal;
 }
 
-/** One agent's whole, checked answer. */
+/** One agent's whole, validated answer. */
 export interface PartialReading {
   readonly result: FragmentResult;
   readonly stats: PartialStats;
   readonly bytes: number;
-  /** What was taken from the budget's memory for its columns, and for its groups. Bytes. */
+  /** Memory taken from the budget for its columns, and for its groups. Bytes. */
   readonly held: { readonly columns: number; readonly groups: number };
 }
 
-/** Asks one agent for its share of a query: the whole of it, or an error. */
+/** Requests one agent's share of a query: all of it, or an error. */
 export type PartialReader = (
   agent: ExpectedAgent & { readonly address: string },
   call: PartialCall,
   options: PartialReadOptions,
 ) => Promise<PartialReading>;
 
-/** An agent is sound but cannot take part in this way: the query as a whole takes another. */
+/** A healthy agent cannot take part by this path: the whole query takes another path. */
 export class StepDown extends Error {
   readonly reason: string;
-  /** True when a lower way over partial answers may do; false when only raw chunks will. */
+  /** True when a lower path over partial answers may work; false when only raw chunks will. */
   readonly gently: boolean;
 
   constructor(reason: string, gently = false) {
@@ -90,9 +90,9 @@ export class StepDown extends Error {
 
 /**
  * Reads partial answers over mutual TLS.
- * Errors: AgentFailure for anything the agent does wrong; StepDown when it says, or shows by its header, that its share
- * cannot be used in this way; QueryError `execution` when the fragment fails on the node's data, or when the sample
- * budget is spent; the signal's reason when the query itself has ended.
+ * Errors: AgentFailure for any fault of the agent; StepDown when it states, or its header shows, that its share cannot
+ * be used by this path; QueryError `execution` when the fragment fails on the node's data, or when the sample budget is
+ * spent; the signal's reason when the query itself has ended.
  */
 export function createPartialReader(
   client: TlsClient,
@@ -144,7 +144,7 @@ export function createPartialReader(
         onColumn: ({ labels, kinds }) => {
           takeMemory(budget.memory, rowBytes + 9 * kinds.length);
           held.columns += rowBytes + 9 * kinds.length;
-          // What a whole query gives has the labels that the query leaves.
+          // The result of a whole fragment has the labels that the query leaves, which may lack the node's.
           if (fragment.kind !== 'whole') checkNode(labelValue(labels, nodeLabel), agent.node);
         },
       });
@@ -183,7 +183,7 @@ function checkNode(found: string, node: string): void {
   throw new AgentFailure('protocol', `answer of ${JSON.stringify(found)} from the agent of ${node}`);
 }
 
-/** Bytes weigh as the doubles they hold. */
+/** Counts bytes as the doubles that they hold. */
 export function spend(budget: SampleBudget, bytes: number): void {
   budget.left -= bytes / 8;
   if (budget.left >= 0) return;
@@ -192,7 +192,7 @@ export function spend(budget: SampleBudget, bytes: number): void {
   });
 }
 
-/** What a status other than 200 means for the query. */
+/** The error for a status other than 200. */
 export async function refusal(
   { status, body }: TlsStreamResponse,
   kind: FragmentRequest['kind'] = 'series',
@@ -208,7 +208,7 @@ export async function refusal(
     case 405:
       return new StepDown('the agent has no partial answers');
     case 413:
-      // The parts of a whole query have the agent's limits each for itself.
+      // For the parts of a whole query, the agent's limits apply to each part by itself.
       return new StepDown(`over a limit of the agent: ${message}`, kind === 'whole');
     case 422:
       return new QueryError('execution', message);

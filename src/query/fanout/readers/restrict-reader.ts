@@ -6,7 +6,7 @@ import type { AgentReader } from './agent-reader.ts';
 import type { IndexReader } from './index-reader.ts';
 import type { PartialCall, PartialReader } from './partial-reader.ts';
 
-/** What a series is about, and for a flow its two ends. */
+/** The namespace labels of a series: its subject, and the two ends of a flow. */
 const namespaceLabels = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_namespace'] as const;
 
 /**
@@ -20,7 +20,7 @@ export function restrictReader(reader: AgentReader, namespaces: ReadonlySet<stri
   return (agent, queries, options) => restricted(queries, namespaces, (all) => reader(agent, all, options));
 }
 
-/** The same for what is asked of indexes. */
+/** The same for reads of indexes. */
 export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<string>): IndexReader {
   return async (agent, question, options) => {
     if (namespaces.size === 0) return { texts: [], series: [], foreign: false };
@@ -30,8 +30,8 @@ export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<strin
 }
 
 /**
- * The same for shares of queries: agents evaluate over what may be seen. One that does not know of that refuses, and the
- * query takes a lower way. Undefined where nothing may be seen: then nobody is asked.
+ * The same for shares of queries: agents evaluate over the visible series only. An agent that does not know
+ * restrictions refuses, and the query takes a lower path. Undefined where nothing is visible: no agent is then asked.
  */
 export function restrictPartials(
   reader: PartialReader | undefined,
@@ -39,7 +39,7 @@ export function restrictPartials(
 ): PartialReader | undefined {
   if (reader === undefined || namespaces.size === 0) return undefined;
   const visible = restrictedSets([], namespaces);
-  // A call goes to many agents; its identity is made once.
+  // A call goes to many agents; its identity is computed once.
   const restricted = new WeakMap<PartialCall, PartialCall>();
   return (agent, call, options) => {
     let own = restricted.get(call);
@@ -48,7 +48,7 @@ export function restrictPartials(
   };
 }
 
-/** The same for what lies outside the cluster. */
+/** The same for the long-term store. */
 export function restrictStore(store: LongTermStore, namespaces: ReadonlySet<string>): LongTermStore {
   return { read: (queries, options) => restricted(queries, namespaces, (all) => store.read(all, options)) };
 }
@@ -78,7 +78,8 @@ async function restricted<T extends { readonly labels: Labels }>(
 
 /** Disjoint selectors whose union is the given one within the namespaces. Pure. */
 export function restrictedSets(matchers: readonly Matcher[], namespaces: ReadonlySet<string>): Matcher[][] {
-  // Names of namespaces are DNS labels; nothing in them means anything to a regular expression but to be sure.
+  // Names of namespaces are DNS labels and contain no special characters of regular expressions; they are escaped all
+  // the same.
   const value = [...namespaces].sort().map(escaped).join('|');
   const matcher = (type: MatchType, name: string): Matcher => ({ type, name, value });
   return namespaceLabels.map((name, i) => {
