@@ -1,25 +1,25 @@
 import type { QueryStats } from '../promql/index.ts';
 
-/** What a query's time went into, as Prometheus names it. Units: seconds. */
+/** The parts of a query's time, under Prometheus' names. Units: seconds. */
 export interface QueryTimings {
   readonly evalTotalTime: number;
   readonly resultSortTime: number;
-  /** Until there was data to evaluate: planning, asking the nodes, waiting for them, attempts that were given up. */
+  /** Until evaluation starts: planning, requests to the nodes, waiting for them, attempts that were given up. */
   readonly queryPreparationTime: number;
   readonly innerEvalTime: number;
   readonly execQueueTime: number;
   readonly execTotalTime: number;
 }
 
-/** How long a query waited for its turn, and how long it took from there. Units: seconds. */
+/** How long a query waited at the gate, and how long it took after that. Units: seconds. */
 export interface QuerySeconds {
   readonly queue: number;
   readonly evaluation: number;
 }
 
 /**
- * Divides a query's time among its parts.
- * Guarantees: a total is the sum of its parts. Without statistics, as of a query that failed, no data was evaluated.
+ * Splits a query's time into its parts.
+ * Guarantees: a total is the sum of its parts. Without statistics, as for a failed query, the evaluation time is 0.
  */
 export function queryTimings(
   { queue, evaluation }: QuerySeconds,

@@ -3,8 +3,8 @@ import { warmUp } from '../promql/index.ts';
 import { renderQueryData } from './json/render.ts';
 
 /**
- * Answers made-up queries, JSON included, for so long: a process just started answers its first users as fast as one
- * that runs for a while. Answers with their number.
+ * Answers synthetic queries, JSON included, for the given time, so that a process that has just started answers its
+ * first users as fast as a warm one. Returns the number of queries.
  */
 export function warmUpQueries(budgetMs: number, clock: Clock): Promise<number> {
   return warmUp({

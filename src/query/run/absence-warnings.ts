@@ -1,8 +1,8 @@
 import type { Expr } from '../../promql/index.ts';
 
 /**
- * What a missing node changes beyond "less data": one sentence for each part of the query whose meaning turns on what
- * is absent. Added to a degraded answer beside the warnings that name the nodes. Pure.
+ * Effects of a missing node beyond "less data": one sentence for each part of the query whose meaning depends on absent
+ * series. The sentences are added to a degraded answer beside the warnings that name the nodes. Pure.
  */
 export function absenceWarnings(expr: Expr): string[] {
   const found = new Set<string>();

@@ -1,12 +1,12 @@
 import { compareUtf8, compileMatcher } from '../../tsdb/index.ts';
 import type { Labels, ReadQuery } from '../../tsdb/index.ts';
 
-/** The label that tells clusters apart where one outside consumer reads several. */
+/** The label that distinguishes clusters for a consumer that reads several. */
 export const clusterLabel = 'cluster';
 
 /**
- * Queries without their conditions on the cluster label; undefined where those exclude this cluster. Without a name
- * for the cluster there is no such label, and nothing changes.
+ * Queries without their conditions on the cluster label; undefined when those exclude this cluster. Without a cluster
+ * name there is no such label, and nothing changes.
  */
 export function clusterQueries(queries: readonly ReadQuery[], cluster: string): (ReadQuery | undefined)[] {
   if (cluster === '') return [...queries];
@@ -17,7 +17,7 @@ export function clusterQueries(queries: readonly ReadQuery[], cluster: string): 
   });
 }
 
-/** The labels with the cluster's name, where it has one. */
+/** The labels plus the cluster's name, when it has one. */
 export function withCluster(labels: Labels, cluster: string): Labels {
   if (cluster === '' || labels.some(([name]) => name === clusterLabel)) return labels;
   return [...labels, [clusterLabel, cluster] as const].sort(([a], [b]) => compareUtf8(a, b));

@@ -2,7 +2,7 @@ import { countSamples } from '../../promql/index.ts';
 import type { Expr, QueryResult, SampleCounts, Steps } from '../../promql/index.ts';
 import type { LostNode } from '../fanout/failure.ts';
 
-/** What was counted of a query, and what has to be said of it. */
+/** The sample counts of a query, with the warnings about them. */
 export interface CountedSamples {
   readonly samples: SampleCounts;
   readonly warnings: readonly string[];
@@ -16,7 +16,7 @@ export type RunCount = (
 
 /**
  * Counts the samples of a query that has been answered.
- * Guarantees: a node that the answer has and that does not answer once more is named in a warning.
+ * Guarantees: a node that took part in the answer and does not answer the counting queries is named in a warning.
  */
 export async function countQuery(
   expr: Expr,

@@ -5,8 +5,8 @@ import type { PushdownReport } from '../fanout/pushdown-report.ts';
 import { nodeLabel } from '../fanout/merge/series-collector.ts';
 
 /**
- * The `explain` of an answer: the way it was made, the ways that were given up and why, the planner's reasons line by
- * line, what each node did for each fragment, and which nodes left with times that the query reads. Durations in
+ * The `explain` of an answer: its execution path, the paths that were given up and why, the planner's reasons line by
+ * line, the work of each node for each fragment, and the departed nodes whose times the query reads. Durations in
  * milliseconds with one decimal.
  */
 export function explained(expr: Expr, report: PushdownReport, departed: readonly DepartedNode[]): object {

@@ -44,15 +44,15 @@ export type Answered<T> = {
   readonly result: T;
   readonly seconds: { queue: number; evaluation: number };
   readonly pushdown: PushdownReport;
-  /** Of the missing nodes, those that left. */
+  /** The missing nodes that have left. */
   readonly departed: readonly DepartedNode[];
   readonly samples?: SampleCounts | undefined;
 } & Extras;
 
-/** What an evaluation reads from: the agents, or agents and long-term store as one. */
+/** The source that an evaluation reads: the agents, or agents and long-term store as one. */
 type Reading = SeriesSource & Pick<QueryScope, 'read' | 'list' | 'lost' | 'memory'>;
 
-/** What running gave, before it is made an answer. */
+/** The outcome of a run, before it becomes an answer. */
 interface Ran<T> {
   readonly result: T;
   readonly warnings: readonly string[];
@@ -60,12 +60,12 @@ interface Ran<T> {
   readonly lost: ReadonlyMap<string, LostNode>;
   readonly departed: readonly DepartedNode[];
   readonly pushdown: PushdownReport;
-  /** When the result was there; what comes after it is no part of the query's time. */
+  /** When the result was complete; later work does not count as the query's time. */
   readonly endedAt?: number;
   readonly samples?: SampleCounts;
 }
 
-/** What a query is held to: by the server's flags, and within them by policies. */
+/** The limits of a query: the server's flags, and within them the policies. */
 export interface HeldTo {
   readonly timeoutMs: number;
   readonly agentTimeoutMs: number;
@@ -77,10 +77,10 @@ export interface HeldTo {
   readonly places: QueryLimits['places'];
 }
 
-/** A query that was let in. */
+/** A query that has passed the gate. */
 interface Running {
   readonly signal: AbortSignal;
-  /** Monotonic ms at which its time is up. */
+  /** The query's deadline in monotonic ms. */
   readonly deadline: number;
   readonly turns: TurnTaking;
   readonly lease: MemoryLease;
@@ -98,16 +98,19 @@ type Evaluate<T> = (
 const compareWork = 20;
 /** How far back a probe looks for a sample of the agent itself. */
 const probeWindowMs = 300_000;
-/** Queries for the autoscalers of one namespace that run at a time, and of all: a metric's values are shared, so they are few. */
+/**
+ * Most concurrent queries for the autoscalers of one namespace, and of all: the values of a metric are shared, so they
+ * are few.
+ */
 const autoscalerPlaces = { perUser: 2, all: 64 };
-/** Lists of labels and series that are made at a time: they are short, and every dashboard begins with some. */
+/** Most concurrent lists of labels and series: they are short, and every dashboard begins with some. */
 const listConcurrency = 8;
-/** Most annotations of a kind in an answer. Source: Prometheus' API. */
+/** Most annotations of one severity in an answer. Source: Prometheus' API. */
 const maxAnnotations = 10;
 
 /**
- * Runs queries over all agents: waits at the gate, keeps the time limit, evaluates again when an agent is lost on the
- * way, and says which nodes are missing.
+ * Runs queries over all agents: waits at the gate, enforces the deadline, evaluates again when an agent is lost on the
+ * way, and reports the missing nodes.
  * Errors: ApiError `timeout`, `canceled`, `unavailable`; QueryError from the engine.
  */
 export class QueryRunner {
@@ -115,10 +118,10 @@ export class QueryRunner {
   readonly #departures: Departures;
   readonly #gate: Gate;
   readonly #autoscalers = new Gate(autoscalerPlaces.all, () => ({ perUser: autoscalerPlaces.perUser }));
-  /** Places by policies, beside those of the server. */
+  /** The gates of policies, beside the server's own. */
   readonly #gatesOfPolicies = new Map<string, Gate>();
   readonly #lists = new Gate(listConcurrency, fairPlaces);
-  /** What all queries hold together, and their answers until they have gone out. */
+  /** The memory of all queries, and of their answers until these have been sent. */
   readonly #memory: MemoryPool;
 
   constructor(options: RunnerOptions) {
@@ -128,7 +131,7 @@ export class QueryRunner {
     this.#memory = new MemoryPool({ limitBytes: options.memoryBytes });
   }
 
-  /** Who should answer now. */
+  /** The agents that should answer now. */
   agents(): readonly ExpectedAgent[] {
     return this.#options.directory.agents();
   }
@@ -137,25 +140,25 @@ export class QueryRunner {
     return this.#gate.running + this.#autoscalers.running + this.#lists.running;
   }
 
-  /** Bytes that all queries hold together, beyond what each may have without asking. */
+  /** Bytes that all queries hold together, beyond the share that each has without asking. */
   get heldBytes(): number {
     return this.#memory.heldBytes;
   }
 
-  /** How often a query had to give its memory back and begin again. */
+  /** How often a query had to release its memory and start again. */
   get memoryRestarts(): number {
     return this.#memory.restarts;
   }
 
   /**
-   * The memory of one request, to be closed when its answer has gone out; `end` cuts an answer that is read too slowly
+   * The memory of one request, to be closed when its answer has been sent; `end` cuts an answer that is read too slowly
    * while others need the memory.
    */
   openMemory(caller: string, end: () => void): MemoryAccount {
     return this.#memory.open(caller, end);
   }
 
-  /** What queries of this kind are held to now. */
+  /** The limits that apply to queries of this kind now. */
   heldTo({ tenant, namespaces, partialResponse, forAutoscaler }: Omit<RunRequest, 'signal'>): HeldTo {
     const { queryTimeoutMs, agentTimeoutMs, maxSamples, limits } = this.#options;
     const by = limits?.of(tenant ?? namespaces) ?? {};
@@ -164,7 +167,8 @@ export class QueryRunner {
       agentTimeoutMs: Math.min(agentTimeoutMs, by.agentTimeoutMs ?? Infinity),
       maxSamples: Math.min(maxSamples, by.maxSamples ?? Infinity, forAutoscaler === true ? metricSamples : Infinity),
       maxSeries: by.maxSeries ?? Infinity,
-      // Values for autoscalers that lack a node are judged one by one: most are refused, those of pods left out.
+      // Values for autoscalers that lack a node are decided one by one: most are refused, those of pods on the node are
+      // left out.
       partialResponse: partialResponse && (forAutoscaler === true || by.failPartial !== true),
       places: forAutoscaler === true ? undefined : by.places,
     };
@@ -187,8 +191,9 @@ export class QueryRunner {
   }
 
   /**
-   * The elements of `parts.join(' or ')`, sums whose labels differ, at one time: those that differ in `label` alone as one.
-   * Where the agents can give them so this takes a fraction of the work of `instant`; else it is done as that does it.
+   * The elements of `parts.join(' or ')` at one time. The parts are sums with different labels; elements that differ in
+   * `label` alone are returned as one. When the agents can send them in this form, it costs a fraction of `instant`;
+   * otherwise it is evaluated as `instant` does.
    */
   sums(
     parts: readonly string[],
@@ -203,7 +208,7 @@ export class QueryRunner {
     let mayPack = settings !== undefined;
     return this.#query(text, request, span, async (options) => {
       if (mayPack) {
-        // After whatever ends this evaluation the next one takes the plain way.
+        // If this evaluation ends without a result, the next one takes the plain way.
         mayPack = false;
         const own = { ...options, settings: { ...settings!, ...lookback(request) } };
         const packed = await packedSums(exprs, label, timeMs, own);
@@ -214,7 +219,10 @@ export class QueryRunner {
     });
   }
 
-  /** Labels of the series that match any of the sets (none: all) within the times, sorted; with a limit, at least the first so many. */
+  /**
+   * Labels of the series that match any of the sets (none: all) in the time range, sorted; with a limit, at least the
+   * first `limit` of them.
+   */
   async series(
     sets: readonly (readonly Matcher[])[],
     startMs: number,
@@ -253,8 +261,8 @@ export class QueryRunner {
   }
 
   /**
-   * The samples of several selectors, each list in label order. `answerBytes` says how much memory the answer takes
-   * that is made from them; it is taken here, before anything of the answer is made.
+   * The samples of several selectors, each list in label order. `answerBytes` returns the memory of the answer that
+   * will be made from them; it is taken here, before any part of the answer is made.
    */
   select(
     queries: readonly ReadQuery[],
@@ -276,7 +284,7 @@ export class QueryRunner {
     return this.#run(request, evaluate, reads);
   }
 
-  /** Asks every agent for as little as it can: who there is, and who does not answer. */
+  /** Sends every agent the smallest possible request, to find out which agents there are and which do not answer. */
   async probe(request: RunRequest): Promise<{
     agents: readonly ExpectedAgent[];
     lost: ReadonlyMap<string, LostNode>;
@@ -295,8 +303,8 @@ export class QueryRunner {
   }
 
   /**
-   * Asks every agent the same; `read` checks an answer. Lost nodes are told as for any query; nodes that left, where
-   * the question is about times.
+   * Sends every agent the same request; `read` validates an answer. Lost nodes are reported as for any query; departed
+   * nodes are reported when the request has a time range.
    */
   ask<T>(
     question: AgentQuestion,
@@ -306,7 +314,7 @@ export class QueryRunner {
   ): Promise<Answered<T[]>> {
     const { asker, clock, directory } = this.#options;
     return this.#within(request, async ({ signal, deadline, limits: { agentTimeoutMs } }) => {
-      // What the agents are asked here, no long-term store has.
+      // No long-term store has the data that the agents are asked for here.
       const departed = this.#departures.of(() => reads, -Infinity);
       const pushdown = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
       const told = { warnings: [], infos: [], departed, pushdown };
@@ -321,7 +329,7 @@ export class QueryRunner {
     });
   }
 
-  /** A query, and its samples where they are to be counted. */
+  /** Runs a query, and counts its samples when the request asks for it. */
   #query<T>(
     query: string,
     request: RunRequest,
@@ -373,7 +381,7 @@ export class QueryRunner {
     return this.#within(request, run, gate);
   }
 
-  /** Runs something within the limits of a query. */
+  /** Runs a function within the limits of a query. */
   async #within<T>(
     request: RunRequest,
     run: (running: Running) => Promise<Ran<T>>,
@@ -442,7 +450,10 @@ export class QueryRunner {
     }
   }
 
-  /** A place of the policy's, then one of the server's: who waits for the first holds none of the second. */
+  /**
+   * Takes a place at the policy's gate, then one at the server's: a query that waits for the first holds none of the
+   * second.
+   */
   async #enter({ places }: HeldTo, signal: AbortSignal, caller?: string): Promise<() => void> {
     if (places === undefined) return this.#gate.enter(signal, caller);
     let gate = this.#gatesOfPolicies.get(places.policy);
@@ -488,7 +499,7 @@ export class QueryRunner {
         try {
           return await evaluate(source, running, left(), source.distribution(distribution));
         } catch (error) {
-          // The second time the store is left out from the start, so this ends.
+          // The second iteration leaves the store out from the start, so the loop ends.
           if (!source.restart || scope.restart || signal.aborted) throw error;
         } finally {
           lostStore = source.lostStore;

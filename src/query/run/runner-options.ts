@@ -11,24 +11,24 @@ import type { ExecutionPath, PushdownReport } from '../fanout/pushdown-report.ts
 import type { LimitSource } from '../policy-limits.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';
 
-/** What a query runner works with. */
+/** The dependencies and limits of a query runner. */
 export interface RunnerOptions {
   readonly directory: AgentDirectory;
   readonly reader: AgentReader;
-  /** How agents are asked for shares of queries; without one every query reads raw chunks. */
+  /** Requests shares of queries from agents; without it every query reads raw chunks. */
   readonly partialReader?: PartialReader | undefined;
-  /** How agents' indexes are asked; without one series are read instead. */
+  /** Reads the agents' indexes; without it series are read instead. */
   readonly indexReader?: IndexReader | undefined;
-  /** How agents are asked for what is no sample; without one nobody is asked, and nobody is missing. */
+  /** Requests data other than samples from agents; without it no agent is asked, and none is missing. */
   readonly asker?: AgentAsker | undefined;
-  /** The highest way a query may take. Default `whole`. */
+  /** The highest execution path of a query. Default `whole`. */
   readonly pushdown?: ExecutionPath;
-  /** Told how each query was executed. */
+  /** Called with the way in which each query was executed. */
   readonly onExecuted?: (report: PushdownReport, lost: ReadonlyMap<string, LostNode>) => void;
   readonly engine: Pick<Engine, 'instant' | 'range' | 'reads'>;
-  /** As the engine's: for what is computed beside it. Without them nothing is. */
+  /** The engine's settings, for evaluations beside it; without them there are none. */
   readonly settings?: FragmentSettings | undefined;
-  /** Counts samples where that is asked for; one that takes names away last. */
+  /** Counts samples on request. It must remove metric names last (delayed name removal). */
   readonly countingEngine?: Pick<Engine, 'range'> | undefined;
   readonly clock: Clock;
   readonly agentTimeoutMs: number;
@@ -37,13 +37,13 @@ export interface RunnerOptions {
   readonly maxConcurrency: number;
   /** Bytes that all queries may hold together. */
   readonly memoryBytes: number;
-  /** What policies hold queries to, within the limits above. Default: nothing. */
+  /** Limits that policies set for queries, within the limits above. Default: none. */
   readonly limits?: LimitSource | undefined;
   /** Answers for times older than `afterMs`, which the agents may no longer have. */
   readonly longTerm?: { readonly store: LongTermStore; readonly afterMs: number } | undefined;
 }
 
-/** What a request says about how it wants to be run. */
+/** The execution options of a request. */
 export interface RunRequest {
   /** Aborts when the client goes away or the server stops. */
   readonly signal: AbortSignal;
@@ -54,18 +54,18 @@ export interface RunRequest {
   readonly partialResponse: boolean;
   /** Only what concerns these namespaces is read; undefined: everything. */
   readonly namespaces?: ReadonlySet<string> | undefined;
-  /** The namespaces whose limits hold. Default: those of `namespaces`. */
+  /** The namespaces whose limits apply. Default: those of `namespaces`. */
   readonly tenant?: ReadonlySet<string> | undefined;
-  /** Takes this way instead of the best one. */
+  /** Forces this path instead of the best one. */
   readonly pushdown?: ExecutionPath | undefined;
-  /** The part of the query that nodes which left are looked for in; all of it where it is not said. */
+  /** The part of the query that decides which departed nodes are reported. Default: all of it. */
   readonly readsOf?: string;
-  /** The query, where its samples are to be counted. */
+  /** Set to count samples: returns the query's expression. */
   readonly countSamples?: () => Expr;
-  /** Who waits, where there is a line: nobody waits behind all that another asked. Default: one and the same. */
+  /** The key for fair queueing: a caller does not wait behind all requests of another. Default: one key for all. */
   readonly caller?: string;
-  /** Where its memory comes from, which whoever asks closes. Default: an account of its own, closed with the query. */
+  /** The source of its memory, closed by the caller. Default: an account of its own, closed with the query. */
   readonly memory?: MemoryAccount | undefined;
-  /** Waits at the autoscalers' own gate: queries of people never hold those up. */
+  /** Uses the autoscalers' own gate, so that other queries never delay it. */
   readonly forAutoscaler?: boolean;
 }

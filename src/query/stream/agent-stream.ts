@@ -6,7 +6,7 @@ import { concerns, LineSplitter, parseMessage, type StreamMessage, type StreamRe
 import type { AgentNames } from '../agents/directory.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from '../fanout/failure.ts';
 
-/** A message of an agent, and what it takes in memory, about: the length of its line. */
+/** A message of an agent, and its approximate size in memory: the length of its line. */
 export interface Received {
   readonly message: StreamMessage;
   readonly bytes: number;
@@ -21,15 +21,15 @@ export interface AgentAddress {
 }
 
 export interface ReadOptions {
-  /** Bound on connecting and on the head of the answer. Units: ms. */
+  /** Deadline of connecting and of the head of the answer. Units: ms. */
   readonly headMs: number;
-  /** Bound on each wait for more; none for a follower, who may hear nothing for hours. Units: ms. */
+  /** Deadline of each wait for more data; none for a follower, which may receive nothing for hours. Units: ms. */
   readonly idleMs?: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads an agent's stream, a batch at a time. Only whole, sound messages of that node come out of it.
+ * Reads an agent's stream, a batch at a time. It yields only whole and valid messages of that node.
  * Errors: AgentFailure; the signal's reason.
  */
 export type AgentStreamReader = (
@@ -38,12 +38,12 @@ export type AgentStreamReader = (
   options: ReadOptions,
 ) => AsyncGenerator<readonly Received[]>;
 
-/** No timer waits longer: 24 days. */
+/** The longest possible timer: 24 days. */
 const longest = 2 ** 31 - 1;
 
 /**
- * Reads over mutual TLS from the agents' stream port. Followers have a client of their own: they keep their connections,
- * of which a client has only so many to one agent.
+ * Reads over mutual TLS from the agents' stream port. Followers have a client of their own: they occupy their
+ * connections for long, and a client has a limited number of connections to one agent.
  */
 export function createAgentStreamReader(
   clients: { readonly followers: TlsClient; readonly others: TlsClient },
@@ -96,7 +96,7 @@ export function createAgentStreamReader(
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      // A connection that breaks is an agent that went away, whether or not it had begun to answer.
+      // A broken connection means that the agent is unreachable, whether or not it had begun to answer.
       throw late ?? asAgentFailure(error, false);
     } finally {
       link.release();

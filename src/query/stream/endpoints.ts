@@ -22,24 +22,24 @@ import type { StreamSink } from './reader-queue.ts';
 
 export interface StreamEndpointDeps {
   readonly relay: StreamRelay;
-  /** What the sender of a request may see. Errors: ApiError. */
+  /** The namespaces that the sender of a request may see. Errors: ApiError. */
   readonly authorize: (req: Request) => Promise<StreamCall['namespaces']>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** A reader that takes nothing for this long is given up. Units: ms. */
+/** A reader that accepts nothing for this long is disconnected. Units: ms. */
 const stalledMs = 600_000;
 
 /**
- * The relayed stream: lines of JSON at the paths of an agent's own, and gRPC on HTTP/2. What is refused is answered in
- * the form of the other endpoints, in gRPC with the status that means the same.
+ * The relayed stream: lines of JSON at the same paths as an agent's own, and gRPC on HTTP/2. A refusal has the form of
+ * the other endpoints; in gRPC it has the equivalent status.
  */
 export function useStream(app: Express, deps: StreamEndpointDeps): void {
   for (const path of streamPaths) {
     const route = app.route(path);
     const serve = (req: Request, res: Response): Promise<void> => serveLines(req, res, deps);
-    // Before GET, which would take it: a stream without a body is none.
+    // Registered before GET, which would match HEAD, too: a stream without a body is not a stream.
     route.head((_req, res) => void res.set('allow', 'GET, POST').status(405).end());
     route.get(serve).post(serve);
     route.all((_req, res) => sendText(res.set('allow', 'GET, POST'), 405, 'Method Not Allowed\n'));
@@ -85,7 +85,7 @@ async function serveGrpc(req: Request, res: Response, deps: StreamEndpointDeps):
   }
 }
 
-/** Where a reader's messages go; it is gone when the answer is closed. */
+/** The sink of a reader's messages; `gone` aborts when the answer is closed. */
 function sinkOf(
   res: Response,
   clock: Clock,

@@ -6,33 +6,36 @@ import type { AgentAddress, AgentStreamReader, Received } from './agent-stream.t
 export interface FollowOptions {
   readonly read: AgentStreamReader;
   readonly clock: Clock;
-  /** Filters and scope; what of it is a matter of past and place is set here. */
+  /** Filters and scope; the fields about past and position are set here. */
   readonly request: StreamRequest;
   readonly headMs: number;
-  /** Where to go on; undefined: with what comes from now on. */
+  /** Where to resume; undefined: with new items only. */
   readonly cursor: string | undefined;
-  /** The kind of failure that was told of this agent already. */
+  /** The kind of failure that has already been reported for this agent. */
   readonly told?: FailureReason | undefined;
   readonly signal: AbortSignal;
   readonly onItem: (item: Received) => void;
   readonly onLost: (message: StreamMessage) => void;
-  /** Told each place behind which nothing was handed out yet. */
+  /** Called with each position, before any later item is handed out. */
   readonly onCursor: (cursor: string) => void;
-  /** Told when the agent is there, and of the first failure after it was or of another kind. */
+  /**
+   * Called when the agent is connected. `onFailure` is called for the first failure after that, or for one of another
+   * kind.
+   */
   readonly onConnected: () => void;
   readonly onFailure: (failure: AgentFailure) => void;
 }
 
-/** An agent that is silent for this long is asked whether it still answers. Units: ms. */
+/** After this much silence the agent is probed. Units: ms. */
 const silenceMs = 30_000;
-/** Between two attempts, growing. Units: ms. */
+/** Back-off between two attempts, growing. Units: ms. */
 const firstDelayMs = 250;
 const longestDelayMs = 10_000;
 
 /**
- * Follows one agent until the signal aborts: connects, and connects again when it broke off, where it stood.
- * Guarantees: no item is handed out twice, and none is passed over that the agent still has; how many it has not any
- * more, it says. Never rejects.
+ * Follows one agent until the signal aborts: connects, and after a break connects again at the same position.
+ * Guarantees: no item is handed out twice, and no item that the agent still has is skipped; the agent reports how many
+ * it no longer has. Never rejects.
  */
 export async function followAgent(agent: AgentAddress, options: FollowOptions): Promise<void> {
   const { clock, signal } = options;
@@ -103,7 +106,7 @@ async function readOn(
   }
 }
 
-/** Asks for nothing. Undefined where the agent answers that. */
+/** Probes the agent with a request for no items. Undefined when it answers. */
 async function answers(
   agent: AgentAddress,
   { read, headMs }: FollowOptions,

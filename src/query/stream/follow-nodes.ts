@@ -20,21 +20,21 @@ export interface FollowNodesOptions {
   readonly onFailure: (failure: AgentFailure) => void;
 }
 
-/** How often the list of agents is looked at. Units: ms. */
+/** Interval of looking at the list of agents. Units: ms. */
 const lookMs = 1_000;
-/** Stands for all that a ring holds: the place of a ring that no agent has. */
+/** Reads a whole ring: the cursor of a ring that no agent has. */
 const fromTheStart = '0.0';
 
 /**
- * Follows the agents that a plan wants, also those that come later, and tells of those that go or are not there.
- * An agent that is seen for the first time after the start is read from the start of its ring, for it began after it.
+ * Follows the agents that a plan wants, including later ones, and reports agents that leave or are absent.
+ * An agent first seen after the start is read from the start of its ring, because the agent itself started later.
  */
 export class FollowNodes {
   readonly #options: FollowNodesOptions;
   readonly #cursors = new Map<string, string>();
   readonly #told = new Map<string, FailureReason>();
   readonly #following = new Map<string, { readonly agent: AgentAddress; readonly stop: AbortController }>();
-  /** What was said of nodes that have nobody to follow. */
+  /** The text reported for each node without an agent to follow. */
   readonly #absent = new Map<string, string>();
   #cancel = (): void => {};
   #started = false;
@@ -43,22 +43,22 @@ export class FollowNodes {
     this.#options = options;
   }
 
-  /** Agents that are followed. */
+  /** Number of agents that are followed. */
   get size(): number {
     return this.#following.size;
   }
 
-  /** Takes note of where an agent's stream stands. */
+  /** Records the position of an agent's stream. */
   stoodAt({ node, address }: AgentAddress, cursor: string): void {
     this.#cursors.set(`${node} ${address}`, cursor);
   }
 
-  /** Takes note of a failure that the reader knows of. */
+  /** Records a failure that has already been reported to the reader. */
   failed({ node, address }: AgentAddress, reason: FailureReason): void {
     this.#told.set(`${node} ${address}`, reason);
   }
 
-  /** Tells of the wanted nodes that have no agent. What was told once is not told again. */
+  /** Reports the wanted nodes that have no agent. A text that was reported is not repeated. */
   tellAbsent(): void {
     const { directory, plan, states } = this.#options;
     const agents = directory.agents().filter(({ node }) => plan.wants(node));
@@ -78,7 +78,7 @@ export class FollowNodes {
     for (const node of this.#absent.keys()) if (known.has(node) && !absent.has(node)) this.#absent.delete(node);
   }
 
-  /** Begins, or begins anew with another request: everybody is read on from where they stood. */
+  /** Begins, or begins again with another request: every agent is resumed at its last position. */
   start(request: StreamRequest): void {
     this.stop();
     const look = (): void => {
@@ -103,7 +103,7 @@ export class FollowNodes {
       for (const one of addressesOf(agent)) {
         const key = `${one.node} ${one.address}`;
         wanted.add(key);
-        // Another pod at the same address: its certificate is another one too.
+        // Another pod at the same address has another certificate, too.
         if (isShared(this.#following.get(key)?.agent) !== isShared(one)) this.#end(key);
         if (!this.#following.has(key)) this.#begin(key, one, headMs(agent, agentTimeoutMs), request);
       }

@@ -9,11 +9,11 @@ import {
 import type { ApiError } from '../api/api-error.ts';
 
 /**
- * gRPC's framing of one call whose answer is a stream, on a response of HTTP/2. Source: grpc.io, "gRPC over HTTP2".
- * The server of the library cannot be used: it wants connections of its own, and this port has other requests too.
+ * gRPC's framing of one server-streaming call, on a response of HTTP/2. Source: grpc.io, "gRPC over HTTP2".
+ * The library's server cannot be used: it requires connections of its own, and this port serves other requests too.
  */
 
-/** Codes of gRPC for refusals. Source: grpc.io, "Status codes and their use in gRPC". */
+/** gRPC status codes of refusals. Source: grpc.io, "Status codes and their use in gRPC". */
 const codes: Readonly<Partial<Record<ApiError['errorType'], number>>> = {
   bad_data: 3,
   timeout: 4,
@@ -57,13 +57,13 @@ export function sendGrpcTrailers(res: ServerResponse, status = 0, message = ''):
   res.end();
 }
 
-/** A refusal, also of a call that has begun. */
+/** A refusal, also of a call that has already begun. */
 export function sendGrpcError(res: ServerResponse, { errorType, message }: ApiError): void {
   if (!res.headersSent) sendGrpcHead(res);
   sendGrpcTrailers(res, codes[errorType] ?? internal, message);
 }
 
-/** Text of a `grpc-message`: printable ASCII as it is, percent-encoded what is not. */
+/** Text of a `grpc-message`: printable ASCII unchanged, other bytes percent-encoded. */
 function escaped(message: string): string {
   return message.toWellFormed().replace(/[^ -$&-~]+/gu, encodeURIComponent);
 }

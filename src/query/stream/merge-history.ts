@@ -2,12 +2,12 @@ import { timeOf } from '../../stream/index.ts';
 import type { Received } from './agent-stream.ts';
 import { TimeHeap } from './time-heap.ts';
 
-/** One agent's answer, in order of time. It ends where the answer does, also one that broke off. */
+/** One agent's answer, in order of time. It ends with the answer, also when that breaks off. */
 export type HistorySource = AsyncIterator<readonly Received[], unknown>;
 
 /**
- * Joins answers that are each in order of their time into one that is. It reads ahead no more than a batch of each, and
- * asks for more only when it is asked for more.
+ * Merges answers, each in order of time, into one. It reads at most one batch of each ahead, and reads more only on
+ * demand.
  */
 export async function* mergeHistory(sources: readonly HistorySource[]): AsyncGenerator<readonly Received[]> {
   interface Open {
@@ -16,7 +16,7 @@ export async function* mergeHistory(sources: readonly HistorySource[]): AsyncGen
     at: number;
   }
   const heap = new TimeHeap<Open>();
-  /** Puts the next item of an answer into its place; false when there is none. */
+  /** Puts the next item of an answer onto the heap, unless the answer has ended. */
   const advance = async (open: Open): Promise<void> => {
     while (open.at >= open.batch.length) {
       const { done, value } = await open.source.next();
@@ -39,7 +39,7 @@ export async function* mergeHistory(sources: readonly HistorySource[]): AsyncGen
   if (out.length > 0) yield out;
 }
 
-/** The last so many of what passes, within a number of bytes: beyond it the earliest are let go and counted. */
+/** Keeps the last `number` items within a number of bytes: beyond it the earliest are dropped and counted. */
 export class Newest {
   readonly #number: number;
   readonly #maxBytes: number;

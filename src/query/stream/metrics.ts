@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import { agentFailureReasons } from '../fanout/failure.ts';
 import type { FailureReason } from '../fanout/failure.ts';
 
-/** What the relay of spans and flows tells of itself. */
+/** Metrics of the relay of spans and flows. */
 export class StreamMetrics {
   readonly #clients: Gauge;
   readonly #lost: Counter<'source'>;
@@ -37,7 +37,7 @@ export class StreamMetrics {
     this.#clients.set(now);
   }
 
-  /** Sources that agents make up are counted as one. */
+  /** Sources that are not known, which agents may invent, are counted as one. */
   lost(source: string, count: number): void {
     this.#lost.inc({ source: sources.includes(source) ? source : 'other' }, count);
   }

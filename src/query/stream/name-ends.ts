@@ -3,21 +3,21 @@ import { timeOf } from '../../stream/index.ts';
 import type { AddressIndex, AddressOwner } from '../addresses/address-index.ts';
 import { ownerOfHost } from '../addresses/owner-of-host.ts';
 
-/** Callers whose spans were seen and whose servers' spans may follow: at least this many of the newest are kept. */
+/** Callers whose spans have arrived and whose servers' spans may follow: at least this many of the newest are kept. */
 const mostCallers = 10_000;
 
 /**
- * Names the ends of spans and flows that their agents cannot: an agent knows the pods of its own node alone. A caller
- * is found by its address where the policy lets agents keep it, else by its own span of the same request.
- * Guarantees: what an agent said is never replaced. Of a peer in a namespace that the reader may not see, the namespace
- * and the workload are named, and neither pod nor node.
+ * Names the ends of spans and flows that their agents cannot name: an agent knows the pods of its own node alone. A
+ * caller is found by its address where the policy lets agents keep it, else by its own span of the same request.
+ * Guarantees: a name that an agent gave is never replaced. For a peer in a namespace that the reader may not see, only
+ * the namespace and the workload are named, neither pod nor node.
  */
 export class EndNamer {
   readonly #index: AddressIndex;
   readonly #visible: () => ReadonlySet<string> | undefined;
   /**
-   * The sender of each client's span, by trace and span: the newest, and those before them. The elder are dropped all at
-   * once: to look for the oldest of a map steps over every entry that was deleted before it.
+   * The sender of each client's span, by trace and span: the newest, and an older generation. The older generation is
+   * dropped at once, because finding the oldest entry of a map steps over every entry that was deleted before it.
    */
   #callers = new Map<string, FlowEnd>();
   #elder: ReadonlyMap<string, FlowEnd> = new Map();
@@ -30,7 +30,7 @@ export class EndNamer {
   named(message: StreamMessage): StreamMessage {
     const { span, flow } = message;
     if (span) {
-      // An agent has no word on it: one that has been taken over could call its peers what it likes.
+      // A peer sent by an agent is ignored: a compromised agent could choose any name for its peers.
       const { peer: _, ...own } = span;
       const peer = this.#peerOf(own);
       return peer || span.peer ? { ...message, span: peer ? { ...own, peer } : own } : message;

@@ -3,15 +3,15 @@ import { type NodeState, statusMessage, type StreamMessage } from '../../stream/
 import type { FailureReason } from '../fanout/failure.ts';
 import { relayName } from './reader-queue.ts';
 
-/** Nodes that change at about the same time are told of together. Units: ms. */
+/** Changes within this time are reported together. Units: ms. */
 const gatherMs = 50;
 
-/** Away, or there and not sound. */
+/** Unreachable, or reachable with an error. */
 export function stateOf(reason: FailureReason): NodeState {
   return reason === 'unreachable' || reason === 'timeout' ? 'NODE_UNAVAILABLE' : 'NODE_ERROR';
 }
 
-/** Tells a reader of nodes that come, go and fail, those of which the same is to be said in one message. */
+/** Reports nodes that come, go and fail to a reader, with one message for all nodes of the same state and text. */
 export class NodeStates {
   readonly #clock: Clock;
   readonly #tell: (message: StreamMessage) => void;
@@ -28,14 +28,14 @@ export class NodeStates {
     this.#cancel ??= this.#clock.setTimeout(() => this.flush(), gatherMs);
   }
 
-  /** Nobody is told any more. */
+  /** Drops pending reports. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
     this.#news = [];
   }
 
-  /** Tells what has gathered. Two of one node stay in their order. */
+  /** Sends the pending reports. Two of one node stay in their order. */
   flush(): void {
     const news = this.#news;
     this.stop();

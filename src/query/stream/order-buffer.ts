@@ -3,28 +3,28 @@ import type { Received } from './agent-stream.ts';
 import { TimeHeap } from './time-heap.ts';
 
 export interface OrderLimits {
-  /** How long an item is held back, so that an earlier one of another node can pass it. Units: ms. */
+  /** How long an item is held back, so that an earlier one of another node can overtake it. Units: ms. */
   readonly holdMs: number;
-  /** Items and bytes held at most: beyond it the earliest goes on at once. */
+  /** Most items and bytes in the buffer: beyond them the earliest item leaves at once. */
   readonly items: () => number;
   readonly maxBytes: number;
 }
 
-/** When an item came, without what it holds: it stays in the list of arrivals until its turn. */
+/** The arrival of an item, without its content: it stays in the list of arrivals until its turn. */
 interface Arrival {
   readonly due: number;
   gone: boolean;
 }
 
 /**
- * Puts the live items of many nodes in order of their time. Pure: the caller says what time it is.
- * Guarantees: an item leaves no later than `holdMs` after it came, and never before an earlier one that was there; what
- * comes later than that goes on out of order, for a stream cannot wait for what nobody knows of.
+ * Sorts the live items of many nodes by time. Pure: the caller passes the time.
+ * Guarantees: an item leaves at most `holdMs` after its arrival, and never before an earlier item in the buffer; an
+ * item that arrives too late for that leaves out of order, because the stream cannot wait for unknown items.
  */
 export class OrderBuffer {
   readonly #limits: OrderLimits;
   readonly #heap = new TimeHeap<{ readonly item: Received; readonly arrival: Arrival }>();
-  /** In the order of coming, from `#head` on; those that left before their turn are marked. */
+  /** In order of arrival, from `#head` on; items that left before their turn are marked. */
   #arrivals: Arrival[] = [];
   #head = 0;
   #bytes = 0;
@@ -37,7 +37,7 @@ export class OrderBuffer {
     return this.#heap.size;
   }
 
-  /** When `take` has something to give at the latest; undefined while it is empty. Units: ms, monotonic. */
+  /** The latest time at which `take` will have an item; undefined while the buffer is empty. Units: ms, monotonic. */
   get due(): number | undefined {
     while (this.#arrivals[this.#head]?.gone) this.#head++;
     if (this.#head > 1_000 && 2 * this.#head > this.#arrivals.length) {
@@ -54,7 +54,7 @@ export class OrderBuffer {
     this.#bytes += item.bytes;
   }
 
-  /** What goes on now, in order. */
+  /** Removes the items that are due, in order. */
   take(now: number): Received[] {
     const out: Received[] = [];
     const { items, maxBytes } = this.#limits;

@@ -8,9 +8,9 @@ import { mergeHistory, Newest } from './merge-history.ts';
 import { relayName } from './reader-queue.ts';
 import { numberOf, type StreamPlan } from './stream-plan.ts';
 
-/** What is kept while the newest of all nodes are looked for. Units: bytes. */
+/** Most memory while the newest items of all nodes are determined. Units: bytes. */
 const newestBytes = 16 * 1024 * 1024;
-/** An agent gets its whole time: what is left of a query bounds nothing here. Units: ms. */
+/** An agent gets its whole deadline: there is no query deadline here. Units: ms. */
 const unlimitedMs = 2 ** 31 - 1;
 
 export interface HistoryOptions {
@@ -18,15 +18,15 @@ export interface HistoryOptions {
   readonly clock: Clock;
   readonly agentTimeoutMs: number;
   readonly signal: AbortSignal;
-  /** Takes what is ready. Resolves when there is room for more. */
+  /** Writes messages. Resolves when there is room for more. */
   readonly write: (messages: readonly StreamMessage[]) => Promise<void>;
   readonly onFailure: (agent: AgentAddress, failure: AgentFailure) => void;
   readonly onLost: (source: string, count: number) => void;
-  /** Told where each agent's stream stood when it was read. */
+  /** Called with the position of each agent's stream when it was read. */
   readonly onCursor: (agent: AgentAddress, cursor: string) => void;
 }
 
-/** The addresses of an agent's pods: two while it is replaced. */
+/** The addresses of an agent's pods: two while a pod is replaced. */
 export function addressesOf({ node, address, more = [], shared = [] }: ExpectedAgent): AgentAddress[] {
   return address === undefined ? [] : [address, ...more].map((one) => ({ node, address: one, shared }));
 }
@@ -37,9 +37,9 @@ export function headMs(agent: ExpectedAgent, agentTimeoutMs: number): number {
 }
 
 /**
- * Writes the items of the past that a plan asks for, of all agents in one order of time.
- * Guarantees: what the agents give is put together exactly, as if all of it had been sorted; an agent that fails on the way
- * is told of, and what it gave until then stays. A slow reader makes the agents' rings wait for it, nothing else.
+ * Writes the past items that a plan asks for, of all agents in one order of time.
+ * Guarantees: the agents' items are merged exactly as if all of them had been sorted; an agent that fails on the way is
+ * reported, and its items until then stay. A slow reader only makes the agents' rings wait.
  */
 export async function readHistory(
   agents: readonly ExpectedAgent[],
@@ -93,7 +93,7 @@ async function writeNewest(
   for (let at = 0; at < items.length; at += 256) await write(messagesOf(items.slice(at, at + 256)));
 }
 
-/** The items of one agent. What else it says is handed on; where it fails, that is told and it ends. */
+/** The items of one agent. Its other messages are passed on; a failure is reported and ends the iteration. */
 async function* itemsOf(
   agent: AgentAddress,
   request: StreamRequest,
@@ -126,7 +126,7 @@ function messagesOf(items: readonly Received[]): StreamMessage[] {
   return items.map(({ message }) => withoutCursor(message));
 }
 
-/** A message as readers get it: places in an agent's ring mean nothing to them. */
+/** A message in the readers' form: cursors of an agent's ring mean nothing to readers. */
 export function withoutCursor({ cursor: _, ...message }: StreamMessage): StreamMessage {
   return message;
 }

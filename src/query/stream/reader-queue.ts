@@ -1,10 +1,13 @@
 import { lostMessage, type StreamMessage } from '../../stream/index.ts';
 import type { Received } from './agent-stream.ts';
 
-/** The name under which svc-query speaks of itself in the stream, where the others are nodes. */
+/** The sender name of svc-query's own messages in the stream; the other senders are nodes. */
 export const relayName = 'svc-query';
 
-/** Where messages go. `write` resolves when the reader can take more; `gone` aborts when nobody reads any more. */
+/**
+ * The destination of messages. `write` resolves when the reader can accept more; `gone` aborts when the reader has
+ * left.
+ */
 export interface StreamSink {
   readonly write: (messages: readonly StreamMessage[]) => Promise<void>;
   readonly gone: AbortSignal;
@@ -16,15 +19,16 @@ export interface QueueOptions {
   readonly onLost: (count: number) => void;
 }
 
-/** What is written at once: enough that a busy stream costs few writes. */
+/** Size of one write: large enough that a busy stream needs few writes. */
 const batchMessages = 256;
 const batchBytes = 256 * 1024;
-/** About what a message that is no item takes. Units: bytes. */
+/** Approximate size of a message without an item. Units: bytes. */
 const wordBytes = 300;
 
 /**
- * Between what comes from the agents and one reader, who may be slower. Nobody waits for it: what does not fit is
- * dropped, and the reader is told how many as one sum, in their place. Words about nodes have as much room again.
+ * Queue between the agents and one reader, which may be slower. Agents never wait for it: an item that does not fit is
+ * dropped, and the reader gets one message with the number of dropped items in their place. Messages about nodes have
+ * the same amount of room in addition.
  */
 export class ReaderQueue {
   readonly #options: QueueOptions;
@@ -37,18 +41,18 @@ export class ReaderQueue {
     this.#options = options;
   }
 
-  /** What it holds. Units: bytes, about. */
+  /** Approximate size of the queued messages. Units: bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Takes an item, or drops it. */
+  /** Queues an item, or drops it. */
   push(item: Received): void {
     if (this.#bytes + item.bytes > this.#options.maxBytes) this.#drop(1);
     else this.#put(item);
   }
 
-  /** Takes a message about nodes or losses. A loss that does not fit is added to those of this queue. */
+  /** Queues a message about nodes or losses. A loss that does not fit is added to those of this queue. */
   tell(message: StreamMessage): void {
     const { maxBytes } = this.#options;
     if (message.lost && this.#bytes > maxBytes) this.#drop(message.lost.count);
@@ -57,8 +61,8 @@ export class ReaderQueue {
   }
 
   /**
-   * Hands everything to the reader until it is gone, or `ended` aborts and the rest is out.
-   * Errors: what the reader fails with.
+   * Writes everything to the reader until the reader is gone, or until `ended` aborts and the rest is written.
+   * Errors: those of the reader.
    */
   async drain(sink: StreamSink, ended: AbortSignal): Promise<void> {
     const wake = (): void => this.#wake();

@@ -22,12 +22,12 @@ export interface StreamRelayOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: StreamMetrics;
-  /** An agent's time to begin to answer, and between two pieces of an answer that ends. Units: ms. */
+  /** An agent's deadline for the start of its answer, and between two pieces of a finite answer. Units: ms. */
   readonly agentTimeoutMs: number;
   readonly maxClients: number;
-  /** What one reader who does not keep up holds. Units: bytes. */
+  /** Most bytes queued for one slow reader. Units: bytes. */
   readonly queueBytes?: number;
-  /** Who has which address; without it the ends of spans and flows are as agents name them. */
+  /** The owners of addresses; without it the ends of spans and flows stay as agents name them. */
   readonly addresses?: AddressIndex | undefined;
 }
 
@@ -35,9 +35,12 @@ type Namespaces = ReadonlySet<string> | undefined;
 
 export interface StreamCall {
   readonly request: StreamRequest;
-  /** What the reader may see; undefined: everything. */
+  /** The namespaces that the reader may see; undefined: everything. */
   readonly namespaces: Namespaces;
-  /** The same anew. Errors: ApiError when the right to read has ended, or could not be reviewed (`unavailable`). */
+  /**
+   * Reviews the same again. Errors: ApiError when the right to read has ended, or could not be reviewed
+   * (`unavailable`).
+   */
   readonly review: () => Promise<Namespaces>;
 }
 
@@ -45,15 +48,18 @@ const holdMs = 1_000;
 const itemsPerAgent = 100;
 const maxItems = 10_000;
 const orderBytes = 4 * 1024 * 1024;
-/** A follower's rights are reviewed this often; one whose review fails for longer than the second is ended. Units: ms. */
+/**
+ * Interval of reviewing a follower's rights; after the second time without a successful review the stream is ended.
+ * Units: ms.
+ */
 const reviewMs = 10_000;
 const unreviewedMs = 60_000;
 
 /**
  * One stream of the spans and flows of all agents, in order of time, for many readers.
- * Guarantees: an agent that fails, refuses or lies costs a `node_status`, never the stream; agents and other readers never
- * wait for a slow one; what a reader holds is bounded; nothing of a namespace that a reader may not see gets to it,
- * whatever agents send; when a reader is gone, so are its connections to agents.
+ * Guarantees: an agent that fails, refuses or lies causes a `node_status` and never ends the stream; agents and other
+ * readers never wait for a slow one; the memory of a reader is bounded; a reader never receives data of a namespace
+ * that it may not see, whatever agents send; when a reader leaves, its connections to agents are closed.
  */
 export class StreamRelay {
   readonly #options: StreamRelayOptions;
@@ -65,9 +71,10 @@ export class StreamRelay {
   }
 
   /**
-   * Takes a reader, whose messages go where the returned function is told; it is called at once, and resolves at the end.
-   * Errors: ERR_INPUT_INVALID that names the field; ApiError `unavailable` when there are too many readers, or agents are
-   * not listed yet.
+   * Admits a reader. The returned function takes the sink of the reader's messages; it is called at once, and resolves
+   * at the end.
+   * Errors: ERR_INPUT_INVALID that names the field; ApiError `unavailable` when there are too many readers, or agents
+   * are not listed yet.
    */
   open(call: StreamCall): (sink: StreamSink) => Promise<void> {
     const { clock, directory, maxClients, metrics, logger } = this.#options;
@@ -96,14 +103,14 @@ export class StreamRelay {
     };
   }
 
-  /** Ends every stream; followers are told so. */
+  /** Ends every stream; followers get a message about it. */
   close(): void {
     this.#stop.abort(new Error('server is stopping'));
   }
 
   async #serve(plan: StreamPlan, call: StreamCall, sink: StreamSink): Promise<void> {
     const { clock, metrics, addresses, queueBytes = 4 * 1024 * 1024 } = this.#options;
-    // One write after the other: words about nodes come whenever they come.
+    // Writes are serialised: messages about nodes may come at any time.
     let written = Promise.resolve();
     let { namespaces } = call;
     const namer = addresses && new EndNamer(addresses, () => namespaces);
@@ -181,7 +188,7 @@ export class StreamRelay {
     });
   }
 
-  /** What agents send from now on, on its way into the queue. */
+  /** New items of the agents, on their way into the queue. */
   #liveItems(
     plan: StreamPlan,
     queue: ReaderQueue,
@@ -233,7 +240,9 @@ export class StreamRelay {
     return { nodes, stop };
   }
 
-  /** Waits for the end of a follower, reviewing what it may see on the way. The last word to it, where there is one. */
+  /**
+   * Waits for the end of a follower, reviewing its rights on the way. Returns the last message to it, if there is one.
+   */
   async #whileAllowed(
     { review }: StreamCall,
     signal: AbortSignal,
@@ -261,7 +270,7 @@ export class StreamRelay {
   }
 }
 
-/** What agents are asked, within what may be seen. */
+/** The request to the agents, restricted to the visible namespaces. */
 function requestOf({ base }: StreamPlan, scope: Namespaces): StreamRequest {
   return scope === undefined ? base : { ...base, namespaces: [...scope].sort() };
 }

@@ -1,13 +1,13 @@
 import type { StreamRequest } from '../../stream/index.ts';
 
 /**
- * Which nodes' agents a request can be about. Every `include` that names nodes and nothing else matters: an item of
- * another agent cannot be one of these nodes' own. An `exclude` of nodes alone leaves out all that they have.
- * A flow that another node saw is not looked for there: its own node sees it too.
+ * The nodes whose agents a request can concern. `wants` is restricted when every `include` names nodes: an item of
+ * another agent cannot match. An `exclude` with nodes alone leaves out all items of these nodes.
+ * A flow that another node captured is not looked for there: its own node captures it too.
  */
 export function nodesOf({ include = [], exclude = [] }: StreamRequest): {
   readonly wants: (node: string) => boolean;
-  /** The nodes that are named; undefined where any may be meant. */
+  /** The named nodes; undefined where any node may match. */
   readonly named: readonly string[] | undefined;
 } {
   const all = include.length > 0 && include.every(({ node }) => node !== undefined && node.length > 0);
@@ -21,7 +21,7 @@ export function nodesOf({ include = [], exclude = [] }: StreamRequest): {
   return { wants: (node) => !without.has(node) && (named === undefined || named.includes(node)), named };
 }
 
-/** What of the namespaces that are asked for may be seen; undefined: all of them. */
+/** The visible part of the requested namespaces; undefined: all of them. */
 export function visibleNamespaces(
   asked: readonly string[] | undefined,
   allowed: ReadonlySet<string> | undefined,

@@ -1,23 +1,23 @@
 import { invalidField, streamQuery, type StreamRequest } from '../../stream/index.ts';
 import { nodesOf } from './scope.ts';
 
-/** A reader's request as the relay carries it out. */
+/** A reader's request in the form that the relay executes. */
 export interface StreamPlan {
   readonly number: number;
   readonly first: boolean;
   readonly follow: boolean;
-  /** What every agent is asked alike: filters, types, and bounds that are times for all of them. */
+  /** The part of the request that is the same for every agent: filters, types, and absolute time bounds. */
   readonly base: StreamRequest;
-  /** The namespaces that are asked for, where some are. */
+  /** The requested namespaces, if any. */
   readonly namespaces: readonly string[] | undefined;
   readonly wants: (node: string) => boolean;
   readonly named: readonly string[] | undefined;
 }
 
-/** Nothing is matched here: agents do that. */
+/** Nothing is matched here: agents match items. */
 const anyNode = { node: '', podLabels: () => undefined };
 
-/** Errors: ERR_INPUT_INVALID that names the field, for all that an agent would refuse. */
+/** Errors: ERR_INPUT_INVALID that names the field, for every request that an agent would refuse. */
 export function streamPlan(request: StreamRequest, nowMs: number): StreamPlan {
   for (const field of ['cursors', 'after'] as const) {
     if (request[field] !== undefined) throw invalidField(field, 'is for the stream of one agent');
@@ -40,7 +40,7 @@ export function streamPlan(request: StreamRequest, nowMs: number): StreamPlan {
   };
 }
 
-/** How a plan's number stands in a request. */
+/** A plan's number in the form of a request. */
 export function numberOf({ number, first }: Pick<StreamPlan, 'number' | 'first'>): StreamRequest {
   return { ...(number === Infinity ? { all: true } : { number }), ...(first ? { first } : {}) };
 }

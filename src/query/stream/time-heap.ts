@@ -6,7 +6,7 @@ interface Entry<T> {
   readonly value: T;
 }
 
-/** Keeps what is put in so that the least time comes out first; of equals the one that was put in first. */
+/** A heap by time: the earliest element is removed first; of equal times, the one that was added first. */
 export class TimeHeap<T> {
   readonly #heap = new Heap<Entry<T>>((a, b) => (a.time === b.time ? a.seq < b.seq : a.time < b.time));
   #seq = 0;

@@ -11,7 +11,7 @@ import { edgeQueries, flowPart, flowQuery, partLabel, subjectLabels } from './qu
 export interface RateRow {
   /** Without `le`. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Values of `le`; '' where there is none. */
+  /** Values of `le`; '' for a series without one. */
   readonly bounds: readonly string[];
   /** One for each bound. Units: per second. */
   readonly values: Float64Array;
@@ -22,9 +22,9 @@ export interface AssembleOptions {
   readonly by: TopologyGrouping;
   readonly endMs: number;
   readonly windowMs: number;
-  /** What the caller may see; undefined: all. */
+  /** The namespaces that the caller may see; undefined: all. */
   readonly visible: ReadonlySet<string> | undefined;
-  /** Only edges with an end in it. */
+  /** Only edges with an end in this namespace. */
   readonly namespace: string | undefined;
   /** Of more edges the busiest are shown. */
   readonly maxEdges: number;
@@ -32,11 +32,11 @@ export interface AssembleOptions {
 
 export interface Assembled {
   readonly topology: Topology;
-  /** Edges that were left out because there are too many. */
+  /** Number of edges that were left out because there are too many. */
   readonly leftOut: number;
 }
 
-/** What is known of one pair of ends in one protocol. */
+/** The data of one pair of ends in one protocol. */
 interface Draft {
   readonly source: End;
   readonly target: End;
@@ -44,19 +44,22 @@ interface Draft {
   requests?: Requests;
   bytes?: Bytes;
   promql: EdgePromql;
-  /** Of requests: the one family and caller that the numbers are of; null where they are of several. */
+  /** The one family and caller behind the request numbers; null when there are several. */
   of?: { readonly family: RequestFamily; readonly subject: Record<string, string>; readonly system: string } | null;
   readonly hosts: Set<string>;
 }
 
-/** Servers count a little more or less than their callers in the same window. Below this share of all it is no caller. */
+/**
+ * Servers and their callers count slightly different numbers in the same window. A rest below this share of the total
+ * is not attributed to another caller.
+ */
 const noise = 0.05;
 
 /**
- * A topology from rates: requests as their callers measured them, flows laid over them, and what servers measured where
- * no caller is captured.
- * Guarantees: the request rates of the edges of captured callers add up to those of the samples; equal input gives equal
- * output, in order of ids. Pure.
+ * Builds a topology from rates: requests as measured by their callers, flows on top of them, and the servers' own
+ * numbers where no caller is captured.
+ * Guarantees: the request rates of the edges of captured callers add up to those of the samples; equal input gives
+ * equal output, in order of ids. Pure.
  */
 export function assembleTopology(rows: readonly RateRow[], options: AssembleOptions): Assembled {
   const ends = new Ends({ ...options, atMs: options.endMs });
@@ -141,7 +144,7 @@ type Served = ReadonlyMap<
 >;
 type DraftOf = (source: End, target: End, protocol: string) => Draft;
 
-/** What servers answered and no captured caller asked comes from an end that is not known. */
+/** Requests that servers answered and no captured caller sent get an unknown end as their source. */
 function addUncaptured(drafts: ReadonlyMap<string, Draft>, served: Served, draftOf: DraftOf, ends: Ends): void {
   const asked = new Map<string, number>();
   for (const { target, protocol, requests } of drafts.values()) {
@@ -155,7 +158,7 @@ function addUncaptured(drafts: ReadonlyMap<string, Draft>, served: Served, draft
       if (rest <= noise * requests.rate) continue;
       const draft = draftOf(ends.unknown, end, protocol);
       if (rest < (1 - noise) * requests.rate) {
-        // How long these took and how many failed is not known apart from those of the captured callers.
+        // The durations and failures of these requests cannot be separated from those of the captured callers.
         (draft.requests ??= new Requests()).addUnmeasured(rest);
         continue;
       }
@@ -165,7 +168,10 @@ function addUncaptured(drafts: ReadonlyMap<string, Draft>, served: Served, draft
   }
 }
 
-/** Bytes go to the one edge of requests between two ends; where there is none, or several, flows have their own. */
+/**
+ * Bytes are added to the only edge of requests between two ends; without such an edge, or with several, flows get an
+ * edge of their own.
+ */
 function layFlows(
   pairs: readonly FlowPair[],
   drafts: ReadonlyMap<string, Draft>,
@@ -244,7 +250,7 @@ function bytesOf(drafts: readonly Draft[]): Bytes | undefined {
   });
 }
 
-/** A request weighs as much as ten thousand bytes: what people look for first are requests. */
+/** One request weighs as much as ten thousand bytes: users look for requests first. */
 function weight({ requests, bytes }: Draft): number {
   return (requests?.rate ?? 0) * 10_000 + (bytes ? bytes.forth + bytes.back : 0);
 }

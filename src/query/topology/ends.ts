@@ -14,9 +14,9 @@ export interface End {
 export interface EndsOptions {
   readonly index: AddressIndex;
   readonly by: TopologyGrouping;
-  /** When the addresses were in use. Units: ms since the epoch. */
+  /** The time at which the addresses were in use. Units: ms since the epoch. */
   readonly atMs: number;
-  /** What the caller may see of the cluster's pods; undefined: all. */
+  /** The namespaces whose pods the caller may see; undefined: all. */
   readonly visible: ReadonlySet<string> | undefined;
 }
 
@@ -24,7 +24,7 @@ type Labels = Readonly<Record<string, string>>;
 
 const unknown: End = { id: 'unknown', kind: 'unknown', namespace: '', name: 'unknown', workloadKind: '' };
 
-/** Makes ends of labels, addresses and host names, in the grouping that is asked for. Equal ends have one `id`. */
+/** Creates ends from labels, addresses and host names, in the requested grouping. Equal ends have one `id`. */
 export class Ends {
   readonly #options: EndsOptions;
   /** The node of each workload; empty where its pods are on several. */
@@ -36,7 +36,7 @@ export class Ends {
 
   readonly unknown = unknown;
 
-  /** Whose requests a series counts. */
+  /** The end whose requests a series counts. */
   subject(labels: Labels): End {
     const { by } = this.#options;
     const namespace = labels['k8s_namespace_name'] ?? '';
@@ -45,13 +45,13 @@ export class Ends {
     return workloadEnd({ namespace, kind: labels['k8s_kind'] || 'Pod', name: labels['k8s_owner_name'] ?? '' });
   }
 
-  /** Who was asked by a host's name or address. */
+  /** The end behind a host's name or address. */
   host(host: string, namespace: string): End {
     const { index, atMs } = this.#options;
     return this.#end(ownerOfHost(index, host, namespace, atMs));
   }
 
-  /** An end of a flow: as its labels name it, else by its address. */
+  /** An end of a flow: by its labels, else by its address. */
   flow(labels: Labels, side: 'src' | 'dst'): End {
     const { by, index, atMs } = this.#options;
     const of = (what: string): string => labels[`k8s_${side}_${what}`] ?? '';
@@ -72,7 +72,7 @@ export class Ends {
     return name === '' ? unknown : workloadEnd({ namespace, kind: kind || 'Pod', name });
   }
 
-  /** The one node of the workload's pods; undefined where there are several, or the caller may not know. */
+  /** The one node of the workload's pods; undefined when there are several, or when the caller may not see it. */
   nodeOf({ namespace, kind, name }: Workload): string | undefined {
     const { index, visible } = this.#options;
     if (visible?.has(namespace) === false) return undefined;

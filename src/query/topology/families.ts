@@ -6,11 +6,11 @@ export interface RequestFamily {
   readonly part: string;
   /** Without `_bucket`, `_count`. */
   readonly metric: string;
-  /** Whose clock measured: the caller's series also name the server. */
+  /** Which side measured: the client's series also name the server. */
   readonly side: 'client' | 'server';
-  /** The protocol, or the label whose value tells it. */
+  /** The protocol, or the label whose value names it. */
   readonly protocol: string | { readonly label: string };
-  /** What failed of it. */
+  /** Matches its failed requests. */
   readonly failed: Matcher;
 }
 

@@ -1,29 +1,29 @@
 import type { End, Ends } from './ends.ts';
 
-/** What two ends exchanged, by the direction of their requests. Units: bytes per second. */
+/** The bytes exchanged by two ends, by the direction of their requests. Units: bytes per second. */
 export interface FlowPair {
   readonly client: End;
   readonly server: End;
   readonly transport: string;
   readonly forth: number;
   readonly back: number;
-  /** Labels that select the series of `forth`; undefined where no labels alone do. */
+  /** Labels that select the series of `forth`; undefined when labels alone cannot select them. */
   readonly subject: Readonly<Record<string, string>> | undefined;
-  /** Whose node's series are counted; undefined where neither end is a pod of the node that saw it. */
+  /** The end whose node's series are counted; undefined when neither end is a pod of the capturing node. */
   readonly local: Local;
 }
 
 type Local = 'src' | 'dst' | undefined;
 type Labels = Readonly<Record<string, string>>;
 
-/** One direction, as the nodes of both ends saw it. */
+/** One direction, as captured by the nodes of both ends. */
 interface Way {
   readonly source: End;
   readonly target: End;
   readonly isResponse: boolean;
   readonly transport: string;
   readonly rates: { src: number; dst: number; other: number };
-  /** Labels of the pair; null where several sets of them make it. */
+  /** Labels of the pair; null when the pair consists of several label sets. */
   subject: Record<string, string> | null;
 }
 
@@ -33,8 +33,9 @@ const pairLabels = [
 ];
 
 /**
- * Adds flows up by their ends. A flow between two nodes is captured on both, and each agent puts its node's name on the
- * ends that are its own pods: the sender's node counts, and where that has no agent, the receiver's.
+ * Adds up flows by their ends. A flow between two nodes is captured on both, and each agent adds its node's name to the
+ * ends that are its own pods: the record of the sender's node counts, or the receiver's when the sender's node has no
+ * agent.
  */
 export class FlowTally {
   readonly #ways = new Map<string, Way>();
@@ -81,7 +82,7 @@ export class FlowTally {
   }
 }
 
-/** Which end is a pod of the node that saw the flow; of both, the sender. */
+/** The end that is a pod of the capturing node; of both, the sender. */
 function localOf(labels: Labels): Local {
   const node = labels['k8s_node_name'];
   if (node === labels['k8s_src_node_name']) return 'src';

@@ -1,13 +1,14 @@
 import type { Stats, Topology } from '../../api/page/types.ts';
 
-/** Two frames as Grafana's node graph takes them, each a list of rows with the field names that it looks for. */
+/** Two frames in the form of Grafana's node graph, each a list of rows with the field names that Grafana expects. */
 export interface NodeGraph {
   readonly nodes: readonly Readonly<Record<string, string | number>>[];
   readonly edges: readonly Readonly<Record<string, string | number>>[];
 }
 
 /**
- * Source: Grafana's node graph, data API: `arc__*` are shares that add up to 1, `mainstat` and `secondarystat` are shown.
+ * Source: Grafana's node graph, data API: `arc__*` are shares that add up to 1, `mainstat` and `secondarystat` are
+ * displayed.
  * Pure.
  */
 export function nodeGraph({ nodes, edges }: Topology): NodeGraph {

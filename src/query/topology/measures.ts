@@ -1,13 +1,13 @@
 import type { Stats } from '../../api/page/types.ts';
 import { bucketQuantile } from '../../promql/index.ts';
 
-/** Rates of requests that add up: cumulative buckets by their upper bound, and what failed. Units: per second. */
+/** Rates of requests that can be added: cumulative buckets by their upper bound, and failures. Units: per second. */
 export class Requests {
   readonly #buckets = new Map<number, number>();
   #failed = 0;
   #unmeasured = 0;
 
-  /** A sample of a part: with `le` a bucket, with '' what failed. */
+  /** Adds a sample of a part: a bucket by its `le`, or the failures with ''. */
   add(le: string, rate: number): void {
     if (le === '') this.#failed += rate;
     else {
@@ -16,7 +16,7 @@ export class Requests {
     }
   }
 
-  /** Requests of which the durations and failures are not known. */
+  /** Adds requests whose durations and failures are not known. */
   addUnmeasured(rate: number): void {
     this.#unmeasured += rate;
   }
@@ -32,7 +32,7 @@ export class Requests {
     return this.measured + this.#unmeasured;
   }
 
-  /** Those of them whose duration is known. */
+  /** The requests per second whose duration is known. */
   get measured(): number {
     return this.#buckets.get(Infinity) ?? 0;
   }
@@ -41,7 +41,7 @@ export class Requests {
     return this.#failed;
   }
 
-  /** Unit: ms; null where nothing was asked. */
+  /** Unit: ms; null without requests. */
   quantilesMs(...wanted: readonly number[]): (number | null)[] {
     const bounds = Float64Array.from(this.#buckets.keys()).sort();
     const counts = bounds.map((bound) => this.#buckets.get(bound)!);
@@ -52,7 +52,7 @@ export class Requests {
   }
 }
 
-/** What two ends, or one end with all others, exchange. Units: bytes per second. */
+/** The bytes exchanged by two ends, or by one end with all others. Units: bytes per second. */
 export interface Bytes {
   forth: number;
   back: number;

@@ -3,7 +3,9 @@ import type { Matcher } from '../../promql/index.ts';
 import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { flowMetric, requestFamilies, type RequestFamily } from './families.ts';
 
-/** Marks which part of the query a sample is of: a family's `part`, that with `!` for what failed, or `flows`. */
+/**
+ * Marks the part of the query that a sample belongs to: a family's `part`, the same with `!` for failures, or `flows`.
+ */
 export const partLabel = 'svc_part';
 export const flowPart = 'flows';
 
@@ -12,7 +14,7 @@ export const ownerLabel = 'k8s_owner_name';
 const kindLabel = 'k8s_kind';
 const podLabel = 'k8s_pod_name';
 
-/** Labels that say whose a series of requests is, by grouping. */
+/** Labels that identify the subject of a series of requests, by grouping. */
 export const subjectLabels: Readonly<Record<TopologyGrouping, readonly string[]>> = {
   workload: [namespaceLabel, ownerLabel, kindLabel],
   namespace: [namespaceLabel],
@@ -30,8 +32,8 @@ export const flowLabels: readonly string[] = [
 export const rangeText = (ms: number): string => `${Math.round(ms)}ms`;
 
 /**
- * The rates of families, each under the mark of its part, added up by labels. One aggregation over a union that every
- * agent evaluates by itself, so that each is asked once for all of it. A pod without an owner is its own.
+ * The rates of families, each marked with its part, added up by labels. One aggregation over a union, which every agent
+ * evaluates by itself, so that each agent gets one request for all of it. A pod without an owner is its own workload.
  * Pure.
  */
 export function requestRates(
@@ -59,7 +61,7 @@ export function requestRates(
   return `sum by (${['le', partLabel, ...by].join(', ')}) (${texts.join(' or ')})`;
 }
 
-/** Requests and failures of servers alone, without durations, for a line over time. Pure. */
+/** Rates of requests and failures of servers alone, without durations, for a graph over time. Pure. */
 export function servedRates(windowMs: number): string {
   const by = subjectLabels.workload;
   const rates = requestFamilies
@@ -82,7 +84,7 @@ export function servedRates(windowMs: number): string {
 
 /**
  * All numbers of a topology as the parts of one query, so that they are of one moment and lack the same nodes. The sums
- * of the first are by `le`. Pure.
+ * of the first part are by `le`. Pure.
  */
 export function topologyQuery(by: TopologyGrouping, windowMs: number): readonly [string, string] {
   const requests = requestRates(requestFamilies, [...subjectLabels[by], ...peerLabels], windowMs);
@@ -90,20 +92,20 @@ export function topologyQuery(by: TopologyGrouping, windowMs: number): readonly 
   return [requests, `label_replace(${rates}, "${partLabel}", "${flowPart}", "", "")`];
 }
 
-/** What one edge is made of, to ask for it alone. */
+/** The components of one edge, for a query about it alone. */
 export interface EdgeRequests {
   readonly family: RequestFamily;
-  /** Labels of the caller, or of the server where only that one is captured. */
+  /** Labels of the caller, or of the server when only the server is captured. */
   readonly subject: Readonly<Record<string, string>>;
   /** Values of `server_address`, and of the protocol's label. */
   readonly hosts: readonly string[];
   readonly system: string | undefined;
 }
 
-/** Longer lists of hosts make no query that a person reads. */
+/** A longer list of hosts makes a query too long to read. */
 const mostHosts = 20;
 
-/** PromQL of an edge's requests, or of several families of one edge. Undefined where it would be too long. Pure. */
+/** PromQL of an edge's requests, of one or several families. Undefined when it would be too long. Pure. */
 export function edgeQueries(
   { family, subject, hosts, system }: EdgeRequests,
   windowMs: number,
@@ -132,7 +134,7 @@ export function edgeQueries(
   };
 }
 
-/** Bytes of the flows from one end to the other, as the node of `local` saw them. Pure. */
+/** Bytes of the flows from one end to the other, as captured by the node of `local`. Pure. */
 export function flowQuery(
   subject: Readonly<Record<string, string>>,
   local: 'src' | 'dst' | undefined,

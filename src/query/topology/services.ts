@@ -7,7 +7,7 @@ import { requestFamilies } from './families.ts';
 import { Requests, statsOf } from './measures.ts';
 import { flowPart, partLabel } from './queries.ts';
 
-/** One element of the answer to `servedRates` over a range: a value for each step that has one. */
+/** One element of the answer to `servedRates` over a range: a value for each step that has data. */
 export interface RateSeries {
   readonly labels: Readonly<Record<string, string>>;
   /** Units: ms since the epoch, per second. */
@@ -23,10 +23,13 @@ export interface ServicesInput {
   readonly startMs: number;
   readonly stepMs: number;
   readonly steps: number;
-  /** Namespaces whose pods the caller may read; undefined: all. Others' workloads are shown where their series are. */
+  /**
+   * Namespaces whose pods the caller may read; undefined: all. Workloads of other namespaces are shown where their
+   * series are visible.
+   */
   readonly pods: ReadonlySet<string> | undefined;
   readonly monitors: readonly TrafficMonitor[];
-  /** Why the agent of a node does not answer; undefined where it does. */
+  /** Why the agent of a node does not answer; undefined when it does. */
   readonly missing: (node: string) => string | undefined;
 }
 
@@ -41,7 +44,9 @@ interface Row extends Workload {
 
 const familyOf = new Map(requestFamilies.map((family) => [family.part, family]));
 
-/** Every workload that has pods or series, by namespace and name, with its numbers or why there are none. Pure. */
+/**
+ * Every workload that has pods or series, by namespace and name, with its numbers or the reason why it has none. Pure.
+ */
 export function assembleServices(input: ServicesInput): ServiceSummary[] {
   const { index, rows: numbers, series, startMs, stepMs, steps, pods } = input;
   const rows = new Map<string, Row>();
@@ -134,7 +139,7 @@ function subjectOf(labels: Labels): Workload | undefined {
 function endsOfFlow(labels: Labels): Workload[] {
   return ['src', 'dst'].flatMap((end) => {
     const of = (what: string): string => labels[`k8s_${end}_${what}`] ?? '';
-    // The node that saw the flow has put its name on its own ends: of these alone it can tell.
+    // The capturing node adds its name to its own ends, and its flows count for these ends alone.
     if (of('owner_name') === '' || of('node_name') !== labels['k8s_node_name']) return [];
     return [{ namespace: of('namespace'), name: of('owner_name'), kind: of('owner_type') || 'Pod' }];
   });
