@@ -11,16 +11,16 @@ import { selectPostings } from './postings.ts';
 
 export interface BlockSetOptions {
   readonly dir: string;
-  /** Where files go that cannot be read. */
+  /** Folder for files that cannot be read. */
   readonly quarantine: string;
   readonly files: FileLayer;
   readonly logger: Logger;
 }
 
 /**
- * The finished blocks of a store, in time order, and what happens to them: they come, are marked where samples were
- * deleted, are merged, and go. Readers hold on to blocks that have left the set until they are done.
- * Assumptions: one change at a time; `quarantine` may come in between.
+ * The finished blocks of a store, in time order: they are added, get tombstones for deleted samples, are merged, and
+ * are removed. Readers keep blocks that have left the set open until they are done.
+ * Assumptions: one change at a time; `quarantine` may run in between.
  */
 export class BlockSet {
   readonly #options: BlockSetOptions;
@@ -33,8 +33,8 @@ export class BlockSet {
   }
 
   /**
-   * Opens what is there. A file that cannot be read is set aside; temporary files, blocks that a larger one has
-   * replaced, and tombstones without a block are removed.
+   * Opens the blocks of the directory. A file that cannot be read is moved to quarantine; temporary files, blocks that
+   * a larger one has replaced, and tombstones without a block are removed.
    */
   static async open(options: BlockSetOptions): Promise<BlockSet> {
     const { dir, files } = options;
@@ -64,14 +64,14 @@ export class BlockSet {
     return this.#blocks.reduce((sum, block) => sum + block.bytes, 0);
   }
 
-  /** Blocks set aside since the store was opened, those found then included. */
+  /** Blocks in quarantine since the store was opened, those found at the start included. */
   get quarantined(): number {
     return this.#quarantined;
   }
 
   /**
-   * Writes a block and takes it in. `taken` runs in the same turn in which readers find the block, also where there is
-   * nothing to write: what it drops is neither found twice nor missed.
+   * Writes a block and adds it to the set. `taken` runs in the same turn in which readers find the block, also when
+   * there is nothing to write: readers find the samples that it drops from the head exactly once.
    */
   async write(range: { from: number; to: number }, series: Iterable<BlockSource>, taken: () => void): Promise<void> {
     const written = await writeBlock(this.#options.dir, this.#options.files, range, series);
@@ -83,7 +83,7 @@ export class BlockSet {
     this.#options.logger.info('store: block written', { path: block.path, series: written.series, samples, bytes });
   }
 
-  /** Merges blocks into one of the given range, which holds no other block, and removes them. */
+  /** Merges blocks into one of the given range, which contains no other block, and removes them. */
   async merge(
     range: { from: number; to: number },
     parts: readonly Block[],
@@ -104,7 +104,7 @@ export class BlockSet {
     logger.info('store: blocks merged', { path: written?.path, parts: parts.length, bytes: merged?.bytes ?? 0 });
   }
 
-  /** Marks the matching series' samples in [mint, maxt] as deleted; returns how many series that touches. */
+  /** Marks the matching series' samples in [mint, maxt] as deleted; returns the number of affected series. */
   async delete(matchers: readonly CompiledMatcher[], mint: number, maxt: number): Promise<number> {
     let touched = 0;
     for (const block of this.#blocks) {
@@ -137,7 +137,7 @@ export class BlockSet {
     await files.syncDir(dir);
   }
 
-  /** Removes blocks that end at or before `oldest`, then the oldest ones until `cap` bytes are enough. */
+  /** Removes blocks that end at or before `oldest`, then the oldest ones until the rest is within `cap` bytes. */
   async retain(oldest: number, cap: number): Promise<void> {
     let total = this.bytes;
     const dropped = this.#blocks.filter((block) => {
@@ -149,8 +149,8 @@ export class BlockSet {
   }
 
   /**
-   * Sets a block aside that turned out to be damaged, so that the next query finds the rest. Takes effect at once;
-   * the file is moved behind it.
+   * Moves a block that turned out to be damaged to quarantine, so that the next query finds the rest. The block leaves
+   * the set at once; its file is moved afterwards.
    */
   quarantine(block: Block, error: unknown): void {
     if (!this.#blocks.includes(block)) return;
@@ -167,7 +167,7 @@ export class BlockSet {
       });
   }
 
-  /** Puts every block, with its tombstones, under `dir` as a second name of the same file. */
+  /** Hard-links every block, with its tombstones, into `dir`. */
   async linkTo(dir: string): Promise<void> {
     const { files } = this.#options;
     await files.makeDir(dir);
@@ -202,7 +202,10 @@ export class BlockSet {
     }
   }
 
-  /** Tombstones that cannot be read would bring deleted samples back: then the block goes aside with them. */
+  /**
+   * Without its tombstones a block would show deleted samples: when they cannot be read, the block goes to quarantine
+   * with them.
+   */
   async #readTombstones(block: Block): Promise<Tombstones> {
     const { files, dir } = this.#options;
     const path = tombstonePath(block.path);
@@ -236,7 +239,7 @@ export class BlockSet {
     }
   }
 
-  /** The tombstones go last: a block without them would show what was deleted. */
+  /** The tombstones are removed last: a block without them would show deleted samples. */
   async #removeFiles(path: string): Promise<void> {
     await this.#options.files.remove(path);
     await this.#options.files.remove(tombstonePath(path));

@@ -3,7 +3,7 @@ import { OperatorError } from '../base/errors.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Appends numbers and texts to a buffer that grows: the building stone of log records and block indexes. Little-endian. */
+/** Appends numbers and texts to a buffer that grows, for log records and block indexes. Little-endian. */
 export class ByteWriter {
   #bytes: Uint8Array;
   #view: DataView;
@@ -18,19 +18,19 @@ export class ByteWriter {
     return this.#length;
   }
 
-  /** A view of what was written; the next write may move it. */
+  /** A view of the bytes written so far; the next write may move them. */
   view(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** What was written, as a copy; the writer starts anew. */
+  /** A copy of the bytes written so far; the writer starts again empty. */
   take(): Uint8Array {
     const copy = this.#bytes.slice(0, this.#length);
     this.#length = 0;
     return copy;
   }
 
-  /** Starts anew, in the same memory. */
+  /** Starts again empty, in the same memory. */
   clear(): void {
     this.#length = 0;
   }
@@ -72,15 +72,15 @@ export class ByteWriter {
   }
 
   /**
-   * Two words as the number of bytes that matter and those bytes, from the top: the double of a small whole number
-   * ends in zeros.
+   * Two words as the number of significant bytes and those bytes, from the top: the double of a small whole number ends
+   * in zeros.
    */
   trimmedWords(high: number, low: number): void {
     this.#reserve(9);
     const at = this.#length;
     const n = low !== 0 ? 8 - (ctz(low) >>> 3) : high !== 0 ? 4 - (ctz(high) >>> 3) : 0;
     this.#bytes[at] = n;
-    // All of it: what does not count is overwritten by what comes next.
+    // All bytes are written: the insignificant ones are overwritten by the next write.
     this.#view.setInt32(at + 1, high);
     this.#view.setInt32(at + 5, low);
     this.#length = at + 1 + n;
@@ -92,7 +92,7 @@ export class ByteWriter {
     this.#length += value.length;
   }
 
-  /** Length as varint, then UTF-8. */
+  /** The length in bytes as varint, then UTF-8. */
   text(value: string): void {
     if (this.#shortAscii(value)) return;
     const bytes = encoder.encode(value);
@@ -100,7 +100,9 @@ export class ByteWriter {
     this.bytes(bytes);
   }
 
-  /** Most texts are names and values of labels: short and ASCII, for which a loop beats the encoder many times over. */
+  /**
+   * Most texts are names and values of labels, short and ASCII: for these a loop is many times as fast as the encoder.
+   */
   #shortAscii(value: string): boolean {
     const n = value.length;
     if (n > 127) return false;
@@ -126,7 +128,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what ByteWriter wrote. Errors: ERR_STORE_CORRUPT when a field reaches past the end. */
+/** Reads the output of ByteWriter. Errors: ERR_STORE_CORRUPT when a field reaches past the end. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -179,7 +181,7 @@ export class ByteReader {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
 
-  /** The words that `trimmedWords` read. */
+  /** The words read by `trimmedWords`. */
   high = 0;
   low = 0;
 

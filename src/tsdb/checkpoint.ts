@@ -10,9 +10,9 @@ const seriesPerTurn = 500;
 
 /**
  * Writes the head into `checkpoint.<index>`, so that log segments up to `index` are no longer needed.
- * Assumptions: every sample that is only in a later segment may or may not be in it; replay takes doubles.
- * Guarantees: written under another name, synced and renamed; without its last record it does not count. Appends go
- * on meanwhile.
+ * Assumptions: a sample of a later segment may be in the checkpoint as well; replay accepts duplicates.
+ * Guarantees: written under another name, synced and renamed; a checkpoint without its last record is invalid. Appends
+ * continue meanwhile.
  */
 export async function writeCheckpoint(dir: string, files: FileLayer, head: Head, index: number): Promise<void> {
   const path = `${dir}/checkpoint.${segmentName(index)}`;

@@ -4,9 +4,9 @@ import type { BlockSource } from './block/writer.ts';
 import { compareLabels } from './labels.ts';
 import type { Labels } from './labels.ts';
 
-/** Blocks are merged into aligned ranges of these lengths, as far as retention lets them: it removes whole blocks. */
+/** Blocks are merged into aligned ranges of these lengths, limited by retention, which removes whole blocks. */
 const levelsMs = [3, 9, 27].map((n) => n * blockRangeMs);
-/** A block that lost so many of its series' samples to deletes is written anew by itself. */
+/** A block is rewritten by itself when more than this share of its series have deleted samples. */
 const rewriteShare = 0.05;
 
 export interface Merge {
@@ -15,9 +15,9 @@ export interface Merge {
 }
 
 /**
- * The next merge worth doing, or undefined. Pure.
- * Blocks of one larger aligned range become one when no further block can fall into that range (`settled`: the time
- * before which everything is in blocks). A merged block is at most a quarter of the retention.
+ * The next useful merge, or undefined. Pure.
+ * The blocks of one larger aligned range become one when no further block can fall into that range (`settled`: all
+ * samples before this time are in blocks). A merged block spans at most a quarter of the retention.
  */
 export function nextMerge(blocks: readonly Block[], settled: number, retentionMs: number): Merge | undefined {
   for (const length of levelsMs) {

@@ -6,7 +6,7 @@ import type { HeadView } from './head/head-view.ts';
 import type { Labels } from './labels.ts';
 import type { Chunk, HeldSeries } from './types.ts';
 
-/** A selected series that can also say whether a sample of it lies in the asked range, mostly without reading a chunk. */
+/** A selected series that can also state whether it has a sample in the range, mostly without reading a chunk. */
 export interface FoundSeries extends HeldSeries {
   hasSamples(): boolean;
 }
@@ -44,7 +44,7 @@ export class SeriesInHead implements FoundSeries {
   }
 }
 
-/** What the series of one block share. `guard` tells of a block that turns out to be damaged. */
+/** The context that the series of one block share. `guard` reports a block that turns out to be damaged. */
 interface BlockSearch {
   readonly block: Block;
   readonly mint: number;
@@ -91,7 +91,7 @@ export class SeriesInBlock implements FoundSeries {
   }
 }
 
-/** One series out of all places that have it, in time order. */
+/** One series from all blocks and the head, in time order. */
 export class SeriesInPlaces implements FoundSeries {
   readonly labels: Labels;
   readonly #places: readonly FoundSeries[];

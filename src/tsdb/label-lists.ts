@@ -11,33 +11,33 @@ import { selectPostings, type PostingsIndex } from './postings.ts';
 import { selectSeries } from './select.ts';
 import type { ListOptions, MatcherSets } from './types.ts';
 
-/** What is looked through. */
+/** The indexes and the selection of a list. */
 export interface Listed {
   readonly blocks: readonly Block[];
   readonly head: Head;
   readonly matcherSets: MatcherSets;
   readonly mint: number;
   readonly maxt: number;
-  /** Told of a block that turned out to be damaged. */
+  /** Called for a block that turns out to be damaged. */
   readonly onBad: (block: Block, error: unknown) => void;
 }
 
-/** Other work gets a turn after so many series of a block. */
+/** Other work gets a turn after this many series of a block. */
 const seriesPerTurn = 2_048;
-/** Work of a series, and of comparing two, in samples. */
+/** Work of listing a series, and of comparing two, in samples. */
 const seriesWork = 100;
 const compareWork = 20;
-/** What a listed series, each of its labels and a listed text weigh beside their characters. Bytes. */
+/** Memory of a listed series, of each of its labels and of a listed text, beside their characters. Bytes. */
 const seriesBytes = 48;
 const labelBytes = 64;
 const textBytes = 48;
 
-/** All indexes that are looked through. */
+/** All indexes that are read. */
 export function indexesOf({ blocks, head }: Pick<Listed, 'blocks' | 'head'>): PostingsIndex[] {
   return [...blocks.map(({ index }) => index), head.postings];
 }
 
-/** The label sets, first ones first. Several selectors may name the same series. */
+/** The label sets, sorted. Several selectors may match the same series. */
 export async function listSeries(
   listed: Listed,
   { limit = Infinity, signal, hold }: ListOptions = {},
@@ -67,7 +67,7 @@ export async function listSeries(
   return all.length > limit ? all.slice(0, limit) : all;
 }
 
-/** The names of the series' labels, or with `name` the values of that label; first ones first. */
+/** The names of the series' labels, or the values of label `name`; sorted. */
 export async function listTexts(
   { blocks, head, matcherSets, mint, maxt, onBad }: Listed,
   name: string | undefined,
@@ -102,7 +102,7 @@ export async function listTexts(
   return all.length > limit ? all.slice(0, limit) : all;
 }
 
-/** Yields where other work may get a turn. */
+/** Yields at points where other work may get a turn. */
 function* collectBlock(
   block: Block,
   matchers: readonly CompiledMatcher[],
@@ -135,7 +135,7 @@ function* collectBlock(
   }
 }
 
-/** Takes memory for the texts that have come since it was called last. */
+/** Takes memory for the texts that were added since the last call. */
 function chargeOf(texts: ReadonlySet<string>, hold: ListOptions['hold']): () => void {
   const seen = texts.values();
   let charged = 0;

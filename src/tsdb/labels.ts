@@ -32,7 +32,7 @@ export function labelValue(labels: Labels, name: string): string {
 
 const keys = new WeakMap<Labels, string>();
 
-/** A text that is equal for equal labels and for no others. Cached for each array, so pass the same array again. */
+/** A text that is equal for equal labels only. Cached for each array, so pass the same array again. */
 export function labelsKey(labels: Labels): string {
   const cached = keys.get(labels);
   if (cached !== undefined) return cached;
@@ -43,8 +43,8 @@ export function labelsKey(labels: Labels): string {
 }
 
 /**
- * Adds the external labels where they are absent; a label that the series has already wins.
- * The result is the same array where nothing was added.
+ * Adds the external labels that are absent; a label of the series takes precedence.
+ * The result is the same array when nothing was added.
  */
 export function withExternalLabels(labels: Labels, external: Labels): Labels {
   if (external.length === 0) return labels;
@@ -53,8 +53,8 @@ export function withExternalLabels(labels: Labels, external: Labels): Labels {
 }
 
 /**
- * Checks that labels from outside keep the shape above, and that names and values are well-formed text. Pairs that are
- * the very ones of `checked`, in about the same places, are not looked into again.
+ * Validates that labels from outside have the shape above, and that names and values are well-formed text. Pair objects
+ * that also occur in `checked`, at about the same index, are not validated again.
  * Errors: ERR_INPUT_INVALID that names the label.
  */
 export function assertLabels(labels: Labels, checked: Labels = []): void {
@@ -80,7 +80,7 @@ function assertPair(name: string, value: string): void {
   }
 }
 
-/** Order of series: by name, then value, pair by pair; a prefix comes first. The peer's order. */
+/** Order of series: by name, then value, pair by pair; a prefix comes first. As in Prometheus. */
 export function compareLabels(a: Labels, b: Labels): number {
   const shared = Math.min(a.length, b.length);
   for (let i = 0; i < shared; i++) {

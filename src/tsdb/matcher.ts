@@ -14,16 +14,16 @@ export interface Matcher {
   readonly value: string;
 }
 
-/** A matcher made ready once and then asked many times. */
+/** A matcher that is compiled once and evaluated many times. */
 export interface CompiledMatcher extends Matcher {
   matches(value: string): boolean;
   /** Whether a series without the label matches: such a matcher cannot be answered from the label's postings alone. */
   readonly matchesEmpty: boolean;
-  /** When set, exactly these texts match (before negation): the index is asked for each instead of scanned. */
+  /** When set, exactly these texts match (before negation): the index looks each up instead of scanning. */
   readonly literals?: readonly string[];
   /** True for `!=` and `!~`. */
   readonly negative: boolean;
-  /** Work of matching a character, in samples, where that takes the regex engine; 0 where it does not. */
+  /** Work of matching a character with the regex engine, in samples; 0 for a matcher that does not use it. */
   readonly work: number;
 }
 
@@ -68,17 +68,17 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
   }
 }
 
-/** Compiles matchers; those that are compiled stay, with what they remember. */
+/** Compiles matchers; compiled ones are kept, with their cached answers. */
 export function compileMatchers(matchers: readonly (Matcher | CompiledMatcher)[]): CompiledMatcher[] {
   return matchers.map((matcher) => ('matches' in matcher ? matcher : compileMatcher(matcher)));
 }
 
-/** Answers that a matcher remembers. */
+/** Most answers that a matcher caches. */
 const mostKnown = 100_000;
 
 /**
- * Has matchers remember what they say to the values of some indexes, with turns in between: a regular expression may take
- * long for each of them, and selecting series is not interrupted.
+ * Makes matchers cache their answers for the values of some indexes, with turns in between: a regular expression may
+ * take long for each value, and the selection of series is not interrupted.
  */
 export async function rememberMatches(
   matchers: readonly CompiledMatcher[],

@@ -39,7 +39,7 @@ export function selectPostings(index: PostingsIndex, matchers: readonly Compiled
   return result;
 }
 
-/** Whether one value that does not match stands on every series, which is often so for a label that names their origin. */
+/** Whether every series has one value that does not match, which is common for a label that names their origin. */
 function isRefusedByAll(index: PostingsIndex, { name, literals, negative }: CompiledMatcher): boolean {
   return negative && literals?.some((value) => index.count(name, value) === index.size) === true;
 }
@@ -62,7 +62,10 @@ function collect(lists: PostingList[], list: PostingList | undefined): void {
   if (list && list.length > 0) lists.push(list);
 }
 
-/** A series has one value for a name, so the lists of one name never share a member (equal lists are given once). */
+/**
+ * A series has one value for a name, so the lists of one name are disjoint (a list that is given twice is counted
+ * once).
+ */
 function union(lists: readonly PostingList[]): PostingList {
   if (lists.length <= 1) return lists[0] ?? none;
   const unique = new Set(lists);
@@ -101,7 +104,10 @@ function subtract(a: PostingList, b: PostingList): number[] {
   return out;
 }
 
-/** The first place from `from` on that is not below `x`, in strides that double: a short list need not walk a long one. */
+/**
+ * The first index from `from` on whose number is not below `x`, in strides that double: a short list need not walk a
+ * long one.
+ */
 function seek(list: PostingList, from: number, x: number): number {
   let low = from;
   let high = from;
@@ -143,7 +149,7 @@ export class GrowingList {
     this.#numbers[this.#length++] = number;
   }
 
-  /** What is there now; later pushes do not change it. */
+  /** The present numbers; later pushes do not change them. */
   view(): Uint32Array {
     return this.#numbers.subarray(0, this.#length);
   }
@@ -162,7 +168,8 @@ export class GrowingList {
 
 /**
  * The head's index: series are added in ascending order of their numbers and removed in bulk.
- * Most values of a label that tells instances apart have one series: then there is no list, just its number.
+ * Most values of a label that identifies instances have one series: they are stored as the number alone, without a
+ * list.
  */
 export class MemoryPostings implements PostingsIndex {
   #all = new GrowingList();
@@ -177,7 +184,7 @@ export class MemoryPostings implements PostingsIndex {
     this.#all.push(ref);
   }
 
-  /** Returns the list that the label has from its second series on: until the next `remove`, more may be pushed to it. */
+  /** Returns the list of the label, once it has a second series: until the next `remove`, the caller may push to it. */
   add(ref: number, name: string, value: string): GrowingList | undefined {
     let values = this.#names.get(name);
     if (!values) this.#names.set(name, (values = new Map()));
@@ -191,7 +198,7 @@ export class MemoryPostings implements PostingsIndex {
     return list;
   }
 
-  /** Makes new lists without the given series; lists that readers hold are left as they are. */
+  /** Makes new lists without the given series; lists that readers hold are left unchanged. */
   remove(gone: ReadonlySet<number>): void {
     const all = this.#all.without(gone);
     this.#all = all instanceof GrowingList ? all : new GrowingList();

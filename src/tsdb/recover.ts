@@ -12,7 +12,10 @@ export interface Recovered {
   readonly orphanSamples: number;
 }
 
-/** Opens what a directory holds and fills the head from the log. Order matters: blocks say what the log may skip. */
+/**
+ * Opens the files of a directory and fills the head from the log. Blocks come first: they determine which samples of
+ * the log are skipped.
+ */
 export async function recover(dir: string, files: FileLayer, logger: Logger, head: Head): Promise<Recovered> {
   await files.makeDir(`${dir}/wal`);
   const quarantine = `${dir}/quarantine`;

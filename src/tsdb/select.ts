@@ -14,22 +14,22 @@ interface Cursor {
   advance(): void;
 }
 
-/** Where series are looked for, and which. */
+/** The indexes and conditions of a selection. */
 export interface Searched {
   readonly blocks: readonly Block[];
   readonly head: Head;
   readonly matchers: readonly CompiledMatcher[];
   readonly mint: number;
   readonly maxt: number;
-  /** Told of a block that turned out to be damaged. */
+  /** Called for a block that turns out to be damaged. */
   readonly onBad: (block: Block, error: unknown) => void;
 }
 
 /**
  * The matching series of all blocks and the head, as they are at this moment.
- * Shape: sorted by labels; a series that lives in several places comes once. Labels and chunks are made when it is
- * their turn, so memory is a few numbers for each series, however much is read.
- * Caveats: blocks stay open, and the head's memory as it is, until `close`.
+ * Shape: sorted by labels; a series of several blocks, or of a block and the head, occurs once. Labels and chunks are
+ * decoded series by series, so memory is a few numbers for each series, however much is read.
+ * Caveats: blocks stay open, and the head's memory is not reused, until `close`.
  */
 export class OpenSelection implements Selection {
   readonly #searched: Searched;
@@ -44,7 +44,7 @@ export class OpenSelection implements Selection {
     for (const block of this.#blocks) block.acquire();
   }
 
-  /** Errors: ERR_STORE_CORRUPT, also from reading a series; `onBad` then gets the block. */
+  /** Errors: ERR_STORE_CORRUPT, also from reading a series; `onBad` is then called with the block. */
   *[Symbol.iterator](): Generator<FoundSeries> {
     // Blocks are in time order and the head is last, so the chunks of a series come out in time order.
     const inBlocks = this.#blocks.map((block) => new BlockCursor(block, this.#searched, this.#view));
@@ -74,7 +74,7 @@ export function* selectSeries(searched: Searched): Generator<FoundSeries> {
   }
 }
 
-/** Fills `next` with the cursors that stand at the next series in order; false when there is none. */
+/** Fills `next` with the cursors at the next series in order; false when there is none. */
 function takeNext(cursors: readonly Cursor[], next: Cursor[]): boolean {
   next.length = 0;
   for (const cursor of cursors) {
@@ -117,7 +117,7 @@ class BlockCursor implements Cursor {
     this.#block = block;
     this.#searched = searched;
     this.#guard = (work) => {
-      // The file may be closed by now, which is no damage.
+      // The file may already be closed; the block is then not damaged.
       view.assertOpen();
       try {
         return work();

@@ -38,20 +38,20 @@ import { Wal } from './wal/wal.ts';
 import { claimFormat, writeFormat } from './disk/store-format.ts';
 
 const hourMs = 3_600_000;
-/** A range goes into a block this long after its end, so that late samples still find it in memory. */
+/** A range is written to a block this long after its end, so that late samples still find it in memory. */
 const settleMs = hourMs;
 const maintainMs = 60_000;
-/** Samples that wait for a broken disk are kept up to this many bytes. */
+/** Most bytes of samples that are buffered while the disk cannot be written. */
 const maxPendingBytes = 64 * 1024 * 1024;
 const defaultCheckpointBytes = 16 * 1024 * 1024;
-/** Below this a log is replayed faster than a checkpoint is written. */
+/** Below this size a log is replayed faster than a checkpoint is written. */
 const closeCheckpointBytes = 1024 * 1024;
 const defaultRetentionMs = 24 * hourMs;
 
 /**
  * Opens (or creates) the store in a directory: takes the lock, opens the blocks, replays the log.
- * Errors: ERR_STORE_LOCKED when another process holds it; ERR_STORE_WRITE or a system error when the directory
- * cannot be used. Damaged files never stop it: they are cut or set aside in `quarantine/`, with a log line each.
+ * Errors: ERR_STORE_LOCKED when another process holds it; ERR_STORE_WRITE or a system error when the directory cannot
+ * be used. Damaged files never prevent it: they are cut or moved to `quarantine/`, with a log line each.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const files = options.files ?? nodeFiles;
@@ -92,7 +92,7 @@ class EmbeddedStore implements Store {
   readonly #outOfOrderMs: number;
   readonly #maxFutureMs: number;
   readonly #blocks: BlockSet;
-  /** Changes of files other than the log's own come one after the other. */
+  /** Serialises changes of all files but the log's own. */
   #changes: Promise<unknown> = Promise.resolve();
   #appended = 0;
   #duplicates = 0;
@@ -171,7 +171,7 @@ class EmbeddedStore implements Store {
 
   #refusal(tMs: number): AppendResult | undefined {
     if (this.#closed || this.#wal.full) return 'full';
-    // The clock is asked only when its last answer does not settle it.
+    // The clock is read only when its last value does not decide.
     if (tMs > this.#newestAllowedMs) {
       this.#newestAllowedMs = this.#clock.now() + this.#maxFutureMs;
       if (tMs > this.#newestAllowedMs) return 'tooNew';
@@ -297,7 +297,7 @@ class EmbeddedStore implements Store {
     });
   }
 
-  /** One change of the files at a time; a failed one does not keep the next from running. */
+  /** Changes of files run one at a time; a failed one does not prevent the next. */
   #change<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#changes.then(work);
     this.#changes = result.catch(() => {});
@@ -329,7 +329,9 @@ class EmbeddedStore implements Store {
     await this.#mergeBlocks();
   }
 
-  /** Moves one aligned range from the head into a block. Nothing can be added to it from the first line on. */
+  /**
+   * Moves one aligned range from the head into a block. From its first line on, no sample can be added to the range.
+   */
   async #moveRange(from: number, to: number): Promise<void> {
     this.#head.minValidT = Math.max(this.#head.minValidT, to);
     const view = this.#head.chunksBefore(to);

@@ -8,9 +8,9 @@ import type { Labels } from './labels.ts';
 import type { Matcher } from './matcher.ts';
 
 /**
- * What became of one sample.
- * `appended`: in the store (durable once a later `commit()` resolved). `duplicate`: the same time and the same bits
- * were there already; nothing changed. `conflict`: another value is there at that time; the first one stays.
+ * The outcome of an append.
+ * `appended`: in the store (durable once a later `commit()` has resolved). `duplicate`: the same time and the same bits
+ * were already there; nothing changed. `conflict`: the series has another value at that time; the first one stays.
  * `late`: older than the series' newest sample by more than the out-of-order window, or inside a finished block.
  * `tooNew`: further ahead of the clock than `maxFutureMs`. `full`: the write-ahead log cannot be written (disk full)
  * and its memory buffer is at its cap. Everything but `appended` and `duplicate` is counted as rejected.
@@ -21,8 +21,10 @@ export type AppendResult = 'appended' | 'duplicate' | 'conflict' | 'late' | 'too
 export type ChunkEncoding = 1 | 2 | 3;
 
 /**
- * A series as its writer keeps it. Passed again and again, its samples are found by number, without a look at labels.
- * `slot` is the store's: begin with −1 and leave it alone. One series, one ref: two refs of one series work, slowly.
+ * A writer's handle of a series. When it is passed again, samples are appended by number, without looking at the
+ * labels.
+ * `slot` belongs to the store: begin with −1 and do not change it. Use one ref for a series: two refs of one series
+ * work, slowly.
  */
 export interface SeriesRef {
   readonly labels: Labels;
@@ -38,31 +40,36 @@ export interface Chunk {
   readonly maxT: number;
   readonly count: number;
   readonly bytes: Uint8Array;
-  /** CRC-32C of `bytes`, where it is known because they were checked against it. */
+  /** CRC-32C of `bytes`, when the bytes were checked against one. */
   readonly crc?: number;
 }
 
 /** One selected series. Chunks are in time order and may reach beyond the asked range. */
 export interface SelectedSeries {
   readonly labels: Labels;
-  /** Reads the chunks that overlap the asked range; the work is done here, not in `select`. Only until the iteration ends. */
+  /**
+   * Reads the chunks that overlap the asked range; the work is done here, not in `select`. Valid until the iteration
+   * ends.
+   */
   chunks(): Chunk[];
 }
 
-/** One series of a selection that stays open: it is read at any time, and again, until that is closed. */
+/**
+ * One series of a selection that stays open: it can be read at any time, and repeatedly, until the selection is closed.
+ */
 export interface HeldSeries extends SelectedSeries {
-  /** How many samples the chunks hold that overlap the asked range: at least as many as are read. */
+  /** How many samples the chunks that overlap the asked range hold: at least as many as are read. */
   readonly sampleCount: number;
   /** Whether all of them are floats. */
   readonly isFloats: boolean;
   /**
-   * Appends the samples of those chunks, from time `mint` on, to `out`, without making a copy of a chunk. For floats.
-   * Errors: ERR_STORE_CORRUPT; `out` may have got some by then.
+   * Appends the samples of those chunks from time `mint` on to `out`, without copying a chunk. For floats.
+   * Errors: ERR_STORE_CORRUPT; `out` may already hold some samples.
    */
   decode(mint: number, out: SampleBuffer): void;
 }
 
-/** Selected series, sorted by labels. Its memory and files are kept as they are until it is closed. */
+/** Selected series, sorted by labels. Their memory and files are kept until the selection is closed. */
 export interface Selection extends Iterable<HeldSeries> {
   close(): void;
 }
@@ -82,16 +89,19 @@ export interface LatestSample {
 /** Selectors of which a series must match one. */
 export type MatcherSets = readonly (readonly Matcher[])[];
 
-/** How much of a list is wanted. */
+/** Limits of a list. */
 export interface ListOptions {
-  /** At most so many, the first in order. Default all. */
+  /** Most elements, the first in order. Default all. */
   readonly limit?: number;
   readonly signal?: AbortSignal;
-  /** Called before so many bytes more of the list are held. What it throws ends the call. Default: nothing is counted. */
+  /**
+   * Called before the list grows by that many bytes. An error that it throws ends the call. Default: nothing is
+   * counted.
+   */
   readonly hold?: (bytes: number) => void;
 }
 
-/** What the store holds, and what has happened to it since it was opened. */
+/** The content of the store, and events since it was opened. */
 export interface StoreStats {
   /** Series in the head (with samples younger than the last block). */
   readonly series: number;
@@ -101,14 +111,17 @@ export interface StoreStats {
   readonly walBytes: number;
   readonly blockBytes: number;
   readonly blocks: number;
-  /** Damaged blocks that were set aside since the store was opened. */
+  /** Damaged blocks in quarantine since the store was opened. */
   readonly quarantinedBlocks: number;
   /** Bytes of chunks in memory. */
   readonly headChunkBytes: number;
   /** Oldest and newest sample anywhere, ms; undefined in an empty store. */
   readonly oldestMs: number | undefined;
   readonly newestMs: number | undefined;
-  /** What the start found: records replayed, bytes cut from a damaged log, samples without a known series. */
+  /**
+   * The result of the recovery at the start: records replayed, bytes cut from a damaged log, samples without a known
+   * series.
+   */
   readonly replay: {
     readonly records: number;
     readonly cutBytes: number;
@@ -119,7 +132,7 @@ export interface StoreStats {
   readonly writeError: string | undefined;
 }
 
-/** Where a store lies, and its bounds. Folder, clock and logger are all it needs. */
+/** The folder of a store, and its limits. Folder, clock and logger are required. */
 export interface StoreOptions {
   readonly dir: string;
   readonly clock: Clock;
@@ -130,13 +143,16 @@ export interface StoreOptions {
   readonly retentionMs?: number;
   /** Cap on the bytes of finished blocks; the oldest go first. Default none. */
   readonly retentionBytes?: number;
-  /** How late a sample may come behind its series' newest one. Default 5 min. Milliseconds. */
+  /** How much older than its series' newest sample a sample may be. Default 5 min. Milliseconds. */
   readonly outOfOrderMs?: number;
-  /** How far ahead of the clock a sample may be; guards against one broken clock that would shut out all others. Default 1 h. */
+  /**
+   * How far ahead of the clock a sample may be; without it, one sender with a wrong clock would shut out all other
+   * samples. Default 1 h.
+   */
   readonly maxFutureMs?: number;
   /** Longest time between an append and its fdatasync without a call of `commit()`. Default 1 s. */
   readonly flushIntervalMs?: number;
-  /** A log segment is finished at this size. Default 16 MiB. */
+  /** A log segment is closed at this size. Default 16 MiB. */
   readonly segmentBytes?: number;
   /** A checkpoint of the head is written when the log has grown by this much: it bounds the replay. Default 16 MiB. */
   readonly checkpointBytes?: number;
@@ -154,7 +170,7 @@ export interface StoreOptions {
  * Caveats: `append` never waits and never throws for a full disk: look at the result, and at `commit()`'s error.
  */
 export interface Store {
-  /** Appends one sample. Whoever appends to a series many times passes a `SeriesRef` that it keeps. */
+  /** Appends one sample. A caller that appends to a series many times passes a `SeriesRef` that it keeps. */
   append(series: Labels | SeriesRef, tMs: number, value: number): AppendResult;
   /** Ends the series at `tMs`: writes Prometheus' stale marker, bit-exact. */
   appendStale(series: Labels | SeriesRef, tMs: number): AppendResult;
@@ -168,17 +184,19 @@ export interface Store {
   /** Series that match and have samples in [mint, maxt] (ms, inclusive), sorted by labels. No matcher: all. */
   select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries>;
   /**
-   * Compiles matchers for `select` and `hold`, which are not interrupted: what takes the regex engine is asked of all
+   * Compiles matchers for `select` and `hold`, which are not interrupted: regular expressions are evaluated on all
    * values beforehand, with turns in between.
    */
   prepare(matchers: readonly Matcher[], pacing: Pacing): Promise<readonly Matcher[]>;
-  /** As `select`, for series that are read after the iteration, or without copies. Close it, or memory is never used again. */
+  /**
+   * As `select`, for series that are read after the iteration, or without copies. Close it, or memory is never reused.
+   */
   hold(matchers: readonly Matcher[], mint: number, maxt: number): Selection;
   /** The newest sample of every matching head series that is not older than `sinceMs`, sorted by labels. */
   latest(matchers: readonly Matcher[], sinceMs: number): LatestSample[];
   /**
    * Labels of the series that match any of the sets (none: all) with a sample in the range, sorted. From the indexes: a
-   * chunk is decoded only where the range lies within it. Errors: ERR_INPUT_INVALID, ERR_STORE_CORRUPT, the signal's.
+   * chunk is decoded only when the range lies within it. Errors: ERR_INPUT_INVALID, ERR_STORE_CORRUPT, the signal's.
    */
   series(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<Labels[]>;
   /** The names of those series' labels, sorted. */
@@ -192,22 +210,22 @@ export interface Store {
     options?: ListOptions,
   ): Promise<string[]>;
   /**
-   * Deletes the matching series' samples in [mint, maxt] (ms, inclusive), wherever they are. Durable when it resolves;
-   * samples that come later are not affected. Returns how many series' parts were touched (a series counts once for
-   * each block it lives in). Disk space comes back with the next merge. Errors: ERR_STORE_WRITE, system errors.
+   * Deletes the matching series' samples in [mint, maxt] (ms, inclusive), in the head and in blocks. Durable when it
+   * resolves; later appends are not affected. Returns the number of affected parts (a series counts once for each block
+   * that holds it). Disk space is freed by the next merge. Errors: ERR_STORE_WRITE, system errors.
    */
   delete(matchers: readonly Matcher[], mint: number, maxt: number): Promise<number>;
   /**
    * Writes a copy of everything that was appended before the call to `snapshots/<name>` in the store's directory; it
-   * can be opened as a store. Blocks cost no space (hard links). Returns the path. Appends go on meanwhile.
+   * can be opened as a store. Blocks cost no space (hard links). Returns the path. Appends continue meanwhile.
    */
   snapshot(): Promise<string>;
   /** Moves full 2 h ranges into blocks, merges small blocks, checkpoints the log, applies
    * retention. Runs by itself; tests call it. */
   maintain(): Promise<void>;
   stats(): StoreStats;
-  /** Another age and size for finished blocks, from the next maintenance on. Units: ms, bytes. */
+  /** Changes the retention time and size of finished blocks, from the next maintenance on. Units: ms, bytes. */
   setRetention(retention: { ms: number; bytes: number }): void;
-  /** Commits, writes a checkpoint so that the next start is short, lets go of the lock. Further calls do nothing. */
+  /** Commits, writes a checkpoint so that the next start is short, and releases the lock. Further calls do nothing. */
   close(): Promise<void>;
 }

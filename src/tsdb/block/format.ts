@@ -5,15 +5,15 @@ import type { ChunkEncoding } from '../types.ts';
 
 /**
  * A block is one file that never changes: magic, chunks (each followed by its CRC-32C, u32 LE), index, footer.
- * Footer: index offset and length, its CRC-32C, time range [from, to), sample count, magic. The magic tells the
- * version of the format. Pure: the files of this folder except reader and writer know bytes, not files.
+ * Footer: index offset and length, its CRC-32C, time range [from, to), sample count, magic. The magic states the
+ * version of the format. Pure: of this folder, only the reader and the writer access files.
  */
 export const blockMagic = new TextEncoder().encode('SVCBLK2\n');
 export const footerBytes = 48;
-/** Bytes of the checksum behind each chunk. */
+/** Bytes of the checksum after each chunk. */
 export const chunkCrcBytes = 4;
 
-/** Where one chunk of one series lies. Times in ms, `length` without the checksum. */
+/** Position of one chunk of one series. Times in ms, `length` without the checksum. */
 export interface ChunkPlace {
   readonly encoding: ChunkEncoding;
   readonly minT: number;

@@ -7,7 +7,7 @@ import type { ChunkPlace } from './format.ts';
  * Builds a block's index while its chunks are being written, series by series in label order.
  * Shape: symbols (count, texts); series (count; each: bytes, label pairs, chunks' offset, chunks); postings (count of
  * names; each: symbol, bytes, table of its values in text order with the length of their lists, the lists as deltas).
- * Lengths stand in front, so that a reader can skip what it is not asked for.
+ * Lengths come first, so that a reader can skip the parts that it does not need.
  */
 export class IndexBuilder {
   readonly #symbols = new Map<string, number>();
@@ -16,7 +16,7 @@ export class IndexBuilder {
   readonly #record = new ByteWriter(512);
   #count = 0;
 
-  /** Assumptions: the chunks stand one behind the other in the file, each with its checksum. */
+  /** Assumptions: the chunks follow each other in the file, each with its checksum. */
   add(labels: Labels, chunks: readonly ChunkPlace[]): void {
     const record = this.#record;
     record.varint(labels.length);

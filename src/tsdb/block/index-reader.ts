@@ -8,16 +8,16 @@ import type { ChunkEncoding } from '../types.ts';
 import { chunkCrcBytes } from './format.ts';
 import type { BlockSeries, ChunkPlace } from './format.ts';
 
-/** One name's values in text order, and where their lists lie. */
+/** One name's values in text order, and the offsets of their lists. */
 interface ValueTable {
   readonly symbols: Uint32Array;
   readonly lists: Uint32Array;
 }
 
 /**
- * A block's index in memory: the bytes as they are in the file, and where things begin. Series have ordinal numbers in
- * label order. Texts, values and lists are decoded on demand, so an open block that is not queried costs little more
- * than its index in the file.
+ * A block's index in memory: the bytes of the file, and the offsets of its parts. Series have ordinal numbers in label
+ * order. Texts, values and lists are decoded on demand, so an open block that is not queried costs little more than its
+ * index in the file.
  */
 export class PagedBlockIndex implements PostingsIndex {
   readonly seriesCount: number;
@@ -26,11 +26,11 @@ export class PagedBlockIndex implements PostingsIndex {
   readonly #texts: (string | undefined)[] = [];
   /** Offset of each series' record. */
   readonly #seriesAt: Uint32Array;
-  /** By name: where its value table begins, or the table. */
+  /** By name: the offset of its value table, or the decoded table. */
   readonly #names = new Map<string, number | ValueTable>();
-  /** Goes over the series' records. */
+  /** Reads the series' records. */
   readonly #records: ByteReader;
-  /** The labels that were made last, and their symbols: the series behind it has most of them, too. */
+  /** The labels decoded last, and their symbols: the next series shares most of them. */
   #last: Labels = [];
   #lastSymbols: number[] = [];
 
@@ -88,7 +88,7 @@ export class PagedBlockIndex implements PostingsIndex {
     return (this.#last = labels);
   }
 
-  /** Adds to `texts` the names of a series' labels, or with `name` the value of that label. */
+  /** Adds to `texts` the names of a series' labels, or the value of label `name` when it is given. */
   collect(ordinal: number, name: string | undefined, texts: Set<string>): void {
     const reader = new ByteReader(this.#bytes, this.#seriesAt[ordinal]);
     reader.varint();
@@ -177,7 +177,7 @@ export class PagedBlockIndex implements PostingsIndex {
   }
 }
 
-/** Reads a count and steps over as many pieces with their length in front; gives where each begins. */
+/** Reads a count and skips that many length-prefixed pieces; returns the offset of each. */
 function offsets(reader: ByteReader): Uint32Array {
   const count = reader.varint();
   if (count > reader.end) throw corrupt('a count does not fit');

@@ -9,10 +9,10 @@ import { PagedBlockIndex } from './index-reader.ts';
 import { isDeleted } from './tombstones.ts';
 import type { Interval, Tombstones } from './tombstones.ts';
 
-/** A reader that goes through the block from front to back reads this much at a time. */
+/** Bytes of one read when a block is read from front to back. */
 const windowBytes = 256 * 1024;
 
-/** A finished block, open for reading. Chunks are read from the file when they are asked for. */
+/** A finished block, open for reading. Chunks are read from the file on demand. */
 export class Block {
   readonly path: string;
   readonly bytes: number;
@@ -21,9 +21,9 @@ export class Block {
   readonly to: number;
   readonly samples: number;
   readonly index: PagedBlockIndex;
-  /** Checksum of the index: the identity of what the block holds. */
+  /** Checksum of the index: it identifies the content of the block. */
   readonly indexCrc: number;
-  /** What was deleted since the block was written. */
+  /** The samples deleted since the block was written. */
   tombstones: Tombstones = new Map();
   readonly #file: ReadableFile;
   readonly #size: number;
@@ -63,8 +63,8 @@ export class Block {
   }
 
   /**
-   * Reads chunks of one series, without what was deleted from it. Their bytes may be views.
-   * Errors: ERR_STORE_CORRUPT when bytes do not have their checksum: nothing wrong is ever returned.
+   * Reads chunks of one series, without its deleted samples. Their bytes may be views.
+   * Errors: ERR_STORE_CORRUPT for a wrong checksum: damaged bytes are never returned.
    */
   readChunks(ordinal: number, places: readonly ChunkPlace[]): Chunk[] {
     const intervals = this.tombstones.get(ordinal);
@@ -73,8 +73,8 @@ export class Block {
   }
 
   /**
-   * Whether any of a series' chunks, all of which overlap [mint, maxt], has a sample there. One is read only where the
-   * range lies within it, or where samples were deleted. Errors: as `readChunks`.
+   * Whether any of a series' chunks, all of which overlap [mint, maxt], has a sample there. A chunk is read only when
+   * the range lies within it, or when samples were deleted. Errors: as `readChunks`.
    */
   hasSamples(ordinal: number, places: readonly ChunkPlace[], mint: number, maxt: number): boolean {
     if (!this.tombstones.has(ordinal) && places.some((place) => place.minT >= mint || place.maxT <= maxt)) return true;
@@ -91,7 +91,10 @@ export class Block {
     return { encoding, minT, maxT, count, bytes: window.subarray(at, end), crc };
   }
 
-  /** The window, with these bytes in it. One chunk here and there is read alone, chunks in a row with what follows. */
+  /**
+   * The read window, moved so that it contains these bytes. An isolated chunk is read alone, sequential chunks with the
+   * bytes after them.
+   */
   #bring(offset: number, length: number): Uint8Array {
     const from = offset - this.#windowAt;
     if (from >= 0 && from + length <= this.#window.length) return this.#window;

@@ -8,14 +8,14 @@ export interface Interval {
   readonly maxt: number;
 }
 
-/** What was deleted from a block: by ordinal of the series, ranges in ascending order that do not touch. */
+/** The deleted samples of a block: by ordinal of the series, ranges in ascending order that do not touch. */
 export type Tombstones = ReadonlyMap<number, readonly Interval[]>;
 
 const magic = new TextEncoder().encode('SVCTMB1\n');
 
 /**
  * Shape: magic, payload (checksum of the block's index; count; each: ordinal, count of ranges, ranges), CRC-32C.
- * Ordinals mean nothing for another index: tombstones of a block that was written anew do not count.
+ * Ordinals are only valid for that index: tombstones of a rewritten block are ignored.
  */
 export function encodeTombstones(indexCrc: number, tombstones: Tombstones): Uint8Array {
   const out = new ByteWriter(1024);
@@ -56,7 +56,7 @@ export function decodeTombstones(bytes: Uint8Array, indexCrc: number): Map<numbe
   return tombstones;
 }
 
-/** The ranges with one more, joined where they meet. Times are whole ms. */
+/** The ranges plus one more, joined where they meet. Times are whole ms. */
 export function addInterval(intervals: readonly Interval[], added: Interval): Interval[] {
   const out: Interval[] = [];
   let { mint, maxt } = added;

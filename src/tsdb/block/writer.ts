@@ -8,9 +8,9 @@ import { blockMagic, encodeFooter } from './format.ts';
 import type { ChunkPlace } from './format.ts';
 import { IndexBuilder } from './index-builder.ts';
 
-/** Bytes are handed to the disk in pieces of about this size. */
+/** Size of one write to the file, about. */
 const batchBytes = 1 << 20;
-/** After so many series the event loop gets a turn, so that other work does not wait for a block to be written. */
+/** After this many series the event loop gets a turn, so that other work does not wait for a block to be written. */
 const seriesPerTurn = 500;
 
 export interface BlockSource {
@@ -24,9 +24,10 @@ export function blockName(from: number, to: number): string {
 }
 
 /**
- * Writes a block: temporary file, fsync, rename, fsync of the directory. After a crash there is the whole block or none.
- * Shape: `series` in label order; those without a chunk are left out. Returns the path and what was written; nothing
- * is written when there is no chunk at all.
+ * Writes a block: temporary file, fsync, rename, fsync of the directory. After a crash either the whole block exists or
+ * none.
+ * Shape: `series` in label order; those without a chunk are left out. Returns the path and the counts; nothing is
+ * written when there is no chunk at all.
  */
 export async function writeBlock(
   dir: string,

@@ -3,8 +3,8 @@ import { OperatorError } from '../../base/errors.ts';
 const two32 = 4_294_967_296;
 
 /**
- * Reads a chunk's bit stream, most significant bit first. Safe on bytes from outside.
- * Errors: ERR_STORE_CORRUPT when it is asked for more than there is.
+ * Reads a chunk's bit stream, most significant bit first. Safe on untrusted bytes.
+ * Errors: ERR_STORE_CORRUPT when more bits are requested than there are.
  */
 export class BitReader {
   readonly #bytes: Uint8Array;
@@ -17,7 +17,7 @@ export class BitReader {
     this.#pos = startByte * 8;
   }
 
-  /** Bits that are left. */
+  /** Bits not yet read. */
   get left(): number {
     return this.#limit - this.#pos;
   }
@@ -36,7 +36,7 @@ export class BitReader {
     const b = this.#bytes;
     const i = pos >>> 3;
     const shift = pos & 7;
-    // Bytes past the end count as zero; the check above makes sure that none of them is in the result.
+    // Bytes past the end count as zero; the check above ensures that none of them is in the result.
     const word = (b[i]! << 24) | ((b[i + 1] ?? 0) << 16) | ((b[i + 2] ?? 0) << 8) | (b[i + 3] ?? 0);
     const left = shift === 0 ? word : (word << shift) | ((b[i + 4] ?? 0) >>> (8 - shift));
     return left >>> (32 - n);

@@ -1,12 +1,12 @@
 import { putSlackBytes, putWord } from './put-bits.ts';
 
-/** A bit stream that grows, for chunks that are not written in place. */
+/** A bit stream that grows, for chunks that are not encoded in place. */
 export class BitWriter {
   #bytes: Uint8Array;
   #view: DataView;
   #pos: number;
 
-  /** `headerBytes` zero bytes stand before the first bit. */
+  /** `headerBytes` zero bytes precede the first bit. */
   constructor(headerBytes: number, capacity = 256) {
     this.#bytes = new Uint8Array(capacity);
     this.#view = new DataView(this.#bytes.buffer);
@@ -40,7 +40,7 @@ export class BitWriter {
     this.#bytes[at] = value;
   }
 
-  /** What was written, as a copy. */
+  /** A copy of the bytes written so far. */
   take(): Uint8Array {
     return this.#bytes.slice(0, this.byteLength);
   }

@@ -3,10 +3,10 @@ import { SampleBuffer } from './sample-buffer.ts';
 import { encodeXor, maxSampleBytes } from './xor-encoder.ts';
 import { XorStates } from './xor-states.ts';
 
-/** Samples of a chunk the store writes; Prometheus aims at the same number. */
+/** Most samples of a chunk that the store writes; Prometheus' target is the same. */
 export const samplesPerChunk = 120;
 
-/** Encoding never suspends, so one place to write to serves all; it grows to the largest chunk seen. */
+/** Encoding never suspends, so one scratch buffer serves all calls; it grows to the largest chunk so far. */
 const state = new XorStates(1);
 let scratch = new Uint8Array(4096);
 let scratchView = new DataView(scratch.buffer);

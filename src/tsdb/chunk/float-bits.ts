@@ -1,5 +1,5 @@
 /**
- * Floats as (high, low) uint32 pairs. A value that matters bit for bit (a stale marker is a NaN with a payload)
+ * Floats as (high, low) uint32 pairs. A value that must be kept bit for bit (a stale marker is a NaN with a payload)
  * never travels as a JavaScript number, because engines may replace one NaN by another.
  * Source of the two bit patterns: Prometheus model/value.
  */
@@ -31,7 +31,7 @@ export function lowBits(value: number): number {
   return words[lowWord]!;
 }
 
-/** The number of a bit pattern. Every NaN, stale markers too, comes out as just NaN: ask `isStale` first. */
+/** The number of a bit pattern. Every NaN, stale markers included, becomes a plain NaN: call `isStale` first. */
 export function floatOf(high: number, low: number): number {
   words[highWord] = high;
   words[lowWord] = low;

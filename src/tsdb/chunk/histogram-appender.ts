@@ -27,7 +27,7 @@ const staleLayout: HistogramLayout = {
  * Writes one chunk of native histograms, byte for byte as Prometheus does.
  * Shape: u16 BE count, reset header, layout; then for each sample the time, the counts, the sum and the buckets:
  * integers as deltas of deltas in variable-length bits, floats XORed with their predecessors.
- * When a histogram brings new buckets the chunk is written anew with the wider layout.
+ * When a histogram has new buckets, the chunk is rewritten with the wider layout.
  */
 export class HistogramAppender {
   readonly kind: NativeHistogram['kind'];
@@ -51,14 +51,16 @@ export class HistogramAppender {
     return this.#out.byteLength;
   }
 
-  /** Whether `h` (null: a stale marker) can follow. A stale marker can always follow a counter, and never a gauge. */
+  /** Whether `h` (null: a stale marker) can follow. A stale marker can follow any counter, and never a gauge. */
   fit(h: NativeHistogram | null): Fit {
     if (h === null && this.header === 'gauge') return { ok: false, hint: 'not_reset' };
     if (h === null) return { ok: true, layout: this.#layout };
     return fitHistogram({ header: this.header, layout: this.#layout, last: this.#last }, h);
   }
 
-  /** Adds a sample that begins the chunk or fits it. Assumptions: times ascend; the histogram is well-formed. */
+  /**
+   * Adds the first sample of the chunk, or one that fits it. Assumptions: times ascend; the histogram is well-formed.
+   */
   append(t: number, h: NativeHistogram | null): void {
     if (this.count === 0) {
       this.#begin(h ?? staleLayout);
@@ -71,7 +73,7 @@ export class HistogramAppender {
     this.#write(t, h);
   }
 
-  /** The chunk as it is now; later samples do not change it. */
+  /** A copy of the chunk; later samples do not change it. */
   chunk(): Chunk {
     const bytes = this.#out.take();
     bytes[0] = this.count >>> 8;
@@ -118,8 +120,8 @@ export class HistogramAppender {
 }
 
 /**
- * The header of a chunk that `h` begins. `before` is the chunk that was cut, if there is one of the same series
- * right before; `refused` tells that `h` itself did not fit it.
+ * The header of a chunk that begins with `h`. `before` is the chunk that was cut, if one of the same series directly
+ * precedes it; `refused`: `h` itself did not fit that chunk.
  */
 export function headerFor(
   h: NativeHistogram | null,
@@ -131,12 +133,13 @@ export function headerFor(
   if (!before || (h && before.kind !== h.kind)) return 'unknown';
   const fit = before.fit(h);
   const hint = fit.ok ? 'not_reset' : fit.hint;
-  // Prometheus' two kinds differ here: floats say "unknown" where a chunk had to end without a reset.
+  // Prometheus treats the two kinds differently: for floats the header is "unknown" when a chunk had to end without a
+  // reset.
   if (before.kind === 'integer' || hint === 'reset') return hint;
   return refused ? 'unknown' : 'not_reset';
 }
 
-/** Encodes a run of points of one kind; a chunk ends where the next point does not fit it, or is full. */
+/** Encodes a run of points of one kind; a chunk ends when the next point does not fit, or when it is full. */
 export function encodeHistogramPoints(
   kind: NativeHistogram['kind'],
   points: readonly HistogramPoint[],
@@ -162,7 +165,7 @@ function length(spans: readonly Span[]): number {
   return spans.reduce((n, span) => n + span.length, 0);
 }
 
-/** Counts in the order of the layout's buckets; a bucket that the histogram lacks is empty. */
+/** Counts in the order of the layout's buckets; a bucket that the histogram lacks counts as empty. */
 function aligned(layout: readonly Span[], spans: readonly Span[], counts: readonly number[]): readonly number[] {
   const indexes = bucketIndexes(layout);
   const own = bucketIndexes(spans);

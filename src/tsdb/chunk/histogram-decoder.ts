@@ -8,7 +8,7 @@ import type { NativeHistogram } from './native-histogram.ts';
 import { readVarbitInt, readVarbitUint } from './varbit.ts';
 import { XorField } from './xor-field.ts';
 
-/** What the chunk's third byte says about the counter at its first sample. */
+/** The counter state at the chunk's first sample, from the chunk's third byte. */
 export const resetHeader = { unknown: 0, not_reset: 0x40, reset: 0x80, gauge: 0xc0 } as const satisfies Record<
   ResetHeader,
   number
@@ -24,7 +24,7 @@ export interface HistogramPoint {
   readonly histogram: NativeHistogram | null;
 }
 
-/** The samples of a histogram chunk, and what it says of the counter before them. */
+/** The samples of a histogram chunk, and its counter-reset header. */
 export interface DecodedHistograms {
   readonly header: ResetHeader;
   readonly points: HistogramPoint[];
@@ -32,8 +32,8 @@ export interface DecodedHistograms {
 
 /**
  * Decodes a chunk of encoding 2 (integer) or 3 (float).
- * The first sample's hint is unknown unless the chunk holds gauges: whether the chunk before it still exists cannot
- * be seen here. Later ones are no resets, since a reset always begins a chunk.
+ * The first sample's hint is unknown unless the chunk holds gauges: the decoder cannot know whether the previous chunk
+ * still exists. Later samples are no resets, since a reset always begins a chunk.
  * Errors: ERR_STORE_CORRUPT for bits that end early, unknown schemas and numbers beyond a double.
  */
 export function decodeHistogramChunk(kind: NativeHistogram['kind'], bytes: Uint8Array): DecodedHistograms {
@@ -69,7 +69,7 @@ interface Sides<T> {
   readonly negative: T;
 }
 
-/** Whole numbers: deltas of deltas, buckets as differences to their neighbour. */
+/** Whole numbers: deltas of deltas, each bucket as the difference to the previous one. */
 class IntegerCounts {
   #count = 0;
   #countDelta = 0;
@@ -122,7 +122,7 @@ class IntegerCounts {
   }
 }
 
-/** Floats: every field and every bucket XORed with the one before. */
+/** Floats: every field and every bucket XORed with the previous sample's. */
 class FloatCounts {
   readonly #count = new XorField();
   readonly #zero = new XorField();

@@ -3,21 +3,21 @@ import type { ResetHeader } from './histogram-decoder.ts';
 import { bucketIndexes, customSchema, sameNumbers, spansOf } from './native-histogram.ts';
 import type { NativeHistogram } from './native-histogram.ts';
 
-/** The last histogram of a chunk, spelled in the chunk's layout. `counts` is null after a stale marker. */
+/** The last histogram of a chunk, in the chunk's layout. `counts` is null after a stale marker. */
 export interface ChunkEnd {
   readonly header: ResetHeader;
   readonly layout: HistogramLayout;
   readonly last: Pick<NativeHistogram, 'count' | 'zeroCount' | 'positive' | 'negative'> | null;
 }
 
-/** Whether a histogram can follow in the same chunk, with the layout that the chunk then needs; or why not. */
+/** Whether a histogram can follow in the same chunk: the layout that the chunk then needs, or the reason against it. */
 export type Fit =
   | { readonly ok: true; readonly layout: HistogramLayout }
   | { readonly ok: false; readonly hint: 'reset' | 'not_reset' | 'unknown' };
 
 /**
- * Decides as Prometheus does. Counters need a new chunk for a reset, gauges only for another schema; new buckets
- * widen the layout, and buckets that are missing are fine while they were empty.
+ * Decides as Prometheus does. Counters need a new chunk for a reset, gauges only for another schema; new buckets widen
+ * the layout, and buckets may be missing when they were empty.
  */
 export function fitHistogram(end: ChunkEnd, h: NativeHistogram): Fit {
   return h.counterReset === 'gauge' ? fitGauge(end, h) : fitCounter(end, h);
@@ -77,13 +77,13 @@ function fitGauge({ header, layout, last }: ChunkEnd, h: NativeHistogram): Fit {
 }
 
 interface Expansion {
-  /** All bucket indexes of both, ascending. */
+  /** The bucket indexes of both, ascending. */
   readonly union: readonly number[];
   /** The second has buckets that the first lacks. */
   readonly added: boolean;
   /** The first has buckets that the second lacks. */
   readonly missing: boolean;
-  /** A bucket holds less than before, or one that was not empty is gone. */
+  /** A bucket has a lower count than before, or a bucket that was not empty is missing. */
   readonly fell: boolean;
 }
 

@@ -6,7 +6,7 @@ import { customSchema, maxBuckets } from './native-histogram.ts';
 import type { Span } from './native-histogram.ts';
 import { putVarbitInt, putVarbitUint, readVarbitInt, readVarbitUint } from './varbit.ts';
 
-/** What all histograms of one chunk share. It stands before the first sample. */
+/** The fields that all histograms of one chunk share. They precede the first sample. */
 export interface HistogramLayout {
   readonly schema: number;
   readonly zeroThreshold: number;
@@ -28,7 +28,7 @@ export function putLayout(out: BitWriter, layout: HistogramLayout): void {
   for (const bound of layout.customValues) putCustomBound(out, bound);
 }
 
-/** Errors: ERR_STORE_CORRUPT, also for a schema that this product does not know. */
+/** Errors: ERR_STORE_CORRUPT, also for an unknown schema. */
 export function readLayout(reader: BitReader): HistogramLayout {
   const zeroThreshold = readZeroThreshold(reader);
   const schema = readVarbitInt(reader);
@@ -83,7 +83,7 @@ function readZeroThreshold(reader: BitReader): number {
   return byte === 255 ? floatOf(reader.bits(32), reader.bits(32)) : 2 ** (byte - 244);
 }
 
-/** Multiples of a thousandth are integers plus one; anything else is a 0 and the double. */
+/** A multiple of a thousandth is written as its integer plus one; any other value as a 0 and the double. */
 function putCustomBound(out: BitWriter, bound: number): void {
   const thousandths = bound * 1000;
   if (thousandths >= 0 && thousandths <= maxThousandths && Math.round(thousandths) / 1000 === bound) {

@@ -6,14 +6,14 @@ export interface Span {
   readonly length: number;
 }
 
-/** The schema number of histograms whose bucket bounds are given one by one. */
+/** The schema number of histograms with explicit bucket bounds. */
 export const customSchema = -53;
 
 /**
- * One native histogram, as Prometheus' remote protocols spell it. Never changed after it was made.
+ * One native histogram, in the form of Prometheus' remote protocols. Immutable.
  * Shape: `positive[i]` and `negative[i]` are the absolute counts of the buckets that the spans name, in their order.
- * Schema −4…8 is exponential; −53 has `customValues` as upper bounds (ascending, without +Inf), no zero bucket and
- * no negative ones. In a histogram of kind `integer` all counts are whole numbers up to 2^53.
+ * Schema −4…8 is exponential; −53 has `customValues` as upper bounds (ascending, without +Inf), no zero bucket and no
+ * negative ones. In a histogram of kind `integer` all counts are whole numbers up to 2^53.
  */
 export interface NativeHistogram {
   readonly kind: 'integer' | 'float';
@@ -30,10 +30,10 @@ export interface NativeHistogram {
   readonly customValues: readonly number[];
 }
 
-/** More buckets than this are no histogram of this world. */
+/** A histogram with more buckets than this is refused. */
 export const maxBuckets = 65_536;
 
-/** Checks a histogram from outside. Errors: ERR_INPUT_INVALID that names the field. */
+/** Validates a histogram from outside. Errors: ERR_INPUT_INVALID that names the field. */
 export function assertHistogram(h: NativeHistogram): void {
   const { schema, kind } = h;
   if (!(Number.isInteger(schema) && ((schema >= -4 && schema <= 8) || schema === customSchema))) {
@@ -66,7 +66,7 @@ export function assertHistogram(h: NativeHistogram): void {
 
 function assertCount(field: string, value: number, kind: NativeHistogram['kind']): void {
   if (kind === 'integer' ? !(Number.isSafeInteger(value) && value >= 0) : !(value >= 0)) {
-    // A gauge histogram of floats may hold anything, even less than nothing.
+    // The counts of a gauge histogram of floats may be any number, even negative.
     if (kind === 'float' && value === value) return;
     throw invalid(field, `${value} is not a count`);
   }
@@ -96,7 +96,7 @@ export function spansOf(indexes: readonly number[]): Span[] {
   return spans;
 }
 
-/** Whether two histograms say the same: empty buckets, the spelling of spans and reset hints do not count. */
+/** Whether two histograms have the same content: empty buckets, the layout of spans and reset hints are ignored. */
 export function sameHistogram(a: NativeHistogram, b: NativeHistogram): boolean {
   return (
     a.kind === b.kind &&

@@ -18,9 +18,9 @@ export interface Point {
 }
 
 /**
- * A chunk's samples one by one. For the rare work that looks into a chunk (late samples, deletes, cutting):
- * plain queries decode floats into a SampleBuffer.
- * Errors: ERR_STORE_CORRUPT, also for an encoding that this product does not know.
+ * A chunk's samples one by one, for rare work that looks into a chunk (late samples, deletes, cutting): plain queries
+ * decode floats into a SampleBuffer.
+ * Errors: ERR_STORE_CORRUPT, also for an unknown encoding.
  */
 export function decodePoints(chunk: Chunk): Point[] {
   if (chunk.encoding === 1) {
@@ -45,8 +45,8 @@ export function kindOf(encoding: number): NativeHistogram['kind'] {
 }
 
 /**
- * Encodes points in ascending time: runs of floats as XOR chunks, runs of histograms of one kind as histogram chunks.
- * A stale marker goes with the samples before it. `first` is the reset header of a leading histogram chunk.
+ * Encodes points in ascending time: runs of floats as XOR chunks, runs of histograms of one kind as histogram chunks. A
+ * stale marker belongs to the run before it. `first` is the reset header of a leading histogram chunk.
  */
 export function encodePoints(points: readonly Point[], perChunk: number, first: ResetHeader = 'unknown'): Chunk[] {
   const chunks: Chunk[] = [];

@@ -1,16 +1,16 @@
-/** Bytes that `putWord` and `putPair` may touch from the byte of the bit position on: keep so many free. */
+/** Bytes that `putWord` and `putPair` may touch, starting with the byte of the bit position: keep this many free. */
 export const putSlackBytes = 9;
 
 /**
- * Writes up to 32 bits, which stand at the top of `word` with zeros behind them, at a bit position; most significant
- * first. What stands behind them is cleared, so that memory can be used again without being wiped.
+ * Writes up to 32 bits at a bit position, most significant first. They stand at the top of `word`, followed by zeros.
+ * The bits after them are cleared, so that memory can be reused without being wiped.
  * No loops and no branches: this is the hot spot of the encoders.
  */
 export function putWord(view: DataView, pos: number, word: number): void {
   const i = pos >>> 3;
   const shift = pos & 7;
   view.setInt32(i, (kept(view, i, shift) << 24) | (word >>> shift));
-  // Shifted by eight nothing is left of the word's lowest byte, as it should be when it begins with a byte.
+  // At a byte boundary the shift is eight, which clears the byte, as it should.
   view.setUint8(i + 4, word << (8 - shift));
 }
 
@@ -19,12 +19,12 @@ export function putPair(view: DataView, pos: number, first: number, second: numb
   const i = pos >>> 3;
   const shift = pos & 7;
   view.setInt32(i, (kept(view, i, shift) << 24) | (first >>> shift));
-  // In two steps, because a shift by 32 is one by nothing.
+  // In two steps, because JavaScript treats a shift by 32 as a shift by 0.
   view.setInt32(i + 4, ((first << 1) << (31 - shift)) | (second >>> shift));
   view.setUint8(i + 8, second << (8 - shift));
 }
 
-/** The bits of byte `i` before the position, which are to stay. */
+/** The bits of byte `i` before the position, which must be kept. */
 function kept(view: DataView, i: number, shift: number): number {
   return view.getUint8(i) & (0xff00 >>> shift);
 }

@@ -77,8 +77,8 @@ export class SampleBuffer {
   }
 
   /**
-   * The columns where they lie, without what is free behind them; the same object as long as nothing moved or grew. What
-   * is in it changes with the buffer.
+   * Views of the columns without the free space after them; the same object as long as the buffer has neither moved nor
+   * grown. Their content changes with the buffer.
    */
   view(): SampleColumns {
     if (this.#view?.timestamps.length !== this.length || this.#viewed !== this.#times) {

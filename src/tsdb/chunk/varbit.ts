@@ -3,8 +3,8 @@ import type { BitReader } from './bit-reader.ts';
 import type { BitWriter } from './bit-writer.ts';
 
 /**
- * Prometheus' variable-length integers of histogram chunks: as many 1 bits as the bucket has, a 0 bit (the last
- * bucket has none), then the value in the bucket's bits.
+ * Prometheus' variable-length integers of histogram chunks: as many 1 bits as the number of the size bucket, a 0 bit
+ * (the last size bucket has none), then the value in the bits of that size bucket.
  */
 const bucketBits = [0, 3, 6, 9, 12, 18, 25, 56, 64] as const;
 
@@ -37,7 +37,7 @@ export function putVarbitUint(out: BitWriter, value: number): void {
 }
 
 function putBucket(out: BitWriter, bucket: number, value: number): void {
-  // n ones and a zero are 2^(n+1) − 2 in n+1 bits; the last bucket has eight ones and nothing behind them.
+  // n ones and a zero are 2^(n+1) − 2 in n+1 bits; the last bucket has eight ones and no zero.
   if (bucket === 8) out.put(255, 8);
   else out.put(2 ** (bucket + 1) - 2, bucket + 1);
   const bits = bucketBits[bucket]!;
@@ -46,7 +46,7 @@ function putBucket(out: BitWriter, bucket: number, value: number): void {
   out.put(value % two32, Math.min(bits, 32));
 }
 
-/** Errors: ERR_STORE_CORRUPT for what a double cannot hold, and at the end of the bits. */
+/** Errors: ERR_STORE_CORRUPT for an integer that a double cannot hold, and at the end of the bits. */
 export function readVarbitInt(reader: BitReader): number {
   const bits = bucketBits[readBucket(reader)]!;
   if (bits === 0) return 0;

@@ -7,8 +7,9 @@ const two32 = 4_294_967_296;
 const maxVarintBytes = 10;
 
 /**
- * Wide loads read up to five bytes at once and may look past the end: chunks are decoded from here, where there is
- * always room behind; whoever needs what lies there is refused. Grows to the largest chunk seen; decoding never suspends, so one is enough.
+ * Scratch buffer. Wide loads read up to five bytes at once and may reach past a chunk's end: here they always find
+ * memory, and a chunk that needs those bits is refused. It grows to the largest chunk so far; decoding never suspends,
+ * so one buffer is enough.
  */
 let scratch = new Uint8Array(4096);
 let scratchView = new DataView(scratch.buffer);
@@ -18,17 +19,17 @@ export function chunkSampleCount(bytes: Uint8Array): number {
   return bytes.length < 2 ? 0 : (bytes[0]! << 8) | bytes[1]!;
 }
 
-/** The position of a decoder in a chunk without marks. */
+/** The decoder's position in a chunk without marks. */
 const alone = new XorStates(1);
 
-/** Bytes that must be readable behind a chunk which is decoded where it lies. */
+/** Bytes that must be readable after a chunk that is decoded in place. */
 export const slackBytes = 24;
 
 /**
- * Decodes one XOR chunk and appends its samples to `out`, those before `mint` left out: a window of ten samples need not
- * pay for writing the hundred before it. Answers with how many it appended.
- * Safe on bytes from outside: a chunk whose bits end early, or whose numbers are out of range, is refused whole.
- * Errors: ERR_STORE_CORRUPT; then `out.length` is as before.
+ * Decodes one XOR chunk and appends its samples from `mint` on to `out`: a window of ten samples need not pay for
+ * writing the hundred before it. Returns the number of appended samples.
+ * Safe on untrusted bytes: a chunk whose bits end early, or whose numbers are out of range, is refused as a whole.
+ * Errors: ERR_STORE_CORRUPT; `out.length` is then unchanged.
  */
 export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer, mint = -Infinity): number {
   const count = chunkSampleCount(bytes);
@@ -44,7 +45,7 @@ export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer, mint = -Inf
   return decodeOn({ page: scratch, view: scratchView, at: 0, bits: length * 8, count }, out, mint, alone, 0, false);
 }
 
-/** A chunk of floats where it lies in a page of memory, `slackBytes` readable behind it. */
+/** A chunk of floats inside a page of memory, with `slackBytes` readable after it. */
 export interface XorPlace {
   readonly page: Uint8Array;
   readonly view: DataView;
@@ -56,9 +57,10 @@ export interface XorPlace {
 }
 
 /**
- * As `decodeXorChunk`, for a chunk of one's own. Row `s` of `marks` remembers where the samples from `mint` on began, as
- * the state of the writer at that time: who asks for the same or a later part begins there. No marks: none is made.
- * Assumptions: samples of a chunk that is marked never change, and a row is only used for chunks of one series.
+ * As `decodeXorChunk`, for a chunk of the store's own. Row `s` of `marks` records where the samples from `mint` on
+ * began, as the state of the writer at that sample: a later read of the same or a later part begins there. Without
+ * `marks` nothing is recorded.
+ * Assumptions: samples of a marked chunk never change, and a row is only used for chunks of one series.
  */
 export function decodeMarked(
   place: XorPlace,
@@ -84,7 +86,7 @@ export function decodeMarked(
   decodeOn(place, out, mint, marks, s, true);
 }
 
-/** Puts the state behind a chunk's first sample into row `s`. */
+/** Puts the state after a chunk's first sample into row `s`. */
 function begin(page: Uint8Array, view: DataView, at: number, states: XorStates, s: number): void {
   varintAt = at + 2;
   const first = readUvarint(page);
@@ -101,8 +103,8 @@ function begin(page: Uint8Array, view: DataView, at: number, states: XorStates, 
 }
 
 /**
- * Appends the sample that row `s` stands behind and all that follow, those before `mint` left out. With `isMarking`, the
- * row is moved behind the first one that it appends.
+ * Appends the sample of row `s` and all that follow, those before `mint` left out. With `isMarking`, the row is moved
+ * to the first sample that it appends.
  */
 function decodeOn(
   place: XorPlace,
@@ -129,9 +131,10 @@ function decodeOn(
 }
 
 /**
- * Decodes what lies behind the state in row `s`. Returns where it stopped writing: at the chunk's end, or at `stop`; then
- * the row is moved behind the sample written last. One load of 32 bits serves a sample's time and value where both are
- * short, as they are in most chunks. Errors: ERR_STORE_CORRUPT for samples that reach past the chunk's bits.
+ * Decodes the samples after the state in row `s`. Returns the index where it stopped writing: at the chunk's end, or at
+ * `stop`; in the latter case the row is moved to the sample written last. One load of 32 bits serves a sample's time
+ * and value when both are short, as in most chunks. Errors: ERR_STORE_CORRUPT for samples that reach past the chunk's
+ * bits.
  */
 function decode(
   { page: b, view, at: start, bits, count }: XorPlace,
@@ -158,13 +161,13 @@ function decode(
   for (; i < count; i++) {
     if (at === stop) break;
     if (pos >= limit) throw pastEnd();
-    /** The bits at `pos`, of which the first `known` are right. */
+    /** The bits at `pos`, of which the first `known` are valid. */
     let w: number;
     let known = 32;
     if (i > 1) {
       w = peek(b, view, pos);
       if (w === 0) {
-        // Two bits each say that neither the distance nor the value changed: what stands still does so for long.
+        // Two bits each state that the interval and the value are unchanged: runs of such samples are long.
         const end = Math.min(i + 16, count);
         for (; i < end && at !== stop; i++) {
           pos += 2;
@@ -269,13 +272,13 @@ function decode(
 function peek(b: Uint8Array, view: DataView, pos: number): number {
   const i = pos >>> 3;
   const shift = pos & 7;
-  // A byte shifted by eight is nothing: no question whether the position is a byte's.
+  // A shift by eight clears the byte: byte-aligned positions need no special case.
   return (view.getInt32(i) << shift) | (b[i + 4]! >>> (8 - shift));
 }
 
 let varintAt = 0;
 
-/** A varint at byte `varintAt`, which is moved behind it. */
+/** A varint at byte `varintAt`, which is moved past it. */
 function readUvarint(b: Uint8Array): number {
   let value = 0;
   let scale = 1;

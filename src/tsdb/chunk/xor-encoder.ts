@@ -6,18 +6,21 @@ import { row, rowDoubles, rowWords, type XorStates } from './xor-states.ts';
 export const maxTimestamp = 2 ** 51;
 /** The chunk's sample count has 16 bits. */
 const maxChunkSamples = 65_535;
-/** The largest sample: two varints, or 68 bits of time and 77 of value, and what a store of bits may touch behind. */
+/**
+ * The largest sample: two varints, or 68 bits of time and 77 of value, plus the bytes that a bit store may touch after
+ * it.
+ */
 export const maxSampleBytes = 28;
 
 const two32 = 4_294_967_296;
 
 /**
- * Adds samples [from, to) of two columns to chunk `s`, whose first byte is `view[base]`; `maxSampleBytes` for each must be
- * free behind what is written. `values` are the words of doubles, in machine order.
- * Shape of a chunk: u16 BE count, then bits, most significant first: t0 as zig-zag varint and v0; t1−t0 as uvarint
- * and a value; then delta-of-delta and value for each sample (Facebook's Gorilla paper; Prometheus tsdb/chunkenc).
- * The count in front is the caller's to write, once the chunk is read: one more place to touch for each sample would be
- * one more line of the processor's cache. The state is in local variables meanwhile: many samples cost less in one call.
+ * Adds samples [from, to) of two columns to chunk `s`, whose first byte is `view[base]`; `maxSampleBytes` for each must
+ * be free after the written bits. `values` are the words of doubles, in machine order.
+ * Shape of a chunk: u16 BE count, then bits, most significant first: t0 as zig-zag varint and v0; t1−t0 as uvarint and
+ * a value; then delta-of-delta and value for each sample (Facebook's Gorilla paper; Prometheus tsdb/chunkenc).
+ * The caller writes the count when the chunk is read: writing it for each sample would touch one more cache line. The
+ * state is kept in local variables during a call: many samples cost less in one call.
  * Errors: RangeError for a time out of order or out of range, and for a full chunk; then nothing was added.
  */
 export function encodeXor(
@@ -60,7 +63,7 @@ export function encodeXor(
   }
   for (; i < to; i++) {
     const newDelta = times[i]! - t;
-    /** The sample's first bits, at the top of a word, and how many there are. */
+    /** The sample's first bits, at the top of a word, and their number. */
     let head = 0;
     let headBits = 0;
     if (n > 1) {
@@ -111,7 +114,8 @@ export function encodeXor(
     } else {
       putWord(view, pos, head);
       pos += headBits;
-      // To the top of two words. The window has at least a bit before or behind it, or the shift is by nothing.
+      // Aligned to the top of two words. The window has at least one bit before or after it; otherwise the shift is by
+      // 0.
       const shift = 64 - significant;
       const first = xh >>> trailing;
       putPair(view, pos, shift === 0 ? first : (first << shift) | (tail >>> (32 - shift)), tail << shift);
@@ -132,7 +136,7 @@ function shifted(xh: number, xl: number, shift: number): number {
   return shift === 0 ? xl : (xl >>> shift) | (xh << (32 - shift));
 }
 
-/** The rarer, longer forms. Returns the position behind. An n-bit bucket holds −(2^(n−1)−1) … 2^(n−1). */
+/** The rarer, longer forms. Returns the position after them. An n-bit bucket holds −(2^(n−1)−1) … 2^(n−1). */
 function putDeltaOfDelta(view: DataView, pos: number, dod: number): number {
   if (dod >= -65_535 && dod <= 65_536) {
     putWord(view, pos, (0xc0000 | (dod & 0x1ffff)) << 12);

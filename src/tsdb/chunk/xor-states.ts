@@ -1,4 +1,4 @@
-/** The columns of a row, as places among its five doubles and among the ten words that they are as well. */
+/** The columns of a row, as indexes into its five doubles and into the ten words that alias them. */
 export const rowDoubles = 5;
 export const rowWords = 10;
 export const row = {
@@ -14,13 +14,13 @@ export const row = {
   counts: 9,
 } as const;
 
-/** The chunk's sample count stands before its samples. */
+/** The sample count precedes the samples of a chunk. */
 export const headerBits = 16;
 
 /**
- * The states of many XOR chunks that are being written at once: ten thousand open series cost one typed array instead of
- * ten thousand objects, and one sample touches one line of the processor's cache. The bytes themselves lie where the
- * caller puts them; `encodeXor` writes both.
+ * The states of many XOR chunks that are open at once: ten thousand open series cost one typed array instead of ten
+ * thousand objects, and one sample touches one cache line. The caller decides where the bytes lie; `encodeXor` writes
+ * both.
  */
 export class XorStates {
   doubles: Float64Array;
@@ -77,7 +77,7 @@ export class XorStates {
     return this.words[s * rowWords + row.bits]!;
   }
 
-  /** Writes the count in front of a copy of the chunk. */
+  /** Writes the count at the front of a copy of the chunk. */
   putCount(s: number, bytes: Uint8Array): void {
     const count = this.count(s);
     bytes[0] = count >>> 8;

@@ -7,7 +7,7 @@ import { lockDirectory } from './lock.ts';
 export interface WritableFile {
   /** Writes all of `bytes` at `position`. May throw half-way (disk full): the caller may write the same place again. */
   write(bytes: Uint8Array, position: number): Promise<void>;
-  /** Makes what was written survive power loss. */
+  /** Makes the written bytes survive power loss. */
   sync(): Promise<void>;
   truncate(length: number): Promise<void>;
   close(): Promise<void>;
@@ -20,7 +20,7 @@ export interface ReadableFile {
   close(): void;
 }
 
-/** Everything the store asks of a file system, so that tests can break any single call. */
+/** The store's interface to the file system, so that tests can break any single call. */
 export interface FileLayer {
   makeDir(path: string): Promise<void>;
   /** Names in a directory, sorted; empty when it does not exist. */
@@ -30,12 +30,12 @@ export interface FileLayer {
   openWrite(path: string, mode: 'create' | 'existing'): Promise<WritableFile>;
   openRead(path: string): ReadableFile;
   rename(from: string, to: string): Promise<void>;
-  /** A second name for the same file, or a copy where the file system has no such thing. */
+  /** A hard link to the same file, or a copy when the file system has no hard links. */
   link(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Takes the directory for this process; the result gives it back. Errors: ERR_STORE_LOCKED. */
+  /** Locks the directory for this process; the returned function releases it. Errors: ERR_STORE_LOCKED. */
   lock(dir: string, clock: Clock): Promise<() => Promise<void>>;
-  /** fsync of a directory: makes creations, renames and removals in it last. */
+  /** fsync of a directory: makes creations, renames and removals in it durable. */
   syncDir(path: string): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export const nodeFiles: FileLayer = {
     const fd = openSync(path, 'r');
     return {
       read: (position, length) => {
-        // Slack behind the bytes keeps the chunk decoder's wide loads inside the buffer.
+        // Slack after the bytes keeps the chunk decoder's wide loads inside the buffer.
         const bytes = new Uint8Array(length + 8);
         for (let done = 0; done < length;) {
           const n = readSync(fd, bytes, done, length - done, position + done);

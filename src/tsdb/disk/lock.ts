@@ -5,27 +5,30 @@ import { hostname } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
 
-/** The holder touches its file this often; a holder that we cannot see is dead after `staleMs` without a touch. */
+/**
+ * Interval at which the holder touches its file; a holder that cannot be seen counts as dead after `staleMs` without a
+ * touch.
+ */
 const touchMs = 2_000;
 const staleMs = 10_000;
 
 interface Holder {
   readonly id: string;
   readonly pid: number;
-  /** Kernel's start time of the process: tells two processes with one pid apart. */
+  /** The process's start time from the kernel: it distinguishes two processes with one pid. */
   readonly started: string;
   readonly host: string;
   readonly boot: string;
 }
 
 /**
- * One writer for a directory.
+ * Limits a directory to one writer.
  *
- * Node has no flock, so the lock is a file that names its holder. A holder on this host (same pod) is alive if its
- * pid runs with the same start time; one on another boot is dead; one in another pod of this node cannot be seen
- * (pid namespaces), so it counts as alive while it touches the file.
- * Errors: ERR_STORE_LOCKED, which says who holds it; try again after 10 s.
- * Caveats: a process that is stopped (SIGSTOP) for more than 10 s in another pod loses the lock without knowing.
+ * Node has no flock, so the lock is a file that names its holder. A holder on this host (same pod) is alive if its pid
+ * runs with the same start time; one on another boot is dead; one in another pod of this node cannot be seen (pid
+ * namespaces), so it counts as alive while it touches the file.
+ * Errors: ERR_STORE_LOCKED, which names the holder; try again after 10 s.
+ * Caveats: a process in another pod that is stopped (SIGSTOP) for more than 10 s loses the lock without noticing.
  */
 export async function lockDirectory(dir: string, clock: Clock): Promise<() => Promise<void>> {
   const path = `${dir}/lock`;
@@ -68,8 +71,8 @@ export async function lockDirectory(dir: string, clock: Clock): Promise<() => Pr
 }
 
 /**
- * Moves the dead holder's file away and looks at what was moved: of two processes that find the same dead holder,
- * the second could otherwise move the first one's new lock. That one is put back.
+ * Moves the dead holder's file away and then checks what was moved: when two processes find the same dead holder, the
+ * second could otherwise remove the first one's new lock. Such a lock is put back.
  */
 async function removeDead(path: string, aside: string, dead: Holder | undefined): Promise<void> {
   try {

@@ -4,16 +4,17 @@ import type { FileLayer } from './file-layer.ts';
 
 /**
  * The format of log, checkpoints and blocks together. It grows by one with each change that an earlier version would
- * take for damage, so that such a version refuses the store instead of cutting away what it cannot read.
+ * treat as damage, so that such a version refuses the store instead of cutting off the parts that it cannot read.
  */
 export const storeFormat = 1;
 
 const fileName = 'format';
 
 /**
- * Refuses a store that a later version wrote, before anything of it is read or changed; names the format where nothing
- * does. A store without the file is of format 1. A disk that is full does not keep a store closed: the next open writes it.
- * Errors: ERR_STORE_FORMAT, which says the way out.
+ * Refuses a store that a later version wrote, before any of it is read or changed; writes the format file when it is
+ * missing or damaged. A store without the file has format 1. A full disk does not prevent opening: the next open writes
+ * the file.
+ * Errors: ERR_STORE_FORMAT, whose text names the remedy.
  */
 export async function claimFormat(dir: string, files: FileLayer, logger: Logger): Promise<void> {
   const path = `${dir}/${fileName}`;
@@ -31,7 +32,7 @@ export async function claimFormat(dir: string, files: FileLayer, logger: Logger)
   }
 }
 
-/** Names the format of a store or of a snapshot, durably. Errors: those of the system. */
+/** Writes the format of a store or of a snapshot, durably. Errors: those of the system. */
 export async function writeFormat(dir: string, files: FileLayer): Promise<void> {
   const path = `${dir}/${fileName}`;
   await files.remove(`${path}.tmp`);

@@ -1,6 +1,6 @@
 import type { HistogramAppender } from '../chunk/index.ts';
 
-/** A chunk of histograms aims at this size, and holds at least so many samples. Source: Prometheus tsdb/chunkenc. */
+/** The target size of a chunk of histograms, and its minimum number of samples. Source: Prometheus tsdb/chunkenc. */
 const targetBytes = 1024;
 const minSamples = 10;
 
@@ -15,8 +15,8 @@ export interface OpenHistograms {
 }
 
 /**
- * When a chunk should end, estimated from its progress so that the chunks up to `limit` get equally long.
- * `fullness`: the whole is this many times what is there. Times in ms. Source: Prometheus' head.
+ * The time at which a chunk should end, estimated from its progress so that the chunks up to `limit` get equally long.
+ * `fullness`: the full chunk is this many times the present one. Times in ms. Source: Prometheus' head.
  */
 export function chunkEndTime(start: number, now: number, limit: number, fullness: number): number {
   const chunks = (limit - start) / ((now - start + 1) * fullness);

@@ -3,7 +3,7 @@ import type { Chunk, ChunkEncoding } from '../types.ts';
 import { grown } from './grown.ts';
 import type { Slab } from './slab.ts';
 
-/** End of a list. */
+/** Marks the end of a list. */
 export const noChunk = -1;
 
 /** The head's finished chunks as columns. Each series has a list of them in time order, linked by `next`. */
@@ -23,12 +23,12 @@ export class ChunkTable {
     this.#slab = slab;
   }
 
-  /** Takes a chunk in; it is in no list yet. */
+  /** Adds a chunk; it is in no list yet. */
   add(chunk: Chunk): number {
     return this.adopt(chunk, this.#slab.store(chunk.bytes), chunk.bytes.length);
   }
 
-  /** As `add`, for bytes that are in the slab already. */
+  /** As `add`, for bytes that are already in the slab. */
   adopt(chunk: Omit<Chunk, 'bytes'>, address: number, length: number): number {
     const id = this.#free.pop() ?? this.#size++;
     if (id >= this.next.length) this.#grow(this.next.length * 2);
@@ -61,7 +61,7 @@ export class ChunkTable {
     return this.#encoding[id] === 1;
   }
 
-  /** Where a chunk of floats lies. */
+  /** The place of a chunk of floats. */
   place(id: number): XorPlace {
     const address = this.#address[id]!;
     const slab = this.#slab;
@@ -75,7 +75,7 @@ export class ChunkTable {
     };
   }
 
-  /** Gives the chunk's place and bytes to whoever comes next. Only when no reader can still hold its number. */
+  /** Frees the chunk's number and bytes for reuse. Only when no reader can still hold its number. */
   release(id: number): void {
     this.#slab.free(this.#address[id]!, this.#length[id]!);
     this.#free.push(id);

@@ -2,13 +2,13 @@ import type { Labels } from '../labels.ts';
 import type { CompiledMatcher } from '../matcher.ts';
 import type { SeriesDictionary } from './series-dictionary.ts';
 
-/** Some series of the head by slot, and their labels, made when they are asked for. */
+/** Some series of the head by slot, and their labels, decoded on demand. */
 export class FoundSlots {
   readonly slots: readonly number[];
   readonly #dictionary: SeriesDictionary;
-  /** Labels as they were made first; null where none are kept: those of all series are megabytes. */
+  /** Decoded labels; null when none are kept, because those of all series take megabytes. */
   readonly #kept: (Labels | undefined)[] | null;
-  /** The series whose labels were made last, and those labels. */
+  /** The series whose labels were decoded last, and those labels. */
   #lastAt = -1;
   #last: Labels = [];
 
@@ -18,7 +18,7 @@ export class FoundSlots {
     this.#kept = keepsLabels ? new Array<undefined>(slots.length) : null;
   }
 
-  /** The labels of the i-th series. What they share with those made before them are the same objects. */
+  /** The labels of the i-th series. Labels equal to those of the series decoded before are the same objects. */
   labels(i: number): Labels {
     const known = i === this.#lastAt ? this.#last : this.#kept?.[i];
     if (known !== undefined) return known;
@@ -30,20 +30,20 @@ export class FoundSlots {
   }
 }
 
-/** Selections that are remembered. */
+/** Most selections in the cache. */
 const maxSelections = 64;
-/** How many series all of them may have: some megabytes with their labels. */
+/** Most series of all selections together: some megabytes with their labels. */
 export const maxKnownSeries = 10_000;
 
 /**
- * What selectors found, the latest asked last: dashboards and autoscalers ask the same again and again, and series come
- * and go far less often. All of it is forgotten when one does.
+ * Caches the results of selectors, least recently used first: dashboards and autoscalers repeat the same selectors, and
+ * series appear and disappear far less often. The whole cache is dropped when one does.
  */
 export class KnownSelections {
   readonly #known = new Map<string, FoundSlots>();
   #series = 0;
 
-  /** What the matchers find; `find` is asked where that is not known. */
+  /** The series that match; `find` is called when they are not in the cache. */
   get(matchers: readonly CompiledMatcher[], find: () => FoundSlots): FoundSlots {
     const key = JSON.stringify(matchers.map(({ type, name, value }) => [type, name, value]));
     const found = this.#known.get(key) ?? find();

@@ -27,9 +27,9 @@ const splitAbove = samplesPerChunk * 2;
 /** A chunk of floats takes no further sample above this size, as in Prometheus. */
 const maxXorBytes = 1024 - 19;
 /**
- * An open chunk grows from here by doubling, then by halves. Idle counters of 120 samples end in the second piece,
- * most others in the third. All series grow at about the same time, and the buffers they outgrew stay unused until the
- * next chunk begins.
+ * Initial size of an open chunk, which grows by doubling, then by halves. Idle counters of 120 samples end in the
+ * second piece, most others in the third. All series grow at about the same time, and the buffers that they outgrow
+ * stay unused until the next chunk begins.
  */
 const firstOpenBytes = 96;
 
@@ -37,14 +37,14 @@ const closed = 0;
 const openFloats = 1;
 const openHistograms = 2;
 
-/** The sample that is being written: numbers in typed arrays are passed on without an object made for each. */
+/** The sample being written: numbers in typed arrays are passed without an object for each. */
 const oneTime = new Float64Array(1);
 const oneValue = new Uint32Array(2);
 
 /**
- * The samples of all series of the head, by slot: a list of finished chunks and one that is being written. Chunks are
- * cut where Prometheus cuts them, and none crosses the end of an aligned block range, so that a range can be moved
- * into a block without encoding anything again.
+ * The samples of all series of the head, by slot: a list of finished chunks and one open chunk. Chunks are cut where
+ * Prometheus cuts them, and none crosses the end of an aligned block range, so that a range can be moved into a block
+ * without encoding it again.
  */
 export class HeadSeries {
   readonly slab = new Slab();
@@ -61,7 +61,7 @@ export class HeadSeries {
   #openSize = new Uint32Array(1024);
   #openEnd = new Float64Array(1024);
 
-  /** Makes slot `slot` usable, and empty. */
+  /** Initialises slot `slot` as empty. */
   clear(slot: number): void {
     if (slot >= this.#kind.length) this.#grow(Math.max(slot + 1, this.#kind.length * 2));
     this.#kind[slot] = closed;
@@ -142,7 +142,7 @@ export class HeadSeries {
     return this.#appendHistogram(slot, t, histogram);
   }
 
-  /** Takes over a finished chunk behind all others. */
+  /** Appends a finished chunk after all others. */
   restore(slot: number, chunk: Chunk): void {
     this.finishOpen(slot);
     this.#link(slot, this.chunks.add(chunk));
@@ -167,7 +167,7 @@ export class HeadSeries {
     this.#link(slot, this.chunks.adopt(facts, slab.store(bytes), length));
   }
 
-  /** Lets go of the chunks before `end`. Assumptions: none crosses it, and none before it is open. */
+  /** Drops the chunks before `end`. Assumptions: no chunk crosses it, and no chunk before it is open. */
   dropBefore(slot: number, end: number, dropped: number[]): void {
     let id = this.first[slot]!;
     while (id !== noChunk && this.chunks.minT[id]! < end) {
@@ -294,7 +294,7 @@ export class HeadSeries {
     return 'appended';
   }
 
-  /** Puts a sample among older ones: the chunk it belongs to is written anew. */
+  /** Inserts a sample among older ones: its chunk is rewritten. */
   #late(slot: number, point: Point, last: number, outOfOrderMs: number): AppendResult {
     if (point.t < last - outOfOrderMs) return 'late';
     if (this.#kind[slot] === openFloats && !point.histogram && point.t >= this.xor.minT(slot)) {
@@ -327,7 +327,7 @@ export class HeadSeries {
     const result = insertSorted(points, point);
     if (result !== 'appended') return result;
     this.marks.forget(slot);
-    // Into new memory: readers may still be looking at the old.
+    // Rewritten in new memory: readers may still use the old one.
     const end = this.#openEnd[slot]!;
     this.#freeOpen(slot);
     this.#beginFloats(slot, points[0]!.t);

@@ -8,9 +8,9 @@ import { grown } from './grown.ts';
 import type { HeadSeries } from './head-series.ts';
 
 /**
- * One moment of some series of the head: later appends, late ones too, do not change what it gives.
- * A few numbers for each series; chunks are copied out, or floats decoded where they lie, when they are asked for. Must be closed, or the head's memory
- * is never used again.
+ * A consistent view of some series of the head: later appends, late ones included, do not change it.
+ * It holds a few numbers for each series; chunks are copied, or floats decoded in place, on demand. It must be closed,
+ * or the head's memory is never reused.
  */
 export class HeadView {
   readonly #series: HeadSeries;
@@ -22,7 +22,7 @@ export class HeadView {
   /** Finished chunks of series i: ids[starts[i]] … ids[starts[i + 1] − 1]. */
   readonly #starts: Uint32Array;
   #ids = new Int32Array(64);
-  /** The open chunk of floats: where it lay, and how much of it there was. Count 0: none. */
+  /** The open chunk of floats: its address and size at the time of the view. Count 0: none. */
   readonly #open: {
     address: Uint32Array;
     minT: Float64Array;
@@ -90,7 +90,10 @@ export class HeadView {
     return this.#starts[i + 1]! > this.#starts[i]! || this.#open.count[i]! > 0 || this.#histograms.has(i);
   }
 
-  /** Whether a sample of the series lies in the view's range: what overlaps it is looked at only where it reaches beyond both ends. */
+  /**
+   * Whether a sample of the series lies in the view's range: a chunk is decoded only when it reaches beyond both ends
+   * of the range.
+   */
   hasSamples(i: number): boolean {
     const { minT, maxT } = this.#series.chunks;
     for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) {
@@ -102,7 +105,7 @@ export class HeadView {
     return this.hasChunks(i) && this.chunks(i).some((chunk) => recutChunk(chunk, this.#mint, this.#maxt) !== undefined);
   }
 
-  /** Ends the view: the memory it looks at may be used again. */
+  /** Ends the view: its memory may be reused. */
   close(): void {
     this.#leave?.();
     this.#leave = undefined;
@@ -146,7 +149,7 @@ export class HeadView {
     decodeMarked(place, open.minT[i]!, mint, out, states, slot);
   }
 
-  /** Copies, in time order. Errors: RangeError once the view is closed, since the memory may hold anything by then. */
+  /** Copies, in time order. Errors: RangeError once the view is closed, because the memory may then hold other data. */
   chunks(i: number): Chunk[] {
     this.assertOpen();
     const found: Chunk[] = [];
@@ -159,7 +162,7 @@ export class HeadView {
       const bytes = this.#series.slab.read(this.#open.address[i]!, (bits + 7) >>> 3);
       bytes[0] = count >>> 8;
       bytes[1] = count;
-      // Bits of samples that came later share the last byte.
+      // The last byte also holds bits of later samples.
       if ((bits & 7) !== 0) bytes[bytes.length - 1]! &= 0xff << (8 - (bits & 7));
       found.push({ encoding: 1, minT: this.#open.minT[i]!, maxT: this.#open.maxT[i]!, count, bytes });
     }
@@ -169,7 +172,7 @@ export class HeadView {
   #captureOpen(i: number, slot: number): void {
     const series = this.#series;
     if (!series.hasOpenFloats(slot)) {
-      // A chunk of histograms may be written anew at any time: its bytes are taken now.
+      // A chunk of histograms may be rewritten at any time: its bytes are copied now.
       return void this.#histograms.set(i, series.histograms.get(slot)!.appender.chunk());
     }
     this.#open.address[i] = series.openAddress[slot]!;

@@ -10,7 +10,7 @@ import { FoundSlots, KnownSelections, maxKnownSeries } from './found-slots.ts';
 import { HeadView } from './head-view.ts';
 import { SeriesDictionary } from './series-dictionary.ts';
 
-/** What the head tells the log. */
+/** The head's operations that go to the log. */
 export interface HeadLog {
   series(ref: number, labels: Labels): void;
   sample(ref: number, t: number, high: number, low: number): void;
@@ -20,20 +20,26 @@ export interface HeadLog {
 
 /**
  * The samples that are not in a block yet, in memory.
- * Everything here is synchronous, so each call sees and leaves one consistent state.
+ * All operations are synchronous, so each call sees and leaves one consistent state.
  */
 export class Head {
   readonly #external: Labels;
   readonly #dictionary = new SeriesDictionary();
   readonly #series = new HeadSeries();
   readonly #selections = new KnownSelections();
-  /** Numbers that replay met for labels which had another number already. */
+  /** Numbers from replayed records for labels that already had another number. */
   readonly #aliases = new Map<number, number>();
-  /** The writer's ref that holds a slot: one that does not is of an earlier series, and looked up anew. */
+  /**
+   * The ref of the writer that a slot belongs to: a `SeriesRef` with another ref is of an earlier series and is looked
+   * up again.
+   */
   readonly #holders: (SeriesRef | undefined)[] = [];
-  /** Labels that were found good last: the next new series mostly shares all but one. */
+  /** Labels that were validated last: the next new series mostly shares all but one. */
   #newest: Labels = [];
-  /** Times of the first and the last sample, kept by appends after the first read; undefined after samples were removed. */
+  /**
+   * Times of the first and the last sample, maintained by appends after the first read; undefined after samples were
+   * removed.
+   */
   #bounds: { min: number; max: number } | undefined;
   nextRef = 1;
   /** Samples before this time belong to finished blocks and are refused. */
@@ -47,7 +53,7 @@ export class Head {
     return this.#dictionary.size;
   }
 
-  /** Bytes of chunks, with the room that open ones have to grow. */
+  /** Bytes of chunks, including the free room of open ones. */
   get chunkBytes(): number {
     return this.#series.slab.bytes;
   }
@@ -114,7 +120,7 @@ export class Head {
     return result;
   }
 
-  /** Removes the matching series' samples in [mint, maxt]; returns how many series lost some. */
+  /** Removes the matching series' samples in [mint, maxt]; returns the number of series that lost samples. */
   delete(matchers: readonly CompiledMatcher[], mint: number, maxt: number, log: HeadLog): number {
     const slots = this.#matching(matchers).filter((slot) => this.#series.deleteRange(slot, mint, maxt));
     this.#bounds = undefined;
@@ -123,7 +129,7 @@ export class Head {
     return slots.length;
   }
 
-  /** Replays a series record; a number that is known already is left as it is. */
+  /** Replays a series record; a known number is left unchanged. */
   restoreSeries(ref: number, labels: Labels): void {
     if (ref >= this.nextRef) this.nextRef = ref + 1;
     if (this.#dictionary.slotOf(ref) !== undefined) return;
@@ -134,7 +140,7 @@ export class Head {
 
   /**
    * Replays a sample. False when its series is unknown (its record was in a damaged part of the log).
-   * A number that occurs is never given to another series.
+   * A number that occurs in the log is never given to another series.
    */
   restoreSample(ref: number, t: number, high: number, low: number): boolean {
     const slot = this.#restored(ref);
@@ -202,7 +208,7 @@ export class Head {
     return { view, refs: slots.map((slot) => this.#dictionary.refs[slot]!) };
   }
 
-  /** Ends all chunks before `end` and gives them, series in label order. Close the view. */
+  /** Ends all chunks before `end` and returns them, series in label order. Close the view. */
   chunksBefore(end: number): HeadView {
     const slots: number[] = [];
     for (const slot of this.#dictionary.all()) {
@@ -230,18 +236,18 @@ export class Head {
     }
   }
 
-  /** Label names or values of all series: what the index knows without looking at a sample. */
+  /** Label names or values of all series, from the index alone, without looking at a sample. */
   get postings() {
     return this.#dictionary.postings;
   }
 
-  /** Ends a replay: drops what blocks hold already. */
+  /** Ends a replay: drops the samples that blocks already hold. */
   finishReplay(): void {
     this.#aliases.clear();
     this.dropBefore(this.minValidT);
   }
 
-  /** Lets go of all samples before `end`, and of series that then have none. */
+  /** Drops all samples before `end`, and the series that then have none. */
   dropBefore(end: number): void {
     const dropped: number[] = [];
     const empty: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Says when memory that the head let go of may be used again: not before every reader that began earlier has ended.
- * So a reader may look at old addresses at its leisure, and the writer never waits for one.
+ * Determines when memory that the head released may be reused: only after every reader that began earlier has ended.
+ * Readers may therefore keep using old addresses, and the writer never waits for a reader.
  */
 export class ReadEpochs {
   #next = 1;
@@ -17,7 +17,7 @@ export class ReadEpochs {
     };
   }
 
-  /** Calls `release` once all readers of this moment are done. */
+  /** Calls `release` once all readers that are running now have ended. */
   retire(release: () => void): void {
     if (this.#running.size === 0) release();
     else this.#waiting.push({ until: this.#next - 1, release });

@@ -4,8 +4,8 @@ import { grown } from './grown.ts';
 import { SymbolTable } from './symbol-table.ts';
 
 /**
- * What is known of the labels of the series that was added last. New series come in groups (the buckets of a histogram)
- * whose labels are the very same pairs but for one or two: those need not be looked up again.
+ * The symbols and lists of the series that was added last. New series come in groups (the buckets of a histogram) whose
+ * labels are the same pair objects but for one or two: those need not be looked up again.
  */
 class LastSeries {
   #labels: Labels = [];
@@ -14,13 +14,13 @@ class LastSeries {
   /** Where a label's series are listed, if it has several. */
   readonly lists: (GrowingList | undefined)[] = [];
 
-  /** Where the pair stands at or right behind place `from`; −1 for neither. */
+  /** The index of the pair: `from` or the one after it; −1 for neither. */
   at(from: number, pair: Labels[number]): number {
     if (this.#labels[from] === pair) return from;
     return this.#labels[from + 1] === pair ? from + 1 : -1;
   }
 
-  /** Takes the facts of another series, which are put into `symbols` and `lists` in the order of its labels. */
+  /** Sets the series; `symbols` and `lists` are in the order of its labels. */
   set(labels: Labels, symbols: readonly number[], lists: readonly (GrowingList | undefined)[]): void {
     this.#labels = labels;
     this.symbols.length = 0;
@@ -29,15 +29,15 @@ class LastSeries {
     for (const list of lists) this.lists.push(list);
   }
 
-  /** Forgets the series: its symbols or lists may not be in use any more. */
+  /** Forgets the series: its symbols or lists may no longer be in use. */
   forget(): void {
     this.#labels = [];
   }
 }
 
 /**
- * The series of the head: each has a slot (a small number, used again), a ref (never used again; the log's name for
- * it) and labels as symbol numbers. Series are found by their labels through a hash table of slots.
+ * The series of the head: each has a slot (a small number, reused), a ref (never reused; its name in the log) and
+ * labels as symbol numbers. Series are found by their labels through a hash table of slots.
  */
 export class SeriesDictionary {
   readonly #symbols = new SymbolTable();
@@ -47,7 +47,7 @@ export class SeriesDictionary {
   /** Slots ever used; free ones have ref 0. */
   slots = 0;
   refs = new Float64Array(1024);
-  /** Where a slot's labels begin in `#labels`, and how many there are. */
+  /** The offset of a slot's labels in `#labels`, and their number. */
   #labelsAt = new Uint32Array(1024);
   #labelCount = new Uint16Array(1024);
   #labels = new Uint32Array(16_384);
@@ -98,7 +98,7 @@ export class SeriesDictionary {
     }
   }
 
-  /** Adds a series that is not there yet, with a ref above all others. */
+  /** Adds a new series, with a ref above all others. */
   add(ref: number, labels: Labels): number {
     const slot = this.#freeSlots.pop() ?? this.slots++;
     if (slot >= this.refs.length) this.#grow(this.refs.length * 2);
@@ -127,7 +127,7 @@ export class SeriesDictionary {
       this.#labels[at + 2 * i] = name;
       this.#labels[at + 2 * i + 1] = value;
       ids.push(name, value);
-      // The table's own texts go into the postings, so that each is kept once.
+      // The postings get the table's own texts, so that each text is kept once.
       if (list) list.push(ref);
       else list = postings.add(ref, symbols.text(name), symbols.text(value));
       lists.push(list);
@@ -143,7 +143,7 @@ export class SeriesDictionary {
     return slot;
   }
 
-  /** Removes series. Their slots are used again: `whenFree` says when. */
+  /** Removes series. Their slots are reused once `whenFree` calls back. */
   remove(slots: readonly number[], whenFree: (release: () => void) => void): void {
     if (slots.length === 0) return;
     const gone = new Set<number>();
@@ -169,8 +169,8 @@ export class SeriesDictionary {
   }
 
   /**
-   * The labels of a slot, made for the caller. What they share, place by place, with another slot's (`beside`, and its
-   * labels as they were given) are the same objects: neighbours in label order differ in a few.
+   * The labels of a slot, decoded for the caller. A label equal to the one at the same index of another slot (`beside`,
+   * with its labels as they were returned) is the same object: neighbours in label order differ in a few labels.
    */
   labels(slot: number, beside = -1, others: Labels = []): Labels {
     const at = this.#labelsAt[slot]!;
@@ -188,7 +188,7 @@ export class SeriesDictionary {
     return labels;
   }
 
-  /** Adds to `texts` the names of the slots' labels, or with `name` the values of that label. */
+  /** Adds to `texts` the names of the slots' labels, or the values of label `name` when it is given. */
   collect(slots: readonly number[], name: string | undefined, texts: Set<string>): void {
     const wanted = name === undefined ? undefined : this.#symbols.find(name);
     if (name !== undefined && wanted === undefined) return;
@@ -208,7 +208,7 @@ export class SeriesDictionary {
   sort(slots: number[]): number[] {
     if (slots.length < 2) return slots;
     if (slots.length * 4 < this.#slots.size) return slots.sort((a, b) => this.#compare(a, b));
-    // For most of the series the order is worth being kept: each slot's rank, until a series comes or goes.
+    // For a large part of the series the order is cached: each slot's rank, until a series is added or removed.
     const rank = (this.#order ??= this.#rankAll());
     return slots.sort((a, b) => rank[a]! - rank[b]!);
   }
@@ -223,7 +223,7 @@ export class SeriesDictionary {
     return rank;
   }
 
-  /** As `compareLabels`, by symbol numbers where they are equal. */
+  /** As `compareLabels`; equal symbol numbers mean equal texts. */
   #compare(a: number, b: number): number {
     const countA = this.#labelCount[a]!;
     const countB = this.#labelCount[b]!;

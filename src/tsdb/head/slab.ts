@@ -2,28 +2,28 @@ import { slackBytes } from '../chunk/index.ts';
 
 const pageBits = 18;
 const pageBytes = 1 << pageBits;
-/** Pieces begin at multiples of this. */
+/** Pieces are aligned to this. */
 const grainBits = 5;
 const grainsPerPage = 1 << (pageBits - grainBits);
 /** Larger pieces get a page of their own. */
 const maxShared = 32_768;
 
 /**
- * Small pieces of bytes out of large pages: an array object for each chunk would weigh as much as the chunk.
- * Shape: an address is page × 2^13 + offset / 32, which fits a word up to 128 GiB. Sizes are rounded up to classes;
- * pieces that are freed serve the next one of their class. Chunks may be decoded where they lie.
+ * Allocates small pieces of bytes in large pages: an array object for each chunk would cost as much as the chunk.
+ * Shape: an address is page × 2^13 + offset / 32, which fits a word up to 128 GiB. Sizes are rounded up to classes; a
+ * freed piece is reused by the next one of its class. Chunks may be decoded in place.
  */
 export class Slab {
   #pages: (Uint8Array | undefined)[] = [];
   #views: (DataView | undefined)[] = [];
   #freePages: number[] = [];
-  /** The page that is being cut up, and how far. */
+  /** The page that pieces are allocated in, and the offset of its free part. */
   #current = -1;
   #used = pageBytes;
   #free: number[][] = [];
   bytes = 0;
 
-  /** The bytes that really stand behind a piece of `size`. */
+  /** The allocated bytes of a piece of `size`. */
   capacity(size: number): number {
     return size <= maxShared ? classBytes(classOf(size)) : size;
   }
@@ -35,7 +35,7 @@ export class Slab {
     if (again !== undefined) return again;
     const bytes = classBytes(kind);
     if (this.#used + bytes > pageBytes) {
-      // What is left of the old page is lost: less than a chunk in a quarter of a megabyte.
+      // The rest of the old page is wasted: less than a chunk in a quarter of a megabyte.
       this.#current = this.#newPage(pageBytes);
       this.#used = 0;
     }
@@ -44,7 +44,7 @@ export class Slab {
     return address;
   }
 
-  /** `size` as it was asked for. */
+  /** `size` is the size passed to `alloc`. */
   free(address: number, size: number): void {
     if (size <= maxShared) return void (this.#free[classOf(size)] ??= []).push(address);
     const page = pageOf(address);
@@ -58,12 +58,12 @@ export class Slab {
     return this.#pages[pageOf(address)]!;
   }
 
-  /** The page for wide stores. */
+  /** The page as a DataView, for wide stores. */
   view(address: number): DataView {
     return this.#views[pageOf(address)]!;
   }
 
-  /** Where the piece begins in its page. */
+  /** The offset of the piece in its page. */
   offset(address: number): number {
     return (address & (grainsPerPage - 1)) << grainBits;
   }

@@ -1,4 +1,4 @@
-/** Texts by number, each kept once however many series use it, and forgotten with the last of them. */
+/** Texts by number, each stored once and counted: a text is removed with its last user. */
 export class SymbolTable {
   readonly #ids = new Map<string, number>();
   readonly #texts: (string | undefined)[] = [];
@@ -10,7 +10,7 @@ export class SymbolTable {
     return this.#ids.get(text);
   }
 
-  /** The text's number, with one more user. */
+  /** The text's number; adds one user. */
   acquire(text: string): number {
     let id = this.#ids.get(text);
     if (id === undefined) {
@@ -28,7 +28,7 @@ export class SymbolTable {
     return id;
   }
 
-  /** One more user of a text that has some. */
+  /** Adds a user to a text that already has one. */
   retain(id: number): void {
     this.#uses[id]!++;
   }

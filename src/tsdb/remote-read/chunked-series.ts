@@ -17,7 +17,7 @@ export interface ChunkedSeries {
   readonly queryIndex: number;
 }
 
-/** Size of a chunk inside a message, near enough to split frames by. */
+/** Approximate size of a chunk inside a message, for splitting frames. */
 export function encodedChunkBytes(chunk: Chunk): number {
   return chunk.bytes.length + 24;
 }
@@ -41,7 +41,7 @@ export function encodeSeriesFrame(labels: Uint8Array, chunks: readonly Chunk[], 
   at = putVarint(out, at, series);
   out.set(labels, at);
   at += labels.length;
-  // The sum of out[header, summed).
+  // The checksum of out[header, summed).
   let crc = 0;
   let summed = header;
   for (const chunk of chunks) {
@@ -77,7 +77,7 @@ function timeLength(t: number): number {
   return 1 + (t < 0 ? 10 : varintLength(t));
 }
 
-/** Four bytes of a varint: what lies above is taken apart without division, since bit operations end at 32 bits. */
+/** Four bytes of a varint: higher bits are split off without division, since bit operations end at 32 bits. */
 const fourBytes = 2 ** 28;
 
 function varintLength(value: number): number {
@@ -114,7 +114,7 @@ function putVarint(out: Uint8Array, start: number, value: number): number {
 
 /**
  * Reads one ChunkedReadResponse. Chunk bytes are views into `bytes`.
- * Errors: ERR_INPUT_INVALID; a chunk of an unknown encoding is named and refused, never guessed at.
+ * Errors: ERR_INPUT_INVALID, also for a chunk of an unknown encoding, which the error names.
  */
 export function decodeChunkedSeries(bytes: Uint8Array): ChunkedSeries[] {
   const reader = new WireReader(bytes);

@@ -26,11 +26,11 @@ export function buildStreamedRead(queries: readonly ReadQuery[]): {
 }
 
 /**
- * Reads a streamed answer series by series, as they come.
- * Guarantees: every frame's checksum, every chunk's encoding and the shape of the labels are checked before a series
- * is given out. Chunk bytes are views: use them before asking for the next series.
+ * Reads a streamed answer series by series, as the frames arrive.
+ * Guarantees: every frame's checksum, every chunk's encoding and the shape of the labels are validated before a series
+ * is returned. Chunk bytes are views: use them before asking for the next series.
  * Assumptions: `source` throws when the connection is cut (Node does that for a chunked body that does not end).
- * Errors: ERR_INPUT_INVALID, and whatever the source throws; what was given out before must then be thrown away.
+ * Errors: ERR_INPUT_INVALID, and the errors of the source; the series returned before must then be discarded.
  */
 export async function* readStreamedSeries(
   contentType: string | undefined,

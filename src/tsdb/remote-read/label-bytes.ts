@@ -1,13 +1,14 @@
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Labels } from '../labels.ts';
 
-/** A label below this many bytes has a length of one byte everywhere. */
+/** The length of a label below this many bytes fits one byte in every field. */
 const shortBytes = 120;
 let scratch = new Uint8Array(4096);
 
 /**
- * The labels of a series as prometheus.Label messages of field 1, written once and used for each of its frames.
- * Short ASCII labels, which is nearly all, are written in place: a scan of many series writes little else anew.
+ * The labels of a series as prometheus.Label messages of field 1, encoded once and used for each of its frames.
+ * Short ASCII labels, which are nearly all, are written in place: encoding them is most of the work of a scan of many
+ * series.
  */
 export function encodeLabels(labels: Labels): Uint8Array {
   let at = 0;

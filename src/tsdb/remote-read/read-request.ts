@@ -2,10 +2,10 @@ import { OperatorError } from '../../base/errors.ts';
 import { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Matcher, MatchType } from '../matcher.ts';
 
-/** How the answer is sent. Numbers of prometheus.ReadRequest.ResponseType. */
+/** The format of the answer. Numbers of prometheus.ReadRequest.ResponseType. */
 export const responseType = { samples: 0, streamedXorChunks: 1 } as const;
 
-/** Advice of the asking engine; nothing in it may change what the answer means. Times in ms. */
+/** Hints of the requesting engine; none of them may change the meaning of the answer. Times in ms. */
 export interface ReadHints {
   readonly stepMs?: number;
   /** Innermost function around the selector; `series` means that no samples are needed. */
@@ -133,7 +133,7 @@ function tag(field: number, wireType: number): number {
   return field * 8 + wireType;
 }
 
-/** The first type of the client's list that we have; an empty list means SAMPLES. Errors: ERR_INPUT_INVALID. */
+/** The first supported type of the client's list; an empty list means SAMPLES. Errors: ERR_INPUT_INVALID. */
 export function negotiateResponse(accepted: readonly number[]): number {
   if (accepted.length === 0) return responseType.samples;
   const type = accepted.find((t) => t === responseType.samples || t === responseType.streamedXorChunks);

@@ -19,7 +19,7 @@ const scratch = new SampleBuffer(256);
 
 /**
  * Encodes one prometheus.TimeSeries with the samples of its chunks in [mint, maxt]; undefined when there are none.
- * Float values travel as bits, so stale markers stay what they are.
+ * Float values travel as bits, so stale markers are kept.
  */
 export function encodeTimeSeries(
   labels: Labels,

@@ -14,38 +14,38 @@ import { snappyCompressInTurns, snappyDecompress } from './snappy.ts';
 /** The path that stock clients call. */
 export const remoteReadPath = '/api/v1/read';
 
-/** Header that tells whether every series of an answer carries the node's own label. */
+/** Header that states whether every series of an answer carries the node's own label. */
 export const partitionHeader = 'x-svc-partition-clean';
 
-/** What one request may ask for and hold. */
+/** The limits of one request. */
 export interface RemoteReadLimits {
   /** Largest request after decompression. Default 2 MiB. The HTTP server must cap the body itself, too. */
   readonly maxRequestBytes?: number;
-  /** Samples in a SAMPLES answer, which stands in memory whole. Default 10 million. */
+  /** Most samples of a SAMPLES answer, which is held in memory as a whole. Default 10 million. */
   readonly maxSamples?: number;
   /** A frame of a streamed answer is closed at about this size. Default 1 MiB. */
   readonly maxFrameBytes?: number;
-  /** Requests that run at a time; others wait. Default 10. */
+  /** Most concurrent requests; others wait. Default 10. */
   readonly concurrency?: number;
   /**
-   * The label whose value must be `value` on every series. A streamed answer then says in `x-svc-partition-clean`
-   * whether that holds for it.
+   * The label whose value must be `value` on every series. A streamed answer then states in `x-svc-partition-clean`
+   * whether this is so.
    */
   readonly partition?: { readonly label: string; readonly value: string };
 }
 
-/** What the handler needs of an HTTP request. Header names in lower case, as Node gives them. */
+/** The parts of an HTTP request that the handler needs. Header names in lower case, as Node gives them. */
 export interface RemoteReadHttpRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Uint8Array;
   readonly signal?: AbortSignal;
-  /** Whose place it takes among the requests that run. Default: all are of one. */
+  /** The key for fair queueing among concurrent requests. Default: one key for all. */
   readonly user?: string;
 }
 
 /**
  * An answer for any HTTP framework. Write the parts of `body` with back-pressure. When the iteration throws after the
- * first part, cut the connection: an end without an error would make a part look like the whole.
+ * first part, cut the connection: a normal end would make a partial answer look complete.
  */
 export interface RemoteReadHttpResponse {
   readonly status: number;
@@ -53,12 +53,15 @@ export interface RemoteReadHttpResponse {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** Answers one remote-read request, apart from any HTTP framework. */
+/** Answers one remote-read request, independent of any HTTP framework. */
 export type RemoteReadHandler = (request: RemoteReadHttpRequest) => Promise<RemoteReadHttpResponse>;
 
 /** A streamed answer gives other work a turn after about this many bytes. */
 const batchBytes = 128 * 1024;
-/** Chunks are cut to the window when it is at most this long: later the ends weigh nothing against the middle. */
+/**
+ * Chunks are cut to the window when it is at most this long: in a longer window the excess of the first and the last
+ * chunk is negligible.
+ */
 const recutWindowMs = 2 * 3_600_000;
 
 /**
@@ -97,14 +100,13 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
   };
 }
 
-/** What is read from: a store, or something that is asked as one. */
-/** What remote read needs of a store. */
+/** The methods of a store, or of an object in its place, that remote read needs. */
 export type ReadStore = Pick<Store, 'select'> & Partial<Pick<Store, 'prepare'>>;
 
 /** Work of encoding a series, in samples. */
 const seriesWork = 200;
 
-/** False when a series that is asked for carries another value of the label. */
+/** False when a matching series carries another value of the label. */
 async function isClean(
   store: ReadStore,
   { queries }: ReadRequest,
@@ -190,7 +192,7 @@ async function* streamed(
   }
 }
 
-/** The frames of one series: one, or several with the same labels when its chunks pass the frame size. */
+/** The frames of one series: one, or several with the same labels when its chunks exceed the frame size. */
 function* seriesFrames(
   series: SelectedSeries,
   query: ReadQuery,
@@ -214,7 +216,7 @@ function* seriesFrames(
   yield encodeSeriesFrame(labels, frame, index);
 }
 
-/** Cuts chunks to a short window; keeps one sample when the client only asks which series there are. */
+/** Cuts chunks to a short window; keeps one sample when the client only asks for the list of series. */
 function windowed(chunks: readonly Chunk[], query: ReadQuery): Chunk[] {
   const { startMs, endMs, hints } = query;
   if (hints?.func !== 'series' && endMs - startMs > recutWindowMs) return [...chunks];

@@ -7,12 +7,12 @@ export function snappyCompress(bytes: Uint8Array): Uint8Array {
   return snappyjs.compress(bytes);
 }
 
-/** So many bytes are compressed at once, in some milliseconds. */
+/** Bytes that are compressed in one go, in some milliseconds. */
 const pieceBytes = 1024 * 1024;
 
 /**
- * The block format of a large text, with turns in between: the elements of its pieces behind each other, behind the
- * length of the whole. Elements refer back only within their piece.
+ * Compresses a large text to the block format, with turns in between: the length of the whole, then the elements of
+ * each piece. Elements refer back only within their piece.
  */
 export async function snappyCompressInTurns(bytes: Uint8Array, pacing: Pacing): Promise<Uint8Array> {
   if (bytes.length <= pieceBytes) return snappyCompress(bytes);
@@ -34,8 +34,8 @@ function lengthBytes(length: number): Uint8Array {
 }
 
 /**
- * Undoes the block format. Own code, because the library's reader loops for ever on a literal length with its
- * top bit set, and does not notice output of the wrong length.
+ * Decompresses the block format. Own code, because the library's reader never ends on a literal length with its top bit
+ * set, and does not detect output of the wrong length.
  * Errors: ERR_TOO_LARGE when the stated length is above `maxBytes`; ERR_INPUT_INVALID otherwise.
  */
 export function snappyDecompress(input: Uint8Array, maxBytes: number): Uint8Array {

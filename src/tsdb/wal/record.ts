@@ -9,12 +9,14 @@ import { readSeriesRecord } from './series-record.ts';
 
 /**
  * The log's records. Frame: u32 payload length, u32 CRC-32C over type and payload, u8 type, payload; little-endian.
- * Type 0 does not exist, so a page of zeros is never a record. Numbers of retired types are not used again.
+ * Type 0 does not exist, so a page of zeros is never a record. Numbers of retired types are not reused.
  */
 export const recordType = {
-  /** A series by itself, as checkpoints have it: ref, labels. */
+  /** A single series, as in checkpoints: ref, labels. */
   series: 1,
-  /** Samples as version 1 wrote them: (ref delta, time delta, 8 bytes of value)…, deltas against the sample before. */
+  /**
+   * Samples in the format of version 1: (ref delta, time delta, 8 bytes of value)…, deltas against the previous sample.
+   */
   rawSamples: 2,
   /** Stale markers: (ref delta, time delta)…. */
   stale: 3,
@@ -22,13 +24,13 @@ export const recordType = {
   checkpointStart: 4,
   /** A chunk of floats of a series, in a checkpoint. */
   chunk: 5,
-  /** Last record of a checkpoint: without it the checkpoint is not whole. */
+  /** Last record of a checkpoint: a checkpoint without it is incomplete. */
   checkpointEnd: 6,
-  /** Samples: (ref delta, time delta, value)…; the value's bytes from the top, without the zero bytes at its end. */
+  /** Samples: (ref delta, time delta, value)…; the value's bytes from the top, without the trailing zero bytes. */
   samples: 7,
   /** One native histogram: ref, time, fields. */
   histogram: 8,
-  /** Samples that were deleted: (ref, first time, last time)…. */
+  /** Deleted samples: (ref, first time, last time)…. */
   deletions: 9,
   /** A chunk of any encoding: as `chunk`, with the encoding in front. */
   encodedChunk: 10,
@@ -37,27 +39,27 @@ export const recordType = {
 } as const;
 
 export const frameHeaderBytes = 9;
-/** No record of ours is near this size: a larger length is damage. */
+/** No valid record is near this size: a larger length is damage. */
 const maxPayloadBytes = 64 * 1024 * 1024;
 
 const resetHints: readonly NativeHistogram['counterReset'][] = ['unknown', 'reset', 'not_reset', 'gauge'];
 
-/** Where replayed records go. */
+/** The sink of replayed records. */
 export interface RecordSink {
   series(ref: number, labels: Labels): void;
   sample(ref: number, t: number, high: number, low: number): void;
   histogram(ref: number, t: number, histogram: NativeHistogram): void;
   deletion(ref: number, mint: number, maxt: number): void;
-  /** The chunk's bytes are a view: copy what is to be kept. */
+  /** The chunk's bytes are a view: copy them to keep them. */
   chunk?(ref: number, chunk: Chunk): void;
   checkpointStart?(minValidT: number, nextRef: number): void;
   checkpointEnd?(): void;
 }
 
-/** Checksums of a type alone. */
+/** The checksum of each type byte alone. */
 const typeSums: number[] = [];
 
-/** Frames a payload behind what is in `out`. */
+/** Appends a payload as a frame to `out`. */
 export function writeFrame(out: ByteWriter, type: number, payload: Uint8Array): void {
   out.u32(payload.length);
   out.u32(crc32c(payload, (typeSums[type] ??= crc32c(Uint8Array.of(type)))));
@@ -65,7 +67,7 @@ export function writeFrame(out: ByteWriter, type: number, payload: Uint8Array): 
   out.bytes(payload);
 }
 
-/** Payloads are made here one after the other: each is a view that holds until the next one. */
+/** Payloads are built here one after the other: each is a view that is valid until the next one. */
 const scratch = new ByteWriter(4096);
 
 function payload(): ByteWriter {
@@ -73,7 +75,7 @@ function payload(): ByteWriter {
   return scratch;
 }
 
-/** Payload of `series`. As the others it is framed at once: it lies in memory that they share. */
+/** Payload of `series`. Frame it at once, as the others: they share memory. */
 export function seriesPayload(ref: number, labels: Labels): Uint8Array {
   const out = payload();
   out.varint(ref);
@@ -170,7 +172,7 @@ function readHistogram(reader: ByteReader): NativeHistogram {
   };
 }
 
-/** Payload of `checkpointStart`, in memory of its own: it is made a while before it is framed. */
+/** Payload of `checkpointStart`, in memory of its own: it is framed later than it is built. */
 export function checkpointStartPayload(minValidT: number, nextRef: number): Uint8Array {
   const out = new ByteWriter(16);
   out.f64(minValidT);
@@ -178,22 +180,22 @@ export function checkpointStartPayload(minValidT: number, nextRef: number): Uint
   return out.view();
 }
 
-/** What stopped the reading of a log file. */
+/** Why the reading of a log file stopped. */
 export interface Damage {
-  /** Offset of the first byte that is no whole, sound record. */
+  /** Offset of the first byte that is not part of a whole, valid record. */
   readonly at: number;
   readonly reason: 'torn' | 'checksum' | 'format';
 }
 
-/** Checks frames and checksums only; tells each record's type. Returns where and why it had to stop early. */
+/** Checks frames and checksums only; returns each record's type, and where and why it stopped early. */
 export function checkRecords(bytes: Uint8Array, start: number, seen: (type: number) => void): Damage | undefined {
   return walk(bytes, start, true, (type) => seen(type)).damage;
 }
 
 /**
- * Gives every sound record of `bytes` from `start` on to the sink, in order; returns where and why it had to stop
- * early, and the number of records. `torn`: the file ends inside a record, as after a crash in a write.
- * `verify`: false when `checkRecords` has just found all of it sound.
+ * Passes every valid record of `bytes` from `start` on to the sink, in order; returns where and why it stopped early,
+ * and the number of records. `torn`: the file ends inside a record, as after a crash during a write.
+ * `verify`: false when `checkRecords` has just validated all of it.
  */
 export function readRecords(
   bytes: Uint8Array,

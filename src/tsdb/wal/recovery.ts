@@ -8,7 +8,7 @@ const checkpointName = /^checkpoint\.(\d{8})$/;
 const segmentFile = /^\d{8}$/;
 
 export interface WalRecovery {
-  /** Number for the first new segment: above every file that was found. */
+  /** Number of the first new segment: above every file that was found. */
   readonly nextIndex: number;
   readonly segments: readonly { readonly index: number; readonly bytes: number }[];
   readonly records: number;
@@ -16,10 +16,10 @@ export interface WalRecovery {
 }
 
 /**
- * Reads the newest whole checkpoint, then every later segment in order.
- * Damage is cut off: a torn tail (the crash came during a write that was not acknowledged) with a note;
- * a bad checksum with an error and a copy of the bytes in `quarantine`. Segments behind a damaged one are still
- * read: what was acknowledged there must not be lost.
+ * Reads the newest complete checkpoint, then every later segment in order.
+ * Damage is cut off: a torn tail (a crash during a write that was not acknowledged) with a note; a bad checksum with an
+ * error and a copy of the bytes in `quarantine`. Segments after a damaged one are still read: acknowledged samples in
+ * them must not be lost.
  */
 export async function recoverWal(
   dir: string,
@@ -80,7 +80,7 @@ async function newestCheckpoint(
       continue;
     }
     const bytes = await files.readAll(path);
-    // Read twice: nothing of it may reach the head unless all of it is sound.
+    // Read twice: nothing of it may reach the head unless all of it is valid.
     if (isWhole(bytes)) found = { index, records: readRecords(bytes, segmentMagic.length, sink, false).records };
     else logger.error('store: checkpoint is damaged, trying an older one', { path });
   }

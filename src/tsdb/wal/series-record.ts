@@ -4,16 +4,16 @@ import { compareUtf8 } from '../labels.ts';
 import type { Labels } from '../labels.ts';
 
 /**
- * Payload of `newSeries`: series that came together, each written as its difference from the one before it. The
- * eighteen series of a histogram differ in two labels of a dozen, and so do most neighbours of one sender.
- * Shape of a series: ref delta, number of labels, then until there are so many: how many labels of the series before
- * to pass over, how many to take over, and one label spelled out: 0 and name, or 1 for the name it replaces; value.
+ * Payload of `newSeries`: series that were added together, each written as its difference from the previous one. The
+ * eighteen series of a histogram differ in two labels of a dozen, and so do most consecutive series of one sender.
+ * Shape of a series: ref delta, number of labels, then until all labels are complete: how many labels of the previous
+ * series to skip, how many to copy, and one label spelled out: 0 and name, or 1 for the name it replaces; value.
  */
 export class SeriesRecordWriter {
   #labels: Labels = [];
   #ref = 0;
 
-  /** Adds a series behind those that `out` holds of this record. */
+  /** Adds a series after those of the same record in `out`. */
   add(out: ByteWriter, ref: number, labels: Labels): void {
     const before = this.#labels;
     out.zigzag(ref - this.#ref);

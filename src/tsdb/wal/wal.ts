@@ -12,7 +12,7 @@ export interface WalOptions {
   readonly dir: string;
   readonly files: FileLayer;
   readonly segmentBytes: number;
-  /** Cap on bytes that wait for the disk; above it appends are refused. */
+  /** Most bytes that wait for the disk; above it appends are refused. */
   readonly maxPendingBytes: number;
 }
 
@@ -28,17 +28,17 @@ export function segmentName(index: number): string {
 /**
  * The write-ahead log: segments that are only appended to.
  *
- * Flow: records are collected in memory; `flush()` writes them all and calls fdatasync once, however many callers
- * wait (group commit). A full segment is closed and the next one begun inside a flush.
+ * Flow: records are collected in memory; `flush()` writes them all and calls fdatasync once, however many callers wait
+ * (group commit). A full segment is closed and the next one begun inside a flush.
  * Guarantees: when `flush()` resolves, every record added before the call is on disk.
- * Errors: ERR_STORE_WRITE. What could not be made durable is kept and written again, at the same place, by the next
- * flush: bytes of a half-done write are overwritten with themselves, and pages that an fsync failed on are dirtied anew.
+ * Errors: ERR_STORE_WRITE. Bytes that could not be made durable are kept and written again, at the same place, by the
+ * next flush: a partial write is overwritten with the same bytes, and pages whose fsync failed become dirty again.
  */
 export class Wal {
   readonly #options: WalOptions;
   #file: WritableFile | undefined;
   #index: number;
-  /** Bytes of the current segment that are surely on disk. */
+  /** Bytes of the current segment that are known to be on disk. */
   #synced = 0;
   #closedBytes = new Map<number, number>();
   /** Written at least once, not yet synced. */
@@ -64,7 +64,7 @@ export class Wal {
     return this.#pending.length + this.#framed.length + this.#series.length + this.#samples.length + this.#stale.length;
   }
 
-  /** Whether appends are refused. Looked at for each sample, so it is kept and not reckoned. */
+  /** Whether appends are refused. It is read for each sample, so it is stored instead of computed. */
   get full(): boolean {
     return this.#full;
   }
@@ -81,12 +81,12 @@ export class Wal {
     return total;
   }
 
-  /** Tells the log of segments that were there before it, so that they count and can be removed. */
+  /** Registers a segment of an earlier process, so that it counts and can be removed. */
   adopt(index: number, bytes: number): void {
     this.#closedBytes.set(index, bytes);
   }
 
-  /** Stands before all samples that are still being collected. */
+  /** Adds a record that precedes all samples that are still being collected. */
   addSeries(ref: number, labels: Labels): void {
     this.#seriesWriter.add(this.#series, ref, labels);
     if (this.#series.length > recordBytes) this.#frameSeries();
@@ -108,7 +108,7 @@ export class Wal {
     this.#noteFull();
   }
 
-  /** Stands behind all samples that were added before: a replay deletes what the head deleted. */
+  /** Adds a record that follows all samples added before: a replay deletes what the head deleted. */
   addDeletion(ref: number, mint: number, maxt: number): void {
     this.#frameSamples();
     writeFrame(this.#framed, recordType.deletions, deletionPayload(ref, mint, maxt));
@@ -124,7 +124,7 @@ export class Wal {
     return this.#queued;
   }
 
-  /** Finishes the current segment (after a flush) and gives its number: later records go to the next. */
+  /** Closes the current segment (after a flush) and returns its number: later records go to the next. */
   cut(): Promise<number> {
     return this.#run(async () => {
       await this.#writeOut();
@@ -157,7 +157,7 @@ export class Wal {
     }
   }
 
-  /** Runs one piece of disk work after the ones before it. */
+  /** Runs one disk operation after the previous ones. */
   #run<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#tail.then(async () => {
       try {
@@ -173,7 +173,7 @@ export class Wal {
     return result;
   }
 
-  /** Series first: a record of samples stands behind those of its series. */
+  /** Series first: a record of samples must follow the records of its series. */
   #frameSeries(): void {
     if (this.#series.length === 0) return;
     writeFrame(this.#framed, recordType.newSeries, this.#series.view());
@@ -196,7 +196,7 @@ export class Wal {
   async #writeOut(): Promise<void> {
     this.#frameSamples();
     if (this.#framed.length > 0) {
-      // The buffer itself is written, not a copy; one that a burst made large is not kept for the next.
+      // The buffer itself is written, not a copy; a buffer that a burst has enlarged is not kept.
       const added = this.#framed.view();
       this.#framed = new ByteWriter(firstBufferBytes);
       this.#pending = this.#pending.length === 0 ? added : concat(this.#pending, added);
