@@ -1,18 +1,18 @@
 import { lineColumn, type Position } from './errors.ts';
 import { formatFloatG } from './format.ts';
 
-/** How much an annotation matters. */
+/** The severity of an annotation. */
 export type Kind = 'warning' | 'info';
 
 interface Annotation {
   kind: Kind;
   message: string;
   position: Position;
-  /** Set for a merged annotation: its text with the figures collected so far. */
+  /** Set for a merged annotation: renders its text with the figures collected so far. */
   detail?: (message: string) => string;
 }
 
-/** How far classic buckets had to be made monotonic, over all samples. Times in milliseconds. */
+/** The extent of the corrections that made classic buckets monotonic, over all samples. Times in milliseconds. */
 export interface ForcedMonotonicity {
   readonly minTime: number;
   readonly maxTime: number;
@@ -22,12 +22,12 @@ export interface ForcedMonotonicity {
   readonly samples: number;
 }
 
-/** An annotation as plain data, to be sent and taken in elsewhere. */
+/** An annotation as plain data, to be sent and absorbed elsewhere. */
 export interface PortableAnnotation {
   readonly kind: Kind;
   readonly message: string;
   readonly position: Position;
-  /** Figures of repeated events, where the message has them. */
+  /** Figures of repeated events, for messages that have them. */
   readonly forced: ForcedMonotonicity | null;
   readonly overlaps: number;
 }
@@ -39,7 +39,7 @@ const rfc3339 = (ms: number): string => new Date(Math.floor(ms / 1000) * 1000).t
  * Prometheus does; figures of repeated events are merged.
  */
 export class Annotations {
-  // Made when there is something to keep: most queries have none of all this.
+  // Created with the first annotation: most queries have none.
   #byMessage: Map<string, Annotation> | undefined;
   #forced: Map<string, ForcedMonotonicity> | undefined;
   #overlaps: Map<string, number> | undefined;
@@ -58,7 +58,10 @@ export class Annotations {
     (this.#foreign ??= new Set()).add(message);
   }
 
-  /** Classic buckets had to be made monotonic: one info with the extent over all samples. Times in milliseconds. */
+  /**
+   * Adds one info that classic buckets had to be made monotonic, with the extent over all samples. Times in
+   * milliseconds.
+   */
   forcedMonotonicity(
     metric: string,
     position: Position,
@@ -80,7 +83,7 @@ export class Annotations {
     this.#overlap(message, position, 1);
   }
 
-  /** All annotations of the query itself, in the order in which they were raised first. */
+  /** All annotations of the query itself, in the order of their first occurrence. */
   export(): PortableAnnotation[] {
     return [...(this.#byMessage?.values() ?? [])].map(({ kind, message, position }) => ({
       kind,
@@ -91,12 +94,12 @@ export class Annotations {
     }));
   }
 
-  /** Warnings of the source, as they came. */
+  /** Warnings of the source, unchanged. */
   get foreign(): readonly string[] {
     return [...(this.#foreign ?? [])];
   }
 
-  /** Takes in an annotation that was raised elsewhere; figures add up. */
+  /** Adds an annotation from elsewhere; its figures are added up. */
   absorb({ kind, message, forced, overlaps }: PortableAnnotation, position: Position): void {
     if (forced !== null) this.#force(message, position, forced);
     else if (overlaps > 0) this.#overlap(message, position, overlaps);

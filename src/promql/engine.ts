@@ -31,8 +31,8 @@ const defaultSubqueryStepMs = 60_000;
 
 /**
  * Answers PromQL queries from a source of series.
- * Guarantees: the same query over the same series gives the same answer; nothing is kept between queries but what
- * follows from their texts alone.
+ * Guarantees: the same query over the same series gives the same answer; between queries, only data derived from their
+ * texts is kept.
  * Errors: QueryError with `errorType` bad_data (does not parse), execution, timeout, canceled or internal (source).
  */
 export class Engine {
@@ -86,9 +86,9 @@ export class Engine {
   }
 
   /**
-   * What a query reads when it is evaluated over the span (with step 0: at its start, as an instant query). Times in
-   * milliseconds.
-   * Errors: QueryError bad_data for a query that cannot be read.
+   * The series and time ranges that a query reads when it is evaluated over the span (with step 0: at its start, as an
+   * instant query). Times in milliseconds.
+   * Errors: QueryError bad_data for a query that does not parse.
    */
   reads(query: string | Expr, span: QuerySpan, lookbackDeltaMs?: number): QueryRead[] {
     const { text, expr } = this.#read(query);
@@ -171,7 +171,7 @@ async function rangeValue(context: EvalContext, value: Value, frame: Frame): Pro
   return { type: 'matrix', series };
 }
 
-/** A column as a series of the answer; null when it holds nothing. */
+/** A column as a series of the answer; null for an empty one. */
 function matrixSeries(column: Column, times: Float64Array): MatrixSeries | null {
   const { labels, kinds, values } = column;
   let floats = 0;

@@ -11,7 +11,7 @@ const codeOf: Record<QueryErrorType, ErrorCode> = {
   internal: 'ERR_QUERY_EXECUTION',
 };
 
-/** A query that cannot be answered. `errorType` is Prometheus' word for it; the message is for the person who asked. */
+/** A query that cannot be answered. `errorType` is Prometheus' name of the error type; the message is for the user. */
 export class QueryError extends OperatorError {
   readonly errorType: QueryErrorType;
 

@@ -5,7 +5,10 @@ import { ColumnBuilder, absent, type Column } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 
-/** 1 at every step where none of the columns holds anything, with what labels the argument tells; null where there is none. */
+/**
+ * 1 at every step where all columns are empty, with the labels implied by the argument; null when there is no such
+ * step.
+ */
 export async function absentColumn(
   { budget }: EvalContext,
   arg: Expr,
@@ -23,7 +26,7 @@ export async function absentColumn(
   return builder.points === 0 ? null : builder.build(labelsOfAbsent(arg), dropName);
 }
 
-/** The labels an absent result can claim: those its selector demands to be equal to one value. */
+/** The labels of an absent result: those that its selector requires to equal one value. */
 function labelsOfAbsent(arg: Expr): Labels {
   const selector = arg.kind === 'matrix' ? arg.selector : arg;
   if (selector.kind !== 'vector') return noLabels;

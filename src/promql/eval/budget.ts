@@ -2,15 +2,15 @@ import type { Memory } from '../../base/memory-pool.ts';
 import type { TurnTaking } from '../../base/turns/turns.ts';
 import { QueryError } from '../errors.ts';
 
-/** How much work (samples touched) may pass between two looks at the clock. */
+/** Work (samples touched) between two checks of the clock. */
 const workPerLook = 20_000;
 
-/** What limits one query. */
+/** The limits of one query. */
 export interface BudgetLimits {
   readonly maxSamples: number;
   /** Series of all selectors together. Default: no limit. */
   readonly maxSeries?: number | undefined;
-  /** What it shares memory with: whatever it holds is taken from there. Default: nothing. */
+  /** A shared memory pool: the held memory is taken from it. Default: none. */
   readonly memory?: Memory | undefined;
   readonly timeoutMs: number;
   readonly monotonic: (() => number) | undefined;
@@ -18,13 +18,13 @@ export interface BudgetLimits {
   readonly turns: TurnTaking;
 }
 
-/** What one sample weighs: a time and a value, as Prometheus counts. Buffers weigh as many samples as fit into them. */
+/** Bytes of one sample: a time and a value, as Prometheus counts. Buffers count as the samples that fit into them. */
 export const sampleBytes = 16;
 
 /**
- * Accounts the memory a query holds, in samples, and the work it does.
+ * Accounts for the memory that a query holds, in samples, and for its work.
  * Guarantees: an aborted or overdue query stops within one slice of work; other work of the process gets a turn between
- * slices, of whichever query they are.
+ * slices of any queries.
  */
 export class Budget {
   readonly #limits: BudgetLimits;
@@ -43,7 +43,9 @@ export class Budget {
     this.#started = limits.monotonic?.() ?? 0;
   }
 
-  /** Takes memory of so many samples. Errors: `execution` above the limit, or where the process has no more. */
+  /**
+   * Takes memory for this many samples. Errors: `execution` above the limit, or when the process has no more memory.
+   */
   hold(samples: number): void {
     this.#held += samples;
     if (this.#held > this.peak) this.peak = this.#held;
@@ -52,8 +54,9 @@ export class Budget {
   }
 
   /**
-   * Refuses work before its first step: so many samples would be held at once. `what` says why, with numbers.
-   * Errors: `execution` where the limit would be passed.
+   * Refuses work before its first step, when it would hold too many samples at once. `what` returns the reason, with
+   * numbers.
+   * Errors: `execution` when the limit would be exceeded.
    */
   expect(samples: number, what: () => string): void {
     const { maxSamples } = this.#limits;
@@ -62,20 +65,20 @@ export class Budget {
     }
   }
 
-  /** Notes series that a selector found. Errors: `execution` above the limit. */
+  /** Counts series that a selector found. Errors: `execution` above the limit. */
   touch(series: number): void {
     this.series += series;
     const { maxSeries = Infinity } = this.#limits;
     if (this.series > maxSeries) throw tooManySeries(this.series, maxSeries);
   }
 
-  /** Gives memory back. */
+  /** Releases memory. */
   release(samples: number): void {
     this.#held -= samples;
     this.#limits.memory?.give(samples * sampleBytes);
   }
 
-  /** Notes work; true when it is time for a `turn`. */
+  /** Counts work; true when it is time for a `turn`. */
   spend(work: number): boolean {
     this.#work += work;
     if (this.#work < workPerLook) return false;
@@ -101,8 +104,8 @@ export class Budget {
 }
 
 /**
- * Takes bytes of memory that the queries of a process share.
- * Errors: `execution`, with code ERR_QUERY_MEMORY where there may be more later, else ERR_QUERY_LIMIT.
+ * Takes bytes from the memory that the queries of a process share.
+ * Errors: `execution`, with code ERR_QUERY_MEMORY when memory may become free later, else ERR_QUERY_LIMIT.
  */
 export function takeMemory(memory: Memory | undefined, bytes: number): void {
   const shortage = memory?.take(bytes) ?? null;
@@ -111,13 +114,13 @@ export function takeMemory(memory: Memory | undefined, bytes: number): void {
   throw new QueryError('execution', message, { code: mayPass ? 'ERR_QUERY_MEMORY' : 'ERR_QUERY_LIMIT' });
 }
 
-/** The error of a query that would need more memory than it may have. */
+/** The error of a query that exceeds its memory limit. */
 export function tooManySamples(detail = ''): QueryError {
   const words = 'query processing would load too many samples into memory in query execution';
   return new QueryError('execution', detail === '' ? words : `${words}: ${detail}`, { code: 'ERR_QUERY_LIMIT' });
 }
 
-/** The error of a query that touches more series than it may. */
+/** The error of a query that exceeds its series limit. */
 export function tooManySeries(series: number, limit: number): QueryError {
   const message = `the query touches ${series} series or more, at most ${limit} are allowed`;
   return new QueryError('execution', message, { code: 'ERR_QUERY_LIMIT' });

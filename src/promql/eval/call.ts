@@ -227,7 +227,7 @@ async function severalQuantiles(
   return settle(context, result, frame);
 }
 
-/** A quantile that changes from step to step is a label that does: one column for each of its values. */
+/** A quantile that changes over the steps is a label that changes: one column for each of its values. */
 function splitByText(
   { budget }: EvalContext,
   quantiles: Float64Array,

@@ -3,19 +3,20 @@ import type { Labels } from '../types.ts';
 import type { Budget } from './budget.ts';
 import { ColumnBuilder, weightOf, type Column } from './columns.ts';
 
-/** What becomes of the metric's name in a column. */
+/** How a column treats the metric's name. */
 export interface NameFate {
-  /** It goes at once. */
+  /** The name is removed at once. */
   readonly strip: boolean;
-  /** It is to go at the end (delayed name removal). */
+  /** The name is removed from the final answer (delayed name removal). */
   readonly drop: boolean;
 }
 
 export const nameStays: NameFate = { strip: false, drop: false };
 
 /**
- * Takes the columns of an expression one after the other, so that an aggregation need not have all of them in memory.
- * Ask for a column with `next`, fill it, and hand it in with `take` if it holds anything.
+ * Receives the columns of an expression one after the other, so that an aggregation need not hold all of them in
+ * memory.
+ * Get a column from `next`, fill it, and pass it to `take` if it is not empty.
  */
 export interface ColumnSink {
   next(): ColumnBuilder;

@@ -6,15 +6,15 @@ import { sampleBytes, type Budget } from './budget.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 
-/** What a step of a column holds. */
+/** The content of a step of a column. */
 export const absent = 0;
 export const isFloat = 1;
 export const isHistogram = 2;
 
 /**
  * One series of an evaluated expression over all steps of a frame.
- * Shape: `kinds[i]` tells what step i holds; `values[i]` counts where it is a float, `histograms[i]` where it is a
- * histogram. `histograms` is null as long as there is none, so that float queries never pay for them.
+ * Shape: `kinds[i]` is the sample type of step i; `values[i]` is valid for a float, `histograms[i]` for a histogram.
+ * `histograms` is null as long as there is none, so that float queries do not pay for them.
  */
 export interface Column {
   readonly labels: Labels;
@@ -36,7 +36,7 @@ export class ColumnBuilder {
   readonly kinds: Uint8Array;
   readonly values: Float64Array;
   histograms: (FloatHistogram | null)[] | null = null;
-  /** How many steps hold something. */
+  /** Number of steps with a sample. */
   points = 0;
 
   constructor(steps: number) {
@@ -44,7 +44,7 @@ export class ColumnBuilder {
     this.values = new Float64Array(steps);
   }
 
-  /** Empties it for another series; what was built from it must be used up. */
+  /** Empties the builder for another series; columns built from it before become invalid. */
   clear(): void {
     if (this.points === 0) return;
     this.kinds.fill(absent);
@@ -65,7 +65,7 @@ export class ColumnBuilder {
     this.points++;
   }
 
-  /** Copies a step of another column. The caller knows that it holds something. */
+  /** Copies a step of another column. The step must not be empty. */
   copy(step: number, from: Column): void {
     if (from.kinds[step] === isHistogram) this.setHistogram(step, from.histograms![step]!);
     else this.setFloat(step, from.values[step]!);
@@ -76,25 +76,25 @@ export class ColumnBuilder {
   }
 }
 
-/** How many steps of a column hold something. */
+/** Number of steps of a column with a sample. */
 export function countPoints(column: Column): number {
   let points = 0;
   for (const kind of column.kinds) if (kind !== absent) points++;
   return points;
 }
 
-/** What a histogram weighs without its buckets, in samples; each bucket weighs one more. */
+/** Memory of a histogram without its buckets, in samples; each bucket counts as one more. */
 const bareHistogram = 12;
 
-/** What a sample's histogram weighs. */
+/** Memory of a sample's histogram, in samples. */
 export function histogramWeight({ positive, negative }: FloatHistogram): number {
   return bareHistogram + positive.counts.length + negative.counts.length;
 }
 
-/** What a column weighs beside its steps: the objects that it is made of, and its list of labels. */
+/** Memory of a column beside its steps: its objects and its list of labels. */
 const bareColumn = 24;
 
-/** What a column weighs in a budget: its points, or its buffers where few of their steps hold something. */
+/** Memory of a column in a budget: its points, or its buffers when few steps have a sample. */
 export function weightOf({ kinds, histograms }: Pick<Column, 'kinds' | 'histograms'>): number {
   let points = 0;
   for (const kind of kinds) if (kind !== absent) points++;
@@ -103,22 +103,22 @@ export function weightOf({ kinds, histograms }: Pick<Column, 'kinds' | 'histogra
   return weight;
 }
 
-/** What the empty buffers of a column weigh: a kind and a value for each step. */
+/** Memory of the empty buffers of a column: a kind and a value for each step. */
 export function bufferWeight(steps: number): number {
   return Math.floor((steps * 9) / sampleBytes);
 }
 
-/** What so many columns weigh at the least. */
+/** The least memory of this many columns. */
 export function leastWeight(columns: number, steps: number): number {
   return columns * (bareColumn + bufferWeight(steps));
 }
 
-/** What a scalar weighs: a value for each step. */
+/** Memory of a scalar: a value for each step. */
 export function scalarWeight(steps: number): number {
   return Math.ceil((steps * 8) / sampleBytes);
 }
 
-/** Takes the memory of columns that were made. */
+/** Takes the memory of new columns. */
 export async function holdColumns(budget: Budget, columns: readonly Column[]): Promise<void> {
   for (const column of columns) {
     budget.hold(weightOf(column));
@@ -126,7 +126,7 @@ export async function holdColumns(budget: Budget, columns: readonly Column[]): P
   }
 }
 
-/** Gives it back. */
+/** Releases it. */
 export async function releaseColumns(budget: Budget, columns: readonly Column[]): Promise<void> {
   for (const column of columns) {
     budget.release(weightOf(column));
@@ -134,7 +134,7 @@ export async function releaseColumns(budget: Budget, columns: readonly Column[])
   }
 }
 
-/** Work of making a key of labels, in samples. */
+/** Work of building a key of labels, in samples. */
 export const keyWork = 100;
 
 export function sameLabelset(): QueryError {
@@ -150,7 +150,7 @@ export function haveOneName(columns: readonly { readonly labels: Labels }[]): bo
   for (const { labels } of columns) {
     let own = '';
     for (const [label, value] of labels) {
-      // Labels are in order: behind names that begin with `_` there is none of those asked for.
+      // Labels are sorted: none of the wanted names follows the names that begin with `_`.
       if (label.charCodeAt(0) > underscore) break;
       if (label === '__name__') own = value;
       else if (label === '__type__' || label === '__unit__') return false;
@@ -160,7 +160,7 @@ export function haveOneName(columns: readonly { readonly labels: Labels }[]): bo
   return true;
 }
 
-/** Fails when two columns have equal labels, whatever steps they fill. */
+/** Fails when two columns have equal labels, even if they have samples at different steps. */
 export async function refuseDuplicates(budget: Budget, columns: readonly Column[]): Promise<void> {
   if (columns.length < 2) return;
   const seen = new Set<string>();
@@ -174,7 +174,7 @@ export async function refuseDuplicates(budget: Budget, columns: readonly Column[
 
 /**
  * Joins columns with equal labels into one.
- * Errors: `execution` when two of them hold something at the same step.
+ * Errors: `execution` when two of them have a sample at the same step.
  */
 export async function mergeDuplicates(budget: Budget, columns: Column[]): Promise<Column[]> {
   if (columns.length < 2) return columns;
@@ -201,7 +201,7 @@ function joined(a: Column, b: Column): Column {
   return builder.build(a.labels, a.dropName);
 }
 
-/** The columns with the removal of names carried out. Errors: `execution` when two become equal at a step. */
+/** Removes the names that were to be removed later. Errors: `execution` when two columns become equal at a step. */
 export function removeDelayedNames(budget: Budget, columns: Column[]): Promise<Column[]> {
   const cleaned = columns.map((column) =>
     column.dropName ? { ...column, labels: dropMetadata(column.labels), dropName: false } : column,
@@ -210,8 +210,8 @@ export function removeDelayedNames(budget: Budget, columns: Column[]): Promise<C
 }
 
 /**
- * The columns sorted by their labels: the same ones where they are. Whoever depends on the order of its input asks for
- * this one, so that an answer does not show where its series were computed.
+ * The columns in label order, unchanged when they are sorted already. Operations that depend on the order of their
+ * input use it, so that an answer does not depend on where its series were computed.
  */
 export async function inLabelOrder<T extends { readonly labels: Labels }>(
   budget: Pacing,

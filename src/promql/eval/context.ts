@@ -9,8 +9,8 @@ import type { RawSeries, SelectedSeries } from './select/raw-series.ts';
 import type { Stopwatch } from './run/stopwatch.ts';
 
 /**
- * The settings an evaluation works under, all defaults filled in: plain data, also what a node must know to compute a
- * part of the query in the same way. Units: milliseconds.
+ * The settings of an evaluation, with all defaults filled in, as plain data: a node that computes a part of the query
+ * uses the same ones. Units: milliseconds.
  */
 export interface EvalSettings {
   readonly lookbackDeltaMs: number;
@@ -24,18 +24,18 @@ export interface EvalContext {
   readonly settings: EvalSettings;
   readonly budget: Budget;
   readonly annotations: Annotations;
-  /** Knows waiting from computing: whatever waits for series or for nodes waits by it. */
+  /** Separates waiting from computing: all waits for series and nodes go through it. */
   readonly stopwatch: Stopwatch;
-  /** The source's series of a selector; the same promise each time it is asked. */
+  /** The source's series of a selector; repeated calls return the same promise. */
   readonly series: (selector: VectorSelector) => Promise<readonly SelectedSeries[]>;
-  /** True for one node's share of a query: the series of other nodes are not seen here. */
+  /** True for one node's share of a query, which lacks the series of other nodes. */
   readonly isShare: boolean;
   /** Expressions whose value is the same at every step. */
   readonly invariant: ReadonlySet<Expr>;
-  /** Reads series no selector of the query names, to be kept. */
+  /** Reads series that no selector of the query names, in buffers of their own. */
   readonly select: (request: SelectRequest) => Promise<readonly RawSeries[]>;
   readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
-  /** The columns of a subtree that the nodes computed; null, at once or in the end, when it has to be evaluated here. */
+  /** The columns of a subtree that the nodes computed; null, or a promise of null, when it has to be evaluated here. */
   readonly distributed: (expr: Expr, frame: Frame) => Promise<Column[] | null> | null;
 }
 

@@ -27,7 +27,7 @@ export function evaluate(context: EvalContext, expr: Expr, frame: Frame): Promis
     : evaluateNode(context, expr, frame);
 }
 
-/** Evaluates at one step what is the same at all of them. */
+/** Evaluates an invariant expression at one step. */
 async function evaluateOnce(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
   const once = await evaluateNode(context, expr, { start: frame.start, step: frame.step, count: 1 });
   return repeat(context, once, frame.count);
@@ -61,7 +61,7 @@ async function evaluateNode(context: EvalContext, expr: Expr, frame: Frame): Pro
   }
 }
 
-/** A number at every step. Whoever is done with it gives its memory back. */
+/** A number at every step. The caller releases its memory. */
 async function filled({ budget }: EvalContext, value: number, count: number): Promise<Float64Array> {
   budget.hold(scalarWeight(count));
   if (budget.spend(count)) await budget.turn();
@@ -90,7 +90,7 @@ function negated(context: EvalContext, column: Column): Column {
   return { ...column, values, histograms, labels: nameless(context, column), dropName: true };
 }
 
-/** The value of one step at every step. */
+/** Repeats the value of one step at every step. */
 async function repeat(context: EvalContext, value: Value, count: number): Promise<Value> {
   if (value.kind === 'string') return value;
   if (value.kind === 'scalar') return { kind: 'scalar', values: await filled(context, value.values[0]!, count) };

@@ -3,11 +3,11 @@ export interface Frame {
   readonly start: number;
   readonly step: number;
   readonly count: number;
-  /** Where the span ends, if it is known to end after its last step. */
+  /** The end of the span, if it is known to lie after the last step. */
   readonly end?: number;
 }
 
-/** True where a frame stands for a span of time, even if only one step falls into it. */
+/** True when a frame stands for a time span, even if only one step falls into it. */
 export function spansTime(frame: Frame): boolean {
   return frame.count > 1 || (frame.end ?? frame.start) !== frame.start;
 }
@@ -22,7 +22,7 @@ export function frameEnd(frame: Frame): number {
   return frame.start + (frame.count - 1) * frame.step;
 }
 
-/** When a selector or subquery looks: at each step or at one fixed time, shifted back by `offset`. */
+/** The evaluation time of a selector or subquery: each step or one fixed time, shifted back by `offset`. */
 export interface Timing {
   readonly at: number | null;
   readonly offset: number;

@@ -2,10 +2,10 @@ import type { Annotations } from '../annotations.ts';
 import type { Position } from '../errors.ts';
 import type { Combined } from '../histogram/arithmetic.ts';
 
-/** What is being done to histograms, as annotations name it. */
+/** Operations on histograms, as annotations name them. */
 export type HistogramOperationName = 'addition' | 'subtraction' | 'aggregation';
 
-/** Tells that a mix of exponential and custom buckets cannot be combined. */
+/** Annotates that exponential and custom buckets cannot be combined. */
 export function tellMixedSchemas(annotations: Annotations, metric: string, position: Position): void {
   annotations.warn(
     'vector contains a mix of histograms with exponential and custom buckets schemas for metric name ' +
@@ -14,7 +14,7 @@ export function tellMixedSchemas(annotations: Annotations, metric: string, posit
   );
 }
 
-/** Tells what combining two histograms had to put up with. */
+/** Annotates the compromises of combining two histograms. */
 export function tellCombined(
   annotations: Annotations,
   combined: Pick<Combined, 'resetCollision' | 'boundsReconciled'>,

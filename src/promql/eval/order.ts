@@ -3,8 +3,8 @@ import { typeOf, type Expr } from '../parser/ast.ts';
 const sorting: ReadonlySet<string> = new Set(['sort', 'sort_desc', 'sort_by_label', 'sort_by_label_desc']);
 
 /**
- * True when the order of an instant answer says something: it comes from a sort function, topk, bottomk or limitk, or
- * from operations on each element of such a vector. All other instant answers are put in label order.
+ * True when the order of an instant answer is significant: it comes from a sort function, topk, bottomk or limitk, or
+ * from element-wise operations on such a vector. All other instant answers are put in label order.
  */
 export function keepsOrder(expr: Expr): boolean {
   switch (expr.kind) {

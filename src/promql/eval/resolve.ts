@@ -22,9 +22,9 @@ export interface QuerySpan {
 
 /**
  * Makes a tree concrete for one query: duration expressions become milliseconds, `@ start()` and `@ end()` times,
- * `start() end() range() step()` numbers, every subquery has a step, and parentheses around arguments go.
- * Errors: ParseError for a duration that turns out wrong.
- * A tree in which nothing depends on the span is made once for each tree that it is made of, and shared from then on.
+ * `start() end() range() step()` numbers, every subquery gets a step, and parentheses around arguments are removed.
+ * Errors: ParseError for an invalid duration.
+ * A tree that does not depend on the span is resolved once for each parsed tree, and then shared.
  */
 export function resolve(
   expr: Expr,
@@ -40,7 +40,7 @@ export function resolve(
   return resolved;
 }
 
-/** Trees that are the same for every query of the text. */
+/** Resolved trees that are the same for every query of the text. */
 const ofEverySpan = new WeakMap<Expr, Expr>();
 
 /** The timing of a resolved selector or subquery. */
@@ -53,7 +53,7 @@ export function milliseconds(duration: Duration): number {
   return (duration as { ms: number }).ms;
 }
 
-/** Functions that are a number for the whole query. */
+/** Functions whose value is one number for the whole query. */
 const spanFunctions: ReadonlySet<string> = new Set(['start', 'end', 'range', 'step']);
 
 const rangeSeconds = ({ start, end }: Pick<QuerySpan, 'start' | 'end'>): number => (end - start) / 1000;
@@ -62,7 +62,7 @@ class Resolver {
   readonly #span: QuerySpan;
   readonly #text: string;
   readonly #defaultSubqueryStepMs: (rangeMs: number) => number;
-  /** Something was made of the span, or of the step that subqueries have when they name none. */
+  /** Set when the result depends on the span, or on the default step of subqueries. */
   tookSpan = false;
 
   constructor(span: QuerySpan, text: string, defaultSubqueryStepMs: (rangeMs: number) => number) {

@@ -38,7 +38,7 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
   return result;
 }
 
-/** An aggregation that has no mergeable states, of columns that are there already. */
+/** An aggregation without mergeable states, over existing columns. */
 export async function aggregateColumns(
   context: EvalContext,
   expr: AggregateExpr,

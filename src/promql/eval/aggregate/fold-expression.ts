@@ -16,8 +16,8 @@ export interface Folding extends GroupBy {
 }
 
 /**
- * Evaluates an expression and folds its columns into groups. A selector or a function of one goes in series by series:
- * its columns are never in memory together. The groups are those of `foldColumns`, in the same order.
+ * Evaluates an expression and folds its columns into groups. A selector, or a function of one, is folded series by
+ * series: its columns are never in memory together. The groups are those of `foldColumns`, in the same order.
  */
 export async function foldExpression(
   context: EvalContext,
@@ -42,7 +42,7 @@ async function foldValue(context: EvalContext, by: Folding, value: Value, frame:
   return groups;
 }
 
-/** Folds each column as it comes, all of them in the same buffers. */
+/** Folds each column as it is computed; all columns share one buffer. */
 class FoldingSink implements ColumnSink {
   readonly groups: GroupFold[] = [];
   readonly #by: Folding;

@@ -9,8 +9,8 @@ import { tellCombined, tellMixedSchemas } from '../histogram-notes.ts';
 const histogramWork = 500;
 
 /**
- * sum and avg of one group that holds native histograms at some steps, combined in label order; a mix with floats
- * gives nothing.
+ * sum and avg of one group that has native histograms at some steps, combined in label order; a step with both
+ * histograms and floats has no result.
  */
 export async function foldHistograms(
   context: EvalContext,

@@ -5,7 +5,7 @@ import { positionOf, type EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import type { FoldOperator, GroupFold } from './group-rows.ts';
 
-/** The finished columns of sum, avg, count, group, min and max: one for each group that has anything. */
+/** The finished columns of sum, avg, count, group, min and max: one for each group that is not empty. */
 export async function finishGroups(
   context: EvalContext,
   expr: Pick<AggregateExpr, 'expr'> & { readonly op: FoldOperator },

@@ -9,10 +9,10 @@ import type { Frame } from '../frame.ts';
 import { groupColumns } from './grouping.ts';
 
 /**
- * What one node, or the only one, knows of one group of an aggregation: plain data that is merged without loss.
- * Shape: arrays hold one entry a step. `present[i]` counts the elements that went in at step i (0: nothing there);
- * `best` is for min and max, `sums` for sum and avg. `holders` are the members of sum and avg that hold native
- * histograms, floats left out: those are combined in label order at the end, because their sums are not exact.
+ * The partial state of one group of an aggregation, from one node or from all: plain data that is merged without loss.
+ * Shape: arrays have one entry for each step. `present[i]` counts the elements added at step i (0: none); `best` is for
+ * min and max, `sums` for sum and avg. `holders` are the members of sum and avg that have native histograms, without
+ * floats: these are combined in label order at the end, because their sums are not exact.
  */
 export interface GroupRow {
   readonly labels: Labels;
@@ -21,7 +21,7 @@ export interface GroupRow {
   readonly best: Float64Array | null;
   readonly sums: SumState | null;
   readonly holders: readonly Column[];
-  /** min and max: a native histogram was left out. */
+  /** min and max: a native histogram was ignored. */
   readonly ignored: boolean;
 }
 
@@ -34,10 +34,10 @@ export function isFoldOperator(op: Aggregator): op is FoldOperator {
   return foldOperators.has(op);
 }
 
-/** What a group weighs beside its buffers. */
+/** Memory of a group beside its buffers, in samples. */
 const bareGroup = 32;
 
-/** A group while columns or the rows of other nodes go in. */
+/** A group to which columns, or rows of other nodes, are being added. */
 export class GroupFold {
   readonly labels: Labels;
   readonly #op: FoldOperator;
@@ -48,7 +48,7 @@ export class GroupFold {
   dropName = false;
   ignored = false;
 
-  /** An empty group of so many steps; or what a row holds, whose arrays are then the group's own. */
+  /** An empty group with the given number of steps; or the state of a row, whose arrays then belong to the group. */
   constructor(op: FoldOperator, labels: Labels, from: number | GroupRow) {
     this.labels = labels;
     this.#op = op;
@@ -63,7 +63,7 @@ export class GroupFold {
     this.ignored = row.ignored;
   }
 
-  /** What the group's buffers weigh in a budget. */
+  /** Memory of the group's buffers in a budget. */
   get weight(): number {
     const doubles = this.sums !== null ? 3 : this.#best !== null ? 2 : 1;
     return bareGroup + Math.ceil((this.#present.length * doubles * 8) / sampleBytes);
@@ -103,7 +103,10 @@ export class GroupFold {
     return { labels, dropName, present: this.#present, best: this.#best, sums, holders, ignored };
   }
 
-  /** Any number beats NaN; of the two zeros max takes 0 and min −0, so that the order of the members never shows. */
+  /**
+   * Any number beats NaN; of the two zeros max takes 0 and min −0, so that the result does not depend on the order of
+   * members.
+   */
   #takeBest(values: Float64Array, kinds: Uint8Array | null, counts: Float64Array | null): void {
     const best = this.#best!;
     const present = this.#present;
@@ -151,11 +154,11 @@ export async function foldColumns(
   return groups;
 }
 
-/** Joins the rows of several nodes, group by group, as they come. */
+/** Joins the rows of several nodes, group by group, as they arrive. */
 export class RowMerge {
   readonly #op: FoldOperator;
   readonly #groups = new Map<string, GroupFold>();
-  // Rows that came over the wire share their labels' objects, which are found faster than texts.
+  // Rows that came over the wire share the objects of their labels, and objects are found faster than texts.
   readonly #known = new Map<Labels, GroupFold>();
 
   constructor(op: FoldOperator) {

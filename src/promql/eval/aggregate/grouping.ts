@@ -2,7 +2,7 @@ import { dropMetadata, filterLabels, isMetadata, noLabels, partialKey } from '..
 import type { Labels } from '../../types.ts';
 import type { Pacing } from '../../../base/turns/turns.ts';
 
-/** Which output group each input column belongs to, in order of first appearance. */
+/** The output group of each input column, numbered in order of first appearance. */
 export interface Grouping {
   readonly groupOf: Int32Array;
   readonly labels: readonly Labels[];
@@ -17,20 +17,20 @@ export interface GroupBy {
 type Branch = Map<string, Branch | number>;
 
 /**
- * Numbers the groups of label sets, in order of first appearance. `by` walks a tree of label values, one level for
- * each name: no text is put together for a series.
+ * Numbers the groups of label sets, in order of first appearance. `by` walks a tree of label values, one level for each
+ * name, so no key text is built for a series.
  */
 export class Grouper {
   /** The labels of each group. */
   readonly labels: Labels[] = [];
   readonly #names: readonly string[] | null;
-  /** Where each name was found last: series of one metric mostly have it at the same place. */
+  /** The index at which each name was last found: in series of one metric it is mostly the same. */
   readonly #places: Int32Array;
   readonly #keep: (name: string) => boolean;
   readonly #strip: boolean;
   readonly #tree: Branch = new Map();
 
-  /** `strip`: the metric's name, type and unit do not count, whatever is grouped by. */
+  /** `strip`: the metric's name, type and unit are ignored, also when the aggregation groups by them. */
   constructor({ grouping, without }: GroupBy, strip: boolean) {
     const names = new Set(without ? [...grouping, '__name__'] : grouping);
     this.#strip = strip;

@@ -41,8 +41,8 @@ export function xxHash64(bytes: Buffer): bigint {
 }
 
 /**
- * A fraction in [0, 1) that depends only on the labels: the hash Prometheus samples by, over its length-prefixed
- * encoding of names and values.
+ * A fraction in [0, 1) that depends only on the labels: the hash that Prometheus' sampling uses, over its
+ * length-prefixed encoding of names and values.
  */
 export function labelsFraction(labels: Labels): number {
   const parts: Buffer[] = [];

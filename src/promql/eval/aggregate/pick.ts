@@ -8,7 +8,7 @@ import type { Frame } from '../frame.ts';
 import { labelsFraction } from './labels-hash.ts';
 import { ValueHeap, type HeapItem } from './value-heap.ts';
 
-/** Work of taking one element into a heap, or out of it, in samples. */
+/** Work of pushing one element onto a heap, or popping it, in samples. */
 const pickWork = 20;
 
 const maxInt64 = 2 ** 63;

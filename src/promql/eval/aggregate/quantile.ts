@@ -7,7 +7,7 @@ import type { Frame } from '../frame.ts';
 import { warnInvalidQuantile } from '../range/range-notes.ts';
 import { sortNumbersInTurns } from './sort-numbers.ts';
 
-/** The quantile of each group at each step; histograms are left out with an info. */
+/** The quantile of each group at each step; histograms are ignored with an info. */
 export async function quantileAggregate(
   context: EvalContext,
   expr: AggregateExpr,
@@ -41,7 +41,7 @@ export async function quantileAggregate(
   return result;
 }
 
-/** NaN if there is one, the largest and the smallest: what warnings about a parameter are based on. */
+/** NaN if the parameter has one, its largest and its smallest value: warnings about a parameter are based on these. */
 function extremes(params: Float64Array): number[] {
   const numbers = params.filter((value) => !Number.isNaN(value));
   const found = params.length === numbers.length ? [] : [NaN];

@@ -1,12 +1,15 @@
 import type { Pacing } from '../../../base/turns/turns.ts';
 import { sortNumbers } from '../../numbers.ts';
 
-/** So many numbers are sorted at once, in a few milliseconds. */
+/** Numbers that are sorted in one go, in a few milliseconds. */
 const numbersAtOnce = 65_536;
 /** Work of sorting a number, in samples. */
 const numberWork = 16;
 
-/** The numbers as `sortNumbers` sorts them: NaN first, −0 before 0. The buffer is changed; the answer may be another one. */
+/**
+ * The numbers as `sortNumbers` sorts them: NaN first, −0 before 0. The buffer is changed; the result may be another
+ * buffer.
+ */
 export async function sortNumbersInTurns(pacing: Pacing, values: Float64Array): Promise<Float64Array> {
   const { length } = values;
   for (let start = 0; start < length; start += numbersAtOnce) {

@@ -8,9 +8,9 @@ export interface HeapItem {
 }
 
 /**
- * The k best candidates, worst on top. The order of equal values is that of Go's container/heap: pushes go up by
- * `less`, a better candidate replaces the root and sinks. Which of several equal series survive therefore depends on
- * their order in exactly the way Prometheus' answers do.
+ * The k best candidates, worst on top. Equal values are ordered as in Go's container/heap: pushes sift up by `less`, a
+ * better candidate replaces the root and sifts down. Which of several equal series remain therefore depends on their
+ * order exactly as in Prometheus.
  */
 export class ValueHeap {
   readonly items: HeapItem[] = [];
@@ -27,7 +27,7 @@ export class ValueHeap {
     return this.items.length;
   }
 
-  /** Takes a candidate in if there is room for k or it beats the worst one. */
+  /** Adds a candidate if fewer than k are held or it beats the worst one. */
   offer(item: HeapItem, k: number): void {
     if (this.items.length < k) {
       this.items.push(item);

@@ -37,7 +37,7 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
   const inputs = [left, right].flatMap((value) => (value.kind === 'vector' ? value.columns : []));
   let columns: Column[];
   if (left.kind === 'vector' && right.kind === 'vector') {
-    // A sorted operand keeps its order; all others are taken in label order, in which conflicts are told.
+    // A sorted operand keeps its order; all others are taken in label order, in which conflicts are reported.
     const ordered = async (side: Expr, { columns: all }: { columns: readonly Column[] }): Promise<readonly Column[]> =>
       keepsOrder(side) ? all : inLabelOrder(context.budget, all);
     const [a, b] = [await ordered(expr.left, left), await ordered(expr.right, right)];

@@ -5,7 +5,7 @@ import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { signatureOf } from './signatures.ts';
 
-/** Per match group, at which steps a side has any element. */
+/** For each match group, the steps at which a side has any element. */
 type Presence = Map<string, Uint8Array>;
 
 /** and, or, unless. */
@@ -57,7 +57,7 @@ async function presence(
   return found;
 }
 
-/** The elements whose group is (or is not) present at their step. */
+/** The elements whose group is present (or absent) at their step. */
 async function filter(
   { budget }: EvalContext,
   columns: readonly Column[],

@@ -2,7 +2,7 @@ import { filterLabels, partialKey } from '../../labels.ts';
 import type { VectorMatching } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 
-/** Tells which labels two series must share to match. */
+/** Selects the labels that two series must share to match. */
 export function matchKeep({ on, labels }: VectorMatching): (name: string) => boolean {
   const names = new Set(labels);
   return on ? (name) => names.has(name) : (name) => !names.has(name) && name !== '__name__';

@@ -12,7 +12,7 @@ import { elementOperation } from './element-operation.ts';
 import type { Frame } from '../frame.ts';
 import { matchLabels, signatureOf } from './signatures.ts';
 
-/** Work of making the labels of a pair, in samples. */
+/** Work of creating the labels of a pair, in samples. */
 const pairWork = 100;
 
 /** All series of one match group. */
@@ -68,11 +68,11 @@ class Pairing {
   readonly #budget: Budget;
 
   readonly #allMany: readonly Column[];
-  /** At which steps the many side has any element; made when it is asked for. */
+  /** The steps at which the many side has any element; computed on demand. */
   #manyThere: Uint8Array | null = null;
-  /** One-to-one: at which steps the group at hand has had its match. */
+  /** One-to-one: the steps at which the current group has already matched. */
   #taken: Uint8Array | null = null;
-  /** At which steps a pair of the group at hand did combine; the others are open to what is filled in on the many side. */
+  /** The steps at which a pair of the current group was combined; at the others the many side may be filled in. */
   #matched: Uint8Array | null = null;
 
   constructor(context: EvalContext, expr: BinaryExpr, frame: Frame, allMany: readonly Column[]) {
@@ -90,7 +90,7 @@ class Pairing {
     this.#fillOne = fillRight;
   }
 
-  /** Pairs a group; null where that is done at once, as it mostly is. */
+  /** Pairs a group; null when that is finished at once, which is the usual case. */
   group(group: Group): Promise<void> | null {
     const { many, one } = group;
     const fills = this.#fillMany !== null || this.#fillOne !== null;
@@ -99,7 +99,7 @@ class Pairing {
   }
 
   async #pairGroup({ many, one }: Group, fills: boolean): Promise<void> {
-    // Two of the "one" side are an error even where nothing matches them.
+    // Two series of the "one" side in a match group are an error even when no series matches them.
     await this.#refuseTwoOnOneSide(one, fills);
     const before = this.columns.length;
     this.#taken = this.#matching.card === 'one-to-one' ? new Uint8Array(this.#frame.count) : null;
@@ -125,8 +125,8 @@ class Pairing {
       for (let i = 0; i < this.#frame.count; i++) {
         if (column.kinds[i] === absent) continue;
         const other = holder[i];
-        // A step without any element on the other side is skipped as a whole; a share does not see all of that side,
-        // and leaves it to the whole query to tell.
+        // A step at which the other side is empty is skipped. A node's share does not see all of that side, so it
+        // leaves the error to the whole query.
         if (other !== undefined) {
           const skipped = !this.#isShare && !fills && (await this.#stepsOfMany())[i] === 0;
           if (!skipped) this.#failDuplicate(column.labels, other.labels);
@@ -157,7 +157,7 @@ class Pairing {
     );
   }
 
-  /** Series of one match group that come out equal at one step are ambiguous. */
+  /** Two results of one match group with equal labels at the same step are ambiguous. */
   async #refuseEqualResults(before: number): Promise<void> {
     if (this.#matching.card === 'one-to-one' || this.columns.length - before < 2) return;
     const taken = new Map<string, Uint8Array>();
@@ -195,7 +195,7 @@ class Pairing {
     return true;
   }
 
-  /** One series of the many side against whichever of the one side is there at each step. */
+  /** Combines one series of the many side with the series of the one side that exists at each step. */
   async #pairAll(many: Column, one: readonly Column[]): Promise<void> {
     const fill = this.#fillOne;
     const rest = fill === null ? null : new ColumnBuilder(this.#frame.count);
@@ -217,7 +217,7 @@ class Pairing {
     this.#push(rest, many.labels, matchLabels(many.labels, this.#matching));
   }
 
-  /** Steps where the one side has no match, the other side filled in: it stands alone, or its kind did not combine. */
+  /** Fills in the many side at the steps where the one side has no match, or where its sample type was incompatible. */
   #fillFromOne(one: Column): void {
     const builder = new ColumnBuilder(this.#frame.count);
     for (let i = 0; i < this.#frame.count; i++) {
@@ -229,7 +229,7 @@ class Pairing {
 
   #apply(many: Element, one: Element, step: number, out: ColumnBuilder): void {
     const outcome = this.#swapped ? this.#operate(one, many) : this.#operate(many, one);
-    // Kinds that do not combine are no match; a comparison that does not hold is one.
+    // Incompatible sample types are no match; a comparison that is not true is one.
     if (outcome === null) return;
     if (this.#matched !== null) this.#matched[step] = 1;
     if (this.#taken !== null && this.#taken[step]!++ > 0) {
@@ -246,7 +246,7 @@ class Pairing {
 
   #push(builder: ColumnBuilder, many: Labels, one: Labels): void {
     if (builder.points === 0) return;
-    // Until all pairs are known: the results are held as a whole then.
+    // All results are held until every pair is known.
     this.#budget.expect(
       leastWeight(this.columns.length + 1, this.#frame.count),
       () => `${this.columns.length + 1} pairs of series at ${this.#frame.count} steps`,

@@ -1,4 +1,4 @@
-/** What the date functions ask of a time. */
+/** The fields of a time that the date functions return. */
 export interface CalendarTime {
   readonly minute: number;
   readonly hour: number;
@@ -18,8 +18,8 @@ const daySeconds = 86_400n;
 const daysOf400Years = 146_097n;
 
 /**
- * UTC calendar of a time in seconds, for every float: what no int64 holds counts as the smallest one, and times before
- * Go's first day wrap around to the far end, as they do there.
+ * UTC calendar of a time in seconds, for every float: a value outside int64 counts as the smallest int64, and times
+ * before Go's first day wrap around to the far end, as in Go.
  */
 export function calendarOf(seconds: number): CalendarTime {
   const whole = Math.abs(seconds) < 2 ** 63 ? BigInt(Math.trunc(seconds)) : smallestInt64;
@@ -27,7 +27,7 @@ export function calendarOf(seconds: number): CalendarTime {
   const days = sinceFirst / daySeconds;
   const ofDay = Number(sinceFirst % daySeconds);
   const cycles = Number(days / daysOf400Years);
-  // 400 years repeat exactly: the date within the cycle is that of the cycle which begins on 1 March 2000.
+  // The calendar repeats every 400 years: the date is computed within the cycle that begins on 1 March 2000.
   const inCycle = Number(days % daysOf400Years);
   const date = new Date(Date.UTC(2000, 2, 1) + inCycle * 86_400_000);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];

@@ -1,6 +1,6 @@
 import { almostEqual } from '../../numbers.ts';
 
-/** Differences between neighbouring buckets below this share are noise of floating point, not lost monotonicity. */
+/** Smaller relative differences between neighbouring buckets are floating-point noise, not lost monotonicity. */
 const tolerance = 1e-12;
 
 /** Cumulative buckets of a classic histogram at one step: `counts[i]` observations at or below `bounds[i]`. */
@@ -11,7 +11,7 @@ export interface ClassicBuckets {
   length: number;
 }
 
-/** What had to be fixed to make buckets monotonic. */
+/** The corrections that made buckets monotonic. */
 export interface Fixed {
   minBound: number;
   maxBound: number;
@@ -33,7 +33,10 @@ export function coalesce(buckets: ClassicBuckets): void {
   buckets.length = last + 1;
 }
 
-/** Levels noise, then lifts every count that falls. Returns what was lifted, null where nothing was. */
+/**
+ * Levels noise, then raises every count that is below its predecessor. Returns the corrections, null when there were
+ * none.
+ */
 function makeMonotonic({ bounds, counts, length }: ClassicBuckets): Fixed | null {
   let fixed: Fixed | null = null;
   let previous = counts[0]!;

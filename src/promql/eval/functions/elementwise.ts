@@ -15,7 +15,7 @@ const calendar =
   (seconds) =>
     calendarOf(seconds)[name];
 
-/** Functions of one float, applied to each element; they drop the metric's name and leave histograms out. */
+/** Functions of one float, applied to each element; they drop the metric's name and leave out histograms. */
 export const elementwiseFunctions: ReadonlyMap<string, Elementwise> = new Map<string, Elementwise>([
   ['abs', Math.abs],
   ['acos', Math.acos],
@@ -54,13 +54,13 @@ export const elementwiseFunctions: ReadonlyMap<string, Elementwise> = new Map<st
   ['year', calendar('year')],
 ]);
 
-/** Rounds to a multiple of `to`, halves up; by the inverse, which loses fewer digits. */
+/** Rounds to a multiple of `to`, halves up; by multiplying with the inverse, which loses fewer digits. */
 function roundTo(value: number, to: number): number {
   const inverse = 1 / to;
   return Math.floor(value * inverse + 0.5) / inverse;
 }
 
-/** Date functions without an argument speak of the evaluation time. */
+/** Date functions without an argument use the evaluation time. */
 export const calendarFunctions: ReadonlySet<string> = new Set([
   'day_of_month',
   'day_of_week',
@@ -90,7 +90,7 @@ export async function applyElementwise(
       const kind = column.kinds[i];
       if (onFloat !== undefined && kind === isFloat) {
         for (let p = 0; p < params.length; p++) at[p] = params[p]![i]!;
-        // clamp with its bounds crossed has no result at all.
+        // clamp with a minimum above its maximum has no result at all.
         if (name === 'clamp' && at[1]! < at[0]!) continue;
         builder.setFloat(i, onFloat(column.values[i]!, at));
       } else if (onHistogram !== undefined && kind === isHistogram) {
@@ -103,7 +103,10 @@ export async function applyElementwise(
   return settle(context, result, frame);
 }
 
-/** The labels a function that changes the meaning leaves: without the name, unless that is removed at the end. */
+/**
+ * The labels after a function that changes the meaning: without the metric's name, unless it is removed from the final
+ * answer.
+ */
 export function nameless(context: EvalContext, column: Column): Column['labels'] {
   return context.settings.delayedNameRemoval ? column.labels : dropMetadata(column.labels);
 }

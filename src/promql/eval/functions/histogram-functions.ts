@@ -10,17 +10,17 @@ import { bucketFraction, bucketQuantile, type ClassicBuckets } from './classic-h
 import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
 import { nameless } from './elementwise.ts';
 
-/** Work of looking into a native histogram, in samples. */
+/** Work of reading a native histogram, in samples. */
 const nativeWork = 100;
 const fewBuckets = 512;
 
-/** One series with its `le` read. */
+/** One series with its parsed `le`. */
 interface BoundedColumn {
   readonly bound: number;
   readonly column: Column;
 }
 
-/** All that belongs to one histogram: its classic buckets sorted by bound, its native histograms. */
+/** The parts of one histogram: its classic buckets sorted by bound, and its native histograms. */
 interface HistogramGroup {
   readonly labels: Labels;
   readonly dropName: boolean;
@@ -28,7 +28,7 @@ interface HistogramGroup {
   readonly natives: Column[];
 }
 
-/** What to compute at each step. */
+/** The quantity to compute at each step. */
 interface Computation {
   readonly classic: (buckets: ClassicBuckets, step: number, metric: string) => number;
   readonly native: (column: Column, step: number, metric: string) => number;
@@ -151,7 +151,7 @@ async function groupHistograms(
   const compare = (a: BoundedColumn, b: BoundedColumn): number => (a.bound < b.bound ? -1 : a.bound > b.bound ? 1 : 0);
   for (const group of found) {
     const { buckets } = group;
-    // Most have a handful of buckets; they are sorted where they are.
+    // Most histograms have a handful of buckets; these are sorted in place.
     if (buckets.length <= fewBuckets) buckets.sort(compare);
     else group.buckets = await sortInTurns(context.budget, buckets, compare, 5);
     if (context.budget.spend(10 * buckets.length)) await context.budget.turn();
@@ -159,7 +159,7 @@ async function groupHistograms(
   return found;
 }
 
-/** The number in an `le` label as Go reads floats; null where it is none. */
+/** The number in an `le` label as Go parses floats; null for any other text. */
 export function parseBound(text: string): number | null {
   const plain = text.toLowerCase();
   const special = /^([+-]?)(inf|infinity|nan)$/.exec(plain);

@@ -12,10 +12,10 @@ import { lookBack } from '../select/instant-selector.ts';
 import type { RawSeries } from '../select/raw-series.ts';
 import type { Pacing } from '../../../base/turns/turns.ts';
 
-/** The labels by which a series finds its info series. */
+/** The labels that match a series with its info series. */
 const identifying = ['instance', 'job'] as const;
 
-/** Work of finding a step's labels, in samples. */
+/** Work of combining the labels of a step, in samples. */
 const stepWork = 100;
 
 const targetInfo: Matcher = { type: '=', name: '__name__', value: 'target_info' };
@@ -50,7 +50,7 @@ export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: 
   return enricher.columns();
 }
 
-/** Only exclusions mean "any *_info but these"; nothing at all means target_info. */
+/** Matchers that only exclude names mean "any *_info but these"; without name matchers the metric is target_info. */
 function effectiveNames(matchers: readonly Matcher[]): readonly Matcher[] {
   if (matchers.some(({ type }) => type === '=' || type === '=~')) return matchers;
   if (matchers.length === 0) return [targetInfo];
@@ -62,7 +62,7 @@ function compileAll(matchers: readonly Matcher[]): (value: string) => boolean {
   return (value) => compiled.every(({ test }) => test(value));
 }
 
-/** One info series with the index of the sample it shows at each step, −1 for none. */
+/** One info series with the index of its visible sample at each step, −1 for none. */
 interface InfoSeries {
   readonly raw: RawSeries;
   readonly shown: Int32Array;
@@ -98,7 +98,7 @@ async function readInfos(
   return infos;
 }
 
-/** Matchers for the identifying labels that occur, one set for each pattern of present and missing ones. */
+/** Matchers for the identifying labels of the base series, one set for each pattern of present and missing labels. */
 async function identifyingSets(pacing: Pacing, columns: Iterable<Column>): Promise<Matcher[][]> {
   const patterns = new Map<string, Set<string>[]>();
   for (const { labels } of columns) {
@@ -121,13 +121,13 @@ async function identifyingSets(pacing: Pacing, columns: Iterable<Column>): Promi
 
 const signature = (labels: Labels): string => identifying.map((name) => labelValue(labels, name)).join('\x00');
 
-/** Combines base series with info series step by step; output series are told apart by their labels. */
+/** Combines base series with info series step by step; output series are distinguished by their labels. */
 class Enricher {
   readonly #budget: Budget;
   readonly #frame: Frame;
   readonly #dataNames: ReadonlySet<string> | null;
   readonly #required: readonly CompiledMatcher[];
-  /** By signature and info metric: the series shown at each step. */
+  /** By signature and info metric: the info series visible at each step. */
   readonly #chosen = new Map<string, Map<string, (InfoSeries | null)[]>>();
   readonly #out = new Map<string, { builder: ColumnBuilder; labels: Labels; dropName: boolean }>();
 
@@ -142,7 +142,7 @@ class Enricher {
     return [...this.#out.values()].map(({ builder, labels, dropName }) => builder.build(labels, dropName));
   }
 
-  /** Passes an info series itself through. */
+  /** Returns an info series that is itself an argument unchanged. */
   keep(column: Column): void {
     for (let step = 0; step < this.#frame.count; step++) this.#put(column, step, column.labels);
   }
@@ -160,7 +160,7 @@ class Enricher {
     }
   }
 
-  /** Of several series of one info metric with the same signature the newest sample wins. */
+  /** Among several series of one info metric with the same signature the newest sample wins. */
   choose(info: InfoSeries): void {
     const { labels, times } = info.raw;
     const bySignature = this.#chosen.get(signature(labels)) ?? new Map<string, (InfoSeries | null)[]>();
@@ -183,7 +183,7 @@ class Enricher {
     });
   }
 
-  /** The labels with the wanted data labels added; null when the series is to be left out. */
+  /** The labels plus the wanted data labels; null when the series is to be left out. */
   #enriched(base: Labels, infos: readonly InfoSeries[]): Labels | null {
     if (infos.length === 0 && this.#required.length > 0) return null;
     const added = new Map<string, string>();

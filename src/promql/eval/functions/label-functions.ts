@@ -8,10 +8,10 @@ import { sampleBytes } from '../budget.ts';
 import { mergeDuplicates, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 
-/** Work of giving a series other labels, in samples. */
+/** Work of relabelling a series, in samples. */
 const relabelWork = 100;
 
-/** label_replace(v, dst, replacement, src, regex): sets dst where the whole of src matches. */
+/** label_replace(v, dst, replacement, src, regex): sets dst when the regex matches the whole of src. */
 export async function labelReplace(
   context: EvalContext,
   columns: readonly Column[],
@@ -24,7 +24,7 @@ export async function labelReplace(
   const expand = parseTemplate(replacement, limited);
   const known = new Map<string, string | null>();
   const replaced: Column[] = [];
-  // A match takes time by pattern and value; the dearest is a slice of its own.
+  // The time of a match depends on pattern and value; the most expensive one is a slice of its own.
   const matchWork = relabelWork + patternCost(pattern);
   for (const column of columns) {
     const value = labelValue(column.labels, source);
@@ -40,10 +40,10 @@ export async function labelReplace(
   return mergeDuplicates(budget, replaced);
 }
 
-/** Errors: `execution` for a pattern that is wrong or too dear. */
+/** Errors: `execution` for a pattern that is invalid or too expensive. */
 function compileReplaced(pattern: string): LimitedPattern {
   try {
-    // Looked at alone first, so that an unbalanced pattern cannot be balanced by the anchors.
+    // Checked without the anchors first, so that these cannot balance an unbalanced pattern.
     if (checkPattern(pattern) === null) return compileWithin(pattern, `^(?s:${pattern})$`);
   } catch (error) {
     if (error instanceof QueryError) throw error;
@@ -74,7 +74,7 @@ export async function labelJoin(
   return mergeDuplicates(budget, joined);
 }
 
-/** Parts as one label value. Errors: `execution` for one that is too long, before it is made. */
+/** Parts joined to one label value. Errors: `execution` for one that is too long, before it is built. */
 function joinedWithin(parts: readonly string[], separator: string): string {
   let length = separator.length * Math.max(0, parts.length - 1);
   for (const part of parts) length += part.length;

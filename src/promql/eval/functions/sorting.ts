@@ -46,7 +46,7 @@ function naturallyBefore(a: string, b: string): boolean {
     if (numeric) {
       const [m, n] = [BigInt(x), BigInt(y)];
       if (m !== n) return m < n;
-      // Equal numbers written with different zeros: the longer text first, as the peer does.
+      // Equal numbers with different leading zeros: the longer text first, as in Prometheus.
       if (x.length !== y.length) return x.length > y.length;
     }
     return compareStrings(x, y) < 0;

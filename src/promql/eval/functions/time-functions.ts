@@ -13,7 +13,7 @@ export function stepTimes(frame: Frame): Float64Array {
   return Float64Array.from({ length: frame.count }, (_, i) => (frame.start + i * frame.step) / 1000);
 }
 
-/** timestamp(x) of a selector: when the sample it sees was taken. */
+/** timestamp(x) of a selector: the time of the sample that is visible at the step. */
 export async function timestampOfSelector(
   context: EvalContext,
   call: CallExpr,
@@ -23,7 +23,7 @@ export async function timestampOfSelector(
   const wantStart = call.func.name === 'start_timestamp';
   if (wantStart && !context.settings.startTimestamps) return [];
   const { budget, settings } = context;
-  // The peer looks back one millisecond less here; a sample at the very edge is the only one that could tell.
+  // Prometheus looks back one millisecond less here; the result differs only for a sample at the very edge.
   const columns: Column[] = [];
   for (const one of await context.series(selector)) {
     const series = one.open();
@@ -41,7 +41,7 @@ export async function timestampOfSelector(
   return settle(context, columns, frame);
 }
 
-/** timestamp() of anything but a selector: the time of the step. */
+/** timestamp() of any other expression: the time of the step. */
 export async function timestampOfSteps(
   context: EvalContext,
   columns: readonly Column[],

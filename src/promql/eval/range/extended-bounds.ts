@@ -13,7 +13,7 @@ export function firstAfter(times: Float64Array, from: number, to: number, time: 
   return low;
 }
 
-/** The first and last sample that count for an anchored or smoothed range; null when there is nothing to measure. */
+/** The first and last sample of an anchored or smoothed range; null when there is nothing to measure. */
 export function extendedBounds(
   times: Float64Array,
   from: number,

@@ -46,7 +46,7 @@ export function extendedHistogramRate(window: Window, isCounter: boolean, isRate
   return window.histogram(compactHistogram({ ...scaled, counterReset: 'gauge' }));
 }
 
-/** Adds back what the counter held before each reset strictly inside the range. */
+/** Adds back the counter's value before each reset strictly inside the range. */
 function withCorrections(
   window: Window,
   first: number,
@@ -80,7 +80,7 @@ function withCorrections(
   return result;
 }
 
-/** The histogram at a time between samples `index` and `index + 1`; after a reset it grows from nothing. */
+/** The interpolated histogram at a time between samples `index` and `index + 1`; after a reset it grows from zero. */
 export function interpolateHistograms(
   window: Window,
   index: number,

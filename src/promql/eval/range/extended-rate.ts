@@ -2,7 +2,7 @@ import { extendedBounds } from './extended-bounds.ts';
 import { extendedHistogramRate } from './extended-histogram-rate.ts';
 import type { Window } from './window.ts';
 
-/** Line between two samples; a counter that fell is taken to have started from zero. */
+/** Linear interpolation between two samples; a counter that fell is assumed to have started from zero. */
 export function interpolate(t1: number, y1: number, t2: number, y2: number, t: number, isCounter: boolean): number {
   const base = isCounter && y2 < y1 ? 0 : y1;
   return base + ((y2 - base) * (t - t1)) / (t2 - t1);

@@ -1,24 +1,24 @@
-/** Samples farther from a bound than this many average spacings count as the series' start or end. */
+/** A sample farther from a bound than this many average intervals counts as the series' start or end. */
 export const closeness = 1.1;
 
-/** What extrapolation needs to know. Units: milliseconds. */
+/** The inputs of extrapolation. Units: milliseconds. */
 export interface Coverage {
   readonly first: number;
   readonly last: number;
   readonly count: number;
   readonly start: number;
   readonly end: number;
-  /** When the counter began, if that lies inside the range. */
+  /** The counter's start time, if it lies inside the range. */
   readonly began: number | null;
-  /** The increase found (a histogram's by its count), null for gauges: counters are not extrapolated below zero. */
+  /** The increase (of a histogram: of its count), null for gauges: counters are not extrapolated below zero. */
   readonly increase: number | null;
   readonly firstValue: number;
 }
 
 /**
- * By how much the difference over the samples is stretched to stand for the whole range.
- * Each side reaches to its bound when a sample is close to it, else by half a spacing; a counter never beyond the
- * point where it would have been zero.
+ * The factor that extrapolates the difference over the samples to the whole range.
+ * Each side reaches to its bound when a sample is close to it, else by half an interval; a counter never reaches beyond
+ * the point where it would have been zero.
  */
 export function extrapolationFactor(coverage: Coverage): number {
   const { first, last, count, start, end, began, increase, firstValue } = coverage;

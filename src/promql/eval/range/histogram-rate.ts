@@ -49,7 +49,7 @@ export function histogramRate(window: Window, isCounter: boolean, isRate: boolea
   return window.histogram(scaleHistogram(result, isRate ? factor / (window.range / 1000) : factor));
 }
 
-/** Runs an addition or subtraction and tells its side effects; null when the schemas do not fit. */
+/** Runs an addition or subtraction and annotates its side effects; null when the schemas are incompatible. */
 export function combined(
   window: Window,
   compute: () => ReturnType<typeof addHistograms>,
@@ -57,7 +57,7 @@ export function combined(
 ): FloatHistogram | null {
   try {
     const result = compute();
-    // Resets are handled by the rate itself: conflicting hints say nothing new.
+    // The rate itself handles resets, so conflicting hints need no annotation.
     tellCombined(window.annotations, { ...result, resetCollision: false }, operation, window.position);
     return result.histogram;
   } catch (error) {
@@ -67,7 +67,7 @@ export function combined(
   }
 }
 
-/** last − first with counter resets added back; null where the histograms cannot be combined. */
+/** last − first with counter resets added back; null when the histograms cannot be combined. */
 function differenceOf(window: Window, isCounter: boolean): FloatHistogram | null {
   const { histogramFrom: from, histogramTo: to, histogramTimes: times, histograms } = window;
   const starts = isCounter ? window.histogramStartTimes : null;
@@ -78,7 +78,7 @@ function differenceOf(window: Window, isCounter: boolean): FloatHistogram | null
     (starts !== null && isStartTimeReset(starts[i - 1]!, times[i - 1]!, starts[i]!, times[i]!)) ||
     detectReset(histograms[i]!, before);
   if (isCounter && isReset(from + 1, previous)) {
-    // The first sample does not count then, so its layout must not matter either.
+    // The first sample does not count in this case, so its layout must not matter either.
     const { schema, customValues } = histograms[from + 1]!;
     previous = { ...emptyHistogram, schema, customValues };
   }

@@ -2,7 +2,7 @@ import { QueryError } from '../../errors.ts';
 import { CompensatedSum, quantile } from '../../numbers.ts';
 import type { RangeFunction, Window } from './window.ts';
 
-/** Runs a float function; histograms beside floats are ignored with an info, alone they give no answer. */
+/** Runs a float function; histograms beside floats are ignored with an info, histograms alone give no result. */
 export function floatsOnly(compute: (window: Window) => number): RangeFunction {
   return (window) => {
     if (window.floatCount === 0) return false;
@@ -18,7 +18,7 @@ export function sumOfFloats(window: Window): number {
   return Math.abs(sum.sum) === Infinity ? sum.sum : sum.sum + sum.compensation;
 }
 
-/** The mean as sum / n; where the sum would overflow, a running mean from there on. */
+/** The mean as sum / n; from the point where the sum would overflow, a running mean. */
 export function meanOfFloats(window: Window): number {
   const { values, from, to } = window;
   let acc = new CompensatedSum(values[from]!);
@@ -43,7 +43,7 @@ export function meanOfFloats(window: Window): number {
   return running ? acc.sum + acc.compensation : acc.sum / count + acc.compensation / count;
 }
 
-/** The extreme by `beats(candidate, best)`, which also replaces NaN; its time in seconds with `wantTime`. */
+/** The extreme by `beats(candidate, best)`, which also replaces NaN; with `wantTime`, its time in seconds. */
 export function extreme(beats: (candidate: number, best: number) => boolean, wantTime: boolean): RangeFunction {
   return floatsOnly(({ values, times, from, to }) => {
     let best = values[from]!;
@@ -62,7 +62,7 @@ export function extreme(beats: (candidate: number, best: number) => boolean, wan
 export const quantileOverTime: RangeFunction = (window) => {
   if (window.floatCount === 0) return false;
   const q = window.params[0]!;
-  // The invalid quantile itself is reported once per step by the caller of range functions.
+  // The caller of range functions reports an invalid quantile, once for each step.
   if (window.histogramCount > 0) window.ignoredHistograms();
   return window.float(quantile(q, window.values.slice(window.from, window.to)));
 };
@@ -122,7 +122,7 @@ export const doubleExponentialSmoothing: RangeFunction = (window) => {
   return window.float(current);
 };
 
-/** True with two floats or more; notes histograms that were left out. */
+/** True with two floats or more; annotates ignored histograms. */
 function enoughFloats(window: Window): boolean {
   if (window.floatCount > 0 && window.histogramCount > 0) window.ignoredHistograms();
   return window.floatCount >= 2;

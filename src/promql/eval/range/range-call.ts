@@ -25,13 +25,13 @@ import { sweepFor } from './sweeps.ts';
 import { WindowGrid } from './window-grid.ts';
 import { Window } from './window.ts';
 
-/** The range a function works on; null where it is no function of a range. */
+/** The range argument of a function; null for functions without one. */
 export function rangeArgument({ func, args }: CallExpr): MatrixSelector | SubqueryExpr | null {
   if (!rangeFunctions.has(func.name)) return null;
   return args.find((arg) => arg.kind === 'matrix' || arg.kind === 'subquery') ?? null;
 }
 
-/** A call whose argument is a range: rate, …_over_time, changes and their kin. */
+/** A call whose argument is a range: rate, …_over_time, changes and the like. */
 export async function evaluateRangeCall(context: EvalContext, call: CallExpr, frame: Frame): Promise<Column[]> {
   const { budget } = context;
   const list = new ColumnList(budget, frame.count);
@@ -52,8 +52,8 @@ export async function evaluateRangeCall(context: EvalContext, call: CallExpr, fr
 }
 
 /**
- * The columns of a range function, one after the other. Answers with the series it went over; `expect` may refuse their
- * number before the first is computed.
+ * Computes the columns of a range function one after the other. Returns the series it read; `expect` may refuse their
+ * number before the first column is computed.
  */
 export async function streamRangeCall(
   context: EvalContext,
@@ -85,7 +85,7 @@ function checkExtension(name: string, entry: RangeFunctionEntry, { extension }: 
   throw executionError(`${extension} modifier can only be used with: ${allowed} - not with ${name}`);
 }
 
-/** One call with everything it needs but the samples. */
+/** The parts of one call, without the samples. */
 interface PreparedCall {
   readonly call: CallExpr;
   readonly arg: MatrixSelector | SubqueryExpr;
@@ -135,7 +135,7 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
   }
 }
 
-/** Samples that windows look at between two looks at the clock. */
+/** Samples touched by windows between two checks of the clock. */
 const touchedPerLook = 10_000;
 /** Work of a sample in a window, and of a native histogram, in samples. */
 const windowWork = 4;
@@ -146,8 +146,8 @@ const openWork = 20;
 const computedAtOnce = 1_000_000;
 
 /**
- * Moves a window over all steps. Returns how many samples were touched since the last turn. A long series is copied
- * first, because what it was decoded into serves others when they get a turn.
+ * Moves a window over all steps. Returns the number of samples touched since the last turn. A long series is copied
+ * first, because its buffer may be reused when other work gets a turn.
  */
 async function computeSteps(
   context: EvalContext,
@@ -196,7 +196,7 @@ async function computeSteps(
   return touched;
 }
 
-/** A range with buffers of its own. */
+/** A copy of a range in buffers of its own. */
 function keptRange(series: RangeSeries): RangeSeries {
   const { times, values, startTimes } = series.floats;
   const floats = { times: times.slice(), values: values.slice(), startTimes: startTimes?.slice() ?? null };

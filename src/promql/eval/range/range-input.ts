@@ -6,18 +6,18 @@ import { subqueryFrame, type Frame, type Timing } from '../frame.ts';
 import { columnToRange, toRangeSeries, type RangeSeries } from '../select/raw-series.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 
-/** The series of a range argument and how its windows lie. */
+/** The series of a range argument and the position of its windows. */
 export interface RangeInput {
   readonly series: readonly { readonly labels: Labels }[];
   /**
-   * The samples of the i-th series; null when the span holds none. They count only until the next one is opened or other
-   * work gets a turn.
+   * The samples of the i-th series; null when the span contains none. They are valid until the next series is opened or
+   * other work gets a turn.
    */
   open(i: number): RangeSeries | null;
   readonly range: number;
   readonly timing: Timing;
   readonly extension: 'anchored' | 'smoothed' | null;
-  /** What the budget holds for the series; whoever is done with them gives it back. */
+  /** Memory held for the series; the caller releases it. */
   readonly held: number;
 }
 

@@ -5,10 +5,10 @@ import type { Labels } from '../../types.ts';
 import { absent, type ColumnBuilder } from '../columns.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 
-/** Names a counter may have without raising a question. */
+/** Suffixes of names that are taken for counters. */
 const counterSuffix = /_(?:total|sum|count|bucket)$/;
 
-/** Tells where a rate is taken of what may be no counter. */
+/** Annotates a rate of a metric that may not be a counter. */
 export function askWhetherCounter(context: EvalContext, labels: Labels, builder: ColumnBuilder, arg: Expr): void {
   const name = metricName(labels);
   if (name === '' || (builder.histograms !== null && !builder.kinds.includes(1))) return;
@@ -25,7 +25,7 @@ export function askWhetherCounter(context: EvalContext, labels: Labels, builder:
   }
 }
 
-/** Warns about the quantiles of the steps that have an answer. */
+/** Warns about invalid quantiles at the steps that have a result. */
 export function reportQuantiles(context: EvalContext, builder: ColumnBuilder, values: Float64Array, arg: Expr): void {
   for (const [step, q] of values.entries()) {
     if (builder.kinds[step] !== absent) warnInvalidQuantile(context, q, arg);

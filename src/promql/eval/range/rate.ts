@@ -6,7 +6,7 @@ import type { RangeFunction, Window } from './window.ts';
 
 /**
  * rate, increase and delta: difference of the first and last sample, counter resets added back, extrapolated to the
- * bounds of the range where the samples come close to them.
+ * bounds of the range when samples are close to them.
  */
 export function extrapolatedRate(isCounter: boolean, isRate: boolean): RangeFunction {
   return (window) => {
@@ -42,7 +42,7 @@ function floatRate(window: Window, isCounter: boolean, isRate: boolean): boolean
   return window.float(difference * (isRate ? factor / (window.range / 1000) : factor));
 }
 
-/** last − first with the values before each reset added back, one by one: the last digits depend on it. */
+/** last − first with the value before each reset added back one by one, because the last digits depend on it. */
 function corrected(window: Window, difference: number): number {
   const { from, to, times, values, startTimes } = window;
   let total = difference;

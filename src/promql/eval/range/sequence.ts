@@ -13,7 +13,10 @@ interface Sample {
   readonly began: number;
 }
 
-/** Counts the neighbours of a window of floats alone, in place: windows may be long. */
+/**
+ * Counts the neighbours for which `differs` is true, in a window of floats only. Nothing is copied, because windows may
+ * be long.
+ */
 function countFloatPairs(window: Window, differs: (previous: number, current: number) => boolean): true {
   const { values, from, to } = window;
   let count = 0;

@@ -1,11 +1,11 @@
 import type { Sweep } from './sweep.ts';
 
-/** Windows up to this many samples are searched directly; it is quicker than keeping a queue. */
+/** Windows up to this many samples are searched directly, which is faster than a queue. */
 const shortWindow = 8;
 
 /**
  * max_over_time and min_over_time. A queue of candidates, best first, gives the extreme of every window in one pass;
- * NaN counts only where nothing else is there, so it never enters the queue.
+ * NaN is the result only of a window without numbers, so it never enters the queue.
  */
 export function extremeSweep(isMax: boolean): Sweep {
   const beats = isMax ? (a: number, b: number): boolean => a > b : (a: number, b: number): boolean => a < b;
@@ -29,7 +29,7 @@ export function extremeSweep(isMax: boolean): Sweep {
       for (; next < high; next++) {
         const value = values[next]!;
         if (value !== value) continue;
-        // Of equal values the first stays: the window form keeps it too, which matters for 0 and −0.
+        // Of equal values the first stays, as in the window form, which matters for 0 and −0.
         while (tail > head && beats(value, values[queue[tail - 1]!]!)) tail--;
         queue[tail++] = next;
       }

@@ -1,10 +1,10 @@
 import { areLong, type Sweep } from './sweep.ts';
 
-/** More than rounding can make of a comparison of products. */
+/** Larger than the rounding error in a comparison of products. */
 const margin = 1 + 1e-9;
 const smallest = 1e-290;
 
-/** rate, increase and delta. Counter resets are found once for the series, not once for each window. */
+/** rate, increase and delta. Counter resets are found once for each series, not once for each window. */
 export function rateSweep(isCounter: boolean, isRate: boolean): Sweep {
   return ({ values, grid }, out) => {
     const resets = isCounter ? countResets(values) : null;
@@ -28,7 +28,8 @@ export function rateSweep(isCounter: boolean, isRate: boolean): Sweep {
       if (isCounter && difference > 0 && first >= 0) {
         const span = interval[step]!;
         const before = toStart[step]!;
-        // A counter is not stretched beyond the point where it was zero: most are far from it, no division tells that.
+        // A counter is not extrapolated beyond the point where it was zero. Most counters are far from it, which this
+        // test shows without a division.
         if (!(first * span > before * difference * margin + smallest)) {
           const toZero = span * (first / difference);
           if (toZero < before) {
@@ -46,7 +47,7 @@ export function rateSweep(isCounter: boolean, isRate: boolean): Sweep {
   };
 }
 
-/** How many resets happened up to each sample; null when there is none. */
+/** The number of resets up to each sample; null when there is none. */
 function countResets(values: Float64Array): Int32Array | null {
   let i = 1;
   while (i < values.length && !(values[i]! < values[i - 1]!)) i++;

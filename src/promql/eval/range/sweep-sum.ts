@@ -5,8 +5,8 @@ import { areLong, type Sweep, type SweepInput } from './sweep.ts';
 const exactLimit = Number.MAX_SAFE_INTEGER;
 
 /**
- * sum_over_time and avg_over_time. Sums of integers are exact as long as they stay below 2^53, so differences of
- * prefix sums give what compensated summation of each window gives; everything else is summed window by window.
+ * sum_over_time and avg_over_time. Sums of integers are exact as long as they stay below 2^53, so differences of prefix
+ * sums equal the compensated sum of each window; all other series are summed window by window.
  */
 export function sumSweep(isMean: boolean): Sweep {
   return (input, out) => {
@@ -35,7 +35,7 @@ export function sumSweep(isMean: boolean): Sweep {
   };
 }
 
-/** Sums up to each sample of the series that is swept: none is needed when the next one comes. */
+/** Prefix sums of the current series; the buffer is reused for the next one. */
 let sums = new Float64Array(1024);
 
 function exactPrefix(values: Float64Array): Float64Array | null {
@@ -47,7 +47,7 @@ function exactPrefix(values: Float64Array): Float64Array | null {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
     magnitude += Math.abs(value);
-    // A fraction, NaN or infinity fails the first test; sums of any window are bounded by the second.
+    // Fractions, NaN and infinities fail the first test; the second one bounds the sum of any window.
     if (value !== Math.floor(value) || !(magnitude <= exactLimit)) return null;
     total += value;
     prefix[i + 1] = total;

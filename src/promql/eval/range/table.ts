@@ -26,7 +26,7 @@ export interface RangeFunctionEntry {
   /** May be used behind an anchored or smoothed selector. */
   readonly anchored?: true;
   readonly smoothed?: true;
-  /** Looks at start timestamps when the engine uses them. */
+  /** Reads start timestamps when the engine uses them. */
   readonly startTimes?: true;
 }
 
@@ -54,7 +54,7 @@ const timeOfEnd = (first: boolean): RangeFunction => {
   };
 };
 
-/** Floats by `float`, histograms by `op`, a mix of both warns and gives nothing. */
+/** Applies `float` to floats and `op` to histograms; a mix of both gives a warning and no result. */
 const eitherKind = (float: (window: Window) => number, op: 'sum' | 'avg'): RangeFunction => {
   return (window) => {
     if (window.histogramCount === 0) return window.float(float(window));

@@ -1,14 +1,14 @@
 import { type Frame, referenceTime, type Timing } from '../frame.ts';
 import { closeness } from './extrapolate.ts';
 
-/** The share of extrapolation that depends on times alone, for every step of a grid. Units: seconds. */
+/** The part of extrapolation that depends on times alone, for every step of a grid. Units: seconds. */
 class RateSpans {
   /** From the first to the last sample of the window. */
   readonly interval: Float64Array;
-  /** How far the ends are stretched; a counter may stretch less at its start. */
+  /** The extension of both ends; a counter may be extended less at its start. */
   readonly toStart: Float64Array;
   readonly toEnd: Float64Array;
-  /** The whole factor where the start is stretched fully, and the same per second of the range. */
+  /** The whole factor with a full extension at the start, and the same per second of the range. */
   readonly factor: Float64Array;
   readonly perSecond: Float64Array;
 
@@ -42,8 +42,8 @@ class RateSpans {
 }
 
 /**
- * The windows (end − range, end] of all steps over the times of a series, as index ranges. Series that were sampled at
- * the same times share one grid and what follows from times alone: `lay` finds that out.
+ * The windows (end − range, end] of all steps over the times of a series, as index ranges. Series with the same sample
+ * times share one grid and everything derived from times alone: `lay` detects this.
  */
 export class WindowGrid {
   /** Window i holds the samples `from[i]` up to, not including, `to[i]`. */
@@ -51,10 +51,10 @@ export class WindowGrid {
   readonly to: Int32Array;
   readonly range: number;
   readonly #ends: Float64Array;
-  /** A copy: whoever lays a grid may use its buffer again. */
+  /** A copy: the caller of `lay` may reuse its buffer. */
   #times = new Float64Array(0);
   #length = -1;
-  /** The bytes of `#times`, and of the times that were shown last: buffers that are used again are mostly the same. */
+  /** The bytes of `#times`, and of the array passed last: a reused buffer is mostly the same array. */
   #bytes = bytesOf(this.#times);
   #shown: Float64Array = this.#times;
   #shownBytes = this.#bytes;
@@ -69,7 +69,7 @@ export class WindowGrid {
     for (let step = 0; step < frame.count; step++) this.#ends[step] = referenceTime(frame, timing, step);
   }
 
-  /** Puts the windows over rising times. */
+  /** Computes the windows over ascending times. */
   lay(times: Float64Array): void {
     if (this.#isLaid(times)) return;
     const { range, from, to } = this;
@@ -92,12 +92,12 @@ export class WindowGrid {
     this.#spans = null;
   }
 
-  /** What extrapolation needs of the times. */
+  /** The extrapolation data of the times. */
   get spans(): RateSpans {
     return (this.#spans ??= new RateSpans(this.#times, this.from, this.to, this.#ends, this.range));
   }
 
-  /** By bytes: that is many times as fast as number by number, and times are never NaN. */
+  /** Compares bytes, which is many times as fast as number by number; times are never NaN. */
   #isLaid(times: Float64Array): boolean {
     if (times.length !== this.#length) return false;
     if (times !== this.#shown) {

@@ -8,7 +8,7 @@ const noTimes = new Float64Array(0);
 const noHistograms: HistogramSamples = { times: noTimes, values: [], startTimes: null };
 
 /**
- * What a range function sees at one step: the samples of one series in (start, end]. One object is moved over all
+ * The input of a range function at one step: the samples of one series in (start, end]. One object is moved over all
  * steps of a series; functions read `from … to` of the shared arrays and write `result` or `histogramResult`.
  */
 export class Window {
@@ -28,7 +28,10 @@ export class Window {
   to = 0;
   histogramFrom = 0;
   histogramTo = 0;
-  /** Bounds of the range in milliseconds; samples lie in (start, end], more widely for anchored and smoothed. */
+  /**
+   * Bounds of the range in milliseconds. Samples lie in (start, end]; anchored and smoothed ranges include samples
+   * outside.
+   */
   start = 0;
   end = 0;
   /** Time of the step in milliseconds. */
@@ -69,27 +72,27 @@ export class Window {
     return metricName(this.#series.labels);
   }
 
-  /** Answers with a float. */
+  /** Sets a float as the result. */
   float(value: number): true {
     this.result = value;
     this.histogramResult = null;
     return true;
   }
 
-  /** Answers with a histogram. */
+  /** Sets a histogram as the result. */
   histogram(value: FloatHistogram): true {
     this.histogramResult = value;
     return true;
   }
 
-  /** Warns that floats and histograms are mixed; the step has no answer. */
+  /** Warns that floats and histograms are mixed; the step has no result. */
   mixed(): false {
     const name = JSON.stringify(this.metric);
     this.annotations.warn(`encountered a mix of histograms and floats for metric name ${name}`, this.position);
     return false;
   }
 
-  /** Tells that histograms were left out beside floats. */
+  /** Annotates that histograms beside floats were ignored. */
   ignoredHistograms(): void {
     const name = JSON.stringify(this.metric);
     this.annotations.info(
@@ -99,5 +102,5 @@ export class Window {
   }
 }
 
-/** A function of a range: true when the step has an answer (written to the window). */
+/** A function of a range: true when the step has a result (written to the window). */
 export type RangeFunction = (window: Window) => boolean;

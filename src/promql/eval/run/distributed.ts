@@ -23,11 +23,13 @@ interface Query {
   readonly settings: EvalSettings;
   readonly signal: AbortSignal | undefined;
   readonly invariant: ReadonlySet<Expr>;
-  /** What its selectors read. */
+  /** The requests of its selectors. */
   readonly requests: readonly SelectRequest[];
 }
 
-/** The parts of one query that nodes compute: asked for at once, put in place of their subtrees when they are reached. */
+/**
+ * The parts of one query that nodes compute: all are requested at once, and replace their subtrees during evaluation.
+ */
 export class DistributedParts {
   readonly #distribution: Distribution;
   readonly #query: Query;
@@ -44,12 +46,15 @@ export class DistributedParts {
     this.#start(query.expr, query.frame, fragments);
   }
 
-  /** True for a selector that a fragment stands for. */
+  /** True for a selector inside a fragment. */
   covers(selector: VectorSelector): boolean {
     return this.#covered.has(selector);
   }
 
-  /** The columns of a subtree; null when it is no fragment, a promise of null for one that has to be evaluated here. */
+  /**
+   * The columns of a subtree; null for one that is not a fragment, a promise of null for one that has to be evaluated
+   * here.
+   */
   columns(context: EvalContext, expr: Expr, frame: Frame): Promise<Column[] | null> | null {
     const part = this.#parts.get(expr);
     return part === undefined ? null : this.#columnsOf(part, context, frame);
@@ -91,7 +96,7 @@ export class DistributedParts {
       const { columns } = await take(context, fragment, results);
       return aggregateColumns(context, node, param, columns, frame);
     }
-    // Which of equal series are chosen depends on all series before them: they are needed after all.
+    // Which of equal series are chosen depends on all series before them, so the nodes' series are needed after all.
     const whole = seriesFragment(node.expr, [])!;
     const series = await context.stopwatch.waiting(answered(this.#ask(whole, frame)));
     if (series === null) return null;
@@ -124,12 +129,12 @@ export class DistributedParts {
   }
 }
 
-/** What the nodes answered; null where a node's own failure has to be told by the query as a whole. */
+/** The nodes' answers; null when a node failed with an error that only the whole query can decide. */
 async function answered(results: Promise<readonly FragmentResult[] | null>): Promise<readonly FragmentResult[] | null> {
   try {
     return await results;
   } catch (error) {
-    // One node may see a conflict that another node's series resolve, or the other way round.
+    // A conflict on one node may be resolved by another node's series, or the other way round.
     const isLimit =
       error instanceof QueryError && (error.code === 'ERR_QUERY_LIMIT' || error.code === 'ERR_QUERY_MEMORY');
     if (error instanceof QueryError && error.errorType === 'execution' && !isLimit) return null;
@@ -137,7 +142,7 @@ async function answered(results: Promise<readonly FragmentResult[] | null>): Pro
   }
 }
 
-/** The joined answers, their annotations taken in at the places of the query they speak of. */
+/** The merged answers. Their annotations are added at their positions in the query. */
 async function take(
   context: EvalContext,
   fragment: Fragment,
@@ -155,7 +160,7 @@ async function take(
     const position: Position = place?.node ?? fragment.node;
     return { annotation, position, order: place?.order ?? places.size };
   });
-  // The same message raised at two places is shown at the one evaluated last.
+  // The same message raised at two positions is shown at the one evaluated last.
   placed.sort((a, b) => a.order - b.order);
   for (const { annotation, position } of placed) {
     context.annotations.absorb(annotation, { start: position.start, end: position.end });

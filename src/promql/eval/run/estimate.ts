@@ -7,8 +7,8 @@ import { subqueryFrame, type Frame } from '../frame.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 
 /**
- * Refuses a resolved query whose steps alone are too many, before any series is read: those of the query, and those of
- * each subquery, which spans all windows around it.
+ * Refuses a resolved query that has too many steps, before any series is read: the steps of the query, and of each
+ * subquery, which spans all windows around it.
  * Errors: QueryError `execution` (ERR_QUERY_LIMIT) with the number and the limit.
  */
 export function refuseTooManySteps(expr: Expr, frame: Frame, maxSamples: number): void {
@@ -33,8 +33,8 @@ function checkFrame({ count }: Frame, what: string, maxSamples: number): void {
 }
 
 /**
- * Refuses windows that would look at too many samples: at each step all those of a subquery's window, of each series.
- * Of stored samples nobody knows how many a window holds; they are counted as they are read.
+ * Refuses windows with too many samples: those of a subquery's window, at each step and for each series. The number of
+ * stored samples in a window is not known beforehand; they are counted while they are read.
  */
 export function refuseTooMuchInWindows(arg: MatrixSelector | SubqueryExpr, frame: Frame, series: number): void {
   if (arg.kind !== 'subquery') return;

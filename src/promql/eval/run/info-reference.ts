@@ -3,14 +3,14 @@ import type { Timing } from '../frame.ts';
 import { timingOf } from '../resolve.ts';
 
 /**
- * The one time all selectors of an expression look at, so that info series can be read as of the same time; the step's
- * own time where they differ or where a part of the expression has no selector.
+ * The one evaluation time that all selectors of an expression share, at which info series are then read as well. It is
+ * the step's own time when they differ or when a part of the expression has no selector.
  */
 export function infoReference(expr: Expr): Timing {
   return sharedReference(expr) ?? { at: null, offset: 0 };
 }
 
-/** The time all selectors of an expression share; null where there is none. */
+/** The evaluation time that all selectors of an expression share; null when there is none. */
 export function sharedReference(expr: Expr): Timing | null {
   const found: Timing[] = [];
   const free = { value: false };
@@ -25,7 +25,7 @@ function sameReference(a: Timing, b: Timing): boolean {
   return a.at - a.offset === b.at - b.offset;
 }
 
-/** True when the expression reads a selector somewhere. */
+/** True when the expression contains a selector. */
 function collect(expr: Expr, outer: readonly Timing[], found: Timing[], free: { value: boolean }): boolean {
   const type = typeOf(expr);
   if (type !== 'instant vector' && type !== 'range vector') return false;

@@ -3,8 +3,8 @@ import type { CallExpr, Expr } from '../../parser/ast.ts';
 import { atModifierUnsafeFunctions } from '../../parser/functions.ts';
 
 /**
- * Collects the subtrees whose value is the same at every step of the query: everything in them is pinned by `@` or
- * constant. They are evaluated once. Literals and ranges are left out, they cost nothing.
+ * Collects the subtrees whose value is the same at every step of the query: all of their parts are pinned by `@` or
+ * constant. They are evaluated once. Literals and ranges are left out, since they cost nothing.
  */
 export function findInvariant(expr: Expr): Set<Expr> {
   const found = new Set<Expr>();
@@ -50,7 +50,7 @@ function isInvariant(expr: Expr, found: Set<Expr>): boolean {
 
 function isInvariantCall(expr: CallExpr, found: Set<Expr>): boolean {
   if (expr.func.name === 'info') {
-    // The second argument is only a list of matchers; info series are read as of the reference all selectors share.
+    // The second argument is only a list of matchers; info series are read at the time that all selectors share.
     return visit(expr.args[0]!, found) && sharedReference(expr.args[0]!) !== null;
   }
   const args = expr.args.map((arg) => visit(arg, found));

@@ -11,7 +11,7 @@ import { isFloat } from '../columns.ts';
 import type { EvalSettings } from '../context.ts';
 import { resolve } from '../resolve.ts';
 
-/** What a row of an answer takes beside its numbers. Bytes. */
+/** Size of a row of an answer beside its numbers. Bytes. */
 const rowBytes = 384;
 
 export interface PackedAnswer {
@@ -20,13 +20,14 @@ export interface PackedAnswer {
 }
 
 /**
- * The elements of several sums at one time, which an engine would give for `sum or sum or …`, as rows that differ in
- * `label` no more: what the nodes send is neither unpacked nor sorted, and no element is made of it. The parts must have
- * no labels in common.
+ * The elements of several sums at one time, as an engine would return them for `sum or sum or …`, in rows that each
+ * combine all values of `label`: the nodes' rows are neither unpacked nor sorted, and no object is created for an
+ * element. The parts must have no labels in common.
  * Guarantees: the same numbers as an engine's, bit for bit.
- * Returns null where that is not possible: a part that nodes cannot compute, native histograms, warnings of an
- * evaluation, whose texts an engine makes.
- * Errors: those of the distribution but `execution`, which an engine tells better; and of the limits.
+ * Returns null when that is not possible: a part that nodes cannot compute, native histograms, or warnings of an
+ * evaluation, whose texts only an engine creates.
+ * Errors: those of the distribution except `execution`, for which an engine has a better message; and those of the
+ * limits.
  */
 export async function packedSums(
   parts: readonly Expr[],

@@ -15,7 +15,7 @@ import { Selection, keptSeries, type RawSeries, type SelectedSeries } from '../s
 import { statsOnlySelectors, withDefiniteHints } from './stats-only.ts';
 import { Stopwatch } from './stopwatch.ts';
 
-/** What one evaluation is given. `expr` is resolved. */
+/** The input of one evaluation. `expr` is resolved. */
 export interface RunInput {
   readonly expr: Expr;
   readonly frame: Frame;
@@ -26,11 +26,11 @@ export interface RunInput {
   readonly distribution: Distribution | null;
   /** True for one node's share of a query. Default false. */
   readonly isShare?: boolean;
-  /** Monotonic milliseconds, to tell what the evaluation takes. */
+  /** Monotonic milliseconds, for measuring the evaluation. */
   readonly monotonic?: (() => number) | undefined;
 }
 
-/** What is read for one selector: from the first time that it is asked for. */
+/** The read of one selector; `series` is set at its first use. */
 interface Read {
   readonly request: SelectRequest;
   series: Promise<readonly SelectedSeries[]> | null;
@@ -64,7 +64,7 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
     if (read.series !== null) return read.series;
     const found = select(read.request);
     read.series = statsOnly.has(selector) ? found.then((all) => all.map(withDefiniteHints)) : found;
-    // Evaluation may fail before it comes to this one; its own failure must not go unhandled then.
+    // The evaluation may fail before it reaches this series; its rejection must not be unhandled then.
     read.series.catch(noop);
     return read.series;
   };
@@ -73,7 +73,7 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
     reads.set(selector, read);
     if (parts?.covers(selector) !== true) void started(read, selector);
   }
-  // From here on it is evaluated: what came before has asked for data.
+  // Requests end here and the evaluation begins.
   const stopwatch = new Stopwatch(monotonic);
   const context: EvalContext = {
     settings,

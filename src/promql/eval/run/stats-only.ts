@@ -14,8 +14,8 @@ const bucketFunctions = new Set([
 ]);
 
 /**
- * The selectors of which only count and sum of histograms are wanted in the end. Their counter resets are told from
- * sample to sample while reading, which makes hints definite that otherwise stay unknown.
+ * The selectors whose histograms are only used for count and sum. Their counter resets are detected from sample to
+ * sample during reading, which makes hints definite that otherwise stay unknown.
  */
 export function statsOnlySelectors(expr: Expr): Set<VectorSelector> {
   const found = new Set<VectorSelector>();
@@ -23,7 +23,10 @@ export function statsOnlySelectors(expr: Expr): Set<VectorSelector> {
   return found;
 }
 
-/** What needs buckets, or sees other neighbours than the samples': nothing below it is read without. */
+/**
+ * An expression that needs buckets, or whose neighbouring samples are not those of the store: selectors below it are
+ * read completely.
+ */
 function needsAll(expr: Expr): boolean {
   if (expr.kind === 'call') return bucketFunctions.has(expr.func.name);
   return expr.kind === 'subquery' || (expr.kind === 'binary' && (expr.op === '</' || expr.op === '>/'));
@@ -39,7 +42,7 @@ function visit(expr: Expr, statsOnly: boolean, found: Set<VectorSelector>): void
   for (const child of childrenOf(expr)) visit(child, inner, found);
 }
 
-/** The series with every unknown hint settled by comparison with the histogram read before it, and no buckets. */
+/** The series without buckets. Every unknown hint is replaced by a comparison with the previous histogram. */
 export function withDefiniteHints(series: SelectedSeries): SelectedSeries {
   return {
     labels: series.labels,
@@ -57,7 +60,7 @@ function settleHints(series: RawSeries): RawSeries {
     if (histogram === null) return null;
     const before = previous;
     previous = histogram;
-    // Without buckets, as the peer has it: where a gauge is taken for a counter, only its count tells of resets then.
+    // Without buckets, as in Prometheus: for a gauge taken for a counter, resets are then detected by the count only.
     const { schema, count, sum, counterReset } = histogram;
     const bare = { ...emptyHistogram, schema, count, sum, counterReset };
     if (counterReset !== 'unknown' || before === null) return bare;

@@ -1,5 +1,5 @@
 /**
- * Tells what one evaluation spends its time on.
+ * Measures the phases of one evaluation.
  * Precondition: an evaluation waits for one thing at a time, so its waits do not overlap.
  * Units: milliseconds. Without a clock all of it is 0.
  */
@@ -15,7 +15,7 @@ export class Stopwatch {
     this.#started = monotonic();
   }
 
-  /** Waits for what others compute or send: no time of the evaluation's own. */
+  /** Times a wait for others, which is not the evaluation's own time. */
   async waiting<T>(data: Promise<T>): Promise<T> {
     const from = this.#monotonic();
     try {
@@ -25,7 +25,7 @@ export class Stopwatch {
     }
   }
 
-  /** Puts the result in order. */
+  /** Times the sorting of the result. */
   async sorting<T>(sort: () => Promise<T>): Promise<T> {
     const from = this.#monotonic();
     const sorted = await sort();
@@ -33,7 +33,7 @@ export class Stopwatch {
     return sorted;
   }
 
-  /** The time since the start that was neither waiting nor sorting, and the sorting. */
+  /** The time since the start without waiting and sorting, and the time of sorting. */
   read(): { readonly evaluationMs: number; readonly sortMs: number } {
     const evaluationMs = this.#monotonic() - this.#started - this.#waited - this.#sorted;
     return { evaluationMs: Math.max(0, evaluationMs), sortMs: this.#sorted };

@@ -11,7 +11,7 @@ import { rangeInput, type RangeInput } from '../range/range-input.ts';
 import { Window } from '../range/window.ts';
 import { lowerBound, type RangeSeries } from './raw-series.ts';
 
-/** The raw samples of a range selector, or the points of a subquery, as an instant query shows them. */
+/** The raw samples of a range selector, or the points of a subquery, as the result of an instant query. */
 export async function instantRange(
   context: EvalContext,
   expr: MatrixSelector | SubqueryExpr,

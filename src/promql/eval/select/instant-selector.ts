@@ -8,8 +8,8 @@ import { timingOf } from '../resolve.ts';
 import { evaluateSmoothed } from './smoothed-selector.ts';
 
 /**
- * Finds the sample an instant selector sees at each step: the newest at or before the reference time and younger than
- * the lookback (left-open), unless it is a stale marker. Calls `found(step, index)` for each step that sees one.
+ * Finds the sample of an instant selector at each step: the newest at or before the reference time and younger than the
+ * lookback (left-open), unless it is a stale marker. Calls `found(step, index)` for each step that has one.
  */
 export function lookBack(
   series: RawSeries,
@@ -19,7 +19,7 @@ export function lookBack(
   found: (step: number, index: number) => void,
 ): void {
   const { times, stale } = series;
-  // Most of what a single step reads lies before the sample it sees.
+  // Most samples that are read for a single step lie before the visible one.
   let index = frame.count === 1 ? lowerBound(times, referenceTime(frame, timing, 0)) - 1 : -1;
   for (let step = 0; step < frame.count; step++) {
     const reference = referenceTime(frame, timing, step);
@@ -29,7 +29,7 @@ export function lookBack(
   }
 }
 
-/** `lookBack` for a series of floats alone, merging its times with those of the steps. */
+/** `lookBack` for a series of floats only, merging its times with those of the steps. */
 function showFloats(series: RawSeries, timing: Timing, frame: Frame, lookback: number, out: ColumnBuilder): void {
   const { times, values, stale } = series;
   const { kinds, values: shown } = out;

@@ -17,7 +17,7 @@ import type { Frame } from '../frame.ts';
 import { keepsOrder } from '../order.ts';
 import { streamExpression } from './stream-expression.ts';
 
-/** The value of an expression, not a range, at the only step of a frame. */
+/** The value of an expression that is not a range, at the only step of a frame. */
 export async function instantValue(context: EvalContext, expr: Expr, frame: Frame): Promise<QueryValue> {
   const timestamp = frame.start;
   if ((expr.kind === 'vector' || expr.kind === 'call') && !context.settings.delayedNameRemoval) {
@@ -54,7 +54,7 @@ async function elementsOf(
   return elements;
 }
 
-/** Makes elements of columns of one step as they come, all of them in the same buffers. */
+/** Creates elements from columns of one step as they are computed, all in the same buffers. */
 class ElementSink implements ColumnSink {
   readonly elements: VectorElement[] = [];
   readonly #budget: Budget;

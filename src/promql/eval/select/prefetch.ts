@@ -5,13 +5,13 @@ import type { EvalSettings } from '../context.ts';
 import { referenceTime, subqueryFrame, type Frame } from '../frame.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 
-/** One selector of a query with what has to be read for it. */
+/** One selector of a query with its read request. */
 export interface Demand {
   readonly selector: VectorSelector;
   readonly request: SelectRequest;
 }
 
-/** What a walk down the tree carries along. */
+/** The state of a walk down the tree. */
 interface Path {
   readonly frame: Frame;
   readonly func: string;
@@ -20,7 +20,7 @@ interface Path {
 }
 
 /**
- * Lists what a resolved query needs to read, one request for each selector, so that all can be asked for at once.
+ * Lists the reads of a resolved query, one request for each selector, so that all can be requested at once.
  * Bounds are exact: inclusive milliseconds, windows and lookback being left-open.
  */
 export function listDemands(expr: Expr, frame: Frame, settings: EvalSettings): Demand[] {
@@ -85,7 +85,7 @@ function demand(selector: VectorSelector, range: number, path: Path, settings: E
     grouping: path.grouping,
     by: path.by,
   };
-  // An empty frame needs nothing; an empty span says so to the source.
+  // An empty frame reads nothing: its request has an empty span.
   if (frame.count === 0) maxt = mint - 1;
   return { selector, request: { matchers: selector.matchers, mint, maxt, hints } };
 }

@@ -12,7 +12,7 @@ const staleLow = 2;
 export interface FloatSamples {
   readonly times: Float64Array;
   readonly values: Float64Array;
-  /** When the counter of each sample began; null where nobody knows. */
+  /** The counter's start time at each sample; null when unknown. */
   readonly startTimes: Float64Array | null;
 }
 
@@ -22,7 +22,7 @@ export interface HistogramSamples {
   readonly startTimes: Float64Array | null;
 }
 
-/** One series of a range: floats and histograms apart, as range functions look at them. */
+/** One series of a range, floats and histograms apart, as range functions read it. */
 export interface RangeSeries {
   readonly labels: Labels;
   readonly dropName: boolean;
@@ -30,7 +30,7 @@ export interface RangeSeries {
   readonly histograms: HistogramSamples | null;
 }
 
-/** One series as it came from the source, stale markers included and known. */
+/** One series from the source, including its stale markers, whose positions are known. */
 export interface RawSeries {
   readonly labels: Labels;
   readonly times: Float64Array;
@@ -42,14 +42,14 @@ export interface RawSeries {
   readonly stale: Uint8Array | null;
 }
 
-/** One series of a selector. Its samples count only until the next series is opened or other work gets a turn. */
+/** One series of a selector. Its samples are valid until the next series is opened or other work gets a turn. */
 export interface SelectedSeries {
   readonly labels: Labels;
-  /** null when the span holds no sample. */
+  /** null when the span contains no sample. */
   open(): RawSeries | null;
 }
 
-/** What the series of one selector share: their span and what is remembered from one to the next. */
+/** The context of the series of one selector: their span and cached views. */
 export class Selection {
   readonly mint: number;
   readonly maxt: number;
@@ -63,7 +63,7 @@ export class Selection {
     this.budget = budget;
   }
 
-  /** A source's series, cut to the span; null for one that is known to be empty. Counts what is read. */
+  /** A source's series, cut to the span; null for one that is known to be empty. Counts the samples. */
   select(series: Series | DeferredSeries): SelectedSeries | null {
     if ('read' in series) return new DeferredSelected(series, this);
     const raw = cut(series.labels, series, this);
@@ -100,7 +100,9 @@ function weightOfRaw({ times, histograms }: RawSeries): number {
   return weight;
 }
 
-/** A part of a column. The last one is kept: series that are decoded into the same buffers mostly have the same part. */
+/**
+ * A part of a column. The last one is cached: series that are decoded into the same buffers mostly have the same part.
+ */
 class View {
   #of: Float64Array | null = null;
   #from = 0;
@@ -116,9 +118,9 @@ class View {
   }
 }
 
-/** A series with buffers of its own, to be kept while others are opened. */
+/** A copy of a series in buffers of its own, to be kept while others are opened. */
 export function keptSeries(raw: RawSeries): RawSeries {
-  // Copies bits, not numbers; what else there is belongs to this series alone.
+  // Copies bits, not numbers; the other fields are not shared with other series.
   const { times, values, startTimes } = raw;
   return { ...raw, times: times.slice(), values: values.slice(), startTimes: startTimes?.slice() ?? null };
 }
@@ -170,7 +172,7 @@ function findStale(values: Float64Array, histograms: readonly (FloatHistogram | 
   return stale;
 }
 
-/** A raw series as range functions see it: stale markers gone, floats and histograms apart. */
+/** A raw series in the form of range functions: without stale markers, floats and histograms apart. */
 export function toRangeSeries(raw: RawSeries): RangeSeries {
   if (raw.stale === null && raw.histograms === null) {
     const floats = { times: raw.times, values: raw.values, startTimes: raw.startTimes };
@@ -200,7 +202,7 @@ export function toRangeSeries(raw: RawSeries): RangeSeries {
   };
 }
 
-/** An evaluated column as the range a subquery hands to its function. */
+/** An evaluated column as the range of a subquery. */
 export function columnToRange(column: Column, frame: Frame): RangeSeries {
   const { kinds, values } = column;
   let floats = 0;
@@ -222,7 +224,7 @@ export function columnToRange(column: Column, frame: Frame): RangeSeries {
       const histogram = column.histograms![step]!;
       const known = histogram.counterReset === 'reset' || histogram.counterReset === 'not_reset';
       histogramTimes[histogramValues.length] = time;
-      // A hint speaks of neighbours that the subquery may not return.
+      // A hint describes a neighbour that the subquery may not return.
       histogramValues.push(known ? { ...histogram, counterReset: 'unknown' } : histogram);
     } else {
       floatTimes[n] = time;

@@ -6,12 +6,12 @@ import { infoReference } from '../run/info-reference.ts';
 import { listDemands } from './prefetch.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 
-/** What of which series a query reads, and no younger or older sample. Times are inclusive milliseconds. */
+/** The series and the time range that a query reads. Times are inclusive milliseconds. */
 export type QueryRead = Pick<SelectRequest, 'matchers' | 'mint' | 'maxt'>;
 
 /**
- * All that a resolved query may read: one for each selector, and one for each info(), which looks for series that no
- * selector names.
+ * All reads of a resolved query: one for each selector, and one for each info(), which reads series that no selector
+ * names.
  */
 export function listReads(expr: Expr, frame: Frame, settings: EvalSettings): QueryRead[] {
   const reads: QueryRead[] = listDemands(expr, frame, settings).map(({ request }) => request);

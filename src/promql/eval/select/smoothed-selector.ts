@@ -13,8 +13,8 @@ import { lowerBound, toRangeSeries, type RangeSeries } from './raw-series.ts';
 import { timingOf } from '../resolve.ts';
 
 /**
- * `x smoothed`: the line between the samples around each step, within the lookback on both sides; without a later
- * sample the earlier one is carried forward.
+ * `x smoothed`: linear interpolation between the samples around each step, within the lookback on both sides; without a
+ * later sample the earlier one is carried forward.
  */
 export async function evaluateSmoothed(
   context: EvalContext,
@@ -91,7 +91,7 @@ function smoothHistograms(
   if (at <= from) return;
   const before = values[at - 1]!;
   if (at >= to) {
-    // The hint speaks of the sample before, not of a value carried forward.
+    // The hint belongs to the previous sample, not to a value carried forward.
     out.setHistogram(step, { ...before, counterReset: 'unknown' });
     return;
   }
