@@ -1,6 +1,6 @@
 import type { Label, Labels } from './types.ts';
 
-/** Labels of a result that has none. */
+/** Labels of a result without labels. */
 export const noLabels: Labels = [];
 
 const nameLabel = '__name__';
@@ -20,7 +20,7 @@ export function compareStrings(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** UTF-8 sorts U+E000…U+FFFF before what surrogates encode. */
+/** In UTF-8, U+E000…U+FFFF sort before the characters that UTF-16 encodes as surrogates. */
 function surrogatesLast(unit: number): number {
   return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
 }
@@ -40,7 +40,7 @@ export function compareLabels(a: Labels, b: Labels): number {
   return a.length - b.length;
 }
 
-/** The value of a label; "" where it is missing. */
+/** The value of a label; "" when it is missing. */
 export function labelValue(labels: Labels, name: string): string {
   for (const label of labels) if (label[0] === name) return label[1];
   return '';
@@ -57,7 +57,7 @@ function keyPart(text: string): string {
   return needsEscape.test(text) ? text.replaceAll('\x01', '\x011').replaceAll('\x00', '\x010') : text;
 }
 
-/** A string that is equal exactly for equal label sets. */
+/** A string that is equal for equal label sets only. */
 export function labelsKey(labels: Labels): string {
   let key = '';
   for (const label of labels) key += `${keyPart(label[0])}\x00${keyPart(label[1])}\x00`;

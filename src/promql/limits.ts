@@ -1,7 +1,7 @@
 /**
- * What one query may ask for, beside its samples and its time. Each limit keeps a piece of work that cannot be
- * interrupted far below the time that other callers may be held up, and all are far beyond what dashboards, alerts and
- * autoscalers send. They are described in docs/reference/query-execution.md.
+ * Limits of one query, beside its samples and its time. Each limit keeps a piece of uninterruptible work far below the
+ * time for which other callers may be delayed, and all are far above the needs of dashboards, alerts and autoscalers.
+ * They are described in docs/reference/query-execution.md.
  */
 export const queryLimits = {
   /** Characters (UTF-16 units) of a query. */
@@ -14,7 +14,7 @@ export const queryLimits = {
   matchers: 2_000,
   /** Different regular expressions of a query, of matchers and of `label_replace`. */
   patterns: 50,
-  /** What they may cost together to compile; one alone: `maxPatternCost`. */
+  /** Total compile cost of these expressions; of a single one: `maxPatternCost`. */
   patternCost: 30_000,
   /** Steps at which one subquery, or a query, is evaluated. */
   steps: 250_000,

@@ -16,10 +16,10 @@ export function goMin(a: number, b: number): number {
   return a === -Infinity || b === -Infinity ? -Infinity : Math.min(a, b);
 }
 
-/** Sorts numbers in place, NaN first, as the peer orders them for quantiles. */
+/** Sorts numbers in place, NaN first, as Prometheus does for quantiles. */
 export function sortNumbers(values: Float64Array): Float64Array {
   values.sort();
-  // Typed arrays put NaN last; the peer puts it first.
+  // Typed arrays put NaN last; Prometheus puts it first.
   let nans = 0;
   while (nans < values.length && Number.isNaN(values[values.length - 1 - nans]!)) nans++;
   if (nans > 0) {
@@ -37,10 +37,10 @@ export function quantile(q: number, values: Float64Array): number {
   return quantileOfSorted(q, values);
 }
 
-/** More values than this are not sorted for two of them. */
+/** Above this number of values, a quantile selects its two neighbours instead of sorting. */
 const sortedWhole = 10_000;
 
-/** Puts the values of a rank and of the next one where sorting would put them, in linear time. */
+/** Moves the values of a rank and of the next rank to their sorted positions, in linear time. */
 function selectNeighbours(rank: number, values: Float64Array): void {
   let nans = 0;
   for (let i = 0; i < values.length; i++) {
@@ -52,7 +52,7 @@ function selectNeighbours(rank: number, values: Float64Array): void {
   if (rank + 1 < nans) return;
   const upper = Math.min(rank + 1, values.length - 1);
   select(Math.max(rank, nans), values, nans);
-  // Behind the rank nothing is smaller: the next one is the smallest of them.
+  // No later value is smaller than that of the rank: the next rank gets the smallest of the later values.
   let least = upper;
   for (let i = upper + 1; i < values.length; i++) if (below(values[i]!, values[least]!)) least = i;
   const next = values[least]!;
@@ -65,7 +65,7 @@ function below(a: number, b: number): boolean {
   return a < b || (a === 0 && b === 0 && Object.is(a, -0) && Object.is(b, 0));
 }
 
-/** Quickselect from index `from` on. The pivots are drawn, so that no order of the values makes it slow. */
+/** Quickselect from index `from` on. The pivots are random, so that no order of the values makes it slow. */
 function select(rank: number, values: Float64Array, from: number): void {
   let low = from;
   let high = values.length - 1;

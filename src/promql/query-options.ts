@@ -16,10 +16,10 @@ export interface QueryOptions {
   readonly maxSamples?: number;
   /** Series that all selectors may find together. Default: no limit. */
   readonly maxSeries?: number | undefined;
-  /** Memory that it shares with other queries; what its answer takes is not given back. Default: its own limit alone. */
+  /** Memory shared with other queries; the memory of the answer is not released. Default: its own limit alone. */
   readonly memory?: Memory | undefined;
   /** The turns that this query takes. Default: the engine's. */
   readonly turns?: TurnTaking;
-  /** Computes parts of the query where their series lie; the answer is the same bit for bit. Default: none. */
+  /** Computes parts of the query on the nodes of their series; the answer is the same bit for bit. Default: none. */
   readonly distribution?: Distribution;
 }

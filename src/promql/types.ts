@@ -1,6 +1,6 @@
 /**
- * The public vocabulary of the engine: what it reads (series of one source), what it is told (options) and what it
- * answers (values and annotations). Nothing here knows of HTTP, files, nodes or a store.
+ * The public types of the engine: its input (series of one source), its options, and its output (values and
+ * annotations). Nothing here depends on HTTP, files, nodes or a store.
  */
 import type { TurnTaking } from '../base/turns/turns.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
@@ -11,7 +11,7 @@ export type Label = readonly [name: string, value: string];
 /** The labels of one series: sorted by UTF-8 byte order of the name, names unique, no empty values. */
 export type Labels = readonly Label[];
 
-/** How a matcher compares; the regular expressions are RE2 and fully anchored, dot matches newline. */
+/** The comparison of a matcher; the regular expressions are RE2 and fully anchored, dot matches newline. */
 export type MatcherType = '=' | '!=' | '=~' | '!~';
 
 /** One condition of a selector. A missing label equals "". */
@@ -36,15 +36,15 @@ export interface Samples {
   readonly startTimestamps?: Float64Array;
 }
 
-/** Samples of a series, decoded already. */
+/** Decoded samples of a series. */
 export interface Series extends Samples {
   readonly labels: Labels;
 }
 
 /**
- * A series whose samples are decoded when the engine comes to it, one series after the other, so that a query holds
- * them in the source's compressed form. `read` may hand out the same buffers at every call, of any series: the engine
- * is done with them before it calls `read` again or gives other work a turn. It may call `read` several times.
+ * A series whose samples are decoded when the engine reads it, one series after the other, so that a query holds them
+ * in the source's compressed form. `read` may return the same buffers at every call, of any series: the engine has
+ * finished with them before it calls `read` again or gives other work a turn. It may call `read` several times.
  */
 export interface DeferredSeries {
   readonly labels: Labels;
@@ -52,9 +52,9 @@ export interface DeferredSeries {
 }
 
 /**
- * Advice to the source. Only `mint` and `maxt` of the request decide correctness; a source may ignore all of this.
- * Units: milliseconds. `func` is the innermost function or aggregator around the selector, `range` its window (0 for
- * an instant selector); `grouping` and `by` are set only when an aggregation is the selector's direct parent.
+ * Hints for the source. Only `mint` and `maxt` of the request determine correctness; a source may ignore all of this.
+ * Units: milliseconds. `func` is the innermost function or aggregator around the selector, `range` its window (0 for an
+ * instant selector); `grouping` and `by` are set only when an aggregation is the selector's direct parent.
  */
 export interface SelectHints {
   readonly start: number;
@@ -66,7 +66,7 @@ export interface SelectHints {
   readonly by: boolean;
 }
 
-/** One selector's demand for raw samples: every sample with mint ≤ t ≤ maxt of every matching series. */
+/** One selector's request for raw samples: every sample with mint ≤ t ≤ maxt of every matching series. */
 export interface SelectRequest {
   readonly matchers: readonly Matcher[];
   readonly mint: number;
@@ -76,17 +76,20 @@ export interface SelectRequest {
   readonly signal?: AbortSignal;
 }
 
-/** What a source found. Samples outside [mint, maxt] are allowed and ignored; warnings go into the answer. */
+/** The result of a source. Samples outside [mint, maxt] are allowed and ignored; warnings go into the answer. */
 export interface SelectResult {
   readonly series: readonly (Series | DeferredSeries)[];
-  /** The series are in label order (`compareLabels`) already. Default: unknown, the engine looks. */
+  /** True when the series are already in label order (`compareLabels`). Default: unknown, the engine checks. */
   readonly sorted?: boolean;
-  /** Bytes that the source keeps for deferred series until the query ends; they count against its limit. Default 0. */
+  /**
+   * Bytes that the source keeps for deferred series until the query ends; they count against the query's limit. Default
+   * 0.
+   */
   readonly heldBytes?: number;
   readonly warnings?: readonly string[];
 }
 
-/** The only thing the engine reads through. A rejected promise fails the query with type `internal`. */
+/** The engine's only input. A rejected promise fails the query with type `internal`. */
 export interface SeriesSource {
   select(request: SelectRequest): Promise<SelectResult>;
 }
@@ -106,8 +109,8 @@ export interface EngineOptions extends LanguageOptions {
   /** How far an instant selector looks back; left-open. Default 300_000. */
   readonly lookbackDeltaMs?: number;
   /**
-   * Most samples of 16 bytes one query may hold at a time, buffers counted as the samples that fit into them; above it
-   * the query fails. Default 50_000_000.
+   * Most samples of 16 bytes that one query may hold at a time, buffers counted as the samples that fit into them;
+   * above it the query fails. Default 50_000_000.
    */
   readonly maxSamples?: number;
   /** Wall time of one query; 0 means no limit of the engine's own. Default 120_000. Needs `monotonic`. */
@@ -126,7 +129,7 @@ export interface EngineOptions extends LanguageOptions {
   readonly turns?: TurnTaking;
 }
 
-/** One element of an instant answer. Exactly one of `value` (floats) and `histogram` counts. */
+/** One element of an instant answer. Exactly one of `value` (floats) and `histogram` is valid. */
 export interface VectorElement {
   readonly labels: Labels;
   readonly timestamp: number;
@@ -152,13 +155,13 @@ export type QueryValue =
   | { readonly type: 'scalar'; readonly timestamp: number; readonly value: number }
   | { readonly type: 'string'; readonly timestamp: number; readonly value: string };
 
-/** What one query cost. Times need the engine's `monotonic`; without it they are 0. */
+/** The cost of one query. Times need the engine's `monotonic`; without it they are 0. */
 export interface QueryStats {
   readonly samplesRead: number;
   readonly peakSamples: number;
-  /** Computing alone: without what was waited for, the source's and the nodes' work, and without sorting. */
+  /** Time of computing alone, without waiting for the source and the nodes, and without sorting. */
   readonly evaluationMs: number;
-  /** Putting the result in order. */
+  /** Time of sorting the result. */
   readonly sortMs: number;
 }
 

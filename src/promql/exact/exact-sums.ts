@@ -3,7 +3,7 @@ import { fromUnits, toDoubles, toUnits } from './units.ts';
 /**
  * Exact sums of one group, one for each step, as plain data that can be sent and merged.
  * Shape: arrays of one length (steps). At step i, `count[i]` values were added; the sum of the finite ones is exactly
- * `high[i] + low[i]` plus the doubles that `rest` has for i; `special` counts NaN and infinities (null: none at all).
+ * `high[i] + low[i]` plus the doubles in `rest` for i; `special` counts NaN and infinities (null: none at all).
  */
 export interface SumState {
   readonly count: Float64Array;
@@ -13,7 +13,7 @@ export interface SumState {
   readonly special: SpecialCounts | null;
 }
 
-/** How many NaN, +Inf and −Inf were added at each step. */
+/** Numbers of NaN, +Inf and −Inf added at each step. */
 export interface SpecialCounts {
   readonly nan: Float64Array;
   readonly plus: Float64Array;
@@ -21,10 +21,10 @@ export interface SpecialCounts {
 }
 
 /**
- * Sums of many values for every step of a frame, kept exactly: the answer is the true sum rounded once. It depends
- * neither on the order nor on how the values were spread over nodes, which is what makes a distributed sum the same
- * computation as a central one. Two doubles (Shewchuk's expansion cut at two parts, each addition checked) are enough
- * for ordinary data; what does not fit goes to a big integer for that step alone.
+ * Sums of many values for every step of a frame, kept exactly: the result is the true sum rounded once. It depends
+ * neither on the order of the values nor on their distribution over nodes, so a distributed sum equals a central one.
+ * Two doubles (Shewchuk's expansion cut at two parts, each addition checked) are enough for ordinary data; a sum that
+ * needs more becomes a big integer for that step alone.
  */
 export class ExactSums {
   readonly count: Float64Array;
@@ -33,7 +33,7 @@ export class ExactSums {
   #special: SpecialCounts | null = null;
   #rest: Map<number, bigint> | null = null;
 
-  /** Nothing yet, for so many steps; or what a state holds, whose arrays are then the object's own. */
+  /** Empty sums for the given number of steps; or the sums of a state, whose arrays then belong to the object. */
   constructor(from: number | SumState) {
     if (typeof from === 'number') {
       this.count = new Float64Array(from);
@@ -65,7 +65,7 @@ export class ExactSums {
       const kept = low[i]!;
       const next = kept + error;
       const lost = Math.abs(kept) >= Math.abs(error) ? kept - next + error : error - next + kept;
-      // Also where the sum overflowed or the value is no number: the errors are NaN then.
+      // Also true after an overflow or for a value that is not finite: the errors are then NaN.
       if (lost !== 0) this.#addSlowly(i, value);
       else {
         high[i] = total;
@@ -74,14 +74,14 @@ export class ExactSums {
     }
   }
 
-  /** Adds all that another one holds. */
+  /** Adds all sums of another state. */
   merge(state: SumState): void {
     const { count, high, low, rest, special } = state;
     const [ownCount, ownHigh, ownLow] = [this.count, this.#high, this.#low];
     for (let i = 0; i < count.length; i++) {
       if (count[i] === 0) continue;
       if (ownHigh[i] === 0 && ownLow[i] === 0) {
-        // Nothing finite is there yet: what comes is taken as it is.
+        // No finite value has been added yet: the other sum is taken unchanged.
         ownHigh[i] = high[i]!;
         ownLow[i] = low[i]!;
       } else {
@@ -108,7 +108,7 @@ export class ExactSums {
     return fromUnits(this.#units(step));
   }
 
-  /** The mean at a step; a sum beyond the largest double is no obstacle. */
+  /** The mean at a step; also when the sum exceeds the largest double. */
   mean(step: number): number {
     const special = this.#specialValue(step);
     if (special !== null) return special;
@@ -127,7 +127,7 @@ export class ExactSums {
     return sum / count + fromUnits(units - toUnits(sum)) / count;
   }
 
-  /** The state as plain data. The arrays are the object's own: it is not used any more afterwards. */
+  /** The state as plain data. The arrays are the object's own: do not use the object afterwards. */
   toState(): SumState {
     const rest = [...(this.#rest ?? [])].map(([step, units]) => ({ step, values: toDoubles(units) }));
     return { count: this.count, high: this.#high, low: this.#low, rest, special: this.#special };

@@ -22,7 +22,7 @@ export function fromUnits(units: bigint, extraBits = 0): number {
 }
 
 function rounded(size: bigint, bits: number, extraBits: number): number {
-  // 65 to 68 leading bits, and a last one that stands for all that is cut off, round once and rightly.
+  // The 65 to 68 leading bits, and one last bit for all bits that are cut off, are rounded once and correctly.
   const shift = Math.max(0, bits - 68);
   const cut = (size & ((1n << BigInt(shift)) - 1n)) === 0n ? 0n : 1n;
   const lead = Number((size >> BigInt(shift)) | cut);

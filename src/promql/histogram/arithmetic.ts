@@ -33,16 +33,16 @@ export class IncompatibleSchemas extends Error {
   }
 }
 
-/** The result of adding or subtracting, with what had to be put up with. */
+/** The result of adding or subtracting, with the compromises made. */
 export interface Combined {
   readonly histogram: FloatHistogram;
-  /** One side said "reset", the other "no reset". */
+  /** One side has the hint "reset", the other "not reset". */
   readonly resetCollision: boolean;
   /** Different custom bounds were reduced to the common ones. */
   readonly boundsReconciled: boolean;
 }
 
-/** The histogram without empty buckets. */
+/** A copy without empty buckets. */
 export function compactHistogram(histogram: FloatHistogram): FloatHistogram {
   return { ...histogram, positive: withoutEmpty(histogram.positive), negative: withoutEmpty(histogram.negative) };
 }
@@ -59,20 +59,20 @@ function mapCounts(histogram: FloatHistogram, change: (count: number) => number)
   };
 }
 
-/** Every count and the sum times a factor; a negative factor makes a gauge of it. */
+/** Every count and the sum times a factor; a negative factor makes it a gauge. */
 export function scaleHistogram(histogram: FloatHistogram, factor: number): FloatHistogram {
   const result = mapCounts(histogram, (count) => count * factor);
   return factor < 0 ? { ...result, counterReset: 'gauge' } : result;
 }
 
-/** Every count and the sum divided; by zero no buckets are left. */
+/** Every count and the sum divided; a division by zero leaves no buckets. */
 export function divideHistogram(histogram: FloatHistogram, divisor: number): FloatHistogram {
   const result = mapCounts(histogram, (count) => count / divisor);
   if (divisor === 0) return { ...result, positive: noBuckets, negative: noBuckets };
   return divisor < 0 ? { ...result, counterReset: 'gauge' } : result;
 }
 
-/** The hint of a sum or difference; null on a collision, which makes it unknown. */
+/** The hint of a sum or difference; null for conflicting hints, whose result is unknown. */
 function combinedHint(a: CounterResetHint, b: CounterResetHint): CounterResetHint | null {
   if (a === b) return a;
   if (a === 'gauge' || b === 'gauge') return 'gauge';
@@ -211,7 +211,7 @@ export class HistogramSum {
     this.#compensation = divideHistogram(this.#compensation, divisor);
   }
 
-  /** True when any field has become infinite. */
+  /** True when any field has overflowed to infinity. */
   get overflowed(): boolean {
     const { zeroCount, count, sum, positive, negative } = this.#sum;
     return [zeroCount, count, sum, ...positive.counts, ...negative.counts].some((v) => Math.abs(v) === Infinity);

@@ -1,9 +1,9 @@
 import type { Buckets, FloatHistogram } from './float-histogram.ts';
 
 /**
- * How far Prometheus' bound of each of the 256 finest exponential buckets between ½ and 1 lies below
- * `2 ** (i / 256) / 2`, in units of the last place, plus one. Its bounds come from a table that was once computed with
- * less than full precision; they show in answers and in the text of histograms, so that they have to be the same.
+ * For each of the 256 finest exponential buckets between ½ and 1: how far Prometheus' bound lies below `2 ** (i / 256)
+ * / 2`, in units of the last place, plus one. Its bounds come from a table computed with less than full precision; they
+ * are visible in answers and in the text of histograms, so ours must be equal.
  */
 const shifts = [
   '1111112111211111112311222222222211211121122211221122102211221122',
@@ -104,7 +104,7 @@ export function coarser(buckets: Buckets, from: number, to: number): Buckets {
   return { indexes, counts };
 }
 
-/** Buckets of one set of custom bounds put into another whose bounds are a subset. */
+/** Buckets of one set of custom bounds merged into a set whose bounds are a subset. */
 export function onBounds(buckets: Buckets, bounds: readonly number[], target: readonly number[]): Buckets {
   const indexes: number[] = [];
   const counts: number[] = [];

@@ -1,8 +1,9 @@
 /**
- * A native histogram with float counts. Buckets are sparse: index → count, indexes rising, zero counts left out.
+ * A native histogram with float counts. Buckets are sparse: index → count, with ascending indexes and without zero
+ * counts.
  */
 
-/** What is known about a counter reset between this histogram and the one before it. */
+/** The known relation to the previous histogram of the counter. */
 export type CounterResetHint = 'unknown' | 'reset' | 'not_reset' | 'gauge';
 
 /** Sparse buckets: `counts[i]` observations in the bucket with index `indexes[i]`; indexes strictly rising. */

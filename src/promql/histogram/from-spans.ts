@@ -1,6 +1,6 @@
 import type { Buckets, CounterResetHint, FloatHistogram } from './float-histogram.ts';
 
-/** A histogram as stores and protocols have it: runs of neighbouring buckets, empty ones among them. */
+/** A histogram in the form of stores and protocols: runs of neighbouring buckets, empty ones included. */
 export interface SpannedHistogram {
   readonly schema: number;
   readonly zeroThreshold: number;
@@ -22,8 +22,8 @@ export interface BucketSpan {
 }
 
 /**
- * A stored histogram as the engine reckons with it: float counts, buckets by index. Empty buckets stay: that there are
- * any below zero decides where the zero bucket begins.
+ * Converts a stored histogram to the engine's form: float counts, buckets by index. Empty buckets are kept: the start
+ * of the zero bucket depends on whether there are any buckets below zero.
  */
 export function fromSpans(h: SpannedHistogram): FloatHistogram {
   return {

@@ -1,7 +1,7 @@
 import { allBuckets, usesCustomBuckets, type BoundedBucket } from './buckets.ts';
 import type { FloatHistogram } from './float-histogram.ts';
 
-/** Takes the text of an info about the result. */
+/** Receives the text of an info about the result. */
 export type Tell = (message: string) => void;
 
 /**
@@ -57,7 +57,7 @@ export function histogramQuantile(q: number, histogram: FloatHistogram, tell: Te
   return -(2 ** (logUpper + (logLower - logUpper) * (1 - fraction)));
 }
 
-/** The zero bucket of a histogram with observations on one side only ends at zero. */
+/** The bounds of the zero bucket; it ends at zero when all observations lie on one side. */
 function zeroBounds(histogram: FloatHistogram, { lower, upper }: BoundedBucket): { lower: number; upper: number } {
   const hasPositive = histogram.positive.indexes.length > 0;
   const hasNegative = histogram.negative.indexes.length > 0;
@@ -89,7 +89,7 @@ export function histogramFraction(lower: number, upper: number, histogram: Float
   return (below(upper) - below(lower)) / histogram.count;
 }
 
-/** How many observations lie below a limit; null when that is all of them. */
+/** The number of observations below a limit; null when that is all of them. */
 function rankBelow(histogram: FloatHistogram, buckets: readonly BoundedBucket[], limit: number): number | null {
   const custom = usesCustomBuckets(histogram);
   let rank = 0;

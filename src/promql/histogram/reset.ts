@@ -4,8 +4,8 @@ import type { Buckets, FloatHistogram } from './float-histogram.ts';
 import { widenZeroBucket } from './zero-bucket.ts';
 
 /**
- * Whether the counter behind a histogram began anew since the previous one: its hint says so, or any count fell, or
- * the layout became finer. A hint of "not reset" is believed.
+ * Whether the counter behind a histogram was reset since the previous one: its hint says so, or any count fell, or the
+ * layout became finer. A hint of "not reset" is trusted.
  */
 export function detectReset(current: FloatHistogram, previous: FloatHistogram): boolean {
   if (current.counterReset === 'reset') return true;

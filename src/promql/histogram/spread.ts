@@ -2,7 +2,7 @@ import { CompensatedSum } from '../numbers.ts';
 import { allBuckets, usesCustomBuckets } from './buckets.ts';
 import type { FloatHistogram } from './float-histogram.ts';
 
-/** The variance of a native histogram's observations, each taken to lie in the middle of its bucket. */
+/** The variance of a native histogram's observations, each assumed to lie in the middle of its bucket. */
 export function histogramVariance(histogram: FloatHistogram): number {
   const mean = histogram.sum / histogram.count;
   const squares = new CompensatedSum();

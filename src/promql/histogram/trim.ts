@@ -3,15 +3,15 @@ import { negativeBuckets, positiveBuckets, usesCustomBuckets, type BoundedBucket
 import type { Buckets, FloatHistogram } from './float-histogram.ts';
 import { fractionBelow } from './quantile.ts';
 
-/** What stays of a bucket: its count, and the value its observations are taken to have. */
+/** The rest of a bucket: its count, and the assumed value of its observations. */
 interface Kept {
   readonly count: number;
   readonly middle: number;
 }
 
 /**
- * The histogram without the observations above (`</`) or below (`>/`) a limit. Buckets the limit cuts are
- * interpolated; count and sum are then estimated anew from the buckets.
+ * The histogram without the observations above (`</`) or below (`>/`) a limit. Buckets that contain the limit are
+ * interpolated; count and sum are then estimated again from the buckets.
  */
 export function trimHistogram(histogram: FloatHistogram, limit: number, keepsBelow: boolean): FloatHistogram {
   const linear = usesCustomBuckets(histogram);
@@ -47,7 +47,10 @@ function keep(bucket: BoundedBucket, limit: number, keepsBelow: boolean, positiv
     : { count: count - below, middle: middleOf(limit, upper, positive, linear) };
 }
 
-/** A bucket without a lower or upper bound: its inside is unknown, so it goes as a whole unless 0 can stand in. */
+/**
+ * A bucket without a lower or upper bound: it cannot be interpolated, so it is removed as a whole unless 0 can replace
+ * the missing bound.
+ */
 function keepOpen({ lower, upper, count }: BoundedBucket, limit: number, keepsBelow: boolean): Kept {
   const finite = (value: number): number => (Math.abs(value) === Infinity ? 0 : value);
   if (lower === -Infinity) {
@@ -80,7 +83,7 @@ function keepZero(histogram: FloatHistogram, limit: number, keepsBelow: boolean)
     : { count: (zeroCount * (upper - limit)) / (upper - lower), middle: (limit + upper) / 2 };
 }
 
-/** The middle of what is left of a bucket: geometric for exponential ones. */
+/** The middle of the rest of a bucket: geometric for exponential ones. */
 function middleOf(lower: number, upper: number, positive: boolean, linear: boolean): number {
   if (Math.abs(lower) === Infinity) {
     if (Math.abs(upper) === Infinity) return 0;

@@ -5,16 +5,16 @@ import type { LabelList } from './series-pool.ts';
 /** The content type of an answer. */
 export const indexContentType = 'application/x-svc-index; v=1';
 
-/** What an agent says of itself and of what it is about to send. */
+/** The header of an agent's answer: about the agent and the data that follows. */
 export interface IndexHeader {
-  /** Repeats the request's. */
+  /** Repeats the request's value. */
   readonly kind: IndexKind;
   readonly node: string;
-  /** False when a series that is asked for carries another node's name. */
+  /** False when a matching series carries another node's name. */
   readonly partitionClean: boolean;
 }
 
-/** What the index has, sorted and without repetition: texts, or the label sets of series. */
+/** The content of the index, sorted and without repetition: texts, or the label sets of series. */
 export interface IndexLists {
   readonly texts: readonly string[];
   readonly series: LabelList;

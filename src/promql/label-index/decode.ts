@@ -7,23 +7,23 @@ import type { IndexHeader, IndexLists } from './answer.ts';
 import type { IndexKind } from './request.ts';
 import { PooledSeries, type SeriesPool } from './series-pool.ts';
 
-/** What the asker expects of an answer. */
+/** The query server's expectations of an answer. */
 export interface ExpectedIndex {
   readonly kind: IndexKind;
-  /** Most elements; 0 for any number. */
+  /** Most elements; 0 for no limit. */
   readonly limit: number;
-  /** Where label sets are kept. */
+  /** The pool that stores label sets. */
   readonly pool: SeriesPool;
-  /** Looks at the header before anything else is read; throws to refuse the rest. */
+  /** Checks the header before anything else is read; throws to refuse the rest. */
   readonly onHeader: (header: IndexHeader) => void;
-  /** Looks at the labels of each series; throws to refuse it. */
+  /** Checks the labels of each series; throws to refuse it. */
   readonly onSeries: (labels: Labels) => void;
 }
 
 /**
  * Reads an index's answer message by message.
- * Guarantees: all of what `finish` gives was checked: order of the messages, sorted without repetition, well-formed
- * labels, the number that the trailer states. Without a trailer there is no answer.
+ * Guarantees: the result of `finish` is validated as a whole: order of the messages, sorted without repetition,
+ * well-formed labels, the number of elements in the trailer. Without a trailer there is no answer.
  * Errors: ERR_INPUT_INVALID.
  */
 export class IndexDecoder {
@@ -48,10 +48,11 @@ export class IndexDecoder {
     else if (field === 3) eachOf(content, () => this.#addSeries(content.message()));
     else if (field === 4) eachOf(content, () => this.#addText(content.string()));
     else if (field === 5) this.#stated = statedCount(content);
-    // Others are of a later version and can be left out, or the version would be another one.
+    // An unknown field comes from a later, compatible version and can be ignored: an incompatible one would have
+    // another version number.
   }
 
-  /** The whole answer. Errors: ERR_INPUT_INVALID when it is not whole. */
+  /** The whole answer. Errors: ERR_INPUT_INVALID for an incomplete one. */
   finish(): IndexLists & { readonly header: IndexHeader } {
     if (this.#header === undefined) throw malformed('no header');
     if (this.#stated === undefined) throw malformed('no trailer: the answer was cut');

@@ -7,9 +7,9 @@ import type { IndexHeader, IndexLists } from './answer.ts';
 const frameBytes = 128 * 1024;
 
 /**
- * An index's answer as frames: header, then texts, or dictionaries and label sets, then the trailer. Each message holds
- * one field, whose number tells what it is (1 header, 2 dictionary, 3 series, 4 texts, 5 trailer), each frame's
- * dictionary coming before its series.
+ * An index's answer as frames: header, then texts, or dictionaries and label sets, then the trailer. Each message has
+ * one field, whose number is its type (1 header, 2 dictionary, 3 series, 4 texts, 5 trailer); the dictionary of a frame
+ * precedes its series.
  */
 export function* encodeIndexAnswer(
   { kind, node, partitionClean }: IndexHeader,

@@ -3,34 +3,34 @@ import { plainSets, readMatcherSets } from '../partial/matcher-sets.ts';
 import { UnsupportedRequest } from '../partial/request.ts';
 import type { Matcher } from '../types.ts';
 
-/** Where an agent tells what its index knows of series: label names, values of a label, label sets. */
+/** The path of an agent's index: label names, values of a label, label sets. */
 export const indexPath = '/api/v1/index';
 
 /** Version of the request and of the frames; raised when one side could misread the other. */
 export const indexVersion = 1;
 
-/** What is listed. */
+/** The type of the list. */
 export type IndexKind = 'names' | 'values' | 'series';
 
-/** What a query server asks of an agent's index. Units: milliseconds, bytes. */
+/** A query server's request to an agent's index. Units: milliseconds, bytes. */
 export interface IndexRequest {
   readonly kind: IndexKind;
-  /** The label whose values are asked for; null for other kinds. */
+  /** The label whose values are requested; null for other kinds. */
   readonly label: string | null;
   /** A series must match all of one set. Never empty; an empty set matches every series. */
   readonly sets: readonly (readonly Matcher[])[];
   /** Series with a sample in [start, end]. */
   readonly startMs: number;
   readonly endMs: number;
-  /** The first so many in order; 0 for all. */
+  /** Most elements, the first in order; 0 for all. */
   readonly limit: number;
   readonly maxBytes: number;
-  /** The asker gives up after this long. */
+  /** The query server gives up after this long. */
   readonly deadlineMs: number;
 }
 
 const kinds: readonly string[] = ['names', 'values', 'series'] satisfies IndexKind[];
-/** Times of Prometheus' API reach so far. */
+/** The largest time in Prometheus' API. */
 const maxMs = 1e17;
 
 /** The request as the JSON of its body. */

@@ -1,22 +1,23 @@
 import { compareStrings } from '../labels.ts';
 import type { Label, Labels } from '../types.ts';
 
-/** Label sets that may be many: made when they are looked at. */
+/** A list of label sets that may be long: each set is created when it is read. */
 export interface LabelList extends Iterable<Labels> {
   readonly length: number;
 }
 
-/** Numbers of pairs that are kept in one piece of memory; a longer set gets one of its own. */
+/** Numbers of pairs in one chunk of memory; a longer set gets a chunk of its own. */
 const chunkLength = 2 ** 18;
 
 /**
- * The label sets of all answers to one question. Each pair of name and value is one object, however many series have
- * it, and a set is the numbers of its pairs: four bytes a label, where a list of objects takes three times as much.
+ * The label sets of all answers to one request. Each pair of name and value is one object, however many series have it,
+ * and a set consists of the numbers of its pairs: four bytes a label, where a list of objects takes three times as
+ * much.
  */
 export class SeriesPool {
   readonly #numbers = new Map<string, Map<string, number>>();
   readonly #pairs: Label[] = [];
-  /** Sets one behind the other, each with its length before it; none goes over the end of a chunk. */
+  /** Sets one after the other, each preceded by its length; none crosses the end of a chunk. */
   readonly #chunks: Uint32Array[] = [];
   #used = chunkLength;
 
@@ -32,12 +33,12 @@ export class SeriesPool {
     return number;
   }
 
-  /** The pair that has a number. */
+  /** The pair with a number. */
   label(pair: number): Label {
     return this.#pairs[pair]!;
   }
 
-  /** Keeps a set of pairs, which are in order of their names, and gives the place where it is. */
+  /** Stores a set of pairs, sorted by name, and returns its place. */
   add(pairs: readonly number[]): number {
     if (this.#used + pairs.length >= chunkLength) {
       this.#chunks.push(new Uint32Array(Math.max(chunkLength, pairs.length + 1)));
@@ -62,7 +63,7 @@ export class SeriesPool {
     return labels;
   }
 
-  /** As `compareLabels`, of the sets at two places. */
+  /** As `compareLabels`, for the sets at two places. */
   compare(a: number, b: number): number {
     const [one, other] = [this.#chunks[Math.floor(a / chunkLength)]!, this.#chunks[Math.floor(b / chunkLength)]!];
     let [i, j] = [a % chunkLength, b % chunkLength];
@@ -80,7 +81,7 @@ function comparePairs(a: Label, b: Label): number {
   return compareStrings(a[0], b[0]) || compareStrings(a[1], b[1]);
 }
 
-/** Some of a pool's label sets, in the order of their places. */
+/** Some of a pool's label sets, in the order of `places`. */
 export class PooledSeries implements LabelList {
   readonly pool: SeriesPool;
   readonly places: readonly number[];
@@ -90,7 +91,7 @@ export class PooledSeries implements LabelList {
     this.places = places;
   }
 
-  /** A list taken into a pool; one that is in it already stays as it is. */
+  /** A list added to a pool; a list of that pool is returned unchanged. */
   static of(list: LabelList, pool: SeriesPool): PooledSeries {
     if (list instanceof PooledSeries && list.pool === pool) return list;
     const places: number[] = [];

@@ -1,7 +1,7 @@
 import type { Labels, Matcher } from '../types.ts';
 import { compilePattern } from './pattern.ts';
 
-/** A matcher ready for use. */
+/** A compiled matcher. */
 export interface CompiledMatcher {
   readonly name: string;
   readonly test: (value: string) => boolean;

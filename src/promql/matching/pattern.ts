@@ -6,11 +6,11 @@ import { executionError } from '../errors.ts';
 /** Full-match test of one pattern. */
 export type PatternTest = (value: string) => boolean;
 
-/** The reason RE2 refuses a pattern, in Go's words, or null where it is fine. */
+/** The reason why RE2 refuses a pattern, in Go's words, or null for a valid one. */
 export function checkPattern(pattern: string): string | null {
   if (regexShape(pattern).kind !== 'other') return null;
   try {
-    // Without DOTALL: the flag changes no verdict, but would show up in the message.
+    // Without DOTALL: the flag does not change the result, but would show up in the message.
     RE2JS.compile(pattern);
     return null;
   } catch (error) {
@@ -21,9 +21,9 @@ export function checkPattern(pattern: string): string | null {
 
 /**
  * Compiles a pattern with RE2 semantics: linear time, anchored at both ends, dot matches newline.
- * Literals, alternatives of literals and `literal.*` are compared directly; other answers are remembered per value.
- * Errors: throws where `checkPattern` gives a reason, and for a pattern that is too dear to compile; the test throws an
- * execution error for a value that is too long for its pattern.
+ * Literals, alternatives of literals and `literal.*` are compared directly; other results are cached per value.
+ * Errors: throws when `checkPattern` returns a reason, and for a pattern that is too expensive to compile; the test
+ * throws an execution error for a value that is too long for its pattern.
  */
 export function compilePattern(pattern: string): PatternTest {
   const shape = regexShape(pattern);
@@ -55,14 +55,17 @@ function compiledTest(pattern: string): PatternTest {
   };
 }
 
-/** A regular expression with the limit of what it is matched against. */
+/** A regular expression with a limit on the length of values. */
 export interface LimitedPattern {
   readonly regex: RE2JS;
   /** Errors: QueryError `execution` for a value that would take too long. */
   readonly allow: (value: string) => void;
 }
 
-/** Compiles `anchored`, which is made of `pattern`; dot matches newline. Errors: throws for what is wrong or too dear. */
+/**
+ * Compiles `anchored`, which is made from `pattern`; dot matches newline. Errors: throws for an invalid or too
+ * expensive pattern.
+ */
 export function compileWithin(pattern: string, anchored: string): LimitedPattern {
   const refusal = refuseDearPattern(pattern);
   if (refusal !== null) throw executionError(refusal);

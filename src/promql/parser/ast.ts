@@ -2,7 +2,7 @@ import type { Position } from '../errors.ts';
 import type { Matcher } from '../types.ts';
 import type { FunctionSignature, ValueType } from './functions.ts';
 
-/** Operators between two expressions. `</` and `>/` cut native histograms at a bound. */
+/** Operators between two expressions. `</` and `>/` trim native histograms at a bound. */
 export type BinaryOperator =
   | '+'
   | '-'
@@ -23,7 +23,7 @@ export type BinaryOperator =
   | '</'
   | '>/';
 
-/** Operators that make few series of many. */
+/** Operators that aggregate series. */
 export type Aggregator =
   | 'sum'
   | 'avg'
@@ -40,11 +40,11 @@ export type Aggregator =
   | 'limitk'
   | 'limit_ratio';
 
-/** When a selector or subquery is evaluated instead of at the step: a fixed time, or the query's start or end. */
+/** A fixed evaluation time of a selector or subquery: a timestamp, or the query's start or end. */
 export type AtModifier =
   { readonly kind: 'time'; readonly ms: number } | { readonly kind: 'start' } | { readonly kind: 'end' };
 
-/** A duration that is known (milliseconds) or an expression over `step()` and `range()`. */
+/** A known duration (milliseconds), or an expression over `step()` and `range()`. */
 export type Duration = { readonly ms: number } | { readonly expr: DurationExpr };
 
 /** Arithmetic that durations allow. */
@@ -120,7 +120,7 @@ export interface AggregateExpr extends Position {
   readonly without: boolean;
 }
 
-/** Which series of both sides of an operator belong together. */
+/** Describes which series of both sides of an operator match. */
 export interface VectorMatching {
   readonly card: 'one-to-one' | 'many-to-one' | 'one-to-many' | 'many-to-many';
   readonly on: boolean;

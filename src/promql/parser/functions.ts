@@ -1,7 +1,7 @@
 /** The type of an expression, with the names error messages use. */
 export type ValueType = 'scalar' | 'instant vector' | 'range vector' | 'string';
 
-/** One function of the language as the type checker sees it. */
+/** A function of the language, for the type checker. */
 export interface FunctionSignature {
   readonly name: string;
   readonly args: readonly ValueType[];
@@ -135,7 +135,7 @@ export const functionTable: ReadonlyMap<string, FunctionSignature> = new Map(
 
 /**
  * Functions whose value depends on the evaluation time even when their argument does not: an expression with one of
- * them is never evaluated only once for all steps.
+ * them is evaluated at every step.
  */
 export const atModifierUnsafeFunctions: ReadonlySet<string> = new Set([
   'days_in_month',

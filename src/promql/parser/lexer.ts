@@ -9,8 +9,8 @@ const isWordChar = (c: string): boolean => isAlpha(c) || isDigit(c);
 const durationText = /^(?:[0-9]+(?:ms|[smhdwy]))+$/;
 
 /**
- * Cuts a query into tokens, one at a time, because what a character means depends on the bracket it stands in: inside
- * braces words are label names, inside square brackets `:` parts range from step.
+ * Cuts a query into tokens, one at a time, because the meaning of a character depends on the surrounding bracket:
+ * inside braces words are label names, inside square brackets `:` separates range and step.
  * Errors: ParseError at the token that cannot be read.
  */
 export class Lexer {
@@ -26,7 +26,7 @@ export class Lexer {
     this.text = text;
   }
 
-  /** The next token that is neither space nor comment; `eof` for ever at the end. */
+  /** The next token that is neither space nor comment; `eof` repeatedly at the end. */
   next(): Token {
     this.#skipBlank();
     const start = this.#pos;
@@ -99,7 +99,7 @@ export class Lexer {
     if (wordOperators.has(word)) return this.#emit('operator', start, end);
     if (word === 'inf' || word === 'nan') return this.#emit('number', start, end);
     if (keywords.has(word)) {
-      // fill is young: only `fill (` is the modifier, so that metrics of that name keep working.
+      // fill is a recent keyword: only `fill (` is the modifier, so that metrics of that name keep working.
       const isName = word.startsWith('fill') && !/^\s*\(/.test(this.text.slice(end));
       return this.#emit(isName ? 'identifier' : 'keyword', start, end);
     }

@@ -5,7 +5,7 @@ import type { TokenStream } from './token-stream.ts';
 import { isValidName } from './strings.ts';
 import { canNameLabel } from './tokens.ts';
 
-/** Consumes `(label, …)`; names may be quoted, a trailing comma is fine. */
+/** Consumes `(label, …)`; names may be quoted, a trailing comma is allowed. */
 export function parseGrouping(stream: TokenStream): string[] {
   stream.expect('(', 'grouping opts', '"("');
   const labels: string[] = [];
@@ -25,7 +25,7 @@ export function parseGrouping(stream: TokenStream): string[] {
   return labels;
 }
 
-/** What may stand between a binary operator and its right operand. */
+/** The modifiers between a binary operator and its right operand. */
 export interface BinaryModifiers {
   readonly returnBool: boolean;
   readonly matching: VectorMatching;

@@ -2,24 +2,24 @@ import type { LanguageOptions } from '../types.ts';
 import type { Expr } from './ast.ts';
 import { parse } from './parser.ts';
 
-/** Most trees that are kept, and the longest text whose tree is: a few MB at the very most. */
+/** Most trees in the cache, and the longest text that is cached: a few MB at most. */
 const capacity = 256;
 const longestText = 4096;
 
 /**
- * Parses, and keeps the trees of the texts that came last: dashboards, alerts and autoscalers send the same ones again
- * and again. A tree is never changed, so that all evaluations can share it.
+ * Parses, and caches the trees of the most recent texts: dashboards, alerts and autoscalers repeat the same ones. A
+ * tree is immutable, so all evaluations can share it.
  */
 export class ParseCache {
   readonly #options: LanguageOptions;
-  /** The one used last comes last. */
+  /** In order of use, the latest last. */
   readonly #trees = new Map<string, Expr>();
 
   constructor(options: LanguageOptions) {
     this.#options = options;
   }
 
-  /** As `parse`: errors are not kept. */
+  /** As `parse`; errors are not cached. */
   parse(text: string): Expr {
     const known = this.#trees.get(text);
     if (known !== undefined) this.#trees.delete(text);

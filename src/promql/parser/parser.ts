@@ -35,8 +35,8 @@ const unaryBinding = 5;
 
 /**
  * Parses and type-checks a query. Several texts of one request share their limits.
- * Errors: ParseError with `line:col: parse error: reason` in Prometheus' words; also for what is larger than
- * `queryLimits` allow, before it is compiled or walked.
+ * Errors: ParseError with `line:col: parse error: reason` in Prometheus' words; also for a query that exceeds
+ * `queryLimits`, before it is compiled or walked.
  */
 export function parse(text: string, options: LanguageOptions = {}, limits = new TextLimits()): Expr {
   const stream = new TokenStream(text, options, limits);
@@ -144,7 +144,7 @@ function parseCall(stream: TokenStream, token: Token): Expr {
   return { kind: 'call', func, args, start: token.start, end: stream.lastEnd };
 }
 
-/** The regular expression of label_replace is a text to the grammar; its cost counts all the same. */
+/** The grammar treats the regular expression of label_replace as text, but its cost counts. */
 function countPattern(stream: TokenStream, { text }: Token, args: readonly Expr[]): void {
   const pattern = args[4];
   if (text === 'label_replace' && pattern?.kind === 'string') {

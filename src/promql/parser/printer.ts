@@ -45,7 +45,7 @@ export function print(expr: Expr): string {
   }
 }
 
-/** Where nothing binds to it, infinity has its sign, as the original prints it. */
+/** Infinity is printed with its sign when no operator binds to it, as in Prometheus. */
 function printAlone(expr: Expr): string {
   return expr.kind === 'number' && expr.value === Infinity && !expr.isDuration ? '+Inf' : print(expr);
 }
@@ -67,7 +67,7 @@ export function formatFloatPlain(value: number): string {
 }
 
 function printNumber(value: number, isDuration: boolean): string {
-  // Without a sign: in `+Inf ^ 2` it would be read as a plus before Inf ^ 2.
+  // Without a sign: `+Inf ^ 2` would be parsed as a plus before Inf ^ 2.
   if (!isDuration) return value === Infinity ? 'Inf' : formatFloatPlain(value);
   const text = formatDurationLiteral(Math.abs(value) * 1000);
   return value < 0 ? `-${text}` : text;

@@ -76,8 +76,8 @@ const short: Record<string, string> = {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Text of bytes. Bytes that are no UTF-8 become lone surrogates U+DC80…U+DCFF: no valid text has those, so that an
- * invalid name can still be told from a valid one, and printed again as it was written.
+ * Text from bytes. Bytes that are not UTF-8 become lone surrogates U+DC80…U+DCFF, which no valid text contains: an
+ * invalid name can still be distinguished from a valid one, and printed again as it was written.
  */
 function decodeBytes(bytes: readonly number[]): string {
   try {
@@ -87,12 +87,12 @@ function decodeBytes(bytes: readonly number[]): string {
   }
 }
 
-/** True for what may be a label or metric name: any text but the empty one, as long as it is valid Unicode. */
+/** True for a valid label or metric name: any text but the empty one, as long as it is valid Unicode. */
 export function isValidName(name: string): boolean {
   return name !== '' && name.isWellFormed();
 }
 
-/** A double-quoted literal that `unquote` reads back, printable characters as they are. */
+/** A double-quoted literal that `unquote` reads back, with printable characters unescaped. */
 export function quote(text: string): string {
   let out = '"';
   for (const c of text) {

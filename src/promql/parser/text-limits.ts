@@ -3,8 +3,8 @@ import { queryLimits } from '../limits.ts';
 import { childrenOf, type Expr } from './ast.ts';
 
 /**
- * Counts what a text asks for while it is parsed: of one query, or of several selectors of one request. Each method gives
- * the reason to refuse, or null.
+ * Counts the resources of a text while it is parsed: of one query, or of several selectors of one request. Each method
+ * returns the reason to refuse, or null.
  */
 export class TextLimits {
   #length = 0;
@@ -26,7 +26,7 @@ export class TextLimits {
     return over('matchers', ++this.#matchers, queryLimits.matchers);
   }
 
-  /** A regular expression, before it is compiled. */
+  /** Counts a regular expression, before it is compiled. */
   pattern(pattern: string): string | null {
     if (this.#patterns.has(pattern)) return null;
     const cost = patternCost(pattern);
@@ -45,12 +45,12 @@ function over(what: string, found: number, limit: number): string | null {
   return found > limit ? `query is too large: ${what}: ${found}, at most ${limit}` : null;
 }
 
-/** Why a level is too deep; null where it is not. */
+/** The reason why a level is too deep; null for an allowed one. */
 export function refuseDepth(depth: number): string | null {
   return depth > queryLimits.depth ? `expression nested deeper than ${queryLimits.depth} levels` : null;
 }
 
-/** The first part of a tree that lies too deep; null where none does. Needs no stack: links of a chain are levels. */
+/** The first part of a tree that is too deep; null when there is none. Needs no stack: links of a chain are levels. */
 export function tooDeep(expr: Expr): Expr | null {
   let level: Expr[] = [expr];
   for (let depth = 0; level.length > 0; depth++) {

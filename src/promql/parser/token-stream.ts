@@ -14,7 +14,7 @@ export class TokenStream {
   #current: Token;
   #lastEnd = 0;
 
-  /** Errors: ParseError for a text that is too long, or begins with no token. */
+  /** Errors: ParseError for a text that is too long, or that begins with an invalid token. */
   constructor(text: string, options: LanguageOptions, limits = new TextLimits()) {
     this.text = text;
     this.options = options;
@@ -60,7 +60,7 @@ export class TokenStream {
     return this.take();
   }
 
-  /** Fails at a position where a limit gave a reason. */
+  /** Fails at a position when a limit returned a reason. */
   allow(position: Position, refusal: string | null): void {
     if (refusal !== null) this.fail(position, refusal);
   }

@@ -1,6 +1,6 @@
 import type { Position } from '../errors.ts';
 
-/** What kind of token it is. Words keep their kind as a keyword although most of them are also legal names. */
+/** The kind of a token. Keywords keep their kind although most of them are also legal names. */
 export type TokenKind =
   | 'eof'
   | 'identifier'
@@ -62,7 +62,7 @@ export const keywords: ReadonlySet<string> = new Set([
   'min_of',
 ]);
 
-/** Words that a range or subquery bracket understands. */
+/** Words with a meaning inside a range or subquery bracket. */
 export const durationWords: ReadonlySet<string> = new Set(['step', 'range', 'max_of', 'min_of']);
 
 /** Keywords that cannot be a metric name standing alone. */
@@ -82,7 +82,7 @@ export function canNameLabel(token: Token): boolean {
   return token.kind === 'operator' && wordOperators.has(token.word);
 }
 
-/** A token as parse errors name it. */
+/** A token in the form of parse errors. */
 export function describe(token: Token): string {
   switch (token.kind) {
     case 'eof':

@@ -1,7 +1,7 @@
 import type { Matcher } from '../types.ts';
 import type { Expr } from './ast.ts';
 
-/** The expression with these conditions added to each of its selectors, so that no part of it reads other series. */
+/** The expression with these matchers added to each of its selectors, so that no part of it reads other series. */
 export function withMatchers(expr: Expr, added: readonly Matcher[]): Expr {
   const inner = (one: Expr): Expr => withMatchers(one, added);
   switch (expr.kind) {

@@ -57,7 +57,7 @@ function readForced(reader: WireReader): ForcedMonotonicity {
     number,
     number,
   ];
-  // Times are printed: what is no time must not come that far.
+  // Times are printed later, so invalid ones are refused here.
   if (![minTime, maxTime, samples].every((value) => Math.abs(value) <= 8.64e15))
     throw malformed('annotation at no time');
   return { minTime, maxTime, minBound, maxBound, maxDiff, samples };

@@ -14,26 +14,26 @@ import { eachOf, oneContent } from './messages.ts';
 import { malformed } from './numbers.ts';
 import { readColumn, readGroup } from './rows.ts';
 
-/** What the asker expects of an answer. */
+/** The query server's expectations of an answer. */
 export interface ExpectedPartial {
   readonly fragment: FragmentRequest;
-  /** Steps of the frame that was asked for. */
+  /** Steps of the requested frame. */
   readonly steps: number;
   readonly maxSeries: number;
-  /** Shared by the answers of all agents to one fragment; default: one of its own. */
+  /** Shared by the answers of all agents to one fragment; default: a pool of its own. */
   readonly pool?: LabelPool;
-  /** Looks at the header before any row is read; throws to refuse the rest. */
+  /** Checks the header before any row is read; throws to refuse the rest. */
   readonly onHeader: (header: PartialHeader) => void;
-  /** Looks at the labels of each column; throws to refuse it. */
+  /** Checks the labels of each column; throws to refuse it. */
   readonly onColumn: (column: Column) => void;
-  /** Learns how many numbers each group holds, over all steps; throws to refuse it. */
+  /** Called with the number of numbers in each group, over all steps; throws to refuse it. */
   readonly onGroup?: (numbers: number) => void;
 }
 
 /**
  * Reads a partial answer message by message.
- * Guarantees: all of what `finish` gives was checked: order of the messages, shape of every row, distinct labels, the
- * number of rows that the trailer states. Without a trailer there is no answer.
+ * Guarantees: the result of `finish` is validated as a whole: order of the messages, shape of every row, distinct
+ * labels, the number of rows in the trailer. Without a trailer there is no answer.
  * Errors: ERR_INPUT_INVALID.
  */
 export class PartialDecoder {
@@ -41,9 +41,9 @@ export class PartialDecoder {
   readonly #dictionary: DictionaryReader;
   readonly #columns: Column[] = [];
   readonly #groups: GroupRow[] = [];
-  /** Label sets of series met so far; apart, those of series whose name is still to be removed. */
+  /** Label sets of the series so far; separately, those of series whose name is still to be removed. */
   readonly #series = [new DistinctLabels(), new DistinctLabels()] as const;
-  /** Label sets of groups: the pool gives equal ones as one object. */
+  /** Label sets of groups: the pool returns equal ones as one object. */
   readonly #met = new Set<Labels>();
   #header: PartialHeader | undefined;
   #trailer: Trailer | undefined;
@@ -62,10 +62,11 @@ export class PartialDecoder {
     else if (field === 3) eachOf(content, () => this.#addColumn(content.message()));
     else if (field === 4) eachOf(content, () => this.#addGroup(content.message()));
     else if (field === 5) this.#trailer = readTrailer(content);
-    // Others are of a later version and can be left out, or the version would be another one.
+    // An unknown field comes from a later, compatible version and can be ignored: an incompatible one would have
+    // another version number.
   }
 
-  /** The whole answer. Errors: ERR_INPUT_INVALID when it is not whole. */
+  /** The whole answer. Errors: ERR_INPUT_INVALID for an incomplete one. */
   finish(): { readonly header: PartialHeader; readonly result: FragmentResult; readonly stats: PartialStats } {
     if (this.#header === undefined) throw malformed('no header');
     if (this.#trailer === undefined) throw malformed('no trailer: the answer was cut');
@@ -89,7 +90,7 @@ export class PartialDecoder {
     if (!hasColumns) throw malformed(`series in an answer to ${fragment.op}`);
     const column = readColumn(reader, this.#dictionary, steps);
     onColumn(column);
-    // A vector may hold several series of the same labels only as long as their names are still to be removed.
+    // A vector may have several series with the same labels only while their names are still to be removed.
     if (!this.#series[column.dropName ? 1 : 0].add(column.labels)) throw twice();
     this.#columns.push(column);
     this.#checkCount();
@@ -161,7 +162,7 @@ function readTrailer(reader: WireReader): Trailer {
   return { ...found, stats, annotations, warnings };
 }
 
-/** How many columns of numbers a group is made of. */
+/** The number of columns of numbers in a group. */
 function columnsOf({ best, sums, holders }: GroupRow): number {
   return 1 + (best === null ? 0 : 1) + (sums === null ? 0 : sums.special === null ? 2 : 5) + 2 * holders.length;
 }

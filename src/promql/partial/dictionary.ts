@@ -3,13 +3,13 @@ import type { Labels } from '../types.ts';
 import type { LabelPool, Pooled } from './label-pool.ts';
 import { malformed } from './numbers.ts';
 
-/** Names and values of labels, each sent once: rows name them by number. */
+/** Names and values of labels, each sent once: rows refer to them by number. */
 export class DictionaryWriter {
   readonly #numbers = new Map<string, number>();
   #fresh: string[] = [];
-  /** Characters of the texts that have not been sent yet. */
+  /** Characters of the texts that are not sent yet. */
   freshLength = 0;
-  /** The row before: series of one store share the objects of equal labels with their neighbours. */
+  /** The previous row: neighbouring series of one store share the objects of equal labels. */
   #last: Labels = [];
   readonly #lastRefs: number[] = [];
 
@@ -29,7 +29,7 @@ export class DictionaryWriter {
     this.#last = labels;
   }
 
-  /** Texts that have not been sent yet, in order of their numbers. */
+  /** Texts that are not sent yet, in order of their numbers. */
   takeFresh(): string[] {
     const fresh = this.#fresh;
     this.#fresh = [];
@@ -49,12 +49,12 @@ export class DictionaryWriter {
   }
 }
 
-/** The other side: rows of numbers as labels. */
+/** The receiving side: turns rows of numbers into labels. */
 export class DictionaryReader {
   readonly #pool: LabelPool;
-  /** Each text as the pool's number of it. */
+  /** The pool's number of each text. */
   readonly #numbers: number[] = [];
-  /** The row that is being read, and the one of a series before it, as the pool's numbers. */
+  /** The row being read, and the previous row of a series, as the pool's numbers. */
   #row: number[] = [];
   #before: number[] = [];
   #labels: Labels = [];
@@ -69,8 +69,8 @@ export class DictionaryReader {
   }
 
   /**
-   * Reads the labels of a group: one object for each label set, whichever agent names it.
-   * Errors: ERR_INPUT_INVALID for a number nobody sent, and for labels that are none.
+   * Reads the labels of a group: one object for each label set, whichever agent sends it.
+   * Errors: ERR_INPUT_INVALID for an unknown number, and for invalid labels.
    */
   pooled(reader: WireReader): Labels {
     this.#last = this.#pool.pooled(this.#row, this.#read(reader), this.#last);
@@ -78,8 +78,8 @@ export class DictionaryReader {
   }
 
   /**
-   * Reads the labels of a series, which no other agent has: those that stand where the series before has them are the
-   * same objects. Errors: as of `pooled`.
+   * Reads the labels of a series, which no other agent has: labels equal to those at the same index of the previous
+   * series are the same objects. Errors: as of `pooled`.
    */
   labels(reader: WireReader): Labels {
     const count = this.#read(reader);
@@ -90,7 +90,7 @@ export class DictionaryReader {
     return this.#labels;
   }
 
-  /** Reads a length-delimited field of label numbers into the row. How many they are. */
+  /** Reads a length-delimited field of label numbers into the row. Returns their number. */
   #read(reader: WireReader): number {
     let at = reader.span();
     const end = reader.pos;

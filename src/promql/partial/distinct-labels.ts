@@ -1,10 +1,10 @@
 import { compareLabels, labelsKey } from '../labels.ts';
 import type { Labels } from '../types.ts';
 
-/** Label sets that all differ. As long as they come in label order, as most do, each is compared with the last alone. */
+/** Checks that label sets are distinct. In label order, the usual case, each set is compared with the last one only. */
 export class DistinctLabels {
   readonly #all: Labels[] = [];
-  /** Filled only once a set has come out of order. */
+  /** Filled only after a set came out of order. */
   #keys: Set<string> | undefined;
 
   /** False for a set that was added before. */

@@ -11,13 +11,13 @@ export const partialContentType = 'application/x-svc-partial; v=1';
 
 /** A frame is closed at about this size. Bytes. */
 const frameBytes = 128 * 1024;
-/** What a row mostly has beside its doubles. Bytes. */
+/** Usual size of a row beside its doubles. Bytes. */
 const rowBytes = 64;
 
 /**
- * A node's answer as frames: header, then dictionaries and rows, then the trailer. Each message holds one field, whose
- * number tells what it is (1 header, 2 dictionary, 3 columns, 4 groups, 5 trailer), each frame's dictionary coming
- * before its rows.
+ * A node's answer as frames: header, then dictionaries and rows, then the trailer. Each message has one field, whose
+ * number is its type (1 header, 2 dictionary, 3 columns, 4 groups, 5 trailer); the dictionary of a frame precedes its
+ * rows.
  */
 export function* encodePartial(
   header: PartialHeader,
@@ -57,7 +57,10 @@ export function* encodePartial(
   yield encodeFrame(trailerMessage(result, stats));
 }
 
-/** Room for a frame's rows, so that it need not grow: doubles at all steps, of which most groups have three. */
+/**
+ * Initial size of a frame's rows, so that the buffer need not grow: doubles at all steps, of which most groups have
+ * three.
+ */
 function capacityFor({ columns, groups }: FragmentResult): number {
   const ofColumn = 8 * (columns[0]?.kinds.length ?? 0) + rowBytes;
   const ofGroup = 24 * (groups[0]?.present.length ?? 0) + rowBytes;

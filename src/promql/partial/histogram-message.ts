@@ -4,7 +4,7 @@ import { malformed } from './numbers.ts';
 
 const hints: readonly CounterResetHint[] = ['unknown', 'reset', 'not_reset', 'gauge'];
 
-/** Writes a native histogram as field `field`. Bucket indexes travel as distances, all doubles bit for bit. */
+/** Writes a native histogram as field `field`. Bucket indexes are sent as differences, all doubles bit for bit. */
 export function writeHistogram(out: WireWriter, field: number, h: FloatHistogram): void {
   out.message(field, (m) => {
     m.int(1, h.schema).double(2, h.zeroThreshold).double(3, h.zeroCount).double(4, h.count).double(5, h.sum);
@@ -23,7 +23,7 @@ function writeBuckets(out: WireWriter, field: number, { indexes, counts }: Bucke
   });
 }
 
-/** Errors: ERR_INPUT_INVALID for what is no histogram. */
+/** Errors: ERR_INPUT_INVALID for an invalid histogram. */
 export function readHistogram(reader: WireReader): FloatHistogram {
   const found = {
     schema: 0,

@@ -2,17 +2,17 @@ import { compareStrings } from '../labels.ts';
 import type { Label, Labels } from '../types.ts';
 import { malformed } from './numbers.ts';
 
-/** One set of labels, as numbers of texts (name, value, name, …) and as what they stand for. */
+/** One set of labels: as numbers of texts (name, value, name, …) and decoded. */
 export interface Pooled {
   readonly numbers: readonly number[];
   readonly labels: Labels;
-  /** Its place among all, in the order in which they came. */
+  /** Its index among all sets, in order of arrival. */
   readonly place: number;
 }
 
 /**
- * The texts and label sets of all answers to one fragment. Agents name the same groups: with a pool each is one object,
- * however many agents have it, so that it is checked once and found by identity when rows are joined.
+ * The texts and label sets of all answers to one fragment. Agents send the same groups: with a pool each group is one
+ * object, however many agents have it, so that it is validated once and found by identity when rows are joined.
  */
 export class LabelPool {
   readonly #numbers = new Map<string, number>();
@@ -35,9 +35,9 @@ export class LabelPool {
   }
 
   /**
-   * The labels that the first `count` numbers stand for: one object for each set of labels. `after` is the one that came
-   * before in the same answer: agents name groups in the same order, so the next one is mostly known without a search.
-   * Errors: ERR_INPUT_INVALID for names out of order or twice, an empty name or value.
+   * The labels of the first `count` numbers: one object for each set of labels. `after` is the previous set of the same
+   * answer: agents send groups in the same order, so the next set is mostly found without a search.
+   * Errors: ERR_INPUT_INVALID for names out of order or repeated, an empty name or value.
    */
   pooled(numbers: readonly number[], count: number, after: Pooled | undefined): Pooled {
     const next = this.#inOrder[after === undefined ? 0 : after.place + 1];
@@ -57,7 +57,10 @@ export class LabelPool {
     return found;
   }
 
-  /** A text that is equal for equal numbers only: one unit for each, three for a number that does not fit into one. */
+  /**
+   * A text that is equal for equal numbers only: one unit for each number, three for a number that does not fit into
+   * one.
+   */
   #key(numbers: readonly number[], count: number): string {
     const units = this.#units;
     units.length = 0;
@@ -70,8 +73,8 @@ export class LabelPool {
   }
 
   /**
-   * The labels that the first `count` numbers stand for. Those that stand at the same place in the set before are the
-   * same objects, and names that do were checked with it. Errors: as of `pooled`.
+   * The labels of the first `count` numbers. Labels equal to those at the same index of the previous set are the same
+   * objects, and their names were validated with it. Errors: as of `pooled`.
    */
   labelsOf(numbers: readonly number[], count: number, numbersBefore: readonly number[], before: Labels): Labels {
     const length = count >> 1;

@@ -2,11 +2,11 @@ import type { Matcher } from '../types.ts';
 import type { Fields } from './fields.ts';
 
 const matchTypes: readonly unknown[] = ['=', '!=', '=~', '!~'];
-/** Selectors in one request, and conditions in one of them. */
+/** Most selectors in one request, and most conditions in one of them. */
 const maxSets = 10_000;
 const maxMatchers = 200;
 
-/** Selectors as they stand in JSON: nothing of a matcher but what it is. */
+/** Selectors in the form of JSON: only the defining fields of a matcher. */
 export function plainSets(sets: readonly (readonly Matcher[])[]): Matcher[][] {
   return sets.map((set) => set.map(({ type, name, value }) => ({ type, name, value })));
 }

@@ -1,8 +1,8 @@
 import { WireReader } from '../../base/wire/protobuf-wire.ts';
 
 /**
- * The one content of a framed message and the number of its field.
- * Errors: what `malformed` makes, where it has none or another beside it.
+ * The only content of a framed message and the number of its field.
+ * Errors: the one made by `malformed`, for a message without content or with more than one.
  */
 export function oneContent(
   message: Uint8Array,
@@ -16,7 +16,7 @@ export function oneContent(
   return { field: key >> 3, content };
 }
 
-/** Reads each element of a message that is a list: a repeated field 1 of bytes. Other fields are passed over. */
+/** Reads each element of a message that is a list: a repeated field 1 of bytes. Other fields are skipped. */
 export function eachOf(reader: WireReader, read: () => void): void {
   while (!reader.done) {
     const key = reader.key();

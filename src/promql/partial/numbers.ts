@@ -2,17 +2,17 @@ import type { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { OperatorError } from '../../base/errors.ts';
 
 /**
- * Columns of doubles, one entry a step, in as few bytes as is cheap to find out.
- * Shape: a byte that tells the form, then the entries at the steps where `mask` is not 0 (all others are 0).
- * zero: nothing. constant: one double. small: whole numbers below 128, a byte each. double: 8 bytes each, little-endian,
- * bit for bit.
+ * Columns of doubles, one entry for each step, in the most compact form that is cheap to determine.
+ * Shape: a byte with the form, then the entries at the steps where `mask` is not 0 (all others are 0).
+ * zero: nothing. constant: one double. small: whole numbers below 128, a byte each. double: 8 bytes each,
+ * little-endian, bit for bit.
  */
 const form = { zero: 0, constant: 1, small: 2, double: 3 } as const;
 
-/** Which steps have an entry: those whose number here is not 0; null for all. */
+/** The steps with an entry: those whose number here is not 0; null for all. */
 export type Mask = ArrayLike<number> | null;
 
-/** `numbers` as a mask, in the form in which that is cheapest to use. */
+/** `numbers` as a mask, in the cheapest form. */
 export function maskOf<T extends ArrayLike<number>>(numbers: T): T | null {
   for (let i = 0; i < numbers.length; i++) if (numbers[i] === 0) return numbers;
   return null;
@@ -53,8 +53,8 @@ function writeAll(out: WireWriter, field: number, values: Float64Array, mask: Ma
 }
 
 /**
- * Reads what `writeDoubles` wrote for the same mask: the bytes from `start` to `end` of the reader's.
- * Errors: ERR_INPUT_INVALID for a length that does not fit.
+ * Reads the output of `writeDoubles` for the same mask: the bytes from `start` to `end` of the reader's.
+ * Errors: ERR_INPUT_INVALID for a wrong length.
  */
 export function readDoubles(reader: WireReader, start: number, end: number, mask: Mask, steps: number): Float64Array {
   const values = doubles(steps);
@@ -95,12 +95,12 @@ function entries(mask: Mask, steps: number): number {
   return count;
 }
 
-/** Copied as bytes: doubles in the message do not lie on multiples of eight, and bits of NaN are to be kept. */
+/** Copied as bytes: doubles in the message are not aligned to eight bytes, and the bits of NaN must be kept. */
 function copyDoubles(bytes: Uint8Array, at: number, values: Float64Array, mask: Mask): void {
   const out = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   const steps = values.length;
   for (let i = 0, end = i; i < steps; i = end) {
-    // Steps with an entry mostly come in a row.
+    // Steps with an entry are mostly consecutive.
     while (i < steps && mask !== null && mask[i] === 0) i++;
     end = i;
     while (end < steps && (mask === null || mask[end] !== 0)) end++;
@@ -109,13 +109,13 @@ function copyDoubles(bytes: Uint8Array, at: number, values: Float64Array, mask: 
   }
 }
 
-/** Small arrays of doubles are cut from one large one: a buffer of its own would cost each more than its content. */
+/** Small arrays of doubles are cut from one large array: a buffer for each would cost more than its content. */
 const arenaLength = 8_192;
 let arena = new Float64Array(0);
 let arenaUsed = 0;
 
 function doubles(length: number): Float64Array {
-  // The engine keeps very small ones beside the object, and large ones are few.
+  // The JavaScript engine stores very small arrays inside the object, and large ones are few.
   if (length <= 8 || length > arenaLength / 8) return new Float64Array(length);
   if (arenaUsed + length > arena.length) {
     arena = new Float64Array(arenaLength);
@@ -126,9 +126,7 @@ function doubles(length: number): Float64Array {
   return values;
 }
 
-/**
- * What each step holds: 0, 1 or 2. Shape: one byte 1 when all are 1; else 0 and two bits a step, lowest first.
- */
+/** The content of each step: 0, 1 or 2. Shape: one byte 1 when all are 1; else 0 and two bits a step, lowest first. */
 export function writeKinds(out: WireWriter, field: number, kinds: Uint8Array): void {
   if (allOne(kinds)) {
     out.key(field, 2).rawVarint(1).rawByte(1);
@@ -146,13 +144,16 @@ function allOne(kinds: Uint8Array): boolean {
 
 let ones = new Uint8Array(0);
 
-/** The kinds of a column with a float at every step. Nobody writes to those of a column, so that most can share one. */
+/**
+ * The kinds of a column with a float at every step. The kinds of a column are never written to, so most columns share
+ * one array.
+ */
 export function allFloats(steps: number): Uint8Array {
   if (ones.length !== steps) ones = new Uint8Array(steps).fill(1);
   return ones;
 }
 
-/** Reads what `writeKinds` wrote. Errors: ERR_INPUT_INVALID for another length or a kind that is none. */
+/** Reads the output of `writeKinds`. Errors: ERR_INPUT_INVALID for a wrong length or an unknown kind. */
 export function readKinds(bytes: Uint8Array, start: number, end: number, steps: number): Uint8Array {
   if (end - start === 1 && bytes[start] === 1) return allFloats(steps);
   if (bytes[start] !== 0 || end - start !== 1 + Math.ceil(steps / 4)) throw malformed('presence of another length');

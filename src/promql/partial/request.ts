@@ -6,38 +6,43 @@ import type { Matcher } from '../types.ts';
 import { Fields } from './fields.ts';
 import { plainSets, readMatcherSets } from './matcher-sets.ts';
 
-/** Where an agent computes its share of a query. */
+/** The path at which an agent computes its share of a query. */
 export const partialPath = '/api/v1/partial';
 
 /** Version of the request and of the frames; raised when one side could misread the other. */
 export const partialVersion = 1;
 
-/** That of a request which lets only some series be seen: an agent that would pass over that must refuse it. */
+/**
+ * Version of a request that restricts the visible series: an agent that would ignore the restriction must refuse it.
+ */
 const restrictedVersion = 2;
 
-/** That of a request for packed rows; it may be restricted, too. */
+/** Version of a request for packed rows; it may be restricted, too. */
 const packedVersion = 3;
 
 /**
- * Names the numbers that an evaluation gives: agents and query servers of different values may differ in a last digit
- * or in an annotation, and do not share a query.
+ * Identifies the numerical results of the evaluation: agents and query servers with different values may differ in a
+ * last digit or in an annotation, and do not share a query.
  */
 export const engineVersion = '3.15.0-1';
 
-/** What a query server asks of an agent. Units: milliseconds, bytes. */
+/** A query server's request to an agent. Units: milliseconds, bytes. */
 export interface PartialRequest {
   readonly fragment: FragmentRequest;
   readonly steps: Steps;
   readonly settings: FragmentSettings;
-  /** Only series that match one of these selectors whole are seen; they have none in common. Default: all are seen. */
+  /**
+   * Only series that match all of one of these selectors are visible; the selectors are disjoint. Default: all are
+   * visible.
+   */
   readonly visible?: readonly (readonly Matcher[])[] | undefined;
-  /** Most series or groups that the answer may have. */
+  /** Most series or groups of the answer. */
   readonly maxSeries: number;
   /** Most bytes of the answer. */
   readonly maxBytes: number;
-  /** Most samples the agent may hold while it computes. */
+  /** Most samples that the agent may hold during the evaluation. */
   readonly maxSamples: number;
-  /** The asker gives up after this long. */
+  /** The query server gives up after this long. */
   readonly deadlineMs: number;
 }
 
@@ -46,10 +51,10 @@ const aggregators: ReadonlySet<string> = new Set<Aggregator>([
   ...(['topk', 'bottomk', 'limitk', 'count_values'] as const),
 ]);
 
-/** Most steps a fragment may have: those of a range query and of the subqueries in it. */
+/** Most steps of a fragment: those of a range query and of the subqueries in it. */
 const maxSteps = 1_000_000;
 
-/** The identity of what is asked: equal for every agent, repeated in each answer. 16 hex digits. */
+/** The identity of the request: equal for every agent, repeated in each answer. 16 hex digits. */
 export function planHash({
   fragment,
   steps,
@@ -67,7 +72,7 @@ export function planHash({
   return hashOf('sha256', text, 'hex').slice(0, 16);
 }
 
-/** The request as the JSON of its body; who sends it to many agents gives its `planHash` once. */
+/** The request as the JSON of its body; a caller with many agents computes its `planHash` once and passes it. */
 export function encodePartialRequest(request: PartialRequest, hash = planHash(request)): string {
   const { fragment, steps, settings, visible, maxSeries, maxBytes, maxSamples, deadlineMs } = request;
   const { kind, expr, op, grouping, without, param, packed } = fragment;
@@ -98,7 +103,7 @@ export function encodePartialRequest(request: PartialRequest, hash = planHash(re
   });
 }
 
-/** A request of a version, or with a part, that this agent does not know: the asker has another way. */
+/** A request of an unknown version, or with an unknown part: the query server then takes another path. */
 export class UnsupportedRequest extends OperatorError {
   constructor(message: string) {
     super('ERR_INPUT_INVALID', message);
@@ -106,7 +111,7 @@ export class UnsupportedRequest extends OperatorError {
   }
 }
 
-/** A request as it came, with its identity, which was checked. */
+/** A received request, with its validated identity. */
 export interface ReceivedRequest extends PartialRequest {
   readonly planHash: string;
 }

@@ -19,7 +19,7 @@ import {
   type Mask,
 } from './numbers.ts';
 
-/** A series of the answer: its labels, what each step holds, the floats, the native histograms. */
+/** A series of the answer: its labels, the kind of each step, the floats, the native histograms. */
 export function writeColumn(out: WireWriter, column: Column, dictionary: DictionaryWriter): void {
   const { labels, dropName, kinds, values, histograms } = column;
   dictionary.write(out, 1, labels);
@@ -30,7 +30,7 @@ export function writeColumn(out: WireWriter, column: Column, dictionary: Diction
   for (let i = 0; i < kinds.length; i++) if (kinds[i] === isHistogram) writeHistogram(out, 5, histograms[i]!);
 }
 
-/** Which steps hold a float. */
+/** The steps with a float. */
 function floatMask(kinds: Uint8Array, mixed: boolean): Mask {
   return maskOf(mixed ? kinds.map((kind) => (kind === isHistogram ? 0 : kind)) : kinds);
 }
@@ -70,7 +70,7 @@ export function readColumn(reader: WireReader, dictionary: DictionaryReader, ste
   return { labels, kinds, values, histograms, dropName };
 }
 
-/** A group of an aggregation: how many elements each step has, and the operator's own state. */
+/** A group of an aggregation: the number of elements at each step, and the operator's own state. */
 export function writeGroup(out: WireWriter, row: GroupRow, dictionary: DictionaryWriter): void {
   const { labels, dropName, present, best, sums, holders, ignored } = row;
   const filled = maskOf(present);
@@ -100,14 +100,14 @@ export function writeGroup(out: WireWriter, row: GroupRow, dictionary: Dictionar
   writeDoubles(out, 12, minus, filled);
 }
 
-/** What most groups have of holders and remainders. */
+/** The holders and remainders of most groups: none. */
 const nothing: readonly never[] = [];
 
-/** Where the columns of the group that is being read begin and end, by field; −1 for those it has not. */
+/** Start and end of the columns of the group being read, by field; −1 for missing ones. */
 const starts = new Int32Array(16);
 const ends = new Int32Array(16);
 
-/** Errors: ERR_INPUT_INVALID for a state that is not the one of the fragment's operator. */
+/** Errors: ERR_INPUT_INVALID for a state that is not of the fragment's operator. */
 export function readGroup(
   reader: WireReader,
   dictionary: DictionaryReader,
@@ -156,7 +156,7 @@ export function readGroup(
   return { ...group, sums: { count: present, high, low, rest: rest ?? nothing, special } };
 }
 
-/** The column whose place was noted. */
+/** The column whose position was recorded. */
 function column(reader: WireReader, field: number, mask: Mask, steps: number): Float64Array {
   if (starts[field]! < 0) throw malformed(`group without field ${field}`);
   return readDoubles(reader, starts[field]!, ends[field]!, mask, steps);

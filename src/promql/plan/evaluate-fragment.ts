@@ -17,7 +17,7 @@ import type { FragmentRequest, FragmentResult, FragmentSettings, Steps } from '.
 import { packRows } from './packed-rows.ts';
 import { parseFragment } from './parse-fragment.ts';
 
-/** What limits the evaluation of one fragment; see EngineOptions and QueryOptions for each. */
+/** The limits of one fragment's evaluation; see EngineOptions and QueryOptions for each. */
 export interface FragmentOptions {
   readonly settings: FragmentSettings;
   readonly maxSamples: number;
@@ -25,13 +25,13 @@ export interface FragmentOptions {
   readonly monotonic?: () => number;
   readonly signal?: AbortSignal;
   readonly turns?: TurnTaking;
-  /** Memory that it shares with other work; what its answer takes is not given back. Default: its own limit alone. */
+  /** Memory shared with other work; the memory of the answer is not released. Default: its own limit alone. */
   readonly memory?: Memory;
 }
 
 /**
  * Computes one node's share of a query over the node's own series.
- * Errors: QueryError as from an engine; bad_data for a request that no plan makes.
+ * Errors: QueryError as from an engine; bad_data for a request that no plan creates.
  */
 export async function evaluateFragment(
   request: FragmentRequest,
@@ -64,7 +64,7 @@ export async function evaluateFragment(
   };
 }
 
-/** The aggregation around the text; its own position lies outside of it. */
+/** The aggregation around the text; its own position lies outside of the text. */
 const aggregation = { kind: 'aggregate', param: null, start: -1, end: -1 } as const;
 
 async function compute(

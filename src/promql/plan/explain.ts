@@ -2,11 +2,11 @@ import { print } from '../parser/printer.ts';
 import type { PlanNode, QueryPlan } from './plan.ts';
 
 /**
- * A plan as text, one line for each node of the query: what is computed where, and by which rule.
+ * A plan as text, one line for each node of the query: where it is computed, and by which rule.
  *
  * ```
  * here     histogram_quantile(0.99, …)   its groups span nodes
- *   nodes  sum by (le) (rate(x[5m]))     partial state: exact expansion …
+ * nodes  sum by (le) (rate(x[5m]))     partial state: exact expansion …
  * ```
  */
 export function explain({ root }: QueryPlan): string {

@@ -5,17 +5,20 @@ import type { SelectRequest } from '../types.ts';
 import { parseFragment } from './parse-fragment.ts';
 import type { FragmentRequest, FragmentSettings, Steps } from './fragment.ts';
 
-/** What a fragment reads. */
+/** The reads of a fragment. */
 export interface FragmentDemands {
   /** One request for each selector. */
   readonly requests: readonly SelectRequest[];
-  /** A selector or subquery looks elsewhere than at the step: `@`, or an offset. */
+  /** A selector or subquery is evaluated at another time than the step: `@`, or an offset. */
   readonly shifted: boolean;
-  /** Every selector stands in an aggregation, or the like: a node sends its groups, which are few, not its series. */
+  /**
+   * Every selector stands in an aggregation or a similar function: a node sends its groups, which are few, not its
+   * series.
+   */
   readonly reduced: boolean;
 }
 
-/** What the nodes will have to read for a fragment. Pure. Errors: QueryError for a text that no plan makes. */
+/** The reads of the nodes for a fragment. Pure. Errors: QueryError for a text that no plan creates. */
 export function fragmentDemands(
   { expr: text }: FragmentRequest,
   steps: Steps,
@@ -27,7 +30,7 @@ export function fragmentDemands(
   return { requests, shifted: isShifted(expr), reduced: isReduced(expr) };
 }
 
-/** Functions that make one series, or a number, of all that they are given. */
+/** Functions that reduce all of their input to one series, or to a number. */
 const reducing: ReadonlySet<string> = new Set(['absent', 'absent_over_time', 'scalar']);
 
 function isReduced(expr: Expr): boolean {

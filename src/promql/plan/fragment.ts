@@ -10,14 +10,17 @@ import type { SelectRequest } from '../types.ts';
 export type Steps = Frame;
 
 /**
- * What a node is asked to compute: plain data, ready for any codec.
+ * A node's part of a query: plain data, independent of the codec.
  * series: `expr` itself; the answer is its series at the steps, each carrying the node's label. agg: `op` over `expr`;
- * the answer is partial states. whole: all that `expr` reads lies on the one node that is asked; the answer is its
- * value, in the order of its evaluation, with whatever labels it has.
+ * the answer is partial states. whole: the one node that is asked has all series of `expr`; the answer is the value, in
+ * the order of its evaluation, with any labels.
  */
 export interface FragmentRequest {
   readonly kind: 'series' | 'agg' | 'whole';
-  /** Canonical text; durations, `@` and the steps of subqueries are numbers in it, nothing depends on the query's span. */
+  /**
+   * Canonical text; durations, `@` and the steps of subqueries are numbers in it, so it does not depend on the query's
+   * span.
+   */
   readonly expr: string;
   readonly op: Aggregator | null;
   readonly grouping: readonly string[];
@@ -25,29 +28,29 @@ export interface FragmentRequest {
   /** The k of topk, bottomk and limitk; the label of count_values. */
   readonly param: number | string | null;
   /**
-   * For a sum by this label: the node sends rows that differ in it alone as one (see `packRows`). The engine never asks
-   * for it, as it would have to unpack what it gets. Default: no label.
+   * For a sum by this label: the node sends rows that differ only in it as one (see `packRows`). The engine never uses
+   * it, because it would have to unpack the answer. Default: no label.
    */
   readonly packed?: string;
 }
 
-/** How the query is evaluated: a node uses the same settings. */
+/** The settings of the query's evaluation: a node uses the same ones. */
 export type FragmentSettings = EvalSettings;
 
 /**
  * A node's answer.
- * Shape: `columns` for series and whole fragments and for topk, bottomk and limitk (there only what may still be chosen);
- * `groups` for the other aggregations. Every array has one entry a step.
+ * Shape: `columns` for series and whole fragments and for topk, bottomk and limitk (there only the candidates);
+ * `groups` for the other aggregations. Every array has one entry for each step.
  */
 export interface FragmentResult {
   readonly columns: readonly Column[];
   readonly groups: readonly GroupRow[];
-  /** Positions are offsets into `expr`; −1 stands for the aggregation around it. */
+  /** Positions are offsets into `expr`; −1 stands for the surrounding aggregation. */
   readonly annotations: readonly PortableAnnotation[];
   /** Warnings of the node's source, passed on as they are. */
   readonly warnings: readonly string[];
   readonly samplesRead: number;
-  /** Series touched for it; 0 from an agent that does not tell. */
+  /** Series that it touched; 0 from an agent that does not report it. */
   readonly seriesRead: number;
 }
 
@@ -60,14 +63,15 @@ export interface Distribution {
   /** False: the nodes send series, never partial states. Default true. */
   readonly aggregates?: boolean;
   /**
-   * True when all that these requests can find lies on one and the same node: then that node can compute the query as a
-   * whole. Asked once, of all selectors of a query, before anything is run. Default: never.
+   * True when all series that match these requests lie on one and the same node, which can then compute the query as a
+   * whole. Called once, with all selectors of a query, before anything is run. Default: never.
    */
   readonly together?: (requests: readonly SelectRequest[]) => boolean;
   /**
-   * Answers of all nodes, in any order; null when the fragment is not taken: its series are then read from the source.
-   * Where no node answers it is not taken: without any series its value, or a warning, may still be something.
-   * Errors: `execution` makes the engine evaluate the subtree from the source, which then tells the query's own error.
+   * Answers of all nodes, in any order; null when the fragment is not run: its series are then read from the source. A
+   * fragment that no node answers counts as not run, because without any series it may still have a value, or a
+   * warning.
+   * Errors: `execution` makes the engine evaluate the subtree from the source, which then raises the query's own error.
    */
   run(
     fragment: FragmentRequest,

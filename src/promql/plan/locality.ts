@@ -1,13 +1,13 @@
 import { setOperators, typeOf, type AggregateExpr, type BinaryExpr, type CallExpr, type Expr } from '../parser/ast.ts';
 
 /**
- * Where an expression's value can come from.
+ * Where the value of an expression can be computed.
  * constant: reads no series, the same everywhere. local: the value over all nodes is the union of the values over each
- * node, and every series of it carries the partition label. central: it needs what several nodes have.
+ * node, and every series of it carries the partition label. central: it needs series of several nodes.
  */
 export type Place = 'constant' | 'local' | 'central';
 
-/** A place and the rule that decided it, for people. */
+/** A place and the rule that decided it, as text for users. */
 export interface Locality {
   readonly place: Place;
   readonly reason: string;
@@ -17,7 +17,7 @@ const constant: Locality = { place: 'constant', reason: 'reads no series' };
 const local = (reason: string): Locality => ({ place: 'local', reason });
 const central = (reason: string): Locality => ({ place: 'central', reason });
 
-/** Functions that must see the series of all nodes, and why. */
+/** Functions that need the series of all nodes, and the reason. */
 const centralFunctions: ReadonlyMap<string, string> = new Map([
   ['absent', 'absent() holds only if no node has a series'],
   ['absent_over_time', 'absent_over_time() holds only if no node has a series'],
@@ -29,14 +29,14 @@ const centralFunctions: ReadonlyMap<string, string> = new Map([
   ['sort_by_label_desc', 'sort_by_label_desc() orders the series of all nodes'],
 ]);
 
-/** Which argument of a function names a label that it writes. */
+/** The index of the argument that names the label which a function writes. */
 const writtenLabel: ReadonlyMap<string, number> = new Map([
   ['label_replace', 1],
   ['label_join', 1],
   ['histogram_quantiles', 1],
 ]);
 
-/** The place of an expression whose children's places are known. */
+/** The place of an expression, from the places of its children. */
 export function localityOf(expr: Expr, of: (child: Expr) => Locality, partitionLabel: string): Locality {
   switch (expr.kind) {
     case 'number':

@@ -6,9 +6,10 @@ import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { FragmentRequest, FragmentResult, Steps } from './fragment.ts';
 
 /**
- * Joins the answers of several nodes to one fragment into one answer of the same kind, each as soon as it is there: what
- * is kept of groups is as much as one node has. Order does not matter to groups; all else comes in order of places,
- * but for the value of a whole fragment, which is one node's: its order may say something.
+ * Merges the answers of several nodes to one fragment into one answer of the same kind, each as soon as it arrives: the
+ * merged groups need the memory of one node's answer. The order of groups does not matter; annotations and warnings are
+ * in order of `place`, columns in label order. The columns of a whole fragment come from one node and keep their order,
+ * which may be significant.
  */
 export class PartialMerge {
   readonly #isWhole: boolean;
@@ -20,7 +21,7 @@ export class PartialMerge {
     this.#groups = new RowMerge(op !== null && isFoldOperator(op) ? op : 'count');
   }
 
-  /** Groups that are kept. */
+  /** Number of merged groups. */
   get groups(): number {
     return this.#groups.size;
   }
@@ -49,7 +50,7 @@ export class PartialMerge {
   }
 }
 
-/** Joins answers that are all there. Answers may be joined in stages; one alone is joined already. */
+/** Merges answers that have all arrived. Answers may be merged in stages; a single one needs no merge. */
 export async function mergePartials(
   pacing: Pacing,
   fragment: FragmentRequest,
@@ -65,8 +66,8 @@ export async function mergePartials(
 }
 
 /**
- * True when the candidates of topk or bottomk do not tell the answer: which of several equal series is chosen, or in
- * what order an instant answer shows them, depends on the series that came before and fell out.
+ * True when the candidates of topk or bottomk do not determine the answer: which of several equal series is chosen, or
+ * in which order an instant answer shows them, depends on earlier series that are no longer candidates.
  */
 export async function isUndecided(
   pacing: Pacing,
@@ -80,7 +81,7 @@ export async function isUndecided(
   const { groupOf, labels } = await groupColumns(pacing, merged.columns, grouping, without);
   const members: Column[][] = labels.map(() => []);
   merged.columns.forEach((column, i) => members[groupOf[i]!]!.push(column));
-  // An instant answer shows groups in the order of their first series, which may have been none of the candidates.
+  // An instant answer shows groups in the order of their first series, which may not be among the candidates.
   if (steps.count === 1 && members.length > 1) return true;
   for (const group of members) {
     for (let step = 0; step < steps.count; step++) {

@@ -11,20 +11,23 @@ export interface MetricFault {
   readonly message: string;
 }
 
-/** Samples that one evaluation may look at in each series: eleven days of them, or an hour of subquery steps of a minute's rate. */
+/**
+ * Most samples of each series that one evaluation may read: eleven days of them, or an hour of subquery steps of a
+ * one-minute rate.
+ */
 export const metricSamplesPerSeries = 100_000;
 /** Samples that one evaluation may hold. */
 export const metricSamples = 16_000_000;
 
-/** As often as the instrument exports unless a policy says otherwise. Units: ms. */
+/** The instrument's default export interval. Units: ms. */
 const sampleIntervalMs = 10_000;
 const subqueryStepMs = 60_000;
 const once: Frame = { start: 0, step: 1, count: 1 };
 
 /**
- * Judges an expression that autoscalers will have evaluated every 15 seconds, by its text alone: whether it parses, is a
- * number for each object, and what it costs. How many series there will be is not known; the cost is for each of them,
- * with a sample every 10 s. Pure; undefined where nothing is wrong.
+ * Checks an expression that autoscalers evaluate every 15 seconds, by its text alone: whether it parses, gives a number
+ * for each object, and how much it costs. The number of series is not known; the cost is for each series, with a sample
+ * every 10 s. Pure; undefined for a valid expression.
  */
 export function judgeMetric(text: string): MetricFault | undefined {
   let expr: Expr;
@@ -49,7 +52,7 @@ export function judgeMetric(text: string): MetricFault | undefined {
   return { reason: 'costly', message };
 }
 
-/** Samples of one series that an expression looks at over a frame. */
+/** Samples of one series that an expression reads over a frame. */
 function samplesOf(expr: Expr, frame: Frame): number {
   switch (expr.kind) {
     case 'vector':

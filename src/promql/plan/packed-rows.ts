@@ -3,23 +3,23 @@ import { GroupFold, type GroupRow } from '../eval/aggregate/group-rows.ts';
 import type { SumState } from '../exact/exact-sums.ts';
 import type { Label, Labels } from '../types.ts';
 
-/** Most values of the packed label in one row: a row's columns are that many times as long as the steps. */
+/** Most values of the packed label in one row: a row's columns have this many times the steps. */
 const longestAxis = 256;
 
-/** The sums of one set of labels: one for each value of the packed label that has one. */
+/** The sums of one set of labels: one for each existing value of the packed label. */
 export interface PackedSums {
   /** Without the packed label. */
   readonly labels: Labels;
-  /** Values of the packed label; [''] where the sums have no such label. */
+  /** Values of the packed label; [''] for sums without the label. */
   readonly axis: readonly string[];
   /** One for each value of the axis. */
   readonly values: Float64Array;
 }
 
 /**
- * Rows of a sum that differ in one label alone, as one row: the label's values become its axis, and the columns hold the
- * steps of the first value, then those of the second, and so on. A histogram is then one row, not one for each bound:
- * most of what a row costs on its way is its labels.
+ * Combines rows of a sum that differ in one label only into one row: the label's values become its axis, and the
+ * columns hold the steps of the first value, then those of the second, and so on. A histogram is then one row instead
+ * of one for each bound: labels are most of the cost of sending a row.
  * Guarantees: nothing is rounded or added, so packed rows merge as exactly as plain ones. Rows with native histograms
  * stay alone, on an axis of one.
  */
@@ -47,7 +47,7 @@ export function packRows(rows: readonly GroupRow[], label: string, steps: number
     family.members.set(value, row);
   }
   for (const { rest, dropName, members } of families.values()) {
-    // Agents that have the same bounds name them in the same order.
+    // Sorted, so that agents with the same bounds send them in the same order.
     const values = [...members.keys()].sort();
     for (let from = 0; from < values.length; from += longestAxis) {
       const axis = values.slice(from, from + longestAxis);
@@ -87,10 +87,10 @@ function withAxis(rest: Labels, label: string, axis: readonly string[]): Labels 
 }
 
 const noAxis: readonly string[] = [''];
-/** Read once for each label object: the rows of an answer share them. */
+/** Parsed once for each label object: the rows of an answer share them. */
 const axes = new WeakMap<Label, readonly string[] | null>();
 
-/** The axis of a packed row; null for a text that is none. */
+/** The axis of a packed row; null for an invalid text. */
 export function axisOf(labels: Labels, label: string): readonly string[] | null {
   for (const one of labels) {
     if (one[0] !== label) continue;
@@ -113,9 +113,9 @@ function readAxis(text: string): readonly string[] | null {
 }
 
 /**
- * The sums of merged rows of one step. Where agents have other axes for the same labels, what they have in common is
- * added up before it is rounded.
- * Returns null where a row holds native histograms, which have no place in it.
+ * The sums of merged rows of one step. When agents have different axes for the same labels, the values of common bounds
+ * are added up before they are rounded.
+ * Returns null when a row has native histograms, which cannot be represented.
  */
 export function sumsOfPacked(rows: readonly GroupRow[], label: string): PackedSums[] | null {
   const families = new Map<string, { readonly rest: Labels; readonly rows: GroupRow[] }>();
@@ -155,7 +155,7 @@ export function unpackedLabels(labels: Labels, label: string): Pick<PackedSums, 
   return { labels: labels.filter(([name]) => name !== label), axis: [value] };
 }
 
-/** A row of one axis on another one that has all of its values. */
+/** Expands a row to an axis that contains all of its values. */
 function spread(row: GroupRow, from: readonly string[], to: readonly string[]): GroupRow {
   const places = from.map((value) => to.indexOf(value));
   const moved = (column: Float64Array): Float64Array => {

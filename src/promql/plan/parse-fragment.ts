@@ -1,7 +1,10 @@
 import { ParseCache } from '../parser/parse-cache.ts';
 import type { LanguageOptions } from '../types.ts';
 
-/** A fragment's text comes from a query that passed the switches; reading it back must accept all of the language. */
+/**
+ * A fragment's text comes from a query that was allowed by the feature switches; parsing it must accept the whole
+ * language.
+ */
 const everyFeature: LanguageOptions = {
   experimentalFunctions: true,
   fillModifiers: true,
@@ -10,5 +13,5 @@ const everyFeature: LanguageOptions = {
 
 const trees = new ParseCache(everyFeature);
 
-/** The tree of a fragment's text. Errors: ParseError for a text that no plan makes. */
+/** The tree of a fragment's text. Errors: ParseError for a text that no plan creates. */
 export const parseFragment = (text: string): ReturnType<ParseCache['parse']> => trees.parse(text);

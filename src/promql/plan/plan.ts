@@ -7,8 +7,8 @@ import { type Locality, localityOf } from './locality.ts';
 import { parseFragment } from './parse-fragment.ts';
 
 /**
- * True for a subtree that a node can compute to its end if all series that its selectors find lie there: an instant
- * vector that reads something. info() is none: it looks for series that no selector names.
+ * True for a subtree that a node can compute completely if it has all series of its selectors: an instant vector that
+ * reads series. Subtrees with info() are excluded: it reads series that no selector names.
  */
 function canBeWhole(expr: Expr): boolean {
   return typeOf(expr) === 'instant vector' && someNode(expr, isSelector) && !someNode(expr, isInfo);
@@ -23,45 +23,45 @@ function someNode(expr: Expr, is: (expr: Expr) => boolean): boolean {
 
 /** A part of a query that every node can compute over its own series alone. */
 export interface Fragment extends FragmentRequest {
-  /** The subtree it stands for. */
+  /** The subtree that it replaces. */
   readonly node: Expr;
   /** The rules that allowed it. */
   readonly reasons: readonly string[];
 }
 
-/** One node of the query with what was decided about it. */
+/** One node of the query with its placement. */
 export interface PlanNode {
   readonly expr: Expr;
-  /** Set where the nodes take over; nothing below is planned then. */
+  /** Set when the nodes compute this subtree; its children are then not planned. */
   readonly fragment: Fragment | null;
-  /** Why it is evaluated where it is. */
+  /** The reasons for its placement. */
   readonly reasons: readonly string[];
   readonly children: readonly PlanNode[];
 }
 
-/** A query with the parts that are computed where their series lie. */
+/** A query with the parts that are computed on the nodes. */
 export interface QueryPlan {
   readonly root: PlanNode;
   /** In evaluation order. */
   readonly fragments: readonly Fragment[];
 }
 
-/** By which label series are spread, and which kinds of fragments those who compute them know. */
+/** How series are distributed over nodes, and the fragments that the nodes support. */
 export interface PlanOptions {
-  /** The label whose value tells on which node a series lies. Every series must carry it. */
+  /** The label whose value names the node of a series. Every series must carry it. */
   readonly partitionLabel: string;
-  /** False: aggregations stay where the query is, the nodes send series. Default true. */
+  /** False: aggregations stay central, the nodes send series. Default true. */
   readonly aggregates?: boolean;
-  /** True: all selectors find their series on one and the same node. Default false. */
+  /** True: all selectors match series on one and the same node. Default false. */
   readonly together?: boolean;
 }
 
 /**
  * Decides which parts of a query the nodes compute.
  * Rules: the largest subtrees that are local (see `localityOf`) become series fragments; an aggregation over a local
- * subtree becomes an agg fragment when its partial states can be merged exactly; all else stays where the query is.
- * When all series lie on one node, the largest subtrees that are instant vectors and not local become whole fragments:
- * only scalars and ranges at the root stay, and info(), which looks for series that no selector names.
+ * subtree becomes an agg fragment when its partial states can be merged exactly; all else stays central. When all
+ * series lie on one node, the largest subtrees that are instant vectors and not local become whole fragments: only
+ * scalars and ranges at the root stay central, and info(), which reads series that no selector names.
  * Guarantees: pure, and the same plan for the same tree; the answer with fragments is bit for bit the answer without.
  */
 export function planQuery(expr: Expr, { partitionLabel, aggregates = true, together = false }: PlanOptions): QueryPlan {
@@ -73,7 +73,7 @@ export function planQuery(expr: Expr, { partitionLabel, aggregates = true, toget
   return plan;
 }
 
-/** What was planned for trees that are still in use, by the options. */
+/** Plans of trees that are still in use, by the options. */
 const plans = new WeakMap<Expr, Map<string, QueryPlan>>();
 
 function makePlan(expr: Expr, { partitionLabel, aggregates, together }: Required<PlanOptions>): QueryPlan {
@@ -90,7 +90,7 @@ function makePlan(expr: Expr, { partitionLabel, aggregates, together }: Required
 
 interface Planning {
   readonly of: (expr: Expr) => Locality;
-  /** Found so far. */
+  /** The fragments so far. */
   readonly fragments: Fragment[];
   readonly aggregates: boolean;
   readonly together: boolean;
@@ -98,7 +98,7 @@ interface Planning {
 
 function planNode(expr: Expr, planning: Planning, orderShows: boolean): PlanNode {
   const reasons = [planning.of(expr).reason];
-  // A node's series come back in label order, which would lose what topk and its kin say by theirs.
+  // A node's series come back in label order, which would lose the significant order of topk and similar operators.
   const ordered = orderShows && keepsOrder(expr);
   if (ordered) reasons.push('its order is part of the answer');
   const fragment = fragmentOf(expr, planning, ordered, reasons);
@@ -106,7 +106,7 @@ function planNode(expr: Expr, planning: Planning, orderShows: boolean): PlanNode
     planning.fragments.push(fragment);
     return { expr, fragment, reasons: fragment.reasons, children: [] };
   }
-  // The second argument of info() is a list of matchers, not something to evaluate.
+  // The second argument of info() is a list of matchers and is not evaluated.
   const isInfo = expr.kind === 'call' && expr.func.name === 'info';
   const children = isInfo ? childrenOf(expr).slice(0, 1) : childrenOf(expr);
   return { expr, fragment: null, reasons, children: children.map((child) => planNode(child, planning, ordered)) };
@@ -122,7 +122,10 @@ function fragmentOf(expr: Expr, planning: Planning, ordered: boolean, reasons: s
   return expr.kind === 'aggregate' && aggregates ? aggregateFragment(expr, of, reasons) : null;
 }
 
-/** A fragment of kind series for a local subtree; null (and a reason) when its text would not read back the same. */
+/**
+ * A fragment of kind series for a local subtree; null (and a reason) when its text would not parse back to the same
+ * tree.
+ */
 export function seriesFragment(node: Expr, reasons: string[]): Fragment | null {
   const fragment = unreducedFragment('series', node, reasons);
   if (fragment === null) reasons.push('its text would not read back as the same tree');
@@ -145,7 +148,7 @@ const inexact: Readonly<Record<string, string>> = {
   stdvar: 'the last digits of stdvar depend on the order of all values',
 };
 
-/** What the nodes send for an aggregation. */
+/** The fragment of an aggregation. */
 const stateOf: Readonly<Record<string, string>> = {
   sum: 'partial state: exact expansion; native histograms as they are',
   avg: 'partial state: exact expansion and count; native histograms as they are',
@@ -199,7 +202,7 @@ function sameShape(a: unknown, b: unknown): boolean {
   if (keys.length !== Object.keys(y).length) return false;
   return keys.every((key) => {
     if (key === 'start' || key === 'end') return key in y;
-    // The printer sorts them; their order means nothing.
+    // The printer sorts them; their order has no meaning.
     if (key === 'matchers') return sameShape(inTextOrder(x[key]), inTextOrder(y[key]));
     return sameShape(x[key], y[key]);
   });

@@ -5,9 +5,9 @@ import { childrenOf, type Expr, type MatrixSelector, type SubqueryExpr, unwrapPa
 import { print } from '../parser/printer.ts';
 
 /**
- * How many samples a query looks at, at each of its steps, by the rules of Prometheus 3.15 (`util/stats`).
- * `queryable`: a selector counts a sample for each series that has one, a function over a range the whole window at
- * each step. `read`: of a window only what the window of the step before did not have; what is the same at every step
+ * The number of samples that a query reads at each of its steps, by the rules of Prometheus 3.15 (`util/stats`).
+ * `queryable`: a selector counts a sample for each visible series, a function over a range the whole window at each
+ * step. `read`: of a window, only the samples outside the previous step's window; a part that is the same at every step
  * counts once.
  */
 export interface SampleCounts {
@@ -16,16 +16,16 @@ export interface SampleCounts {
 }
 
 /**
- * Evaluates an expression that gives one unlabelled number a step, or none, for which 0 stands; without regard to
- * names that are equal once they are dropped.
+ * Evaluates an expression that gives one unlabelled number for each step; a step without one counts as 0. Names that
+ * become equal once they are dropped are not an error.
  */
 export type AskCount = (expr: string, frame: Frame) => Promise<Float64Array>;
 
 const defaultSubqueryStepMs = (): number => 60_000;
 
 /**
- * Counts the samples of a query by queries of their own: `count(x)` for a selector, `sum(count_over_time(x[5m]))` for a
- * window. So each way of executing a query counts alike, and a query that nobody wants counted costs nothing for it.
+ * Counts the samples of a query by separate queries: `count(x)` for a selector, `sum(count_over_time(x[5m]))` for a
+ * window. Every execution path therefore gives the same counts, and a query without counts has no overhead.
  * A native histogram counts as one sample; the series that `info()` looks up do not count.
  */
 export function countSamples(expr: Expr, span: QuerySpan, frame: Frame, ask: AskCount): Promise<SampleCounts> {
@@ -105,7 +105,7 @@ class Counter {
     return { queryable, read };
   }
 
-  /** A subquery as a function's window: its points count, and of what lies below only what had to be read. */
+  /** A subquery as a function's window: its points count; from the expressions inside it, only `read` is used. */
   async #windowOf(expr: SubqueryExpr, frame: Frame): Promise<SampleCounts> {
     const range = milliseconds(expr.range);
     const [queryable, { read }] = await Promise.all([
@@ -116,7 +116,7 @@ class Counter {
     return { queryable, read: readsOfSubquery(read, own, frame) };
   }
 
-  /** A subquery that is the answer itself: all below it counts. */
+  /** A subquery that is the answer itself: everything below it counts. */
   async #allOf(expr: SubqueryExpr, frame: Frame): Promise<SampleCounts> {
     const inner = innerFrame(expr, frame);
     const { queryable, read } = await this.count(expr.expr, inner);
@@ -144,7 +144,7 @@ function atFirst({ count }: Frame, value: number): Float64Array {
 
 const sum = (values: Float64Array): number => values.reduce((a, b) => a + b, 0);
 
-/** A subquery as the query around it sees it. Units: milliseconds; a range of 0 stands for no window. */
+/** A subquery in the context of the surrounding query. Units: milliseconds; a range of 0 stands for no window. */
 interface InnerSteps {
   readonly frame: Frame;
   readonly offset: number;
@@ -152,8 +152,8 @@ interface InnerSteps {
 }
 
 /**
- * What the steps of a subquery read, at the steps of the query around it: each at the first that looks at it, those
- * between two windows not at all. A query of one step has all of it.
+ * Assigns the reads of a subquery's steps to the steps of the surrounding query: each to the first step whose window
+ * contains it; those between two windows are dropped. A query of one step gets all of them.
  */
 function readsOfSubquery(read: Float64Array, inner: InnerSteps, outer: Frame): Float64Array {
   const { start, step, count } = outer;

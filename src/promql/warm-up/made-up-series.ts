@@ -2,15 +2,15 @@ import { matchesAll, compileMatcher } from '../matching/matcher.ts';
 import { sortedLabels } from '../labels.ts';
 import type { DeferredSeries, Label, SelectRequest, SelectResult, SeriesSource } from '../types.ts';
 
-/** The label that says on which node a series lies. */
+/** The label with the node of a series. */
 export const nodeLabel = 'node';
-/** When the made-up samples end, and how far apart they are. Milliseconds. */
+/** End of the synthetic samples, and their interval. Milliseconds. */
 export const lastSample = 3_600_000;
 const interval = 30_000;
 const samples = 40;
 const bounds = ['0.1', '1', '+Inf'];
 
-/** Series in memory as a capture leaves them: something up on each instance, counted requests and their durations. */
+/** Series in memory in the form of captured ones: an `up` metric on each instance, request counters and durations. */
 export class MadeUpSeries implements SeriesSource {
   readonly #series: DeferredSeries[] = [];
 

@@ -9,7 +9,7 @@ import { nodeLabel } from './made-up-series.ts';
 
 const limits = { maxSeries: 10_000, maxBytes: 1e7, maxSamples: 1e6, deadlineMs: 60_000 };
 
-/** A node in this process: it is asked, computes and answers in the same bytes as one behind a network. */
+/** A node in this process: it receives, computes and answers in the same bytes as a node behind a network. */
 export class OwnNode implements Distribution {
   readonly partitionLabel = nodeLabel;
   readonly #source: SeriesSource;

@@ -6,7 +6,7 @@ import { OwnNode } from './own-node.ts';
 
 const perApp = 'sum by (app) (rate(requests_total[5m]))';
 
-/** What dashboards ask most. */
+/** The most common queries of dashboards. */
 const queries = [
   'sum(up)',
   'up',
@@ -24,18 +24,18 @@ const rangeStep = 60_000;
 const rangeSpan = 600_000;
 
 export interface WarmUpOptions {
-  /** No query is begun after this long. Milliseconds; 0: none at all. */
+  /** No query is started after this long. Milliseconds; 0: none at all. */
   readonly budgetMs: number;
   /** Monotonic milliseconds. */
   readonly monotonic: () => number;
-  /** Given each answer: what turns answers into text is warmed by it. */
+  /** Called with each answer, to warm up the code that turns answers into text. */
   readonly use?: (result: QueryResult) => void;
 }
 
 /**
- * Answers ordinary queries over made-up series until the time is over, so that the code of a process just started is
- * compiled before the first user asks: here, and as a node's share that is sent and read. Nothing of it is kept.
- * Answers with the number of queries.
+ * Answers ordinary queries over synthetic series until the time is over, so that the code of a new process is compiled
+ * before the first user's query: local evaluation, and a node's share that is sent and read. Nothing of it is kept.
+ * Returns the number of queries.
  */
 export async function warmUp({ budgetMs, monotonic, use }: WarmUpOptions): Promise<number> {
   const until = monotonic() + budgetMs;
@@ -47,7 +47,7 @@ export async function warmUp({ budgetMs, monotonic, use }: WarmUpOptions): Promi
     const query = queries[asked % queries.length]!;
     const round = Math.floor(asked / queries.length);
     const options = ways[round % ways.length]!;
-    // Instant queries are the shorter ones: what they have beside the samples counts most there.
+    // Instant queries are shorter: their overhead beside the samples matters most.
     const isRange = round % 8 >= 6;
     use?.(
       isRange
