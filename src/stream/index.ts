@@ -1,6 +1,6 @@
 /**
- * The stream of spans and flows as its two ends know it: what may be asked for, what the messages are, how they stand
- * in protobuf. Agents serve it, the query server relays it, the command line reads it.
+ * The stream of spans and flows, for both of its ends: its requests, its messages, and their protobuf form. Agents
+ * serve it, the query server relays it, the command line reads it.
  */
 export {
   concerns,

@@ -6,7 +6,7 @@ import { refuseDearPattern } from '../base/pattern-cost.ts';
 import { itemSubject, type ItemSubject } from './item-subject.ts';
 import type { Recorded } from './records.ts';
 
-/** Values by field: of one field OR-ed, fields AND-ed. */
+/** Values by field: the values of one field are OR-ed, fields are AND-ed. */
 export type FilterValues = Readonly<Partial<Record<FilterField, readonly string[]>>>;
 
 export const filterFields = [
@@ -28,17 +28,20 @@ export const filterFields = [
 ] as const;
 export type FilterField = (typeof filterFields)[number];
 
-/** What a filter needs to know beyond the item. */
+/** The inputs of a filter beside the item. */
 export interface FilterContext {
-  /** The node whose stream it is. */
+  /** The node of the stream. */
   readonly node: string;
-  /** Labels of a pod of this node; undefined for one that is not known. */
+  /** Labels of a pod of this node; undefined for an unknown pod. */
   readonly podLabels: (namespace: string, name: string) => Readonly<Record<string, string>> | undefined;
-  /** Whose pods' labels may decide; all where it is not given. */
+  /** Namespaces whose pods' labels may be used; all when it is not given. */
   readonly namespaces?: ReadonlySet<string> | undefined;
 }
 
-/** Whether an item matches; undefined where this node cannot tell: labels of another node's pod are not known here. */
+/**
+ * Whether an item matches; undefined when this node cannot decide, because it does not know the labels of another
+ * node's pod.
+ */
 export type Match = boolean | undefined;
 export type ItemTest = (item: Recorded) => Match;
 type Test = (item: Recorded, subject: ItemSubject) => Match;

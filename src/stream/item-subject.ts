@@ -1,7 +1,10 @@
 import type { FlowEnd, Recorded, SpanRecord } from './records.ts';
 import { spanProtocol } from './span-protocol.ts';
 
-/** What filters ask of an item, the same for spans and flows. A flow has two ends, a span one pod and its peer. */
+/**
+ * The fields of an item that filters use, the same for spans and flows. A flow has two ends, a span one pod and its
+ * peer.
+ */
 export interface ItemSubject {
   readonly pods: readonly { readonly namespace: string; readonly name: string }[];
   readonly workloads: readonly { readonly namespace: string; readonly kind: string; readonly name: string }[];
@@ -12,14 +15,16 @@ export interface ItemSubject {
   readonly ports: readonly number[];
 }
 
-/** The subject of an item of the node with that name. */
+/** The subject of an item of the node with this name. */
 export function itemSubject(item: Recorded, node: string): ItemSubject {
   return item.span
     ? ofSpan(item.span, node)
     : ofEnds(item.flow.direction, item.flow.protocol, item.flow.source, item.flow.destination, node);
 }
 
-/** Who begins: a server's span is of a request that came in, a client's of one that went out. */
+/**
+ * The direction of a span by its kind: a server's span belongs to an incoming request, a client's to an outgoing one.
+ */
 const directions: Readonly<Record<string, readonly string[]>> = {
   server: ['ingress', 'server'],
   consumer: ['ingress', 'consumer'],

@@ -1,7 +1,7 @@
-/** Spans and flows in the words that the command line and the page share. */
+/** Texts of spans and flows that the command line and the page share. */
 import type { FlowEnd, SpanRecord } from './records.ts';
 
-/** Who an end of a flow is, as well as it is known: `shop/checkout-1:4000`, `node worker-2`, `10.0.0.7:443`. Pure. */
+/** The name of a flow's end, as precise as is known: `shop/checkout-1:4000`, `node worker-2`, `10.0.0.7:443`. Pure. */
 export function endText({ namespace, name, kind, workload, address, port, cidr }: FlowEnd): string {
   const within = (text: string): string => (namespace === undefined ? text : `${namespace}/${text}`);
   const prefix = kind === undefined || kind === 'Pod' ? '' : `${kind.toLowerCase()} `;
@@ -14,7 +14,7 @@ export function endText({ namespace, name, kind, workload, address, port, cidr }
   return withPort(who, port);
 }
 
-/** Who asks and who is asked; the second is empty for a span without a peer. Pure. */
+/** The client and the server of an item; the second is empty for a span without a peer. Pure. */
 export function endsOfSpan(span: SpanRecord): { readonly source: string; readonly destination: string } {
   const own = span.pod === undefined ? (span.service ?? 'unknown') : `${span.namespace ?? '?'}/${span.pod}`;
   const attribute = (...keys: string[]): string | undefined => {
@@ -40,17 +40,17 @@ function withPort(who: string, port: number | undefined): string {
   return who.includes(':') && !who.includes('/') ? `[${who}]:${port}` : `${who}:${port}`;
 }
 
-/** What was done: `GET /cart/7`, or the span's name. Pure. */
+/** The operation: `GET /cart/7`, or the span's name. Pure. */
 export function operationOf({ method, path, route, name }: SpanRecord): string {
   return method === undefined ? name : `${method} ${path ?? route ?? '-'}`;
 }
 
-/** How it ended: the status code, or `ok` or `error`; empty where nothing is known. Pure. */
+/** The outcome: the status code, or `ok` or `error`; empty when unknown. Pure. */
 export function outcomeOf({ statusCode, status }: SpanRecord): string {
   return statusCode === undefined ? (status === 'unset' ? '' : status) : String(statusCode);
 }
 
-/** Why items were lost, by the source that the stream names. */
+/** Reasons for lost items, by the source in the message. */
 const reasons: Readonly<Record<string, string>> = {
   ring: "had left the node's memory before they were asked for",
   reader: 'came faster than the query server read them',
@@ -58,7 +58,10 @@ const reasons: Readonly<Record<string, string>> = {
   labels: "cannot be judged on that node, for it does not know the labels of another node's pod",
 };
 
-/** Why items of that source were lost, to follow on "lost 3 items:"; another source is said as it is. Pure. */
+/**
+ * The reason for lost items of that source, as the continuation of "lost 3 items:"; an unknown source is returned
+ * unchanged. Pure.
+ */
 export function lossReason(source: string): string {
   return reasons[source] ?? source;
 }

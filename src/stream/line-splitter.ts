@@ -1,10 +1,10 @@
 import { StringDecoder } from 'node:string_decoder';
 import { OperatorError } from '../base/errors.ts';
 
-/** The longest line that is taken: a span with all that its limits allow is far below. Units: characters. */
+/** The longest accepted line: a span at all of its limits is far shorter. Units: characters. */
 const maxLineLength = 1024 * 1024;
 
-/** Cuts a body into lines as its pieces come. What stands behind the last line break is never handed out. */
+/** Cuts a body into lines as its pieces arrive. Text after the last line break is never returned. */
 export class LineSplitter {
   readonly #decoder = new StringDecoder('utf8');
   readonly #maxLength: number;
@@ -14,7 +14,7 @@ export class LineSplitter {
     this.#maxLength = maxLength;
   }
 
-  /** The lines that are whole now. Errors: ERR_TOO_LARGE for one that is too long. */
+  /** The lines that are complete now. Errors: ERR_TOO_LARGE for a line that is too long. */
   take(chunk: Buffer): string[] {
     const lines = (this.#rest + this.#decoder.write(chunk)).split('\n');
     this.#rest = lines.pop()!;
@@ -23,7 +23,7 @@ export class LineSplitter {
     return lines.filter((line) => line !== '');
   }
 
-  /** The body is over. Errors: ERR_INPUT_INVALID when it was cut in the middle of a line. */
+  /** Call it at the end of the body. Errors: ERR_INPUT_INVALID when the body ends inside a line. */
   end(): void {
     if (this.#rest !== '') throw new OperatorError('ERR_INPUT_INVALID', 'the answer ends in the middle of a line');
   }

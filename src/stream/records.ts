@@ -1,4 +1,4 @@
-/** One span as the stream serves it. Absent members were not known. */
+/** One span as the stream serves it. Absent members are unknown. */
 export interface SpanRecord {
   readonly traceId: string;
   readonly spanId: string;
@@ -19,13 +19,15 @@ export interface SpanRecord {
   readonly path?: string;
   readonly route?: string;
   readonly statusCode?: number;
-  /** The other end: of a server's span who asked, of a client's who was asked. Only the relay of all agents names it. */
+  /**
+   * The other end: the client of a server's span, the server of a client's span. Only the relay of all agents sets it.
+   */
   readonly peer?: FlowEnd;
   /** The span's other attributes, redacted. */
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
-/** One end of a flow. Absent members were not known: how much is depends on the flow attributes of the policy. */
+/** One end of a flow. Absent members are unknown, depending on the flow attributes of the policy. */
 export interface FlowEnd {
   readonly namespace?: string;
   readonly name?: string;
@@ -39,13 +41,13 @@ export interface FlowEnd {
   readonly cidr?: string;
 }
 
-/** What two ends exchanged between two reports of the instrument. */
+/** The bytes that two ends exchanged between two reports of the instrument. */
 export interface FlowRecord {
-  /** The end of the time that the bytes were counted in. RFC 3339, UTC. */
+  /** The end of the interval in which the bytes were counted. RFC 3339, UTC. */
   readonly end: string;
   /** `request`, `response` or `unknown`. */
   readonly direction: string;
-  /** `TCP`, `UDP` …; absent where the policy does not ask for it. */
+  /** `TCP`, `UDP` …; absent when the policy does not include it. */
   readonly protocol?: string;
   readonly bytes: number;
   readonly source: FlowEnd;
@@ -54,23 +56,26 @@ export interface FlowRecord {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** What filters look at: one of both, and when it began (of a flow: was reported). Units: ms since the epoch. */
+/**
+ * The input of filters: a span or a flow, and its time (of a span: its start; of a flow: its report). Units: ms since
+ * the epoch.
+ */
 export type Recorded = { readonly timeMs: number } & (
   { readonly span: SpanRecord; readonly flow?: undefined } | { readonly flow: FlowRecord; readonly span?: undefined }
 );
 
-/** Whether an item concerns one of the namespaces: a span by its pod's, a flow by that of either end. */
+/** Whether an item belongs to one of the namespaces: a span by its pod's, a flow by that of either end. */
 export function concerns({ span, flow }: Pick<Recorded, 'span' | 'flow'>, namespaces: ReadonlySet<string>): boolean {
   if (span) return namespaces.has(span.namespace ?? '');
   return namespaces.has(flow!.source.namespace ?? '') || namespaces.has(flow!.destination.namespace ?? '');
 }
 
-/** The time that an item is put in order by. Texts of this form, RFC 3339 with nanoseconds in UTC, compare as times do. */
+/** The time by which an item is sorted. Texts of this form, RFC 3339 with nanoseconds in UTC, sort like times. */
 export function timeOf(item: Pick<Recorded, 'span' | 'flow'>): string {
   return item.span ? item.span.start : item.flow!.end;
 }
 
-/** Nanoseconds since the epoch as RFC 3339 in UTC; a time no calendar holds becomes the epoch. */
+/** Nanoseconds since the epoch as RFC 3339 in UTC; a time outside the calendar becomes the epoch. */
 export function rfc3339Nano(ns: bigint): string {
   const ms = Number(ns / 1_000_000n);
   if (ms > 8.64e15) return rfc3339Nano(0n);

@@ -1,25 +1,28 @@
 import type { StreamMessage } from './stream-message.ts';
 
-/** How far back a stream that is read on begins: spans come when they end, not in order of their begin. Units: ms. */
+/**
+ * How far before the newest item a resumed stream begins: spans arrive when they end, not in order of their start.
+ * Units: ms.
+ */
 const overlapMs = 10_000;
 const generation = 10_000;
 
 /**
- * What was shown of a stream, so that one that is read on after it broke shows nothing twice. It remembers the newest
- * 10,000 to 20,000 items by what they are: spans by their ids, flows by all of them.
+ * The items of a stream that were already shown, so that a stream that is resumed after a break shows no item twice. It
+ * remembers the newest 10,000 to 20,000 items by identity: spans by their ids, flows by all of their members.
  */
 export class SeenItems {
-  /** Whole generations are forgotten: taking the oldest key out of a set walks over the places of those before it. */
+  /** Whole generations are dropped: finding the oldest key of a set steps over every key that was deleted before it. */
   #keys = new Set<string>();
   #older = new Set<string>();
   #newestMs: number;
 
-  /** What is earlier than `startMs` was not asked for. */
+  /** Items before `startMs` were not requested. */
   constructor(startMs: number) {
     this.#newestMs = startMs;
   }
 
-  /** Notes an item; false when it was noted before. */
+  /** Records an item; false for a recorded one. */
   add({ node, time, span, flow }: StreamMessage): boolean {
     const key = `${node} ${time} ${span ? `${span.traceId} ${span.spanId} ${span.kind}` : JSON.stringify(flow)}`;
     if (this.#keys.has(key) || this.#older.has(key)) return false;
@@ -32,7 +35,7 @@ export class SeenItems {
     return true;
   }
 
-  /** Where to read on from, RFC 3339; not later than now, whatever times items claim. */
+  /** Where to resume, RFC 3339; not later than now, whatever times items carry. */
   since(nowMs: number): string {
     return new Date(Math.min(this.#newestMs, nowMs) - overlapMs).toISOString();
   }

@@ -2,7 +2,7 @@ import type { protocolNames } from '../api/v1alpha1/index.ts';
 
 export type Protocol = (typeof protocolNames)[number];
 
-/** Protocols by `db.system`; a database that is none of them speaks SQL. */
+/** Protocols by `db.system`; any other database counts as SQL. */
 export const databases: Readonly<Record<string, Protocol>> = {
   redis: 'Redis',
   mongodb: 'Mongo',
@@ -18,7 +18,7 @@ export const brokers: Readonly<Record<string, Protocol>> = {
   rabbitmq: 'AMQP',
 };
 
-/** The protocol of a span, by the attributes that its kind of operation has; null where none tells. */
+/** The protocol of a span, by the attributes of its kind of operation; null when none of them names one. */
 export function spanProtocol(attribute: (key: string) => string): Protocol | null {
   const system = attribute('db.system.name') || attribute('db.system');
   if (system) return databases[system] ?? 'SQL';

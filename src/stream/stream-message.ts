@@ -5,16 +5,19 @@ import { type FlowRecord, type Recorded, rfc3339Nano, type SpanRecord } from './
 
 export type NodeState = 'NODE_CONNECTED' | 'NODE_UNAVAILABLE' | 'NODE_ERROR';
 
-/** One message of the stream: a line of NDJSON, or a gRPC message. Exactly one of the four kinds is there. */
+/** One message of the stream: a line of NDJSON, or a gRPC message. It has exactly one of the four kinds. */
 export interface StreamMessage {
   readonly node: string;
-  /** RFC 3339, UTC: of a span its start, of a flow its report, of the others now. */
+  /** RFC 3339, UTC: the start of a span, the report time of a flow, the present time of other messages. */
   readonly time: string;
   readonly span?: SpanRecord;
   readonly flow?: FlowRecord;
   readonly node_status?: { readonly state: NodeState; readonly nodes: readonly string[]; readonly message?: string };
   readonly lost?: { readonly source: string; readonly count: number };
-  /** Where the stream stands behind this message, where that was asked for. Means something to its agent alone. */
+  /**
+   * The position of the stream after this message, when the request asked for cursors. Only the agent that sent it can
+   * interpret it.
+   */
   readonly cursor?: string;
 }
 
@@ -35,7 +38,7 @@ export function lostMessage(
 }
 
 export interface StatusDetails {
-  /** The nodes meant, where they are others than the one that speaks. */
+  /** The nodes concerned, when they are not the sender. */
   readonly nodes?: readonly string[];
   readonly message?: string | undefined;
   readonly cursor?: string | undefined;
@@ -94,7 +97,7 @@ const schema = Type.Object({
 });
 const check = TypeCompiler.Compile(schema);
 
-/** Takes a line of a stream that another process wrote. Errors: ERR_INPUT_INVALID that names the field. */
+/** Parses a line of a stream that another process wrote. Errors: ERR_INPUT_INVALID that names the field. */
 export function parseMessage(line: string): StreamMessage {
   let value: unknown;
   try {

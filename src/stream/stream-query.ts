@@ -25,14 +25,14 @@ const filter = Type.Object(
 );
 
 /**
- * A request of the stream, the same over HTTP and gRPC. A filter matches when each of its fields does, and a field
- * when one of its values does; an item is shown when one of `include` matches (or none is given) and none of `exclude`.
+ * A request of the stream, the same over HTTP and gRPC. A filter matches when each of its fields does, and a field when
+ * one of its values does; an item is shown when one of `include` matches (or none is given) and none of `exclude`.
  */
 export const streamRequestSchema = Type.Object(
   {
-    /** How many items of the past. Default: 100, and 0 with `follow`. */
+    /** Number of past items. Default: 100, and 0 with `follow`. */
     number: Type.Optional(Type.Integer({ minimum: 0 })),
-    /** All of the past, instead of a number. */
+    /** All past items, instead of a number. */
     all: Type.Optional(Type.Boolean()),
     /** The oldest instead of the newest. Excludes `follow`. */
     first: Type.Optional(Type.Boolean()),
@@ -44,22 +44,24 @@ export const streamRequestSchema = Type.Object(
     exclude: Type.Optional(Type.Array(filter, { maxItems: 64 })),
     /** `span`, `flow`; both where none is named. */
     types: Type.Optional(Type.Array(Type.Union([Type.Literal('span'), Type.Literal('flow')]), { maxItems: 2 })),
-    /** Only what concerns these namespaces, whatever the filters say; of a flow one end is enough. */
+    /** Only items of these namespaces, whatever the filters are; for a flow one end is enough. */
     namespaces: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 50_000 })),
-    /** Messages carry where the stream stands, for `after`; the first is a `node_status` that does. */
+    /**
+     * Messages carry the position of the stream, for `after`; the first message is a `node_status` with the position.
+     */
     cursors: Type.Optional(Type.Boolean()),
-    /** Go on behind this place instead of beginning with `number` items of the past. */
+    /** Resume after this position instead of starting with `number` past items. */
     after: Type.Optional(Type.String({ maxLength: 64 })),
   },
   strict,
 );
 export type StreamRequest = Static<typeof streamRequestSchema>;
 
-/** What a reader of the stream asks for. */
+/** A parsed request of the stream. */
 export interface StreamQuery {
   /** The newest `number` items that match; Infinity for all. */
   readonly number: number;
-  /** Go on with new items instead of ending. */
+  /** Continue with new items instead of ending. */
   readonly follow: boolean;
   /** The oldest `number` items instead of the newest. */
   readonly first: boolean;
@@ -73,14 +75,14 @@ export interface StreamQuery {
 
 const check = TypeCompiler.Compile(streamRequestSchema);
 
-/** Takes a value from outside as a request. Errors: ERR_INPUT_INVALID that names the field. */
+/** Validates a value from outside as a request. Errors: ERR_INPUT_INVALID that names the field. */
 export function parseStreamRequest(value: unknown): StreamRequest {
   if (check.Check(value)) return value;
   const first = check.Errors(value).First();
   throw invalidField(first?.path.slice(1) || 'request', first?.message ?? 'is not valid');
 }
 
-/** Makes a request ready to read by. Errors: ERR_INPUT_INVALID that names the field. */
+/** Converts a request to a query. Errors: ERR_INPUT_INVALID that names the field. */
 export function streamQuery(request: StreamRequest, nowMs: number, context: FilterContext): StreamQuery {
   const follow = request.follow ?? false;
   const first = request.first ?? false;
@@ -104,7 +106,7 @@ export function streamQuery(request: StreamRequest, nowMs: number, context: Filt
       if (namespaces !== undefined && !concerns(item, namespaces)) return false;
       if (types !== undefined && item[types] === undefined) return false;
       const included = include.length === 0 || some(include, item);
-      // An item of which it is unknown whether it matches is shown.
+      // Only a definite match of `exclude` hides an item; an undecided one does not.
       return included !== false && some(exclude, item) === true ? false : included;
     },
   };
@@ -118,7 +120,7 @@ function time(text: string | undefined, name: string, nowMs: number): number | u
   return ms;
 }
 
-/** What each path of the stream shows where the request does not say it. */
+/** The default types of each path of the stream. */
 const paths: Readonly<Record<string, StreamRequest['types']>> = {
   '/v1/stream': undefined,
   '/v1/spans': ['span'],
@@ -126,13 +128,13 @@ const paths: Readonly<Record<string, StreamRequest['types']>> = {
 };
 export const streamPaths: readonly string[] = Object.keys(paths);
 
-/** A request as the path that it came on means it. */
+/** A request with the default types of its path. */
 export function requestOfPath(path: string, request: StreamRequest): StreamRequest {
   const types = request.types ?? paths[path];
   return types ? { ...request, types } : request;
 }
 
-/** The largest request that is read. Units: bytes. */
+/** The largest accepted request. Units: bytes. */
 export const maxRequestBytes = 2 * 1024 * 1024;
 
 /** A JSON body as a request. Errors: ERR_INPUT_INVALID that names the field. */
@@ -148,7 +150,7 @@ export function requestOfBody(body: Buffer): StreamRequest {
 
 /**
  * The request of a URL's query: `number=all`, flags as `follow` or `follow=true`, `include` and `exclude` as JSON
- * objects (any number of them), and fields of one more include filter by themselves: `namespace=shop&status=5%2B`.
+ * objects (any number of them), and fields of one more include filter as parameters: `namespace=shop&status=5%2B`.
  * Errors: ERR_INPUT_INVALID that names the field.
  */
 export function requestOfParams(params: URLSearchParams): StreamRequest {

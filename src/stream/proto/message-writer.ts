@@ -1,18 +1,18 @@
 /**
- * Writes protobuf messages into one buffer that is used again for the next: the stream writes tens of thousands of
+ * Writes protobuf messages into one buffer that is reused for each message: the stream writes tens of thousands of
  * small messages a second, and a writer for each nested one costs more than its content.
  */
 export class MessageWriter {
   #buffer = Buffer.allocUnsafe(16 * 1024);
   #at = 0;
 
-  /** Begins a message anew. */
+  /** Starts a new message. */
   begin(): this {
     this.#at = 0;
     return this;
   }
 
-  /** What was written, as a copy. */
+  /** A copy of the message. */
   finish(): Buffer {
     return Buffer.from(this.#buffer.subarray(0, this.#at));
   }
@@ -26,7 +26,7 @@ export class MessageWriter {
 
   /** A text field. */
   string(field: number, value: string): void {
-    // Three bytes are the most that a UTF-16 unit takes in UTF-8.
+    // A UTF-16 unit takes at most three bytes in UTF-8.
     this.#reserve(20 + 3 * value.length);
     this.#varint(field * 8 + 2);
     const start = this.#at + 1;
@@ -44,7 +44,7 @@ export class MessageWriter {
     this.#close(start, this.#at - start);
   }
 
-  /** Puts the length before content at `start`, for which one byte was left: longer content moves along. */
+  /** Writes the length before the content at `start`, for which one byte was reserved: longer content is moved. */
   #close(start: number, length: number): void {
     let more = 0;
     for (let rest = length; rest > 127; rest = Math.floor(rest / 128)) more++;

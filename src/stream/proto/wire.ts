@@ -7,8 +7,9 @@ import type { NodeState, StreamMessage } from '../stream-message.ts';
 import { MessageWriter } from './message-writer.ts';
 
 /**
- * The messages of `stream.proto`, written and read by hand: a schema library would have to load the file at run time.
- * A test holds both equal.
+ * The messages of `stream.proto`, written and read by hand, because a schema library would have to load the file at run
+ * time.
+ * A test keeps both equal.
  */
 export const readPath = '/svc.stream.v1.Stream/Read';
 
@@ -107,7 +108,7 @@ function attributes(out: MessageWriter, field: number, values: Readonly<Record<s
   }
 }
 
-/** Errors: ERR_INPUT_INVALID for bytes that are no ReadRequest, or one that says something impossible. */
+/** Errors: ERR_INPUT_INVALID for bytes that are not a ReadRequest, or for contradictory values. */
 export function decodeRequest(bytes: Uint8Array): StreamRequest {
   const read = new WireReader(bytes);
   const request: Record<string, unknown> = {};
