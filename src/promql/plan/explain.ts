@@ -6,7 +6,7 @@ import type { PlanNode, QueryPlan } from './plan.ts';
  *
  * ```
  * here     histogram_quantile(0.99, …)   its groups span nodes
- * nodes  sum by (le) (rate(x[5m]))     partial state: exact expansion …
+ *   nodes  sum by (le) (rate(x[5m]))     partial state: exact expansion …
  * ```
  */
 export function explain({ root }: QueryPlan): string {
