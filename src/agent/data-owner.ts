@@ -1,10 +1,10 @@
 import { chown, mkdir } from 'node:fs/promises';
 
 /**
- * Gives the data directory to the user that the agent runs as. The kubelet makes a host directory as root, and the
- * volume group of a pod has no effect on host paths, so without this the unprivileged agent could not write there.
+ * Makes the user that the agent runs as the owner of the data directory. The kubelet creates host directories as root
+ * and a pod's `fsGroup` has no effect on host paths, so the unprivileged agent could not write there otherwise.
  * Shape: `owner` is `uid:gid`; empty, or a caller that is not root, leaves everything alone. Only the directory itself
- * changes: what is in it was made by its owner.
+ * changes: its contents were created by its owner.
  * Errors: those of the file system.
  */
 export async function handOverDataDir(

@@ -5,8 +5,8 @@ import type { Store } from '../tsdb/index.ts';
 import type { AgentSettings } from './settings.ts';
 
 /**
- * Holds the store to the retention of each config that comes into force, and to the agent's flags where a config states
- * none; a change is carried out at once, not with the store's next round of housekeeping.
+ * Applies the retention of each config that comes into force to the store, or the agent's flags when a config sets
+ * none. A change takes effect at once, not with the store's next housekeeping.
  */
 export function followRetention(
   store: Pick<Store, 'setRetention' | 'maintain'>,

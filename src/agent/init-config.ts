@@ -6,8 +6,8 @@ import { handOverDataDir } from './data-owner.ts';
 import type { InitConfigSettings } from './settings.ts';
 
 /**
- * Writes the instrument's file before the instrument starts, which would exit without one: the last good config where
- * the data directory holds one, else the seed. Brings the supervisor into the instrument's container besides. Runs as an
+ * Writes the instrument's file before the instrument starts, which would exit without one: the last good config if the
+ * data directory holds one, else the seed. It also installs the supervisor into the instrument's container. Runs as an
  * init container and ends.
  * Errors: those of the file system, and ERR_CONFIG_INVALID for an unknown instrument version.
  */

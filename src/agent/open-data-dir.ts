@@ -3,10 +3,10 @@ import { errorText, isOperatorError, OperatorError } from '../base/errors.ts';
 import { openStore, type Store, type StoreOptions } from '../tsdb/index.ts';
 
 /**
- * Opens the store in the agent's data directory. A full disk is no obstacle: what is there is served, and appending
- * starts again once there is room.
- * Errors: ERR_STORE_WRITE where the directory cannot be written at all (a read-only volume, another owner), with what
- * to do about it; those of the store.
+ * Opens the store in the agent's data directory. A full disk is no error: existing data is served, and appending
+ * resumes once there is room.
+ * Errors: ERR_STORE_WRITE when the directory cannot be written at all (a read-only volume, another owner), with the
+ * remedy; those of the store.
  */
 export async function openDataDir(dataDir: string, options: StoreOptions): Promise<Store> {
   try {

@@ -5,7 +5,7 @@ import { residentMemory } from './capture/instrument-memory.ts';
 import type { SeriesMapper } from './mapping/mapper.ts';
 import { showConfig, type SelfMetrics } from './self-metrics.ts';
 
-/** Where figures come from that nobody counts as they change. */
+/** The sources of the gauges that are read when needed instead of counted. */
 export interface StateSources {
   readonly mapper: SeriesMapper;
   readonly metrics: SelfMetrics;
@@ -13,7 +13,7 @@ export interface StateSources {
   readonly capture: Pick<CaptureState, 'instrument' | 'generations' | 'ack'>;
 }
 
-/** Takes over how the agent fares now, for whoever reads its metrics next: a scrape, or the store. */
+/** Refreshes the agent's gauges before they are read, by a scrape or for the store. */
 export async function refreshMetrics({ mapper, metrics, store, capture }: StateSources): Promise<void> {
   const stats = store.stats();
   metrics.tsdbSeries.set(stats.series);
@@ -39,7 +39,7 @@ export async function refreshMetrics({ mapper, metrics, store, capture }: StateS
   showConfig(metrics, capture.ack);
 }
 
-/** Shows a count that is kept elsewhere. */
+/** Sets a counter to a count that is kept elsewhere. */
 function setCounter(counter: SelfMetrics['tsdbSamples'], value: number): void {
   counter.reset();
   counter.inc(value);

@@ -4,7 +4,7 @@ import { errorText, OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { booleanSetting, logLevelSetting, textSetting, type SettingValues } from '../base/settings.ts';
 
-/** Flags of `svc agent remove-data`, which an uninstall runs on every node when data is to go too. */
+/** Flags of `svc agent remove-data`, which an uninstall runs on every node when data is to be removed too. */
 export const removeDataSettingTable = {
   dataDir: textSetting({ help: 'folder of the store' }, /^\/[^\0]{1,255}$/, 'an absolute path'),
   stay: booleanSetting({
@@ -39,7 +39,7 @@ export async function removeData(
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {
-  // A waiting promise alone does not keep a process alive.
+  // A pending promise alone does not keep a process alive.
   const alive = setInterval(() => {}, 60_000);
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   clearInterval(alive);

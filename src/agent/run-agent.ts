@@ -60,13 +60,15 @@ export interface AgentDeps {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** The API server, for the pods of this node and for reviews; null for none. Default: that of the environment. */
+  /**
+   * The API server, for the pods of this node and for reviews; null for none. Default: the cluster of the environment.
+   */
   readonly kube?: RestClient | null;
   /** TokenReview and SubjectAccessReview. Default: the cluster of the environment. */
   readonly reviews?: ReviewClient;
-  /** How the instrument is. Default: what its supervisor and its health socket say. */
+  /** How the state of the instrument is read. Default: from its supervisor and its health socket. */
   readonly probe?: InstrumentProbe;
-  /** Told the bound ports once everything listens; of use when a setting was port 0. */
+  /** Called with the bound ports once everything listens; of use when a setting was port 0. */
   readonly onReady?: (ports: AgentPorts) => void;
 }
 
@@ -84,24 +86,24 @@ export interface AgentPorts {
 const readers = ['svc-query', 'svc-controller'];
 const controllers = ['svc-controller'];
 const closeGraceMs = 3_000;
-/** What a container without a limit of memory counts as: that of the DaemonSet. Bytes. */
+/** The memory limit assumed for a container without one: that of the DaemonSet. Bytes. */
 const unlimitedContainerBytes = 1024 ** 3;
-/** A reader of the stream may pause this long, as one behind the query server may. Units: ms. */
+/** A reader of the stream may pause this long, since one behind the query server may pause too. Units: ms. */
 const readerStalledMs = 600_000;
 /**
- * How long the OTLP receivers wait for the pods of the node. A sender tries again and its counters go on, but what is
- * taken in without them is stored without a namespace. Units: ms.
+ * How long the OTLP receivers wait for the pods of the node. A refused sender retries and its counters go on, but
+ * samples that are taken in without the pods are stored without a namespace. Units: ms.
  */
 const podWaitMs = 5_000;
 
 /**
  * The agent of one node, from its store to its listeners.
  *
- * Flow: scrape and probes, which say what it waits for → store → start config (last good, else seed) → OTLP receivers →
- * remote read, spans, capture config.
+ * Flow: scrape and probes, which report what it waits for → store → start config (last good, else seed) → OTLP
+ * receivers → remote read, spans, capture config.
  * Guarantees: resolves after `signal` aborted and everything taken in is durable and closed.
- * Errors: ERR_LISTEN `<listener> listen <address>:<port>: <reason>`, ERR_TLS_MATERIAL, ERR_STORE_*; what was
- * started by then is closed again.
+ * Errors: ERR_LISTEN `<listener> listen <address>:<port>: <reason>`, ERR_TLS_MATERIAL, ERR_STORE_*; parts that had
+ * started are closed again.
  */
 export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promise<void> {
   const { logger, clock, signal } = deps;
@@ -126,7 +128,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     const door = (name: string): DoorOptions => ({ name, logger, metrics: serverMetrics });
 
     const kube = deps.kube === undefined ? clusterClient(clock, logger) : deps.kube;
-    /** What the agent does before it can work; null when it can. */
+    /** The step that the agent still has to finish before it is ready; null when it is ready. */
     let starting: string | null = 'replaying the log of the store';
     let page: ScrapeOptions['exposition'] = () => null;
     let certificate: NodeCertificate | undefined;
@@ -340,7 +342,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     await aborted(signal);
   } finally {
     stop.abort();
-    // The listeners together, then what they fed, last opened first.
+    // The listeners close together, then the parts behind them, in reverse order of opening.
     await Promise.all(listeners.map((close) => closeOne(close, logger)));
     for (const close of closers.reverse()) await closeOne(close, logger);
   }
@@ -358,7 +360,7 @@ function withFlows(ingest: OtlpConsumer, flows: FlowIntake): OtlpConsumer {
   };
 }
 
-/** What fails to close does not keep the others from it. */
+/** An error while closing one part does not prevent the others from closing. */
 async function closeOne(close: () => Promise<void>, logger: Logger): Promise<void> {
   await close().catch((error: unknown) => logger.error('close failed', { error: errorText(error) }));
 }
@@ -399,7 +401,7 @@ function followExpiry(tls: TlsSource, metrics: SelfMetrics, isIssued: () => bool
   tls.onChange(note);
 }
 
-/** The cluster of the environment; outside of one null, with a word in the log. */
+/** The cluster of the environment; null outside of one, which is logged. */
 function clusterClient(clock: Clock, logger: Logger): RestClient | null {
   try {
     return createKubeClient({ clock, userAgent: 'svc-agent' });
@@ -411,7 +413,7 @@ function clusterClient(clock: Clock, logger: Logger): RestClient | null {
   }
 }
 
-/** Outside a cluster every token is answered with "try again". */
+/** Outside a cluster every token review is answered with "try again". */
 const noReviews: ReviewClient = {
   reviewToken: () => Promise.reject(new Error('no cluster to review tokens with')),
   mayAccessPath: () => Promise.reject(new Error('no cluster to review tokens with')),

@@ -8,7 +8,7 @@ import type { Ack } from '../capture/index.ts';
  */
 export type SelfMetrics = ReturnType<typeof createSelfMetrics>;
 
-/** Those that tell how a node fares: they also go into the store, so that PromQL sees them over all nodes. */
+/** Metrics of a node's health: they also go into the store, so that PromQL sees them over all nodes. */
 export const storedSelfMetrics: readonly string[] = [
   'svc_agent_up',
   'svc_agent_memory_bytes',
@@ -24,7 +24,7 @@ export const storedSelfMetrics: readonly string[] = [
   'svc_series_limit_hits_total',
 ];
 
-/** Shows which config is in force, and how far it is; nothing while that is the agent's seed. */
+/** Exports which config is in force, and its phase; nothing while that is the agent's seed. */
 export function showConfig({ instrumentConfig }: SelfMetrics, ack: Ack | null): void {
   instrumentConfig.reset();
   if (ack) instrumentConfig.set({ hash: ack.hash, phase: ack.phase }, 1);

@@ -14,7 +14,9 @@ export interface FactSources {
   readonly capture: CaptureState;
 }
 
-/** What explains why these monitors have no data, gathered from the instrument's own metrics and the node. */
+/**
+ * Gathers the facts that explain why these monitors have no data, from the instrument's own metrics and from the node.
+ */
 export async function captureFacts(
   idle: readonly CaptureMonitorRule[],
   { settings, clock, mapper, identity, capture }: FactSources,
@@ -35,13 +37,19 @@ export async function captureFacts(
   };
 }
 
-/** Processes that the instrument watches: while it watches none it does not say so, but speaks of itself all the same. */
+/**
+ * Number of processes that the instrument watches. It omits the metric while it watches none, but still reports on
+ * itself.
+ */
 export function attachedProcesses(mapper: SeriesMapper): number | null {
   const said = instrumentSum(mapper, '_instrumented_processes');
   return said ?? (instrumentSum(mapper, '_internal_build_info') === null ? null : 0);
 }
 
-/** A metric of the instrument about itself, summed over its series; the build puts a prefix before. Null for none. */
+/**
+ * A metric of the instrument about itself, summed over its series; its name carries a prefix that depends on the build.
+ * Null when there is none.
+ */
 export function instrumentSum(mapper: SeriesMapper, suffix: string): number | null {
   let sum: number | null = null;
   for (const { name, groups } of mapper.table.families.values()) {
@@ -52,8 +60,9 @@ export function instrumentSum(mapper: SeriesMapper, suffix: string): number | nu
 }
 
 /**
- * What this kernel lacks for capture of requests, in words; null when it has all of it or nothing can be seen.
- * Type information is a file in sysfs, and kprobes are there as a source of events: both are readable without rights.
+ * Describes in words what this kernel lacks for the capture of requests; null when it lacks nothing or cannot be
+ * inspected.
+ * Type information is a file in sysfs and kprobes are listed as an event source; both are readable without privileges.
  */
 export async function kernelFault(sys = '/sys'): Promise<string | null> {
   const has = (path: string): Promise<boolean> =>
@@ -71,10 +80,10 @@ export async function kernelFault(sys = '/sys'): Promise<string | null> {
 
 /**
  * The TCP ports on which the pods of this node listen, by pod uid, as `/proc` shows them where the pod shares the
- * host's process namespace. A pod of which no process is seen is not in the result: of it nothing is known.
- * Processes are put to pods by their cgroup, whose path names the pod's uid with dashes or underscores; one process
- * per pod is asked, since a pod shares one network.
- * Guarantees: a process that ends while it is looked at is passed over. Cost: one small file per process of the node.
+ * host's process namespace. A pod without a visible process is left out of the result: its ports are unknown. Processes
+ * are matched to pods by their cgroup, whose path names the pod's uid with dashes or underscores; one process per pod
+ * is read, since all containers of a pod share one network.
+ * Guarantees: a process that ends during the scan is skipped. Cost: one small file per process of the node.
  */
 export async function listeningPorts(
   uids: ReadonlySet<string>,
@@ -86,7 +95,7 @@ export async function listeningPorts(
     const uid = podUid(await text(`${proc}/${pid}/cgroup`));
     if (uid === null || !uids.has(uid) || found.has(uid)) continue;
     const tables = await Promise.all(['tcp', 'tcp6'].map((name) => text(`${proc}/${pid}/net/${name}`)));
-    // An empty table still has its header: no table at all means that it may not be read.
+    // An empty table still has its header, so a missing table means that it may not be read.
     if (tables.some((table) => table !== '')) found.set(uid, new Set(tables.flatMap(portsOf)));
     if (found.size === uids.size) break;
   }

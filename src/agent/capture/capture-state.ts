@@ -26,7 +26,7 @@ export interface CaptureStateOptions {
   readonly logger: Logger;
   /** Puts the agent's own rules of a config in force. */
   readonly onConfig: (config: CaptureConfig) => void;
-  /** The parts of the status that others count. */
+  /** The parts of the status that other components count. */
   readonly counts: () => Pick<AgentStatus, 'monitors' | 'totals' | 'exports' | 'secrets'>;
   /** How long a new file may take until the instrument runs it. Default 90 s. Units: ms. */
   readonly deadlineMs?: number;
@@ -34,22 +34,23 @@ export interface CaptureStateOptions {
   readonly probeMs?: number;
 }
 
-/** Counts move all the time; the status' revision moves for them at most this often. Units: ms. */
+/** Counts change all the time; they raise the status' revision at most this often. Units: ms. */
 const countsEveryMs = 5_000;
 /**
- * Whoever puts a config reads the acknowledgement in the answer. Those who wait for news hear of it this much later, so
- * that a controller with a thousand agents is not asked by all of them while it still puts. Units: ms.
+ * The caller of a PUT reads the acknowledgement in the answer. Status polls see the same change this much later, so
+ * that a controller with a thousand agents does not poll all of them while it is still pushing. Units: ms.
  */
 const answeredMs = 1_000;
 
 /**
- * The capture config in force, the instrument's file, and what the instrument makes of it.
+ * The capture config in force, the instrument's file, and the instrument's state.
  *
  * Flow: `apply` → rules in force, last good on disk (Received) → file in place (Written) → the supervisor is ordered to
- * run it → the probe shows an instrument that was started with this very file (Running) or nothing in time (Failed).
- * Guarantees: configs are applied one after the other; the last good one on disk is one that was written whole;
- * the file is left alone when its bytes are right; `status` grows its revision with every change; what the instrument
- * runs while a newer file waits for its restart, and whether it may restart, outlive the agent.
+ * run it → the probe finds an instrument that was started with this very file (Running), or finds none in time
+ * (Failed).
+ * Guarantees: configs are applied one after the other; the last good config on disk is always complete; the file is not
+ * rewritten when its bytes are right; every change of `status` raises its revision. Which file the instrument runs
+ * while a newer one waits for its restart, and whether it may restart, survive an agent restart.
  */
 export class CaptureState {
   readonly #options: CaptureStateOptions;
@@ -57,13 +58,16 @@ export class CaptureState {
   #pushed = false;
   #ack: Ack | null = null;
   #view: InstrumentView = unknownInstrument;
-  /** The instrument may be restarted for the file in place; false while the controller holds it back. */
+  /** The instrument may be restarted for the file in place; false while the controller holds the restart back. */
   #restartGranted = true;
-  /** The config whose file the instrument was last seen to run; null for the seed, and before it was seen. */
+  /**
+   * The config whose file the instrument was last seen to run; null for the seed, and before the first successful
+   * probe.
+   */
   #runs: { readonly hash: string; readonly config: CaptureConfig } | null = null;
-  /** A record of `#runs` is on disk. */
+  /** Whether a record of `#runs` is on disk. */
   #recorded = false;
-  /** Configs taken since the start, and the number of the one that the instrument runs. */
+  /** Number of configs accepted since the start, and the number of the one that the instrument runs. */
   #taken = 0;
   #running = 0;
   #revision = 1;
@@ -79,12 +83,12 @@ export class CaptureState {
     this.#options = options;
   }
 
-  /** The config in force, when a controller has pushed one (in this life or an earlier one). */
+  /** The config in force, when a controller has pushed one to this process or to an earlier one. */
   get pushedConfig(): CaptureConfig | null {
     return this.#pushed ? this.#config : null;
   }
 
-  /** The config whose file the instrument runs; null while that is the seed, or not known. */
+  /** The config whose file the instrument runs; null while it runs the seed, or while that is unknown. */
   get runningConfig(): CaptureConfig | null {
     return this.#runs?.config ?? null;
   }
@@ -102,12 +106,12 @@ export class CaptureState {
     return this.#view;
   }
 
-  /** The instrument was ordered to run another file than the one that it was started with. */
+  /** The instrument was ordered to run another file than the one it was started with. */
   get awaitsRestart(): boolean {
     return this.#restartGranted && runsOldFile(this.#view);
   }
 
-  /** Begins to watch the instrument. */
+  /** Starts watching the instrument. */
   start(): void {
     void this.#probe();
   }
@@ -120,8 +124,8 @@ export class CaptureState {
   }
 
   /**
-   * Puts a config in force and resolves with how far it came at once (Written or Running). With `hold` its file is
-   * written, but the instrument is left alone until the same config comes with `now`.
+   * Puts a config in force and resolves with the phase reached at once (Written or Running). With `hold` its file is
+   * written, but the instrument keeps its old file until the same config comes with `now`.
    * Errors: ERR_INPUT_INVALID for a config of another node. A file that cannot be written is a Failed ack.
    */
   apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed', restart: 'now' | 'hold' = 'now'): Promise<Ack> {
@@ -150,7 +154,7 @@ export class CaptureState {
         this.#recorded = before !== null;
         if (before?.held === true) granted = false;
       }
-      // A probe that ends while the file is replaced must not take the old one for it.
+      // A probe that ends while the file is being replaced must not report the old file as the new one.
       this.#view = { ...this.#view, file: null };
       this.#config = config;
       this.#taken++;
@@ -188,7 +192,7 @@ export class CaptureState {
     this.#recorded = true;
   }
 
-  /** From here on the instrument has its time to run the file. */
+  /** From here on the time limit for the instrument to run the file counts. */
   async #grant(): Promise<void> {
     const { file } = this.#view;
     if (file !== null) {
@@ -196,13 +200,14 @@ export class CaptureState {
       this.#view = afterFile(this.#view, file, true, this.#options.clock.monotonic());
     }
     this.#restartGranted = true;
-    // A grant that is forgotten with this process is given again: the status will not say `restarting`.
+    // The grant to restart is lost with this process. The controller gives it again, since the status does not say
+    // `restarting`.
     await this.#record(false).catch((error: unknown) =>
       this.#options.logger.warn('capture record not written', { error: errorText(error) }),
     );
   }
 
-  /** The status as of now. */
+  /** The current status. */
   status(): AgentStatus {
     this.#noteCounts();
     const { file, process, up, restarts, gapMs } = this.#view;
@@ -222,7 +227,10 @@ export class CaptureState {
     };
   }
 
-  /** The status once its revision is above `after`, or after `waitMs`; an `after` from another life answers at once. */
+  /**
+   * The status once its revision is above `after`, or after `waitMs`. An `after` from an earlier process is answered at
+   * once.
+   */
   async statusAfter(after: number, waitMs: number, signal: AbortSignal): Promise<AgentStatus> {
     this.#noteCounts();
     if (this.#revision !== after || waitMs === 0) return this.status();

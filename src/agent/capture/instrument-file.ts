@@ -3,7 +3,8 @@ import { dirname } from 'node:path';
 import { readIfPresent, replaceFile } from './durable-file.ts';
 
 /**
- * Brings the instrument's file to these bytes; the same bytes are never written again. Resolves to whether they changed.
+ * Gives the instrument's file these bytes; it is not rewritten when it already has them. Resolves to whether it
+ * changed.
  */
 export async function writeInstrumentFile(path: string, yaml: string): Promise<boolean> {
   await mkdir(dirname(path), { recursive: true });

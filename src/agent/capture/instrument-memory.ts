@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * Resident memory of a process, by its id on the node; null for one that is not seen, as without `hostPID`.
+ * Resident memory of a process, by its id on the node; null for a process that is not visible, as without `hostPID`.
  * Units: bytes.
  */
 export async function residentMemory(pid: number | null, proc = '/proc'): Promise<number | null> {

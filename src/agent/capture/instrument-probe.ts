@@ -9,9 +9,9 @@ export type HealthCheck = (signal: AbortSignal) => Promise<boolean>;
 const deadlineMs = 1_000;
 
 /**
- * `GET /healthz` on a unix socket; a name that starts with `@` is in the abstract namespace, as the instrument has it.
- * Only the status counts: the uptime in the answer is that of the health server, which starts up to half a minute after
- * the instrument has read its file, so it says nothing about which file that was.
+ * `GET /healthz` on a unix socket. A name that starts with `@` is in the abstract namespace, which the instrument uses.
+ * Only the HTTP status counts. The uptime in the answer is that of the health server, which starts up to half a minute
+ * after the instrument has read its file, so it does not tell which file that was.
  */
 export function socketHealth(socket: string): HealthCheck {
   const socketPath = socket.startsWith('@') ? `\0${socket.slice(1)}` : socket;
@@ -36,18 +36,19 @@ export interface RunningInstrument {
   readonly pid: number;
   /** When its process started. Units: ms since the epoch. */
   readonly startMs: number;
-  /** When the run before it was told to end; null where it was not. Units: ms since the epoch. */
+  /** When the run before it was asked to end; null when it was not asked. Units: ms since the epoch. */
   readonly stoppedMs: number | null;
 }
 
-/** Asks how the instrument is; null while none answers. */
+/** Reads the state of the instrument; null while none answers. */
 export type InstrumentProbe = (signal: AbortSignal) => Promise<RunningInstrument | null>;
 
 /**
- * Which file the instrument runs is what its supervisor says; whether it works is its own health answer, or, for versions
- * without one, that its process exists.
- * Guarantees: the answer is of one process: where another one was started while the health was asked, it is null.
- * Errors: ERR_CONFIG_INVALID for a version that is not supported; the probe's: ERR_INPUT_INVALID for a damaged state.
+ * The supervisor reports which file the instrument runs. Whether the instrument works comes from its own health check
+ * or, for versions without one, from the existence of its process.
+ * Guarantees: the answer describes one process. When another process started during the health check, the answer is
+ * null.
+ * Errors: ERR_CONFIG_INVALID for an unsupported version; those of the probe: ERR_INPUT_INVALID for a damaged state.
  */
 export function instrumentProbe(
   settings: { instrumentVersion: string; instrumentHealthSocket: string; instrumentStateDir: string },

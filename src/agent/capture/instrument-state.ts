@@ -1,21 +1,21 @@
 import type { RunningInstrument } from './instrument-probe.ts';
 
 /**
- * What is known about the instrument and the file it should run, as a pure step function:
- * every transition of the acknowledgement phases is in this file. Files are known by their hashes.
+ * What is known about the instrument and the file it should run, as a pure step function. All transitions of the
+ * acknowledgement phases are in this file. Files are identified by their hashes.
  */
 export interface InstrumentView {
-  /** The file in place; null before it was looked at, and while it is replaced. */
+  /** The file in place; null before the first look at it, and while it is being replaced. */
   readonly file: string | null;
-  /** What was seen of the newest process that answered; null while none has answered yet. */
+  /** The newest process that answered, as last seen; null while none has answered yet. */
   readonly process: RunningInstrument | null;
-  /** The last probe was answered. */
+  /** Whether the last probe was answered. */
   readonly up: boolean;
-  /** Starts seen after the first. */
+  /** Number of starts seen after the first. */
   readonly restarts: number;
-  /** How long nothing was captured around the newest restart; null before the first. Units: ms. */
+  /** Length of the gap in capture around the newest restart; null before the first. Units: ms. */
   readonly gapMs: number | null;
-  /** Monotonic time since when the instrument does not run the file, ms; null while it does. */
+  /** Monotonic time since when the instrument has not run the file, ms; null while it runs it. */
   readonly waitingSince: number | null;
 }
 
@@ -49,7 +49,7 @@ export function afterProbe(
   );
 }
 
-/** The file was written, or found, with the bytes it must have. A new file starts the wait afresh. */
+/** The file was written, or found with the right bytes. A new file restarts the wait. */
 export function afterFile(view: InstrumentView, file: string, changed: boolean, monoMs: number): InstrumentView {
   const waitingSince = changed ? monoMs : view.waitingSince;
   return settle({ ...view, file, waitingSince }, monoMs);
@@ -66,12 +66,12 @@ export function runsFile(view: InstrumentView): boolean {
 }
 
 export interface PhaseInput {
-  /** How long a new file may take to run. Units: ms. */
+  /** Time limit for the instrument to run a new file. Units: ms. */
   readonly deadlineMs: number;
   readonly monoMs: number;
 }
 
-/** The phase of the config whose file was written, with a reason where it failed. */
+/** The phase of the config whose file was written, with a reason when it failed. */
 export function phaseOf(
   view: InstrumentView,
   { deadlineMs, monoMs }: PhaseInput,

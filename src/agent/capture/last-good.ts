@@ -6,17 +6,17 @@ import type { Logger } from '../../base/logger.ts';
 import { type CaptureConfig, captureHash, parseCaptureConfig } from '../../capture/index.ts';
 import { readIfPresent, replaceFile } from './durable-file.ts';
 
-/** The capture config that the agent starts from while no controller speaks to it. */
+/** The capture config that the agent starts with until a controller pushes one. */
 export interface LastGood {
   readonly hash: string;
   readonly config: CaptureConfig;
 }
 
 const fileName = 'capture-config.json';
-/** On a host path: no other user of the node reads what is captured where, nor what is redacted. */
+/** The directory is a host path: no other user of the node may read what is captured where, or what is redacted. */
 export const configMode = 0o640;
 
-/** Reads the last good config. One that is damaged or of another node is passed over with a warning: null. */
+/** Reads the last good config. Null, with a warning, when it is damaged or belongs to another node. */
 export async function loadLastGood(dataDir: string, node: string, logger: Logger): Promise<LastGood | null> {
   const path = join(dataDir, fileName);
   try {

@@ -3,26 +3,29 @@ import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type CaptureMonitorRule, type CaptureObstacle, holdsPort } from '../../capture/index.ts';
 
-/** What this node knows about capture, as far as it explains why a monitor has no data. */
+/** What this node knows about capture that can explain why a monitor has no data. */
 export interface CaptureFacts {
-  /** How long the instrument has run what it should; 0 while it does not. Units: ms. */
+  /** How long the instrument has run the file it should; 0 while it does not. Units: ms. */
   readonly runningMs: number;
-  /** What the kernel lacks, in words. */
+  /** What the kernel lacks, in words; null when it lacks nothing. */
   readonly kernel: string | null;
-  /** Processes that the instrument says it watches; null when it does not say. */
+  /** Number of processes that the instrument reports it watches; null when it does not report it. */
   readonly attached: number | null;
-  /** Live streams of containers whose pod nobody knows. */
+  /** Live streams of containers whose pod is unknown. */
   readonly unplaced: number;
-  /** The ports on which a pod of the namespace listens; null when it cannot be seen. */
+  /** The ports on which a pod of the namespace listens; null when they cannot be seen. */
   readonly ports: (namespace: string, pod: string) => ReadonlySet<number> | null;
 }
 
-/** A new process is found within about 30 s; before twice that nothing is amiss. Units: ms. */
+/**
+ * The instrument finds a new process within about 30 s; twice that has to pass before missing data is a finding. Units:
+ * ms.
+ */
 const settleMs = 60_000;
 
 /**
- * Why a monitor without data has none on this node; null when all is in place and there is simply no traffic.
- * Pure. The order is from the node to the single pod: what stops everything explains the rest.
+ * Why a monitor without data has none on this node; null when everything is in place and there is simply no traffic.
+ * Pure. The order is from the node to the single pod: an obstacle that stops everything explains the rest.
  */
 export function obstacleOf(
   rule: Pick<CaptureMonitorRule, 'namespace' | 'pods' | 'ports'>,
@@ -57,12 +60,12 @@ export interface ObstacleWatchOptions {
   readonly facts: (idle: readonly CaptureMonitorRule[]) => Promise<CaptureFacts>;
 }
 
-/** Time between two looks. Units: ms. */
+/** Time between two checks. Units: ms. */
 const lookMs = 15_000;
 
 /**
- * Looks now and then at the monitors without recent data, and remembers what stands in their way.
- * Guarantees: no cost beyond a walk over the monitors while all of them have data.
+ * Periodically checks the monitors without recent data and remembers the obstacle of each.
+ * Guarantees: while all monitors have data, a check costs one walk over them.
  */
 export class ObstacleWatch {
   readonly #options: ObstacleWatchOptions;
@@ -74,7 +77,7 @@ export class ObstacleWatch {
     this.#options = options;
   }
 
-  /** As a member of the monitor's row of the status: nothing where nothing is in the way. */
+  /** As a member of the monitor's row of the status; empty when there is no obstacle. */
   of({ namespace, name }: Pick<CaptureMonitorRule, 'namespace' | 'name'>): { obstacle?: CaptureObstacle } {
     const obstacle = this.#found.get(`${namespace}/${name}`);
     return obstacle ? { obstacle } : {};

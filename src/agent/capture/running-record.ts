@@ -11,13 +11,13 @@ import { configMode } from './last-good.ts';
 export interface RunningRecord {
   /** The config whose file it runs. */
   readonly config: CaptureConfig;
-  /** It may not restart for the file in place yet. */
+  /** It may not restart yet for the file in place. */
   readonly held: boolean;
 }
 
 const fileName = 'capture-running.json';
 
-/** Reads the record; null without one. One that is damaged or of another node is passed over with a warning. */
+/** Reads the record; null without one. A damaged record, or one of another node, is skipped with a warning. */
 export async function loadRunning(dataDir: string, node: string, logger: Logger): Promise<RunningRecord | null> {
   const path = join(dataDir, fileName);
   try {

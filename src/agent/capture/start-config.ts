@@ -7,8 +7,8 @@ const flowsOffText =
   'flows are off: this pod has no host network; a ClusterTrafficPolicy with spec.network.enabled: true turns them on';
 
 /**
- * What an agent starts with before a controller speaks to it: its last good config, else the zero-config seed.
- * The seed is announced in the log in the product's documented words.
+ * What an agent starts with before a controller pushes a config: its last good config, else the zero-config seed.
+ * The seed is announced in the log in the documented words.
  */
 export async function startConfig(
   settings: Omit<InitConfigSettings, 'logLevel' | 'dataOwner' | 'supervisorDir'>,

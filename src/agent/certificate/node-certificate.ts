@@ -11,11 +11,11 @@ import { checkTlsMaterial, pollUntilAborted, type TlsMaterial, type TlsSource } 
 import { readIfPresent, replaceFile } from '../capture/durable-file.ts';
 
 const fileName = 'certificate.pem';
-/** Only the agent's own user reads its key. */
+/** Only the agent's own user may read the key. */
 const fileMode = 0o600;
 
 export interface NodeCertificateOptions {
-  /** Holds `ca.crt`, the authorities that are trusted, and `token`, the pod's proof of itself. */
+  /** Holds `ca.crt`, the trusted authorities, and `token`, which proves the pod's identity. */
   readonly dir: string;
   /** Where key and certificate are kept, so that the agent can answer after a restart while no operator runs. */
   readonly dataDir: string;
@@ -27,14 +27,14 @@ export interface NodeCertificateOptions {
 }
 
 /**
- * The identity of a node's agent. Its key is made here and never leaves the node; the operator asks for a request and
- * returns a certificate.
+ * The identity of a node's agent. Its key is made here and never leaves the node. The operator fetches a certificate
+ * request and returns a certificate.
  *
- * Flow: the certificate on disk, if there is one, else a stand-in that no client trusts → `offer` → `install`, which
- * replaces it for new connections. Renewal is the same again, with a new key.
- * Guarantees: a certificate comes into force only with the key it is for. A disk that takes nothing keeps none from coming
- * into force: a restart then asks for another. What is on disk is used whatever its times say: clients judge them by their
- * clocks, and the operator replaces it in time.
+ * Flow: the certificate on disk if there is one, else a placeholder that no client trusts → `offer` → `install`, which
+ * replaces it for new connections. Renewal repeats the same steps with a new key.
+ * Guarantees: a certificate comes into force only with the key it was issued for. A write error on disk does not
+ * prevent that; the agent then requests another certificate after a restart. A certificate on disk is used whatever its
+ * validity period says: clients judge it by their own clocks, and the operator replaces it in time.
  * Errors: ERR_TLS_MATERIAL when `ca.crt` cannot be read at the start.
  */
 export class NodeCertificate implements TlsSource {
@@ -69,7 +69,7 @@ export class NodeCertificate implements TlsSource {
     return this.#generation;
   }
 
-  /** Whether it answers with a certificate that an operator issued. */
+  /** Whether the agent serves a certificate that an operator issued. */
   get isIssued(): boolean {
     return this.#isIssued;
   }
@@ -79,7 +79,10 @@ export class NodeCertificate implements TlsSource {
     return () => this.#listeners.delete(fn);
   }
 
-  /** What the operator is to judge. The same key is offered until a certificate for it came. Errors: ERR_TLS_MATERIAL. */
+  /**
+   * The certificate request for the operator to check. The same key is offered until its certificate has arrived.
+   * Errors: ERR_TLS_MATERIAL.
+   */
   async offer(): Promise<CertificateOffer> {
     const { node, dir } = this.#options;
     const path = join(dir, 'token');
@@ -148,14 +151,15 @@ async function readCa(dir: string): Promise<string> {
   }
 }
 
-/** Key and certificate of an earlier run; one that is damaged is passed over: the operator issues another. */
+/** Key and certificate of an earlier run. Damaged ones are skipped: the operator then issues another. */
 async function readKept(path: string, ca: string, logger: Logger): Promise<KeyPairPem | undefined> {
   try {
     const text = (await readIfPresent(path))?.toString('utf8');
     if (text === undefined) return undefined;
     const [key, cert] = [block(text, 'PRIVATE KEY'), block(text, 'CERTIFICATE')];
     if (key === undefined || cert === undefined) throw new Error('key or certificate is missing');
-    // Its authority may have been replaced in the meantime: clients refuse it then, until the operator has replaced it.
+    // Its authority may have been replaced in the meantime. Clients then refuse the certificate until the operator has
+    // replaced it.
     checkTlsMaterial({ key, cert, ca });
     return { key, cert };
   } catch (error) {
@@ -187,7 +191,10 @@ function authoritiesIn(bundle: string): X509Certificate[] {
   return blocks.map((pem) => new X509Certificate(pem));
 }
 
-/** A certificate of an authority that is forgotten at once: a TLS server needs one, and no client may take this. */
+/**
+ * A certificate from an authority that is discarded at once: a TLS server needs a certificate, and no client may trust
+ * this one.
+ */
 async function standIn(clock: Clock): Promise<KeyPairPem> {
   const now = clock.now();
   const nobody = await createCa({ commonName: 'svc-agent without a certificate', now, days: 1 });

@@ -4,8 +4,8 @@ import { watchTlsDirectory, type TlsSource } from '../../net/tls-material.ts';
 import { NodeCertificate, type NodeCertificateOptions } from './node-certificate.ts';
 
 /**
- * The identity that the agent's ports for query and operator answer with: key and certificate of the directory where
- * they were put there, else the node's own, for which the operator issues a certificate (`own`).
+ * The identity that the agent's ports for query and operator serve: the key and certificate in the directory if it
+ * holds them, else the node's own, for which the operator issues a certificate (`own`).
  * Errors: ERR_TLS_MATERIAL.
  */
 export async function openIdentity(

@@ -13,12 +13,14 @@ interface Held {
   readonly exemplar: Exemplar;
 }
 
-/** Exemplars that are kept. A hundred bytes each beside their series' labels, which the series has anyway. */
+/**
+ * Number of exemplars kept. Each takes about a hundred bytes beside its series' labels, which the series holds anyway.
+ */
 const defaultCapacity = 5_000;
 
 /**
- * The newest exemplars of the node, in memory: a new one takes the place of the oldest of all. They end with the
- * process, as in Prometheus, and say nothing that the series do not: only which trace a value came from.
+ * The newest exemplars of the node, in memory: a new exemplar replaces the oldest of all series. They are lost with the
+ * process, as in Prometheus. They add only which trace a value came from.
  */
 export class ExemplarRing {
   readonly #capacity: number;
@@ -40,8 +42,8 @@ export class ExemplarRing {
   }
 
   /**
-   * Exemplars of series that match any of the sets, from start to end, both included. Units: ms. `complete` gives a
-   * series' labels as others see it; matchers see those.
+   * Exemplars of series that match any of the sets, from start to end, both included. Units: ms. `complete` returns a
+   * series' labels as readers see them; matchers apply to those.
    * Shape: series in label order.
    */
   select(
@@ -50,7 +52,7 @@ export class ExemplarRing {
     endMs: number,
     complete: (labels: Labels) => Labels,
   ): ExemplarSeries[] {
-    /** Series that were looked at: what they are called, and what was found; null for one that does not match. */
+    /** Series examined so far: their labels and what was found; null for a series that does not match. */
     const known = new Map<Labels, Exemplar[] | null>();
     const found = new Map<string, { labels: Labels; exemplars: Exemplar[] }>();
     for (const { labels: own, exemplar } of this.#held) {
@@ -69,7 +71,7 @@ export class ExemplarRing {
   }
 }
 
-/** A series that ended and came again has other objects and the same labels. */
+/** A series that ended and came back is another object with the same labels. */
 function listOf(found: Map<string, { labels: Labels; exemplars: Exemplar[] }>, labels: Labels): Exemplar[] {
   const key = labelsKey(labels);
   let series = found.get(key);

@@ -4,8 +4,8 @@ import { OperatorError } from '../../base/errors.ts';
 import { hostMatches } from '../../capture/index.ts';
 
 /**
- * Addresses that no destination may resolve to unless it is listed as such: an agent's own loopback, link-local ones
- * (the metadata services of clouds answer there), and what is no address of a peer at all.
+ * Addresses that no destination may resolve to unless it is listed as such: the agent's own loopback, link-local
+ * addresses (where the metadata services of clouds answer), and addresses that are never a peer's.
  */
 const special = new BlockList();
 for (const [net, bits] of [
@@ -32,11 +32,11 @@ for (const [net, bits] of [
 export interface GuardRule {
   /** The destination's host as its URL has it, without brackets. */
   readonly host: string;
-  /** Globs of a policy's `exportAllowList`; absent for a destination that a policy itself names. */
+  /** Globs of a policy's `exportAllowList`; absent for a destination that a policy itself defines. */
   readonly allow?: readonly string[] | undefined;
 }
 
-/** Null when a connection to that address may be made, else why not. */
+/** Null when a connection to that address is allowed, else the reason why not. */
 export function addressFault(rule: GuardRule, address: string): string | null {
   const plain = address.toLowerCase().startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
   if (!special.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')) return null;
@@ -44,7 +44,7 @@ export function addressFault(rule: GuardRule, address: string): string | null {
   return listed ? null : `${rule.host} resolves to ${plain}, a loopback, link-local or metadata address`;
 }
 
-/** Null when the destination's host may be connected to as far as its name tells, else why not. */
+/** Null when the name of the destination's host is allowed, else the reason why not. */
 export function hostFault(rule: GuardRule): string | null {
   if (rule.allow && !rule.allow.some((glob) => hostMatches(glob, rule.host))) {
     return `host ${rule.host} is in no exportAllowList`;
@@ -53,8 +53,8 @@ export function hostFault(rule: GuardRule): string | null {
 }
 
 /**
- * A name lookup that refuses a name as soon as one of its addresses is refused: the socket connects to what was
- * checked, so an answer that changes between check and use gains nothing.
+ * A DNS lookup that refuses a name as soon as one of its addresses is refused. The socket connects to the checked
+ * address, so an answer that changes between check and use gains nothing.
  * Errors: ERR_EXPORT_NOT_ALLOWED.
  */
 export function guardedLookup(rule: GuardRule, lookup: typeof systemLookup = systemLookup): LookupFunction {

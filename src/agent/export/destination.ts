@@ -4,15 +4,15 @@ import { sha256Hex } from '../../base/canonical-json.ts';
 type MonitorExport = NonNullable<CaptureConfig['monitors'][number]['exports']>[number];
 export type ExportRule = Omit<MonitorExport, 'name'>;
 
-/** One place that data goes to: a member of a policy's or a monitor's `export`. */
+/** One export destination: a member of a policy's or a monitor's `export`. */
 export interface Destination {
-  /** Names its folder on disk; it changes when the data meant for it would no longer fit: other owner, name or URL. */
+  /** Names its folder on disk. It changes when queued data would no longer fit: with another owner, name or URL. */
   readonly id: string;
   /** `ClusterTrafficPolicy/<name>` or `TrafficMonitor/<namespace>/<name>`. */
   readonly owner: string;
   readonly name: string;
   readonly rule: ExportRule;
-  /** Whose series it gets. */
+  /** The pods or namespaces whose series it gets. */
   readonly scope: ExportScope;
 }
 
@@ -23,7 +23,7 @@ export type ExportScope =
       readonly kind: 'pods';
       readonly namespace: string;
       readonly pods: ReadonlySet<string>;
-      /** Which containers of them, and what they serve on which ports; as in the monitor's rule. */
+      /** Which of their containers, and which ports they serve; as in the monitor's rule. */
       readonly sender: Pick<CaptureMonitorRule, 'containers' | 'ports'>;
     };
 
@@ -52,7 +52,7 @@ export function destinationsOf(config: CaptureConfig): Destination[] {
   ];
 }
 
-/** How logs, metrics and statuses name a destination. */
+/** The name of a destination in logs, metrics and statuses. */
 export function destinationName({ owner, name }: Pick<Destination, 'owner' | 'name'>): string {
   return `${owner}/${name}`;
 }

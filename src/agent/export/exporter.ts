@@ -13,8 +13,8 @@ const pieceSamples = 2_000;
 const maxPieces = 4;
 
 /**
- * Splits a round into requests that go out side by side. All samples of a series, and all series of a histogram's
- * label set, are in one piece, so order is kept and histograms stay whole. Pure: the same round gives the same pieces.
+ * Splits a round into requests that go out side by side. All samples of a series, and all series of a histogram's label
+ * set, are in one request, so order is kept and histograms stay whole. Pure: the same round gives the same pieces.
  */
 function splitRound(samples: readonly QueuedSample[]): QueuedSample[][] {
   const count = Math.min(maxPieces, Math.ceil(samples.length / pieceSamples));
@@ -26,7 +26,7 @@ function splitRound(samples: readonly QueuedSample[]): QueuedSample[][] {
 
 const hashes = new WeakMap<QueuedSeries, number>();
 
-/** FNV-1a over the family and the labels that tell its label sets apart. */
+/** FNV-1a over the family and the labels that distinguish its label sets. */
 function hashOf(series: QueuedSeries): number {
   let hash = hashes.get(series);
   if (hash !== undefined) return hash;
@@ -58,19 +58,19 @@ export interface ExporterOptions {
 
 /** Items of one round. */
 const roundItems = 8_000;
-/** What came in is collected this long. Units: ms. */
+/** New data is collected for this long before a round. Units: ms. */
 const batchMs = 1_000;
 const firstBackoffMs = 250;
 const lastBackoffMs = 30_000;
-/** A destination that is not allowed is looked at again after this: names and lists change. Units: ms. */
+/** A destination that is not allowed is checked again after this time: names and allow lists change. Units: ms. */
 const notAllowedMs = 30_000;
-/** A single failure is no news: the next attempt is a quarter of a second away. */
+/** A single failure is not logged: the next attempt follows a quarter of a second later. */
 const failuresToTell = 2;
 
 /**
- * Sends what waits for one destination, round by round, until the signal aborts.
- * Guarantees: rounds go out in order and the next one only after the last one was taken or refused for good; a
- * receiver that is away or overloaded is asked again with a back-off (250 ms doubling to 30 s, with jitter, or as its
+ * Sends a destination's queued data, round by round, until the signal aborts.
+ * Guarantees: rounds go out in order; the next one starts only after the last one was accepted or permanently refused.
+ * An unreachable or overloaded receiver is retried with back-off (250 ms doubling to 30 s, with jitter, or as its
  * Retry-After says) for as long as the queue holds the data.
  */
 export class Exporter {
@@ -92,7 +92,7 @@ export class Exporter {
     return this.#state;
   }
 
-  /** Why it does not send; empty while it does. */
+  /** The reason why it does not send; empty while it sends. */
   get message(): string {
     return this.#message;
   }
@@ -118,7 +118,7 @@ export class Exporter {
     }
   }
 
-  /** Sends a round until every piece of it was taken or refused. Pieces that got through are not sent again. */
+  /** Sends a round until every request of it was accepted or refused. Requests that succeeded are not sent again. */
   async #deliver(round: Round): Promise<void> {
     const { sender } = this.#options;
     let left: (() => Promise<SendResult>)[] = [

@@ -24,7 +24,7 @@ import { wantsSeries, wantsSpan } from './routing.ts';
 export interface ExportsOptions {
   /** Folder of the queues. */
   readonly dir: string;
-  /** Disk that all queues together may take. Units: bytes. */
+  /** Disk space for all queues together. Units: bytes. */
   readonly maxBytes: number;
   readonly node: string;
   readonly version: string;
@@ -36,7 +36,7 @@ export interface ExportsOptions {
   readonly metaOf: (seriesName: string) => SeriesMeta;
 }
 
-/** A destination that left the config may still be sent what was taken for it before. Units: ms. */
+/** How long a destination that left the config is still sent the data queued for it. Units: ms. */
 const farewellMs = 30_000;
 
 interface Lane {
@@ -45,23 +45,23 @@ interface Lane {
   readonly exporter: Exporter;
   readonly stop: AbortController;
   readonly done: Promise<void>;
-  /** Takes nothing new and ends soon. */
+  /** It takes no new data and ends soon. */
   leaving: boolean;
 }
 
 interface Route {
   readonly series: QueuedSeries;
   readonly lanes: readonly Lane[];
-  /** Time of the last exemplar that went there. */
+  /** Time of the last exemplar sent to it. */
   exemplarNs: number;
 }
 
 /**
- * Everything that leaves the agent by itself: one queue and one exporter for each destination of the config.
+ * Everything that the agent pushes out: one queue and one exporter for each destination of the config.
  *
  * Flow: `sample` and `span` while data is taken in → `commit` before its sender is answered → the exporters send.
- * Guarantees: a sample is in the queue of each destination it belongs to before its sender is answered; taking in
- * never waits for a destination. A destination that leaves the config is sent what waits for at most 30 s.
+ * Guarantees: a sample is in the queue of each destination it belongs to before its sender is answered; taking in never
+ * waits for a destination. A destination that leaves the config is still sent its queued data for at most 30 s.
  * Caveats: Secrets are held in memory alone: after a restart a destination that needs one waits until the controller
  * has delivered it.
  */
@@ -70,7 +70,7 @@ export class Exports {
   readonly #metrics: ExportMetrics;
   #lanes = new Map<string, Lane>();
   #secrets: ExportSecrets = { revision: '', secrets: {} };
-  /** Where a series goes, by the identity of its labels, until destinations change. */
+  /** The destinations of each series, by the identity of its labels; valid until the destinations change. */
   #routes = new WeakMap<Labels, Route>();
   #closed = false;
 
@@ -79,7 +79,7 @@ export class Exports {
     this.#metrics = createExportMetrics(options.registry);
   }
 
-  /** Which delivery of Secrets is in force; empty before the first. */
+  /** Revision of the Secrets in force; empty before the first delivery. */
   get secretsRevision(): string {
     return this.#secrets.revision;
   }
@@ -88,7 +88,9 @@ export class Exports {
     this.#secrets = secrets;
   }
 
-  /** Puts the destinations of a config in force at once. A folder that cannot be used costs its destination alone. */
+  /**
+   * Puts the destinations of a config in force at once. A folder that cannot be used disables only its own destination.
+   */
   setConfig(config: CaptureConfig): void {
     if (this.#closed) return;
     const wanted = new Map(destinationsOf(config).map((d) => [d.id, d]));
@@ -109,7 +111,7 @@ export class Exports {
     const { dir, maxBytes, logger } = this.#options;
     const name = destinationName(destination);
     try {
-      // The same folder: what waits goes out under the new rule.
+      // The folder is the same: queued data goes out under the new rule.
       const queue =
         old?.queue ??
         ExportQueue.open({
@@ -186,7 +188,7 @@ export class Exports {
     try {
       names = readdirSync(this.#options.dir);
     } catch {
-      return; // there never was a destination
+      return; // no such destination existed
     }
     for (const id of names) if (!wanted.has(id) && !this.#lanes.has(id)) void this.#forget(id);
   }
@@ -195,7 +197,7 @@ export class Exports {
     await rm(join(this.#options.dir, id), { recursive: true, force: true }).catch(() => {});
   }
 
-  /** Takes a sample that was stored, with the series' newest exemplar where that has not gone out yet. */
+  /** Queues a stored sample, with the series' newest exemplar if that has not been sent yet. */
   sample({ labels, exemplar }: Pick<SampledSeries, 'labels' | 'exemplar'>, timeMs: number, value: number): void {
     if (this.#lanes.size === 0) return;
     const route = this.#routeOf(labels);
@@ -206,7 +208,7 @@ export class Exports {
     for (const lane of route.lanes) lane.queue.append({ series: route.series, timeMs, value, stale: false, ...more });
   }
 
-  /** Takes the end of a series that was stored. */
+  /** Queues the end of a stored series. */
   stale({ labels }: Pick<SampledSeries, 'labels'>, timeMs: number): void {
     if (this.#lanes.size === 0) return;
     const { series, lanes } = this.#routeOf(labels);
@@ -222,7 +224,7 @@ export class Exports {
     return route;
   }
 
-  /** Takes a span that is shown, redacted. */
+  /** Queues a redacted span that the stream shows. */
   span(record: SpanRecord, startNs: bigint): void {
     let encoded: Uint8Array | undefined;
     for (const lane of this.#lanes.values()) {
@@ -239,12 +241,12 @@ export class Exports {
     return { labels, meta, group: `${meta.family} ${JSON.stringify(parts)}` };
   }
 
-  /** Resolves when a kill can no longer lose what was taken. Never rejects. */
+  /** Resolves when a kill can no longer lose the data taken in. Never rejects. */
   async commit(): Promise<void> {
     if (this.#lanes.size > 0) await Promise.all([...this.#lanes.values()].map((lane) => lane.queue.commit()));
   }
 
-  /** One row for each destination, for the controller; and the gauges that are read rather than counted. */
+  /** One row for each destination, for the controller. It also sets the gauges that are read rather than counted. */
   statuses(): NonNullable<AgentStatus['exports']> {
     return [...this.#lanes.values()]
       .filter((lane) => !lane.leaving)
@@ -263,7 +265,7 @@ export class Exports {
       });
   }
 
-  /** Stops sending and closes the queues; what waits is sent by the next process. */
+  /** Stops sending and closes the queues; the next process sends the remaining data. */
   async close(): Promise<void> {
     this.#closed = true;
     const lanes = [...this.#lanes.values()];

@@ -11,7 +11,7 @@ import { addResults, type Sender, SendLater, type SendResult } from './sender.ts
 import { verdictOf } from './verdict.ts';
 
 export interface OtlpOptions {
-  /** The base, to which `/v1/metrics` and `/v1/traces` are added; either of them at its end is taken off first. */
+  /** The base URL, to which `/v1/metrics` and `/v1/traces` are added. Either of them at its end is removed first. */
   readonly endpoint: URL;
   readonly post: Post;
   readonly clock: Clock;
@@ -21,13 +21,14 @@ export interface OtlpOptions {
   readonly authorization: () => string | undefined;
 }
 
-/** How long a receiver that knows no spans is spared them. Units: ms. */
+/** How long no spans are sent to a receiver without a traces path. Units: ms. */
 const noSpansMs = 3_600_000;
 const compress = promisify(gzip);
 
 /**
- * OTLP over HTTP with protobuf and gzip. A partial success counts what was rejected; what a receiver refuses is not
- * sent again, as the protocol asks. A receiver without a path for spans gets no spans for an hour: metrics go on.
+ * OTLP over HTTP with protobuf and gzip. A partial success counts what was rejected; data that a receiver refuses is
+ * not sent again, as the protocol demands. A receiver without a traces path gets no spans for an hour; metrics
+ * continue.
  * Source: OpenTelemetry Protocol 1.x.
  */
 export class OtlpSender implements Sender {
@@ -102,7 +103,7 @@ export class OtlpSender implements Sender {
   }
 }
 
-/** `partial_success` of an answer; an answer that is not protobuf says nothing. */
+/** `partial_success` of an answer; an answer that is not protobuf carries none. */
 function partialSuccess(body: Uint8Array): { rejected: number; reason: string } {
   let rejected = 0;
   let reason = 'partial success';

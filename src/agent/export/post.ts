@@ -14,12 +14,12 @@ export type Post = (url: URL, headers: Readonly<Record<string, string>>, body: U
 
 /** Connect to last byte. Units: ms. */
 const deadlineMs = 30_000;
-/** Of an answer nothing beyond this is of interest. Units: bytes. */
+/** Only this much of an answer is read. Units: bytes. */
 const maxAnswerBytes = 64 * 1024;
 
 /**
  * A poster to one destination, with keep-alive. The host is checked against its rule before each request, and each
- * address at the moment of connecting. Redirects are not followed: they would lead past both checks.
+ * address at the moment of connecting. Redirects are not followed: they would bypass both checks.
  */
 export function createPost(rule: GuardRule, signal: AbortSignal): { post: Post; close: () => void } {
   const options = { keepAlive: true, maxSockets: 8, timeout: 60_000, lookup: guardedLookup(rule) };

@@ -19,24 +19,24 @@ export interface RemoteWriteOptions {
   readonly authorization: () => string | undefined;
 }
 
-/** How long version 1 is spoken to a receiver that did not know version 2. Units: ms. */
+/** How long version 1 is used for a receiver that did not know version 2. Units: ms. */
 const tryAgainMs = 3_600_000;
-/** How often version 1 tells the metadata of a family anew. Units: ms. */
+/** How often version 1 repeats the metadata of a family. Units: ms. */
 const metadataMs = 60_000;
-/** Requests that finding the refused samples of one piece may take. */
+/** Most requests spent on finding the refused samples of one request. */
 const searchBudget = 64;
 
 /**
- * Prometheus remote write: 2.0 first, 1.0 with a receiver that does not know it.
- * A receiver of 1.0 takes a request whole or not at all, so one that it refuses is halved until the samples at fault
- * are by themselves; a receiver of 2.0 says how many it took.
+ * Prometheus remote write: 2.0 first, 1.0 for a receiver that does not know it.
+ * A receiver of 1.0 accepts a request whole or not at all, so a refused request is halved until the refused samples are
+ * isolated. A receiver of 2.0 reports how many samples it accepted.
  * Source: Prometheus Remote-Write 1.0 and 2.0.
  */
 export class RemoteWriteSender implements Sender {
   readonly #options: RemoteWriteOptions;
-  /** Until when 1.0 is spoken, on the monotonic clock. */
+  /** Until when 1.0 is used, on the monotonic clock. */
   #oldUntil = -Infinity;
-  /** The receiver has shown that it knows 2.0. */
+  /** Whether the receiver has shown that it knows 2.0. */
   #knowsNew = false;
   readonly #toldAt = new Map<string, number>();
 
@@ -62,7 +62,7 @@ export class RemoteWriteSender implements Sender {
     if (written !== null) this.#knowsNew = true;
     switch (verdict.kind) {
       case 'taken':
-        // Without the count a receiver of 1.0 has answered, which found nothing that it knows.
+        // An answer without the count comes from a receiver of 1.0, which found nothing that it knows.
         if (isNew && written === null) return this.#fallBack(samples, budget);
         return { taken: samples.length, refused: 0 };
       case 'unsupported':

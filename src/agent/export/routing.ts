@@ -13,7 +13,7 @@ const families: readonly (readonly [prefix: string, family: string])[] = [
   ['ebpf_stat_tcp_', 'TCPStats'],
 ];
 
-/** True when a series is of the destination's pods or namespaces, and of its families. */
+/** True when a series belongs to the destination's pods or namespaces and to its families. */
 export function wantsSeries({ scope, rule }: Pick<Destination, 'scope' | 'rule'>, labels: Labels): boolean {
   if (rule.families) {
     const name = labelValue(labels, '__name__');
@@ -27,8 +27,8 @@ export function wantsSeries({ scope, rule }: Pick<Destination, 'scope' | 'rule'>
 }
 
 /**
- * True for a series of the containers and ports that a monitor is for. One that does not say its container, because a
- * rule of the monitor itself drops the label, is of those it is for.
+ * True for a series of the containers and ports that a monitor selects. A series without a container label, because a
+ * rule of the monitor itself drops that label, counts as selected.
  */
 function isOfSender({ containers, ports }: SenderScope, labels: Labels): boolean {
   const container = labelValue(labels, 'k8s_container_name');
@@ -40,14 +40,14 @@ function isOfSender({ containers, ports }: SenderScope, labels: Labels): boolean
 
 type SenderScope = Extract<ExportScope, { kind: 'pods' }>['sender'];
 
-/** A request has one pod; a flow has two, and is of either. */
+/** A request has one pod. A flow has two and belongs to both. */
 const ends = [
   ['k8s_namespace_name', 'k8s_pod_name'],
   ['k8s_src_namespace', 'k8s_src_name'],
   ['k8s_dst_namespace', 'k8s_dst_name'],
 ] as const;
 
-/** True when a span is of the destination's pods or namespaces and it takes spans. */
+/** True when a span belongs to the destination's pods or namespaces and the destination takes spans. */
 export function wantsSpan({ scope, rule }: Pick<Destination, 'scope' | 'rule'>, span: SpanRecord): boolean {
   if (rule.spans !== true || !inScope(scope, span.namespace ?? '', span.pod ?? '')) return false;
   const port = span.kind === 'server' ? Number(span.attributes['server.port']) : 0;

@@ -1,21 +1,21 @@
 import type { QueuedSample } from './queue/record.ts';
 
-/** What became of items that were sent. */
+/** The outcome of sending items. */
 export interface SendResult {
   readonly taken: number;
-  /** Items that the receiver will never take. */
+  /** Number of items that the receiver will never accept. */
   readonly refused: number;
-  /** The receiver's words for the refused ones. */
+  /** The receiver's message about the refused items. */
   readonly reason?: string;
 }
 
-/** Speaks a destination's protocol. Errors: SendLater when the same items have to be sent again. */
+/** Sends by a destination's protocol. Errors: SendLater when the same items have to be sent again. */
 export interface Sender {
   samples(samples: readonly QueuedSample[]): Promise<SendResult>;
   spans(spans: readonly Uint8Array[]): Promise<SendResult>;
 }
 
-/** The items wait: the receiver cannot take them now. `afterMs` is its own wish. */
+/** The items wait because the receiver cannot accept them now. `afterMs` is the delay that it asked for. */
 export class SendLater extends Error {
   readonly afterMs: number | undefined;
 

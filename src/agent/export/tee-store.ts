@@ -2,8 +2,8 @@ import type { IngestStore } from '../ingest/ingest.ts';
 import type { Exports } from './exports.ts';
 
 /**
- * The store that ingest writes to, with the exports behind it: what the store took goes to them as well, and a commit
- * is over when both are durable. What the store refuses (late, twice) is not exported either.
+ * The store that ingest writes to, combined with the exports: samples that the store accepts go to both, and a commit
+ * ends when both are durable. Samples that the store refuses (late or duplicate) are not exported either.
  */
 export function teeStore(store: IngestStore, exports: Pick<Exports, 'sample' | 'stale' | 'commit'>): IngestStore {
   return {

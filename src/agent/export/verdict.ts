@@ -2,8 +2,8 @@ import type { PostAnswer } from './post.ts';
 
 /**
  * What an answer means for the data that was sent.
- * `taken`: done. `refused`: the receiver will never take this data. `smaller`: it may take less at a time.
- * `unsupported`: it does not know this version of the protocol. `again`: later, the data is not to blame.
+ * `taken`: accepted. `refused`: the receiver will never accept this data. `smaller`: it may accept less at a time.
+ * `unsupported`: it does not know this version of the protocol. `again`: retry later, the data is not the cause.
  */
 export type Verdict =
   | { readonly kind: 'taken' }
@@ -12,12 +12,12 @@ export type Verdict =
   | { readonly kind: 'unsupported' }
   | { readonly kind: 'again'; readonly reason: string; readonly afterMs?: number };
 
-/** Longest that a receiver may tell us to stay away. Units: ms. */
+/** Longest delay that a receiver may ask for. Units: ms. */
 const longestWaitMs = 10 * 60_000;
 
 /**
- * Reads an answer. Redirects, missing rights and wrong paths are of the destination's making: data waits until
- * somebody mends it, for as long as the queue holds it.
+ * Reads an answer. Redirects, missing permissions and wrong paths are faults of the destination: data waits until an
+ * administrator fixes them, for as long as the queue holds it.
  */
 export function verdictOf({ status, headers, body }: PostAnswer, nowMs: number): Verdict {
   if (status >= 200 && status < 300) return { kind: 'taken' };

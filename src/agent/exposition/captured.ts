@@ -4,7 +4,7 @@ import { boundLabel, escapeLabelValue, type PageFamily, type PageSample } from '
 
 /**
  * The captured series as families of a page, by name. Histograms come as one block per label set: buckets by rising
- * bound, then `_count`, then `_sum`. Series that have not handed out a sample yet are left out.
+ * bound, then `_count`, then `_sum`. Series without a sample yet are left out.
  */
 export function capturedFamilies(families: Iterable<Family>, format: ExpositionFormat): PageFamily[] {
   return [...families]
@@ -18,7 +18,8 @@ function* blocksOf(family: Family, format: ExpositionFormat): Generator<readonly
 }
 
 function blockOf(group: Group, format: ExpositionFormat): PageSample[] {
-  // A group of many series keeps what all its lines share; of one series it would weigh more than the series.
+  // A group of many series caches the text that its lines share; for one series the cache would be larger than the
+  // series.
   const { labels, ordered } = group.series.length > 1 ? (group.page ??= pageOf(group)) : pageOf(group);
   const block: PageSample[] = [];
   for (const { component, total, lastMs, exemplar } of ordered) {

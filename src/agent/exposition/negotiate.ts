@@ -2,15 +2,18 @@
 export type ExpositionFormat = 'text' | 'openmetrics';
 export type ExpositionEncoding = 'identity' | 'gzip' | 'zstd';
 
-/** What the answer says of itself. Names hold only characters that every parser knows, so nothing is escaped. */
+/**
+ * The Content-Type of each format. Metric and label names hold only characters that every parser knows, so no escaping
+ * scheme is needed.
+ */
 export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
 /**
- * The format that an Accept header prefers (RFC 9110 §12.5.1); plain text where it prefers nothing of ours, as every
- * exporter answers. Of equal weights the one named first is taken. A version that is not ours is passed over.
+ * The format that an Accept header prefers (RFC 9110 §12.5.1); plain text when it prefers neither of ours, as every
+ * exporter answers. Of equal weights the first wins. An unknown version is skipped.
  */
 export function chooseFormat(accept: string | undefined): ExpositionFormat {
   let best: { format: ExpositionFormat; weight: number } = { format: 'text', weight: 0 };
@@ -27,7 +30,7 @@ function formatOf({ value, parameters }: Weighted): ExpositionFormat | null {
     case 'application/openmetrics-text':
       return version === undefined || version === '1.0.0' || version === '0.0.1' ? 'openmetrics' : null;
     case 'text/plain':
-      // 1.0.0 is 0.0.4 with quoted names allowed; ours need no quotes.
+      // 1.0.0 is 0.0.4 with quoted names allowed; our names need no quotes.
       return version === undefined || version === '0.0.4' || version === '1.0.0' ? 'text' : null;
     case 'text/*':
     case '*/*':
@@ -51,12 +54,12 @@ export function chooseEncoding(acceptEncoding: string | undefined): ExpositionEn
 /** One member of an Accept or Accept-Encoding header. `value` and parameter names are lower-case. */
 interface Weighted {
   readonly value: string;
-  /** In [0, 1]; 1 where the header gives none, 0 where what it gives is no weight. */
+  /** In [0, 1]; 1 when the header gives none, 0 when its value is not a valid weight. */
   readonly weight: number;
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** Members of a header with quality values, in its order (RFC 9110 §12.4.2). What does not parse is left out. */
+/** Members of a header with quality values, in its order (RFC 9110 §12.4.2). Members that do not parse are left out. */
 function parseQualityList(header: string): Weighted[] {
   const list: Weighted[] = [];
   for (const member of header.split(',')) {

@@ -1,13 +1,15 @@
-/** How much is handed out at a time. Units: bytes. */
+/** Size of a chunk. Units: bytes. */
 const chunkBytes = 128 * 1024;
 const encoder = new TextEncoder();
 
-/** The bytes of a page, in chunks. Most of a page are texts that were there before: they are copied, not written anew. */
+/**
+ * The bytes of a page, in chunks. Most of a page is text that already exists as bytes and is copied, not encoded again.
+ */
 export class PageWriter {
   #bytes = new Uint8Array(chunkBytes + 4_096);
   #length = 0;
 
-  /** True when there is enough for a chunk. */
+  /** True when there are enough bytes for a chunk. */
   get full(): boolean {
     return this.#length >= chunkBytes;
   }
@@ -22,7 +24,7 @@ export class PageWriter {
     this.#length += value.length;
   }
 
-  /** A text as UTF-8. Short ASCII, which numbers are, is written by a loop that beats the encoder. */
+  /** A text as UTF-8. Short ASCII, such as numbers, is written by a loop that is faster than TextEncoder. */
   text(value: string): void {
     if (value.length > 64) return this.bytes(encoder.encode(value));
     this.#reserve(value.length);
@@ -34,7 +36,7 @@ export class PageWriter {
     this.#length += value.length;
   }
 
-  /** What was written since the last chunk; it is the caller's. */
+  /** The bytes written since the last chunk; the caller owns them. */
   take(): Uint8Array {
     const chunk = this.#bytes.subarray(0, this.#length);
     this.#bytes = new Uint8Array(chunkBytes + 4_096);

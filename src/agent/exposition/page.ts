@@ -2,24 +2,24 @@ import type { Exemplar } from '../otlp/model.ts';
 import type { ExpositionFormat } from './negotiate.ts';
 import { PageWriter } from './page-writer.ts';
 
-/** A metric family as a page shows it, wherever its values come from. */
+/** A metric family of a page, wherever its values come from. */
 export interface PageFamily {
-  /** As it is queried: with `_total` where it has one. */
+  /** The name that queries use: with `_total` if it has one. */
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram' | 'summary';
   readonly help: string;
-  /** As the sender gave it (UCUM), or empty. */
+  /** The unit that the sender gave (UCUM), or empty. */
   readonly unit: string;
-  /** Blocks of lines that belong together: each is written without a pause. */
+  /** Blocks of lines that belong together; each is written without yielding. */
   readonly blocks: Iterable<readonly PageSample[]>;
 }
 
 /** One line. */
 export interface PageSample {
   readonly suffix: string;
-  /** The text between the braces, UTF-8, but for `extra`. */
+  /** The text between the braces, UTF-8, without `extra`. */
   readonly labels: Uint8Array;
-  /** The label that tells it from its neighbours, `le="1"`; or empty. */
+  /** The label that distinguishes it within its block, `le="1"`; or empty. */
   readonly extra: string;
   readonly value: number;
   readonly exemplar?: Exemplar | null;
@@ -30,8 +30,8 @@ export interface PageSample {
  * UTF-8, so that the caller can pause between them. Families without a sample are left out.
  *
  * The names are a contract and the same in both formats. OpenMetrics wants `_total` at the end of a counter: one that
- * has none is of type `unknown` there. `# UNIT` stands only where the name ends with the unit, as OpenMetrics demands;
- * exemplars stand in OpenMetrics only, on buckets and on counters.
+ * has none is of type `unknown` there. `# UNIT` is written only when the name ends with the unit, as OpenMetrics
+ * demands. Exemplars appear only in OpenMetrics, on buckets and on counters.
  */
 export function* writePage(families: Iterable<PageFamily>, format: ExpositionFormat): Generator<Uint8Array> {
   const taken = new Set<string>();
@@ -88,7 +88,7 @@ const unitWords: Readonly<Record<string, string>> = {
   '1': 'ratio',
 };
 
-/** The unit that a family's name ends with, or nothing: OpenMetrics refuses any other. */
+/** The unit that a family's name ends with, or none: OpenMetrics refuses any other. */
 function unitWord(unit: string, name: string): string {
   const word = unitWords[unit] ?? ['seconds', 'bytes', 'ratio'].find((w) => name.endsWith(`_${w}`)) ?? '';
   return name.endsWith(`_${word}`) ? word : '';
@@ -123,19 +123,19 @@ function exemplarText({ traceId, spanId, value, timeNs }: Exemplar): string {
   return ` # {trace_id="${traceId}"${span}} ${numberText(value)}${time}`;
 }
 
-/** A sample value as both formats want it. */
+/** A sample value in the form of both formats. */
 export function numberText(value: number): string {
   if (value === Infinity) return '+Inf';
   if (value === -Infinity) return '-Inf';
   return String(value);
 }
 
-/** A bound or quantile: OpenMetrics wants a point in every number. `text` is what the series' label says. */
+/** A bound or quantile. OpenMetrics wants a decimal point in every number. `text` is the value of the series' label. */
 export function boundLabel(text: string, format: ExpositionFormat): string {
   return format === 'openmetrics' && /^-?\d+$/.test(text) ? `${text}.0` : text;
 }
 
-/** Backslash, double quote and line feed are escaped; everything else is UTF-8 as it is. */
+/** Escapes backslash, double quote and line feed; everything else is UTF-8 unchanged. */
 export function escapeLabelValue(value: string): string {
   if (!/[\\"\n]/.test(value)) return value;
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');

@@ -5,14 +5,14 @@ import { lastText } from './instance-id.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import type { PodIndex } from './pod-index.ts';
 
-/** The two ends of a flow, as far as they may be believed. */
+/** The two ends of a flow, as far as they could be verified. */
 export interface EnrichedFlow {
   readonly attributes: readonly Attribute[];
-  /** Namespaces of the ends that are pods of this node: the flow counts for these. Empty where none is. */
+  /** Namespaces of the ends that are pods of this node; the flow counts for these. Empty when neither end is one. */
   readonly local: readonly string[];
-  /** No end is a pod of this node, nor the node itself. */
+  /** Neither end is a pod of this node, or the node itself. */
   readonly unknown: boolean;
-  /** An end was called by another name than that of the pod with its address. */
+  /** An end was given another name than that of the pod with its address. */
   readonly contradicts: boolean;
 }
 
@@ -20,9 +20,10 @@ const sides = ['src', 'dst'] as const;
 type Side = (typeof sides)[number];
 
 /**
- * The ends of a flow. One that is a pod of this node, by its address or else by the name it is given, is held against
- * that pod. The far end of such a flow is as the instrument says: this node cannot tell. A flow without an end on this
- * node names no pod, because nothing of it can be checked; the node itself, which has no namespace, keeps its name.
+ * The ends of a flow. An end that is a pod of this node, by its address or else by its name, is checked against that
+ * pod. The far end of such a flow is passed on as the instrument reports it, because this node cannot check it. A flow
+ * without an end on this node names no pod, because nothing of it can be checked; the node itself, which has no
+ * namespace, keeps its name.
  * Shape: pure.
  */
 export function enrichFlow(attributes: readonly Attribute[], pods: PodIndex): EnrichedFlow {
@@ -40,12 +41,12 @@ export function enrichFlow(attributes: readonly Attribute[], pods: PodIndex): En
 }
 
 const endPorts: ReadonlySet<string> = new Set(['src.port', 'dst.port', 'server.port']);
-/** From here on Linux picks the port of a client. */
+/** Linux picks client ports from here on. */
 const firstEphemeral = 32_768;
 
 /**
- * The port of the server, which is the destination of a request and the source of a response, on that side and as
- * `server.port`. That of the client says nothing and is another one for each connection.
+ * The server's port, which is the destination of a request and the source of a response, on that side and as
+ * `server.port`. The client's port is dropped: it carries no information and differs with each connection.
  */
 function serverPort(attributes: readonly Attribute[]): Attribute[] {
   const port = (key: string): number => Number(lastText(attributes, key)) || 0;
@@ -62,11 +63,11 @@ function serverPort(attributes: readonly Attribute[]): Attribute[] {
 }
 
 interface End {
-  /** Of the pod of this node that it is; undefined for a far end. */
+  /** The pod of this node behind this end; undefined for a far end. */
   readonly namespace: string | undefined;
   readonly isNode: boolean;
   readonly contradicts: boolean;
-  /** What it is called, by attribute. */
+  /** The names of this end, by attribute. */
   readonly keys: ReadonlyMap<string, string>;
 }
 
@@ -83,7 +84,7 @@ function endOf(attributes: readonly Attribute[], side: Side, pods: PodIndex): En
   const isNode = [said('type'), said('owner.type')].includes('Node') && namespace === '';
   const address = lastText(attributes, `${side}.address`);
   const pod = pods.synced ? podOf(pods, { address, namespace, name, type: said('type') }) : undefined;
-  // An end here says so, always: what both nodes of a flow have seen can then be told apart.
+  // An end on this node always says so: flows that both nodes have seen can then be told apart.
   if (pod) {
     const contradicts = namespace !== '' && namespace !== pod.namespace;
     const names = named(keys, prefix, pod).set(`${prefix}node.name`, pods.node);
@@ -102,7 +103,7 @@ function podOf(
   return name !== '' && (type === 'Pod' || type === '') ? pods.named(namespace, name) : undefined;
 }
 
-/** The end under the names of its pod; a pod's own name stands only where the flow was asked for it. */
+/** The end under the names of its pod; the pod's own name is included only when the flow was asked for it. */
 function named(keys: ReadonlyMap<string, string>, prefix: string, pod: PodIdentity): Map<string, string> {
   return new Map([
     ...keys,

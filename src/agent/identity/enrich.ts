@@ -4,16 +4,16 @@ import { instanceKey, lastText, parseInstanceId } from './instance-id.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import type { PodIndex } from './pod-index.ts';
 
-/** Who sent a Resource, and what of it may be believed. */
+/** The sender of a Resource, and the verified part of its attributes. */
 export interface Enriched {
-  /** The Resource without what it says of Kubernetes, and with what the API server says of its pod. */
+  /** The Resource without its own Kubernetes attributes, and with those that the API server has for its pod. */
   readonly attributes: readonly Attribute[];
   /** The pod of this node that sent it; null for a process of the node itself, and for a sender that is unknown. */
   readonly pod: PodIdentity | null;
   readonly container: string;
-  /** It named a container or a pod, rightly or not: a process of the node itself names none. */
+  /** It named a container or a pod, rightly or not. A process of the node itself names none. */
   readonly namesPod: boolean;
-  /** What it said of its namespace, pod or node is not so. */
+  /** Its namespace, pod or node attribute is false. */
   readonly contradicts: boolean;
   /** Its own `service.instance.id` names another container than its points do. */
   readonly forged: boolean;

@@ -12,20 +12,23 @@ interface Kept<T> {
 }
 
 interface KeptResource extends Kept<Enriched> {
-  /** The `service.instance.id` of the Resource itself, and the one that it was judged by. */
+  /** The `service.instance.id` of the Resource itself, and the one that identified the sender. */
   readonly own: string;
   readonly instance: string;
 }
 
-/** Who sent spans. */
+/** The sender of spans. */
 export interface SpanSender extends Enriched {
-  /** The pod that they name rightly as far as the Resource tells, while no point has shown it yet; `pod` is null then. */
+  /**
+   * The pod that they name, when nothing in the Resource contradicts it but no point has proven it yet; `pod` is null
+   * then.
+   */
   readonly unshown: PodIdentity | null;
 }
 
 /**
- * Who sent what, with the results kept: a Resource comes again with every export.
- * Guarantees: the very same object for the same list as long as the answer is the same.
+ * Finds the sender of each Resource and caches the result: a Resource comes again with every export.
+ * Guarantees: returns the same object for the same list as long as the answer is the same.
  */
 export class Identity {
   readonly pods: PodIndex;
@@ -37,15 +40,15 @@ export class Identity {
     this.pods = pods;
   }
 
-  /** The sender of a point: its own `service.instance.id` counts before that of its Resource. */
+  /** The sender of a point: its own `service.instance.id` takes precedence over that of its Resource. */
   point(resource: readonly Attribute[], point: readonly Attribute[]): Enriched {
     return this.#resource(resource, lastText(point, instanceKey));
   }
 
   /**
-   * The sender of spans, whose Resource is all there is. It is believed when it has the uid of the pod that it names,
-   * which other pods do not know, and points have shown that this pod sends under it and no other does. Else the sender
-   * is unknown; what points may still show is `unshown`.
+   * The sender of spans, which carry only a Resource. It is trusted when it has the uid of the pod that it names, which
+   * other pods do not know, and when points have proven that this pod, and no other, sends under it. Otherwise the
+   * sender is unknown; `unshown` is the pod that points may still prove.
    */
   spans(resource: readonly Attribute[]): SpanSender {
     const named = this.#resource(resource, '');
@@ -58,7 +61,7 @@ export class Identity {
     return { ...unknown, contradicts: refuted && uid !== '', unshown: refuted ? null : pod };
   }
 
-  /** Remembers what a point has shown of its Resource. Units: monotonic ms. */
+  /** Records what a point has proven about its Resource. Units: monotonic ms. */
   notePoint(resource: readonly Attribute[], point: readonly Attribute[], sender: Enriched, nowMs: number): void {
     if (sender.forged) this.#proofs.refute(resource, nowMs);
     else if (sender.pod) this.#proofs.show(resource, sender.pod, point);

@@ -4,7 +4,7 @@ import type { Attribute } from '../otlp/model.ts';
 /** The attribute in which the instrument names the container of a process. */
 export const instanceKey = 'service.instance.id';
 
-/** The container that a `service.instance.id` names; `container` is empty where the instrument does not know it. */
+/** The container that a `service.instance.id` names; `container` is empty when the instrument does not know it. */
 export interface InstanceName {
   readonly namespace: string;
   readonly pod: string;
@@ -15,7 +15,7 @@ const form = /^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)\.([a-z0-9][a-z0-9.-]*)\.([a-z0-
 
 /**
  * Reads `namespace.pod.container`. Only the pod's name may hold dots, so the form is unambiguous. Null for any other
- * text: the instrument writes `host:pid` for a process of which it knows no pod.
+ * text: the instrument writes `host:pid` for a process whose pod it does not know.
  */
 export function parseInstanceId(text: string): InstanceName | null {
   const match = form.exec(text);

@@ -1,17 +1,17 @@
 import type { KubeObject } from '../../api/meta.ts';
 
-/** What the API server says of one pod of this node, in the words of the labels. */
+/** What the API server knows of one pod of this node, under the names of the labels. */
 export interface PodIdentity {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly ips: readonly string[];
-  /** Names of all its containers, those of its start and of debugging among them. */
+  /** Names of all its containers, including init and ephemeral containers. */
   readonly containerNames: readonly string[];
   /** OTLP attributes that name the pod and its owners, e.g. `k8s.deployment.name`. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** Pods of the host network share their address with the node: it names none of them. */
+  /** Pods of the host network share their address with the node, so the address identifies none of them. */
   readonly hostNetwork: boolean;
 }
 
@@ -42,7 +42,7 @@ export const ownerAttributes: readonly string[] = [
   'k8s.owner.name',
 ];
 
-/** The identity of a pod as the API server returns it. Shape: pure; members that are not there are left out. */
+/** The identity of a pod as the API server returns it. Shape: pure; absent members are left out. */
 export function podIdentity(pod: KubeObject): PodIdentity {
   const { metadata, spec, status } = pod as PodShape;
   const namespace = metadata.namespace ?? '';
@@ -66,7 +66,7 @@ export function podIdentity(pod: KubeObject): PodIdentity {
   };
 }
 
-/** What is kept of a pod in the cache: all that `podIdentity` reads. */
+/** The part of a pod that is kept in the cache: all that `podIdentity` reads. */
 export function slimPod(pod: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, spec, status } = pod as PodShape;
   const { name, namespace, uid, labels, ownerReferences, resourceVersion, deletionTimestamp } = metadata;
@@ -89,8 +89,8 @@ export function slimPod(pod: KubeObject): KubeObject {
 }
 
 /**
- * The controlling owner, and its own owner as its name tells it: a Deployment names its ReplicaSets with a hash, which
- * the pod carries as a label; a CronJob names its Jobs with the scheduled minute.
+ * The controlling owner, and that owner's own owner, derived from its name: a Deployment names its ReplicaSets with a
+ * hash, which the pod carries as a label; a CronJob names its Jobs with the scheduled minute.
  */
 function owners(pod: KubeObject): Record<string, string> {
   const owner = pod.metadata.ownerReferences?.find((o) => o.controller);

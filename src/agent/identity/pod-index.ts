@@ -2,12 +2,12 @@ import { canonicalJson } from '../../base/canonical-json.ts';
 import { ownerAttributes, type PodIdentity } from './pod-identity.ts';
 
 /**
- * The pods of this node by every name that data may carry of them.
- * Guarantees: a pod that went is found for `rememberMs` more, because its last data comes after it.
+ * The pods of this node by every name that data may carry for them.
+ * Guarantees: a deleted pod is found for another `rememberMs`, because its last data arrives after its deletion.
  */
 export class PodIndex {
   readonly #byName = new Map<string, PodIdentity>();
-  /** Pods on this node by `namespace/name` of each object that owns them, and of themselves. */
+  /** Pods on this node by `namespace/name` of each object that owns them, and by their own. */
   readonly #owners = new Map<string, number>();
   readonly #byIp = new Map<string, PodIdentity>();
   readonly #gone: { pod: PodIdentity; atMs: number }[] = [];
@@ -16,7 +16,7 @@ export class PodIndex {
   #version = 1;
   #synced = false;
 
-  /** Grows with every change, so that what was derived from the index can be thrown away. */
+  /** Grows with every change, so that values derived from the index can be discarded. */
   get version(): number {
     return this.#version;
   }
@@ -31,7 +31,7 @@ export class PodIndex {
     this.#synced = true;
   }
 
-  /** The node whose pods these are; `''` before the first. */
+  /** The node of these pods; `''` before the first pod. */
   get node(): string {
     return this.#node;
   }
@@ -52,12 +52,12 @@ export class PodIndex {
     this.#version++;
   }
 
-  /** The pod is gone as of `nowMs` (monotonic); `sweep` lets go of it later. */
+  /** The pod is gone as of `nowMs` (monotonic); `sweep` removes it later. */
   deleted(pod: PodIdentity, nowMs: number): void {
     this.#gone.push({ pod, atMs: nowMs });
   }
 
-  /** Lets go of pods that went more than `rememberMs` ago, unless another has their name by now. */
+  /** Removes pods that were deleted more than `rememberMs` ago, unless another pod has taken their name. */
   sweep(nowMs: number, rememberMs = 60_000): void {
     while (this.#gone.length > 0 && this.#gone[0]!.atMs <= nowMs - rememberMs) {
       const { pod } = this.#gone.shift()!;

@@ -7,17 +7,21 @@ import type { PodIdentity } from './pod-identity.ts';
 /** How long a Resource stays refuted after its last point. Units: ms. */
 const refutedMs = 900_000;
 const maxRefuted = 10_000;
-/** Resources that may be shown as one pod's: one for each container, and for each process that names itself otherwise. */
+/**
+ * Most Resources that may be proven for one pod: one for each container, and one for each process that sets its own
+ * names.
+ */
 const maxShownOfPod = 64;
 
 /**
- * What points have shown of Resources. The instrument writes the instance of a point itself; spans have only their
- * Resource, which a process can write. So spans are believed under a Resource when points under the same one came from
- * the pod that it names, and none from another.
- * Two Resources are the same when they say the same of Kubernetes, the uid of the pod and the instance among it. The
- * rest is left out: processes of one container may differ in it, while the instrument keeps one Resource for their points.
- * Caveats: what was shown of a pod goes with the pod, or when the API server says something else of it. Points show it
- * anew with their next binding.
+ * What points have proven about Resources. The instrument writes the instance of a point itself; spans have only their
+ * Resource, which a process can write. So spans are trusted under a Resource when points under the same Resource came
+ * from the pod that it names, and none came from another pod.
+ * Two Resources are the same when their Kubernetes attributes are equal, including the uid of the pod and the instance.
+ * Other attributes are ignored: processes of one container may differ in them, while the instrument keeps one Resource
+ * for their points.
+ * Caveats: a pod's proofs are dropped with the pod, or when the API server reports something else for it. Its points
+ * prove them again with their next binding.
  */
 export class ResourceProofs {
   readonly #keys = new WeakMap<readonly Attribute[], string>();
@@ -33,7 +37,8 @@ export class ResourceProofs {
       this.#pointsCarryInstance = true;
       this.#shown = new WeakMap();
     }
-    // Without the attribute the Resource speaks for itself, which counts only where this instrument never writes it.
+    // Without the attribute the Resource speaks for itself. That counts only where this instrument never writes the
+    // attribute.
     if (!carried && this.#pointsCarryInstance) return;
     const key = this.#keyOf(resource);
     const keys = this.#shown.get(pod) ?? new Set();

@@ -5,15 +5,15 @@ import { SharedCache } from '../../runtime/index.ts';
 import { podIdentity, slimPod } from './pod-identity.ts';
 import type { PodIndex } from './pod-index.ts';
 
-/** How often pods that went are let go of. Units: ms. */
+/** How often deleted pods are removed from the index. Units: ms. */
 const sweepMs = 10_000;
-/** How often it is asked whether the first list has come. Units: ms. */
+/** How often the first list is checked for. Units: ms. */
 const firstLookMs = 50;
 
 /**
- * Keeps the index of this node's pods for as long as `signal` lives.
+ * Keeps the index of this node's pods up to date until `signal` aborts.
  * Guarantees: resolves once all pods of the node are known, or `signal` aborted. Without an API server the index stays
- * empty and is tried for again with backoff, and one that goes away leaves it as it was.
+ * empty and the list is retried with back-off; when the API server goes away later, the index stays as it is.
  */
 export function watchPods(options: {
   readonly node: string;

@@ -10,7 +10,7 @@ import type { Acceptance, OtlpConsumer, RejectReason } from '../otlp/consumer.ts
 import type { MetricsRequest, TracesRequest } from '../otlp/model.ts';
 import { storedSelfMetrics, type SelfMetrics } from '../self-metrics.ts';
 
-/** The part of the store that taking in needs. */
+/** The part of the store that ingest needs. */
 export interface IngestStore {
   append(series: SampledSeries, tMs: number, value: number): AppendResult;
   appendStale(series: SeriesRef, tMs: number): AppendResult;
@@ -19,9 +19,9 @@ export interface IngestStore {
 
 /** Where spans go. */
 export interface SpanTaker {
-  /** Takes the spans of a request and returns how many it held. */
+  /** Takes the spans of a request and returns their number. */
   take(request: TracesRequest): number;
-  /** Called about once a second: gives up what waited too long. */
+  /** Called about once a second: gives up spans that waited too long. */
   expire(): void;
 }
 
@@ -32,57 +32,56 @@ export interface IngestOptions {
   readonly metrics: SelfMetrics;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Requests that wait may hold this much. Units: bytes of their bodies. Default 64 MiB. */
+  /** Memory for waiting requests. Units: bytes of their bodies. Default 64 MiB. */
   readonly budgetBytes?: number;
-  /** Brings those of the stored metrics up to date that are not counted as things happen. */
+  /** Updates those of the stored metrics that are not counted as events happen. */
   readonly refreshSelf?: () => void | Promise<void>;
 }
 
 /** Requests that one commit makes durable. */
 interface Group {
-  /** Resolves when it has, or when its senders have waited long enough. */
+  /** Resolves when the requests are durable, or when their senders have waited long enough. */
   readonly settled: Promise<void>;
   readonly end: () => void;
 }
 
 /** Requests are grouped this long before one write makes them durable. Units: ms. */
 const groupMs = 50;
-/** How often the store is written to where no request comes. Units: ms. */
+/** How often the store is committed while no request comes. Units: ms. */
 const idleMs = 1_000;
-/** A sender waits at most this long for the disk: one that stalls must not stall the instrument. Units: ms. */
+/** A sender waits at most this long for the disk: a stalled disk must not stall the instrument. Units: ms. */
 const maxWaitMs = 250;
-/** A wall clock that moved against the steady one by more than this is told of in the log. Units: ms. */
+/** A jump of the wall clock against the monotonic one by more than this is logged. Units: ms. */
 const clockStepMs = 30_000;
-/** The log tells of senders that are not what they say at most this often. Units: ms. */
+/** Senders whose attributes are false are logged at most this often. Units: ms. */
 const doubtsMs = 600_000;
-/** How often silent streams are looked for and the agent's own metrics are stored. Units: ms. */
+/** How often silent streams are expired and the agent's own metrics are stored. Units: ms. */
 const houseKeepingMs = 10_000;
 
 /**
- * From decoded requests to the store.
+ * Takes decoded requests and writes their samples to the store.
  *
  * Flow: `metrics` (checks, mapping, samples in memory, return) → 50 ms later: the sums of merged series, `commit`,
  * answer → every 10 s: stale markers, the agent's own series.
- * Guarantees: what was answered is durable, as long as the disk takes it within a quarter of a second; after that the
- * sender is answered all the same, because an instrument that waits grows without bound. What is beyond the memory
- * budget is refused with a partial success and counted. A store that cannot write is told of in the log once, and
- * serving goes on.
+ * Guarantees: answered data is durable, as long as the disk takes it within a quarter of a second; after that the
+ * sender is answered all the same, because an instrument that waits grows without bound. Requests beyond the memory
+ * budget are refused with a partial success and counted. A store that cannot write is logged once, and serving goes on.
  */
 export class Ingest implements OtlpConsumer {
   readonly #options: IngestOptions;
   readonly #sink: SampleSink;
   readonly #budget: number;
-  /** Bodies whose samples wait to be durable. */
+  /** Bytes of the bodies whose samples are not durable yet. */
   #waitingBytes = 0;
   #cancel: () => void = () => {};
-  /** What the requests wait for that came since the last commit began. */
+  /** The commit that requests wait for if they arrived since the last commit began. */
   #group: Group | null = null;
   #lastHouseKeeping = -Infinity;
   #lastRefresh = -Infinity;
   #storeFailing = false;
-  /** The store holds as much as it may without a disk, and took nothing of the last group. */
+  /** The store is at its limit of undurable data and refused all samples of the last group. */
   #storeFull = false;
-  /** Wall clock less steady clock, ms; null before the first look. */
+  /** Wall clock minus monotonic clock, ms; null before the first check. */
   #clockOffset: number | null = null;
   #appended = 0;
   #rejected = 0;
@@ -115,7 +114,7 @@ export class Ingest implements OtlpConsumer {
     return { samplesAppended: this.#appended, rejected: this.#rejected };
   }
 
-  /** Starts the clock of groups. */
+  /** Starts the timers of the groups. */
   start(): void {
     this.#schedule(idleMs);
   }
@@ -144,7 +143,8 @@ export class Ingest implements OtlpConsumer {
     }
     const { settled } = this.#group;
     if (!this.#storeFull) return { ...admitted, settled };
-    // What cannot be stored is still mapped, so that scrapes go on; the sender is told that it will not be found later.
+    // Samples that cannot be stored are still mapped, so that scrapes go on. The sender learns that they will not be
+    // found later.
     return {
       rejected: countPoints(admitted.request) + admitted.rejected,
       reason: 'the disk of the store is full',
@@ -162,7 +162,7 @@ export class Ingest implements OtlpConsumer {
     this.#options.metrics.otlpRejected.inc({ reason }, count);
   }
 
-  /** Maps and stores all that waits, and resolves when it is durable. Errors are logged, not thrown. */
+  /** Maps and stores all waiting requests, and resolves when they are durable. Errors are logged, not thrown. */
   async process(): Promise<void> {
     const { mapper, metrics, clock } = this.#options;
     const group = this.#group;
@@ -192,13 +192,13 @@ export class Ingest implements OtlpConsumer {
     group?.end();
   }
 
-  /** Rules and limits of a new capture config, at once. */
+  /** Applies the rules and limits of a new capture config at once. */
   setPolicy(policy: MappingPolicy): void {
     const { mapper, clock } = this.#options;
     mapper.setPolicy(policy, { wall: clock.now(), mono: clock.monotonic() }, this.#sink);
   }
 
-  /** Takes nothing more, and resolves when all that was taken is durable. */
+  /** Takes no further requests, and resolves when all accepted data is durable. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancel();
@@ -209,7 +209,7 @@ export class Ingest implements OtlpConsumer {
     if (this.#closed) return;
     this.#cancel = this.#options.clock.setTimeout(() => {
       void this.process().finally(() => {
-        // A request that came meanwhile has set its own, nearer time.
+        // A request that came meanwhile has set its own, earlier timer.
         if (!this.#group) this.#schedule(idleMs);
       });
     }, ms);
@@ -245,7 +245,7 @@ export class Ingest implements OtlpConsumer {
     if (this.#clockOffset === null || Math.abs(moved) > clockStepMs) this.#clockOffset = offset;
   }
 
-  /** Data that is not what it says it is, now and then in the log: an administrator has to look at its sender. */
+  /** Logs, at a limited rate, data whose attributes are false: an administrator has to look at its sender. */
   #tellDoubts(nowMs: number): void {
     const { mapper, logger } = this.#options;
     const { strangers, lastContradiction, counts } = mapper;

@@ -11,7 +11,7 @@ export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
  */
 export type Mode = 'counter' | 'increment' | 'level';
 
-/** Which float series a point turns into. Compared by `sameShape`; a stream whose shape changes is bound anew. */
+/** The float series that a point turns into. Compared by `sameShape`; a stream whose shape changes is bound anew. */
 export interface Shape {
   readonly kind: 'scalar' | 'histogram' | 'summary';
   readonly mode: Mode;
@@ -20,7 +20,7 @@ export interface Shape {
   readonly hasSum: boolean;
 }
 
-/** One float series of a stream: its name's suffix, and the label that tells it from its siblings. */
+/** One float series of a stream: the suffix of its name, and the label that distinguishes it from its siblings. */
 export interface Component {
   readonly suffix: '' | '_bucket' | '_sum' | '_count';
   readonly extra: readonly [name: 'le' | 'quantile', value: string] | null;
@@ -81,7 +81,7 @@ export function expandPoint(
   }
 }
 
-/** A sum of deltas is summed up, monotonic or not; of the cumulative ones only a monotonic one can reset. */
+/** A delta sum is accumulated, monotonic or not. A cumulative sum can reset only when it is monotonic. */
 function sumMode(temporality: Temporality, monotonic: boolean): Mode {
   if (temporality === 'delta') return 'increment';
   return monotonic ? 'counter' : 'level';
@@ -95,14 +95,14 @@ const scalarShapes: Record<Mode, Shape> = {
 
 /** Puts `+Inf`, `_count` and `_sum` behind the cumulative counts of `n` bounds. */
 function complete(values: number[], n: number, count: number, sum: number | null): void {
-  // `+Inf` and `_count` are the same number; a sender whose buckets add up to more is taken at its buckets.
+  // `+Inf` and `_count` are the same number. When a sender's buckets add up to more, the sum of the buckets is used.
   const total = Math.max(count, n > 0 ? values[n - 1]! : 0);
   values[n] = total;
   values[n + 1] = total;
   if (sum !== null) values[n + 2] = sum;
 }
 
-/** The shape that was asked for last: the points of one histogram have one, and so have those of its next export. */
+/** The shape of the last call: the points of one histogram share a shape, and so do those of its next export. */
 let lastShape: Shape = scalarShapes.counter;
 
 function histogramShape(mode: Mode, bounds: readonly number[], hasSum: boolean): Shape {
@@ -122,11 +122,11 @@ export function sameShape(a: Shape, b: Shape): boolean {
 }
 
 const layouts = new Map<string, Layout>();
-/** The same by the very object, which most askers have from a layout: no text is made for them. */
+/** Layouts by the identity of the shape: most callers have the object from a layout, and no text is built for them. */
 const byShape = new WeakMap<Shape, Layout>();
 const layoutsKept = 10_000;
 
-/** A shape with its float series: one object for all streams of one shape, of which a node has thousands. */
+/** A shape with its float series: one object for all streams of that shape, of which a node has thousands. */
 export interface Layout {
   readonly shape: Shape;
   readonly components: readonly Component[];

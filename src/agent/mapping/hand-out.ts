@@ -3,23 +3,26 @@ import type { Exemplar, PointBase } from '../otlp/model.ts';
 import type { Series } from './series-table.ts';
 import type { Stream } from './stream.ts';
 
-/** A series as the store knows it, with the newest exemplar of its samples. */
+/** A series as the store knows it, with its newest exemplar. */
 export interface SampledSeries extends SeriesRef {
   readonly exemplar?: Exemplar | null;
 }
 
-/** Where samples go: the store. Times in ms since the epoch. */
+/** The receiver of samples: the store. Times in ms since the epoch. */
 export interface SampleSink {
   append(series: SampledSeries, tMs: number, value: number): void;
-  /** Ends the series at that time. */
+  /** Ends the series at that time with a stale marker. */
   stale(series: SeriesRef, tMs: number): void;
 }
 
-/** Hands out the sample of a series that waits, with the zero before it that shows a reset. Returns how many samples. */
+/**
+ * Hands out the waiting sample of a series, with the zero before it that makes a reset visible. Returns the number of
+ * samples.
+ */
 export function handOut(series: Series, sink: SampleSink): number {
   if (series.pendingMs === 0) return 0;
   const { intervalMs, lastMs, pendingMs } = series;
-  // One sample in each stretch of the interval: stretches are those of the clock, so that late exports do not add up.
+  // One sample in each window of the interval. Windows are aligned to the clock, so that late exports do not add up.
   if (intervalMs > 0 && lastMs !== 0 && Math.floor(pendingMs / intervalMs) <= Math.floor(lastMs / intervalMs)) {
     series.skippedMs = pendingMs;
     series.pendingMs = 0;
@@ -34,7 +37,7 @@ export function handOut(series: Series, sink: SampleSink): number {
   return 1;
 }
 
-/** The newest value of a series that ends, where its turn had not come. */
+/** The newest value of an ending series, if its window had not come yet. */
 export function handOutSkipped(series: Series, sink: SampleSink): void {
   if (series.skippedMs === 0) return;
   if (series.zeroMs !== 0) sink.append(series, series.zeroMs, 0);
@@ -44,7 +47,7 @@ export function handOutSkipped(series: Series, sink: SampleSink): void {
   series.zeroMs = 0;
 }
 
-/** A counter began anew: its start time moved, or its value (a histogram's count) fell. */
+/** A counter was reset: its start time moved, or its value (a histogram's count) fell. */
 export function isReset(stream: Stream, point: PointBase, values: readonly number[]): boolean {
   const { shape, values: last } = stream;
   if (shape.mode !== 'counter') return false;
@@ -53,7 +56,10 @@ export function isReset(stream: Stream, point: PointBase, values: readonly numbe
   return values[at]! < last[at]!;
 }
 
-/** The next value of a counter: buckets converted from an exponential histogram may fall when its scale does, and never really fell. */
+/**
+ * The next value of a counter. Buckets converted from an exponential histogram may fall when its scale does; the larger
+ * value is kept.
+ */
 export function keptUp(series: Series | undefined, value: number, before: number): number {
   return value < before && !isSum(series) ? before : value;
 }

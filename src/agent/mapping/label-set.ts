@@ -26,7 +26,7 @@ export interface LabelRules {
   /** Longest label value, in characters. */
   readonly maxValueLength: number;
   readonly node: string;
-  /** Takes away what must not be seen: undefined drops the attribute. */
+  /** Redacts an attribute; undefined drops it. */
   readonly redact: (key: string, value: AnyValue) => AnyValue | undefined;
 }
 

@@ -23,7 +23,7 @@ export interface Moment {
   readonly mono: number;
 }
 
-/** A label set that a limit keeps from having series of its own. */
+/** A label set that a limit prevents from having series of its own. */
 interface Beyond {
   readonly base: readonly Pair[];
   readonly namespaces: readonly string[];
@@ -31,19 +31,19 @@ interface Beyond {
   readonly size: number;
 }
 
-/** What became of a request's points. */
+/** The outcome of a request's points. */
 export interface MapCounts {
   /** Points of `obi.network.*`, and of `http.*`. */
   l4: number;
   http: number;
-  /** Points that came again or came behind a newer one of their stream. */
+  /** Points that were duplicates or older than the newest one of their stream. */
   late: number;
-  /** Points beyond a limit, by what happened to them. */
+  /** Points beyond a limit, by how the limit treated them. */
   refused: number;
-  /** Streams of a workload, and of flows, whose pod was not known when they were bound. */
+  /** Streams of a workload, and of flows, whose pod was unknown when they were bound. */
   unknownPods: number;
   unknownFlows: number;
-  /** Streams that named another namespace, pod or node than that of their sender. */
+  /** Streams that named another namespace, pod or node than their sender's. */
   contradicted: number;
 }
 
@@ -52,9 +52,9 @@ export interface MapCounts {
  *
  * Flow: `add` (points → streams → series, in memory) → `flush` (one sample per touched series) → `expire` (silence →
  * stale markers). `setPolicy` binds every stream anew.
- * Guarantees: a stream alone in its series passes its raw values on, with a zero put between two values when its
- * start time changed and the reset could not be seen otherwise. When labels that told streams apart are dropped, the
- * streams' increments are added and the sum never falls because one of them restarted or ended.
+ * Guarantees: a stream alone in its series passes its raw values on, with a zero inserted between two values when its
+ * start time changed and the reset would be invisible otherwise. When the labels that distinguish streams are dropped,
+ * the streams' increments are added, and the sum never falls when one of them restarts or ends.
  * Caveats: the sum of merged streams starts anew with the agent, which a query sees as a counter reset.
  * It does no I/O and has no clock: times are arguments.
  */
@@ -72,9 +72,9 @@ export class SeriesMapper {
     unknownFlows: 0,
     contradicted: 0,
   };
-  /** Streams that named a pod while their sender was none of this node's pods. */
+  /** Streams that named a pod while their sender was not a pod of this node. */
   strangers = 0;
-  /** The pod whose attributes named another one last; `''` for none yet. */
+  /** The pod whose attributes last named another pod; `''` for none yet. */
   lastContradiction = '';
   /** Series that hit a limit, by its scope. */
   readonly limitHits: Record<LimitScope, number> = { node: 0, namespace: 0, monitor: 0 };
@@ -99,19 +99,22 @@ export class SeriesMapper {
     return this.#policy.node;
   }
 
-  /** Streams remembered, live and ended. */
+  /** Number of remembered streams, live and ended. */
   get streams(): number {
     return this.#streams.size;
   }
 
-  /** Live streams of senders that name a pod and are none of this node's. A process of the node itself names none. */
+  /** Live streams whose sender names a pod that is not on this node. A process of the node itself names no pod. */
   get unplaced(): number {
     let count = 0;
     for (const { unknown, endedMs, sender } of this.#streams) if (unknown && endedMs === 0 && sender?.namesPod) count++;
     return count;
   }
 
-  /** Takes in all points of a request whose points passed `admitMetrics`. Samples wait for `flush`. */
+  /**
+   * Takes in all points of a request that `admitMetrics` has admitted. The sample of a stream that is alone in its
+   * series is handed out at once; others are handed out by `flush`.
+   */
   add(request: MetricsRequest, now: Moment, sink: SampleSink): void {
     for (const { attributes: resource, scopes } of request.resources) {
       for (const { scope, metrics } of scopes) {
@@ -150,7 +153,7 @@ export class SeriesMapper {
     if (full) {
       this.counts.refused++;
       this.limitHits[full]++;
-      // It has no room, but it shows whose the spans under its Resource are.
+      // The stream has no room, but it proves whose the spans under its Resource are.
       if (!isFlow(otlpName)) this.#identity.notePoint(resource, point, this.#identity.point(resource, point), now.mono);
       return null;
     }
@@ -186,13 +189,19 @@ export class SeriesMapper {
     return stream;
   }
 
-  /** Ended streams are remembered for a while, and those beyond a limit too: twice as many as series. */
+  /**
+   * Ended streams, and those beyond a limit, are remembered for a while: the table holds twice as many streams as
+   * series.
+   */
   #streamBounds(): StreamBounds {
     const { maxSeriesPerNode, maxSeriesPerNamespace } = this.#policy.limits;
     return { node: 2 * maxSeriesPerNode, namespace: 2 * maxSeriesPerNamespace, own: 2 * this.#ownSeries() };
   }
 
-  /** Series that each namespace may have when others have filled the node: all together a quarter of its limit. */
+  /**
+   * The number of series that each namespace may have when others have filled the node: together a quarter of the
+   * node's limit.
+   */
   #ownSeries(): number {
     return Math.floor(this.#policy.limits.maxSeriesPerNode / 4 / (this.#identity.pods.namespaces + 1));
   }
@@ -225,7 +234,7 @@ export class SeriesMapper {
     stream.endedMs = 0;
   }
 
-  /** Notes a point's time; a sample of this stream that still waits is handed out first, so that none is lost. */
+  /** Notes a point's time. A sample of this stream that still waits is handed out first, so that none is lost. */
   #touch(stream: Stream, point: PointBase, sink: SampleSink): void {
     if (stream.timeNs !== 0) stream.gapMs = (point.timeNs - stream.timeNs) / 1e6;
     stream.timeNs = point.timeNs;
@@ -233,7 +242,7 @@ export class SeriesMapper {
     stream.window = this.#window;
   }
 
-  /** As `#accumulate`, for what nearly all points are: the next values of a cumulative counter or histogram. */
+  /** The fast path of `#accumulate` for nearly all points: the next values of a cumulative counter or histogram. */
   #advance(stream: Stream, values: readonly number[], tMs: number, sink: SampleSink): void {
     const { series, values: last } = stream;
     for (let i = 0; i < values.length; i++) {
@@ -254,8 +263,9 @@ export class SeriesMapper {
   }
 
   /**
-   * Adds a point to the stream's series. One that is this stream's alone hands its sample out at once; others, and
-   * those of a new stream, which others may join, wait for `flush`, so that a series has one sample of each window.
+   * Adds a point to the stream's series. A series that only this stream feeds hands its sample out at once. Shared
+   * series, and those of a new stream, which others may join, wait for `flush`, so that a series has one sample of each
+   * window.
    */
   #accumulate(
     stream: Stream,
@@ -290,7 +300,7 @@ export class SeriesMapper {
     if (!waits) handOut(s, sink);
   }
 
-  /** Puts a zero before the point in each series of a stream that restarted, when one of them would hide it. */
+  /** Inserts a zero before the point in each series of a restarted stream, when one of them would hide the reset. */
   #placeZero(stream: Stream, point: PointBase, values: readonly number[], tMs: number): void {
     const hidden = stream.series.some(
       (s, i) => !s.merged && (s.intervalMs > 0 || (stream.values[i]! > 0 && values[i]! >= stream.values[i]!)),
@@ -314,7 +324,7 @@ export class SeriesMapper {
     return samples;
   }
 
-  /** Ends the series of streams that have been silent too long, and forgets what ended long ago. */
+  /** Ends the series of streams that have been silent too long, and removes streams that ended long ago. */
   expire(now: Moment, sink: SampleSink): void {
     for (const stream of this.#streams) {
       const silence = now.mono - stream.seenMs;
@@ -343,13 +353,13 @@ export class SeriesMapper {
       this.#rebind(stream, left, charged);
     }
     for (const group of left) {
-      // What a group lost is not to be counted twice: its charge was renewed only if a stream stayed.
+      // The losses of a group must not be counted twice: its charge was renewed only if a stream stayed.
       if (!charged.has(group)) group.charge = { add: () => {} };
       for (const gone of this.table.prune(group)) sink.stale(gone, Math.max(now.wall, gone.lastMs + 1));
     }
   }
 
-  /** Binds the streams anew whose pod became known, or is another than it was. Returns their number. */
+  /** Binds the streams anew whose pod became known or changed. Returns their number. */
   refreshIdentity(now: Moment, sink: SampleSink): number {
     const { version } = this.#identity.pods;
     if (version === this.#identityVersion) return 0;
@@ -362,7 +372,7 @@ export class SeriesMapper {
       const same = isFlow(stream.otlpName)
         ? this.#identity.flow(stream.point) === stream.flow
         : this.#identity.point(stream.resource, stream.point) === stream.sender;
-      // What is unknown may be shown so only now.
+      // A sender that is unknown so far may be proven only now.
       if (same && !stream.unknown) continue;
       if (stream.scope) this.#forgetLimit(stream);
       this.#rebind(stream, left);
@@ -383,14 +393,17 @@ export class SeriesMapper {
     this.#bringAlong(stream);
   }
 
-  /** Finds the series a stream feeds under the present rules and limits. `renewed` is given while all are bound anew. */
+  /**
+   * Finds the series that a stream feeds under the present rules and limits. `renewed` is given while all streams are
+   * bound anew.
+   */
   #bind(stream: Stream, renewed?: Set<Stream['group']>): void {
     const subject = this.#subjectOf(stream);
     const { namespace, pod, container, valueOf, charged: namespaces } = subject;
     const port = servedPort(stream.otlpName, valueOf('server.port'));
     const ofPod = this.limits.monitorsOf(namespace, pod?.name ?? '');
     const covers = ({ rule }: MonitorCounts): boolean => coversSender(rule, container, port);
-    // One list for all streams of a pod, as long as its monitors do not tell them apart.
+    // One list for all streams of a pod, as long as its monitors do not distinguish them.
     const monitors = ofPod.every(covers) ? ofPod : ofPod.filter(covers);
     const podRules =
       monitors.length > 0 ? monitors.map((m) => m.rule) : fallbackRules(this.#policy.fallback, namespace);
@@ -427,7 +440,7 @@ export class SeriesMapper {
     this.#feed(stream, group, before);
   }
 
-  /** Who the stream is of, as far as is known by now; counts what could not be believed. */
+  /** The sender of the stream, as far as it is known by now; counts attributes that were found false. */
   #subjectOf(stream: Stream): StreamSubject {
     const first = stream.sender === null && stream.flow === null;
     const subject = streamSubject(stream, this.#identity);
@@ -498,12 +511,14 @@ export class SeriesMapper {
     this.#pace(stream);
   }
 
-  /** A series of several streams goes at the pace of the fastest. */
+  /** A series of several streams uses the shortest interval of them. */
   #pace({ series, intervalMs }: Stream): void {
     for (const s of series) s.intervalMs = s.streams > 1 ? Math.min(s.intervalMs, intervalMs) : intervalMs;
   }
 
-  /** After a move, a series that is new starts with all that its streams have counted; an old one goes on from its sum. */
+  /**
+   * After a move, a new series starts with all that its streams have counted; an existing one continues from its sum.
+   */
   #bringAlong(stream: Stream): void {
     stream.series.forEach((series, i) => {
       if (series.lastMs === 0 || series.component.mode === 'level') series.total += stream.values[i]!;
@@ -535,7 +550,7 @@ export class SeriesMapper {
   #revive(stream: Stream): void {
     this.#bind(stream);
     for (const [i, series] of stream.series.entries()) {
-      // A series made anew knows neither its past nor when it ended: the stream does.
+      // A recreated series knows neither its past nor when it ended; the stream does.
       if (series.lastMs === 0) {
         series.lastMs = stream.endedMs;
         if (!series.merged) series.total = stream.values[i]!;

@@ -1,10 +1,10 @@
 import { type CaptureConfig, type CaptureMonitorRule, holdsPort, matchesGlob } from '../../capture/index.ts';
 import type { Protocol } from '../../stream/index.ts';
 
-/** What the rules of a pod say about one of its metric streams. */
+/** The rules of a pod for one of its metric streams. */
 export interface StreamRules {
   readonly keep: boolean;
-  /** Labels to take away, by their Prometheus names. */
+  /** Labels to remove, by their Prometheus names. */
   readonly dropLabels: readonly string[];
   /** Keys of pod labels to add as `label_<key>`. */
   readonly podLabels: readonly string[];
@@ -12,7 +12,7 @@ export interface StreamRules {
   readonly intervalMs: number;
 }
 
-/** What the rules look at: the family and protocol (null where neither applies), and the paths that a point names. */
+/** The inputs of the rules: the family and protocol (null where neither applies), and the paths that a point names. */
 export interface Subject {
   readonly family: string | null;
   readonly protocol: Protocol | null;
@@ -29,9 +29,10 @@ type Fallback = NonNullable<CaptureConfig['fallback']>;
 const keepAll: StreamRules = { keep: true, dropLabels: [], podLabels: [], intervalMs: 0 };
 
 /**
- * Joins the rules of a pod as `CaptureConfig` tells: families and label lists are united, and absent means all. A rule
- * without a family wants spans alone; metrics of its pods come all the same, as they show whose the spans are.
- * A request whose route is ignored by one monitor counts only where another one wants it.
+ * Joins the rules of a pod as `CaptureConfig` defines: families and label lists are united, and absent means all. A
+ * rule without a family wants spans only; metrics of its pods are captured all the same, because they prove the sender
+ * of the spans.
+ * A request whose route one monitor ignores is kept only when another monitor wants it.
  */
 export function streamRules(rules: readonly PodRules[], subject: Subject): StreamRules {
   if (rules.length === 0) return keepAll;
@@ -44,9 +45,9 @@ export function streamRules(rules: readonly PodRules[], subject: Subject): Strea
 }
 
 /**
- * True when a monitor that has the pod is for this container of it, and for what it serves on this port. A process that
- * calls others is not known by a port. A container that is not known is none of those that a monitor names.
- * `port`: of the server that took the request; null for all else.
+ * True when a monitor that matches the pod also selects this container of it, and the data served on this port. A
+ * client process is not selected by port. A container whose name is unknown matches no monitor that names containers.
+ * `port`: of the server that took the request; null for all other data.
  */
 export function coversSender(
   { containers, ports }: Pick<CaptureMonitorRule, 'containers' | 'ports'>,
@@ -101,12 +102,12 @@ const families: readonly (readonly [prefix: string, family: string])[] = [
   ['beyla.stat.tcp.', 'TCPStats'],
 ];
 
-/** The family of a metric in the terms of a monitor's `families`, or null for one outside all of them. */
+/** The family of a metric in the terms of a monitor's `families`; null for a metric outside all of them. */
 export function metricFamily(otlpName: string): string | null {
   return families.find(([prefix]) => otlpName.startsWith(prefix))?.[1] ?? null;
 }
 
-/** The port on which the sender took what a metric counts; null where the metric has none. */
+/** The port on which the sender received the requests that a metric counts; null when the metric has none. */
 export function servedPort(otlpName: string, serverPort: string): number | null {
   const serves = otlpName.startsWith('http.server.') || otlpName.startsWith('rpc.server.');
   return serves && Number(serverPort) > 0 ? Number(serverPort) : null;

@@ -42,7 +42,10 @@ function cached(cache: Map<string, string>, key: string, make: (key: string) => 
   return made;
 }
 
-/** Info metrics that are never kept, in the names `metricName` gives: each is one series per process without a value. */
+/**
+ * Info metrics that are never kept, by the names that `metricName` gives: each is one series per process without
+ * information.
+ */
 export const infoMetrics: ReadonlySet<string> = new Set(['target_info', 'traces_target_info', 'traces_host_info']);
 
 /** The decimal text of a bound or quantile, never with an exponent: what `le` values look like in Prometheus. */

@@ -3,16 +3,19 @@ import type { PodIndex } from '../identity/pod-index.ts';
 import { overflowValue } from './series-limits.ts';
 import type { Stream } from './stream.ts';
 
-/** Metrics of a client: their `server.address` is another machine's, not the sender's own. */
+/** Metrics of a client: their `server.address` is another machine's, not the sender's. */
 const clientMetrics = ['http.client.', 'rpc.client.', 'db.', 'messaging.'];
 
-/** Names that one sender's clients may show at a time; a proxy or a crawler talks to any number of servers. */
+/**
+ * Number of peer names that one sender's clients may have at a time; a proxy or a crawler talks to any number of
+ * servers.
+ */
 export const maxPeersPerSender = 100;
 
 /**
- * The servers that clients talk to, as the label `server_address` names them: the workload where the address is that of
- * a pod of this node, else as the instrument says. Beyond `maxPeersPerSender` names of one sender all others are one.
- * A name is given back when the last of its streams is forgotten.
+ * The servers that clients talk to, as the label `server_address` names them: the workload when the address belongs to
+ * a pod of this node, else the instrument's name. Beyond `maxPeersPerSender` names of one sender all others share one
+ * name. A name is freed when the last of its streams is removed.
  */
 export class PeerNames {
   readonly #pods: PodIndex;
@@ -39,7 +42,7 @@ export class PeerNames {
     return name;
   }
 
-  /** The stream is forgotten, or about to be named anew. */
+  /** The stream is removed, or about to be named anew. */
   release(stream: Stream): void {
     if (!stream.peer) return;
     const { sender, name } = stream.peer;

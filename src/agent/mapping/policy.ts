@@ -1,7 +1,7 @@
 import { builtinLimits, type CaptureConfig, type CaptureMonitorRule } from '../../capture/index.ts';
 import { Redactors } from '../redaction/redactor.ts';
 
-/** What the mapping gets from outside: the node's identity and the rules of the current capture config. */
+/** Inputs of the mapping from outside: the node's identity and the rules of the current capture config. */
 export interface MappingPolicy {
   readonly node: string;
   readonly limits: CaptureConfig['limits'];
@@ -24,7 +24,7 @@ export const defaultDurationBounds: readonly number[] = [
 ];
 export const defaultSizeBounds: readonly number[] = [0, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 
-/** Labels that multiply series on every restart or client and answer no question that others do not. */
+/** Labels that multiply series with every restart or client and add no information beyond other labels. */
 const churnLabels: ReadonlySet<string> = new Set(['k8s_pod_start_time', 'k8s_pod_uid', 'server_address']);
 
 /** The policy before any capture config is known. */

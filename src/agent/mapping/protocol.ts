@@ -1,8 +1,8 @@
 import { brokers, databases, isGrpc, type Protocol } from '../../stream/index.ts';
 
 /**
- * The protocol that a metric speaks of, by its OTLP name and the attributes of its point (`''` for an absent one);
- * null for one that belongs to none, such as a flow. A database that is none of the named ones speaks SQL.
+ * The protocol of a metric, by its OTLP name and the attributes of its point (`''` for an absent one); null for a
+ * metric without a protocol, such as a flow. An unlisted database counts as SQL.
  */
 export function metricProtocol(otlpName: string, attribute: (key: string) => string): Protocol | null {
   const area = otlpName.slice(0, otlpName.indexOf('.'));

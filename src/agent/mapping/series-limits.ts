@@ -7,7 +7,7 @@ export type LimitScope = 'node' | 'namespace' | 'monitor';
 /** The value that every label but namespace and node takes in a series that stands for those beyond a limit. */
 export const overflowValue = '__overflow__';
 
-/** What the series of a label set count for. */
+/** The accounts that the series of a label set count for. */
 export interface Charged {
   /** `''` stands for unknown senders. */
   readonly namespaces: readonly string[];
@@ -26,7 +26,7 @@ export interface MonitorCounts {
 }
 
 /**
- * Counts live series by node, namespace and monitor, and tells when one more would exceed a limit.
+ * Counts live series by node, namespace and monitor, and reports when one more would exceed a limit.
  * A pod that several monitors match counts for each of them.
  */
 export class SeriesLimits {
@@ -61,7 +61,9 @@ export class SeriesLimits {
     return this.#node;
   }
 
-  /** Takes new rules. Times of last samples are kept; series counts are not: the caller binds every stream anew. */
+  /**
+   * Takes new rules. Times of last samples are kept; series counts are not, because the caller binds every stream anew.
+   */
   reset(limits: CaptureConfig['limits'], rules: readonly CaptureMonitorRule[]): void {
     const seen = new Map(this.#monitors.map((m) => [monitorKey(m.rule), m.lastSampleMs]));
     this.#limits = limits;
@@ -79,9 +81,9 @@ export class SeriesLimits {
   }
 
   /**
-   * The first limit that `count` more series would exceed. Flows have at most half of what a namespace may have:
-   * whoever sends packets to a pod makes flows of it, and they are not to displace what the pod itself reports.
-   * @param own Series that each namespace may have when others have filled the node; unknown senders have no such share.
+   * The first limit that `count` more series would exceed. Flows have at most half of what a namespace may have: any
+   * sender of packets to a pod creates flows of it, and they must not displace the pod's own series. @param own Series
+   * that each namespace may have when others have filled the node; unknown senders have no such share.
    */
   exceeded({ namespaces, monitors, isFlow }: Charged, count: number, own: number): LimitScope | null {
     const limits = this.#limits;
@@ -98,7 +100,7 @@ export class SeriesLimits {
     return null;
   }
 
-  /** A place to count the series of one label set, for the namespaces of those who sent it. */
+  /** A place to count the series of one label set, for the namespaces of its senders. */
   charge({ namespaces, monitors, isFlow }: Charged): Charge {
     return {
       add: (series) => {
@@ -113,8 +115,8 @@ export class SeriesLimits {
   }
 
   /**
-   * True while series that stand for others may still be made: they are bounded too, by a tenth of the node's limit,
-   * and for one namespace by a tenth of its own.
+   * True while further overflow series may be created: they too are limited, to a tenth of the node's limit, and for
+   * one namespace to a tenth of its own.
    */
   mayOverflow([namespace = '']: readonly string[], count: number): boolean {
     const { maxSeriesPerNode, maxSeriesPerNamespace } = this.#limits;
@@ -124,7 +126,7 @@ export class SeriesLimits {
     );
   }
 
-  /** Counts overflow series, which weigh on the node alone and are never refused by its limit. */
+  /** Counts overflow series, which count for the node alone and are never refused by its limit. */
   overflowCharge([namespace = '']: readonly string[]): Charge {
     return {
       add: (series) => {
@@ -150,8 +152,8 @@ export class SeriesLimits {
 }
 
 /**
- * Labels of the series that stands for all those of one metric beyond a limit. The names stay, so that a query by
- * any of them shows the remainder as `__overflow__`; the node stays, and the namespace unless the node itself is full.
+ * Labels of the overflow series of one metric. The label names stay, so that a query by any of them shows the remainder
+ * as `__overflow__`. The node label stays, and so does the namespace unless the node itself is full.
  */
 export function overflowLabels(base: readonly Pair[], scope: LimitScope): readonly Pair[] {
   return base.map(([name, value]) => [

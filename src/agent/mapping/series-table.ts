@@ -3,12 +3,12 @@ import type { Exemplar } from '../otlp/model.ts';
 import type { Component, FamilyType } from './components.ts';
 import type { Pair } from './label-set.ts';
 
-/** One float series as it is stored and served; the store knows it by this very object. */
+/** One float series as it is stored and served; the store identifies it by this very object. */
 export interface Series extends SeriesRef {
   readonly component: Component;
-  /** Streams that feed it now. */
+  /** Number of streams that feed it now. */
   streams: number;
-  /** True once two streams fed it at the same time: from then on increments are added, never overwritten. */
+  /** True once two streams have fed it at the same time: from then on increments are added, never overwritten. */
   merged: boolean;
   /** The current value. */
   total: number;
@@ -18,11 +18,11 @@ export interface Series extends SeriesRef {
   pendingMs: number;
   /** One sample in this many ms is handed out; 0 for all. */
   intervalMs: number;
-  /** Time of the newest sample that was left out for that, ms; 0 when the newest was handed out. */
+  /** Time of the newest sample that was thinned out, ms; 0 when the newest was handed out. */
   skippedMs: number;
-  /** Where to put a zero before that sample, so that a reset can be seen, ms; 0 for nowhere. */
+  /** Time of the zero to insert before that sample so that a reset is visible, ms; 0 for none. */
   zeroMs: number;
-  /** A trace that stands for one of its values; null before the first. */
+  /** Exemplar of one of its values; null before the first. */
   exemplar: Exemplar | null;
 }
 
@@ -32,9 +32,9 @@ export interface Group {
   readonly key: string;
   readonly base: readonly Pair[];
   readonly series: Series[];
-  /** Sizes counted against limits, given back when the group goes. */
+  /** Charges against the limits, released when the group ends. */
   charge: Charge;
-  /** What an exposition's lines of it share, and their order; null when the series have changed since. */
+  /** Cached text and order of its exposition lines; null when the series have changed since. */
   page: { readonly labels: Uint8Array; readonly ordered: readonly Series[] } | null;
 }
 
@@ -48,12 +48,14 @@ export interface Family {
   readonly names: Map<string, Pair>;
 }
 
-/** Where a group's series are counted; `release` is called with the number of series that went. */
+/** Where a group's series are counted; `release` is called with the number of series that ended. */
 export interface Charge {
   readonly add: (series: number) => void;
 }
 
-/** All live series by metric and label set. A family is listed while it has a group, so that names do not pile up. */
+/**
+ * All live series by metric and label set. A family is listed only while it has a group, so that names do not pile up.
+ */
 export class SeriesTable {
   readonly families = new Map<string, Family>();
   #series = 0;
@@ -78,7 +80,7 @@ export class SeriesTable {
     return group;
   }
 
-  /** The series of one component, made when it is new. */
+  /** The series of one component, created when it is new. */
   bind(group: Group, component: Component): Series {
     for (const s of group.series) {
       if (s.component.suffix === component.suffix && s.component.extra?.[1] === component.extra?.[1]) return s;
@@ -104,7 +106,7 @@ export class SeriesTable {
     return series;
   }
 
-  /** Takes away the group's series that no stream feeds any more and returns them. */
+  /** Removes the group's series that no stream feeds any more and returns them. */
   prune(group: Group): Series[] {
     const gone = group.series.filter((s) => s.streams === 0);
     if (gone.length === 0) return gone;

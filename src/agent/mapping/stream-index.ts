@@ -2,16 +2,20 @@ import type { Attribute } from '../otlp/model.ts';
 import { valueText } from './label-set.ts';
 import type { Stream, StreamSet } from './stream.ts';
 
-/** Metrics of one Resource that are found by its list; one with more is looked up by text now and then. */
+/** Metrics of one Resource that are found by its list; for a Resource with more, some are looked up by text. */
 const setsKept = 1_000;
 
 /**
- * Streams by resource, scope, metric and attributes. A point whose attribute list is the very object of an earlier
- * point is found by identity, which a decoder with a cache makes the rule; any other by the text of its attributes.
+ * Streams by resource, scope, metric and attributes. A point whose attribute list is the same object as an earlier
+ * point's is found by identity, which is the common case for a decoder with a cache; any other is found by the text of
+ * its attributes.
  */
 export class StreamIndex {
   readonly #sets = new Map<string, StreamSet>();
-  /** Sets by the very list of a Resource, then by scope and metric: a key of all its text need not be built again. */
+  /**
+   * Sets by the identity of a Resource's list, then by scope and metric, so that the key of its full text need not be
+   * rebuilt.
+   */
   readonly #byResource = new WeakMap<readonly Attribute[], Map<string, StreamSet>>();
   readonly #keys = new WeakMap<readonly Attribute[], string>();
   #size = 0;
@@ -20,7 +24,7 @@ export class StreamIndex {
     return this.#size;
   }
 
-  /** The streams of one metric of one resource and scope. It is kept only while it has one. */
+  /** The streams of one metric of one resource and scope. It is kept only while it holds a stream. */
   set(resource: readonly Attribute[], scope: string, metric: string): StreamSet {
     const short = scope === '' ? metric : `${scope}\u0002${metric}`;
     const known = this.#byResource.get(resource)?.get(short);
@@ -71,7 +75,7 @@ export class StreamIndex {
   }
 }
 
-/** A text that is equal for equal attributes, in whatever order they came. */
+/** A text that is equal for equal attributes in any order. */
 function attributesKey(attributes: readonly Attribute[]): string {
   let key = '';
   for (const { key: name, value } of sorted(attributes)) key += `${name}\u0000${valueText(value)}\u0001`;

@@ -1,22 +1,22 @@
-/** What the table of streams may hold. */
+/** Limits of the table of streams. */
 export interface StreamBounds {
-  /** Streams of the node, whoever sends them. */
+  /** Streams of the node, from all senders. */
   readonly node: number;
   /** Streams of one account: a namespace, or its flows. */
   readonly namespace: number;
-  /** Streams that each account may have whatever the others hold; beside those of the node. */
+  /** Streams that each account may have in addition, even when the node's limit is used up. */
   readonly own: number;
 }
 
 /**
  * Counts the streams that are remembered, by the account of their sender. A stream beyond a limit of series is
- * remembered too, folded or not, so a sender that makes ever more of them would fill the table for all others.
+ * remembered too, folded or not, so a sender that creates ever more streams would fill the table for all others.
  */
 export class StreamShares {
   readonly #counts = new Map<string, number>();
   #total = 0;
 
-  /** Which bound one more stream of the account would exceed; null for none. `''` stands for unknown senders. */
+  /** The limit that one more stream of the account would exceed; null for none. `''` stands for unknown senders. */
   exceeded(account: string, bounds: StreamBounds): 'node' | 'namespace' | null {
     const count = this.#counts.get(account) ?? 0;
     if (count >= bounds.namespace) return 'namespace';

@@ -12,23 +12,26 @@ import type { PeerNames } from './peer-names.ts';
 import type { MappingPolicy } from './policy.ts';
 import type { Stream } from './stream.ts';
 
-/** What a stream speaks of, once its pod or the ends of its flow are known. */
+/** The subject of a stream, once its pod or the ends of its flow are known. */
 export interface StreamSubject {
   readonly resource: readonly Attribute[];
   readonly point: readonly Attribute[];
   /** The text of an attribute, the point's own first; `''` for none. */
   readonly valueOf: (key: string) => string;
-  /** The pod that sent it; null for a flow, and where it is not known. */
+  /** The pod that sent it; null for a flow, and when it is unknown. */
   readonly pod: PodIdentity | null;
   readonly namespace: string;
   readonly container: string;
-  /** Namespaces that its series count for: the sender's, or those of a flow's ends on this node; `['']` where unknown. */
+  /**
+   * Namespaces that its series count for: the sender's, or those of a flow's ends on this node; `['']` when unknown.
+   */
   readonly charged: readonly string[];
 }
 
 /**
- * The stream's attributes under its true pod, or the ends of its flow; notes on the stream what stays unknown.
- * A pod that was known once stays the stream's own: it may leave the node before its last points come.
+ * The stream's attributes under its true pod, or under the ends of its flow; marks the stream when its subject is
+ * unknown.
+ * A pod that was known once stays the stream's own: it may leave the node before its last points arrive.
  */
 export function streamSubject(stream: Stream, identity: Identity): StreamSubject {
   return isFlow(stream.otlpName) ? flowSubject(stream, identity) : senderSubject(stream, identity);
@@ -75,14 +78,14 @@ export function chargedTo(
 }
 
 /**
- * Whose place a stream takes in the table of streams; `''` for unknown senders. Flows have an account of their own:
- * whoever sends packets to a pod makes them, and they are not to displace the streams that the pod itself reports.
+ * The account of a stream in the table of streams; `''` for unknown senders. Flows have an account of their own: any
+ * sender of packets to a pod creates flows, and they must not displace the streams of the pod itself.
  */
 export function accountOf(otlpName: string, [namespace = '']: readonly string[]): string {
   return isFlow(otlpName) && namespace !== '' ? `flows/${namespace}` : namespace;
 }
 
-/** The labels under the rules of its pod and namespace, with the pod's own labels that were asked for. */
+/** The labels under the rules of its pod and namespace, with the requested labels of the pod. */
 export function subjectLabels(
   stream: Stream,
   { resource, point, pod, valueOf }: StreamSubject,
@@ -112,7 +115,7 @@ export function subjectLabels(
   return [...rest, ...added].sort((a, b) => compareUtf8(a[0], b[0]));
 }
 
-/** The attributes that become labels which say whose a series is: no rule takes these away. */
+/** The attributes that become labels of ownership: no rule removes these. */
 const namingKeys: ReadonlySet<string> = new Set(namingLabels.map((name) => name.replaceAll('_', '.')));
 
 function dropSet(always: ReadonlySet<string>, asked: readonly string[]): ReadonlySet<string> {
@@ -130,12 +133,12 @@ function attributeText(attributes: readonly Attribute[], key: string): string {
 
 const flowPrefixes = ['obi.network.', 'beyla.network.', 'obi.stat.', 'beyla.stat.'];
 
-/** True for a metric of network flows or connections: it speaks of two ends, not of one pod. */
+/** True for a metric of network flows or connections: its subject is two ends, not one pod. */
 export function isFlow(otlpName: string): boolean {
   return flowPrefixes.some((prefix) => otlpName.startsWith(prefix));
 }
 
 const nobody: readonly string[] = [''];
 
-/** What stands in the place of a pod that is none of this node's. */
+/** The value that replaces a pod that is not on this node. */
 const unknownPod: Attribute = { key: 'k8s.pod.name', value: 'unknown' };

@@ -23,14 +23,14 @@ export interface Stream {
   family: Family;
   readonly resource: readonly Attribute[];
   readonly point: readonly Attribute[];
-  /** Who sent it, or what its flow's ends are, as it was bound last; null before the first time. */
+  /** Its sender, or the ends of its flow, as of the last binding; null before the first. */
   sender: Enriched | null;
   flow: EnrichedFlow | null;
-  /** The account that it is counted for in the table of streams. */
+  /** Its account in the table of streams. */
   account: string;
   /** Its place among the names of its sender's peers. */
   peer: { readonly sender: string; readonly name: string } | null;
-  /** Nothing is known of the pod, or the ends, that it speaks of. */
+  /** The pod, or the ends, that it describes are unknown. */
   unknown: boolean;
   /** Its rules keep one sample in this many ms; 0 keeps all. */
   intervalMs: number;
@@ -38,14 +38,14 @@ export interface Stream {
   /** The series it feeds, in the order of the shape's components; empty while it feeds none. */
   series: readonly Series[];
   group: Group | null;
-  /** Which limit keeps it out of a series of its own. */
+  /** The limit that prevents it from having a series of its own. */
   scope: LimitScope | null;
   monitors: readonly MonitorCounts[];
   /** Last raw values; of increments, their sum. */
   values: Float64Array;
   startNs: number;
   timeNs: number;
-  /** When it was last heard of, on the monotonic clock, ms. */
+  /** When its last point came, on the monotonic clock, ms. */
   seenMs: number;
   /** Time between its last two points, ms; 0 before the second. */
   gapMs: number;
@@ -53,17 +53,19 @@ export interface Stream {
   window: number;
   /** Time of its series' end, wall clock ms; 0 while it lives. */
   endedMs: number;
-  /** Taken out of the index: whoever still holds it must look again. */
+  /** It was removed from the index: a caller that still holds it must look it up again. */
   forgotten: boolean;
 }
 
 /**
  * How long a stream may be silent before its series end. Units: ms.
- * Three of its own intervals, at least 30 s so that one late export does no harm, at most the lookback of a query.
+ * Three of its own intervals, at least 30 s so that one late export does not end it, at most the lookback of a query.
  */
 export function silenceLimit(stream: Pick<Stream, 'gapMs'>): number {
   return stream.gapMs === 0 ? 60_000 : Math.min(Math.max(3 * stream.gapMs, 30_000), 300_000);
 }
 
-/** How long an ended stream is remembered, so that its return with a smaller or larger value is seen as a reset. */
+/**
+ * How long an ended stream is remembered, so that a reset is detected when it returns, with a smaller or larger value.
+ */
 export const rememberEndedMs = 600_000;

@@ -1,19 +1,19 @@
 import type { Metric, MetricData, MetricsRequest, NumberPoint, PointBase } from './model.ts';
 
-/** Bounds on a point's time against the agent's clock. Units: ms. */
+/** Limits on a point's time against the agent's clock. Units: ms. */
 export const timeBounds = { pastMs: 3_600_000, futureMs: 300_000 } as const;
 
 export interface Admitted {
   readonly request: MetricsRequest;
-  /** Points left out, and why the first of them was. */
+  /** The number of points left out, and the reason for the first. */
   readonly rejected: number;
   readonly reason: string;
 }
 
 /**
- * Leaves out the points that are well-formed but mean nothing: a time far from the clock, counts that do not fit
- * their bounds, a counter that is not a number. The rest of the request is taken, as OTLP's partial success wants.
- * A point without a time gets `nowMs`.
+ * Leaves out the points that are well-formed but meaningless: a time far from the clock, counts that do not fit their
+ * bounds, a counter that is not a number. The rest of the request is taken, as OTLP's partial success allows. A point
+ * without a time gets `nowMs`.
  */
 export function admitMetrics(request: MetricsRequest, nowMs: number): Admitted {
   if (isClean(request, nowMs)) return { request, rejected: 0, reason: '' };
@@ -56,7 +56,7 @@ function areClean(data: MetricData, nowMs: number): boolean {
   return true;
 }
 
-/** What is wrong with a point, or null. */
+/** The fault of a point, or null. */
 function pointFault(data: MetricData, point: PointBase, nowMs: number): string | null {
   const tMs = point.timeNs / 1e6;
   if (point.timeNs !== 0 && tMs < nowMs - timeBounds.pastMs) return 'time_unix_nano is more than an hour old';
@@ -87,7 +87,7 @@ function pointFault(data: MetricData, point: PointBase, nowMs: number): string |
   }
 }
 
-/** Points of one histogram share their list: what was found good last need not be looked at again. */
+/** The points of one histogram share their list of bounds, so the last valid list is not checked again. */
 let lastGoodBounds: readonly number[] = [];
 
 function areGoodBounds(bounds: readonly number[]): boolean {

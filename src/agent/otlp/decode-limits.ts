@@ -3,7 +3,7 @@ import type { AttributeCache } from './protobuf/attribute-cache.ts';
 import { BoundsCache } from './protobuf/bounds-cache.ts';
 
 /**
- * Bounds on one request beyond its size in bytes: a small body must not become a large structure.
+ * Limits on one request beyond its size in bytes: a small body must not become a large structure.
  * A request that exceeds one is malformed as a whole (HTTP 400), as it can only come from a broken or hostile sender.
  */
 export const decodeLimits = {
@@ -22,14 +22,14 @@ export const decodeLimits = {
 } as const;
 
 /**
- * Where a decoder stands, so that an error can name the field without any cost on the way there.
- * `steps` holds the indices of the repeated messages entered so far.
+ * The position of a decoder, so that an error can name the field at no cost in the normal case. `steps` holds the
+ * indices of the repeated messages entered so far.
  */
 export class Cursor {
   field = '';
   items = 0;
   containers = 0;
-  /** Attribute lists seen before, where the caller keeps them. */
+  /** Attribute lists seen before, if the caller keeps them. */
   readonly cache: AttributeCache | null;
   readonly bounds: BoundsCache;
   readonly #steps: (string | number)[] = [];

@@ -13,7 +13,7 @@ const tracesPath = '/opentelemetry.proto.collector.trace.v1.TraceService/Export'
 
 const bytes = (data: Buffer): Buffer => data;
 
-/** A unary service of one method whose messages stay bytes: the decoders are ours. */
+/** A unary service of one method whose messages stay bytes: our own decoders parse them. */
 function exportService(path: string): ServiceDefinition {
   return {
     Export: {

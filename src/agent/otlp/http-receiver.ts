@@ -27,9 +27,9 @@ export interface HttpReceiverOptions {
 
 /**
  * OTLP over HTTP: `POST /v1/metrics` and `/v1/traces`, protobuf or JSON, plain, gzip, deflate or zstd.
- * 200 as soon as the request is queued in memory (with a partial success when points were left out),
- * 400 malformed, 404, 405, 413 too large, 415 unknown content type or encoding; never 429 or 503, which would make
- * the instrument hold back and grow. Error bodies are google.rpc.Status in the request's encoding.
+ * 200 once the accepted points are durable or the sender has waited long enough (with a partial success when points
+ * were left out), 400 malformed, 404, 405, 413 too large, 415 unknown content type or encoding; never 429 or 503, which
+ * would make the instrument hold back and grow. Error bodies are google.rpc.Status in the request's encoding.
  * Source: OTLP specification, "OTLP/HTTP".
  */
 export function createHttpReceiver(options: HttpReceiverOptions): Server {
@@ -37,7 +37,7 @@ export function createHttpReceiver(options: HttpReceiverOptions): Server {
   return createHttpServer((req, res) => handle(req, res, options, cache), { form: statusForm, ...options.door });
 }
 
-/** What the listener itself refuses has no encoding yet. */
+/** A request that the listener itself refuses has no known encoding yet. */
 const statusForm: RefusalForm = ({ status, message }) => ({
   type: contentTypes.json,
   body: statusBody('json', status === 500 ? rpcCodes.internal : rpcCodes.invalidArgument, message).toString(),
@@ -56,7 +56,7 @@ async function handle(
   const refuse = (status: number, code: number, message: string, reason?: RejectReason): void => {
     if (reason) options.consumer.rejected(reason, 1);
     answer(res, status, shown, statusBody(shown, code, message));
-    // Whatever of the body was not read must not be taken for the next request.
+    // The unread rest of the body must not be parsed as the next request.
     if (!req.complete) res.on('finish', () => req.destroy());
   };
   if (!signal) return refuse(404, rpcCodes.notFound, `no such path; ${Object.keys(paths).join(' and ')} are served`);

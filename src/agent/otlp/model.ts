@@ -1,6 +1,6 @@
 /**
- * One in-memory shape for what arrives over OTLP, whichever encoding it came in.
- * It keeps what the agent uses: span events and links, and the attributes of exemplars, are read over.
+ * One in-memory form for OTLP data, whichever encoding it came in.
+ * It holds only what the agent uses: span events and links, and the attributes of exemplars, are skipped.
  * Source: opentelemetry-proto v1 (metrics, trace, common, resource).
  */
 
@@ -59,7 +59,8 @@ export type MetricData =
 
 /**
  * What all points share.
- * Units: nanoseconds since the epoch, as doubles: exact to 256 ns in this century, which tells every restart apart.
+ * Units: nanoseconds since the epoch, as doubles: exact to 256 ns in this century, which is enough to distinguish
+ * restarts.
  */
 export interface PointBase {
   readonly attributes: readonly Attribute[];

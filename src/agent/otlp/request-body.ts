@@ -12,7 +12,7 @@ const decoders: Readonly<Record<string, Decompress>> = {
   zstd: promisify(zstdDecompress),
 };
 
-/** True when a Content-Encoding is one the receiver can undo. */
+/** True when the receiver can decode this Content-Encoding. */
 export function knownEncoding(header: string | undefined): boolean {
   const name = normalised(header);
   return name === '' || Object.hasOwn(decoders, name);

@@ -2,9 +2,9 @@ import type { Clock } from '../../base/clock.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 
-/** Bounds of what runs at a time. */
+/** Limits on concurrent work. */
 export interface AdmissionLimits {
-  /** Pieces of work at a time; others wait. */
+  /** Tasks that run at a time; others wait. */
   readonly concurrency: number;
   /** Requests of one caller that may wait; further ones are refused. All callers together may have four times as many. */
   readonly waiting: number;
@@ -12,7 +12,7 @@ export interface AdmissionLimits {
   readonly deadlineMs: number;
 }
 
-/** Why there is no answer. `unsupported` and `over_limit` tell the asker to take another way. */
+/** Why there is no answer. `unsupported` and `over_limit` make the caller choose another way. */
 export type Refusal = 'unsupported' | 'invalid' | 'execution' | 'over_limit' | 'busy' | 'timeout' | 'internal';
 
 export interface Refused {
@@ -20,24 +20,27 @@ export interface Refused {
   readonly message: string;
 }
 
-/** A whole answer, or why there is none. */
+/** A complete answer, or the reason why there is none. */
 export type FramedOutcome = FramedAnswer | Refused;
 
 export interface FramedAnswer {
   readonly frames: readonly Uint8Array[];
   readonly bytes: number;
-  /** Gives back the memory of the frames, once they have gone out or need not any more. */
+  /** Frees the memory of the frames, once they were sent or are not needed any more. */
   readonly release?: () => void;
 }
 
-/** Answers a request's body with frames; `caller` is whose share of the time it takes. Errors: none but the signal's; all else is an outcome. */
+/**
+ * Answers a request's body with frames; `caller` is the account that its time is charged to. Errors: none but the
+ * signal's; all else is an outcome.
+ */
 export type FramedHandler = (body: string, signal: AbortSignal, caller?: string) => Promise<FramedOutcome>;
 
 export function refuse(refusal: Refusal, message: string): Refused {
   return { refusal, message };
 }
 
-/** Lets work in when it is its turn, for as long as its asker waits. Errors: what the work throws; the asker's signal. */
+/** Runs work when it is its turn, for as long as its caller waits. Errors: those of the work; the caller's signal. */
 export class Admission {
   readonly #clock: Clock;
   readonly #limits: AdmissionLimits;

@@ -5,9 +5,9 @@ import { refuse } from './admission.ts';
 import type { FramedOutcome } from './admission.ts';
 
 /**
- * All frames of an answer before the first is sent, so that what goes wrong has a status and an answer that was begun is
- * whole. Other work gets its turns between them. Errors: the signal's reason; QueryError where
- * the process has no more memory.
+ * Collects all frames of an answer before the first is sent: an error can still become a status, and an answer that has
+ * begun is complete. Yields to other work between frames. Errors: the signal's reason; QueryError when the process has
+ * no more memory.
  */
 export async function collectFrames(
   source: Iterable<Uint8Array>,

@@ -32,7 +32,7 @@ export interface IndexDeps {
 }
 
 /**
- * Tells what the store's indexes know of series: label names, values of a label, label sets.
+ * Answers from the store's indexes of series: label names, values of a label, label sets.
  * Flow: read and check the request → wait at the gate → list → encode, all of it before the first byte is sent.
  * Errors: none but the signal's; all else is an outcome.
  */
@@ -77,7 +77,7 @@ async function answer(
   const lists = await listsOf(request, store, { signal, hold: (bytes) => takeMemory(listed, bytes) });
   const frames = encodeIndexAnswer({ kind, node, partitionClean }, lists);
   const framed = await collectFrames(frames, Math.min(request.maxBytes, limits.maxBytes), signal, part());
-  // Of the list nothing is left but the frames.
+  // Only the frames remain of the list.
   listed.close();
   return framed;
 }

@@ -31,8 +31,8 @@ import { collectFrames } from './collect-frames.ts';
 import { StoreSource } from './store-source.ts';
 
 /**
- * A source that shows only the series that match one of the given selectors whole. The selectors have no series in
- * common. Everything that an evaluation reads passes its source, so no part of an expression can leave them out.
+ * A source that shows only the series that match all of at least one selector. No series matches two of the selectors.
+ * Everything that an evaluation reads passes through its source, so no part of an expression can bypass them.
  */
 class VisibleSource implements SeriesSource {
   readonly #source: SeriesSource;
@@ -59,10 +59,10 @@ class VisibleSource implements SeriesSource {
   }
 }
 
-/** The label that says on which node a series was captured. */
+/** The label with the node on which a series was captured. */
 export const nodeLabel = 'k8s_node_name';
 
-/** Bounds of the agent's own: what a request asks for is cut to them. */
+/** The agent's own limits: a request's wishes are cut to them. */
 export interface PartialLimits extends AdmissionLimits {
   /** Most samples one evaluation may read, and hold. Default 20 million. */
   readonly maxSamples: number;
@@ -89,8 +89,8 @@ export interface PartialDeps {
 
 /**
  * Computes this node's share of a query over its own store.
- * Flow: read and check the request → wait at the gate, and for memory → evaluate → encode, all of it before the first byte is sent, so
- * that what goes wrong has a status and an answer that was begun is whole.
+ * Flow: read and check the request → wait at the gate, and for memory → evaluate → encode, all of it before the first
+ * byte is sent, so that an error can still become a status and an answer that has begun is complete.
  * Errors: none but the signal's; all else is an outcome.
  */
 export function createPartialHandler(deps: PartialDeps): FramedHandler {
@@ -158,7 +158,7 @@ async function answer(
   const stats = { waitMs, evaluateMs: clock.monotonic() - entered };
   const maxBytes = Math.min(request.maxBytes, limits.maxBytes);
   const framed = await collectFrames(encodePartial(header, result, stats), maxBytes, signal, lease.part());
-  // Of the evaluation nothing is left but the frames.
+  // Only the frames remain of the evaluation.
   memory.close();
   return framed;
 }
@@ -168,7 +168,7 @@ function refusalOf(error: unknown): Refusal {
   if (error.code === 'ERR_QUERY_LIMIT') return 'over_limit';
   switch (error.errorType) {
     case 'bad_data':
-      // A plan's text always parses for the one who made it: here it does not.
+      // A plan's text always parses on the server that made it, but it does not parse here.
       return 'unsupported';
     case 'execution':
     case 'timeout':

@@ -18,22 +18,22 @@ const staleLow = 2;
 
 export interface StoreSourceOptions {
   readonly store: Pick<Store, 'select' | 'hold' | 'prepare'>;
-  /** The label that names a series' node, and the value that is this node's. */
+  /** The label that names a series' node, and its value on this node. */
   readonly partition: { readonly label: string; readonly value: string };
-  /** Most samples that one source hands out in its life. */
+  /** Most samples that one source returns over its lifetime. */
   readonly maxSamples: number;
 }
 
-/** What series are decoded into: the engine is done with one before it reads another, of whichever evaluation. */
+/** Buffer that series are decoded into: the engine finishes one series, of any evaluation, before it reads the next. */
 const buffer = new SampleBuffer();
 
-/** The node's own store behind the engine's interface, for one evaluation. Close it when that has ended. */
+/** The node's own store behind the engine's interface, for one evaluation. Close it when the evaluation has ended. */
 export class StoreSource implements SeriesSource {
   readonly #options: StoreSourceOptions;
   readonly #held: Selection[] = [];
   #left: number;
   #closed = false;
-  /** False once a series was asked for that carries another node's name. */
+  /** False once a requested series carries another node's name. */
   partitionClean = true;
 
   constructor(options: StoreSourceOptions) {
@@ -41,7 +41,7 @@ export class StoreSource implements SeriesSource {
     this.#left = options.maxSamples;
   }
 
-  /** Errors: QueryError `execution` (ERR_QUERY_LIMIT) above the sample limit; what the store throws. */
+  /** Errors: QueryError `execution` (ERR_QUERY_LIMIT) above the sample limit; those of the store. */
   async select({ matchers: asked, mint, maxt, signal }: SelectRequest): Promise<SelectResult> {
     this.#assertOpen();
     const { store, partition } = this.#options;
@@ -69,7 +69,7 @@ export class StoreSource implements SeriesSource {
     return { series, sorted: true };
   }
 
-  /** Lets go of the store: what was selected cannot be read any more. */
+  /** Releases the store: selected series cannot be read any more. */
   close(): void {
     this.#closed = true;
     for (const selection of this.#held) selection.close();
@@ -88,7 +88,7 @@ export class StoreSource implements SeriesSource {
   }
 }
 
-/** Decoded when the engine comes to it, out of the store's own memory. */
+/** Decoded from the store's memory when the engine reaches it. */
 class HeldFloats implements DeferredSeries {
   readonly labels: Labels;
   readonly #held: HeldSeries;

@@ -2,7 +2,7 @@ import type { CaptureRedaction } from '../../capture/index.ts';
 
 export type LabelAction = 'Drop' | 'Hash' | 'Truncate';
 
-/** What must not be seen, with nothing left open. */
+/** The complete set of redaction rules, with every default filled in. */
 export interface Redaction {
   /** Query parameters whose values are replaced, lower case. */
   readonly queryParams: ReadonlySet<string>;
@@ -42,9 +42,10 @@ const builtinParams: readonly string[] = [
 const severity: Readonly<Record<LabelAction, number>> = { Truncate: 0, Hash: 1, Drop: 2 };
 
 /**
- * Joins rules so that the most restrictive counts: names to redact are united and beat names to let through, a header
- * needs the permission of every rule that speaks of headers, the strictest action on a label holds, and what is left
- * out by default (client addresses, texts of database queries) is kept only where every rule that speaks of it says so.
+ * Joins rules so that the most restrictive applies: names to redact are united and override names to let through, a
+ * header needs the permission of every rule that speaks of headers, the strictest action on a label holds, and data
+ * that is omitted by default (client addresses, texts of database queries) is kept only when every rule that mentions
+ * it allows it.
  */
 export function mergeRedaction(rules: readonly CaptureRedaction[]): Redaction {
   const lower = (names: readonly string[] | undefined): string[] => (names ?? []).map((n) => n.toLowerCase());

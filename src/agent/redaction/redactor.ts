@@ -4,7 +4,7 @@ import { labelName } from '../mapping/names.ts';
 import type { AnyValue } from '../otlp/model.ts';
 import { mergeRedaction, type Redaction } from './merge.ts';
 
-/** What a label or attribute with the action Truncate keeps of its value. Units: characters. */
+/** How much of a value the action Truncate keeps. Units: characters. */
 export const truncatedLength = 16;
 
 const clientAddress = new Set(['client.address', 'network.peer.address']);
@@ -15,8 +15,8 @@ const header = /^http\.(?:request|response)\.header\.(.+)$/;
 const rewritesKept = 10_000;
 
 /**
- * Takes away what must not be seen, of labels before they name a series and of spans before they are kept.
- * It works on OTLP attributes, so that one rule holds for both; the actions on labels go by Prometheus' names.
+ * Redacts labels before they name a series, and spans before they are stored.
+ * It works on OTLP attributes, so that one rule holds for both; the actions on labels use Prometheus' names.
  */
 export class Redactor {
   readonly #rules: Redaction;
@@ -28,7 +28,10 @@ export class Redactor {
     this.#rewriters = this.#rules.paths.map(({ pattern, replacement }) => pathRewriter(pattern, replacement));
   }
 
-  /** The attribute's value as it may be kept, or undefined where it may not. `headers`: those that a monitor asked for. */
+  /**
+   * The attribute's value after redaction, or undefined when it must be dropped. `headers`: those that a monitor asked
+   * for.
+   */
   attribute(key: string, value: AnyValue, headers?: ReadonlySet<string>): AnyValue | undefined {
     const { dropClientAddress, dropDbQueryText, labels } = this.#rules;
     if (dropClientAddress && clientAddress.has(key)) return undefined;
@@ -51,7 +54,7 @@ export class Redactor {
     return action === undefined ? kept : act(action, kept);
   }
 
-  /** A label that is no attribute, such as one of the pod. */
+  /** A label that is not an attribute, such as one of the pod. */
   label(name: string, value: string): string | undefined {
     const action = this.#rules.labels.get(name);
     return action === undefined ? value : act(action, value);
@@ -68,7 +71,9 @@ export class Redactor {
     return made;
   }
 
-  /** The name of a span, which holds a method and a route or path: its words that begin with a slash are paths. */
+  /**
+   * The name of a span, which holds a method and a route or path: words that begin with a slash are treated as paths.
+   */
   spanName(name: string): string {
     return this.#rewriters.length === 0 ? name : name.replace(/(?<=^|\s)\/\S*/g, (path) => this.path(path));
   }
@@ -92,7 +97,10 @@ export class Redactors {
     this.#rules = rules;
   }
 
-  /** For data of these namespaces: rules of any of them hold. Where none is known it may be anyone's: all rules hold. */
+  /**
+   * The redactor for data of these namespaces: the rules of each of them apply. When the namespace is unknown, all
+   * rules apply.
+   */
   of(...names: readonly string[]): Redactor {
     const namespaces = names.filter(Boolean);
     const key = namespaces.join('/');

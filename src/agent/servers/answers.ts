@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { isOperatorError, OperatorError } from '../../base/errors.ts';
 
-/** Writes a whole answer. */
+/** Writes a complete answer. */
 export function answerText(res: ServerResponse, status: number, type: string, body: string | Uint8Array): void {
   res.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
   res.end(body);
@@ -16,15 +16,15 @@ export function answerError(res: ServerResponse, status: number, code: string, m
   answerJson(res, status, { code, message });
 }
 
-/** A refused method, with the header that tells which are allowed. */
+/** Refuses a method, with the header that lists the allowed ones. */
 export function answerMethod(res: ServerResponse, allow: string): void {
   res.setHeader('allow', allow);
   answerError(res, 405, 'method_not_allowed', `use ${allow}`);
 }
 
 /**
- * The JSON of a body. Errors: ERR_INPUT_INVALID, on purpose without a cause: a parser's words quote the text, and the
- * text may hold a secret.
+ * The JSON of a body. Errors: ERR_INPUT_INVALID, deliberately without a cause: a parser's message quotes the text, and
+ * the text may hold a secret.
  */
 export function parsedJson(body: Buffer): unknown {
   try {
@@ -34,7 +34,7 @@ export function parsedJson(body: Buffer): unknown {
   }
 }
 
-/** Answers what is the caller's fault: 400 or 413. False for any other error, which is left to the caller of this. */
+/** Answers errors of the caller: 400 or 413. False for any other error, which the calling function has to handle. */
 export function answerRefusal(res: ServerResponse, error: unknown): boolean {
   if (isOperatorError(error, 'ERR_INPUT_INVALID')) answerError(res, 400, 'bad_request', error.message);
   else if (isOperatorError(error, 'ERR_TOO_LARGE')) {

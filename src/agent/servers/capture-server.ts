@@ -23,7 +23,7 @@ import { answerError, answerJson, answerMethod, answerRefusal, answerText, parse
 /**
  * The agent's side of the capture protocol (`src/capture/protocol.ts`): PUT a config or the secrets that it
  * refers to, ask for it, wait for status.
- * Who may call is decided by the TLS listener in front of it.
+ * The TLS listener in front of it decides which clients may call.
  */
 export function captureHandler(
   state: CaptureState,

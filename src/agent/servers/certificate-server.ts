@@ -9,8 +9,9 @@ import { readBody } from '../otlp/request-body.ts';
 import { answerError, answerJson, answerMethod, answerRefusal, parsedJson } from './answers.ts';
 
 /**
- * The agent's side of how it comes to a certificate (`src/capture/node-certificate.ts`). Everything else goes to `next`.
- * Who may call is decided by the TLS listener in front of it: the offer holds a token, which is for the operator alone.
+ * The agent's side of the certificate exchange (`src/capture/node-certificate.ts`). Everything else goes to `next`.
+ * The TLS listener in front of it decides which clients may call: the offer holds a token, which is for the operator
+ * alone.
  */
 export function certificateHandler(
   certificate: Pick<NodeCertificate, 'offer' | 'install'> | undefined,

@@ -22,8 +22,9 @@ export interface DetailsOptions {
 const maxBodyBytes = 1024 * 1024;
 
 /**
- * What a store does not know of its series, in the form of Prometheus' API: `/api/v1/query_exemplars` (`query`, `start`,
- * `end`) and `/api/v1/metadata`. All else goes to `next`. Who may call is decided by the TLS listener in front of it.
+ * Details that the store does not hold for its series, in the form of Prometheus' API: `/api/v1/query_exemplars`
+ * (`query`, `start`, `end`) and `/api/v1/metadata`. All else goes to `next`. The TLS listener in front of it decides
+ * which clients may call.
  */
 export function detailsHandler(options: DetailsOptions, next: HttpHandler): HttpHandler {
   return (req, res) => {
@@ -73,7 +74,7 @@ function selectorsOf(expr: Expr): (readonly Matcher[])[] {
   return expr.kind === 'vector' ? [expr.matchers] : childrenOf(expr).flatMap(selectorsOf);
 }
 
-/** The labels as the store hands them out. */
+/** The labels as the store returns them. */
 function withPartition(labels: Labels, { label, value }: DetailsOptions['partition']): Labels {
   if (labelValue(labels, label) !== '') return labels;
   const pairs = [...labels, [label, value] as const];

@@ -12,7 +12,7 @@ import type { FramedAnswer, FramedHandler, Refusal } from '../partial/admission.
 import type { SelfMetrics } from '../self-metrics.ts';
 import { answerError, answerMethod } from './answers.ts';
 
-/** What an endpoint needs. */
+/** Dependencies of an endpoint. */
 export interface EndpointOptions {
   readonly handler: FramedHandler;
   readonly metrics: SelfMetrics;
@@ -23,12 +23,12 @@ export interface FramedServerOptions {
   readonly path: string;
   readonly contentType: string;
   readonly handler: FramedHandler;
-  /** What is counted of requests to this path. */
+  /** Metrics of the requests to this path. */
   readonly counts: FramedCounts;
   readonly logger: Logger;
 }
 
-/** Requests by status, those under way, bytes sent. */
+/** Requests by status, requests in flight, bytes sent. */
 export interface FramedCounts {
   readonly requests: Counter<'code'>;
   readonly inflight: Gauge;
@@ -50,8 +50,8 @@ const statusOf: Readonly<Record<Refusal, number>> = {
 };
 
 /**
- * A `POST` that is answered with frames, whole or not at all: shares of queries, and what the index knows. All other
- * paths go to `next`. Who may call is decided by the TLS listener in front of it.
+ * A `POST` that is answered with frames, completely or not at all: shares of queries, and data of the index. All other
+ * paths go to `next`. The TLS listener in front of it decides which clients may call.
  */
 export function framedHandler(options: FramedServerOptions, next: HttpHandler): HttpHandler {
   const { path, counts, logger } = options;

@@ -18,7 +18,7 @@ export interface RemoteReadOptions {
 
 const maxBodyBytes = 8 * 1024 * 1024;
 
-/** Stock Prometheus remote read at its usual path. Who may call is decided by the TLS listener in front of it. */
+/** Stock Prometheus remote read at its usual path. The TLS listener in front of it decides which clients may call. */
 export function remoteReadHandler(options: RemoteReadOptions): HttpHandler {
   return (req, res) => {
     const { path } = requestTarget(req);
@@ -27,7 +27,7 @@ export function remoteReadHandler(options: RemoteReadOptions): HttpHandler {
     options.metrics.remoteReadInflight.inc();
     return serve(req, res, options)
       .catch((error: unknown) => {
-        // The head may be out already: then only a cut connection tells that the answer is not whole.
+        // The head may have been sent already: then only a cut connection shows that the answer is incomplete.
         options.logger.warn('remote read failed', { error: errorText(error) });
         if (res.headersSent) res.destroy();
         else if (isOperatorError(error)) answerText(res, 400, 'text/plain; charset=utf-8', `${error.message}\n`);
@@ -43,7 +43,7 @@ export function remoteReadHandler(options: RemoteReadOptions): HttpHandler {
 async function serve(req: IncomingMessage, res: ServerResponse, options: RemoteReadOptions): Promise<void> {
   const gone = new AbortController();
   res.on('close', () => gone.abort());
-  // Snappy is the protocol's own wrapping, undone by the handler: here the body passes as it is.
+  // Snappy is the protocol's own compression, which the handler decodes: the body passes through unchanged here.
   const body = await readRawBody(req, maxBodyBytes);
   const answer = await options.handler({
     headers: req.headers,

@@ -20,15 +20,15 @@ import {
 import { answerMethod, answerText } from './answers.ts';
 
 export interface ScrapeOptions {
-  /** The page in chunks, between two of which other work gets its turn; null until `notReady` says null. */
+  /** The page in chunks; other work runs between two of them. Null until `notReady` returns null. */
   readonly exposition: (format: ExpositionFormat) => AsyncIterable<Uint8Array> | null;
   readonly auth: Pick<TokenAuth, 'decide'>;
-  /** Null when ready, else what is missing. */
+  /** Null when ready, else the missing step. */
   readonly notReady: () => string | null;
   readonly logger: Logger;
 }
 
-/** A scraper that does not read its page in this time is cut. Units: ms. */
+/** A scraper that does not read its page in this time is disconnected. Units: ms. */
 const slowReaderMs = 30_000;
 
 /**
@@ -36,8 +36,8 @@ const slowReaderMs = 30_000;
  * `/livez` and `/readyz`.
  *
  * `/metrics` is Prometheus text 0.0.4 or OpenMetrics 1.0 as Accept prefers, with gzip or zstd as Accept-Encoding does.
- * It is written in chunks with a turn of the event loop between them: a large page holds up no ingest. While the agent
- * starts there is no page: the answer is 503 with what it does.
+ * It is written in chunks with a turn of the event loop between them, so a large page does not delay ingest. While the
+ * agent starts there is no page: the answer is 503 with the current step.
  */
 export function createScrapeServer(options: ScrapeOptions, door: DoorOptions = {}): Server {
   return createHttpServer(scrapeHandler(options), door);
@@ -56,7 +56,7 @@ export function scrapeHandler(options: ScrapeOptions): HttpHandler {
       }
       case '/metrics':
         return serveMetrics(req, res, options).catch((error: unknown) => {
-          if (res.destroyed) return; // the scraper went away
+          if (res.destroyed) return; // the scraper disconnected
           options.logger.error('scrape failed', { error: errorText(error) });
           if (!res.headersSent) answerText(res, 500, 'text/plain', 'internal error\n');
           else res.destroy();

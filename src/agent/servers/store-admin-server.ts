@@ -62,7 +62,7 @@ async function serve(
   res.writeHead(204).end();
 }
 
-/** Milliseconds; undefined for what is no time. */
+/** Milliseconds; undefined for a text that is not a time. */
 function timeOf(text: string | null, missing: number): number | undefined {
   if (text === null || text === '') return missing;
   const ms = Number.isFinite(Number(text)) ? Number(text) * 1000 : Date.parse(text);

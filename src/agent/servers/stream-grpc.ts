@@ -26,15 +26,15 @@ const service: ServiceDefinition = {
 };
 
 export interface StreamGrpc {
-  /** Serves a connection whose TLS is done. */
+  /** Serves a connection whose TLS handshake is done. */
   readonly accept: (socket: TLSSocket, allowed: boolean) => void;
-  /** Ends it: calls in flight have `graceMs`. */
+  /** Ends it: calls in flight get `graceMs`. */
   readonly close: (graceMs: number) => Promise<void>;
 }
 
 /**
- * The stream as gRPC (`src/stream/proto/stream.proto`) on connections that the caller has accepted and identified.
- * A client that may not call is PERMISSION_DENIED, a request that says something impossible INVALID_ARGUMENT.
+ * The stream as gRPC (`src/stream/proto/stream.proto`) on connections that the caller has accepted and identified. A
+ * client without permission gets PERMISSION_DENIED, an invalid request INVALID_ARGUMENT.
  */
 export function createStreamGrpc(options: StreamOptions): StreamGrpc {
   const server = createGrpcServer({ maxMessageBytes: maxRequestBytes });

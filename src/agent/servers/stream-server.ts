@@ -21,7 +21,7 @@ import { serveStream, type StreamOptions } from './stream-service.ts';
 /**
  * `/v1/stream` as NDJSON: one of `span`, `flow`, `lost` or `node_status` a line, each with `node` and `time`. The
  * request is a query (GET) or a JSON body (POST); `/v1/spans` and `/v1/flows` show one kind.
- * A reader that does not keep up loses items and is told how many; the ring's writer never waits for it.
+ * A reader that does not keep up loses items and receives their number; the ring's writer never waits for it.
  */
 export function streamHandler(options: StreamOptions): HttpHandler {
   return (req, res) => {
@@ -45,7 +45,7 @@ async function serve(
 ): Promise<void> {
   const asked = req.method === 'POST' ? await bodyRequest(req) : requestOfParams(target.params);
   const query = streamQuery(requestOfPath(target.path, asked), options.clock.now(), options);
-  startOf(options.ring, query); // refused before the head is out
+  startOf(options.ring, query); // refused before the head was sent
   const gone = new AbortController();
   res.on('close', () => gone.abort());
   res.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });

@@ -16,25 +16,25 @@ export interface StreamOptions extends FilterContext {
   readonly ring: StreamRing;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told of readers that come and go, and of items that a reader was too slow for. */
+  /** Notified of readers that connect and disconnect, and of items that a reader was too slow for. */
   readonly onClients: (change: 1 | -1) => void;
   readonly onLost: (count: number) => void;
-  /** Aborts when the agent ends: followers are told so and closed. */
+  /** Aborts when the agent ends: followers get a last message and are closed. */
   readonly signal: AbortSignal;
 }
 
 /** Where messages go. `write` resolves when the reader can take more. */
 export interface StreamSink {
   readonly write: (messages: readonly StreamMessage[]) => Promise<void>;
-  /** Aborts when the reader is gone. */
+  /** Aborts when the reader has disconnected. */
   readonly gone: AbortSignal;
 }
 
 /**
- * Serves one reader until the query is answered or the reader or the agent is gone.
- * Guarantees: it holds at most one batch beyond what the connection buffers, so a slow reader costs memory no more
- * than that, and the ring's writer nothing. A follower is told NODE_CONNECTED first, as is who asks for cursors, and
- * NODE_UNAVAILABLE when the agent ends. Errors: ERR_INPUT_INVALID before anything was written.
+ * Serves one reader until the query is answered, or until the reader or the agent ends.
+ * Guarantees: it holds at most one batch beyond what the connection buffers, so a slow reader costs no more memory than
+ * that and does not slow the ring's writer. A follower, or a reader that asks for cursors, gets NODE_CONNECTED first,
+ * and NODE_UNAVAILABLE when the agent ends. Errors: ERR_INPUT_INVALID before anything was written.
  */
 export async function serveStream(options: StreamOptions, query: StreamQuery, sink: StreamSink): Promise<void> {
   const { node, ring, clock } = options;

@@ -1,8 +1,8 @@
-/** Something that is held for an account, until it is taken away. */
+/** Something that is held for an account until it is removed. */
 export interface Held<T> {
   readonly account: string;
   readonly item: T;
-  /** What it weighs: bytes, or 1. */
+  /** Its weight: bytes, or 1. */
   readonly weight: number;
   readonly isHeld: boolean;
 }
@@ -14,22 +14,23 @@ interface Entry<T> extends Held<T> {
 
 interface Queue<T> {
   entries: Entry<T>[];
-  /** Index before which no entry is held, and how many entries are not. */
+  /** Index before which no entry is held, and the number of entries that are not held. */
   head: number;
   gone: number;
   weight: number;
 }
 
 /**
- * What a bounded memory holds, in the order of coming, apart for each account (the namespace of a sender). Beyond its
- * bound the oldest of the account that holds most makes room, so that one account's masses push out its own.
- * Guarantees: all calls take constant time on average, beside a look at each account.
+ * The contents of a bounded memory, in the order of arrival, separately for each account (the namespace of a sender).
+ * Beyond its bound, the oldest entry of the account that holds most is evicted, so that an account that floods evicts
+ * its own entries.
+ * Guarantees: all calls take constant amortised time, plus one step per account.
  */
 export class FairQueues<T> {
   readonly #queues = new Map<string, Queue<T>>();
   #weight = 0;
 
-  /** What all that is held weighs. */
+  /** Total weight of the entries held. */
   get weight(): number {
     return this.#weight;
   }
@@ -44,7 +45,7 @@ export class FairQueues<T> {
     return entry;
   }
 
-  /** Makes something heavier that is held; it keeps its place. */
+  /** Makes a held entry heavier; it keeps its place. */
   grow(held: Held<T>, weight: number): void {
     const entry = held as Entry<T>;
     entry.weight += weight;
@@ -52,7 +53,7 @@ export class FairQueues<T> {
     this.#weight += weight;
   }
 
-  /** Takes something away; what is not held any more is left alone. */
+  /** Removes an entry; an entry that is no longer held is ignored. */
   remove(held: Held<T>): void {
     const entry = held as Entry<T>;
     const queue = this.#queues.get(entry.account);

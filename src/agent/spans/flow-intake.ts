@@ -7,7 +7,7 @@ import { FairQueues, type Held } from './fair-queues.ts';
 import { flowRecord } from './flow-record.ts';
 import type { StreamRing } from './stream-ring.ts';
 
-/** Flows whose last count is remembered. Beyond it the oldest are forgotten of the namespace that has most. */
+/** Flows whose last count is remembered. Beyond this limit, the oldest of the namespace that has most are removed. */
 const maxFlows = 20_000;
 
 interface Counted {
@@ -17,10 +17,10 @@ interface Counted {
 }
 
 /**
- * Makes items of the stream from the instrument's flow counters: for each report of a flow, the bytes since the one
- * before, between ends that were held against the pods of this node. The first report of a flow counts in full when
- * it is known to be the first, because the flow began after this agent and after every flow of its namespace that was
- * forgotten; otherwise not at all, for it is not known when those bytes went.
+ * Makes stream items from the instrument's flow counters: for each report of a flow, the bytes since the previous
+ * report, between ends that were checked against the pods of this node. The first report of a flow counts in full when
+ * it is known to be the first, because the flow began after this agent and after every removed flow of its namespace.
+ * Otherwise it counts nothing, because the time of those bytes is unknown.
  */
 export class FlowIntake {
   readonly #ring: StreamRing;
@@ -29,7 +29,7 @@ export class FlowIntake {
   readonly #startedNs: number;
   readonly #last = new Map<string, Held<Counted>>();
   readonly #memory = new FairQueues<Counted>();
-  /** The latest start of a flow that was forgotten, by namespace. */
+  /** The latest start of a removed flow, by namespace. */
   readonly #forgotten = new Map<string, number>();
 
   constructor(ring: StreamRing, clock: Clock, identity: Identity) {

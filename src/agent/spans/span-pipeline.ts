@@ -13,7 +13,7 @@ import type { StreamRing } from './stream-ring.ts';
 import { TailSampler } from './tail-sampler.ts';
 import { UnshownSpans } from './unshown-spans.ts';
 
-/** Why a span did not reach the ring. */
+/** Why a span was dropped before the ring. */
 export type SpanDropReason = 'filtered' | 'sampled' | 'overflow' | 'rate_monitor' | 'rate_node';
 
 export interface SpanPipelineOptions {
@@ -23,17 +23,19 @@ export interface SpanPipelineOptions {
   /** Called for every span that reached the ring, with its exact start. */
   readonly onSpan?: (record: SpanRecord, startNs: bigint) => void;
   readonly onDropped?: (reason: SpanDropReason, spans: number) => void;
-  /** Called for spans whose pod is not known, and for those that named another namespace, pod or node than their sender's. */
+  /**
+   * Called for spans whose pod is unknown, and for those that named another namespace, pod or node than their sender's.
+   */
   readonly onUnknown?: (spans: number) => void;
   readonly onContradicted?: (spans: number) => void;
 }
 
 type SpanConfig = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'redaction'>;
 
-/** A span that passed its pod's filters, redacted already: what waits for a decision is as safe as what is served. */
+/** A span that passed its pod's filters. It is already redacted, so a waiting span is as safe as a served one. */
 interface Candidate {
   readonly traceId: string;
-  /** The namespace of its sender; `''` where it is unknown. */
+  /** The namespace of its sender; `''` when it is unknown. */
   readonly account: string;
   readonly isError: boolean;
   readonly durationNs: number;
@@ -46,8 +48,8 @@ interface Candidate {
 /**
  * From decoded spans to the ring.
  *
- * Flow: sender known, or waited for until points have shown it → internal children out → pod filled in → families, protocols, ignored paths → redaction → tail decision →
- * ceilings of monitor and node → ring.
+ * Flow: sender known, or waited for until points prove it → internal children out → pod filled in → families,
+ * protocols, ignored paths → redaction → tail decision → ceilings of monitor and node → ring.
  * Guarantees: nothing that a policy redacts gets further than the second step; memory is bounded; it never waits.
  */
 export class SpanPipeline {
@@ -68,12 +70,12 @@ export class SpanPipeline {
     );
   }
 
-  /** Ceilings and what they cost, of the config in force. */
+  /** The rates of the config in force, and the spans that they refused. */
   get monitors(): readonly MonitorSpans[] {
     return this.#rules.monitors;
   }
 
-  /** Rules of a new config, at once. Traces that wait are decided by the rule under which each span came. */
+  /** Applies the rules of a new config at once. A waiting trace is decided by the rule under which each span came. */
   setConfig(config: SpanConfig): void {
     this.#rules = new SpanRuleIndex(config, this.#options.clock.monotonic());
     this.#redactors = new Redactors(config.redaction);
@@ -93,7 +95,10 @@ export class SpanPipeline {
     return taken;
   }
 
-  /** Goes on with spans whose sender is known by now, and gives up what waited long enough; for when no request comes. */
+  /**
+   * Continues with spans whose sender is known by now, and gives up those that waited long enough; called also when no
+   * request comes.
+   */
   expire(): void {
     const mono = this.#options.clock.monotonic();
     this.#unshown.settle(({ attributes }) => this.#options.identity.spans(attributes).unshown === null, mono);
@@ -155,7 +160,7 @@ export class SpanPipeline {
     if (this.#rules.node?.take(account, identity.pods.namespaces, mono) === false) return this.#dropped('rate_node', 1);
     const now = clock.now();
     const timeMs = Number(startNs / 1_000_000n);
-    // A time that no clock of ours can have given would keep its place in the ring for ever.
+    // A time that none of our clocks can have given would keep its place in the ring for ever.
     ring.push({ timeMs: Math.min(timeMs > 0 ? timeMs : now, now), bytes, account, span: record }, now);
     onSpan?.(record, startNs);
   }
@@ -182,7 +187,7 @@ function countSpans({ scopes }: ResourceSpans): number {
   return scopes.reduce((count, { spans }) => count + spans.length, 0);
 }
 
-/** About what a record holds in memory, without writing it out: its fixed part and each attribute with its text. */
+/** Approximate memory of a record, without serialising it: its fixed part and each attribute with its text. */
 function sizeOf(record: SpanRecord): number {
   let size = 600 + record.name.length + (record.path?.length ?? 0) + (record.statusMessage?.length ?? 0);
   for (const [key, value] of Object.entries(record.attributes)) {

@@ -1,6 +1,6 @@
 /**
- * The ceiling of a node. What fills it is the masses of some: each namespace has a rate of its own beside it, all
- * together a quarter of the ceiling and at least one span a second each, so that none is locked out by the others.
+ * The rate limit of a node. A few namespaces usually cause most spans, so each namespace also has a rate of its own:
+ * together a quarter of the node's limit, and at least one span a second each, so that the others cannot lock it out.
  * Shape: no clock; times are monotonic ms.
  */
 export class NodeSpanRate {
@@ -34,7 +34,7 @@ export class NodeSpanRate {
 }
 
 /**
- * A ceiling on spans per second: a bucket that holds one second's worth and fills steadily.
+ * A limit on spans per second: a token bucket that holds one second's worth and refills steadily.
  * Shape: no clock; times are monotonic ms.
  */
 export class SpanRate {

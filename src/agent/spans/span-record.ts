@@ -14,7 +14,7 @@ const workloadKeys: readonly (readonly [key: string, kind: string])[] = [
   ['k8s.replicaset.name', 'ReplicaSet'],
 ];
 
-/** Names of the internal children that the instrument makes for a Go server span: they tell nothing new. */
+/** Names of the internal children that the instrument creates for a Go server span: they add no information. */
 const internalChildren = new Set(['in queue', 'processing']);
 
 /** True for a span that the stream shows. */
@@ -23,8 +23,8 @@ export function isShown(span: Span): boolean {
 }
 
 /**
- * A span with its Resource as a record, redacted: nothing that must not be seen gets further than this.
- * `resource` is one under its true pod; what the span itself says of Kubernetes is left out.
+ * A span with its Resource as a record, redacted: data that must be redacted goes no further than this function.
+ * `resource` is the one under its true pod; the span's own Kubernetes attributes are left out.
  */
 export function spanRecord(
   resource: ResourceSpans['attributes'],
@@ -101,7 +101,7 @@ function given<K extends string, V>(key: K, value: V | undefined): { readonly [P
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: V };
 }
 
-/** The path of a URL; undefined where it has none. */
+/** The path of a URL; undefined when it has none. */
 export function pathOf(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
   return /^(?:[a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] || undefined;

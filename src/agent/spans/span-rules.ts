@@ -2,7 +2,7 @@ import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
 import { coversSender, fallbackRules, type PodRules } from '../mapping/monitor-rules.ts';
 import { NodeSpanRate, SpanRate } from './span-rate.ts';
 
-/** A monitor's ceiling on spans, and what it cost since the config came into force. */
+/** A monitor's limit on spans, and the number refused since the config came into force. */
 export interface MonitorSpans {
   readonly namespace: string;
   readonly name: string;
@@ -29,7 +29,7 @@ export class SpanRuleIndex {
   readonly node: NodeSpanRate | null;
   readonly #byPod = new Map<string, PodMonitor[]>();
   readonly #fallback: NonNullable<CaptureConfig['fallback']>;
-  /** Made when they are asked for: few containers and ports of a pod are. */
+  /** Created on demand: a pod has few containers and ports. */
   readonly #bySender = new Map<string, SpanRules>();
   readonly #byNamespace = new Map<string, SpanRules>();
 

@@ -2,21 +2,21 @@ import { invalidField, type Match, type StreamQuery, timeOf } from '../../stream
 import type { StreamItem, StreamRing } from './stream-ring.ts';
 
 /**
- * What a reader is handed: an item, or how many it does not get. `ring`: they had left the ring before it asked.
- * `reader`: it was too slow for them. `labels`: this node cannot tell whether they match, for that needs the labels of
- * another node's pod. `next` is where to go on behind it, of what is read in the order in which it came.
+ * What a reader gets: an item, or the number of items it misses. `ring`: they had left the ring before the query.
+ * `reader`: it was too slow for them. `labels`: this node cannot decide whether they match, because that needs the
+ * labels of another node's pod. `next` is where to continue after it, for items read in the order of arrival.
  */
 export type StreamEvent =
   | { readonly item: StreamItem; readonly next?: number }
   | { readonly lost: number; readonly source: 'ring' | 'reader' | 'labels'; readonly next?: number };
 
-/** Events of one batch: enough that a busy stream costs few writes, few enough that none waits long. */
+/** Events of one batch: enough that a busy stream needs few writes, few enough that none waits long. */
 const batchEvents = 256;
 
 /**
- * The number of the first item that a query reads in the order of coming: that which comes next, or where a reader
- * says it stood. One that stood in another ring, of an agent that has ended since, begins with all that this one has.
- * Errors: ERR_INPUT_INVALID for what no agent gave out.
+ * The number of the first item that a query reads in the order of arrival: the next one to arrive, or the reader's
+ * cursor. A cursor of another ring, from an agent process that has ended, starts at the oldest item of this ring.
+ * Errors: ERR_INPUT_INVALID for a cursor that no agent issued.
  */
 export function startOf(ring: StreamRing, { after }: Pick<StreamQuery, 'after'>): number {
   if (after === undefined) return ring.next;
@@ -26,11 +26,11 @@ export function startOf(ring: StreamRing, { after }: Pick<StreamQuery, 'after'>)
 }
 
 /**
- * Reads a ring as a query asks: what it holds from before `start`, then what came since, then (with `follow`) what
- * comes, until `signal` aborts. What it holds comes in the order of its time, the rest in the order of coming.
- * Asking for more than the ring holds gives what there is, and says how many are gone. Whoever writes to the client
- * pulls batch after batch; items that left the ring in the meantime are reported as one sum, so a slow client costs
- * the writer of the ring nothing.
+ * Reads a ring for a query: first the held items from before `start`, then later ones, then (with `follow`) new ones
+ * until `signal` aborts. Held items come in the order of their time, the rest in the order of arrival. A query for more
+ * than the ring holds gets what is held and the number of missing items. The connection's writer pulls batch after
+ * batch; items that left the ring in the meantime are reported as one sum, so a slow client does not slow the writer of
+ * the ring.
  */
 export async function* readStream(
   ring: StreamRing,
@@ -88,7 +88,7 @@ async function* readHeld(
   }
 }
 
-/** Items that left the ring before the query came and may have been what it asks for. */
+/** Items that left the ring before the query and may have matched it. */
 function goneBefore(ring: StreamRing, query: StreamQuery, found: number): number {
   const { count, latestMs } = ring.left;
   if (count === 0 || query.number === 0 || found >= query.number || query.sinceMs > latestMs) return 0;
@@ -96,14 +96,15 @@ function goneBefore(ring: StreamRing, query: StreamQuery, found: number): number
 }
 
 /**
- * Numbers of the items before `end` that the query wants, in order of their time: the newest by it (or the oldest), not
- * the last to come, for a span comes when it ends. And how many of those looked at cannot be decided here.
+ * Numbers of the items before `end` that match the query, in order of their time: the newest by time (or the oldest),
+ * not the last to arrive, because a span arrives when it ends. It also returns how many of the examined items cannot be
+ * decided here.
  */
 function heldBefore(ring: StreamRing, query: StreamQuery, end: number): { held: number[]; unknown: number } {
   const { number, first } = query;
   let kept: { time: string; seq: number }[] = [];
   let unknown = 0;
-  /** The time that an item must be on the right side of, once there are enough. */
+  /** The time limit that an item must satisfy once there are enough items. */
   let bound: string | undefined;
   const cut = (): void => {
     kept.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq));

@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import type { Recorded } from '../../stream/index.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 
-/** One thing the stream serves, about what it holds in memory, and whose memory: a namespace, absent where unknown. */
+/** One item of the stream, its approximate memory, and the namespace charged for it; absent when that is unknown. */
 export type StreamItem = Recorded & { readonly bytes: number; readonly account?: string };
 
 export interface RingLimits {
   readonly maxBytes: number;
-  /** Items older than this are let go. Units: ms. */
+  /** Items older than this are removed. Units: ms. */
   readonly maxAgeMs: number;
 }
 
-/** An item with its number; null once it has left, so that its memory does not wait for the next clean-up. */
+/** An item with its number; null once it was removed, so that its memory does not wait for the next clean-up. */
 interface Numbered {
   readonly seq: number;
   item: StreamItem | null;
@@ -19,17 +19,17 @@ interface Numbered {
 
 /**
  * The newest stream items, bounded by bytes and age. Beyond its bytes the namespace that holds most loses its oldest,
- * so that one that makes spans without end leaves the others theirs. Each item has a sequence number; a reader keeps
- * the number it wants next and learns from it how many items it missed, so writing never waits for reading.
+ * so that a namespace that floods does not evict the items of others. Each item has a sequence number; a reader keeps
+ * the number of its next item and derives from it how many items it missed, so writing never waits for reading.
  */
 export class StreamRing {
-  /** Tells it from the ring that the same node had before: sequence numbers begin anew with each. */
+  /** Distinguishes it from an earlier ring of the same node: sequence numbers restart with each. */
   readonly id = randomBytes(6).toString('hex');
   #limits: RingLimits;
   readonly #queues = new FairQueues<Numbered>();
-  /** By sequence number, with those between that left it. */
+  /** By sequence number, including removed ones in between. */
   #items: Held<Numbered>[] = [];
-  /** Index in `#items` before which none is held, and how many in all are not. */
+  /** Index in `#items` before which none is held, and the total number that is not held. */
   #head = 0;
   #gone = 0;
   #next = 0;
@@ -40,7 +40,7 @@ export class StreamRing {
     this.#limits = limits;
   }
 
-  /** Sequence number of the oldest item held; that of the next one when none is. */
+  /** Sequence number of the oldest item held, or of the next one when none is held. */
   get first(): number {
     return this.#items[this.#head]?.item.seq ?? this.#next;
   }
@@ -54,7 +54,7 @@ export class StreamRing {
     return this.#queues.weight;
   }
 
-  /** How many items left it, and the latest time of one of them, ms. */
+  /** How many items were removed, and the latest time of one of them, ms. */
   get left(): { readonly count: number; readonly latestMs: number } {
     return { count: this.#next - this.#items.length + this.#gone, latestMs: this.#lastGoneMs };
   }
@@ -74,13 +74,16 @@ export class StreamRing {
     }
   }
 
-  /** The item with that number, or undefined when it is gone or yet to come. */
+  /** The item with that number, or undefined when it was removed or has not arrived yet. */
   at(seq: number): StreamItem | undefined {
     const held = this.#items[this.#indexOf(seq)];
     return (held?.item.seq === seq && held.item.item) || undefined;
   }
 
-  /** The items held with numbers in [from, to), by number; with `backwards` the highest first. Not while one is pushed. */
+  /**
+   * The items held with numbers in [from, to), by number; with `backwards` the highest first. Do not push while
+   * iterating.
+   */
   *held(from: number, to: number, backwards = false): Generator<{ readonly seq: number; readonly item: StreamItem }> {
     const [start, end] = [this.#indexOf(from), this.#indexOf(to)];
     for (let i = backwards ? end - 1 : start; i >= start && i < end; i += backwards ? -1 : 1) {
@@ -89,7 +92,7 @@ export class StreamRing {
     }
   }
 
-  /** Calls back once at the next push; the returned function takes that back. */
+  /** Calls back once at the next push; the returned function cancels that. */
   onPush(wake: () => void): () => void {
     this.#waiting.add(wake);
     return () => this.#waiting.delete(wake);

@@ -1,6 +1,6 @@
 import { FairQueues, type Held } from './fair-queues.ts';
 
-/** What a rule says about whole traces. */
+/** A rule's sampling settings for whole traces. */
 export interface TailRule {
   /** Share of ordinary traces to keep, e.g. "0.05". */
   readonly ratio: string;
@@ -8,23 +8,23 @@ export interface TailRule {
   readonly keepSlowerThanMs?: number;
 }
 
-/** What a decision looks at. */
+/** The inputs of a decision. */
 export interface TailSpan {
   readonly traceId: string;
-  /** Whose memory it takes while it waits; a trace takes that of its first span's. */
+  /** The account charged for its memory while it waits; a trace is charged to that of its first span. */
   readonly account: string;
   readonly isError: boolean;
   readonly durationNs: number;
-  /** Memory that it takes while it waits. Units: bytes. */
+  /** Memory that it uses while it waits. Units: bytes. */
   readonly bytes: number;
 }
 
 export interface TailLimits {
-  /** Spans that wait may take this much. Units: bytes. */
+  /** Memory for waiting spans. Units: bytes. */
   readonly maxBytes: number;
-  /** A trace is given up this long after its first span. Units: ms. */
+  /** A trace is dropped this long after its first span. Units: ms. */
   readonly waitMs: number;
-  /** Traces that were decided on are remembered up to this many, so that their late spans go the same way. */
+  /** Number of decided traces to remember, so that their late spans follow the same decision. */
   readonly maxDecided: number;
 }
 
@@ -40,8 +40,8 @@ interface Waiting<S> {
 /**
  * Decides per trace, by its spans of this node, what is kept.
  *
- * A trace is kept at once when the ratio takes it (by its id, as the instrument's own ratio sampler does, so that all
- * nodes agree), or when one of its spans failed or was slow enough; what waited of it is then let through. All others
+ * A trace is kept at once when the ratio selects it (by its id, as the instrument's own ratio sampler does, so that all
+ * nodes agree), or when one of its spans failed or was slow enough; its waiting spans are then passed on. All others
  * wait, in bounded memory, and are dropped after `waitMs`.
  * Guarantees: a span is passed on or dropped exactly once; memory stays under `maxBytes`: the oldest traces of the
  * account that holds most go first.
@@ -67,7 +67,7 @@ export class TailSampler<S extends TailSpan> {
     this.#limits = limits;
   }
 
-  /** Bytes that wait. */
+  /** Bytes of waiting spans. */
   get bytes(): number {
     return this.#memory.weight;
   }
@@ -118,7 +118,9 @@ export class TailSampler<S extends TailSpan> {
   }
 }
 
-/** The last 8 bytes of the id, less one bit, as a share of their range. Source: TraceIdRatioBased of OpenTelemetry. */
+/**
+ * The last 8 bytes of the id, minus one bit, as a fraction of their range. Source: TraceIdRatioBased of OpenTelemetry.
+ */
 export function ratioTakes(traceId: string, ratio: string): boolean {
   const share = Number(ratio);
   if (share >= 1) return true;

@@ -2,13 +2,15 @@ import type { ResourceSpans } from '../otlp/model.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 
 export interface UnshownLimits {
-  /** Spans that wait may take this much. Units: bytes. */
+  /** Memory for waiting spans. Units: bytes. */
   readonly maxBytes: number;
-  /** Spans whose sender no point has shown by then are of an unknown one. Units: ms. */
+  /** Spans whose sender no point has proven by then are attributed to an unknown sender. Units: ms. */
   readonly waitMs: number;
 }
 
-/** The first points of a process come at most one interval of the instrument after its first spans, by default 10 s. */
+/**
+ * The first points of a process arrive at most one interval of the instrument after its first spans, by default 10 s.
+ */
 export const unshownLimits: UnshownLimits = { maxBytes: 8 * 1024 * 1024, waitMs: 70_000 };
 
 interface Waiting {
@@ -17,8 +19,8 @@ interface Waiting {
 }
 
 /**
- * Spans that wait for points to show their sender, in the order of coming.
- * Guarantees: whatever comes in is passed on once; memory stays under `maxBytes`: the oldest of the namespace that
+ * Spans that wait for points to prove their sender, in the order of arrival.
+ * Guarantees: every span is passed on exactly once; memory stays under `maxBytes`: the oldest of the namespace that
  * holds most are passed on early.
  * Shape: no clock; times are monotonic ms.
  */
@@ -43,7 +45,7 @@ export class UnshownSpans {
     while (this.#memory.weight > this.#limits.maxBytes) this.#release(this.#memory.oldestOfHeaviest()!);
   }
 
-  /** Passes on what is decided by now, and what has waited long enough. */
+  /** Passes on spans that are decided by now, and those that have waited long enough. */
   settle(isDecided: (spans: ResourceSpans) => boolean, nowMs: number): void {
     for (const held of this.#waiting) {
       const { spans, sinceMs } = held.item;
@@ -58,7 +60,7 @@ export class UnshownSpans {
   }
 }
 
-/** About what decoded spans hold in memory. */
+/** Approximate memory of decoded spans. */
 function bytesOf({ attributes, scopes }: ResourceSpans): number {
   const spans = scopes.flatMap((scope) => scope.spans);
   const texts = [...attributes, ...spans.flatMap((span) => span.attributes)].map(({ key, value }) =>

@@ -8,9 +8,9 @@ import { OperatorError } from '../../base/errors.ts';
 export const supervisorFiles = { loader: 'ld.so', libraries: 'lib', node: 'node', script: 'supervise.mjs' } as const;
 
 /**
- * Puts the supervisor into a folder, with everything that it needs to run in an image that holds one static program and
- * nothing else: this Node, the shared libraries that it has loaded, their loader, and the script.
- * Guarantees: each file is replaced whole. About 130 MB.
+ * Puts the supervisor into a folder, with everything that it needs to run in an image that holds only one static
+ * program: this Node, the shared libraries that it has loaded, their loader, and the script.
+ * Guarantees: each file is replaced atomically. About 130 MB.
  * Errors: ERR_CONFIG_INVALID for a Node whose loader cannot be found; those of the file system.
  */
 export async function installSupervisor(dir: string): Promise<void> {
@@ -32,10 +32,10 @@ export async function installSupervisor(dir: string): Promise<void> {
   await rename(`${script}.tmp`, script);
 }
 
-/** The libraries of this process by the names they were loaded with; the kernel's own has no path. */
+/** The libraries of this process by the names they were loaded with; the kernel's own (vDSO) has no path. */
 function sharedObjects(): string[] {
   const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean };
-  // Without this the report asks for the names of all network addresses.
+  // Without this the report looks up the names of all network addresses.
   report.excludeNetwork = true;
   const { sharedObjects: found } = report.getReport() as { sharedObjects: string[] };
   return found.filter((path) => path.startsWith('/') && path !== process.execPath);
@@ -47,7 +47,7 @@ async function install(from: string, to: string): Promise<void> {
   await rename(`${to}.tmp`, to);
 }
 
-/** The program as JavaScript: a build has it as such, in the sources its types are left out. */
+/** The program as JavaScript: a build has it as such; from the sources, its types are stripped. */
 async function scriptText(): Promise<string> {
   const own = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const text = await readFile(fileURLToPath(new URL(`./supervise.${own}`, import.meta.url)), 'utf8');

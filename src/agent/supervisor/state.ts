@@ -10,9 +10,9 @@ const stateSchema = Type.Object({
   version: Type.Literal(1),
   /** `sha256:…` of the file that the instrument was started with. */
   config: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
-  /** Starts in the life of the supervisor. */
+  /** Number of starts during the life of the supervisor. */
   starts: Type.Integer({ minimum: 0 }),
-  /** When the run before was told to end; null before the first restart. Units: ms since the epoch. */
+  /** When the run before was asked to end; null before the first restart. Units: ms since the epoch. */
   stoppedMs: Type.Union([Type.Number(), Type.Null()]),
   /** Null while none runs. */
   pid: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
@@ -20,7 +20,7 @@ const stateSchema = Type.Object({
 });
 const check = TypeCompiler.Compile(stateSchema);
 
-/** What the supervisor says of the instrument: which file it was started with, and when. */
+/** The supervisor's report on the instrument: which file it was started with, and when. */
 export type SupervisorState = Static<typeof stateSchema>;
 
 /**
@@ -41,17 +41,17 @@ export async function readSupervisorState(dir: string): Promise<SupervisorState 
   throw new OperatorError('ERR_INPUT_INVALID', `state of the instrument ${first?.path}: ${first?.message}`);
 }
 
-/** The hash by which orders and states name a file of the instrument. */
+/** The hash that identifies a file of the instrument in orders and states. */
 export function instrumentFileHash(yaml: string): string {
   return `sha256:${sha256Hex(yaml)}`;
 }
 
-/** Where the order lies: beside the file that it is about. */
+/** The path of the order: beside the file that it names. */
 export function orderPath(instrumentFile: string): string {
   return join(dirname(instrumentFile), 'run');
 }
 
-/** Orders that the instrument runs the file with this hash: it is restarted unless it does. */
+/** Orders that the instrument runs the file with this hash: it is restarted unless it already does. */
 export async function orderRestart(instrumentFile: string, hash: string): Promise<void> {
   const path = orderPath(instrumentFile);
   const present = await readFile(path, 'utf8').catch(() => '');

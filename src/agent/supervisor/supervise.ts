@@ -1,7 +1,7 @@
 /**
- * The first process of the instrument's container. The instrument reads its file once, at start; this program starts it,
- * and ends and starts it anew when the agent orders so. The kubelet sees one container that goes on running: a config
- * that changes is no crash to it, and an agent that is away changes nothing.
+ * The first process of the instrument's container. The instrument reads its file once, at start; this program starts
+ * it, and ends and starts it anew when the agent orders so. The kubelet sees one container that goes on running: a
+ * changed config does not count as a crash, and an absent agent changes nothing.
  *
  * Usage: `supervise.mjs supervise --config=<file> --order=<file> --dir=<folder> -- <program>…`; the first of the programs
  * that exists is started without arguments. `SVC_INSTRUMENT_COMMAND`, a JSON array of program and arguments, takes the
@@ -10,8 +10,8 @@
  * Flow: read the config → copy it into the folder → start the instrument on the copy → say so in `state.json` → wait for
  * an order that names the hash of a config other than the running one → SIGTERM → start with the file as it is then.
  * Guarantees: `config` of the state is the hash of the very bytes that the running instrument was given; an order is
- * followed only while the file has the bytes that it names; an instrument that ends by itself ends this program with the
- * same code, so that the kubelet shows its last words and waits as long as it does after any crash.
+ * followed only while the file has the bytes that it names; an instrument that ends by itself ends this program with
+ * the same code, so that the kubelet shows its last log lines and applies its usual crash back-off.
  * Assumptions: it runs in an image of another project, from a volume, without any module but Node's own. It must stay one
  * file without relative imports.
  */
@@ -33,11 +33,11 @@ export interface SuperviseOptions {
   /** The instrument and its arguments. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Time between two looks at the order. Default 250. Units: ms. */
+  /** Time between two checks of the order. Default 250. Units: ms. */
   readonly pollMs?: number;
   /** The instrument has this long to end after SIGTERM; its own limit is 10 s. Default 12,000. Units: ms. */
   readonly stopMs?: number;
-  /** Takes the supervisor's own lines of the log. Default: standard output. */
+  /** Receives the supervisor's own log lines. Default: standard output. */
   readonly say?: Say;
 }
 
@@ -45,7 +45,7 @@ export interface SuperviseOptions {
 export class Supervisor {
   readonly #options: SuperviseOptions;
   #child: ChildProcess | null = null;
-  /** Hash of what the running instrument was given. */
+  /** Hash of the file that the running instrument was given. */
   #running = '';
   #starts = 0;
   #stoppedMs: number | null = null;
@@ -126,7 +126,7 @@ export class Supervisor {
     }, this.#options.pollMs ?? 250);
   }
 
-  /** Follows an order. What was looked at without effect is not read again until one of both files changes. */
+  /** Follows an order. An order without effect is not read again until one of the two files changes. */
   #look(): void {
     const { config, order: path } = this.#options;
     if (this.#child === null || this.#why !== null) return;
@@ -138,7 +138,7 @@ export class Supervisor {
       this.#looked = seen;
       if (order === this.#running || order !== hashOf(readFileSync(config))) return;
     } catch {
-      return; // There is no order yet, or the agent is about to write.
+      return; // There is no order yet, or the agent is about to write it.
     }
     this.#say('INFO', 'restarting the instrument for a new configuration');
     this.#why = 'order';
@@ -181,7 +181,7 @@ function say(level: 'INFO' | 'WARN' | 'ERROR', msg: string): void {
   );
 }
 
-/** Errors: a text that names what is missing. */
+/** Errors: a text that names the missing option. */
 export function parseArguments(argv: readonly string[], env: NodeJS.ProcessEnv): SuperviseOptions | string {
   const end = argv.indexOf('--');
   const flags = new Map(

@@ -8,7 +8,7 @@ import { bySeries } from './with-labels.ts';
 const cumulative = 2;
 const noRecordedValue = 1;
 
-/** The float series of one label set at one time: a number, or all that a histogram or summary consists of. */
+/** The float series of one label set at one time: a number, or all parts of a histogram or summary. */
 interface PointParts {
   readonly attributes: Labels;
   readonly timeMs: number;
@@ -22,9 +22,9 @@ interface PointParts {
 }
 
 /**
- * `ExportMetricsServiceRequest` of a round: sums and histograms cumulative, without a start time, since a series
- * tells its resets by falling. Histograms are put together again from their buckets. A stale marker becomes a point
- * without a value. Labels are attributes of the points: a receiver that promotes no Resource attributes loses none.
+ * `ExportMetricsServiceRequest` of a round: sums and histograms cumulative, without a start time, since a series shows
+ * its resets by falling. Histograms are reassembled from their buckets. A stale marker becomes a point without a value.
+ * Labels are attributes of the points: a receiver that promotes no Resource attributes loses none.
  */
 export function encodeOtlpMetrics(
   samples: readonly QueuedSample[],

@@ -4,8 +4,8 @@ import type { SpanRecord } from '../../../stream/index.ts';
 import { writeAttribute, writeFixed, writeResource } from './otlp-wire.ts';
 
 /**
- * A span as one `ResourceSpans` message: it was redacted when it became a record, and nothing is added to it.
- * A request is made of many by `encodeOtlpSpans`.
+ * A span as one `ResourceSpans` message. It was redacted when it became a record; nothing is added to it.
+ * `encodeOtlpSpans` joins many into a request.
  */
 export function encodeSpan(span: SpanRecord, startNs: bigint, node: string): Uint8Array {
   const out = new WireWriter(512);

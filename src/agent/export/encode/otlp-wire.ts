@@ -11,7 +11,7 @@ export function writeFixed(out: WireWriter, field: number, value: bigint): void 
   out.key(field, 1).raw(bytes);
 }
 
-/** A `KeyValue` with a text, number or truth value. */
+/** A `KeyValue` with a text, number or boolean value. */
 export function writeAttribute(out: WireWriter, field: number, key: string, value: unknown): void {
   out.message(field, (kv) =>
     kv.string(1, key).message(2, (v) => {

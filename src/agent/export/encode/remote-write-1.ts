@@ -4,7 +4,7 @@ import { exemplarLabels } from './exemplar-labels.ts';
 import { writeValue } from './stale.ts';
 import type { SeriesSamples } from './with-labels.ts';
 
-/** Types as both versions of the protocol number them. */
+/** Metric types by their numbers, which both versions of the protocol share. */
 export const metricTypes: Readonly<Record<SeriesMeta['type'], number>> = {
   unknown: 0,
   counter: 1,

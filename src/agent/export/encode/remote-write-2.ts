@@ -6,7 +6,7 @@ import { writeValue } from './stale.ts';
 import type { SeriesSamples } from './with-labels.ts';
 
 /**
- * `io.prometheus.write.v2.Request`: every text once, in a table whose first member is empty.
+ * `io.prometheus.write.v2.Request`: each string once, in a symbol table whose first member is empty.
  * Source: Prometheus Remote-Write 2.0.
  */
 export function encodeWrite2(series: readonly SeriesSamples[]): Uint8Array {

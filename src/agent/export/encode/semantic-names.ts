@@ -1,6 +1,6 @@
 /**
- * Names as OpenTelemetry spells them, for those that the agent spelt in Prometheus' way. What is not listed is sent
- * under the agent's name: turning every underscore into a dot would invent names.
+ * The OpenTelemetry spelling of names that the agent stores in Prometheus' spelling. A name that is not listed is sent
+ * in the agent's spelling: turning every underscore into a dot would invent names.
  * Source: OpenTelemetry semantic conventions, and the instrument's own metric names.
  */
 const metricNames = [

@@ -1,6 +1,6 @@
 import type { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 
-/** The bit pattern that ends a series, little-endian; a number of the language could lose it. Source: Prometheus. */
+/** The stale marker's bit pattern, little-endian; a JavaScript number could lose it. Source: Prometheus. */
 const staleBits = Uint8Array.of(2, 0, 0, 0, 0, 0, 0xf0, 0x7f);
 
 /** A double field that may be a stale marker. */

@@ -29,13 +29,13 @@ export type DropReason = 'queue_full' | 'disk' | 'corrupt';
 
 export interface QueueOptions {
   readonly dir: string;
-  /** Disk that it may take. Units: bytes. */
+  /** Disk space that it may use. Units: bytes. */
   readonly maxBytes: number;
-  /** Told of items that had to go unsent. */
+  /** Called for items that were dropped unsent. */
   readonly onDropped: (items: number, reason: DropReason) => void;
 }
 
-/** Samples of a record; a histogram's are never cut, so a record may be a little longer. */
+/** Samples of a record. A histogram's samples are never split, so a record may be a little longer. */
 const recordSamples = 500;
 /** Spans of a record. */
 const recordSpans = 200;
@@ -44,19 +44,20 @@ const recordSpans = 200;
  * The samples and spans that wait for one destination, in files.
  *
  * Flow: `append`… → `commit` (written before the sender of the data is answered) → `next` → send → `done`.
- * Guarantees: what was committed survives a kill of the process, and so does how far it was sent. A round that was on
- * the wire when the process ended is sent again with the very same content, so that a receiver that had it already
- * does not see it mixed with newer samples. When the files outgrow `maxBytes` the oldest go, and are counted.
- * Caveats: files are synced when they are full: a power cut can take the last seconds, a kill cannot.
+ * Guarantees: committed data survives a kill of the process, and so does the position up to which it was sent. A round
+ * that was on the wire when the process ended is sent again with exactly the same content, so a receiver that already
+ * has it does not see it mixed with newer samples. When the files outgrow `maxBytes` the oldest are dropped and
+ * counted.
+ * Caveats: files are synced when they are full: a power cut can lose the last seconds, a kill cannot.
  */
 export class ExportQueue {
   readonly #options: QueueOptions;
   readonly #segmentBytes: number;
   #segments: Segment[] = [];
   #file: FileHandle | null = null;
-  /** What the segment being written has defined. */
+  /** The series and strings that the segment being written has defined. */
   #writer: { known: Definitions; numbers: Map<string, number>; refs: Map<QueuedSeries, number> } | null = null;
-  /** What segments have defined, as far as it is known: of those this process wrote, all. */
+  /** The definitions of each segment, as far as known: complete for segments that this process wrote. */
   readonly #definitions = new Map<number, { known: Definitions; upTo: number }>();
   #samples: QueuedSample[] = [];
   #spans: Uint8Array[] = [];
@@ -69,7 +70,7 @@ export class ExportQueue {
     this.#segmentBytes = Math.max(64 * 1024, Math.min(32 * 1024 * 1024, Math.floor(options.maxBytes / 8)));
   }
 
-  /** Opens the queue of a folder, with what an earlier process left in it. */
+  /** Opens the queue of a folder, with the data that an earlier process left in it. */
   static open(options: QueueOptions): ExportQueue {
     const queue = new ExportQueue(options);
     queue.#segments = listSegments(options.dir);
@@ -81,7 +82,7 @@ export class ExportQueue {
     return queue;
   }
 
-  /** Bytes on disk that wait to be sent. */
+  /** Bytes on disk that are not sent yet. */
   get pendingBytes(): number {
     const { segment, offset } = this.#progress.done;
     let bytes = 0;
@@ -91,12 +92,12 @@ export class ExportQueue {
     return bytes;
   }
 
-  /** Why the newest write failed; null when it did not. */
+  /** The reason why the newest write failed; null when it succeeded. */
   get writeError(): string | null {
     return this.#writeError;
   }
 
-  /** Adds a sample. The same series must be the same object: it is known by identity. */
+  /** Adds a sample. The same series must be the same object: it is looked up by identity. */
   append(sample: QueuedSample): void {
     this.#samples.push(sample);
   }
@@ -106,7 +107,10 @@ export class ExportQueue {
     this.#spans.push(span);
   }
 
-  /** Writes what was appended. Never rejects: what cannot be written is dropped and counted, and capture goes on. */
+  /**
+   * Writes the appended items. Never rejects: items that cannot be written are dropped and counted, and capture goes
+   * on.
+   */
   commit(): Promise<void> {
     const samples = this.#samples;
     const spans = this.#spans;
@@ -137,7 +141,7 @@ export class ExportQueue {
     } catch (error) {
       this.#writeError = errorText(error);
       this.#options.onDropped(samples.length + spans.length, 'disk');
-      // The file may end in half a record: nothing more may follow it.
+      // The file may end in half a record: nothing may be appended to it.
       await this.#closeSegment().catch(() => {});
     }
   }
@@ -249,12 +253,12 @@ export class ExportQueue {
     } catch {
       this.#options.onDropped(0, 'corrupt');
     }
-    // Behind a torn or broken record nothing can be read; a segment that is still written to has none.
+    // Nothing can be read after a torn or broken record. A segment that is still being written has none.
     if (segment !== this.#segments.at(-1) || !this.#file) isFull({ segment: segment.number, offset: segment.bytes });
     return 'end';
   }
 
-  /** What a segment defines before an offset: known for segments of this process, else read from its start. */
+  /** The definitions of a segment before an offset: known for segments of this process, else read from its start. */
   async #define(segment: Segment, before: number): Promise<{ known: Definitions; upTo: number }> {
     const had = this.#definitions.get(segment.number);
     if (had && had.upTo >= before) return had;
@@ -275,9 +279,9 @@ export class ExportQueue {
     known.upTo = end;
   }
 
-  /** The round was taken by the receiver, or given up: the next one begins behind it. */
+  /** The round was accepted by the receiver, or given up: the next one begins after it. */
   async done(round: Pick<Round, 'end'>): Promise<void> {
-    if (isBefore(round.end, this.#progress.done)) return; // it outlived its files
+    if (isBefore(round.end, this.#progress.done)) return; // the round outlived its files
     await this.#save({ done: round.end, sending: null });
     const writing = this.#file ? this.#segments.at(-1) : undefined;
     for (const segment of [...this.#segments]) {
@@ -290,7 +294,7 @@ export class ExportQueue {
     }
   }
 
-  /** Writes what was appended and closes the file. */
+  /** Writes the appended items and closes the file. */
   async close(): Promise<void> {
     await this.commit();
     await this.#closeSegment().catch(() => {});
@@ -303,7 +307,7 @@ export class ExportQueue {
 
   async #save(progress: Progress): Promise<void> {
     this.#progress = progress;
-    // Without it a restart sends again what was sent: a receiver bears that better than a pause.
+    // Without the position a restart sends the last round again, which a receiver tolerates better than a pause.
     await saveProgress(this.#options.dir, progress).catch((error: unknown) => (this.#writeError = errorText(error)));
   }
 }

@@ -8,13 +8,13 @@ export interface Position {
   readonly offset: number;
 }
 
-/** How far a queue was sent, and how far the round reaches that was on the wire when this was written. */
+/** The position up to which a queue was sent, and the end of the round that was on the wire when this was written. */
 export interface Progress {
   readonly done: Position;
   readonly sending: Position | null;
 }
 
-/** What was saved; null where there is nothing that can be read. */
+/** The saved position; null when none can be read. */
 export function loadProgress(dir: string): Progress | null {
   try {
     const value = JSON.parse(readFileSync(join(dir, 'progress.json'), 'utf8')) as Partial<Progress>;

@@ -3,7 +3,7 @@ import { OperatorError } from '../../../base/errors.ts';
 import type { Labels } from '../../../tsdb/index.ts';
 import { ByteReader, ByteWriter } from '../../../tsdb/bytes.ts';
 
-/** What a series' metric is: sent as metadata, and needed to put a histogram together again. */
+/** Metadata of a series' metric: sent as metadata, and needed to reassemble a histogram. */
 export interface SeriesMeta {
   readonly family: string;
   readonly type: 'counter' | 'gauge' | 'histogram' | 'summary' | 'unknown';
@@ -15,11 +15,11 @@ export interface SeriesMeta {
 export interface QueuedSeries {
   readonly labels: Labels;
   readonly meta: SeriesMeta;
-  /** Equal for the series of one histogram's label set, which are sent together; absent for a series by itself. */
+  /** Equal for the series of one histogram's label set, which are sent together; absent for a standalone series. */
   readonly group?: string;
 }
 
-/** A value that was measured while a trace was made. Ids are lower-case hex; a span's may be empty. Units: ms. */
+/** A value that was measured during a trace. Ids are lower-case hex; the span id may be empty. Units: ms. */
 export interface QueuedExemplar {
   readonly timeMs: number;
   readonly value: number;
@@ -37,13 +37,13 @@ export interface QueuedSample {
 }
 
 /**
- * Records of a segment: `u32 length, u32 crc32c, payload`, little-endian; the payload's first byte tells its kind.
- * Series are numbered anew in every segment, so that a segment is whole by itself. `exemplified` are samples with
- * exemplars behind them, each by the place of its sample.
+ * Records of a segment: `u32 length, u32 crc32c, payload`, little-endian; the payload's first byte is its kind.
+ * Series are numbered anew in every segment, so that each segment can be read alone. `exemplified` records are samples
+ * followed by their exemplars, each with the index of its sample.
  */
 export const recordKinds = { series: 1, samples: 2, spans: 3, exemplified: 4 } as const;
 export const recordHeadBytes = 8;
-/** A record beyond this is no record. Units: bytes. */
+/** A longer record is invalid. Units: bytes. */
 export const maxRecordBytes = 16 * 1024 * 1024;
 
 export function frame(payload: Uint8Array): Uint8Array {
@@ -55,7 +55,7 @@ export function frame(payload: Uint8Array): Uint8Array {
   return out;
 }
 
-/** The payload at an offset, or null where no whole, sound record stands. */
+/** The payload at an offset, or null when there is no complete, valid record. */
 export function unframe(bytes: Uint8Array, at: number): Uint8Array | null {
   if (bytes.length - at < recordHeadBytes) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset + at, recordHeadBytes);
@@ -65,15 +65,15 @@ export function unframe(bytes: Uint8Array, at: number): Uint8Array | null {
   return crc32c(payload) === view.getUint32(4, true) ? payload : null;
 }
 
-/** What a segment has defined so far. Series and texts are numbered in the order in which they came. */
+/** The definitions of a segment so far. Series and strings are numbered in the order of arrival. */
 export interface Definitions {
   readonly series: QueuedSeries[];
   readonly texts: string[];
 }
 
 /**
- * Defines series: first the texts that the segment has not had yet, then each series by numbers of texts. Fifty
- * thousand series of one node share most of their texts.
+ * Defines series: first the strings that are new to the segment, then each series by string numbers. The fifty thousand
+ * series of a node share most of their strings.
  */
 export function seriesPayload(
   series: readonly QueuedSeries[],
@@ -130,7 +130,7 @@ export function readSeries(payload: Uint8Array, known: Definitions): void {
   }
 }
 
-/** A sample in the terms of its segment. */
+/** A sample with its series' number in the segment. */
 export interface NumberedSample {
   readonly ref: number;
   readonly timeMs: number;
@@ -186,7 +186,7 @@ export function readSamples(payload: Uint8Array, series: readonly QueuedSeries[]
   }
 }
 
-/** Spans are kept as they will be sent: encoded messages. */
+/** Spans are stored in the form in which they are sent: encoded messages. */
 export function spansPayload(spans: readonly Uint8Array[]): Uint8Array {
   const out = new ByteWriter(spans.reduce((n, s) => n + s.length + 5, 16));
   out.u8(recordKinds.spans);

@@ -3,14 +3,14 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { maxRecordBytes, recordHeadBytes, unframe } from './record.ts';
 
-/** A file of a queue: they are numbered in order of age, and the oldest is dropped first. */
+/** A file of a queue. Files are numbered by age; the oldest is dropped first. */
 export interface Segment {
   readonly number: number;
   readonly path: string;
   bytes: number;
 }
 
-/** Segments of a folder, which is made where it is missing; oldest first. */
+/** Segments of a folder, oldest first. The folder is created when it is missing. */
 export function listSegments(dir: string): Segment[] {
   mkdirSync(dir, { recursive: true, mode: 0o750 });
   const found: Segment[] = [];
@@ -31,12 +31,12 @@ export function removeSegment(segment: Segment): Promise<void> {
   return rm(segment.path, { force: true });
 }
 
-/** How much of a segment is held in memory while it is read. Units: bytes. */
+/** How much of a segment is held in memory while it is being read. Units: bytes. */
 const windowBytes = 512 * 1024;
 
 /**
- * The records of a segment from an offset to its present end, each with the offset behind it. Where no whole record
- * stands (the end of a file that a kill cut short) the iteration ends.
+ * The records of a segment from an offset to its present end, each with the offset after it. The iteration ends at the
+ * first incomplete record (the end of a file that a kill cut short).
  */
 export async function* recordsOf(
   segment: Pick<Segment, 'path' | 'bytes'>,
@@ -57,7 +57,7 @@ export async function* recordsOf(
       }
       at += used;
       if (used === 0) {
-        // A record larger than the window is read whole, once; anything else that does not parse is the end.
+        // A record larger than the window is read whole, once. Anything else that does not parse is the end.
         const length = bytes.length >= recordHeadBytes ? bytes.readUInt32LE(0) : 0;
         if (bytes.length < wanted || length > maxRecordBytes || length + recordHeadBytes <= wanted) return;
         wanted = length + recordHeadBytes;

@@ -1,9 +1,9 @@
 import { type Cursor, decodeLimits } from '../decode-limits.ts';
 
 /**
- * Readers of single JSON values by the proto3 JSON mapping with OTLP's exceptions: ids are hex, enums are numbers.
- * Accepted besides: enum names, and ids in base64, which plain protobuf tools write (told apart by length).
- * Each refuses a wrong type with an error that names the field. A member that is absent or null has its default.
+ * Readers of single JSON values by the proto3 JSON mapping with OTLP's exceptions: ids are hex, enums are numbers. Also
+ * accepted: enum names, and ids in base64, which plain protobuf tools write (distinguished by length). Each reader
+ * refuses a wrong type with an error that names the field. An absent or null member has its default.
  * Source: the OTLP specification, "JSON Protobuf Encoding"; the protobuf guide, "ProtoJSON format".
  */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -83,7 +83,7 @@ export function jsonInt32(cursor: Cursor, field: string, value: unknown): number
   return exact;
 }
 
-/** An enum by number or by name; `prefix` is the part of the names that the model leaves out. Unknown → the first. */
+/** An enum by number or by name; `prefix` is the part of the names that the model omits. Unknown → the first. */
 export function jsonEnum<T extends string>(
   cursor: Cursor,
   field: string,

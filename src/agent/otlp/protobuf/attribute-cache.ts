@@ -9,12 +9,12 @@ interface Entry {
 }
 
 /**
- * Attribute lists by their encoded bytes. An instrument sends the same lists interval after interval; to find one
- * here costs a hash and a comparison, a tenth of decoding it, and all its owners share one list in memory.
- * Holds at most about twice `generation` lists; those not asked for through one generation are let go.
+ * Attribute lists by their encoded bytes. An instrument sends the same lists interval after interval. A lookup here
+ * costs a hash and a comparison, a tenth of decoding, and all owners of a list share one object.
+ * Holds at most about twice `generation` lists; lists that were not used during one generation are dropped.
  */
 export class AttributeCache {
-  /** What else comes again and again. */
+  /** Other values that repeat. */
   readonly bounds = new BoundsCache();
   readonly #generation: number;
   #young = new Map<number, Entry>();
@@ -35,7 +35,7 @@ export class AttributeCache {
     return old?.attributes;
   }
 
-  /** Takes a list in that is not known yet. */
+  /** Adds a list that is not known yet. */
   add(bytes: Uint8Array, start: number, end: number, attributes: readonly Attribute[]): void {
     this.#keep(hashOf(bytes, start, end), bytes.slice(start, end), attributes);
   }
@@ -57,7 +57,7 @@ function find(entry: Entry | undefined, bytes: Uint8Array, start: number, end: n
   return undefined;
 }
 
-/** Lists of one hash that are held; more are decoded each time, so that chosen collisions cannot make chains long. */
+/** Lists held per hash; further ones are decoded each time, so that deliberate collisions cannot make chains long. */
 const maxChain = 4;
 
 function lengthOf(entry: Entry | undefined): number {
@@ -72,7 +72,7 @@ function equal(held: Uint8Array, bytes: Uint8Array, start: number, end: number):
   return true;
 }
 
-/** Four bytes a step, then the rest: multiplied and folded, so that each bit reaches those above and below. */
+/** Four bytes a step, then the rest: multiplied and folded, so that each bit affects those above and below. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start;
   let i = start;

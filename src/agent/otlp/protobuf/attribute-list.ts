@@ -5,8 +5,8 @@ import { readAttribute } from './attributes.ts';
 import { wire } from './fields.ts';
 
 /**
- * Collects the attribute fields of one message while its other fields are read, and decodes them at the end.
- * Where they follow each other, as every sender writes them, the whole run is looked up in the cursor's cache first.
+ * Collects the attribute fields of one message while its other fields are read, and decodes them at the end. When they
+ * are adjacent, as every sender writes them, the whole run is looked up in the cursor's cache first.
  */
 export class AttributeList {
   readonly #field: string;

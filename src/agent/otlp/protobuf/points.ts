@@ -285,7 +285,7 @@ export function readSummaryPoint(cursor: Cursor, message: WireReader): SummaryPo
   return { attributes: list, startNs, timeNs, noValue: flags % 2 === 1, count, sum, quantiles };
 }
 
-/** Bucket counts behind those that came before in the same point, which are none but for odd senders. */
+/** Appends bucket counts to those read before in the same point; only unusual senders split them. */
 function readCounts(cursor: Cursor, wireType: number, message: WireReader, before: number[]): number[] {
   const n = before.length > 0 ? -1 : packedLength(cursor, 'bucket_counts', wireType, message);
   if (n < 0) {
@@ -299,7 +299,7 @@ function readCounts(cursor: Cursor, wireType: number, message: WireReader, befor
   return counts;
 }
 
-/** As `readCounts`, for bounds: one list for all points that have the same. */
+/** Like `readCounts`, for bounds: one list for all points that have the same bounds. */
 function readBounds(
   cursor: Cursor,
   wireType: number,
@@ -313,7 +313,7 @@ function readBounds(
   return bounds;
 }
 
-/** Most points have none: a list is made for the first. */
+/** Most points have none; a list is created for the first. */
 function withExemplar(list: Exemplar[], exemplar: Exemplar): Exemplar[] {
   if (list === noExemplars) return [exemplar];
   list.push(exemplar);
